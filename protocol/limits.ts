@@ -1,0 +1,109 @@
+/**
+ * Every bound of the product: its unit is the end of its name, its reason the comment beside it.
+ * Values that service.md states are part of the interface; the others are ours to change.
+ */
+const KiB = 1024;
+const MiB = 1024 * KiB;
+
+export const limits = {
+  /** Service: the size of a document's parts. */
+  documentIdBytesMax: 512,
+  documentTextBytesMax: 2 * 1000 * 1000,
+  documentMetaBytesMax: 16 * KiB,
+  vectorDimsMax: 2_048,
+  /** Service: documents and deletes of one write request, and its body. */
+  writeItemsMax: 10_000,
+  writeBodyBytesMax: 64 * MiB,
+  /** Deleting by id takes as many ids as a write. */
+  deleteIdsMax: 10_000,
+  namespaceNameCharactersMax: 64,
+  listLimitDefault: 100,
+  listLimitMax: 1_000,
+  searchLimitDefault: 20,
+  searchLimitMax: 1_000,
+  warmQueriesMax: 20,
+  /** A query, filter or account body; the largest filter is 64 KB and a pattern 1,000 characters. */
+  queryBodyBytesMax: 1 * MiB,
+  /** RE2 is linear in text times program: a longer pattern may not be interrupted in time. */
+  patternCharactersMax: 1_000,
+  /** Literals may be longer than patterns: RE2 finds them by their bytes. */
+  literalBytesMax: 16 * KiB,
+  filterBytesMax: 64 * KiB,
+  filterKeysMax: 100,
+  filterInValuesMax: 1_000,
+  /** Nesting of any JSON that we read: deeper input costs stack, no document needs it. */
+  jsonDepthMax: 32,
+  /** What a hit shows of a document; searches answer with places, not with whole texts. */
+  matchBytesMax: 256,
+  lineBytesMax: 400,
+  matchesPerDocumentMax: 100,
+  countIdsMax: 10,
+  minVersionWaitMs: 1_000,
+
+  /** Request heads: uWebSockets' own bound is 4 KB of URL by default, import schemas need 64 KB. */
+  requestHeadBytesMax: 64 * KiB,
+  /** From head to complete body; a body that keeps coming gets more, see front/http. */
+  bodyDeadlineMs: 30_000,
+  /** Longer than the longest query and the longest wait for the log. */
+  handlerDeadlineMs: 40_000,
+  writeDeadlineMs: 60_000,
+  /** SIGTERM: how long running requests may take to finish. */
+  drainMs: 10_000,
+
+  /** Bodies up to this size are parsed on the actor's thread: about 1 ms. Larger ones go to the build lane. */
+  parseInlineBytesMax: 256 * KiB,
+  /** A thread message body up to this size is copied into its batch; larger ones are moved. Measured break-even. */
+  messageInlineBytesMax: 16 * KiB,
+  /** Requests that wait in one actor's mailbox; more are refused as write_busy or rate_limited. */
+  mailboxWaitingMax: 10_000,
+  /** Bytes of writes of one namespace that are submitted and not yet durable. Past it: 429 write_busy. */
+  pendingWriteBytesMax: 128 * MiB,
+  /** Bytes of records that wait in the log thread for their PUT, all tenants together. Past it: 429 write_busy. */
+  logQueueBytesMax: 256 * MiB,
+  /** Requests between threads that wait for an answer. */
+  callsInFlightMax: 100_000,
+
+  /** A group is sent at once when it holds this much. */
+  logGroupBytes: 4 * MiB,
+  /** Larger records are uploaded as blobs before the record that names them: one slow PUT would hold up every tenant. */
+  logRecordInlineBytesMax: 4 * MiB,
+  /** How long a client waits for a log slot whose outcome is not known before it is told write_unknown. */
+  writeUnknownAfterMs: 10_000,
+  /** Tried seals above a log's known end before giving up: a log is at most this long behind its hint. */
+  sealProbeMax: 1_000_000,
+  /** Log objects read side by side by a replay. */
+  replayReadsInFlight: 16,
+  leaseRenewMs: 3_300,
+
+  /** A memtable is flushed at this size or number of documents. */
+  memtableBytesMax: 32 * MiB,
+  memtableDocumentsMax: 100_000,
+  /** Recent documents that a manifest carries itself, so that small namespaces need no segment. */
+  manifestTailBytesMax: 256 * KiB,
+  /** A namespace with unflushed records older than this is flushed, so that replay stays short. */
+  flushAfterMs: 300_000,
+  /** Documents are stored in blocks of about this size before compression: one cold read fetches one. */
+  documentBlockBytes: 128 * KiB,
+  /** Frozen memtables that may wait for their flush; past it writers get write_busy. */
+  frozenMemtablesMax: 4,
+
+  /** Long work gives way to other requests of its thread this often. */
+  timeSliceMs: 5,
+  /** Keys known to a front thread; an entry is about 500 bytes. */
+  keyCacheEntriesMax: 100_000,
+  /** Namespaces and tenants open at once on a thread, besides the bound by bytes. */
+  openActorsMax: 20_000,
+} as const;
+
+/** Relations that the code relies on, checked when the module loads. */
+const relations: readonly (readonly [boolean, string])[] = [
+  [limits.documentTextBytesMax < limits.writeBodyBytesMax, 'a write body holds at least one document'],
+  [limits.logRecordInlineBytesMax <= limits.logGroupBytes, 'a record fits a group'],
+  [limits.writeUnknownAfterMs < limits.handlerDeadlineMs, 'a client hears write_unknown before the handler deadline'],
+  [limits.pendingWriteBytesMax >= limits.writeBodyBytesMax, 'one largest write is always accepted'],
+  [limits.logQueueBytesMax >= limits.pendingWriteBytesMax, 'one namespace alone cannot be refused by the log'],
+  [limits.searchLimitDefault <= limits.searchLimitMax, 'the default page is allowed'],
+];
+for (const [holds, meaning] of relations) {
+  if (!holds) throw new Error(`protocol/limits.ts contradicts itself: ${meaning}`);
+}

@@ -1,0 +1,22 @@
+/** Time as a component, so that tests and the simulation own it. The only place that reads a clock. */
+export interface Clock {
+  /** Milliseconds since 1970, UTC; may jump when the machine's clock is set. */
+  now(): number;
+  /** Milliseconds since some start; never goes back. For durations and deadlines. */
+  monotonic(): number;
+  /** Resolves after at least `ms` milliseconds. */
+  sleep(ms: number): Promise<void>;
+  /** Calls `run` once after `ms` milliseconds unless the returned function was called before. Does not keep the process alive. */
+  after(ms: number, run: () => void): () => void;
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  after(ms, run) {
+    const timer = setTimeout(run, ms);
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+};

@@ -1,0 +1,20 @@
+import { createHash } from 'node:crypto';
+import xxhash from 'xxhash-wasm';
+
+/** The door to xxHash: checksums of stored bytes and hashes of document ids. Not for secrets. */
+const { h64Raw, h64 } = await xxhash();
+
+/** XXH64 of the bytes, seed 0. */
+export function xxh64(bytes: Uint8Array): bigint {
+  return h64Raw(bytes);
+}
+
+/** XXH64 of a string's UTF-8. */
+export function xxh64Text(text: string): bigint {
+  return h64(text);
+}
+
+/** SHA-256 as lower-case hexadecimal: digests of keys and of addresses. */
+export function sha256Hex(data: string | Uint8Array): string {
+  return createHash('sha256').update(data).digest('hex');
+}

@@ -1,0 +1,86 @@
+/**
+ * Durable bytes under string keys: the one thing that everything else rests on.
+ *
+ * Contract, kept by every implementation and checked by one suite (test/contract/object-store.suite.ts):
+ *
+ * 1. A put that resolved is durable and is seen by every later `get` and `list`, from any process.
+ * 2. `putIfAbsent` stores only where no object is; of any number of racing calls, in any processes, exactly one wins.
+ * 3. `putIfMatch` replaces only the version whose `etag` is given; of racing calls exactly one wins. An etag is never
+ *    equal for two different versions of a key whose bytes differ; a missing object counts as a mismatch.
+ * 4. A `get` returns one whole version, never a mixture, and the etag of that version.
+ * 5. A failure is a `StoreError`. `outcome: 'not-applied'` is a promise that nothing was stored; `'unknown'` says the
+ *    write may or may not have happened, now or later. No implementation retries a conditional put by itself.
+ * 6. Keys are 1 to 900 bytes of `a-z A-Z 0-9 - _ . /`, no empty part, no part that begins with a dot, no part that
+ *    ends with `@`. A key is never also the folder of another key.
+ *
+ * Callers own the byte arrays that they pass in until the promise settles (they must not change them), and own what
+ * they get back. Arrays passed in may be views on SharedArrayBuffers.
+ */
+export interface ObjectStore {
+  /** The object or a part of it; null where there is none. A range beyond the end is cut to the object's size. */
+  get(key: string, options?: GetOptions): Promise<StoredObject | null>;
+  /** As `get`, but `'unchanged'` without the bytes while the stored version is still `etag`. */
+  getIfChanged(key: string, etag: string, options?: CallOptions): Promise<StoredObject | 'unchanged' | null>;
+  putIfAbsent(key: string, bytes: readonly Uint8Array[], options?: CallOptions): Promise<PutResult>;
+  putIfMatch(key: string, bytes: readonly Uint8Array[], etag: string, options?: CallOptions): Promise<PutResult>;
+  /** Missing objects count as deleted. */
+  delete(key: string, options?: CallOptions): Promise<void>;
+  /** Keys under a prefix in byte order, after `after`, at most `limit` (1 to 1,000). */
+  list(prefix: string, options: ListOptions): Promise<ListPage>;
+  /** Releases sockets and timers; calls in flight are aborted with `outcome: 'unknown'`. */
+  close(): Promise<void>;
+}
+
+export interface CallOptions {
+  /** Milliseconds for the whole call; an implementation default applies where absent. */
+  readonly timeoutMs?: number;
+}
+
+export type ByteRange =
+  | { readonly offset: number; readonly length: number }
+  /** The last `suffix` bytes. */
+  | { readonly suffix: number };
+
+export interface GetOptions extends CallOptions {
+  readonly range?: ByteRange;
+}
+
+export interface StoredObject {
+  readonly bytes: Uint8Array;
+  readonly etag: string;
+  /** The whole object's size in bytes, also where only a range was read. */
+  readonly size: number;
+}
+
+export type PutResult =
+  | { readonly kind: 'stored'; readonly etag: string }
+  /** The condition did not hold: nothing was stored by this call. */
+  | { readonly kind: 'refused' };
+
+export interface ListOptions extends CallOptions {
+  readonly after?: string;
+  readonly limit: number;
+}
+
+export interface ListPage {
+  readonly objects: readonly { readonly key: string; readonly size: number }[];
+  /** Whether more keys follow the last one. */
+  readonly more: boolean;
+}
+
+export type StoreOutcome = 'not-applied' | 'unknown';
+
+/** The store could not do what was asked. For reads the outcome is always `'not-applied'`. */
+export class StoreError extends Error {
+  override name = 'StoreError';
+  constructor(
+    readonly operation: string,
+    readonly key: string,
+    readonly outcome: StoreOutcome,
+    /** `'throttled'`: slow down; `'conflict'`: a racing write, send again; `'failed'`: anything else. */
+    readonly reason: 'throttled' | 'conflict' | 'timeout' | 'failed',
+    options?: ErrorOptions,
+  ) {
+    super(`${operation} ${key}: ${reason} (${outcome})`, options);
+  }
+}

@@ -1,0 +1,35 @@
+import { sha256Hex } from '../base/hash.ts';
+
+/** The only file that spells object keys. The layout is that of the commit protocol; see actors/README.md. */
+
+const twentyDigits = (n: number) => String(n).padStart(20, '0');
+/** Spreads neighbours over prefixes, which S3 throttles one by one. */
+const fan = (id: string) => sha256Hex(id).slice(0, 2);
+
+export const paths = {
+  view: 'cluster/view',
+  lease: (logId: string) => `cluster/lease/${logId}`,
+
+  logObject: (logId: string, seq: number) => `log/${logId}/${twentyDigits(seq)}`,
+  logFloor: (logId: string) => `log/${logId}/floor`,
+  logDone: (logId: string) => `log/${logId}/done`,
+  logBlob: (logId: string, blobId: string) => `log/${logId}/blob/${blobId}`,
+
+  namespaceFolder: (namespaceId: string) => `ns/${fan(namespaceId)}/${namespaceId}/`,
+  namespaceManifest: (namespaceId: string) => `ns/${fan(namespaceId)}/${namespaceId}/manifest`,
+  namespaceSegment: (namespaceId: string, segmentId: string) =>
+    `ns/${fan(namespaceId)}/${namespaceId}/segment/${segmentId}`,
+
+  tenantManifest: (tenantId: number) => `tenant/${fan(String(tenantId))}/${tenantId}/manifest`,
+  tenantSegment: (tenantId: number, segmentId: string) =>
+    `tenant/${fan(String(tenantId))}/${tenantId}/segment/${segmentId}`,
+
+  person: (personId: number) => `account/person/${personId}`,
+  /** The claim of an address, by the digest of its lower-cased form. */
+  emailClaim: (emailDigest: string) => `account/email/${emailDigest}`,
+  /** The claim of an API key, by the digest of the key. */
+  keyClaim: (keyDigest: string) => `account/key/${keyDigest}`,
+
+  /** Objects of the start-up probe; removed by it. */
+  probe: (id: string) => `probe/${id}`,
+} as const;
