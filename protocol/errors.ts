@@ -59,17 +59,15 @@ export interface ErrorDetails {
 /** An error that the caller sees: a sentence to act on, and a stable code. */
 export class ApiError extends Error {
   override name = 'ApiError';
+  readonly code: ErrorCode;
   readonly fields: Readonly<Record<string, string>> | undefined;
   readonly retryAfter: number | undefined;
   readonly status: number;
   readonly headers: readonly (readonly [string, string])[];
 
-  constructor(
-    readonly code: ErrorCode,
-    message: string,
-    details: ErrorDetails = {},
-  ) {
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.code = code;
     this.fields = details.fields;
     this.retryAfter = details.retryAfter;
     this.status = details.status ?? errorKinds[code].status;

@@ -22,11 +22,11 @@ export function unreachable(value: never): never {
 /** Stored bytes that do not read back as they were written. Never skipped over, never retried blindly. */
 export class DataError extends Error {
   override name = 'DataError';
-  constructor(
-    readonly place: string,
-    readonly offset: number,
-    reason: string,
-  ) {
+  readonly place: string;
+  readonly offset: number;
+  constructor(place: string, offset: number, reason: string) {
     super(`damaged data in ${place} at byte ${offset}: ${reason}`);
+    this.place = place;
+    this.offset = offset;
   }
 }

@@ -8,6 +8,8 @@ export interface Clock {
   sleep(ms: number): Promise<void>;
   /** Calls `run` once after `ms` milliseconds unless the returned function was called before. Does not keep the process alive. */
   after(ms: number, run: () => void): () => void;
+  /** Resolves after everything that is ready to run on this thread has had its turn. */
+  yieldTurn(): Promise<void>;
 }
 
 export const systemClock: Clock = {
@@ -19,4 +21,5 @@ export const systemClock: Clock = {
     timer.unref();
     return () => clearTimeout(timer);
   },
+  yieldTurn: () => new Promise((resolve) => setImmediate(resolve)),
 };

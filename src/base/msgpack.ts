@@ -2,9 +2,9 @@ import { Packr } from 'msgpackr';
 
 /**
  * The door to MessagePack. Plain maps and arrays only (no shared record structures), so that any reader of the
- * format can read what we store; 64-bit integers come back as bigint only where a number would lose digits.
+ * format can read what we store.
  */
-const packr = new Packr({ useRecords: false, mapsAsObjects: true, int64AsType: 'auto', copyBuffers: false });
+const packr = new Packr({ useRecords: false, mapsAsObjects: true });
 
 /** The value's bytes in an array of their own (it may be transferred to another thread). */
 export function packMessage(value: unknown): Uint8Array<ArrayBuffer> {

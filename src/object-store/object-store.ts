@@ -10,8 +10,9 @@
  * 4. A `get` returns one whole version, never a mixture, and the etag of that version.
  * 5. A failure is a `StoreError`. `outcome: 'not-applied'` is a promise that nothing was stored; `'unknown'` says the
  *    write may or may not have happened, now or later. No implementation retries a conditional put by itself.
- * 6. Keys are 1 to 900 bytes of `a-z A-Z 0-9 - _ . /`, no empty part, no part that begins with a dot, no part that
- *    ends with `@`. A key is never also the folder of another key.
+ * 6. Keys are 1 to 900 bytes of `a-z A-Z 0-9 - _ . /`, no empty part, no part that begins with a dot, no part over
+ *    200 bytes (file names end at 255). A key is never also the folder of another key. Arguments that break this, or
+ *    the bounds below, are an `AssertionError`.
  *
  * Callers own the byte arrays that they pass in until the promise settles (they must not change them), and own what
  * they get back. Arrays passed in may be views on SharedArrayBuffers.
@@ -22,7 +23,12 @@ export interface ObjectStore {
   /** As `get`, but `'unchanged'` without the bytes while the stored version is still `etag`. */
   getIfChanged(key: string, etag: string, options?: CallOptions): Promise<StoredObject | 'unchanged' | null>;
   putIfAbsent(key: string, bytes: readonly Uint8Array[], options?: CallOptions): Promise<PutResult>;
-  putIfMatch(key: string, bytes: readonly Uint8Array[], etag: string, options?: CallOptions): Promise<PutResult>;
+  putIfMatch(
+    key: string,
+    bytes: readonly Uint8Array[],
+    etag: string,
+    options?: CallOptions,
+  ): Promise<PutResult>;
   /** Missing objects count as deleted. */
   delete(key: string, options?: CallOptions): Promise<void>;
   /** Keys under a prefix in byte order, after `after`, at most `limit` (1 to 1,000). */
@@ -37,8 +43,9 @@ export interface CallOptions {
 }
 
 export type ByteRange =
+  /** `offset` from 0, `length` from 1, in bytes. */
   | { readonly offset: number; readonly length: number }
-  /** The last `suffix` bytes. */
+  /** The last `suffix` bytes, from 1. */
   | { readonly suffix: number };
 
 export interface GetOptions extends CallOptions {
@@ -58,6 +65,7 @@ export type PutResult =
   | { readonly kind: 'refused' };
 
 export interface ListOptions extends CallOptions {
+  /** Only keys above this one, which need not exist. */
   readonly after?: string;
   readonly limit: number;
 }
@@ -70,17 +78,28 @@ export interface ListPage {
 
 export type StoreOutcome = 'not-applied' | 'unknown';
 
+/** `'throttled'`: slow down; `'conflict'`: a racing write, send again; `'failed'`: anything else. */
+export type StoreFailure = 'throttled' | 'conflict' | 'timeout' | 'failed';
+
 /** The store could not do what was asked. For reads the outcome is always `'not-applied'`. */
 export class StoreError extends Error {
   override name = 'StoreError';
+  readonly operation: string;
+  readonly key: string;
+  readonly outcome: StoreOutcome;
+  readonly reason: StoreFailure;
+  /** The `cause` says what went wrong in words that an operator can act on. */
   constructor(
-    readonly operation: string,
-    readonly key: string,
-    readonly outcome: StoreOutcome,
-    /** `'throttled'`: slow down; `'conflict'`: a racing write, send again; `'failed'`: anything else. */
-    readonly reason: 'throttled' | 'conflict' | 'timeout' | 'failed',
+    operation: string,
+    key: string,
+    outcome: StoreOutcome,
+    reason: StoreFailure,
     options?: ErrorOptions,
   ) {
     super(`${operation} ${key}: ${reason} (${outcome})`, options);
+    this.operation = operation;
+    this.key = key;
+    this.outcome = outcome;
+    this.reason = reason;
   }
 }

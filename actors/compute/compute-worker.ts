@@ -1,0 +1,41 @@
+import { workerData } from 'node:worker_threads';
+import { ApiError } from '../../protocol/errors.ts';
+import { apiErrorToWire } from '../../protocol/messages.ts';
+import type { ComputeThreadData } from '../../protocol/worker-tasks.ts';
+import { unreachable } from '../../src/base/assert.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { systemRandom } from '../../src/base/random.ts';
+import type { ObjectStore } from '../../src/object-store/object-store.ts';
+import { openObjectStore } from '../../src/object-store/open-object-store.ts';
+import { parseBody } from '../namespace/prepare-write.ts';
+import { buildSegment } from './build-segment.ts';
+import type { ComputeResult, ComputeTask } from './lanes.ts';
+
+/** Entry of the build lane's threads: one short task a call. */
+let opening: Promise<ObjectStore> | null = null;
+
+function objectStore(): Promise<ObjectStore> {
+  opening ??= openObjectStore((workerData as ComputeThreadData).store, systemClock, systemRandom);
+  return opening;
+}
+
+export default async function compute(task: ComputeTask): Promise<ComputeResult<unknown>> {
+  try {
+    return { ok: true, value: await run(task) };
+  } catch (error) {
+    // An error's class does not survive the way back; one that the caller sees is sent as its parts.
+    if (error instanceof ApiError) return { ok: false, error: apiErrorToWire(error) };
+    throw error;
+  }
+}
+
+async function run(task: ComputeTask): Promise<unknown> {
+  switch (task.task) {
+    case 'parse':
+      return parseBody(task.kind, task.body);
+    case 'build-segment':
+      return buildSegment(await objectStore(), task);
+    default:
+      return unreachable(task);
+  }
+}

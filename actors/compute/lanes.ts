@@ -1,0 +1,42 @@
+import type { ApiErrorWire } from '../../protocol/messages.ts';
+import type { SegmentToc } from '../storage/segment-format.ts';
+
+/**
+ * Work that would hold up an actor thread, done on compute threads. The front side owns the threads; an actor asks for
+ * a task by a control call. Tasks and results hold only what may cross a thread.
+ */
+export type WriteKind = 'put' | 'delete' | 'patch';
+
+export interface ParseTask {
+  readonly task: 'parse';
+  readonly kind: WriteKind;
+  readonly body: Uint8Array;
+}
+
+/** Rows of a frozen memtable, oldest first. Buffers are shared memory, so nothing is copied. */
+export interface BuildSegmentTask {
+  readonly task: 'build-segment';
+  readonly key: string;
+  readonly buffers: readonly Uint8Array[];
+  readonly bufferOf: Uint32Array;
+  readonly offsets: Uint32Array;
+  readonly sequences: Float64Array;
+  readonly writtenAt: Float64Array;
+}
+
+export type ComputeTask = ParseTask | BuildSegmentTask;
+
+export interface BuiltSegment {
+  readonly size: number;
+  readonly toc: SegmentToc;
+}
+
+export type ComputeResult<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly error: ApiErrorWire };
+
+export interface ComputeLanes {
+  /** The body's batch, in shared memory. The body is moved. */
+  parse(task: ParseTask): Promise<Uint8Array>;
+  buildSegment(task: BuildSegmentTask): Promise<BuiltSegment>;
+}

@@ -1,0 +1,48 @@
+import { ApiError, type ErrorCode } from '../protocol/errors.ts';
+import { actorAnswerFromWire, actorCallToWire, internalCalls, type ResolvedNamespace } from '../protocol/messages.ts';
+import { packMessage, unpackMessage } from '../src/base/msgpack.ts';
+import type { PortChannel } from '../src/base/port-channel.ts';
+import type { NamespaceDirectory } from './components.ts';
+
+/** Calls to actors elsewhere: through the router at the other end of the front port, which knows where they live. */
+export function createDirectory(channel: PortChannel): NamespaceDirectory {
+  const caller = { namespaces: [], createdBy: '', querySeconds: 0 };
+  const call = async (
+    operation: string,
+    to: { tenantId: number; namespace: string; argument?: string; query?: string },
+    body: Uint8Array | null = null,
+  ): Promise<Uint8Array> => {
+    const { tenantId, namespace, argument = '', query = '' } = to;
+    const wire = actorCallToWire({ operation, tenantId, namespace, argument, query, deadlineMs: 10_000, caller });
+    const answer = await channel.call(wire, body);
+    const bytes = answer.body ?? new Uint8Array();
+    const { status } = actorAnswerFromWire(answer.head);
+    if (status >= 400) throw errorOf(bytes);
+    return bytes;
+  };
+  return {
+    async resolve(tenantId, name, create) {
+      const to = { tenantId, namespace: '', argument: name, query: create ? 'create' : '' };
+      return unpackMessage(await call(internalCalls.resolveNamespace, to)) as ResolvedNamespace | null;
+    },
+    async confirm(tenantId, name, namespaceId) {
+      await call(internalCalls.confirmNamespace, { tenantId, namespace: '', argument: name, query: namespaceId });
+    },
+    report(tenantId, name, report) {
+      const to = { tenantId, namespace: '', argument: name };
+      // A report that is lost is made good by the next one.
+      call(internalCalls.reportNamespace, to, packMessage(report)).catch(() => {});
+    },
+    async drop(tenantId, name, namespaceId) {
+      await call(internalCalls.dropNamespace, { tenantId, namespace: name, argument: namespaceId });
+    },
+    async forget(tenantId) {
+      await call(internalCalls.forgetTenant, { tenantId, namespace: '' });
+    },
+  };
+}
+
+function errorOf(bytes: Uint8Array): ApiError {
+  const { code, error } = JSON.parse(Buffer.from(bytes).toString()) as { code: ErrorCode; error: string };
+  return new ApiError(code, error);
+}

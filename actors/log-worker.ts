@@ -1,0 +1,30 @@
+import type { LogControl, LogWorkerTask } from '../protocol/worker-tasks.ts';
+import { systemClock } from '../src/base/clock.ts';
+import { exposeControl } from '../src/base/control.ts';
+import { createLogger } from '../src/base/log.ts';
+import { systemRandom } from '../src/base/random.ts';
+import { openObjectStore } from '../src/object-store/open-object-store.ts';
+import { LogService } from './log/log-service.ts';
+
+/** Entry of the log thread: one task that lasts as long as the server. */
+export default async function serveLog(task: LogWorkerTask): Promise<void> {
+  const store = await openObjectStore(task.store, systemClock, systemRandom);
+  const logger = createLogger('log', task.logLevel);
+  const components = { store, clock: systemClock, random: systemRandom, logger };
+  const service = new LogService(components, { commitMs: task.commitMs });
+  await new Promise<void>((resolve) => {
+    const control: LogControl = {
+      seal: (logId, viewVersion) => service.seal(logId, viewVersion),
+      doneAmong: (logIds) => service.doneAmong(logIds),
+      open: async (identity, sealedLogs, onSealed) => service.open(identity, sealedLogs, onSealed),
+      attach: (port, placement) => service.attach(port, placement),
+      async drain() {
+        await service.drain();
+        // The answer to this very call has to leave the thread first.
+        setImmediate(resolve);
+      },
+    };
+    exposeControl(control, task.control);
+  });
+  await store.close();
+}

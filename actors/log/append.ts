@@ -1,0 +1,59 @@
+import type { Clock } from '../../src/base/clock.ts';
+import { describeError, type Logger } from '../../src/base/log.ts';
+import { type ObjectStore, StoreError } from '../../src/object-store/object-store.ts';
+import { paths } from '../../src/object-store/paths.ts';
+import { decodeLogObject } from './log-object.ts';
+
+/**
+ * Puts one object into one slot of the log and finds out what became of it.
+ *
+ * 1. PUT if absent. Stored: the slot is ours.
+ * 2. Refused: GET the slot. Our own batch id: an earlier try (or a duplicate on the way) got through; the slot is ours.
+ *    A seal: this server was removed; nothing of this slot was written, and the log is at its end.
+ * 3. Anything else (time-out, 5xx, conflict): the outcome is unknown. The same bytes again, for the same slot, until
+ *    it is known. A slot never gets other bytes: a late first try could otherwise surface beside them.
+ */
+export type AppendOutcome = 'stored' | 'sealed';
+
+export interface Slot {
+  readonly logId: string;
+  readonly seq: number;
+  readonly batchId: string;
+  readonly bytes: Uint8Array;
+}
+
+const retryDelayMsMin = 20;
+/** The store may be away for long; a client was told after ten seconds, the slot is resolved whenever it comes back. */
+const retryDelayMsMax = 1_000;
+const putTimeoutMs = 10_000;
+
+export async function appendToSlot(
+  store: ObjectStore,
+  clock: Clock,
+  logger: Logger,
+  slot: Slot,
+): Promise<AppendOutcome> {
+  const key = paths.logObject(slot.logId, slot.seq);
+  for (let delayMs = retryDelayMsMin; ; delayMs = Math.min(delayMs * 2, retryDelayMsMax)) {
+    try {
+      const put = await store.putIfAbsent(key, [slot.bytes], { timeoutMs: putTimeoutMs });
+      if (put.kind === 'stored') return 'stored';
+      const outcome = await whoHolds(store, key, slot);
+      if (outcome !== 'nobody') return outcome;
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      logger.error('a log slot is not resolved yet', { key, error: describeError(error) });
+    }
+    await clock.sleep(delayMs);
+  }
+}
+
+async function whoHolds(store: ObjectStore, key: string, slot: Slot): Promise<AppendOutcome | 'nobody'> {
+  const found = await store.get(key);
+  // Refused and yet absent: the store contradicts itself for a moment; asking again is always safe.
+  if (found === null) return 'nobody';
+  const object = decodeLogObject(found.bytes, key);
+  if (object.batchId === slot.batchId) return 'stored';
+  if (object.kind === 'seal') return 'sealed';
+  throw new Error(`${key} holds a batch of another writer: two processes use one log id`);
+}

@@ -1,0 +1,250 @@
+import { assert } from '../../src/base/assert.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { xxh64 } from '../../src/base/hash.ts';
+import type { Logger } from '../../src/base/log.ts';
+import { type Random, randomHex } from '../../src/base/random.ts';
+import type { ObjectStore } from '../../src/object-store/object-store.ts';
+import { limits } from '../../protocol/limits.ts';
+import { appendToSlot } from './append.ts';
+import { uploadBlob } from './blob.ts';
+import { encodeLogObject, type RecordHead } from './log-object.ts';
+import type { LogPosition } from './replay.ts';
+import { targetKey } from './unflushed.ts';
+
+/**
+ * Group commit: records of all tenants of this server share one PUT.
+ *
+ * 1. A record joins the queue; one over the inline limit is uploaded as a blob first, and later records of the same
+ *    target wait behind it, because a target's records enter the log in the order in which they were submitted.
+ * 2. A group is sent when `commitMs` have passed since the last one began, or at once when it holds enough bytes.
+ *    After idle it lingers a moment, so that a new name and its first document ride together.
+ * 3. One PUT is in flight. Its slot is resolved before the next is tried (append.ts); then its records are answered.
+ * 4. A seal in the slot: this log is over. Everything waiting is refused as not written, and `onSealed` is called.
+ *
+ * A target's submissions carry an epoch. After one was refused, everything of that epoch is refused, so that no record
+ * enters the log whose predecessor did not; the target begins the next epoch once it has heard.
+ */
+export type Refusal = 'busy' | 'not-written';
+
+export class AppendRefused extends Error {
+  override name = 'AppendRefused';
+  readonly refusal: Refusal;
+  constructor(refusal: Refusal) {
+    super(refusal === 'busy' ? 'the log has no room' : 'nothing was written');
+    this.refusal = refusal;
+  }
+}
+
+export interface LogIdentity {
+  readonly logId: string;
+  readonly viewVersion: number;
+}
+
+export interface GroupCommitOptions {
+  readonly commitMs: number;
+  readonly onStored: (record: RecordHead, position: LogPosition) => void;
+  readonly onSealed: () => void;
+}
+
+export interface LogComponents {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+interface Pending {
+  head: RecordHead;
+  payload: Uint8Array;
+  readonly bytes: number;
+  readonly epoch: number;
+  readonly resolve: (position: LogPosition) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Records that belong together come from two actors within this time. */
+const lingerMs = 2;
+
+export class GroupCommit {
+  readonly #components: LogComponents;
+  readonly #identity: LogIdentity;
+  readonly #options: GroupCommitOptions;
+  #queue: Pending[] = [];
+  /** Bytes in the queue alone: what decides when a group is full. */
+  #queueBytes = 0;
+  /** Bytes of everything accepted and not answered: what is bounded. */
+  #waitingBytes = 0;
+  readonly #behindBlob = new Map<string, Pending[]>();
+  readonly #failedEpochs = new Map<string, number>();
+  #lastSeq = 0;
+  #lastChecksum = 0n;
+  #lastBeganMs = Number.NEGATIVE_INFINITY;
+  #sending = false;
+  #sealed = false;
+  #cancelTimer: (() => void) | null = null;
+  #idleWaiters: (() => void)[] = [];
+
+  constructor(components: LogComponents, identity: LogIdentity, options: GroupCommitOptions) {
+    this.#components = components;
+    this.#identity = identity;
+    this.#options = options;
+  }
+
+  /** The last slot that is known to be ours. */
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  get lastChecksum(): bigint {
+    return this.#lastChecksum;
+  }
+
+  /** Resolves once the record is durable. Rejects with AppendRefused, which promises that nothing was written. */
+  append(head: RecordHead, payload: Uint8Array, epoch: number): Promise<LogPosition> {
+    return new Promise((resolve, reject) => {
+      const pending: Pending = { head, payload, bytes: payload.byteLength + 256, epoch, resolve, reject };
+      const refusal = this.#refusal(pending);
+      if (refusal !== null) return this.#refuse(pending, refusal);
+      this.#waitingBytes += pending.bytes;
+      this.#enter(pending);
+    });
+  }
+
+  /** Resolves when nothing waits any more. */
+  whenIdle(): Promise<void> {
+    if (this.#isIdle()) return Promise.resolve();
+    return new Promise((resolve) => this.#idleWaiters.push(resolve));
+  }
+
+  #isIdle(): boolean {
+    return !this.#sending && this.#queue.length === 0 && this.#behindBlob.size === 0;
+  }
+
+  #refusal(pending: Pending): Refusal | null {
+    const failed = this.#failedEpochs.get(targetKey(pending.head));
+    if (this.#sealed || (failed !== undefined && failed >= pending.epoch)) return 'not-written';
+    return this.#waitingBytes + pending.bytes > limits.logQueueBytesMax ? 'busy' : null;
+  }
+
+  #refuse(pending: Pending, refusal: Refusal): void {
+    this.#failedEpochs.set(targetKey(pending.head), pending.epoch);
+    pending.reject(new AppendRefused(refusal));
+  }
+
+  #enter(pending: Pending): void {
+    const key = targetKey(pending.head);
+    const behind = this.#behindBlob.get(key);
+    if (behind !== undefined) behind.push(pending);
+    else if (pending.payload.byteLength > limits.logRecordInlineBytesMax) void this.#upload(key, pending);
+    else this.#enqueue(pending);
+  }
+
+  async #upload(key: string, pending: Pending): Promise<void> {
+    const behind: Pending[] = [];
+    this.#behindBlob.set(key, behind);
+    const id = randomHex(this.#components.random, 16);
+    const stored = await uploadBlob(this.#components, { logId: this.#identity.logId, id, bytes: pending.payload });
+    this.#behindBlob.delete(key);
+    if (!stored || this.#sealed) {
+      for (const refused of [pending, ...behind]) this.#abandon(refused);
+      this.#wakeIdle();
+      return;
+    }
+    const blob = { id, length: pending.payload.byteLength, checksum: xxh64(pending.payload) };
+    pending.head = { ...pending.head, blob };
+    pending.payload = new Uint8Array();
+    this.#enqueue(pending);
+    // A second large record among them makes the rest wait again: `#enter` sees to it.
+    for (const next of behind) this.#enter(next);
+  }
+
+  #abandon(pending: Pending): void {
+    this.#waitingBytes -= pending.bytes;
+    this.#refuse(pending, 'not-written');
+  }
+
+  #enqueue(pending: Pending): void {
+    this.#queue.push(pending);
+    this.#queueBytes += pending.payload.byteLength;
+    this.#arm();
+  }
+
+  #arm(): void {
+    if (this.#sending || this.#queue.length === 0) return;
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+    if (this.#queueBytes >= limits.logGroupBytes) {
+      void this.#send();
+      return;
+    }
+    const sinceLastMs = this.#components.clock.monotonic() - this.#lastBeganMs;
+    const waitMs = Math.max(this.#options.commitMs - sinceLastMs, Math.min(lingerMs, this.#options.commitMs));
+    this.#cancelTimer = this.#components.clock.after(waitMs, () => void this.#send());
+  }
+
+  async #send(): Promise<void> {
+    if (this.#sending || this.#queue.length === 0) return;
+    this.#sending = true;
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+    this.#lastBeganMs = this.#components.clock.monotonic();
+    const group = this.#takeGroup();
+    const seq = this.#lastSeq + 1;
+    const batchId = randomHex(this.#components.random, 16);
+    const { logId, viewVersion } = this.#identity;
+    const header = { logId, seq, kind: 'group', viewVersion, previousChecksum: this.#lastChecksum, batchId } as const;
+    const { bytes, checksum } = encodeLogObject(header, group);
+    const slot = { logId, seq, batchId, bytes };
+    const outcome = await appendToSlot(this.#components.store, this.#components.clock, this.#components.logger, slot);
+    this.#sending = false;
+    if (outcome === 'sealed') {
+      this.#end(group);
+      return;
+    }
+    this.#lastSeq = seq;
+    this.#lastChecksum = checksum;
+    this.#answer(group, seq);
+    this.#arm();
+    this.#wakeIdle();
+  }
+
+  #takeGroup(): Pending[] {
+    let bytes = 0;
+    let count = 0;
+    for (const pending of this.#queue) {
+      if (count > 0 && bytes + pending.payload.byteLength > limits.logGroupBytes) break;
+      bytes += pending.payload.byteLength;
+      count++;
+    }
+    const group = this.#queue.slice(0, count);
+    this.#queue = this.#queue.slice(count);
+    this.#queueBytes -= bytes;
+    assert(this.#queueBytes >= 0, () => 'the queue holds a negative number of bytes');
+    return group;
+  }
+
+  #answer(group: readonly Pending[], seq: number): void {
+    for (const [index, pending] of group.entries()) {
+      const position = { logId: this.#identity.logId, seq, index };
+      this.#waitingBytes -= pending.bytes;
+      this.#options.onStored(pending.head, position);
+      pending.resolve(position);
+    }
+  }
+
+  #end(group: readonly Pending[]): void {
+    this.#sealed = true;
+    this.#components.logger.error('this log was sealed by another process', { logId: this.#identity.logId });
+    for (const pending of [...group, ...this.#queue]) this.#abandon(pending);
+    this.#queue = [];
+    this.#queueBytes = 0;
+    this.#wakeIdle();
+    this.#options.onSealed();
+  }
+
+  #wakeIdle(): void {
+    if (!this.#isIdle()) return;
+    for (const wake of this.#idleWaiters) wake();
+    this.#idleWaiters = [];
+  }
+}

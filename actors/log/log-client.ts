@@ -1,0 +1,49 @@
+import { logCalls } from '../../protocol/messages.ts';
+import { ChannelClosed, type PortChannel } from '../../src/base/port-channel.ts';
+import { AppendRefused, type Refusal } from './group-commit.ts';
+import { encodeHead, type RecordHead } from './log-object.ts';
+import type { LogPosition } from './replay.ts';
+
+/** The log as an actor sees it: a call over the port to the log thread. */
+export interface LogClient {
+  /** The log of this process. */
+  readonly logId: string;
+  readonly viewVersion: number;
+  /** As GroupCommit.append. The payload lies in shared memory or is handed over. */
+  append(head: RecordHead, payload: Uint8Array, epoch: number): Promise<LogPosition>;
+  /** Resolves after every durable record of the target that the log still needs was replayed to this thread. */
+  replayTarget(target: { readonly tenantId: number; readonly namespaceId: string }): Promise<void>;
+  /** The target's manifest contains everything up to the position. */
+  flushed(target: { readonly tenantId: number; readonly namespaceId: string }, through: LogPosition): void;
+}
+
+export function createLogClient(
+  channel: PortChannel,
+  identity: { readonly logId: string; readonly viewVersion: number },
+): LogClient {
+  return {
+    ...identity,
+    async append(head, payload, epoch) {
+      const answer = await channel.call([logCalls.append, encodeHead(head), epoch], payload);
+      const [kind, first, index] = answer.head as ['stored', number, number] | ['refused', Refusal, undefined];
+      if (kind === 'refused') throw new AppendRefused(first);
+      return { logId: identity.logId, seq: first, index };
+    },
+    async replayTarget(target) {
+      await channel.call([logCalls.replayTarget, target.tenantId, target.namespaceId]);
+    },
+    flushed(target, through) {
+      const { logId, seq, index } = through;
+      channel.notify([logCalls.flushed, target.tenantId, target.namespaceId, logId, seq, index]);
+    },
+  };
+}
+
+/** Whether a failed append is known to have left nothing behind. */
+export function isNotWritten(error: unknown): error is AppendRefused {
+  return error instanceof AppendRefused;
+}
+
+export function isLogGone(error: unknown): boolean {
+  return error instanceof ChannelClosed;
+}

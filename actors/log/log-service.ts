@@ -1,0 +1,218 @@
+import type { MessagePort } from 'node:worker_threads';
+import { logCalls } from '../../protocol/messages.ts';
+import { limits } from '../../protocol/limits.ts';
+import { actorThreadNames, placementKey } from '../../protocol/placement.ts';
+import { must } from '../../src/base/assert.ts';
+import { describeError } from '../../src/base/log.ts';
+import { type ChannelHandler, type Message, PortChannel, type Respond } from '../../src/base/port-channel.ts';
+import { rendezvousPick } from '../../src/base/rendezvous-hash.ts';
+import { paths } from '../../src/object-store/paths.ts';
+import { AppendRefused, GroupCommit, type LogComponents, type LogIdentity } from './group-commit.ts';
+import { readFloor, writeFloor } from './floor.ts';
+import { keepLease } from './lease.ts';
+import { encodeHead, headFromWire, type RecordHead } from './log-object.ts';
+import { type LogPosition, replayLog } from './replay.ts';
+import { sealLog } from './seal.ts';
+import { type LogTarget, UnflushedTargets } from './unflushed.ts';
+
+/**
+ * What the log thread does: this server's own log, and the replay of its predecessors' logs and of its own (after an
+ * actor thread died) to the actor threads.
+ */
+export interface SealedLog {
+  readonly logId: string;
+  readonly sealSeq: number;
+}
+
+export interface Placement {
+  readonly index: number;
+  readonly count: number;
+}
+
+/** How often old records are looked for and the floor is raised. */
+const housekeepingMs = 10_000;
+/** Past this many slots above the floor, the targets that hold it back are flushed: replay stays short. */
+const slotsAboveFloorMax = 1_200;
+
+export class LogService {
+  readonly #components: LogComponents;
+  readonly #commitMs: number;
+  #commit: GroupCommit | null = null;
+  #logId = '';
+  #floor = 0;
+  #sealedLogs: SealedLog[] = [];
+  readonly #unflushed = new Map<string, UnflushedTargets>();
+  readonly #channels = new Map<number, PortChannel>();
+  #actorCount = 0;
+  #stopLease = () => {};
+  #stopHousekeeping = () => {};
+
+  constructor(components: LogComponents, options: { readonly commitMs: number }) {
+    this.#components = components;
+    this.#commitMs = options.commitMs;
+  }
+
+  seal(logId: string, viewVersion: number): Promise<number> {
+    return sealLog(this.#components.store, this.#components.random, { logId, viewVersion });
+  }
+
+  /** Logs of the list whose records are all in manifests, so that nobody needs them any more. */
+  async doneAmong(logIds: readonly string[]): Promise<string[]> {
+    const found = await Promise.all(logIds.map((logId) => this.#components.store.get(paths.logDone(logId))));
+    return logIds.filter((_, i) => found[i] !== null);
+  }
+
+  /** Begins this process's own log. `onSealed` is told when another process ended it. */
+  open(identity: LogIdentity, sealedLogs: readonly SealedLog[], onSealed: () => void): void {
+    this.#logId = identity.logId;
+    this.#sealedLogs = [...sealedLogs];
+    this.#unflushed.set(identity.logId, new UnflushedTargets());
+    this.#commit = new GroupCommit(this.#components, identity, {
+      commitMs: this.#commitMs,
+      onStored: (head, position) => this.#own().appended(head, { ...position, atMs: this.#components.clock.monotonic() }),
+      onSealed,
+    });
+    this.#stopLease = keepLease(this.#components.store, this.#components.clock, this.#components.logger, identity.logId);
+    this.#scheduleHousekeeping();
+  }
+
+  /**
+   * Serves an actor thread, after replaying to it every durable record of its targets that no manifest is known to
+   * contain. A thread that takes another's place (same index) waits until what that one submitted is resolved.
+   */
+  async attach(port: MessagePort, placement: Placement): Promise<void> {
+    const commit = must(this.#commit, 'an open log');
+    this.#channels.get(placement.index)?.close();
+    this.#actorCount = placement.count;
+    const channel: PortChannel = new PortChannel(port, this.#handler(() => channel), limits.messageInlineBytesMax);
+    this.#channels.set(placement.index, channel);
+    await commit.whenIdle();
+    const names = actorThreadNames(placement.count);
+    const isTheirs = (head: RecordHead) =>
+      rendezvousPick(placementKey(head.tenantId, head.namespace), names) === placement.index;
+    await this.#replayTo(channel, isTheirs);
+    channel.notify([logCalls.replayEnd]);
+  }
+
+  async #replayTo(channel: PortChannel, wanted: (head: RecordHead) => boolean): Promise<void> {
+    for (const sealed of this.#sealedLogs) {
+      await this.#replay(channel, wanted, { logId: sealed.logId, through: sealed.sealSeq - 1 });
+    }
+    await this.#replay(channel, wanted, { logId: this.#logId, through: must(this.#commit, 'an open log').lastSeq });
+  }
+
+  /** An actor that failed begins again from durable state: its manifest and these records. */
+  async #replayTarget(channel: PortChannel, message: Message, respond: Respond): Promise<void> {
+    const [, tenantId, namespaceId] = message.head as [string, number, string];
+    await must(this.#commit, 'an open log').whenIdle();
+    await this.#replayTo(channel, (head) => head.tenantId === tenantId && head.namespaceId === namespaceId);
+    respond(['done']);
+  }
+
+  async drain(): Promise<void> {
+    this.#stopHousekeeping();
+    await this.#commit?.whenIdle();
+    await this.#finishLogs();
+    this.#stopLease();
+  }
+
+  async #replay(
+    channel: PortChannel,
+    wanted: (head: RecordHead) => boolean,
+    log: { readonly logId: string; readonly through: number },
+  ): Promise<void> {
+    const { store, clock } = this.#components;
+    const known = this.#unflushed.get(log.logId);
+    const unflushed = known ?? new UnflushedTargets();
+    const after = await readFloor(store, log.logId);
+    for await (const record of replayLog(store, { logId: log.logId, after, through: log.through })) {
+      const { head, position, payload } = record;
+      // The first replay of a sealed log finds out whom it concerns; later ones must not forget what was flushed since.
+      if (known === undefined) unflushed.appended(head, { ...position, atMs: clock.monotonic() });
+      if (!wanted(head)) continue;
+      channel.notify([logCalls.replay, encodeHead(head), log.logId, position.seq, position.index], ownCopy(payload));
+    }
+    if (known === undefined) this.#unflushed.set(log.logId, unflushed);
+  }
+
+  #handler(channel: () => PortChannel): ChannelHandler {
+    return {
+      call: (message, respond) => {
+        const [kind] = message.head as [string];
+        if (kind === logCalls.append) this.#append(message, respond);
+        else void this.#replayTarget(channel(), message, respond);
+      },
+      notice: (message) => this.#flushed(message),
+    };
+  }
+
+  #append(message: Message, respond: Respond): void {
+    const [, headWire, epoch] = message.head as [string, unknown, number];
+    const payload = message.body ?? new Uint8Array();
+    must(this.#commit, 'an open log')
+      .append(headFromWire(headWire), payload, epoch)
+      .then(
+        (position) => respond(['stored', position.seq, position.index]),
+        (error) => {
+          if (error instanceof AppendRefused) respond(['refused', error.refusal]);
+          else throw error;
+        },
+      );
+  }
+
+  #flushed(message: Message): void {
+    const [, tenantId, namespaceId, logId, seq, index] = message.head as [string, number, string, string, number, number];
+    const position: LogPosition = { logId, seq, index };
+    this.#unflushed.get(logId)?.flushed({ tenantId, namespaceId }, position, this.#components.clock.monotonic());
+  }
+
+  #own(): UnflushedTargets {
+    return must(this.#unflushed.get(this.#logId), 'the own log');
+  }
+
+  #scheduleHousekeeping(): void {
+    this.#stopHousekeeping = this.#components.clock.after(housekeepingMs, () => {
+      this.#askForFlushes();
+      this.#finishLogs()
+        .catch((error) => {
+          this.#components.logger.error('the log was not tidied', { error: describeError(error) });
+        })
+        .finally(() => this.#scheduleHousekeeping());
+    });
+  }
+
+  #askForFlushes(): void {
+    const commit = must(this.#commit, 'an open log');
+    const before = {
+      atMs: this.#components.clock.monotonic() - limits.flushAfterMs,
+      seq: commit.lastSeq - slotsAboveFloorMax,
+    };
+    for (const target of this.#own().overdue(before)) this.#askForFlush(target);
+  }
+
+  #askForFlush(target: LogTarget): void {
+    const names = actorThreadNames(this.#actorCount);
+    const index = rendezvousPick(placementKey(target.tenantId, target.namespace), names);
+    this.#channels.get(index)?.notify([logCalls.flush, target.tenantId, target.namespace, target.namespaceId]);
+  }
+
+  /** Marks sealed logs that nobody needs as done, and raises the floor of the own one. */
+  async #finishLogs(): Promise<void> {
+    const { store } = this.#components;
+    for (const { logId } of [...this.#sealedLogs]) {
+      if (this.#unflushed.get(logId)?.size !== 0) continue;
+      await store.putIfAbsent(paths.logDone(logId), [new Uint8Array([1])]);
+      this.#sealedLogs = this.#sealedLogs.filter((sealed) => sealed.logId !== logId);
+      this.#unflushed.delete(logId);
+    }
+    const floor = this.#commit === null ? 0 : this.#own().floor(this.#commit.lastSeq);
+    if (floor <= this.#floor) return;
+    await writeFloor(store, this.#logId, floor);
+    this.#floor = floor;
+  }
+}
+
+/** A message moves its body's whole buffer, and a replayed payload is a view on its log object. */
+function ownCopy(payload: Uint8Array): Uint8Array {
+  return new Uint8Array(payload);
+}

@@ -1,0 +1,69 @@
+import { assert } from '../../src/base/assert.ts';
+import { type Random, randomHex } from '../../src/base/random.ts';
+import type { ObjectStore } from '../../src/object-store/object-store.ts';
+import { paths } from '../../src/object-store/paths.ts';
+import { limits } from '../../protocol/limits.ts';
+import { readFloor } from './floor.ts';
+import { decodeLogObject, encodeLogObject } from './log-object.ts';
+
+/**
+ * Ends a log for ever: a seal object in the slot after its last group, by create-if-absent.
+ *
+ * 1. The end is found by trying. A LIST is only a hint where to begin; the conditional PUT decides.
+ * 2. A slot that holds a group is behind the end: on to the next. One that holds a seal: done, that is the end.
+ * 3. Only then is the floor read again: a seal in a slot at or under the floor lies where collection has already
+ *    been, a delayed PUT could still land above it; seal again above the floor.
+ *
+ * Seals are never deleted, so a paused writer of this log meets one whenever it wakes up.
+ * Answers the sequence of the seal that holds.
+ */
+export async function sealLog(
+  store: ObjectStore,
+  random: Random,
+  sealing: { readonly logId: string; readonly viewVersion: number },
+): Promise<number> {
+  let from = Math.max(await readFloor(store, sealing.logId), await lastListed(store, sealing.logId)) + 1;
+  for (let tries = 0; tries < limits.sealProbeMax; tries++) {
+    const sealSeq = await sealFrom(store, random, { ...sealing, from });
+    const floor = await readFloor(store, sealing.logId);
+    if (sealSeq > floor) return sealSeq;
+    from = floor + 1;
+  }
+  throw new Error(`the end of log ${sealing.logId} was not found in ${limits.sealProbeMax} tries`);
+}
+
+async function sealFrom(
+  store: ObjectStore,
+  random: Random,
+  sealing: { readonly logId: string; readonly viewVersion: number; readonly from: number },
+): Promise<number> {
+  const { logId, viewVersion, from } = sealing;
+  for (let seq = from; seq < from + limits.sealProbeMax; seq++) {
+    const key = paths.logObject(logId, seq);
+    const batchId = randomHex(random, 16);
+    const seal = encodeLogObject({ logId, seq, kind: 'seal', viewVersion, previousChecksum: 0n, batchId }, []);
+    const put = await store.putIfAbsent(key, [seal.bytes]);
+    if (put.kind === 'stored') return seq;
+    const found = await store.get(key);
+    if (found !== null && decodeLogObject(found.bytes, key).kind === 'seal') return seq;
+  }
+  throw new Error(`the end of log ${logId} was not found in ${limits.sealProbeMax} slots`);
+}
+
+/** The highest listed slot, or 0. May be behind the truth, never ahead of it. */
+async function lastListed(store: ObjectStore, logId: string): Promise<number> {
+  const prefix = `log/${logId}/`;
+  let last = 0;
+  let after = '';
+  for (;;) {
+    const page = await store.list(prefix, after === '' ? { limit: 1_000 } : { limit: 1_000, after });
+    for (const { key } of page.objects) {
+      const name = key.slice(prefix.length);
+      if (/^[0-9]{20}$/.test(name)) last = Math.max(last, Number(name));
+      after = key;
+    }
+    if (!page.more) break;
+  }
+  assert(Number.isSafeInteger(last), () => `log ${logId} has a slot beyond safe integers`);
+  return last;
+}

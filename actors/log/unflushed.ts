@@ -1,0 +1,80 @@
+import type { LogPosition } from './replay.ts';
+
+/** Whose records these are. An empty namespace id means the tenant actor. */
+export interface LogTarget {
+  readonly tenantId: number;
+  readonly namespace: string;
+  readonly namespaceId: string;
+}
+
+interface Entry {
+  readonly target: LogTarget;
+  firstSeq: number;
+  firstAtMs: number;
+  lastSeq: number;
+  lastIndex: number;
+}
+
+export function targetKey(target: { readonly tenantId: number; readonly namespaceId: string }): string {
+  return `${target.tenantId}/${target.namespaceId}`;
+}
+
+/**
+ * Which targets have records in one log that no manifest contains yet. The log's floor is below the first of them;
+ * when none is left in a sealed log, that log is done.
+ */
+export class UnflushedTargets {
+  readonly #entries = new Map<string, Entry>();
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  appended(target: LogTarget, at: { readonly seq: number; readonly index: number; readonly atMs: number }): void {
+    const key = targetKey(target);
+    const entry = this.#entries.get(key);
+    if (entry === undefined) {
+      this.#entries.set(key, {
+        target,
+        firstSeq: at.seq,
+        firstAtMs: at.atMs,
+        lastSeq: at.seq,
+        lastIndex: at.index,
+      });
+      return;
+    }
+    entry.lastSeq = at.seq;
+    entry.lastIndex = at.index;
+  }
+
+  /** The target's manifest contains everything up to the position. */
+  flushed(target: { readonly tenantId: number; readonly namespaceId: string }, through: LogPosition, atMs: number): void {
+    const key = targetKey(target);
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    const all = through.seq > entry.lastSeq || (through.seq === entry.lastSeq && through.index >= entry.lastIndex);
+    if (all) {
+      this.#entries.delete(key);
+      return;
+    }
+    // Later records of the same slot may be missing from the manifest, so the slot itself is still needed.
+    if (through.seq > entry.firstSeq) {
+      entry.firstSeq = through.seq;
+      entry.firstAtMs = atMs;
+    }
+  }
+
+  /** The highest slot that nobody needs, given that the log holds slots up to `lastSeq`. */
+  floor(lastSeq: number): number {
+    let floor = lastSeq;
+    for (const entry of this.#entries.values()) floor = Math.min(floor, entry.firstSeq - 1);
+    return floor;
+  }
+
+  /** Targets whose first unflushed record is older than `beforeMs` or lies under `beforeSeq`. */
+  overdue(before: { readonly atMs: number; readonly seq: number }): LogTarget[] {
+    return [...this.#entries.values()]
+      .filter((entry) => entry.firstAtMs < before.atMs || entry.firstSeq < before.seq)
+      .map((entry) => entry.target);
+  }
+}

@@ -1,0 +1,225 @@
+import { limits } from '../../protocol/limits.ts';
+import { randomHex } from '../../src/base/random.ts';
+import { paths } from '../../src/object-store/paths.ts';
+import type { ActorComponents } from '../components.ts';
+import type { BuildSegmentTask } from '../compute/lanes.ts';
+import { documentEntryLength } from '../storage/document-batch.ts';
+import {
+  decodeManifest,
+  encodeManifest,
+  type LogWatermark,
+  type Manifest,
+  type ManifestSegment,
+  type ManifestTail,
+  type NamespaceCounters,
+} from '../storage/manifest.ts';
+import { cacheManifest } from '../storage/manifest-cache.ts';
+import { checkManifest } from '../storage/manifest-invariants.ts';
+import { commit } from '../storage/manifest-store.ts';
+import { Memtable } from '../storage/memtable.ts';
+import { SegmentReader } from '../storage/segment-reader.ts';
+import { noTombstones, withDeleted } from '../storage/tombstones.ts';
+import type { NamespaceState, OpenSegment } from './namespace-state.ts';
+
+/**
+ * From memory into the manifest.
+ *
+ * Small: what the memtable holds becomes the manifest's tail, by one compare-and-set; the memtable stays as it is.
+ * Large: 1. the memtable is frozen and a new one takes writes; 2. a build thread makes a segment of its live rows and
+ * stores it; 3. a manifest that names the segment is committed; 4. the segment takes the frozen memtable's place in one
+ * step, rows that were replaced meanwhile being tombstones in it; 5. the log hears how far the manifest reaches.
+ *
+ * Tombstones of writes that are not in the manifest yet may be in it already: those writes are durable and are replayed
+ * before anything is read. The log hears last: a crash before costs a replay of what the segment has, the other order
+ * would lose it.
+ */
+export const manifestCodec = { encode: encodeManifest, decode: decodeManifest };
+
+/** How far a flush reaches: taken when its rows are. */
+interface Reach {
+  readonly applied: ReadonlyMap<string, LogWatermark>;
+  readonly counters: NamespaceCounters;
+  readonly flushedBytes: number;
+}
+
+function reachOf(state: NamespaceState): Reach {
+  return { applied: new Map(state.applied), counters: state.counters, flushedBytes: state.unflushedBytes };
+}
+
+/** One flush; the caller sees to it that no two run at once. */
+export async function flushNamespace(components: ActorComponents, state: NamespaceState): Promise<void> {
+  if (state.frozen.length === 0 && tailFits(state.memtable)) {
+    await commitReach(components, state, reachOf(state), { segment: null, tail: tailOf(state.memtable) });
+    return;
+  }
+  if (state.frozen.length === 0) freeze(state);
+  const frozen = state.frozen[0];
+  if (frozen === undefined) return;
+  await flushFrozen(components, state, frozen);
+}
+
+const reaches = new WeakMap<Memtable, Reach>();
+
+/** A new memtable takes writes from here on. */
+export function freeze(state: NamespaceState): void {
+  reaches.set(state.memtable, reachOf(state));
+  state.frozen = [...state.frozen, state.memtable];
+  state.memtable = new Memtable();
+  state.generation++;
+}
+
+async function flushFrozen(components: ActorComponents, state: NamespaceState, frozen: Memtable): Promise<void> {
+  const reach = reaches.get(frozen) ?? reachOf(state);
+  const { namespaceId } = state.identity;
+  const rows = liveRows(frozen);
+  if (rows.length === 0) {
+    await commitReach(components, state, reach, { segment: null, tail: null });
+    state.frozen = state.frozen.filter((memtable) => memtable !== frozen);
+    state.generation++;
+    return;
+  }
+  const segmentId = randomHex(components.random, 16);
+  const key = paths.namespaceSegment(namespaceId, segmentId);
+  const built = await components.lanes.buildSegment(buildTask(key, frozen, rows));
+  const reader = new SegmentReader(key, built.toc, components.fetcher);
+  const segmentNow = (): OpenSegment => ({
+    id: segmentId,
+    size: built.size,
+    reader,
+    tombstones: withDeleted(noTombstones, supersededSince(frozen, rows)),
+  });
+  const { tombstones } = segmentNow();
+  const segment = { id: segmentId, size: built.size, toc: built.toc, tombstones };
+  await commitReach(components, state, reach, { segment, tail: null });
+  state.segments = [...state.segments, segmentNow()];
+  state.frozen = state.frozen.filter((memtable) => memtable !== frozen);
+  state.generation++;
+}
+
+function liveRows(memtable: Memtable): number[] {
+  const rows: number[] = [];
+  for (let row = 0; row < memtable.rowCount; row++) if (memtable.isLive(row)) rows.push(row);
+  return rows;
+}
+
+/** Rows of the built segment whose documents were replaced or deleted after the build began. */
+function* supersededSince(memtable: Memtable, rows: readonly number[]): Generator<number> {
+  for (let i = 0; i < rows.length; i++) if (!memtable.isLive(rows[i] ?? 0)) yield i;
+}
+
+function buildTask(key: string, memtable: Memtable, rows: readonly number[]): BuildSegmentTask {
+  const numbers = new Map<Buffer, number>();
+  const buffers: Uint8Array[] = [];
+  const bufferOf = new Uint32Array(rows.length);
+  const offsets = new Uint32Array(rows.length);
+  const sequences = new Float64Array(rows.length);
+  const writtenAt = new Float64Array(rows.length);
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i] ?? 0;
+    const buffer = memtable.bufferOf(row);
+    let number = numbers.get(buffer);
+    if (number === undefined) {
+      number = buffers.push(buffer) - 1;
+      numbers.set(buffer, number);
+    }
+    bufferOf[i] = number;
+    offsets[i] = memtable.offsetOf(row);
+    sequences[i] = memtable.sequenceOf(row);
+    writtenAt[i] = memtable.writtenAtOf(row);
+  }
+  return { task: 'build-segment', key, buffers, bufferOf, offsets, sequences, writtenAt };
+}
+
+function tailFits(memtable: Memtable): boolean {
+  return liveBytes(memtable) <= limits.manifestTailBytesMax;
+}
+
+function liveBytes(memtable: Memtable): number {
+  // Cheap answers first: most memtables are either small or far too large.
+  if (memtable.documentBytes <= limits.manifestTailBytesMax) return memtable.documentBytes;
+  let bytes = 0;
+  for (let row = 0; row < memtable.rowCount && bytes <= limits.manifestTailBytesMax; row++) {
+    if (memtable.isLive(row)) bytes += documentEntryLength(memtable.bufferOf(row), memtable.offsetOf(row));
+  }
+  return bytes;
+}
+
+function tailOf(memtable: Memtable): ManifestTail | null {
+  const rows = liveRows(memtable);
+  if (rows.length === 0) return null;
+  const entries = rows.map((row) => {
+    const buffer = memtable.bufferOf(row);
+    const offset = memtable.offsetOf(row);
+    return buffer.subarray(offset, offset + documentEntryLength(buffer, offset));
+  });
+  return {
+    sequences: rows.map((row) => memtable.sequenceOf(row)),
+    writtenAt: rows.map((row) => memtable.writtenAtOf(row)),
+    entries: Buffer.concat(entries),
+  };
+}
+
+interface Addition {
+  readonly segment: ManifestSegment | null;
+  readonly tail: ManifestTail | null;
+}
+
+async function commitReach(
+  components: ActorComponents,
+  state: NamespaceState,
+  reach: Reach,
+  addition: Addition,
+): Promise<void> {
+  const { log } = components;
+  const current = state.committed;
+  const next: Manifest = {
+    ...baseManifest(components, state),
+    applied: reach.applied,
+    counters: reach.counters,
+    segments: [...segmentsOf(state), ...(addition.segment === null ? [] : [addition.segment])],
+    tail: addition.tail,
+  };
+  checkManifest(next, current?.value ?? null);
+  const key = paths.namespaceManifest(state.identity.namespaceId);
+  state.committed = await commit(components, manifestCodec, { key, next, current });
+  cacheManifest(components.warmCache, state.committed);
+  state.unflushedBytes -= reach.flushedBytes;
+  for (const [logId, { seq, index }] of reach.applied) log.flushed(state.identity, { logId, seq, index });
+}
+
+/** Segments of memory as the manifest holds them, with the tombstones of this moment. */
+function segmentsOf(state: NamespaceState): ManifestSegment[] {
+  return state.segments.map(({ id, size, reader, tombstones }) => ({ id, size, toc: reader.toc, tombstones }));
+}
+
+function baseManifest(components: ActorComponents, state: NamespaceState): Omit<Manifest, 'applied' | 'counters'> {
+  const { log, random } = components;
+  const current = state.committed?.value;
+  return {
+    ...state.identity,
+    version: (current?.version ?? 0) + 1,
+    nonce: randomHex(random, 16),
+    state: 'live',
+    owner: { logId: log.logId, view: log.viewVersion },
+    segments: [],
+    tail: current?.tail ?? null,
+    retired: current?.retired ?? [],
+  };
+}
+
+/** Makes this process the owner: the next commit of an earlier owner then fails. Nothing else changes. */
+export async function takeOwnership(components: ActorComponents, state: NamespaceState): Promise<void> {
+  const current = state.committed;
+  if (current === null || current.value.owner.logId === components.log.logId) return;
+  const { log, random } = components;
+  const next: Manifest = {
+    ...current.value,
+    version: current.value.version + 1,
+    nonce: randomHex(random, 16),
+    owner: { logId: log.logId, view: log.viewVersion },
+  };
+  checkManifest(next, current.value);
+  const key = paths.namespaceManifest(state.identity.namespaceId);
+  state.committed = await commit(components, manifestCodec, { key, next, current });
+  cacheManifest(components.warmCache, state.committed);
+}

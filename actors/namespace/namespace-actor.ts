@@ -1,0 +1,370 @@
+import { ApiError } from '../../protocol/errors.ts';
+import { documentIdProblem } from '../../protocol/ids.ts';
+import { limits } from '../../protocol/limits.ts';
+import type { ActorCall } from '../../protocol/messages.ts';
+import {
+  type CountRequest,
+  parseCountBody,
+  parseCountQuery,
+  parseSearchBody,
+  parseSearchQuery,
+  parseWarmBody,
+  refuseUnbuilt,
+  type SearchRequest,
+} from '../../protocol/search.ts';
+import { documentQuerySchema } from '../../protocol/document.ts';
+import { parseQueryWith } from '../../protocol/validate.ts';
+import { parseQueryString } from '../../protocol/query-string.ts';
+import { describeError } from '../../src/base/log.ts';
+import { Serial } from '../../src/base/serial.ts';
+import { paths } from '../../src/object-store/paths.ts';
+import type { ActorComponents } from '../components.ts';
+import type { ReplayedRecord } from '../log/replay.ts';
+import { type QueryReport, type Temperature } from '../search/answers.ts';
+import { type QueryContext, runCount, runSearch, runWarm } from '../search/run-search.ts';
+import { TimeSlice } from '../search/time-slice.ts';
+import { emptyReadReport, type ReadReport } from '../storage/block-fetch.ts';
+import { Deposed } from '../storage/manifest-store.ts';
+import { readBody } from '../request-body.ts';
+import { flushNamespace, freeze, takeOwnership } from './flush.ts';
+import type { NamespaceIdentity, NamespaceState } from './namespace-state.ts';
+import { openNamespace } from './open.ts';
+import { mergePatches } from './patch.ts';
+import type { PreparedWrite } from './prepare-write.ts';
+import { documentJson, findDocument, findWarm } from './read-document.ts';
+import { takeSnapshot } from './snapshot.ts';
+import { type AppliedWrite, WritePipeline } from './write-pipeline.ts';
+
+/**
+ * One namespace, one writer. Reads run beside each other over snapshots; writes go through the pipeline; flushes and
+ * the change of owner run one at a time. An answer is JSON text.
+ */
+export interface Opening {
+  readonly identity: NamespaceIdentity;
+  /** The name was made by the request that opens it. */
+  readonly created: boolean;
+  readonly replayed: readonly ReplayedRecord[];
+}
+
+export interface ActorReply {
+  readonly status: number;
+  readonly json: string;
+  /** Answers of calls between threads: MessagePack instead of JSON. */
+  readonly packed?: Uint8Array;
+  readonly report: ReadReport;
+  readonly cpuMs: number;
+  readonly documents: number;
+  readonly bytes: number;
+}
+
+const reportEveryMs = 300;
+const flushRetryMs = 1_000;
+
+export class NamespaceActor {
+  readonly #components: ActorComponents;
+  readonly #state: NamespaceState;
+  readonly #pipeline: WritePipeline;
+  readonly #commits = new Serial();
+  /** Resolves once the name is durable and this process owns the manifest: the first acknowledgement waits for it. */
+  readonly #ready: Promise<void>;
+  #created: boolean;
+  #reportArmed = false;
+  #dropped = false;
+  /** For eviction: when it was used last, by the monotonic clock. */
+  lastUsedMs = 0;
+
+  private constructor(components: ActorComponents, state: NamespaceState, opening: Opening) {
+    this.#components = components;
+    this.#state = state;
+    this.#pipeline = new WritePipeline(components, state);
+    this.#created = opening.created;
+    this.#ready = this.#becomeReady(opening);
+    this.#ready.catch(() => {});
+  }
+
+  static async open(components: ActorComponents, opening: Opening, report: ReadReport): Promise<NamespaceActor> {
+    const isNew = opening.created;
+    const state = await openNamespace(components, opening.identity, { isNew, replayed: opening.replayed, report });
+    return new NamespaceActor(components, state, opening);
+  }
+
+  get identity(): NamespaceIdentity {
+    return this.#state.identity;
+  }
+
+  get memoryBytes(): number {
+    let bytes = 4_096;
+    for (const memtable of this.#state.memtablesNewestFirst()) bytes += memtable.bytes;
+    return bytes;
+  }
+
+  get hasUnflushed(): boolean {
+    return this.#state.unflushedBytes > 0 || this.#pipeline.pendingBytes > 0;
+  }
+
+  /** A read that memory answers, without a promise; null where it takes one. */
+  getWarm(id: string, beganAt: number): string | null {
+    const place = findWarm(this.#state, id);
+    if (place === 'cold') return null;
+    if (place === null) throw noSuchDocument(id);
+    const cpuMs = this.#components.clock.monotonic() - beganAt;
+    return documentJson(place, { temperature: 'warm', storeGets: 0, storeBytes: 0, cpuMs, timedOut: false });
+  }
+
+  async write(write: PreparedWrite): Promise<ActorReply> {
+    const created = this.#created;
+    this.#created = false;
+    const { applied, batch } = await this.#pipeline.inTurn(async () => {
+      this.#refuseDropped();
+      const batch =
+        write.kind === 'patch'
+          ? await mergePatches(this.#state, this.#pipeline, write.batch, this.#components.clock)
+          : write.batch;
+      const items = batch.documentOffsets.length + batch.deletes.length;
+      return { batch, applied: items === 0 ? this.#nothingToDo() : this.#pipeline.submit(batch).applied };
+    });
+    const result = await this.#acknowledged(applied);
+    this.#afterWrite();
+    return this.#reply(
+      `{"written":${batch.documentOffsets.length},"deleted":${result.deleted},"version":${result.version},` +
+        `"stored_bytes":${this.#state.storedBytes},"created":${created}}`,
+      { documents: batch.documentOffsets.length + batch.deletes.length, bytes: batch.buffer.byteLength },
+    );
+  }
+
+  async handle(call: ActorCall, body: Uint8Array | null, opened: OpenedNow): Promise<ActorReply> {
+    switch (call.operation) {
+      case 'getDocument':
+        return this.#getDocument(call, opened);
+      case 'search':
+        return this.#search(call, parseSearch(call, body), opened);
+      case 'count':
+        return this.#count(call, parseCount(call, body), opened);
+      case 'warm':
+        return this.#warm(call, body, opened);
+      case 'getNamespace':
+        return this.#reply(this.describe());
+      default:
+        throw new ApiError('not_implemented', `${call.operation} is not built yet`);
+    }
+  }
+
+  /** The Namespace resource. */
+  describe(): string {
+    const { identity, counters, storedBytes } = this.#state;
+    return namespaceJson({ ...identity, ...counters, storedBytes });
+  }
+
+  async flush(): Promise<void> {
+    await this.#commits.run(() => this.#flushNow());
+  }
+
+  /** Ends the actor after what it has accepted is durable and flushed. */
+  async drain(): Promise<void> {
+    await this.#pipeline.whenIdle();
+    if (this.#state.unflushedBytes > 0) await this.flush();
+  }
+
+  /** The name is gone: the objects go at once, what is still in the log is dropped at replay. */
+  async drop(): Promise<void> {
+    this.#dropped = true;
+    await this.#pipeline.whenIdle();
+    const { namespaceId } = this.identity;
+    await this.#commits.run(async () => {
+      const { store } = this.#components;
+      // The manifest goes first: segments without a manifest are orphans, a manifest without segments is damage.
+      await store.delete(paths.namespaceManifest(namespaceId));
+      for (const { id } of this.#state.segments) await store.delete(paths.namespaceSegment(namespaceId, id));
+    });
+    for (const [logId, { seq, index }] of this.#state.applied) {
+      this.#components.log.flushed(this.identity, { logId, seq, index });
+    }
+  }
+
+  async #becomeReady(opening: Opening): Promise<void> {
+    const { tenantId, name, namespaceId } = opening.identity;
+    const confirmed = opening.created
+      ? this.#components.directory.confirm(tenantId, name, namespaceId)
+      : Promise.resolve();
+    await this.#commits.run(() => takeOwnership(this.#components, this.#state));
+    await confirmed;
+  }
+
+  /** A client is not kept waiting for a slot whose outcome is not known; the write itself goes on. */
+  async #acknowledged(applied: Promise<AppliedWrite>): Promise<AppliedWrite> {
+    let giveUp = () => {};
+    const tooLong = new Promise<never>((_, reject) => {
+      giveUp = this.#components.clock.after(limits.writeUnknownAfterMs, () =>
+        reject(
+          new ApiError('write_unknown', 'object storage did not confirm the write in time: it may or may not be applied', {
+            retryAfter: 1,
+          }),
+        ),
+      );
+    });
+    try {
+      const [result] = await Promise.race([Promise.all([applied, this.#ready]), tooLong]);
+      return result;
+    } finally {
+      giveUp();
+    }
+  }
+
+  /** Deleting no ids is a write of nothing: no record, no new version. */
+  #nothingToDo(): Promise<AppliedWrite> {
+    return Promise.resolve({ version: this.#state.counters.version, deleted: 0 });
+  }
+
+  #refuseDropped(): void {
+    if (this.#dropped) throw new ApiError('not_found', `there is no namespace named "${this.identity.name}"`);
+  }
+
+  #afterWrite(): void {
+    const { memtable, frozen } = this.#state;
+    const full = memtable.bytes >= limits.memtableBytesMax || memtable.rowCount >= limits.memtableDocumentsMax;
+    if (full && frozen.length < limits.frozenMemtablesMax) {
+      freeze(this.#state);
+      this.#flushInBackground();
+    }
+    this.#armReport();
+  }
+
+  #flushInBackground(): void {
+    this.flush().catch((error) => {
+      this.#components.logger.error('a flush failed and is tried again', {
+        namespaceId: this.identity.namespaceId,
+        error: describeError(error),
+      });
+      if (error instanceof Deposed) return;
+      this.#components.clock.after(flushRetryMs, () => this.#flushInBackground());
+    });
+  }
+
+  async #flushNow(): Promise<void> {
+    if (this.#dropped) return;
+    do await flushNamespace(this.#components, this.#state);
+    while (this.#state.frozen.length > 0);
+    this.#armReport();
+  }
+
+  /** The tenant's ledger hears of changes, a few times a second at most. */
+  #armReport(): void {
+    if (this.#reportArmed) return;
+    this.#reportArmed = true;
+    this.#components.clock.after(reportEveryMs, () => {
+      this.#reportArmed = false;
+      const { identity, counters, storedBytes } = this.#state;
+      const { namespaceId } = identity;
+      const { docsWritten, bytesWritten } = counters;
+      const report = { namespaceId, docsWritten, bytesWritten, storedBytes };
+      if (!this.#dropped) this.#components.directory.report(identity.tenantId, identity.name, report);
+    });
+  }
+
+  async #getDocument(call: ActorCall, opened: OpenedNow): Promise<ActorReply> {
+    const problem = documentIdProblem(call.argument);
+    if (problem !== null) throw new ApiError('invalid', `id: ${problem}`, { fields: { id: problem } });
+    await this.#reach(minVersionOf(call));
+    const slice = new TimeSlice(this.#components.clock, call.deadlineMs);
+    const place = await slice.waitFor(findDocument(this.#state, call.argument, opened.report));
+    if (place === null) throw noSuchDocument(call.argument);
+    const report: QueryReport = { ...opened.report, temperature: opened.temperature(), cpuMs: slice.cpuMs, timedOut: false };
+    return this.#reply(documentJson(place, report), { report: opened.report, cpuMs: slice.cpuMs });
+  }
+
+  async #search(call: ActorCall, request: SearchRequest, opened: OpenedNow): Promise<ActorReply> {
+    await this.#reach(request.min_version);
+    return this.#query(call, opened, (context) => runSearch(context, request));
+  }
+
+  async #count(call: ActorCall, request: CountRequest, opened: OpenedNow): Promise<ActorReply> {
+    await this.#reach(request.min_version);
+    return this.#query(call, opened, (context) => runCount(context, request));
+  }
+
+  #warm(call: ActorCall, body: Uint8Array | null, opened: OpenedNow): Promise<ActorReply> {
+    const request = parseWarmBody(body === null || body.byteLength === 0 ? undefined : readBody(body));
+    return this.#query(call, opened, (context) => runWarm(context, request));
+  }
+
+  async #query(
+    call: ActorCall,
+    opened: OpenedNow,
+    run: (context: QueryContext) => Promise<string>,
+  ): Promise<ActorReply> {
+    const { clock, cursorKey } = this.#components;
+    const slice = new TimeSlice(clock, Math.min(call.deadlineMs, call.caller.querySeconds * 1_000));
+    const context: QueryContext = {
+      identity: this.identity,
+      snapshot: takeSnapshot(this.#state),
+      slice,
+      report: opened.report,
+      temperature: opened.temperature(),
+      cursorKey,
+      monotonic: () => clock.monotonic(),
+      beganAt: opened.beganAt,
+    };
+    const json = await run(context);
+    return this.#reply(json, { report: opened.report, cpuMs: slice.cpuMs });
+  }
+
+  /** Waits a little for a version that a caller has seen elsewhere. */
+  async #reach(minVersion: number | undefined): Promise<void> {
+    if (minVersion === undefined) return;
+    const { clock } = this.#components;
+    const until = clock.monotonic() + limits.minVersionWaitMs;
+    while (this.#state.counters.version < minVersion) {
+      if (clock.monotonic() >= until) {
+        throw new ApiError('unavailable', `version ${minVersion} of this namespace is not here yet`, { retryAfter: 1 });
+      }
+      await clock.sleep(10);
+    }
+  }
+
+  #reply(json: string, metered: Partial<ActorReply> = {}): ActorReply {
+    return { status: 200, json, report: emptyReadReport(), cpuMs: 0, documents: 0, bytes: 0, ...metered };
+  }
+}
+
+/** How the namespace was found by this request, and what opening it read. */
+export interface OpenedNow {
+  readonly report: ReadReport;
+  readonly beganAt: number;
+  temperature(): Temperature;
+}
+
+function noSuchDocument(id: string): ApiError {
+  return new ApiError('not_found', `there is no document with the id ${JSON.stringify(id.slice(0, 100))}`);
+}
+
+function parseSearch(call: ActorCall, body: Uint8Array | null): SearchRequest {
+  const request = body === null ? parseSearchQuery(parseQueryString(call.query), parseText) : parseSearchBody(readBody(body));
+  refuseUnbuilt(request);
+  return request;
+}
+
+function parseCount(call: ActorCall, body: Uint8Array | null): CountRequest {
+  const request = body === null ? parseCountQuery(parseQueryString(call.query), parseText) : parseCountBody(readBody(body));
+  refuseUnbuilt(request);
+  return request;
+}
+
+const parseText = (text: string) => readBody(Buffer.from(text));
+
+function minVersionOf(call: ActorCall): number | undefined {
+  if (call.query === '') return undefined;
+  return parseQueryWith(documentQuerySchema, parseQueryString(call.query)).min_version;
+}
+
+export function namespaceJson(fields: {
+  readonly name: string;
+  readonly docsWritten: number;
+  readonly bytesWritten: number;
+  readonly storedBytes: number;
+  readonly createdAt: string;
+}): string {
+  return (
+    `{"name":${JSON.stringify(fields.name)},"docs_written":${fields.docsWritten},` +
+    `"bytes_written":${fields.bytesWritten},"stored_bytes":${fields.storedBytes},"created_at":"${fields.createdAt}"}`
+  );
+}

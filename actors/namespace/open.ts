@@ -1,0 +1,77 @@
+import { assert } from '../../src/base/assert.ts';
+import { toShared } from '../../src/base/shared-bytes.ts';
+import { paths } from '../../src/object-store/paths.ts';
+import type { ActorComponents } from '../components.ts';
+import type { ReplayedRecord } from '../log/replay.ts';
+import { isApplied, type Manifest, type ManifestSegment } from '../storage/manifest.ts';
+import { cachedManifest, cacheManifest } from '../storage/manifest-cache.ts';
+import { type Committed, loadCommitted } from '../storage/manifest-store.ts';
+import type { ReadReport } from '../storage/block-fetch.ts';
+import { SegmentReader } from '../storage/segment-reader.ts';
+import { manifestCodec } from './flush.ts';
+import { adoptManifest, loadBatch, type NamespaceIdentity, NamespaceState, type OpenSegment } from './namespace-state.ts';
+import { applyDurable, stampFromWire } from './write-pipeline.ts';
+
+/**
+ * A namespace from its durable state: the manifest, then the records of the log that it does not contain, in order.
+ * A name that was just made has neither.
+ */
+export async function openNamespace(
+  components: ActorComponents,
+  identity: NamespaceIdentity,
+  options: { readonly isNew: boolean; readonly replayed: readonly ReplayedRecord[]; readonly report: ReadReport },
+): Promise<NamespaceState> {
+  const state = new NamespaceState(identity);
+  const committed = options.isNew ? null : await loadManifest(components, identity.namespaceId, options.report);
+  if (committed !== null) {
+    assert(committed.value.state === 'live', () => `namespace ${identity.namespaceId} is deleted`);
+    adoptManifest(state, committed, (segment) => openSegment(components, identity, segment), toShared);
+  }
+  for (const record of options.replayed) await replay(components, state, record);
+  return state;
+}
+
+/** From the local disk where the copy there is surely current, else from the store. */
+async function loadManifest(
+  components: ActorComponents,
+  namespaceId: string,
+  report: ReadReport,
+): Promise<Committed<Manifest> | null> {
+  const local = cachedManifest(components.warmCache, namespaceId);
+  if (local !== null && isOurs(components, local.value)) return local;
+  const key = paths.namespaceManifest(namespaceId);
+  report.storeGets++;
+  const committed = await loadCommitted(components.store, key, manifestCodec);
+  if (committed === null) return null;
+  report.storeBytes += committed.size;
+  cacheManifest(components.warmCache, committed);
+  return committed;
+}
+
+/** Only the owner changes a manifest: one that this process, or the one whose log it sealed, owned is current. */
+function isOurs(components: ActorComponents, manifest: Manifest): boolean {
+  const { logId } = manifest.owner;
+  return logId === components.log.logId || components.predecessors.has(logId);
+}
+
+function openSegment(
+  components: ActorComponents,
+  identity: NamespaceIdentity,
+  segment: ManifestSegment,
+): OpenSegment {
+  const key = paths.namespaceSegment(identity.namespaceId, segment.id);
+  const reader = new SegmentReader(key, segment.toc, components.fetcher);
+  return { id: segment.id, size: segment.size, reader, tombstones: segment.tombstones };
+}
+
+async function replay(components: ActorComponents, state: NamespaceState, record: ReplayedRecord): Promise<void> {
+  const { head, position, payload } = record;
+  if (state.committed !== null && isApplied(state.committed.value, position)) return;
+  const { namespaceId } = state.identity;
+  assert(
+    head.version === state.counters.version + 1,
+    () => `namespace ${namespaceId}: version ${head.version} follows ${state.counters.version} in the log`,
+  );
+  const stamp = stampFromWire(head.version, head.detail);
+  await applyDurable(components, state, { batch: loadBatch(payload), stamp, position });
+}

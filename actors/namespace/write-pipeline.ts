@@ -1,0 +1,208 @@
+import { ApiError } from '../../protocol/errors.ts';
+import { limits } from '../../protocol/limits.ts';
+import { describeError } from '../../src/base/log.ts';
+import { Serial } from '../../src/base/serial.ts';
+import type { ActorComponents } from '../components.ts';
+import { isNotWritten } from '../log/log-client.ts';
+import type { LogPosition } from '../log/replay.ts';
+import { emptyReadReport } from '../storage/block-fetch.ts';
+import { documentId } from '../storage/document-batch.ts';
+import {
+  applyBatch,
+  findInSegments,
+  idsOfBatch,
+  type LoadedBatch,
+  type NamespaceState,
+  type WriteStamp,
+} from './namespace-state.ts';
+
+/**
+ * The way of a write through one namespace.
+ *
+ * 1. In turn: it gets its version, sequences and time from what was submitted before it, joins the overlay, and its
+ *    record goes to the log without waiting for the ones before.
+ * 2. Beside the PUT, the rows that it replaces are looked up, so that their blocks are cached.
+ * 3. Durable, in log order: it is applied to the memtable in one step and leaves the overlay. Then it is answered.
+ * 4. Refused ("nothing written"): it and all that were submitted after it are refused; the overlay is dropped and the
+ *    next write builds on the applied state.
+ */
+export interface AppliedWrite {
+  readonly version: number;
+  readonly deleted: number;
+}
+
+/** A document as the next writes will find it: where it lies, or null where it is deleted. */
+type Overlaid = { readonly version: number; readonly place: { readonly buffer: Buffer; readonly offset: number } | null };
+
+const applyRetryMs = 200;
+
+export class WritePipeline {
+  readonly #components: ActorComponents;
+  readonly #state: NamespaceState;
+  readonly #turn = new Serial();
+  readonly #applies = new Serial();
+  readonly #overlay = new Map<string, Overlaid>();
+  #epoch = 1;
+  #submitted: { version: number; lastSequence: number; lastWrittenAt: number };
+  #pendingBytes = 0;
+
+  constructor(components: ActorComponents, state: NamespaceState) {
+    this.#components = components;
+    this.#state = state;
+    this.#submitted = { ...state.counters };
+  }
+
+  /** Bytes submitted and not yet applied. */
+  get pendingBytes(): number {
+    return this.#pendingBytes;
+  }
+
+  /** Runs work that decides on a write, after every earlier one was submitted. */
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.#turn.run(work);
+  }
+
+  /** What the next write would find under the id: undefined where no pending write touches it. */
+  overlaid(id: string): Overlaid['place'] | undefined {
+    return this.#overlay.get(id)?.place;
+  }
+
+  /** Call in turn. The promise in the answer resolves when the write is applied; submission itself does not wait. */
+  submit(batch: LoadedBatch): { readonly applied: Promise<AppliedWrite> } {
+    this.#admit(batch);
+    const stamp = this.#stamp(batch);
+    this.#overlayBatch(batch, stamp.version);
+    const { identity } = this.#state;
+    const head = {
+      tenantId: identity.tenantId,
+      namespace: identity.name,
+      namespaceId: identity.namespaceId,
+      version: stamp.version,
+      blob: null,
+      detail: stampToWire(stamp),
+    };
+    const epoch = this.#epoch;
+    const durable = this.#components.log.append(head, batch.buffer, epoch);
+    durable.catch(() => {});
+    this.#prefetch(batch);
+    const applied = this.#applies.run(() => this.#apply(batch, stamp, { durable, epoch }));
+    // The caller may have given up (write_unknown); the write itself goes on.
+    applied.catch(() => {});
+    return { applied };
+  }
+
+  async whenIdle(): Promise<void> {
+    await this.#turn.whenIdle();
+    await this.#applies.whenIdle();
+  }
+
+  #admit(batch: LoadedBatch): void {
+    if (this.#pendingBytes + batch.buffer.byteLength <= limits.pendingWriteBytesMax) return;
+    throw new ApiError('write_busy', 'writes arrive faster than this namespace commits them; nothing was written', {
+      retryAfter: 1,
+    });
+  }
+
+  #stamp(batch: LoadedBatch): WriteStamp {
+    const last = this.#submitted;
+    const nowMicros = Math.floor(this.#components.clock.now() * 1_000);
+    const stamp = {
+      version: last.version + 1,
+      firstSequence: last.lastSequence + 1,
+      writtenAt: Math.max(nowMicros, last.lastWrittenAt + 1),
+    };
+    this.#submitted = {
+      version: stamp.version,
+      lastSequence: stamp.firstSequence + batch.documentOffsets.length,
+      lastWrittenAt: stamp.writtenAt,
+    };
+    this.#pendingBytes += batch.buffer.byteLength;
+    return stamp;
+  }
+
+  #overlayBatch(batch: LoadedBatch, version: number): void {
+    for (const id of batch.deletes) this.#overlay.set(id, { version, place: null });
+    for (const offset of batch.documentOffsets) {
+      const place = { buffer: batch.buffer, offset };
+      this.#overlay.set(documentId(batch.buffer, offset), { version, place });
+    }
+  }
+
+  /** A failed look-up is found again, and retried, when the write is applied. */
+  #prefetch(batch: LoadedBatch): void {
+    if (this.#state.segments.length === 0) return;
+    findInSegments(this.#state, idsOfBatch(batch), emptyReadReport()).catch(() => {});
+  }
+
+  async #apply(
+    batch: LoadedBatch,
+    stamp: WriteStamp,
+    submission: { readonly durable: Promise<LogPosition>; readonly epoch: number },
+  ): Promise<AppliedWrite> {
+    try {
+      const position = await submission.durable;
+      const deleted = await applyDurable(this.#components, this.#state, { batch, stamp, position });
+      this.#leaveOverlay(batch, stamp.version);
+      return { version: stamp.version, deleted };
+    } catch (error) {
+      this.#forgetPending(submission.epoch);
+      if (!isNotWritten(error)) throw error;
+      throw error.refusal === 'busy'
+        ? new ApiError('write_busy', 'the log has no room; nothing was written', { retryAfter: 1 })
+        : new ApiError('unavailable', 'the log could not take this write; nothing was written', { retryAfter: 1 });
+    } finally {
+      this.#pendingBytes -= batch.buffer.byteLength;
+    }
+  }
+
+  #leaveOverlay(batch: LoadedBatch, version: number): void {
+    for (const id of idsOfBatch(batch)) if (this.#overlay.get(id)?.version === version) this.#overlay.delete(id);
+  }
+
+  /** Everything of the epoch is refused by the log as well, so the first refusal speaks for all of them. */
+  #forgetPending(epoch: number): void {
+    if (epoch !== this.#epoch) return;
+    this.#epoch++;
+    this.#overlay.clear();
+    this.#submitted = { ...this.#state.counters };
+  }
+}
+
+/**
+ * Applies a durable record, here or at replay. Rows that it replaces are read from segments; while the store does not
+ * answer it is tried again, because a durable write must not be left out.
+ */
+export async function applyDurable(
+  components: Pick<ActorComponents, 'clock' | 'logger'>,
+  state: NamespaceState,
+  write: { readonly batch: LoadedBatch; readonly stamp: WriteStamp; readonly position: LogPosition },
+): Promise<number> {
+  const { batch, stamp, position } = write;
+  const ids = idsOfBatch(batch);
+  for (;;) {
+    const generation = state.generation;
+    try {
+      const rows = await findInSegments(state, ids, emptyReadReport());
+      const deletedRows =
+        batch.deletes.length === 0 ? new Map() : await findInSegments(state, batch.deletes, emptyReadReport());
+      // A flush that was installed meanwhile moved rows to a segment in which nobody looked.
+      if (generation !== state.generation) continue;
+      return applyBatch(state, batch, stamp, { rows, deletedRows }, position);
+    } catch (error) {
+      components.logger.error('a durable write waits for its segments', {
+        namespaceId: state.identity.namespaceId,
+        error: describeError(error),
+      });
+      await components.clock.sleep(applyRetryMs);
+    }
+  }
+}
+
+export function stampToWire(stamp: WriteStamp): unknown {
+  return [stamp.firstSequence, stamp.writtenAt];
+}
+
+export function stampFromWire(version: number, wire: unknown): WriteStamp {
+  const [firstSequence, writtenAt] = wire as [number, number];
+  return { version, firstSequence, writtenAt };
+}

@@ -1,0 +1,52 @@
+import { documentId, documentMeta, documentText } from '../storage/document-batch.ts';
+import type { Matcher } from '../text/regex.ts';
+import { firstLineOf, snippetOf } from '../text/snippet.ts';
+import type { ScannedDocument } from './scan.ts';
+
+/**
+ * Answers as JSON text, written by hand: `meta` goes out as the bytes that came in, so that no number loses digits.
+ */
+export const formatMicros = (micros: number): string => {
+  const fraction = String(Math.floor(micros % 1_000_000)).padStart(6, '0');
+  return `${new Date(Math.floor(micros / 1_000)).toISOString().slice(0, 19)}.${fraction}Z`;
+};
+
+export function rawMetaOf(buffer: Buffer, offset: number): string {
+  const meta = documentMeta(buffer, offset);
+  return meta === null ? '{}' : meta.toString('utf8');
+}
+
+export function hitJson(document: ScannedDocument, matcher: Matcher | null): string {
+  const { buffer, offset } = document;
+  const text = documentText(buffer, offset);
+  const match = matcher === null || text === null ? null : matcher.find(text, 0);
+  const snippet = match === null || text === null ? firstLineOf(text) : snippetOf(text, match);
+  const written = formatMicros(document.writtenAt);
+  return (
+    `{"id":${JSON.stringify(documentId(buffer, offset))},"match":${JSON.stringify(snippet.match)},` +
+    `"line":${JSON.stringify(snippet.line)},"line_number":${snippet.lineNumber},` +
+    `"start":${snippet.start},"end":${snippet.end},"meta":${rawMetaOf(buffer, offset)},"written_at":"${written}"}`
+  );
+}
+
+export type Temperature = 'warm' | 'local' | 'cold';
+
+/** What every query answer reports of itself. */
+export interface QueryReport {
+  readonly temperature: Temperature;
+  readonly storeGets: number;
+  readonly storeBytes: number;
+  readonly cpuMs: number;
+  readonly timedOut: boolean;
+}
+
+const rounded = (ms: number) => Math.round(ms * 1_000) / 1_000;
+
+export function reportJson(report: QueryReport): string {
+  return (
+    `"temperature":"${report.temperature}","store_gets":${report.storeGets},"store_bytes":${report.storeBytes},` +
+    `"cpu_ms":${rounded(report.cpuMs)},"timed_out":${report.timedOut}`
+  );
+}
+
+export const tookJson = (ms: number): string => `"took_ms":${rounded(ms)}`;

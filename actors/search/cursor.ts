@@ -1,0 +1,42 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { invalidField } from '../../protocol/errors.ts';
+import { sha256Hex } from '../../src/base/hash.ts';
+
+/**
+ * Where the next page begins: a sequence, signed together with the tenant, the namespace and the query, so that it is
+ * valid on every server and of no use with another query. 8 bytes of sequence and 16 of signature, base64url.
+ */
+export interface CursorScope {
+  readonly tenantId: number;
+  readonly namespaceId: string;
+  /** Of everything that decides which documents match, but not of the page's size. */
+  readonly queryDigest: string;
+}
+
+const signatureBytes = 16;
+
+export function queryDigest(query: string, isRegex: boolean, filter: string): string {
+  return sha256Hex(JSON.stringify([query, isRegex, filter]));
+}
+
+export function encodeCursor(key: Uint8Array, scope: CursorScope, sequence: number): string {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64BE(BigInt(sequence));
+  return Buffer.concat([bytes, sign(key, scope, bytes)]).toString('base64url');
+}
+
+/** The sequence under which the page begins. 422 where the cursor is not of this query. */
+export function decodeCursor(key: Uint8Array, scope: CursorScope, cursor: string): number {
+  const bytes = Buffer.from(cursor, 'base64url');
+  const wellFormed = bytes.length === 8 + signatureBytes && bytes.toString('base64url') === cursor;
+  if (!wellFormed || !timingSafeEqual(bytes.subarray(8), sign(key, scope, bytes.subarray(0, 8)))) {
+    throw invalidField('cursor', 'is not the `next` of an earlier answer to this same query');
+  }
+  return Number(bytes.readBigUInt64BE(0));
+}
+
+function sign(key: Uint8Array, scope: CursorScope, sequence: Uint8Array): Buffer {
+  const { tenantId, namespaceId, queryDigest: digest } = scope;
+  const hmac = createHmac('sha256', key).update(`cursor\n${tenantId}\n${namespaceId}\n${digest}\n`).update(sequence);
+  return hmac.digest().subarray(0, signatureBytes);
+}

@@ -1,0 +1,127 @@
+import type { CountRequest, SearchRequest, WarmRequest } from '../../protocol/search.ts';
+import { limits } from '../../protocol/limits.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import type { NamespaceIdentity } from '../namespace/namespace-state.ts';
+import type { Snapshot } from '../namespace/snapshot.ts';
+import type { ReadReport } from '../storage/block-fetch.ts';
+import { documentId } from '../storage/document-batch.ts';
+import { compileMatcher, type Matcher } from '../text/regex.ts';
+import { hitJson, type QueryReport, reportJson, type Temperature, tookJson } from './answers.ts';
+import { type CursorScope, decodeCursor, encodeCursor, queryDigest } from './cursor.ts';
+import { documentPasses } from './document-filter.ts';
+import { type ScanEnd, scanNewestFirst } from './scan.ts';
+import type { TimeSlice } from './time-slice.ts';
+
+/** Search, count and warm over one snapshot, by walking it newest first. Answers are JSON text. */
+export interface QueryContext {
+  readonly identity: NamespaceIdentity;
+  readonly snapshot: Snapshot;
+  readonly slice: TimeSlice;
+  readonly report: ReadReport;
+  readonly temperature: Temperature;
+  readonly cursorKey: Uint8Array;
+  readonly monotonic: () => number;
+  readonly beganAt: number;
+}
+
+export async function runSearch(context: QueryContext, request: SearchRequest): Promise<string> {
+  const test = { filter: request.filter, matcher: matcherFor(request.q, request.regex) };
+  const scope = cursorScope(context.identity, request);
+  const below =
+    request.cursor === null ? Number.POSITIVE_INFINITY : decodeCursor(context.cursorKey, scope, request.cursor);
+  const hits: string[] = [];
+  let lastSequence = below;
+  let more = false;
+  const end = await scan(context, below, (document) => {
+    if (!documentPasses(test, document.buffer, document.offset)) return true;
+    if (hits.length === request.limit) {
+      more = true;
+      return false;
+    }
+    hits.push(hitJson(document, test.matcher));
+    lastSequence = document.sequence;
+    return true;
+  });
+  // A search that ran out of time goes on where it stopped, not at its last hit.
+  const from = end.kind === 'timed-out' ? end.sequence : more ? lastSequence : null;
+  const next = from === null || !Number.isFinite(from) ? '' : encodeCursor(context.cursorKey, scope, from);
+  return answer(context, end, `"hits":[${hits.join(',')}],"next":"${next}"`);
+}
+
+export async function runCount(context: QueryContext, request: CountRequest): Promise<string> {
+  const test = { filter: request.filter, matcher: matcherFor(request.q, request.regex) };
+  let count = 0;
+  const ids: string[] = [];
+  const everything = test.filter === null && test.matcher === null;
+  const end = await scan(context, Number.POSITIVE_INFINITY, (document) => {
+    if (!documentPasses(test, document.buffer, document.offset)) return true;
+    count++;
+    if (ids.length < limits.countIdsMax) ids.push(documentId(document.buffer, document.offset));
+    return !everything || ids.length < limits.countIdsMax;
+  });
+  if (end.kind === 'timed-out') {
+    throw new ApiError('query_timeout', 'the count ran past the time limit of your plan: narrow the query');
+  }
+  // How many documents live is known without reading them.
+  const exact = everything ? context.snapshot.documents : count;
+  return answer(context, end, `"count":${exact},"exact":true,"ids":${JSON.stringify(ids)}`);
+}
+
+/** Reads what the queries would read, so that they find it in memory. */
+export async function runWarm(context: QueryContext, request: WarmRequest): Promise<string> {
+  const ready: string[] = [];
+  let timedOut = false;
+  for (const q of request.queries) {
+    const matcher = matcherFor(q, request.regex);
+    const end = await scan(context, Number.POSITIVE_INFINITY, (document) => {
+      documentPasses({ filter: null, matcher }, document.buffer, document.offset);
+      return true;
+    });
+    timedOut ||= end.kind === 'timed-out';
+    ready.push(`{"q":${JSON.stringify(q)},"ready":${end.kind !== 'timed-out'}}`);
+  }
+  const { identity, snapshot, report } = context;
+  return (
+    `{"namespace":${JSON.stringify(identity.name)},"docs":${snapshot.documents},` +
+    `"bytes_cached":${report.storeBytes},"queries":[${ready.join(',')}],` +
+    `${tookJson(context.monotonic() - context.beganAt)},${reportJson(queryReport(context, timedOut))}}`
+  );
+}
+
+function matcherFor(query: string, isRegex: boolean): Matcher | null {
+  return query === '' ? null : compileMatcher(query, isRegex);
+}
+
+function scan(context: QueryContext, below: number, visit: Parameters<typeof scanNewestFirst>[2]): Promise<ScanEnd> {
+  return scanNewestFirst(context.snapshot, { below, slice: context.slice, report: context.report }, visit);
+}
+
+function cursorScope(identity: NamespaceIdentity, request: SearchRequest): CursorScope {
+  const filter = JSON.stringify(request.filter, (_, value) => (typeof value === 'bigint' ? `${value}n` : value));
+  return {
+    tenantId: identity.tenantId,
+    namespaceId: identity.namespaceId,
+    queryDigest: queryDigest(request.q, request.regex, filter),
+  };
+}
+
+function queryReport(context: QueryContext, timedOut: boolean): QueryReport {
+  const { temperature, report, slice } = context;
+  return {
+    temperature,
+    storeGets: report.storeGets,
+    storeBytes: report.storeBytes,
+    cpuMs: slice.cpuMs,
+    timedOut,
+  };
+}
+
+function answer(context: QueryContext, end: ScanEnd, found: string): string {
+  const { identity, snapshot } = context;
+  const timedOut = end.kind === 'timed-out';
+  return (
+    `{"namespace":${JSON.stringify(identity.name)},${found},"docs":${snapshot.documents},` +
+    `"version":${snapshot.version},${tookJson(context.monotonic() - context.beganAt)},"partial":${timedOut},` +
+    `${reportJson(queryReport(context, timedOut))}}`
+  );
+}

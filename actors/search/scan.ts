@@ -1,0 +1,113 @@
+import type { Snapshot } from '../namespace/snapshot.ts';
+import type { ReadReport } from '../storage/block-fetch.ts';
+import type { SegmentReader } from '../storage/segment-reader.ts';
+import { isDeleted, type Tombstones } from '../storage/tombstones.ts';
+import type { TimeSlice } from './time-slice.ts';
+
+/**
+ * Walks a snapshot's live documents from the newest to the oldest: memtables, then segments from the last, each from
+ * its highest row down. Gives way between documents when its slice is over, and ends at the deadline.
+ */
+export interface ScannedDocument {
+  readonly buffer: Buffer;
+  readonly offset: number;
+  readonly sequence: number;
+  /** Microseconds since 1970. */
+  readonly writtenAt: number;
+}
+
+/** Answers false to end the walk. The document is valid during the call only. */
+export type Visit = (document: ScannedDocument) => boolean;
+
+export type ScanEnd =
+  | { readonly kind: 'complete' }
+  | { readonly kind: 'stopped' }
+  /** The deadline passed; documents of `sequence` and newer were visited. */
+  | { readonly kind: 'timed-out'; readonly sequence: number };
+
+/** How many documents are visited between two looks at the clock. */
+const documentsPerLook = 16;
+
+interface Walk {
+  readonly slice: TimeSlice;
+  readonly report: ReadReport;
+  readonly below: number;
+  readonly visit: Visit;
+  lastSequence: number;
+  sinceLook: number;
+}
+
+/** Visits documents whose sequence is under `below`. */
+export async function scanNewestFirst(
+  snapshot: Snapshot,
+  options: { readonly below: number; readonly slice: TimeSlice; readonly report: ReadReport },
+  visit: Visit,
+): Promise<ScanEnd> {
+  const walk: Walk = { ...options, visit, lastSequence: options.below, sinceLook: 0 };
+  for (const source of snapshot.memtables) {
+    const end = await scanMemtable(walk, snapshot.sequence, source);
+    if (end !== null) return end;
+  }
+  for (const segment of snapshot.segments) {
+    const end = await scanSegment(walk, segment.reader, segment.tombstones);
+    if (end !== null) return end;
+  }
+  return { kind: 'complete' };
+}
+
+async function scanMemtable(
+  walk: Walk,
+  sequence: number,
+  source: Snapshot['memtables'][number],
+): Promise<ScanEnd | null> {
+  const { memtable, rowCount } = source;
+  for (let row = rowCount - 1; row >= 0; row--) {
+    if (memtable.sequenceOf(row) >= walk.below || !memtable.isLiveAt(row, sequence)) continue;
+    const document = {
+      buffer: memtable.bufferOf(row),
+      offset: memtable.offsetOf(row),
+      sequence: memtable.sequenceOf(row),
+      writtenAt: memtable.writtenAtOf(row),
+    };
+    if (!walk.visit(document)) return { kind: 'stopped' };
+    walk.lastSequence = document.sequence;
+    if (++walk.sinceLook >= documentsPerLook && (await look(walk))) return timedOut(walk);
+  }
+  return null;
+}
+
+async function scanSegment(walk: Walk, reader: SegmentReader, tombstones: Tombstones): Promise<ScanEnd | null> {
+  if (reader.toc.minSequence >= walk.below) return null;
+  const index = await reader.blockIndex(walk.report);
+  const last = index.blockOfSequence(walk.below);
+  const fromRow = index.firstRow(last) + index.rowCount(last) - 1;
+  for await (const block of reader.blocksDescending(fromRow, walk.report)) {
+    if (await look(walk)) return timedOut(walk);
+    for (let i = block.rowCount - 1; i >= 0; i--) {
+      const sequence = block.sequences[i] ?? 0;
+      if (sequence >= walk.below || isDeleted(tombstones, block.firstRow + i)) continue;
+      const document = {
+        buffer: block.buffer,
+        offset: block.entryOffset(i),
+        sequence,
+        writtenAt: block.writtenAt[i] ?? 0,
+      };
+      if (!walk.visit(document)) return { kind: 'stopped' };
+      walk.lastSequence = sequence;
+      if (++walk.sinceLook >= documentsPerLook && (await look(walk))) return timedOut(walk);
+    }
+  }
+  return null;
+}
+
+/** Whether the deadline has passed; gives way where the slice is over. */
+async function look(walk: Walk): Promise<boolean> {
+  walk.sinceLook = 0;
+  if (!walk.slice.due()) return false;
+  await walk.slice.giveWay();
+  return walk.slice.timedOut;
+}
+
+function timedOut(walk: Walk): ScanEnd {
+  return { kind: 'timed-out', sequence: walk.lastSequence };
+}

@@ -1,0 +1,316 @@
+import { DataError, must } from '../../src/base/assert.ts';
+import { SingleFlight } from '../../src/base/single-flight.ts';
+import type { ObjectStore } from '../../src/object-store/object-store.ts';
+import { type BlockPlace, decodeBlock } from './segment-format.ts';
+import type { WarmCache } from './warm-cache.ts';
+
+/**
+ * Blocks of immutable objects, from the nearest place that has them:
+ *
+ * 1. decoded in memory (`BlockCache`, bounded by bytes, shared by all objects of a thread),
+ * 2. stored in the warm cache on local disk,
+ * 3. from the object store, neighbours joined into one range GET, one GET at a time per block.
+ *
+ * Checksums are verified wherever bytes come in. Damage on local disk is dropped and fetched again; damage from the
+ * store is fetched once more, then it is a `DataError` with the object's key and the block's offset.
+ */
+
+/** What one query read from the object store; reads that it shares count for whoever began them. */
+export interface ReadReport {
+  storeGets: number;
+  storeBytes: number;
+}
+
+export function emptyReadReport(): ReadReport {
+  return { storeGets: 0, storeBytes: 0 };
+}
+
+/** Blocks further apart are separate GETs: 64 KB take about as long as the round trip that they save. */
+export const coalesceGapBytesMax = 64 * 1024;
+/** A GET beyond this is split: retries stay cheap and several connections share the work. */
+export const rangeBytesMax = 8 * 1024 * 1024;
+/** GETs of one request at a time; with the above at most 64 MB of one request are in memory undecoded. */
+export const rangesInFlightMax = 8;
+/** What a cached block costs besides its bytes. */
+const blockOverheadBytes = 400;
+
+/** The object is gone: its manifest has moved on and collection was here. Reload the manifest once. */
+export class MissingObjectError extends Error {
+  override name = 'MissingObjectError';
+  readonly objectKey: string;
+
+  constructor(objectKey: string) {
+    super(`no object ${objectKey}`);
+    this.objectKey = objectKey;
+  }
+}
+
+/** A decoded block, shared by all its readers, never changed. */
+export class Block {
+  readonly raw: Buffer;
+  readonly offset: number;
+  /** The decoded blocks of its object. */
+  readonly siblings: Map<number, Block>;
+  /** What a reader made of the bytes and would make again; a view of them, so it is not counted apart. */
+  parsed: object | null = null;
+  /** Set by reads, cleared by the clock's hand of `BlockCache`. */
+  used = false;
+
+  constructor(raw: Buffer, offset: number, siblings: Map<number, Block>) {
+    this.raw = raw;
+    this.offset = offset;
+    this.siblings = siblings;
+  }
+}
+
+/** Bounds the decoded blocks of a thread by bytes. The clock algorithm: a hit costs a flag, and scans don't displace. */
+export class BlockCache {
+  readonly #bytesMax: number;
+  readonly #held = new Set<Block>();
+  #bytes = 0;
+  /** Kept, because a new iterator would step over the holes of all earlier evictions. */
+  #hand: Iterator<Block> = this.#held.values();
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Puts the block among its siblings and takes it out again when room is needed. */
+  add(block: Block): void {
+    const cost = costOf(block);
+    if (cost > this.#bytesMax || block.siblings.has(block.offset)) return;
+    while (this.#bytes + cost > this.#bytesMax) this.#evictOne();
+    block.siblings.set(block.offset, block);
+    this.#held.add(block);
+    this.#bytes += cost;
+  }
+
+  /** Forgets all blocks of one object. */
+  drop(siblings: Map<number, Block>): void {
+    for (const block of siblings.values()) this.#remove(block);
+  }
+
+  /** Ends within two rounds: the first clears every flag that it passes. */
+  #evictOne(): void {
+    for (;;) {
+      const step = this.#hand.next();
+      if (step.done === true) {
+        this.#hand = this.#held.values();
+        continue;
+      }
+      const block = step.value;
+      if (!block.used) return this.#remove(block);
+      block.used = false;
+    }
+  }
+
+  #remove(block: Block): void {
+    this.#held.delete(block);
+    block.siblings.delete(block.offset);
+    this.#bytes -= costOf(block);
+  }
+}
+
+function costOf(block: Block): number {
+  return block.raw.length + blockOverheadBytes;
+}
+
+/** One GET, and the blocks that it brings. */
+export interface RangePlan {
+  readonly offset: number;
+  readonly length: number;
+  readonly places: readonly BlockPlace[];
+}
+
+/** Joins neighbours: pure, for places in any order. A single block may exceed `bytesMax`. */
+export function planRanges(
+  places: readonly BlockPlace[],
+  bounds: { readonly gapBytesMax: number; readonly bytesMax: number },
+): RangePlan[] {
+  const ranges: { offset: number; length: number; places: BlockPlace[] }[] = [];
+  for (const place of [...places].sort((a, b) => a.offset - b.offset)) {
+    const last = ranges.at(-1);
+    const end = place.offset + place.length;
+    const joins =
+      last !== undefined &&
+      place.offset - (last.offset + last.length) <= bounds.gapBytesMax &&
+      end - last.offset <= bounds.bytesMax;
+    if (joins) {
+      last.length = end - last.offset;
+      last.places.push(place);
+    } else {
+      ranges.push({ offset: place.offset, length: place.length, places: [place] });
+    }
+  }
+  return ranges;
+}
+
+export interface BlockFetcherOptions {
+  readonly store: ObjectStore;
+  /** Null where there is no local disk, as in compute tasks. */
+  readonly warmCache: Pick<WarmCache, 'get' | 'put' | 'remove'> | null;
+  readonly cache: BlockCache;
+}
+
+/** A thread's way to the blocks of its objects. */
+export class BlockFetcher {
+  readonly options: BlockFetcherOptions;
+
+  constructor(options: BlockFetcherOptions) {
+    this.options = options;
+  }
+
+  open(objectKey: string): ObjectBlocks {
+    return new ObjectBlocks(objectKey, this.options);
+  }
+}
+
+/** One open object. */
+export class ObjectBlocks {
+  readonly objectKey: string;
+  readonly #options: BlockFetcherOptions;
+  readonly #blocks = new Map<number, Block>();
+  readonly #loading = new SingleFlight<number, Block>();
+  #closed = false;
+
+  constructor(objectKey: string, options: BlockFetcherOptions) {
+    this.objectKey = objectKey;
+    this.#options = options;
+  }
+
+  /** The block from memory, or undefined; makes no promise and no read. */
+  cached(offset: number): Block | undefined {
+    const block = this.#blocks.get(offset);
+    if (block !== undefined) block.used = true;
+    return block;
+  }
+
+  /** As `cached`, but looks on the local disk too. */
+  cachedOrLocal(place: BlockPlace): Block | undefined {
+    return this.cached(place.offset) ?? this.#local(place);
+  }
+
+  /** The blocks in the order of `places`; all reads have settled when it throws. */
+  async fetch(places: readonly BlockPlace[], report: ReadReport): Promise<Block[]> {
+    const found = new Map<number, Block | Promise<Block>>();
+    const missing: BlockPlace[] = [];
+    for (const place of places) {
+      if (found.has(place.offset)) continue;
+      const block = this.cachedOrLocal(place) ?? this.#loading.joined(place.offset);
+      if (block === undefined) missing.push(place);
+      else found.set(place.offset, block);
+    }
+    for (const [offset, loading] of this.#load(missing, report)) found.set(offset, loading);
+    const results = await Promise.allSettled(places.map((place) => found.get(place.offset)));
+    return results.map((result) => {
+      if (result.status === 'rejected') throw result.reason;
+      return must(result.value, 'a fetched block');
+    });
+  }
+
+  /** The block; `DataError`, `MissingObjectError` or the store's error where it can't be had. */
+  async fetchOne(place: BlockPlace, report: ReadReport): Promise<Block> {
+    const [block] = await this.fetch([place], report);
+    return block as Block;
+  }
+
+  /** Forgets the decoded blocks; what is on local disk ages away by itself. */
+  close(): void {
+    this.#closed = true;
+    this.#options.cache.drop(this.#blocks);
+  }
+
+  #local(place: BlockPlace): Block | undefined {
+    const { warmCache } = this.#options;
+    if (warmCache === null) return undefined;
+    const name = this.#nameOf(place);
+    const stored = warmCache.get(name);
+    if (stored === undefined) return undefined;
+    try {
+      return this.#keep(place, stored);
+    } catch (error) {
+      if (!(error instanceof DataError)) throw error;
+      warmCache.remove(name);
+      return undefined;
+    }
+  }
+
+  /** Starts the GETs, so that others who want the same blocks join them. */
+  #load(places: readonly BlockPlace[], report: ReadReport): Map<number, Promise<Block>> {
+    const ranges = planRanges(places, { gapBytesMax: coalesceGapBytesMax, bytesMax: rangeBytesMax });
+    const reads = inLanes(
+      ranges.map((range) => () => this.#get(range, report)),
+      rangesInFlightMax,
+    );
+    const loading = new Map<number, Promise<Block>>();
+    ranges.forEach((range, index) => {
+      for (const place of range.places) {
+        const read = reads[index] as Promise<Uint8Array>;
+        const block = this.#loading.run(place.offset, async () =>
+          this.#keepStored(place, cut(await read, place.offset - range.offset, place.length), report),
+        );
+        loading.set(place.offset, block);
+      }
+    });
+    return loading;
+  }
+
+  /** A block that came from the store, once more where it is damaged. */
+  async #keepStored(place: BlockPlace, stored: Uint8Array, report: ReadReport): Promise<Block> {
+    let intact = stored;
+    let block: Block;
+    try {
+      block = this.#keep(place, stored);
+    } catch (error) {
+      if (!(error instanceof DataError)) throw error;
+      intact = await this.#get(place, report);
+      block = this.#keep(place, intact);
+    }
+    this.#options.warmCache?.put(this.#nameOf(place), intact);
+    return block;
+  }
+
+  /** Decodes; throws `DataError` where the bytes are not the block. */
+  #keep(place: BlockPlace, stored: Uint8Array): Block {
+    if (stored.length !== place.length) {
+      const problem = `${stored.length} bytes where a block of ${place.length} should be`;
+      throw new DataError(this.objectKey, place.offset, problem);
+    }
+    const raw = decodeBlock(stored, place.kind, this.objectKey, place.offset);
+    const block = new Block(raw, place.offset, this.#blocks);
+    if (!this.#closed) this.#options.cache.add(block);
+    return block;
+  }
+
+  async #get(range: { offset: number; length: number }, report: ReadReport): Promise<Uint8Array> {
+    report.storeGets++;
+    const { offset, length } = range;
+    const object = await this.#options.store.get(this.objectKey, { range: { offset, length } });
+    if (object === null) throw new MissingObjectError(this.objectKey);
+    report.storeBytes += object.bytes.length;
+    return object.bytes;
+  }
+
+  #nameOf(place: BlockPlace): string {
+    return `${this.objectKey}@${place.offset}`;
+  }
+}
+
+/** The part of a range that one block takes; shorter where the object ended early. */
+function cut(bytes: Uint8Array, start: number, length: number): Uint8Array {
+  return bytes.subarray(start, start + length);
+}
+
+/** Starts all tasks, at most `lanes` at a time; a lane goes on after a failure. */
+function inLanes<T>(tasks: readonly (() => Promise<T>)[], lanes: number): Promise<T>[] {
+  const running: Promise<T>[] = [];
+  for (const task of tasks) {
+    const before = running[running.length - lanes];
+    running.push(before === undefined ? task() : before.then(task, task));
+  }
+  return running;
+}

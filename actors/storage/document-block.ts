@@ -1,0 +1,127 @@
+import { DataError } from '../../src/base/assert.ts';
+import { documentEntryLength, documentHeadBytes, documentIdBytes } from './document-batch.ts';
+
+/** Row count and first row, before the arrays. */
+const headBytes = 8;
+/** Sequence, written at and entry offset. */
+const rowBytes = 20;
+const entriesBytesInitial = 128 * 1024;
+
+/** Bytes of the raw form of a block of that many rows and bytes of entries. */
+export function documentBlockRawBytes(rowCount: number, entryBytes: number): number {
+  return headBytes + rowCount * rowBytes + entryBytes;
+}
+
+/** The decoded form of one block of documents, rows in order. Read-only, shared by everyone who reads the segment. */
+export class DocumentBlock {
+  readonly firstRow: number;
+  readonly rowCount: number;
+  readonly sequences: Float64Array;
+  /** Microseconds since 1970. */
+  readonly writtenAt: Float64Array;
+  /** Holds the entries; the functions of document-batch.ts read them at `entryOffset`. */
+  readonly buffer: Buffer;
+  readonly #offsets: Uint32Array;
+
+  /** `raw` begins at a multiple of 8 of its memory. Throws `DataError` where the arrays contradict each other. */
+  constructor(raw: Buffer, place: string, blockOffset: number) {
+    const damaged = (reason: string) => new DataError(place, blockOffset, `document block: ${reason}`);
+    if (raw.length < headBytes) throw damaged('too short');
+    this.rowCount = raw.readUInt32LE(0);
+    this.firstRow = raw.readUInt32LE(4);
+    this.buffer = raw;
+    const entriesStart = headBytes + this.rowCount * rowBytes;
+    if (this.rowCount === 0 || entriesStart > raw.length) throw damaged('more rows than bytes');
+    const at = raw.byteOffset + headBytes;
+    this.sequences = new Float64Array(raw.buffer, at, this.rowCount);
+    this.writtenAt = new Float64Array(raw.buffer, at + this.rowCount * 8, this.rowCount);
+    this.#offsets = new Uint32Array(raw.buffer, at + this.rowCount * 16, this.rowCount);
+    if (!this.#entriesFill(entriesStart)) throw damaged('entries do not fill it');
+  }
+
+  /** Where the entry of the block's `index`-th row begins in `buffer`. */
+  entryOffset(index: number): number {
+    return this.#offsets[index] as number;
+  }
+
+  /** Whether the `index`-th row's document has this id. */
+  hasId(index: number, id: Uint8Array): boolean {
+    return documentIdBytes(this.buffer, this.entryOffset(index)).equals(id);
+  }
+
+  /** Checked once per block, so that nobody who reads entries has to. */
+  #entriesFill(start: number): boolean {
+    let next = start;
+    for (let index = 0; index < this.rowCount; index++) {
+      if (this.#offsets[index] !== next || next + documentHeadBytes > this.buffer.length) return false;
+      const length = documentEntryLength(this.buffer, next);
+      if (length < documentHeadBytes) return false;
+      next += length;
+    }
+    return next === this.buffer.length;
+  }
+}
+
+/** Collects rows of one block; reused from block to block. */
+export class DocumentBlockBuilder {
+  readonly #sequences: number[] = [];
+  readonly #writtenAt: number[] = [];
+  readonly #starts: number[] = [];
+  /** The entries so far, one after the other. Grows to the largest block and stays. */
+  #entries = Buffer.allocUnsafeSlow(entriesBytesInitial);
+  #entryBytes = 0;
+
+  get rowCount(): number {
+    return this.#starts.length;
+  }
+
+  get firstSequence(): number {
+    return this.#sequences[0] ?? 0;
+  }
+
+  /** Raw bytes of the block with one more entry of `entryBytes`. */
+  rawBytesWith(entryBytes: number): number {
+    return documentBlockRawBytes(this.rowCount + 1, this.#entryBytes + entryBytes);
+  }
+
+  /** Copies the entry of `length` bytes at `offset` of `buffer`. */
+  add(sequence: number, writtenAt: number, buffer: Buffer, offset: number, length: number): void {
+    this.#sequences.push(sequence);
+    this.#writtenAt.push(writtenAt);
+    this.#starts.push(this.#entryBytes);
+    this.#makeRoom(length);
+    buffer.copy(this.#entries, this.#entryBytes, offset, offset + length);
+    this.#entryBytes += length;
+  }
+
+  /** The raw form; the builder is empty afterwards. */
+  build(firstRow: number): Buffer {
+    const rowCount = this.rowCount;
+    const raw = Buffer.allocUnsafeSlow(documentBlockRawBytes(rowCount, this.#entryBytes));
+    const entriesStart = headBytes + rowCount * rowBytes;
+    raw.writeUInt32LE(rowCount, 0);
+    raw.writeUInt32LE(firstRow, 4);
+    for (let index = 0; index < rowCount; index++) {
+      raw.writeDoubleLE(this.#sequences[index] as number, headBytes + index * 8);
+      raw.writeDoubleLE(this.#writtenAt[index] as number, headBytes + (rowCount + index) * 8);
+      raw.writeUInt32LE(entriesStart + (this.#starts[index] as number), headBytes + rowCount * 16 + index * 4);
+    }
+    this.#entries.copy(raw, entriesStart, 0, this.#entryBytes);
+    this.#clear();
+    return raw;
+  }
+
+  #makeRoom(bytes: number): void {
+    if (this.#entryBytes + bytes <= this.#entries.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(this.#entries.length * 2, this.#entryBytes + bytes));
+    this.#entries.copy(larger, 0, 0, this.#entryBytes);
+    this.#entries = larger;
+  }
+
+  #clear(): void {
+    this.#sequences.length = 0;
+    this.#writtenAt.length = 0;
+    this.#starts.length = 0;
+    this.#entryBytes = 0;
+  }
+}

@@ -1,0 +1,137 @@
+import { idEntry, pageCount, type SegmentSection } from './segment-format.ts';
+
+/**
+ * Finding a hash among the pages of the section `ids`. The hashes are spread evenly, so the page is guessed:
+ *
+ * 1. Where the hash should stand between the bounds known so far, entries × (hash − low) / (high − low).
+ * 2. If that page is not at hand, ask for it and for its neighbours within a few standard deviations of the guess:
+ *    one range read, which has the page in all but one of some 15,000 cases.
+ * 3. Its first and last hash tell whether it is the page; otherwise they are new bounds, much closer: again from 1.
+ * 4. Hashes that somebody chose are not spread evenly: after a few guesses the span is halved instead.
+ */
+export interface IdMatch {
+  readonly row: number;
+  readonly blockOffset: number;
+  readonly blockLength: number;
+}
+
+export type IdSearch =
+  /** Every entry with this hash, rows ascending: none or one, hardly ever more. */
+  | { readonly kind: 'found'; readonly matches: readonly IdMatch[] }
+  /** Call again when `pages` has these. */
+  | { readonly kind: 'need'; readonly firstPage: number; readonly lastPage: number };
+
+export interface PageSource {
+  /** The raw page if it is at hand. */
+  page(page: number): Buffer | undefined;
+}
+
+/** Standard deviations that the first read covers to either side. */
+const sigmasRead = 4;
+/** Added to either side, because few entries do not follow the normal distribution. */
+const entriesSlack = 8;
+/** A window of a segment of 10 million rows is 72 pages; a wrong bound must not ask for everything. */
+const windowPagesMax = 256;
+const guessesMax = 6;
+
+const nothing: IdSearch = { kind: 'found', matches: [] };
+
+export function searchIds(section: SegmentSection, low: number, high: number, pages: PageSource): IdSearch {
+  const wanted = fraction(low, high);
+  let first = 0;
+  let last = pageCount(section, idEntry) - 1;
+  let lowBound = 0;
+  let highBound = 1;
+  for (let guesses = 0; first <= last; guesses++) {
+    const entries = Math.min(section.entryCount, (last + 1) * idEntry.perPage) - first * idEntry.perPage;
+    const share = guesses < guessesMax ? shareOf(wanted, lowBound, highBound) : 0.5;
+    const page = Math.min(last, first + Math.floor((share * entries) / idEntry.perPage));
+    const raw = pages.page(page);
+    if (raw === undefined) return needAround(first, last, share, entries);
+    if (compareAt(raw, 0, low, high) > 0) {
+      last = page - 1;
+      highBound = fractionAt(raw, 0);
+    } else if (compareAt(raw, raw.length - idEntry.bytes, low, high) < 0) {
+      first = page + 1;
+      lowBound = fractionAt(raw, raw.length - idEntry.bytes);
+    } else {
+      return collect({ first, last, page }, low, high, pages);
+    }
+  }
+  return nothing;
+}
+
+/** The window around the guess; it always holds the guessed page. */
+function needAround(first: number, last: number, share: number, entries: number): IdSearch {
+  const spread = sigmasRead * Math.sqrt(entries * share * (1 - share)) + entriesSlack;
+  const reach = Math.min(spread, (windowPagesMax / 2) * idEntry.perPage);
+  const pageAt = (entry: number) => first + Math.floor(entry / idEntry.perPage);
+  return {
+    kind: 'need',
+    firstPage: Math.max(first, pageAt(share * entries - reach)),
+    lastPage: Math.min(last, pageAt(share * entries + reach)),
+  };
+}
+
+/** All entries of the hash from the page where it stands, and from its neighbours where equal hashes go on. */
+function collect(
+  at: { readonly first: number; readonly last: number; readonly page: number },
+  low: number,
+  high: number,
+  pages: PageSource,
+): IdSearch {
+  let from = at.page;
+  let raw = pages.page(from);
+  while (raw !== undefined && compareAt(raw, 0, low, high) === 0 && from > at.first) raw = pages.page(--from);
+  if (raw === undefined) return { kind: 'need', firstPage: from, lastPage: from };
+  const matches: IdMatch[] = [];
+  for (let page = from; page <= at.last; page++) {
+    raw = pages.page(page);
+    if (raw === undefined) return { kind: 'need', firstPage: page, lastPage: page };
+    collectPage(raw, low, high, matches);
+    if (compareAt(raw, raw.length - idEntry.bytes, low, high) !== 0) break;
+  }
+  return matches.length === 0 ? nothing : { kind: 'found', matches };
+}
+
+function collectPage(raw: Buffer, low: number, high: number, matches: IdMatch[]): void {
+  for (let at = lowerBound(raw, low, high); at < raw.length; at += idEntry.bytes) {
+    if (compareAt(raw, at, low, high) !== 0) return;
+    matches.push({
+      row: raw.readUInt32LE(at + idEntry.row),
+      blockOffset: raw.readUIntLE(at + idEntry.offset, 6),
+      blockLength: raw.readUInt32LE(at + idEntry.length),
+    });
+  }
+}
+
+/** Where the first entry stands that is not below the hash; the page's length where all are. */
+function lowerBound(raw: Buffer, low: number, high: number): number {
+  let from = 0;
+  let to = raw.length / idEntry.bytes;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (compareAt(raw, middle * idEntry.bytes, low, high) < 0) from = middle + 1;
+    else to = middle;
+  }
+  return from * idEntry.bytes;
+}
+
+/** The entry's hash compared with the wanted one. */
+function compareAt(raw: Buffer, at: number, low: number, high: number): number {
+  return raw.readUInt32LE(at + idEntry.hash + 4) - high || raw.readUInt32LE(at + idEntry.hash) - low;
+}
+
+/** A hash as a part of all hashes, 0 to 1. */
+function fraction(low: number, high: number): number {
+  return (high + low / 2 ** 32) / 2 ** 32;
+}
+
+function fractionAt(raw: Buffer, at: number): number {
+  return fraction(raw.readUInt32LE(at + idEntry.hash), raw.readUInt32LE(at + idEntry.hash + 4));
+}
+
+function shareOf(wanted: number, low: number, high: number): number {
+  if (high <= low) return 0.5;
+  return Math.min(1, Math.max(0, (wanted - low) / (high - low)));
+}

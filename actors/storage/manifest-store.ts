@@ -1,0 +1,67 @@
+import type { Clock } from '../../src/base/clock.ts';
+import { type ObjectStore, StoreError } from '../../src/object-store/object-store.ts';
+
+/**
+ * Commits by compare-and-set, with the outcome always found out: an unknown PUT is sent again with the same bytes
+ * until the object itself says whose bytes it holds.
+ */
+export interface Versioned {
+  readonly version: number;
+  readonly nonce: string;
+}
+
+export interface Committed<T> {
+  readonly value: T;
+  readonly etag: string;
+  /** Of the object, in bytes. */
+  readonly size: number;
+}
+
+/** Another process changed the object: this one is no longer the owner and must close. */
+export class Deposed extends Error {
+  override name = 'Deposed';
+}
+
+export interface RecordCodec<T> {
+  encode(value: T): Uint8Array;
+  decode(bytes: Uint8Array, place: string): T;
+}
+
+const retryDelayMsMin = 20;
+const retryDelayMsMax = 1_000;
+
+export async function loadCommitted<T>(
+  store: ObjectStore,
+  key: string,
+  codec: RecordCodec<T>,
+): Promise<Committed<T> | null> {
+  const found = await store.get(key);
+  if (found === null) return null;
+  return { value: codec.decode(found.bytes, key), etag: found.etag, size: found.size };
+}
+
+/** Makes `next` the successor of `current`. Throws Deposed where another writer was faster; never gives up otherwise. */
+export async function commit<T extends Versioned>(
+  components: { readonly store: ObjectStore; readonly clock: Clock },
+  codec: RecordCodec<T>,
+  change: { readonly key: string; readonly next: T; readonly current: Committed<T> | null },
+): Promise<Committed<T>> {
+  const { store, clock } = components;
+  const { key, next, current } = change;
+  const bytes = codec.encode(next);
+  for (let delayMs = retryDelayMsMin; ; delayMs = Math.min(delayMs * 2, retryDelayMsMax)) {
+    try {
+      const put =
+        current === null
+          ? await store.putIfAbsent(key, [bytes])
+          : await store.putIfMatch(key, [bytes], current.etag);
+      if (put.kind === 'stored') return { value: next, etag: put.etag, size: bytes.byteLength };
+      const found = await loadCommitted(store, key, codec);
+      if (found?.value.nonce === next.nonce) return found;
+      throw new Deposed(`${key} was changed by another process`);
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      await clock.sleep(delayMs);
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
+import type { SegmentToc } from './segment-format.ts';
+import { type Tombstones, tombstonesFromWire, tombstonesToWire } from './tombstones.ts';
+
+/** What a namespace consists of: the one object that is changed by compare-and-set. Edits are pure. */
+export const manifestFormat = 1;
+const magic = 'TBMF';
+
+export interface LogWatermark {
+  readonly seq: number;
+  readonly index: number;
+}
+
+export interface ManifestSegment {
+  readonly id: string;
+  /** Of the whole object, in bytes. */
+  readonly size: number;
+  readonly toc: SegmentToc;
+  readonly tombstones: Tombstones;
+}
+
+/** Recent documents that the manifest carries itself, so that a small namespace has no segment object. */
+export interface ManifestTail {
+  readonly sequences: readonly number[];
+  /** Microseconds since 1970. */
+  readonly writtenAt: readonly number[];
+  /** Document entries, one after the other. */
+  readonly entries: Uint8Array;
+}
+
+export interface NamespaceCounters {
+  /** The namespace's version: plus one a write request. */
+  readonly version: number;
+  readonly lastSequence: number;
+  /** Microseconds since 1970: the hybrid clock's last value. */
+  readonly lastWrittenAt: number;
+  readonly docsWritten: number;
+  readonly bytesWritten: number;
+}
+
+export interface Manifest {
+  /** Of the manifest itself: rises by one with each commit. */
+  readonly version: number;
+  /** Random, new for each commit: tells one's own commit whose answer was lost, and makes every etag unique. */
+  readonly nonce: string;
+  readonly state: 'live' | 'deleted';
+  readonly tenantId: number;
+  readonly name: string;
+  readonly namespaceId: string;
+  readonly createdAt: string;
+  readonly owner: { readonly logId: string; readonly view: number };
+  /** Log id to the last record that is contained here. */
+  readonly applied: ReadonlyMap<string, LogWatermark>;
+  /** Oldest first; sequences of one lie wholly before those of the next. */
+  readonly segments: readonly ManifestSegment[];
+  readonly tail: ManifestTail | null;
+  readonly retired: readonly { readonly segmentId: string; readonly atMs: number }[];
+  readonly counters: NamespaceCounters;
+}
+
+export function encodeManifest(manifest: Manifest): Uint8Array {
+  const wire = {
+    ...manifest,
+    applied: [...manifest.applied].map(([logId, { seq, index }]) => [logId, seq, index]),
+    segments: manifest.segments.map((s) => [s.id, s.size, s.toc, tombstonesToWire(s.tombstones)]),
+  };
+  return encodeRecord(magic, manifestFormat, wire);
+}
+
+type ManifestWire = Omit<Manifest, 'applied' | 'segments'> & {
+  applied: [string, number, number][];
+  segments: [string, number, SegmentToc, unknown][];
+};
+
+export function decodeManifest(bytes: Uint8Array, place: string): Manifest {
+  const wire = decodeRecord(bytes, place, magic, manifestFormat) as ManifestWire;
+  return {
+    ...wire,
+    applied: new Map(wire.applied.map(([logId, seq, index]) => [logId, { seq, index }])),
+    segments: wire.segments.map(([id, size, toc, tombstones]) => ({
+      id,
+      size,
+      toc,
+      tombstones: tombstonesFromWire(tombstones),
+    })),
+  };
+}
+
+/** Documents that are neither replaced nor deleted, as far as this manifest knows. */
+export function liveDocumentsOf(manifest: Manifest): number {
+  const inSegments = manifest.segments.reduce((sum, s) => sum + s.toc.rowCount - s.tombstones.count, 0);
+  return inSegments + (manifest.tail?.sequences.length ?? 0);
+}
+
+export function isApplied(manifest: Manifest, at: { logId: string; seq: number; index: number }): boolean {
+  const watermark = manifest.applied.get(at.logId);
+  if (watermark === undefined) return false;
+  return at.seq < watermark.seq || (at.seq === watermark.seq && at.index <= watermark.index);
+}

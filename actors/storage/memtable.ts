@@ -1,0 +1,105 @@
+import { assert } from '../../src/base/assert.ts';
+import { documentEntryLength, documentId } from './document-batch.ts';
+
+/**
+ * Recent writes of one namespace: rows in the order of their sequence, and the live row of each id.
+ *
+ * Rows are only ever added. One that is replaced or deleted remembers by which sequence, so a snapshot (a row count and
+ * a sequence) goes on seeing what it saw. Documents stay in the buffers in which they came (a log record's payload);
+ * a row is a buffer and an offset.
+ */
+export const liveForever = Number.POSITIVE_INFINITY;
+
+/** A row costs about this much beside its document: the arrays, and the id in the map. */
+const rowOverheadBytes = 120;
+
+export class Memtable {
+  readonly #buffers: Buffer[] = [];
+  readonly #offsets: number[] = [];
+  readonly #sequences: number[] = [];
+  readonly #writtenAt: number[] = [];
+  readonly #supersededBy: number[] = [];
+  readonly #rowOfId = new Map<string, number>();
+  #bytes = 0;
+  #documentBytes = 0;
+
+  get rowCount(): number {
+    return this.#offsets.length;
+  }
+
+  /** Documents that are neither replaced nor deleted. */
+  get liveCount(): number {
+    return this.#rowOfId.size;
+  }
+
+  /** Resident bytes, for the thread's budget. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Bytes of all rows' documents. */
+  get documentBytes(): number {
+    return this.#documentBytes;
+  }
+
+  /** Adds a document; the row that held its id is superseded by it. Answers the new row. */
+  add(buffer: Buffer, offset: number, sequence: number, writtenAt: number): number {
+    const row = this.#offsets.length;
+    assert(row === 0 || sequence > (this.#sequences[row - 1] ?? 0), () => `sequence ${sequence} does not rise`);
+    const id = documentId(buffer, offset);
+    const old = this.#rowOfId.get(id);
+    if (old !== undefined) this.#supersededBy[old] = sequence;
+    this.#buffers.push(buffer);
+    this.#offsets.push(offset);
+    this.#sequences.push(sequence);
+    this.#writtenAt.push(writtenAt);
+    this.#supersededBy.push(liveForever);
+    this.#rowOfId.set(id, row);
+    const length = documentEntryLength(buffer, offset);
+    this.#documentBytes += length;
+    this.#bytes += length + rowOverheadBytes;
+    return row;
+  }
+
+  /** The live row of an id, or -1. */
+  find(id: string): number {
+    return this.#rowOfId.get(id) ?? -1;
+  }
+
+  /** Marks the id's live row as gone since `sequence`. Answers whether there was one. */
+  supersede(id: string, sequence: number): boolean {
+    const row = this.#rowOfId.get(id);
+    if (row === undefined) return false;
+    this.#supersededBy[row] = sequence;
+    this.#rowOfId.delete(id);
+    return true;
+  }
+
+  /** Whether a reader at `sequence` sees the row. */
+  isLiveAt(row: number, sequence: number): boolean {
+    return (this.#sequences[row] ?? liveForever) <= sequence && (this.#supersededBy[row] ?? 0) > sequence;
+  }
+
+  isLive(row: number): boolean {
+    return this.#supersededBy[row] === liveForever;
+  }
+
+  bufferOf(row: number): Buffer {
+    const buffer = this.#buffers[row];
+    assert(buffer !== undefined, () => `no row ${row}`);
+    return buffer;
+  }
+
+  offsetOf(row: number): number {
+    return this.#offsets[row] ?? 0;
+  }
+
+  sequenceOf(row: number): number {
+    return this.#sequences[row] ?? 0;
+  }
+
+  /** Microseconds since 1970. */
+  writtenAtOf(row: number): number {
+    return this.#writtenAt[row] ?? 0;
+  }
+}

@@ -1,0 +1,233 @@
+import { DataError } from '../../src/base/assert.ts';
+import { xxh64 } from '../../src/base/hash.ts';
+import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
+import { blockRawBytesMax, compressBlock, decompressBlock } from './compress.ts';
+
+/**
+ * The bytes of a segment object, format only. All integers are little-endian.
+ *
+ *   sections, each a run of blocks | table of contents (a record) | footer, 32 bytes
+ *
+ * Block: u32 magic | u32 stored length | u32 raw length | u8 codec | u8 kind | u16 zero | u64 xxh64 of the stored bytes |
+ * stored bytes. Every header field is checked: by its own constant, by the checksum, or because the lengths must agree.
+ *
+ * Sections of version 1:
+ * - `docs`: blocks of documents in row order, rows ascending by sequence. Raw form: u32 row count | u32 first row |
+ *   f64 sequence per row | f64 written at per row (microseconds since 1970) | u32 entry offset per row, from the start
+ *   of the raw form | entries as document-batch.ts encodes them, without gaps.
+ * - `blocks`: the index of the document blocks, pages of `blockEntry`: u32 first row | u32 row count | f64 first
+ *   sequence | u48 object offset | u32 block length.
+ * - `ids`: pages of `idEntry` sorted by hash, then row: u64 xxh64 of the id's UTF-8 | u32 row | u48 object offset and
+ *   u32 length of the row's document block.
+ *
+ * Pages are uncompressed blocks of equal size (the last one may be shorter), so that page n's place is arithmetic.
+ */
+export const segmentFormatVersion = 1;
+
+export const blockHeaderBytes = 24;
+export const footerBytes = 32;
+const blockMagic = 0x6b6c_4254; // "TBlk"
+const footerMagic = 0x6765_5354; // "TSeg"
+const tocMagic = 'TBST';
+
+/** Part of the disk format: never reused for another meaning. Later sections take the next numbers. */
+export const blockKinds = { documents: 1, blockIndex: 2, ids: 3 } as const;
+
+/** Chosen so that a page with its header, and the warm cache's own, is one 4 KB page of LMDB. */
+export const idEntry = { bytes: 22, perPage: 182, hash: 0, row: 8, offset: 12, length: 18 } as const;
+export const blockEntry = {
+  bytes: 26,
+  perPage: 154,
+  firstRow: 0,
+  rowCount: 4,
+  firstSequence: 8,
+  offset: 16,
+  length: 22,
+} as const;
+
+export interface SegmentSection {
+  readonly name: string;
+  /** Bytes from the start of the object. */
+  readonly offset: number;
+  readonly length: number;
+  /** Fixed-width entries, or blocks where the section has no entries. */
+  readonly entryCount: number;
+  /** Whole pages, block header included; 0 where the section's blocks differ in size. */
+  readonly pageBytes: number;
+  /** What the section's reader needs before its first read, such as a sparse dictionary. Small: manifests carry it. */
+  readonly root: Uint8Array | null;
+}
+
+/** Carried inside the namespace's manifest, so that a cold read needs no round for it: about 200 bytes. */
+export interface SegmentToc {
+  readonly formatVersion: number;
+  readonly rowCount: number;
+  /** Of the first and the last row. */
+  readonly minSequence: number;
+  readonly maxSequence: number;
+  /** Bytes of the document blocks before compression. */
+  readonly docsRawBytes: number;
+  readonly sections: readonly SegmentSection[];
+}
+
+export interface BlockHeader {
+  readonly storedLength: number;
+  readonly rawLength: number;
+  readonly codec: number;
+}
+
+/** A whole block of `kind`: header and stored bytes. `compress: false` for pages, whose size must be known beforehand. */
+export function encodeBlock(kind: number, raw: Uint8Array, options: { compress: boolean }): Buffer {
+  if (raw.length > blockRawBytesMax) throw new RangeError(`a block of ${raw.length} bytes`);
+  const { codec, bytes } = options.compress ? compressBlock(raw) : { codec: 0, bytes: raw };
+  const block = Buffer.allocUnsafeSlow(blockHeaderBytes + bytes.length);
+  block.writeUInt32LE(blockMagic, 0);
+  block.writeUInt32LE(bytes.length, 4);
+  block.writeUInt32LE(raw.length, 8);
+  block.writeUInt8(codec, 12);
+  block.writeUInt8(kind, 13);
+  block.writeUInt16LE(0, 14);
+  block.writeBigUInt64LE(xxh64(bytes), 16);
+  block.set(bytes, blockHeaderBytes);
+  return block;
+}
+
+/**
+ * The raw bytes of the block that fills `bytes`, as a buffer of its own. `place` and `offset` name it in the
+ * `DataError` that anything but an intact block of `kind` throws.
+ */
+export function decodeBlock(bytes: Uint8Array, kind: number, place: string, offset: number): Buffer {
+  const header = checkBlockHeader(bytes, kind, place, offset);
+  const stored = bytes.subarray(blockHeaderBytes);
+  try {
+    return decompressBlock(header.codec, stored, header.rawLength);
+  } catch (cause) {
+    throw Object.assign(new DataError(place, offset, 'a block does not decompress'), { cause });
+  }
+}
+
+function checkBlockHeader(bytes: Uint8Array, kind: number, place: string, offset: number): BlockHeader {
+  const damaged = (reason: string) => new DataError(place, offset, reason);
+  if (bytes.length < blockHeaderBytes) throw damaged('shorter than a block header');
+  const header = viewOf(bytes);
+  if (header.readUInt32LE(0) !== blockMagic) throw damaged('not a block');
+  const storedLength = header.readUInt32LE(4);
+  if (storedLength !== bytes.length - blockHeaderBytes) throw damaged('a block of another length');
+  if (header.readUInt8(13) !== kind || header.readUInt16LE(14) !== 0) throw damaged('a block of another kind');
+  if (header.readBigUInt64LE(16) !== xxh64(bytes.subarray(blockHeaderBytes))) {
+    throw damaged('the checksum of a block does not match');
+  }
+  return { storedLength, rawLength: header.readUInt32LE(8), codec: header.readUInt8(12) };
+}
+
+/** Table of contents and footer: the last bytes of a segment whose sections end at `tocOffset`. */
+export function encodeTail(toc: SegmentToc, tocOffset: number): Buffer {
+  const record = encodeRecord(tocMagic, segmentFormatVersion, toc);
+  const footer = Buffer.alloc(footerBytes);
+  footer.writeUInt32LE(footerMagic, 0);
+  footer.writeUInt32LE(segmentFormatVersion, 4);
+  footer.writeUIntLE(tocOffset, 8, 6);
+  footer.writeUInt32LE(record.length, 16);
+  footer.writeBigUInt64LE(xxh64(footer.subarray(0, 24)), 24);
+  return Buffer.concat([record, footer]);
+}
+
+/** Where the table of contents lies, from the last `footerBytes` bytes of an object of `size` bytes. */
+export function decodeFooter(footer: Uint8Array, place: string, size: number): { offset: number; length: number } {
+  const at = size - footerBytes;
+  const view = viewOf(footer);
+  if (view.length !== footerBytes || view.readUInt32LE(0) !== footerMagic) {
+    throw new DataError(place, at, 'no segment footer');
+  }
+  if (view.readBigUInt64LE(24) !== xxh64(view.subarray(0, 24))) {
+    throw new DataError(place, at, 'the checksum of the footer does not match');
+  }
+  const version = view.readUInt32LE(4);
+  if (version !== segmentFormatVersion) throw new DataError(place, at, `segment format ${version} is not known`);
+  const offset = view.readUIntLE(8, 6);
+  const length = view.readUInt32LE(16);
+  if (offset + length !== at) throw new DataError(place, at, 'the table of contents does not end at the footer');
+  return { offset, length };
+}
+
+export function decodeToc(record: Uint8Array, place: string): SegmentToc {
+  return checkToc(decodeRecord(record, place, tocMagic, segmentFormatVersion), place);
+}
+
+/** Checks the shape of a table of contents that came out of a checksummed record, this one's or a manifest's. */
+export function checkToc(value: unknown, place: string): SegmentToc {
+  const wrong = (what: string) => new DataError(place, 0, `table of contents: ${what}`);
+  const fields = fieldsOf(value);
+  if (fields === null || !Array.isArray(fields.sections)) throw wrong('not a table of contents');
+  const whole = (from: Record<string, unknown>, name: string): number => {
+    const number = from[name];
+    if (typeof number !== 'number' || !Number.isSafeInteger(number)) throw wrong(`${name} is no integer`);
+    return number;
+  };
+  const sections = fields.sections.map((item: unknown): SegmentSection => {
+    const section = fieldsOf(item);
+    if (section === null || typeof section.name !== 'string') throw wrong('a section without a name');
+    if (section.root !== null && !(section.root instanceof Uint8Array)) throw wrong('a root that is no bytes');
+    return {
+      name: section.name,
+      offset: whole(section, 'offset'),
+      length: whole(section, 'length'),
+      entryCount: whole(section, 'entryCount'),
+      pageBytes: whole(section, 'pageBytes'),
+      root: section.root,
+    };
+  });
+  const formatVersion = whole(fields, 'formatVersion');
+  if (formatVersion !== segmentFormatVersion) throw wrong(`format version ${formatVersion}`);
+  return {
+    formatVersion,
+    rowCount: whole(fields, 'rowCount'),
+    minSequence: whole(fields, 'minSequence'),
+    maxSequence: whole(fields, 'maxSequence'),
+    docsRawBytes: whole(fields, 'docsRawBytes'),
+    sections,
+  };
+}
+
+function fieldsOf(value: unknown): Record<string, unknown> | null {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+}
+
+/** The section of that name, or null: a segment written before the section existed has none. */
+export function sectionOf(toc: SegmentToc, name: string): SegmentSection | null {
+  return toc.sections.find((section) => section.name === name) ?? null;
+}
+
+/** Bytes of a whole page of fixed-width entries. */
+export function pageBytesOf(entry: { readonly bytes: number; readonly perPage: number }): number {
+  return blockHeaderBytes + entry.bytes * entry.perPage;
+}
+
+export interface BlockPlace {
+  /** From the start of the object, at the block's header. */
+  readonly offset: number;
+  /** Header included. */
+  readonly length: number;
+  readonly kind: number;
+}
+
+/** Where page `page` of a section of fixed-width entries lies. */
+export function pagePlace(
+  section: SegmentSection,
+  entry: { readonly bytes: number; readonly perPage: number },
+  page: number,
+  kind: number,
+): BlockPlace {
+  const start = page * section.pageBytes;
+  const entries = Math.min(entry.perPage, section.entryCount - page * entry.perPage);
+  return { offset: section.offset + start, length: blockHeaderBytes + entries * entry.bytes, kind };
+}
+
+export function pageCount(section: SegmentSection, entry: { readonly perPage: number }): number {
+  return Math.ceil(section.entryCount / entry.perPage);
+}
+
+/** A Buffer over the same bytes. */
+export function viewOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

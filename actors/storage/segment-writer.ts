@@ -1,0 +1,262 @@
+import { limits } from '../../protocol/limits.ts';
+import { assert } from '../../src/base/assert.ts';
+import { xxh64 } from '../../src/base/hash.ts';
+import { documentEntryLength, documentIdBytes } from './document-batch.ts';
+import { DocumentBlockBuilder } from './document-block.ts';
+import { type HashFunction, orderByHash, splitHash } from './hash-order.ts';
+import {
+  blockEntry,
+  blockKinds,
+  encodeBlock,
+  encodeTail,
+  idEntry,
+  pageBytesOf,
+  type SegmentSection,
+  type SegmentToc,
+  segmentFormatVersion,
+} from './segment-format.ts';
+
+/** Takes the segment's bytes in order; the array is the sink's to keep. A promise holds the writer up. */
+export type SegmentSink = (chunk: Uint8Array) => void | Promise<void>;
+
+export interface SegmentWriterOptions {
+  readonly hash?: HashFunction;
+  /** Raw bytes of a document block. */
+  readonly documentBlockBytes?: number;
+}
+
+export interface FinishedSegment {
+  readonly toc: SegmentToc;
+  /** Bytes of the whole object. */
+  readonly size: number;
+}
+
+/** Row numbers fit an Int32Array, where -1 means none. */
+const rowsMax = 0x7fff_ffff;
+const rowsInitial = 1024;
+
+/**
+ * Builds one segment front to back. Order of calls: `add` per row, ascending by sequence; then, for each further
+ * section, `beginSection`, `appendBlock`…, `endSection`; then `finish`. Whoever gets a promise awaits it before the
+ * next call. Memory: one document block, and 12 bytes a row and 20 bytes a block until `finish`, which needs 8 more a
+ * row for sorting.
+ */
+export class SegmentWriter {
+  readonly #sink: SegmentSink;
+  readonly #hash: HashFunction;
+  readonly #documentBlockBytes: number;
+  readonly #builder = new DocumentBlockBuilder();
+  readonly #blocks = new BlockList();
+  readonly #sections: SegmentSection[] = [];
+  #hashLow = new Uint32Array(rowsInitial);
+  #hashHigh = new Uint32Array(rowsInitial);
+  #rowCount = 0;
+  #minSequence = 0;
+  #maxSequence = -1;
+  #docsRawBytes = 0;
+  #offset = 0;
+  /** Where the open section began, or null between sections. `docs` is open from the start. */
+  #section: { readonly name: string; readonly offset: number; blockCount: number } | null = {
+    name: 'docs',
+    offset: 0,
+    blockCount: 0,
+  };
+
+  constructor(sink: SegmentSink, options: SegmentWriterOptions = {}) {
+    this.#sink = sink;
+    this.#hash = options.hash ?? xxh64;
+    this.#documentBlockBytes = options.documentBlockBytes ?? limits.documentBlockBytes;
+  }
+
+  get rowCount(): number {
+    return this.#rowCount;
+  }
+
+  /** Bytes handed to the sink so far. */
+  get size(): number {
+    return this.#offset;
+  }
+
+  /** Copies the entry at `offset` of `buffer` as the next row. `writtenAt` is in microseconds since 1970. */
+  add(sequence: number, writtenAt: number, buffer: Buffer, offset: number): void | Promise<void> {
+    assert(this.#section?.name === 'docs', () => 'rows come before other sections');
+    assert(sequence > this.#maxSequence, () => `sequence ${sequence} after ${this.#maxSequence}`);
+    assert(this.#rowCount < rowsMax, () => 'too many rows for one segment');
+    const length = documentEntryLength(buffer, offset);
+    const full = this.#builder.rowCount > 0 && this.#builder.rawBytesWith(length) > this.#documentBlockBytes;
+    const sent = full ? this.#flushBlock() : undefined;
+    this.#rememberId(documentIdBytes(buffer, offset));
+    if (this.#rowCount === 0) this.#minSequence = sequence;
+    this.#maxSequence = sequence;
+    this.#builder.add(sequence, writtenAt, buffer, offset, length);
+    this.#rowCount++;
+    return sent;
+  }
+
+  /** Opens a section of the caller's own blocks. `docs`, `blocks` and `ids` are the writer's. */
+  async beginSection(name: string): Promise<void> {
+    await this.#closeDocuments();
+    assert(this.#section === null, () => `section ${name} begins inside of another`);
+    this.#section = { name, offset: this.#offset, blockCount: 0 };
+  }
+
+  /** The block's place in the object, for the section's own index. */
+  async appendBlock(
+    kind: number,
+    raw: Uint8Array,
+    options: { compress: boolean },
+  ): Promise<{ offset: number; length: number }> {
+    assert(this.#section !== null && this.#section.name !== 'docs', () => 'a block outside of a section');
+    const block = encodeBlock(kind, raw, options);
+    const place = { offset: this.#offset, length: block.length };
+    this.#section.blockCount++;
+    await this.#send(block);
+    return place;
+  }
+
+  endSection(details: { entryCount?: number; pageBytes?: number; root?: Uint8Array | null } = {}): void {
+    const section = this.#section;
+    assert(section !== null, () => 'no section is open');
+    this.#sections.push({
+      name: section.name,
+      offset: section.offset,
+      length: this.#offset - section.offset,
+      entryCount: details.entryCount ?? section.blockCount,
+      pageBytes: details.pageBytes ?? 0,
+      root: details.root ?? null,
+    });
+    this.#section = null;
+  }
+
+  /** Writes the indexes, the table of contents and the footer. At least one row was added. */
+  async finish(): Promise<FinishedSegment> {
+    await this.#closeDocuments();
+    assert(this.#rowCount > 0, () => 'a segment without rows');
+    await this.#writePages('blocks', blockKinds.blockIndex, blockEntry, this.#blocks.count, (page, at, entry) =>
+      this.#blocks.writeEntry(page, at, entry),
+    );
+    await this.#writeIds();
+    const toc: SegmentToc = {
+      formatVersion: segmentFormatVersion,
+      rowCount: this.#rowCount,
+      minSequence: this.#minSequence,
+      maxSequence: this.#maxSequence,
+      docsRawBytes: this.#docsRawBytes,
+      sections: this.#sections,
+    };
+    await this.#send(encodeTail(toc, this.#offset));
+    return { toc, size: this.#offset };
+  }
+
+  async #closeDocuments(): Promise<void> {
+    if (this.#section?.name !== 'docs') return;
+    if (this.#builder.rowCount > 0) await this.#flushBlock();
+    this.endSection();
+  }
+
+  #flushBlock(): void | Promise<void> {
+    const { rowCount, firstSequence } = this.#builder;
+    const firstRow = this.#rowCount - rowCount;
+    const raw = this.#builder.build(firstRow);
+    const block = encodeBlock(blockKinds.documents, raw, { compress: true });
+    this.#blocks.add({ firstRow, rowCount, firstSequence, offset: this.#offset, length: block.length });
+    this.#docsRawBytes += raw.length;
+    if (this.#section !== null) this.#section.blockCount++;
+    return this.#send(block);
+  }
+
+  #send(chunk: Uint8Array): void | Promise<void> {
+    this.#offset += chunk.length;
+    return this.#sink(chunk);
+  }
+
+  #rememberId(id: Uint8Array): void {
+    if (this.#rowCount === this.#hashLow.length) {
+      this.#hashLow = grown(this.#hashLow);
+      this.#hashHigh = grown(this.#hashHigh);
+    }
+    const hash = splitHash(this.#hash(id));
+    this.#hashLow[this.#rowCount] = hash.low;
+    this.#hashHigh[this.#rowCount] = hash.high;
+  }
+
+  async #writeIds(): Promise<void> {
+    const low = this.#hashLow;
+    const high = this.#hashHigh;
+    const order = orderByHash(low, high, this.#rowCount);
+    const blockOfRow = this.#blocks.blockOfRows(this.#rowCount);
+    await this.#writePages('ids', blockKinds.ids, idEntry, this.#rowCount, (page, at, entry) => {
+      const row = order[entry] as number;
+      page.writeUInt32LE(low[row] as number, at + idEntry.hash);
+      page.writeUInt32LE(high[row] as number, at + idEntry.hash + 4);
+      page.writeUInt32LE(row, at + idEntry.row);
+      this.#blocks.writePlace(page, at + idEntry.offset, blockOfRow[row] as number);
+    });
+  }
+
+  /** A section of `count` fixed-width entries in pages that are not compressed. */
+  async #writePages(
+    name: string,
+    kind: number,
+    entry: { readonly bytes: number; readonly perPage: number },
+    count: number,
+    write: (page: Buffer, at: number, entry: number) => void,
+  ): Promise<void> {
+    await this.beginSection(name);
+    for (let first = 0; first < count; first += entry.perPage) {
+      const inPage = Math.min(entry.perPage, count - first);
+      const page = Buffer.allocUnsafe(inPage * entry.bytes);
+      for (let i = 0; i < inPage; i++) write(page, i * entry.bytes, first + i);
+      await this.appendBlock(kind, page, { compress: false });
+    }
+    this.endSection({ entryCount: count, pageBytes: pageBytesOf(entry) });
+  }
+}
+
+interface BlockRow {
+  readonly firstRow: number;
+  readonly rowCount: number;
+  readonly firstSequence: number;
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** The document blocks written so far. */
+class BlockList {
+  readonly #rows: BlockRow[] = [];
+
+  get count(): number {
+    return this.#rows.length;
+  }
+
+  add(row: BlockRow): void {
+    this.#rows.push(row);
+  }
+
+  writeEntry(page: Buffer, at: number, index: number): void {
+    const row = this.#rows[index] as BlockRow;
+    page.writeUInt32LE(row.firstRow, at + blockEntry.firstRow);
+    page.writeUInt32LE(row.rowCount, at + blockEntry.rowCount);
+    page.writeDoubleLE(row.firstSequence, at + blockEntry.firstSequence);
+    this.writePlace(page, at + blockEntry.offset, index);
+  }
+
+  /** u48 offset and u32 length, as both indexes hold them. */
+  writePlace(page: Buffer, at: number, index: number): void {
+    const row = this.#rows[index] as BlockRow;
+    page.writeUIntLE(row.offset, at, 6);
+    page.writeUInt32LE(row.length, at + 6);
+  }
+
+  blockOfRows(rowCount: number): Uint32Array {
+    const blockOfRow = new Uint32Array(rowCount);
+    this.#rows.forEach((row, index) => blockOfRow.fill(index, row.firstRow, row.firstRow + row.rowCount));
+    return blockOfRow;
+  }
+}
+
+function grown(array: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
+  const larger = new Uint32Array(array.length * 2);
+  larger.set(array);
+  return larger;
+}

@@ -1,0 +1,500 @@
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { rename, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Database, open, type RootDatabase } from 'lmdb';
+import { xxh64, xxh64Text } from '../../src/base/hash.ts';
+import { describeError, type Logger } from '../../src/base/log.ts';
+import {
+  type FreeSpace,
+  freeSpaceOf,
+  markClosedInOrder,
+  markDamaged,
+  prepareFolder,
+  type WarmFolder,
+  warmFolder,
+} from './warm-folder.ts';
+
+/**
+ * The door to LMDB: bytes under names on the local disk, one environment per thread. It may forget anything at any
+ * time and never gives wrong bytes: whatever is read carries our own checksum of name and bytes, checked on a copy.
+ *
+ * - Immutable names (blocks of segments) are never stale. Names under `meta/` are replaced, and after a crash an older
+ *   value may come back: their readers compare with the object store.
+ * - `put` never waits and never fails: what can't be kept is not kept.
+ * - Values above `inlineBytesMax` are files beside the environment, because LMDB needs neighbouring pages for them.
+ * - Full means: the oldest go first, those read since they were last looked at once more round.
+ */
+export interface WarmCacheOptions {
+  readonly folder: string;
+  /** All entries together, counted in disk pages. */
+  readonly bytesMax: number;
+  readonly log: Logger;
+  readonly freeSpace?: (folder: string) => FreeSpace;
+  /** Larger values become files. */
+  readonly inlineBytesMax?: number;
+}
+
+export interface WarmCacheStats {
+  readonly bytes: number;
+  readonly pendingBytes: number;
+  readonly serving: boolean;
+}
+
+/** LMDB keeps keys up to 1,978 bytes; our longest name is an object key of 900 and a number. */
+const nameBytesMax = 1_024;
+/** The largest block of a segment and its header. */
+const valueBytesMax = 17 * 1024 * 1024;
+const inlineBytesMaxDefault = 64 * 1024;
+/** Values on their way to disk; more are dropped, because the disk is slower than the object store then. */
+const pendingBytesMax = 64 * 1024 * 1024;
+/** Growth stops below both: the disk belongs to others too, and LMDB does not survive a full one. */
+const freeBytesMin = 512 * 1024 * 1024;
+const freeShareMin = 0.05;
+/** Free space is looked up after this many bytes of puts; far below `freeBytesMin`. */
+const freeSpaceEveryBytes = 4 * 1024 * 1024;
+/** Names read since the clock's hand passed them. */
+const usedNamesMax = 100_000;
+/** Entries that one put may evict or pass over. */
+const evictionStepsMax = 256;
+/** A cache that breaks more often than this in one process stays off. */
+const wipesMax = 3;
+
+const diskPageBytes = 4096;
+/** Name, index record and page heads of one entry, about. */
+const entryOverheadBytes = 256;
+
+/** u32 magic | u32 length | u48 file number, 0 for inline | u16 zero | u64 xxh64 of the name | u64 xxh64 of the bytes. */
+const headBytes = 32;
+const headMagic = 0x7277_4254; // "TBwr"
+
+interface Databases {
+  readonly root: RootDatabase<Buffer, string>;
+  /** Name → head, and the bytes where they are inline. */
+  readonly entries: Database<Buffer, string>;
+  /** Number, rising with time → name: whom to evict next. A hint: names may be gone or appear twice. */
+  readonly ages: Database<string, number>;
+  /** File number → name, so that files without an entry are found after a crash. */
+  readonly files: Database<string, number>;
+  readonly state: Database<number, string>;
+}
+
+interface Pending {
+  /** Null while a removal is on its way. */
+  readonly value: Buffer | null;
+  /** Null where the entry keeps the age that it has on disk. */
+  readonly age: number | null;
+}
+
+/** Opens the folder, emptied where it can't be trusted. Never throws: without a disk the cache keeps nothing. */
+export function openWarmCache(options: WarmCacheOptions): WarmCache {
+  return new WarmCache(options);
+}
+
+export class WarmCache {
+  readonly #paths: WarmFolder;
+  readonly #bytesMax: number;
+  readonly #inlineBytesMax: number;
+  readonly #log: Logger;
+  readonly #freeSpace: (folder: string) => FreeSpace;
+  /** Null while broken, wiped or closed: reads find nothing, puts keep nothing. */
+  #databases: Databases | null = null;
+  readonly #pending = new Map<string, Pending>();
+  #pendingBytes = 0;
+  readonly #writing = new Set<Promise<void>>();
+  #bytes = 0;
+  #bytesSaveQueued = false;
+  #lastNumber = 0;
+  /** The clock's hand: ages up to here have been passed. */
+  #hand = 0;
+  readonly #used = new Set<string>();
+  #untilSpaceCheckBytes = 0;
+  #diskIsFull = false;
+  #wipes = 0;
+  #closed = false;
+
+  constructor(options: WarmCacheOptions) {
+    this.#paths = warmFolder(options.folder);
+    this.#bytesMax = options.bytesMax;
+    this.#inlineBytesMax = options.inlineBytesMax ?? inlineBytesMaxDefault;
+    this.#log = options.log;
+    this.#freeSpace = options.freeSpace ?? freeSpaceOf;
+    this.#open();
+  }
+
+  stats(): WarmCacheStats {
+    return { bytes: this.#bytes, pendingBytes: this.#pendingBytes, serving: this.#databases !== null };
+  }
+
+  /** The bytes last put under the name, the caller's to keep and not to change; undefined where there are none. */
+  get(name: string): Uint8Array | undefined {
+    const pending = this.#pending.get(name);
+    if (pending !== undefined) return pending.value?.subarray(headBytes);
+    if (this.#databases === null) return undefined;
+    const value = this.#read(this.#databases, name);
+    if (value === undefined) return undefined;
+    const bytes = this.#check(name, value);
+    if (bytes === undefined) this.remove(name);
+    else if (this.#used.size < usedNamesMax) this.#used.add(name);
+    return bytes;
+  }
+
+  /** Keeps a copy of the bytes if there is room. */
+  put(name: string, bytes: Uint8Array): void {
+    const databases = this.#databases;
+    if (databases === null || bytes.length > valueBytesMax || name.length > nameBytesMax) return;
+    if (this.#pendingBytes + bytes.length > pendingBytesMax) return;
+    const replaced = this.#headOf(databases, name);
+    const isFile = bytes.length > this.#inlineBytesMax;
+    const charge = chargeOf(bytes.length) - (replaced === undefined ? 0 : chargeOf(lengthIn(replaced)));
+    if (!this.#makeRoom(databases, charge)) return;
+    if (replaced !== undefined) this.#unlinkFileOf(databases, replaced);
+    const value = encode(name, bytes, isFile ? ++this.#lastNumber : 0);
+    this.#charge(charge);
+    const age = replaced === undefined ? ++this.#lastNumber : (this.#pending.get(name)?.age ?? null);
+    this.#setPending(name, value, age);
+    const written = isFile
+      ? this.#putFile(databases, name, value, age)
+      : this.#putEntry(databases, name, value, age);
+    this.#track(name, value, written);
+  }
+
+  /** Forgets the name. */
+  remove(name: string): void {
+    const databases = this.#databases;
+    if (databases === null) return;
+    const head = this.#headOf(databases, name);
+    if (head !== undefined) {
+      this.#charge(-chargeOf(lengthIn(head)));
+      this.#unlinkFileOf(databases, head);
+    }
+    this.#setPending(name, null, null);
+    this.#track(
+      name,
+      null,
+      settled(() => [databases.entries.remove(name)]),
+    );
+  }
+
+  /** Resolves once everything put so far can be read by the next opening, or was dropped. */
+  async drained(): Promise<void> {
+    while (this.#writing.size > 0) await Promise.all(this.#writing);
+  }
+
+  /** Forgets everything and starts empty. */
+  async wipe(): Promise<void> {
+    await this.#shut();
+    markDamaged(this.#paths);
+    if (!this.#closed) this.#open();
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    const wasServing = this.#databases !== null;
+    await this.#shut();
+    if (!wasServing) return;
+    try {
+      await markClosedInOrder(this.#paths);
+    } catch (error) {
+      this.#log.info('the warm cache will start empty', { reason: describeError(error) });
+    }
+  }
+
+  #open(): void {
+    try {
+      this.#databases = this.#openDatabases();
+    } catch (error) {
+      this.#log.info('the warm cache is damaged and starts empty', { reason: describeError(error) });
+      try {
+        markDamaged(this.#paths);
+        this.#databases = this.#openDatabases();
+      } catch (again) {
+        this.#log.error('no warm cache: its folder cannot be used', { reason: describeError(again) });
+      }
+    }
+  }
+
+  #openDatabases(): Databases {
+    prepareFolder(this.#paths);
+    const databases = openDatabases(this.#paths.environment, this.#bytesMax);
+    this.#bytes = databases.state.get('bytes') ?? 0;
+    this.#lastNumber = Math.max(lastKey(databases.ages), lastKey(databases.files));
+    this.#hand = 0;
+    this.#untilSpaceCheckBytes = 0;
+    this.#removeStrayFiles(databases);
+    return databases;
+  }
+
+  /** Files whose entry was never committed, and half-written ones. */
+  #removeStrayFiles(databases: Databases): void {
+    for (const file of readdirSync(this.#paths.files)) {
+      const number = Number(file);
+      if (!Number.isSafeInteger(number) || databases.files.get(number) === undefined) {
+        rmSync(join(this.#paths.files, file), { force: true });
+      }
+    }
+  }
+
+  async #shut(): Promise<void> {
+    const databases = this.#databases;
+    this.#databases = null;
+    await this.drained();
+    this.#pending.clear();
+    this.#pendingBytes = 0;
+    this.#used.clear();
+    this.#bytes = 0;
+    if (databases === null) return;
+    try {
+      await databases.root.close();
+    } catch (error) {
+      this.#log.info('the warm cache did not close in order', { reason: describeError(error) });
+    }
+  }
+
+  /** LMDB itself failed: nothing of it is touched any more, and an empty environment takes its place. */
+  #fail(error: unknown): void {
+    if (this.#databases === null) return;
+    this.#log.error('the warm cache failed', { reason: describeError(error) });
+    const broken = this.#databases;
+    this.#databases = null;
+    markDamaged(this.#paths);
+    if (++this.#wipes > wipesMax) return;
+    this.#databases = broken;
+    this.wipe().catch((cause: unknown) => {
+      this.#log.error('the warm cache stays off', { reason: describeError(cause) });
+    });
+  }
+
+  #read(databases: Databases, name: string): Buffer | undefined {
+    try {
+      // A copy: what lies in LMDB's map changes with a later transaction, so it is checked after it was copied.
+      return databases.entries.getBinary(name);
+    } catch (error) {
+      this.#fail(error);
+      return undefined;
+    }
+  }
+
+  /** The bytes, or undefined where value, file and name do not belong together. */
+  #check(name: string, value: Buffer): Uint8Array | undefined {
+    if (value.length < headBytes || value.readUInt32LE(0) !== headMagic) return undefined;
+    if (value.readBigUInt64LE(16) !== xxh64Text(name)) return undefined;
+    const file = fileIn(value);
+    const bytes = file === 0 ? value.subarray(headBytes) : this.#readFile(file);
+    if (bytes === undefined || bytes.length !== lengthIn(value)) return undefined;
+    return value.readBigUInt64LE(24) === xxh64(bytes) ? bytes : undefined;
+  }
+
+  #readFile(number: number): Buffer | undefined {
+    try {
+      return readFileSync(join(this.#paths.files, String(number)));
+    } catch {
+      return undefined; // Gone or unreadable: the entry is dropped and fetched again.
+    }
+  }
+
+  /** The head of the entry as the queued writes will leave it; undefined for none and for a damaged one. */
+  #headOf(databases: Databases, name: string): Buffer | undefined {
+    const pending = this.#pending.get(name);
+    if (pending !== undefined) return pending.value?.subarray(0, headBytes);
+    try {
+      const mapped = databases.entries.getBinaryFast(name);
+      if (mapped === undefined || mapped.length < headBytes) return undefined;
+      // lmdb sets `length` on a longer buffer of its own: only explicit bounds are right.
+      const head = Buffer.from(mapped.subarray(0, headBytes));
+      return head.readUInt32LE(0) === headMagic && lengthIn(head) <= valueBytesMax ? head : undefined;
+    } catch (error) {
+      this.#fail(error);
+      return undefined;
+    }
+  }
+
+  #putEntry(databases: Databases, name: string, value: Buffer, age: number | null): Promise<void> {
+    return settled(() => [
+      databases.entries.put(name, value),
+      ...(age === null ? [] : [databases.ages.put(age, name)]),
+    ]);
+  }
+
+  /** The file first, under its final name, then the entry that promises it. */
+  async #putFile(databases: Databases, name: string, value: Buffer, age: number | null): Promise<void> {
+    const number = fileIn(value);
+    const path = join(this.#paths.files, String(number));
+    try {
+      await writeFile(`${path}.part`, value.subarray(headBytes));
+      await rename(`${path}.part`, path);
+    } catch (error) {
+      this.#log.info('the warm cache could not write a file', { reason: describeError(error) });
+      this.#charge(-chargeOf(lengthIn(value)));
+      return;
+    }
+    // Replaced, removed, wiped or closed while the file was written: it stays a stray and goes with the next opening.
+    if (this.#databases !== databases || this.#pending.get(name)?.value !== value) return;
+    const entry = this.#putEntry(databases, name, value.subarray(0, headBytes), age);
+    await settled(() => [entry, databases.files.put(number, name)]);
+  }
+
+  #unlinkFileOf(databases: Databases, head: Buffer): void {
+    const number = fileIn(head);
+    if (number === 0) return;
+    this.#trackUnnamed(() => [databases.files.remove(number)]);
+    unlink(join(this.#paths.files, String(number))).catch(() => {
+      // Already gone, or not written yet; what is left over goes with the next opening.
+    });
+  }
+
+  #setPending(name: string, value: Buffer | null, age: number | null): void {
+    this.#pendingBytes += (value?.length ?? 0) - (this.#pending.get(name)?.value?.length ?? 0);
+    this.#pending.set(name, { value, age });
+  }
+
+  /** Until `written` settles readers get the pending value. Failures end here. */
+  #track(name: string, value: Buffer | null, written: Promise<void>): void {
+    this.#await(written, () => {
+      if (this.#pending.get(name)?.value !== value) return;
+      this.#pendingBytes -= value?.length ?? 0;
+      this.#pending.delete(name);
+    });
+  }
+
+  #trackUnnamed(write: () => readonly Promise<unknown>[]): void {
+    this.#await(settled(write), () => {});
+  }
+
+  #await(written: Promise<void>, then: () => void): void {
+    const done = written
+      .catch((error: unknown) => this.#fail(error))
+      .then(() => {
+        this.#writing.delete(done);
+        then();
+      });
+    this.#writing.add(done);
+  }
+
+  /** Evicts until `bytes` more fit. False where they don't, or must not because the disk is nearly full. */
+  #makeRoom(databases: Databases, bytes: number): boolean {
+    this.#lookAtDisk(bytes);
+    const bytesMax = this.#diskIsFull ? Math.min(this.#bytes, this.#bytesMax) : this.#bytesMax;
+    if (bytes > bytesMax) return false;
+    for (let steps = 0; this.#bytes + bytes > bytesMax; steps++) {
+      if (steps === evictionStepsMax || !this.#evictNext(databases)) return false;
+    }
+    return true;
+  }
+
+  #lookAtDisk(bytes: number): void {
+    this.#untilSpaceCheckBytes -= Math.max(bytes, 0);
+    if (this.#untilSpaceCheckBytes > 0 && !this.#diskIsFull) return;
+    this.#untilSpaceCheckBytes = freeSpaceEveryBytes;
+    try {
+      const { freeBytes, totalBytes } = this.#freeSpace(this.#paths.folder);
+      this.#diskIsFull = freeBytes < freeBytesMin || freeBytes < totalBytes * freeShareMin;
+    } catch {
+      this.#diskIsFull = true; // A folder that can't be asked is not written to.
+    }
+  }
+
+  /** Moves the clock's hand by one entry, which goes unless it was used. False where there is none left. */
+  #evictNext(databases: Databases): boolean {
+    const next = this.#nextOldest(databases);
+    if (next === null) return false;
+    this.#hand = next.age;
+    const again = this.#used.delete(next.name);
+    if (!again) this.remove(next.name);
+    this.#trackUnnamed(() => [
+      databases.ages.remove(next.age),
+      ...(again ? [databases.ages.put(++this.#lastNumber, next.name)] : []),
+    ]);
+    return true;
+  }
+
+  #nextOldest(databases: Databases): { age: number; name: string } | null {
+    try {
+      for (const { key, value } of databases.ages.getRange({ start: this.#hand + 1, limit: 1 })) {
+        return { age: key, name: value };
+      }
+    } catch (error) {
+      this.#fail(error);
+    }
+    return null;
+  }
+
+  /** The sum goes to disk in the transaction of the writes that changed it. */
+  #charge(bytes: number): void {
+    this.#bytes = Math.max(0, this.#bytes + bytes);
+    if (this.#bytesSaveQueued) return;
+    this.#bytesSaveQueued = true;
+    queueMicrotask(() => {
+      this.#bytesSaveQueued = false;
+      const databases = this.#databases;
+      if (databases !== null) this.#trackUnnamed(() => [databases.state.put('bytes', this.#bytes)]);
+    });
+  }
+}
+
+function openDatabases(path: string, bytesMax: number): Databases {
+  const root = open<Buffer, string>({
+    path,
+    noSubdir: false,
+    // Nothing is synchronised: prepareFolder wipes what a machine's crash may have left half-written.
+    noSync: true,
+    noMetaSync: true,
+    overlappingSync: false,
+    // Address space, not disk: room for pages between values that are free and too few in a row.
+    mapSize: mapBytesFor(bytesMax),
+    maxDbs: 8,
+    encoding: 'binary',
+  });
+  return {
+    root,
+    entries: root.openDB<Buffer, string>({ name: 'entries', encoding: 'binary' }),
+    ages: root.openDB<string, number>({ name: 'ages', encoding: 'string' }),
+    files: root.openDB<string, number>({ name: 'files', encoding: 'string' }),
+    state: root.openDB<number, string>({ name: 'state', encoding: 'ordered-binary' }),
+  };
+}
+
+function mapBytesFor(bytesMax: number): number {
+  const slackBytes = 64 * 1024 * 1024;
+  return Math.ceil((bytesMax * 2 + slackBytes) / diskPageBytes) * diskPageBytes;
+}
+
+function lastKey(database: Database<string, number>): number {
+  for (const key of database.getKeys({ reverse: true, limit: 1 })) return key;
+  return 0;
+}
+
+function encode(name: string, bytes: Uint8Array, file: number): Buffer {
+  const value = Buffer.allocUnsafeSlow(headBytes + bytes.length);
+  value.writeUInt32LE(headMagic, 0);
+  value.writeUInt32LE(bytes.length, 4);
+  value.writeUIntLE(file, 8, 6);
+  value.writeUInt16LE(0, 14);
+  value.writeBigUInt64LE(xxh64Text(name), 16);
+  value.writeBigUInt64LE(xxh64(bytes), 24);
+  value.set(bytes, headBytes);
+  return value;
+}
+
+function lengthIn(head: Buffer): number {
+  return head.readUInt32LE(4);
+}
+
+function fileIn(head: Buffer): number {
+  return head.readUIntLE(8, 6);
+}
+
+/** Bytes on disk of a value, about. */
+function chargeOf(length: number): number {
+  return Math.ceil((length + headBytes) / diskPageBytes) * diskPageBytes + entryOverheadBytes;
+}
+
+/**
+ * Queues the writes at once, so that they share a transaction, and waits for all: none is left without a handler, and
+ * one that throws while it is queued counts as failed. Rejects with the first failure.
+ */
+async function settled(queue: () => readonly Promise<unknown>[]): Promise<void> {
+  for (const result of await Promise.allSettled(queue())) {
+    if (result.status === 'rejected') throw result.reason;
+  }
+}

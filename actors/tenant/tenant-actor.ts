@@ -1,0 +1,296 @@
+import { ApiError } from '../../protocol/errors.ts';
+import type { KeyId, TenantId } from '../../protocol/ids.ts';
+import type { KeyRecord, NamespaceReport, ResolvedNamespace, TenantRecord } from '../../protocol/messages.ts';
+import { makeApiKey } from '../../src/accounts/api-keys.ts';
+import { writeKeyClaim } from '../../src/accounts/key-claim.ts';
+import { must } from '../../src/base/assert.ts';
+import { randomHex, randomId48 } from '../../src/base/random.ts';
+import { Serial } from '../../src/base/serial.ts';
+import { paths } from '../../src/object-store/paths.ts';
+import type { ActorComponents } from '../components.ts';
+import { isNotWritten } from '../log/log-client.ts';
+import type { ReplayedRecord } from '../log/replay.ts';
+import type { LogWatermark } from '../storage/manifest.ts';
+import { type Committed, commit, loadCommitted } from '../storage/manifest-store.ts';
+import {
+  applyTenantEvent,
+  decodeTenantEvent,
+  emptyTenant,
+  encodeTenantEvent,
+  type NameEntry,
+  type TenantEvent,
+  type TenantManifest,
+  type TenantState,
+  tenantManifestCodec,
+} from './tenant-state.ts';
+
+/**
+ * One tenant, one writer: its keys and the names of its namespaces. Every change is an event in the log; it is applied
+ * once durable, in log order. A name that is being made is known as pending, so that two writers who race to make it
+ * get one namespace.
+ */
+export interface NewKeyRequest {
+  readonly name: string;
+  readonly scope: KeyRecord['scope'];
+  readonly namespaces: readonly string[];
+  readonly ratePerSecond: number | null;
+  readonly capQueries: number | null;
+  readonly capWrites: number | null;
+  readonly createdBy: string;
+}
+
+interface PendingName {
+  readonly namespaceId: string;
+  readonly createdAt: string;
+  readonly durable: Promise<void>;
+}
+
+export class TenantActor {
+  readonly tenantId: number;
+  readonly #components: ActorComponents;
+  readonly #applies = new Serial();
+  readonly #flushes = new Serial();
+  readonly #pendingNames = new Map<string, PendingName>();
+  readonly #applied = new Map<string, LogWatermark>();
+  #state: TenantState = emptyTenant();
+  #committed: Committed<TenantManifest> | null = null;
+  #submittedVersion = 0;
+  #epoch = 1;
+  #sortedNames: readonly string[] | null = null;
+  #unflushed = false;
+
+  private constructor(components: ActorComponents, tenantId: number) {
+    this.#components = components;
+    this.tenantId = tenantId;
+  }
+
+  /** From its manifest and what was replayed; a tenant without either does not exist (yet). */
+  static async open(
+    components: ActorComponents,
+    tenantId: number,
+    replayed: readonly ReplayedRecord[],
+  ): Promise<TenantActor> {
+    const actor = new TenantActor(components, tenantId);
+    actor.#committed = await loadCommitted(components.store, paths.tenantManifest(tenantId), tenantManifestCodec);
+    if (actor.#committed !== null) {
+      actor.#state = actor.#committed.value.state;
+      for (const [logId, watermark] of actor.#committed.value.applied) actor.#applied.set(logId, watermark);
+    }
+    for (const record of replayed) actor.#replay(record);
+    actor.#submittedVersion = actor.#state.version;
+    return actor;
+  }
+
+  get exists(): boolean {
+    return this.#state.tenant !== null;
+  }
+
+  get hasUnflushed(): boolean {
+    return this.#unflushed;
+  }
+
+  get tenant(): TenantRecord | null {
+    return this.#state.tenant;
+  }
+
+  key(keyId: number): KeyRecord | null {
+    return this.#state.keys.get(keyId) ?? null;
+  }
+
+  /** Newest first. */
+  keys(): KeyRecord[] {
+    return [...this.#state.keys.values()].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
+  }
+
+  /** Creating the same tenant again is success. */
+  async create(tenant: TenantRecord, firstKey: KeyRecord): Promise<void> {
+    if (this.exists) return;
+    await this.#append({ kind: 'tenant-created', tenant, firstKey });
+  }
+
+  async createKey(request: NewKeyRequest): Promise<{ readonly key: string; readonly record: KeyRecord }> {
+    const made = makeApiKey(this.#components.random);
+    const record: KeyRecord = {
+      ...request,
+      id: randomId48(this.#components.random),
+      prefix: made.prefix,
+      createdAt: this.#nowText(),
+    };
+    // The claim comes first: a claim without its key leads nowhere, a key without its claim could never be revoked.
+    const claim = { tenantId: this.tenantId as TenantId, keyId: record.id as KeyId };
+    await writeKeyClaim(this.#components.store, this.#components.clock, made.digest, claim);
+    await this.#append({ kind: 'key-created', key: record });
+    return { key: made.key, record };
+  }
+
+  /** Durable and forgotten by every front when it resolves. */
+  async revokeKey(keyId: number): Promise<void> {
+    if (!this.#state.keys.has(keyId)) throw new ApiError('not_found', 'there is no such key');
+    await this.#append({ kind: 'key-revoked', keyId });
+    await this.#components.directory.forget(this.tenantId);
+  }
+
+  async createNamespace(name: string): Promise<ResolvedNamespace> {
+    if (this.#state.names.has(name) || this.#pendingNames.has(name)) {
+      throw new ApiError('conflict', `a namespace named "${name}" exists already`, {
+        fields: { name: 'exists already' },
+      });
+    }
+    const pending = this.#makeName(name);
+    await pending.durable;
+    return { namespaceId: pending.namespaceId, createdAt: pending.createdAt, created: true };
+  }
+
+  /** Answers at once, also where the name is only being made: `confirm` waits until it is durable. */
+  async resolve(name: string, create: boolean): Promise<ResolvedNamespace | null> {
+    const known = this.#state.names.get(name);
+    if (known !== undefined) return { namespaceId: known.namespaceId, createdAt: known.createdAt, created: false };
+    const pending = this.#pendingNames.get(name);
+    if (pending !== undefined) {
+      if (!create) await pending.durable;
+      return { namespaceId: pending.namespaceId, createdAt: pending.createdAt, created: false };
+    }
+    if (!create || !this.exists) return null;
+    const made = this.#makeName(name);
+    return { namespaceId: made.namespaceId, createdAt: made.createdAt, created: true };
+  }
+
+  async confirm(name: string, namespaceId: string): Promise<void> {
+    const pending = this.#pendingNames.get(name);
+    if (pending?.namespaceId === namespaceId) return pending.durable;
+    if (this.#state.names.get(name)?.namespaceId !== namespaceId) {
+      throw new ApiError('not_found', `there is no namespace named "${name}"`);
+    }
+  }
+
+  async deleteNamespace(name: string): Promise<void> {
+    const pending = this.#pendingNames.get(name);
+    if (pending !== undefined) await pending.durable;
+    const known = this.#state.names.get(name);
+    if (known === undefined) throw new ApiError('not_found', `there is no namespace named "${name}"`);
+    const { namespaceId } = known;
+    await this.#append({ kind: 'namespace-deleted', name, namespaceId });
+    await this.#components.directory.drop(this.tenantId, name, namespaceId);
+  }
+
+  report(name: string, report: NamespaceReport): void {
+    const known = this.#state.names.get(name);
+    if (known?.namespaceId !== report.namespaceId) return;
+    this.#state.names.set(name, { ...known, ...report });
+  }
+
+  /** Names after `after`, in byte order, with one more than `limit` where there are more. */
+  list(options: { readonly after: string; readonly limit: number; readonly allowed: (name: string) => boolean }) {
+    this.#sortedNames ??= [...this.#state.names.keys()].sort();
+    const page: { readonly name: string; readonly entry: NameEntry }[] = [];
+    for (let i = firstAfter(this.#sortedNames, options.after); i < this.#sortedNames.length; i++) {
+      const name = must(this.#sortedNames[i], 'a name');
+      if (!options.allowed(name)) continue;
+      page.push({ name, entry: must(this.#state.names.get(name), name) });
+      if (page.length > options.limit) break;
+    }
+    return page;
+  }
+
+  /** Puts everything applied into the manifest, and tells the log. */
+  flush(): Promise<void> {
+    return this.#flushes.run(async () => {
+      if (!this.#unflushed) return;
+      this.#unflushed = false;
+      const { log, random } = this.#components;
+      const applied = new Map(this.#applied);
+      const next: TenantManifest = {
+        version: (this.#committed?.value.version ?? 0) + 1,
+        nonce: randomHex(random, 16),
+        owner: { logId: log.logId, view: log.viewVersion },
+        applied,
+        state: copyOf(this.#state),
+      };
+      const key = paths.tenantManifest(this.tenantId);
+      this.#committed = await commit(this.#components, tenantManifestCodec, { key, next, current: this.#committed });
+      for (const [logId, { seq, index }] of applied) {
+        log.flushed({ tenantId: this.tenantId, namespaceId: '' }, { logId, seq, index });
+      }
+    });
+  }
+
+  async drain(): Promise<void> {
+    await this.#applies.whenIdle();
+    await this.flush();
+  }
+
+  #makeName(name: string): PendingName {
+    const namespaceId = randomHex(this.#components.random, 16);
+    const createdAt = this.#nowText();
+    const durable = this.#append({ kind: 'namespace-created', name, namespaceId, createdAt }).finally(() =>
+      this.#pendingNames.delete(name),
+    );
+    durable.catch(() => {});
+    const pending = { namespaceId, createdAt, durable };
+    this.#pendingNames.set(name, pending);
+    return pending;
+  }
+
+  /** Resolves once the event is durable and applied. */
+  #append(event: TenantEvent): Promise<void> {
+    const epoch = this.#epoch;
+    const head = {
+      tenantId: this.tenantId,
+      namespace: '',
+      namespaceId: '',
+      version: ++this.#submittedVersion,
+      blob: null,
+      detail: null,
+    };
+    const durable = this.#components.log.append(head, encodeTenantEvent(event), epoch);
+    durable.catch(() => {});
+    return this.#applies.run(async () => {
+      try {
+        const { logId, seq, index } = await durable;
+        this.#apply(event, logId, { seq, index });
+      } catch (error) {
+        if (epoch === this.#epoch) {
+          this.#epoch++;
+          this.#submittedVersion = this.#state.version;
+        }
+        if (!isNotWritten(error)) throw error;
+        throw new ApiError('unavailable', 'the log could not take this change; nothing was written', { retryAfter: 1 });
+      }
+    });
+  }
+
+  #replay(record: ReplayedRecord): void {
+    const { logId, seq, index } = record.position;
+    const watermark = this.#applied.get(logId);
+    this.#unflushed = true;
+    if (watermark !== undefined && (seq < watermark.seq || (seq === watermark.seq && index <= watermark.index))) return;
+    this.#apply(decodeTenantEvent(record.payload), logId, { seq, index });
+  }
+
+  #apply(event: TenantEvent, logId: string, watermark: LogWatermark): void {
+    applyTenantEvent(this.#state, event);
+    this.#applied.set(logId, watermark);
+    this.#sortedNames = null;
+    this.#unflushed = true;
+  }
+
+  #nowText(): string {
+    return new Date(this.#components.clock.now()).toISOString();
+  }
+}
+
+/** What is encoded must not change while a commit is tried again. */
+function copyOf(state: TenantState): TenantState {
+  return { ...state, keys: new Map(state.keys), names: new Map(state.names) };
+}
+
+function firstAfter(sorted: readonly string[], after: string): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((sorted[middle] ?? '') <= after) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,147 @@
+import { keyRequestSchema } from '../../protocol/account.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { parseId48 } from '../../protocol/ids.ts';
+import {
+  type ActorCall,
+  internalCalls,
+  type KeyRecord,
+  type NamespaceReport,
+  type TenantRecord,
+} from '../../protocol/messages.ts';
+import {
+  namespaceListQuerySchema,
+  namespaceRequestSchema,
+  refuseUnbuiltNamespace,
+} from '../../protocol/namespace.ts';
+import { parseQueryString } from '../../protocol/query-string.ts';
+import { parseQueryWith, parseWith } from '../../protocol/validate.ts';
+import { namespaceAllowed } from '../../src/accounts/scopes.ts';
+import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
+import { type ActorReply, namespaceJson } from '../namespace/namespace-actor.ts';
+import { readBody } from '../request-body.ts';
+import { emptyReadReport } from '../storage/block-fetch.ts';
+import type { TenantActor } from './tenant-actor.ts';
+
+/** A tenant's operations: JSON for those of REST, MessagePack for those between threads. */
+export async function handleTenantCall(
+  actor: TenantActor,
+  call: ActorCall,
+  body: Uint8Array | null,
+): Promise<ActorReply> {
+  switch (call.operation) {
+    case 'listKeys':
+      return json(200, actor.keys().map(keyItem));
+    case 'createKey':
+      return createKey(actor, call, body ?? new Uint8Array());
+    case 'revokeKey':
+      return revokeKey(actor, call.argument);
+    case 'createNamespace':
+      return createNamespace(actor, call, body ?? new Uint8Array());
+    case 'listNamespaces':
+      return listNamespaces(actor, call);
+    case 'deleteNamespace':
+      await actor.deleteNamespace(call.argument);
+      return json(204, '');
+    default:
+      return handleInternal(actor, call, body ?? new Uint8Array());
+  }
+}
+
+async function handleInternal(actor: TenantActor, call: ActorCall, body: Uint8Array): Promise<ActorReply> {
+  switch (call.operation) {
+    case internalCalls.createTenant: {
+      const { tenant, firstKey } = unpackMessage(body) as { tenant: TenantRecord; firstKey: KeyRecord };
+      await actor.create(tenant, firstKey);
+      return packed(null);
+    }
+    case internalCalls.tenantKey:
+      return packed(actor.key(Number(call.argument)));
+    case internalCalls.getTenant:
+      return packed(actor.tenant);
+    case internalCalls.resolveNamespace:
+      return packed(await actor.resolve(call.argument, call.query === 'create'));
+    case internalCalls.confirmNamespace:
+      await actor.confirm(call.argument, call.query);
+      return packed(null);
+    case internalCalls.reportNamespace:
+      actor.report(call.argument, unpackMessage(body) as NamespaceReport);
+      return packed(null);
+    default:
+      throw new ApiError('not_implemented', `${call.operation} is not built yet`);
+  }
+}
+
+async function createKey(actor: TenantActor, call: ActorCall, body: Uint8Array): Promise<ActorReply> {
+  const request = parseWith(keyRequestSchema, readBody(body));
+  const { key, record } = await actor.createKey({
+    name: request.name,
+    scope: request.scope,
+    namespaces: request.namespaces,
+    ratePerSecond: request.rate_per_s,
+    capQueries: request.cap_queries,
+    capWrites: request.cap_writes,
+    createdBy: call.caller.createdBy,
+  });
+  const { id, name, prefix, scope, namespaces } = record;
+  return json(201, { id, name, key, prefix, scope, namespaces });
+}
+
+async function revokeKey(actor: TenantActor, argument: string): Promise<ActorReply> {
+  const keyId = parseId48(argument);
+  if (keyId === null) throw new ApiError('not_found', 'there is no such key');
+  await actor.revokeKey(keyId);
+  return json(204, '');
+}
+
+async function createNamespace(actor: TenantActor, call: ActorCall, body: Uint8Array): Promise<ActorReply> {
+  const request = parseWith(namespaceRequestSchema, readBody(body));
+  if (!namespaceAllowed(call.caller.namespaces, request.name)) {
+    throw new ApiError('forbidden', `this key may not use a namespace named "${request.name}"`);
+  }
+  refuseUnbuiltNamespace(request);
+  const { createdAt } = await actor.createNamespace(request.name);
+  const empty = { docsWritten: 0, bytesWritten: 0, storedBytes: 0 };
+  return text(201, namespaceJson({ name: request.name, createdAt, ...empty }));
+}
+
+function listNamespaces(actor: TenantActor, call: ActorCall): ActorReply {
+  const { after, limit } = parseQueryWith(namespaceListQuerySchema, parseQueryString(call.query));
+  const allowed = (name: string) => namespaceAllowed(call.caller.namespaces, name);
+  const page = actor.list({ after, limit, allowed });
+  const shown = page.slice(0, limit);
+  const next = page.length > limit ? (shown.at(-1)?.name ?? '') : '';
+  const items = shown.map(({ name, entry }) => namespaceJson({ name, ...entry }));
+  return text(200, `{"namespaces":[${items.join(',')}],"next":${JSON.stringify(next)}}`);
+}
+
+function keyItem(key: KeyRecord): unknown {
+  return {
+    id: key.id,
+    name: key.name,
+    prefix: key.prefix,
+    scope: key.scope,
+    namespaces: key.namespaces,
+    rate_per_s: key.ratePerSecond,
+    cap_queries: key.capQueries,
+    cap_writes: key.capWrites,
+    used_queries: 0,
+    used_writes: 0,
+    created_at: key.createdAt,
+    last_used_at: null,
+    created_by: key.createdBy,
+  };
+}
+
+const metered = { report: emptyReadReport(), cpuMs: 0, documents: 0, bytes: 0 };
+
+function text(status: number, body: string): ActorReply {
+  return { status, json: body, ...metered };
+}
+
+function json(status: number, value: unknown): ActorReply {
+  return text(status, status === 204 ? '' : JSON.stringify(value));
+}
+
+function packed(value: unknown): ActorReply {
+  return { status: 200, json: '', packed: packMessage(value), ...metered };
+}

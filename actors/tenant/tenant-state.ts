@@ -1,0 +1,107 @@
+import type { KeyRecord, TenantRecord } from '../../protocol/messages.ts';
+import { decodeRecord, decodeValue, encodeRecord, encodeValue } from '../../src/base/record.ts';
+import type { LogWatermark } from '../storage/manifest.ts';
+
+/** What a tenant consists of, the events that change it, and its one durable object. All pure. */
+export interface NameEntry {
+  readonly namespaceId: string;
+  readonly createdAt: string;
+  /** The ledger: what the namespace's actor reported last. */
+  readonly docsWritten: number;
+  readonly bytesWritten: number;
+  readonly storedBytes: number;
+}
+
+export interface TenantState {
+  tenant: TenantRecord | null;
+  readonly keys: Map<number, KeyRecord>;
+  readonly names: Map<string, NameEntry>;
+  version: number;
+}
+
+export type TenantEvent =
+  | { readonly kind: 'tenant-created'; readonly tenant: TenantRecord; readonly firstKey: KeyRecord }
+  | { readonly kind: 'key-created'; readonly key: KeyRecord }
+  | { readonly kind: 'key-revoked'; readonly keyId: number }
+  | {
+      readonly kind: 'namespace-created';
+      readonly name: string;
+      readonly namespaceId: string;
+      readonly createdAt: string;
+    }
+  | { readonly kind: 'namespace-deleted'; readonly name: string; readonly namespaceId: string };
+
+export function emptyTenant(): TenantState {
+  return { tenant: null, keys: new Map(), names: new Map(), version: 0 };
+}
+
+export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
+  state.version++;
+  switch (event.kind) {
+    case 'tenant-created':
+      state.tenant = event.tenant;
+      state.keys.set(event.firstKey.id, event.firstKey);
+      return;
+    case 'key-created':
+      state.keys.set(event.key.id, event.key);
+      return;
+    case 'key-revoked':
+      state.keys.delete(event.keyId);
+      return;
+    case 'namespace-created': {
+      const { namespaceId, createdAt } = event;
+      state.names.set(event.name, { namespaceId, createdAt, docsWritten: 0, bytesWritten: 0, storedBytes: 0 });
+      return;
+    }
+    case 'namespace-deleted':
+      // A name that was made again meanwhile belongs to another namespace.
+      if (state.names.get(event.name)?.namespaceId === event.namespaceId) state.names.delete(event.name);
+      return;
+  }
+}
+
+export const encodeTenantEvent = (event: TenantEvent): Uint8Array => new Uint8Array(encodeValue(event));
+export const decodeTenantEvent = (bytes: Uint8Array): TenantEvent => decodeValue(bytes) as TenantEvent;
+
+export interface TenantManifest {
+  readonly version: number;
+  readonly nonce: string;
+  readonly owner: { readonly logId: string; readonly view: number };
+  readonly applied: ReadonlyMap<string, LogWatermark>;
+  readonly state: TenantState;
+}
+
+export const tenantManifestFormat = 1;
+const magic = 'TBTM';
+
+export const tenantManifestCodec = {
+  encode(manifest: TenantManifest): Uint8Array {
+    const { state } = manifest;
+    return encodeRecord(magic, tenantManifestFormat, {
+      ...manifest,
+      applied: [...manifest.applied].map(([logId, { seq, index }]) => [logId, seq, index]),
+      state: {
+        tenant: state.tenant,
+        keys: [...state.keys.values()],
+        names: [...state.names],
+        version: state.version,
+      },
+    });
+  },
+  decode(bytes: Uint8Array, place: string): TenantManifest {
+    const wire = decodeRecord(bytes, place, magic, tenantManifestFormat) as Omit<TenantManifest, 'applied' | 'state'> & {
+      applied: [string, number, number][];
+      state: { tenant: TenantRecord | null; keys: KeyRecord[]; names: [string, NameEntry][]; version: number };
+    };
+    return {
+      ...wire,
+      applied: new Map(wire.applied.map(([logId, seq, index]) => [logId, { seq, index }])),
+      state: {
+        tenant: wire.state.tenant,
+        keys: new Map(wire.state.keys.map((key) => [key.id, key])),
+        names: new Map(wire.state.names),
+        version: wire.state.version,
+      },
+    };
+  },
+};

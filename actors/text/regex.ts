@@ -1,0 +1,62 @@
+import RE2 from 're2';
+import { ApiError } from '../../protocol/errors.ts';
+import { limits } from '../../protocol/limits.ts';
+
+/**
+ * The door to RE2: the only judge of a match, literal or regex, always on UTF-8 bytes, so that a literal and its
+ * regex can't disagree and offsets are byte offsets.
+ */
+export interface Matcher {
+  test(text: Buffer): boolean;
+  /** The leftmost match at or after a byte offset; null where there is none. */
+  find(text: Buffer, from: number): { readonly start: number; readonly end: number } | null;
+}
+
+/** Plain text, matched literally and ignoring case, or an RE2 pattern, case-sensitive unless it begins with (?i). */
+export function compileMatcher(query: string, isRegex: boolean): Matcher {
+  return isRegex ? compilePattern(query) : compileLiteral(query);
+}
+
+function compilePattern(pattern: string): Matcher {
+  if (pattern.length > limits.patternCharactersMax) {
+    throw refusal(`a regex may have at most ${limits.patternCharactersMax} characters`);
+  }
+  try {
+    return matcherOf(pattern, '');
+  } catch (error) {
+    throw refusal(`not a valid RE2 regex: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function compileLiteral(text: string): Matcher {
+  if (Buffer.byteLength(text) > limits.literalBytesMax) {
+    throw refusal(`text to search for may have at most ${limits.literalBytesMax} bytes`);
+  }
+  return matcherOf(escapeLiteral(text), 'i');
+}
+
+function refusal(problem: string): ApiError {
+  return new ApiError('invalid', `q: ${problem}`, { fields: { q: problem } });
+}
+
+/** Every ASCII character that is no letter or digit may be escaped; NUL has no escape of its own. */
+function escapeLiteral(text: string): string {
+  return text.replaceAll(/[\x00-\x7f]/g, (character) => {
+    if (/[A-Za-z0-9]/.test(character)) return character;
+    return `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`;
+  });
+}
+
+function matcherOf(pattern: string, flags: string): Matcher {
+  // Without the global flag a test need not find out where the match ends, which spares RE2 a pass.
+  const tester = new RE2(pattern, flags);
+  const finder = new RE2(pattern, `${flags}g`);
+  return {
+    test: (text) => tester.test(text as unknown as string),
+    find(text, from) {
+      finder.lastIndex = from;
+      const match = finder.exec(text as unknown as string) as unknown as { index: number; 0: Buffer } | null;
+      return match === null ? null : { start: match.index, end: match.index + match[0].length };
+    },
+  };
+}

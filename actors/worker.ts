@@ -1,0 +1,162 @@
+import { ApiError } from '../protocol/errors.ts';
+import { limits } from '../protocol/limits.ts';
+import {
+  actorAnswerToWire,
+  type ActorCall,
+  actorCallFromWire,
+  logCalls,
+  noMeter,
+} from '../protocol/messages.ts';
+import type { ActorControl, ActorWorkerTask } from '../protocol/worker-tasks.ts';
+import { systemClock } from '../src/base/clock.ts';
+import { exposeControl } from '../src/base/control.ts';
+import { createLogger, describeError, type Logger } from '../src/base/log.ts';
+import { type Message, PortChannel, type Respond } from '../src/base/port-channel.ts';
+import { systemRandom } from '../src/base/random.ts';
+import { openObjectStore } from '../src/object-store/open-object-store.ts';
+import { ActorHost } from './actor-host.ts';
+import type { ActorComponents } from './components.ts';
+import { remoteLanes } from './compute/remote-lanes.ts';
+import { createDirectory } from './directory.ts';
+import { createLogClient } from './log/log-client.ts';
+import { headFromWire } from './log/log-object.ts';
+import type { ActorReply } from './namespace/namespace-actor.ts';
+import { BlockCache, BlockFetcher } from './storage/block-fetch.ts';
+import { openWarmCache } from './storage/warm-cache.ts';
+
+/** Entry of an actor thread: build the components, top to bottom, and hand messages to the host until drained. */
+export default async function serveActors(task: ActorWorkerTask): Promise<void> {
+  const logger = createLogger(`actor-${task.index}`, task.logLevel);
+  const store = await openObjectStore(task.store, systemClock, systemRandom);
+  const warmCache = openWarmCache({ folder: task.cacheFolder, bytesMax: task.cacheBytes, log: logger });
+  const fetcher = new BlockFetcher({ store, warmCache, cache: new BlockCache(task.memoryBytes) });
+
+  const replay = new Replay();
+  let host: ActorHost | null = null;
+  const logChannel = new PortChannel(
+    task.log,
+    { call: refuseCall, notice: (message) => onLogNotice(host, replay, message) },
+    limits.messageInlineBytesMax,
+  );
+  const frontChannel: PortChannel = new PortChannel(
+    task.front,
+    { call: (message, respond) => serve(host, logger, message, respond), notice() {} },
+    limits.messageInlineBytesMax,
+  );
+  const components: ActorComponents = {
+    store,
+    clock: systemClock,
+    random: systemRandom,
+    logger,
+    log: createLogClient(logChannel, task.identity),
+    lanes: remoteLanes(task.lanes),
+    fetcher,
+    warmCache,
+    directory: createDirectory(frontChannel),
+    predecessors: new Set(task.predecessors),
+    cursorKey: task.cursorKey,
+  };
+  host = new ActorHost(components);
+  const serving = host;
+
+  await new Promise<void>((resolve) => {
+    const control: ActorControl = {
+      async ready() {
+        await replay.finished;
+        // Recovery asks other actors, which may live on threads that are not ready yet: it is not waited for.
+        serving.recover();
+      },
+      async drain() {
+        await serving.drain();
+        setImmediate(resolve);
+      },
+      statistics: async () => ({ openNamespaces: serving.openNamespaces }),
+    };
+    exposeControl(control, task.control);
+  });
+  frontChannel.close();
+  logChannel.close();
+  await warmCache.close();
+  await store.close();
+}
+
+/** Whether the log has sent everything that was durable when this thread began. */
+class Replay {
+  readonly finished: Promise<void>;
+  #finish = () => {};
+  constructor() {
+    this.finished = new Promise((resolve) => {
+      this.#finish = resolve;
+    });
+  }
+  end(): void {
+    this.#finish();
+  }
+}
+
+function refuseCall(_message: Message, respond: Respond): void {
+  respond(['refused']);
+}
+
+function onLogNotice(host: ActorHost | null, replay: Replay, message: Message): void {
+  const [kind, ...rest] = message.head as [string, ...unknown[]];
+  if (kind === logCalls.replayEnd) {
+    replay.end();
+  } else if (kind === logCalls.replay) {
+    const [head, logId, seq, index] = rest as [unknown, string, number, number];
+    const payload = message.body ?? new Uint8Array();
+    host?.acceptReplay({ head: headFromWire(head), position: { logId, seq, index }, payload });
+  } else if (kind === logCalls.flush) {
+    const [tenantId, namespace] = rest as [number, string];
+    // A flush that fails is asked for again by the log's next round.
+    host?.flush(tenantId, namespace).catch(() => {});
+  }
+}
+
+function serve(host: ActorHost | null, logger: Logger, message: Message, respond: Respond): void {
+  const call = actorCallFromWire(message.head);
+  if (host === null) return respondError(respond, logger, call, new ApiError('unavailable', 'the server is starting'));
+  if (call.operation === 'getDocument' && serveWarm(host, logger, call, respond)) return;
+  host.handle(call, message.body).then(
+    (reply) => respondReply(respond, reply),
+    (error) => respondError(respond, logger, call, error),
+  );
+}
+
+/** Hot: most calls end here, without a promise. */
+function serveWarm(host: ActorHost, logger: Logger, call: ActorCall, respond: Respond): boolean {
+  try {
+    const json = host.getWarm(call);
+    if (json === null) return false;
+    respond(warmAnswer, Buffer.from(json));
+  } catch (error) {
+    respondError(respond, logger, call, error);
+  }
+  return true;
+}
+
+const warmAnswer = actorAnswerToWire({ status: 200, headers: [], meter: noMeter });
+
+function respondReply(respond: Respond, reply: ActorReply): void {
+  const { documents, bytes, cpuMs, report } = reply;
+  const meter = { documents, bytes, cpuMs, storeGets: report.storeGets, storeBytes: report.storeBytes };
+  const body = reply.packed ?? ownBytes(reply.json);
+  respond(actorAnswerToWire({ status: reply.status, headers: [], meter }), body);
+}
+
+/** A large answer is moved to the front, so it must not share its buffer. */
+function ownBytes(json: string): Uint8Array {
+  return Buffer.byteLength(json) > limits.messageInlineBytesMax ? new TextEncoder().encode(json) : Buffer.from(json);
+}
+
+function respondError(respond: Respond, logger: Logger, call: ActorCall, error: unknown): void {
+  const shown = error instanceof ApiError ? error : internalError(logger, call, error);
+  const headers = [...shown.headers];
+  if (shown.retryAfter !== undefined) headers.push(['retry-after', String(shown.retryAfter)]);
+  respond(actorAnswerToWire({ status: shown.status, headers, meter: noMeter }), shown.toBody());
+}
+
+function internalError(logger: Logger, call: ActorCall, error: unknown): ApiError {
+  logger.error('a request failed', { operation: call.operation, error: describeError(error) });
+  return new ApiError('internal', 'the server failed to answer this request; it was logged');
+}

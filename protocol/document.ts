@@ -1,0 +1,102 @@
+import type { JsonObject } from './filter.ts';
+import { documentIdProblem } from './ids.ts';
+import { limits } from './limits.ts';
+import { integer, list, queryInteger, text, textBy, z } from './validate.ts';
+
+/** A document, and what every query reports about its own cost. */
+
+export const documentIdSchema = textBy(documentIdProblem).meta({
+  description: `Up to ${limits.documentIdBytesMax} bytes of UTF-8, one line; slashes are allowed.`,
+  examples: ['notes/2026/first.md'],
+});
+
+/** Any JSON object. Integers keep 64 bits, so a parsed value may hold bigint. */
+export const metaSchema = z.custom<JsonObject>(isObject, 'must be a JSON object').meta({
+  type: 'object',
+  additionalProperties: true,
+  description: 'A JSON object, best kept flat: its top-level keys are what filters and SQL read.',
+});
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export const vectorSchema = list(z.number(), limits.vectorDimsMax, 1).meta({
+  description: "As many numbers as the namespace's dims.",
+});
+
+/** A document of a put. Bulk bodies are read by a byte scanner with the same rules; this is their description. */
+export const documentSchema = z
+  .strictObject({
+    id: documentIdSchema,
+    text: text({ bytesMax: limits.documentTextBytesMax })
+      .meta({ description: 'Searched by q. May be left out when the document has a vector.' })
+      .optional(),
+    meta: metaSchema.optional(),
+    vector: vectorSchema.optional(),
+    vector_b64: z
+      .string()
+      .meta({ description: 'The vector as base64 of little-endian float32 values.' })
+      .optional(),
+  })
+  .meta({ description: 'Writing an id again replaces the document.' });
+export type Document = z.output<typeof documentSchema>;
+
+/** A change of a document that exists. */
+export const documentPatchSchema = z.strictObject({
+  id: documentIdSchema,
+  text: text({ bytesMax: limits.documentTextBytesMax })
+    .meta({ description: 'Replaces the text; kept when left out.' })
+    .optional(),
+  meta: metaSchema.meta({ description: 'Merged key by key; a null value removes the key.' }).optional(),
+  vector: vectorSchema.optional(),
+  vector_b64: z
+    .string()
+    .meta({ description: 'The vector as base64 of little-endian float32 values.' })
+    .optional(),
+});
+export type DocumentPatch = z.output<typeof documentPatchSchema>;
+
+export const temperatures = ['warm', 'local', 'cold'] as const;
+export type Temperature = (typeof temperatures)[number];
+
+export const temperatureSchema = z.enum(temperatures).meta({
+  description: 'How warm the namespace was: open, opened from the disk, opened from object storage.',
+});
+
+/** The fields that every query's answer ends with. */
+export const queryReportFields = {
+  temperature: temperatureSchema,
+  store_gets: z.int().meta({ description: "The query's own reads of object storage; 0 when warm." }),
+  store_bytes: z.int(),
+  cpu_ms: z.number().meta({ description: 'Metered, not billed.' }),
+  timed_out: z
+    .boolean()
+    .meta({ description: "The query ran past the plan's time limit and the answer is partial." }),
+} as const;
+
+export const queryReportSchema = z.object(queryReportFields);
+export type QueryReport = z.output<typeof queryReportSchema>;
+
+export const timestampSchema = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC.' });
+
+/** The answer of a single read. */
+export const storedDocumentSchema = z.object({
+  id: z.string(),
+  text: z.string(),
+  meta: metaSchema,
+  vector: z.array(z.number()).optional(),
+  written_at: timestampSchema,
+  ...queryReportFields,
+});
+export type StoredDocument = z.output<typeof storedDocumentSchema>;
+
+const minVersionDescription =
+  'Wait up to a second until the namespace has this version; 503 `unavailable` when it does not get there.';
+
+/** `min_version` of a read, in a body and in a query string. */
+export const minVersionSchema = integer(0).meta({ description: minVersionDescription });
+export const minVersionQuerySchema = queryInteger(0).meta({ description: minVersionDescription });
+
+export const documentQuerySchema = z.strictObject({ min_version: minVersionQuerySchema.optional() });
+export type DocumentQuery = z.output<typeof documentQuerySchema>;

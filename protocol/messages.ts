@@ -1,0 +1,197 @@
+import { ApiError, type ErrorCode } from "./errors.ts";
+
+/**
+ * What crosses a thread, and nothing else does. Heads are MessagePack arrays (positions, not names: they are encoded
+ * for every request), bodies are raw bytes; src/base/port-channel.ts carries both.
+ */
+
+/** front → actor: one operation on a namespace, or on the tenant itself where the namespace is empty. */
+export interface ActorCall {
+  /** A name of protocol/operations.ts, or one of the internal calls below. */
+  readonly operation: string;
+  readonly tenantId: number;
+  readonly namespace: string;
+  /** The path's own argument: a document's id or a key's; empty where the path has none. */
+  readonly argument: string;
+  /** The query string as it came. */
+  readonly query: string;
+  /** Milliseconds that this request may still take. */
+  readonly deadlineMs: number;
+  /** What the actor needs to know of who asks; see CallerNote. */
+  readonly caller: CallerNote;
+}
+
+export interface CallerNote {
+  /** Names or `prefix*` patterns that limit what a list shows; empty: no limit. */
+  readonly namespaces: readonly string[];
+  /** Who makes a key: shown in the list of keys. */
+  readonly createdBy: string;
+  /** Seconds that a query of this tenant's plan may take. */
+  readonly querySeconds: number;
+}
+
+export type ActorCallWire = [
+  string,
+  number,
+  string,
+  string,
+  string,
+  number,
+  readonly string[],
+  string,
+  number,
+];
+
+export function actorCallToWire(call: ActorCall): ActorCallWire {
+  const { caller } = call;
+  return [
+    call.operation,
+    call.tenantId,
+    call.namespace,
+    call.argument,
+    call.query,
+    call.deadlineMs,
+    caller.namespaces,
+    caller.createdBy,
+    caller.querySeconds,
+  ];
+}
+
+export function actorCallFromWire(wire: unknown): ActorCall {
+  const [operation, tenantId, namespace, argument, query, deadlineMs, namespaces, createdBy, querySeconds] =
+    wire as ActorCallWire;
+  const caller = { namespaces, createdBy, querySeconds };
+  return { operation, tenantId, namespace, argument, query, deadlineMs, caller };
+}
+
+/** actor → front: the status, headers that the operation adds, and what to meter. The body is the answer's JSON. */
+export interface ActorAnswer {
+  readonly status: number;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly meter: Meter;
+}
+
+/** Counted where the work happens; summed on the front. */
+export interface Meter {
+  readonly documents: number;
+  readonly bytes: number;
+  readonly cpuMs: number;
+  readonly storeGets: number;
+  readonly storeBytes: number;
+}
+
+export const noMeter: Meter = { documents: 0, bytes: 0, cpuMs: 0, storeGets: 0, storeBytes: 0 };
+
+export type ActorAnswerWire = [
+  number,
+  readonly (readonly [string, string])[],
+  number,
+  number,
+  number,
+  number,
+  number,
+];
+
+export function actorAnswerToWire(answer: ActorAnswer): ActorAnswerWire {
+  const { documents, bytes, cpuMs, storeGets, storeBytes } = answer.meter;
+  return [answer.status, answer.headers, documents, bytes, cpuMs, storeGets, storeBytes];
+}
+
+export function actorAnswerFromWire(wire: unknown): ActorAnswer {
+  const [status, headers, documents, bytes, cpuMs, storeGets, storeBytes] = wire as ActorAnswerWire;
+  return { status, headers, meter: { documents, bytes, cpuMs, storeGets, storeBytes } };
+}
+
+/**
+ * Calls to a tenant actor that are not REST operations. Their bodies are MessagePack.
+ * From the front: `tenant.create`, `tenant.key`, `tenant.get`.
+ * From a namespace actor, through the router: `tenant.resolve`, `tenant.confirm`, `tenant.report`.
+ * From a tenant actor, through the router: `namespace.drop`.
+ */
+export const internalCalls = {
+  createTenant: 'tenant.create',
+  tenantKey: 'tenant.key',
+  getTenant: 'tenant.get',
+  resolveNamespace: 'tenant.resolve',
+  confirmNamespace: 'tenant.confirm',
+  reportNamespace: 'tenant.report',
+  dropNamespace: 'namespace.drop',
+  /** actor → front: forget what is cached of a tenant; answered when it is forgotten. */
+  forgetTenant: 'front.forget',
+} as const;
+
+export interface KeyRecord {
+  readonly id: number;
+  readonly name: string;
+  readonly prefix: string;
+  readonly scope: 'read' | 'write' | 'admin';
+  readonly namespaces: readonly string[];
+  readonly ratePerSecond: number | null;
+  readonly capQueries: number | null;
+  readonly capWrites: number | null;
+  readonly createdAt: string;
+  readonly createdBy: string;
+}
+
+export interface TenantRecord {
+  readonly id: number;
+  readonly name: string;
+  readonly plan: 'free' | 'pro';
+  readonly status: 'active' | 'past_due' | 'suspended' | 'deleting';
+  readonly ownerId: number;
+  readonly createdAt: string;
+}
+
+/** What `tenant.resolve` answers, or null where the name is free and was not to be made. */
+export interface ResolvedNamespace {
+  readonly namespaceId: string;
+  readonly createdAt: string;
+  /** True where this call made the name; it is not durable yet. */
+  readonly created: boolean;
+}
+
+/** What a namespace actor tells its tenant actor, for lists and quotas. */
+export interface NamespaceReport {
+  readonly namespaceId: string;
+  readonly docsWritten: number;
+  readonly bytesWritten: number;
+  readonly storedBytes: number;
+}
+
+/** actor ↔ log thread. */
+export const logCalls = {
+  /** call: [append, record head, epoch], body: payload → ['stored', seq, index] or ['refused', refusal]. */
+  append: 'append',
+  /** notice to the log: [flushed, tenantId, namespaceId, logId, seq, index]. */
+  flushed: 'flushed',
+  /** notice to the actor: [replay, record head, logId, seq, index], body: payload. */
+  replay: 'replay',
+  /** call: [replay-target, tenantId, namespaceId] → [done], after replay notices with the target's records. */
+  replayTarget: 'replay-target',
+  /** notice to the actor: everything durable was replayed. */
+  replayEnd: 'replay-end',
+  /** notice to the actor: [flush, tenantId, namespace, namespaceId]: its records hold up the log's floor. */
+  flush: 'flush',
+} as const;
+
+/** An ApiError that crosses a thread. */
+export interface ApiErrorWire {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly fields?: Readonly<Record<string, string>>;
+  readonly retryAfter?: number;
+}
+
+export function apiErrorToWire(error: ApiError): ApiErrorWire {
+  return {
+    code: error.code,
+    message: error.message,
+    ...(error.fields === undefined ? {} : { fields: error.fields }),
+    ...(error.retryAfter === undefined ? {} : { retryAfter: error.retryAfter }),
+  };
+}
+
+export function apiErrorFromWire(wire: ApiErrorWire): ApiError {
+  const { code, message, ...details } = wire;
+  return new ApiError(code, message, details);
+}

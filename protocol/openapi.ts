@@ -1,0 +1,254 @@
+import * as account from './account.ts';
+import * as document from './document.ts';
+import { errorKinds } from './errors.ts';
+import * as namespace from './namespace.ts';
+import { type Operation, operationList, querySchemaOf, takesBody } from './operations.ts';
+import * as searching from './search.ts';
+import { z } from './validate.ts';
+import { wireVersion } from './version.ts';
+import * as write from './write.ts';
+
+/**
+ * The operations table → an OpenAPI 3.1 document. Its schemas are JSON Schema draft 2020-12 as the schema library
+ * writes them, of what is sent (`io: input`): defaults are shown, answers may grow fields. Operations that are not built are left out.
+ */
+type Json = Record<string, unknown>;
+
+const errorSchema = z.object({
+  error: z.string().meta({ description: 'A sentence; its wording may change.' }),
+  code: z.string().meta({ enum: Object.keys(errorKinds), description: 'What clients branch on.' }),
+  fields: z
+    .record(z.string(), z.string())
+    .meta({ description: 'Input field to what is wrong with it.' })
+    .optional(),
+  retry_after: z.number().meta({ description: 'Seconds; also in the Retry-After header.' }).optional(),
+});
+
+/** Schemas that the document shows by name; every other schema stands where it is used. */
+const namedSchemas: Readonly<Record<string, z.ZodType>> = {
+  CountAnswer: searching.countAnswerSchema,
+  CountRequest: searching.countRequestSchema,
+  DeleteRequest: write.deleteRequestSchema,
+  Document: document.documentSchema,
+  DocumentPatch: document.documentPatchSchema,
+  EmbedConfig: namespace.embedConfigSchema,
+  Error: errorSchema,
+  Hit: searching.hitSchema,
+  KeyItem: account.keyItemSchema,
+  KeyRequest: account.keyRequestSchema,
+  LoginAnswer: account.loginAnswerSchema,
+  LoginRequest: account.loginRequestSchema,
+  Me: account.meSchema,
+  Namespace: namespace.namespaceSchema,
+  NamespaceList: namespace.namespaceListSchema,
+  NamespaceRequest: namespace.namespaceRequestSchema,
+  NewKey: account.newKeySchema,
+  PatchRequest: write.patchRequestSchema,
+  PutRequest: write.putRequestSchema,
+  SearchAnswer: searching.searchAnswerSchema,
+  SearchRequest: searching.searchRequestSchema,
+  SignupAnswer: account.signupAnswerSchema,
+  SignupRequest: account.signupRequestSchema,
+  StoredDocument: document.storedDocumentSchema,
+  VectorConfig: namespace.vectorConfigSchema,
+  WarmAnswer: searching.warmAnswerSchema,
+  WarmRequest: searching.warmRequestSchema,
+  WriteResult: write.writeResultSchema,
+};
+
+const reference = (name: string): string => `#/components/schemas/${name}`;
+const jsonSchemaOptions = { io: 'input', unrepresentable: 'any', override: dropSafeIntegerBounds } as const;
+
+/** Every integer is one that JavaScript holds exactly; saying so at each of them only hides the real bounds. */
+function dropSafeIntegerBounds({ jsonSchema }: { jsonSchema: Json }): void {
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+}
+
+/** The document of a server whose public address is `baseUrl`. */
+export function buildOpenApi(baseUrl: string): object {
+  const documented = operationList.filter((operation) => operation.built);
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Tidebase',
+      version: wireVersion,
+      description:
+        'A search database over plain object storage: text, regex and filters over the same documents.',
+    },
+    servers: [{ url: baseUrl }],
+    tags: [...new Set(documented.map((operation) => operation.tag))].map((name) => ({ name })),
+    paths: pathsOf(documented),
+    components: {
+      schemas: componentSchemas(),
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'An API key or a login token.' },
+        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'An API key.' },
+      },
+      headers: rateLimitHeaders,
+      responses: errorResponses,
+      parameters: { Tenant: tenantParameter },
+    },
+  };
+}
+
+const tenantParameter = {
+  name: 'X-Tenant',
+  in: 'header',
+  required: false,
+  description: 'The tenant that a login acts for; its default tenant where the header is missing.',
+  schema: { type: 'integer' },
+} as const;
+
+const rateLimitHeaders = {
+  'RateLimit-Limit': header(
+    'integer',
+    "Requests of a window: the tighter of the plan's and the key's limit.",
+  ),
+  'RateLimit-Remaining': header('integer', 'Requests left in this window.'),
+  'RateLimit-Reset': header('integer', 'Seconds until the window ends.'),
+  'RateLimit-Policy': header('string', 'Limit and window in seconds, such as 100;w=1.'),
+  RateLimit: header('string', 'limit=…, remaining=…, reset=… in one.'),
+  'Retry-After': header('integer', 'Seconds after which the same request may succeed.'),
+};
+
+function header(type: string, description: string) {
+  return { description, schema: { type } };
+}
+
+const errorContent = { 'application/json': { schema: { $ref: reference('Error') } } };
+const errorResponses = {
+  Error: { description: 'An error; clients branch on its code.', content: errorContent },
+  RetryableError: {
+    description: 'Not now: send the same request again after Retry-After seconds.',
+    headers: { 'Retry-After': { $ref: '#/components/headers/Retry-After' } },
+    content: errorContent,
+  },
+};
+
+function componentSchemas(): Json {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, schema] of Object.entries(namedSchemas)) registry.add(schema, { id });
+  const { schemas } = z.toJSONSchema(registry, { ...jsonSchemaOptions, uri: reference });
+  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, withoutIdentity(schema)]));
+}
+
+/** A component is named by its place; `$id` and `$schema` would make it a document of its own. */
+function withoutIdentity(schema: object): Json {
+  const { $id: _id, $schema: _schema, ...rest } = schema as Json;
+  return rest;
+}
+
+function schemaOf(schema: z.ZodType): Json {
+  const name = nameOf(schema);
+  if (name !== null) return { $ref: reference(name) };
+  if (schema instanceof z.ZodArray && schema.element instanceof z.ZodType) {
+    const { items: _items, ...rest } = withoutIdentity(z.toJSONSchema(schema, jsonSchemaOptions));
+    return { ...rest, items: schemaOf(schema.element) };
+  }
+  return withoutIdentity(z.toJSONSchema(schema, jsonSchemaOptions));
+}
+
+function nameOf(schema: z.ZodType): string | null {
+  const entry = Object.entries(namedSchemas).find(([, each]) => each === schema);
+  return entry === undefined ? null : entry[0];
+}
+
+function pathsOf(documented: readonly Operation[]): Json {
+  const paths: Record<string, Json> = {};
+  for (const operation of documented) {
+    const item = paths[operation.path] ?? {};
+    paths[operation.path] = item;
+    for (const method of operation.methods) item[method.toLowerCase()] = operationObject(operation, method);
+  }
+  return paths;
+}
+
+function operationObject(operation: Operation, method: string): Json {
+  const isSecondForm = method === 'GET' && operation.methods.length > 1;
+  const parameters = parametersOf(operation, method);
+  return {
+    operationId: isSecondForm ? `${operation.name}ByQuery` : operation.name,
+    tags: [operation.tag],
+    summary: operation.summary,
+    ...(operation.description === '' ? {} : { description: operation.description }),
+    security: securityOf(operation),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(takesBody(operation, method) ? { requestBody: requestBodyOf(operation) } : {}),
+    responses: responsesOf(operation),
+  };
+}
+
+function securityOf(operation: Operation): Json[] {
+  if (operation.auth === 'none') return [];
+  return operation.auth === 'login' ? [{ bearer: [] }] : [{ bearer: [] }, { apiKey: [] }];
+}
+
+function parametersOf(operation: Operation, method: string): Json[] {
+  const path = Object.entries(operation.parameters).map(([name, schema]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: schemaOf(schema),
+  }));
+  const query = queryParameters(querySchemaOf(operation, method));
+  const actsForTenant = operation.auth !== 'none' || operation.name === 'login';
+  return [...path, ...query, ...(actsForTenant ? [{ $ref: '#/components/parameters/Tenant' }] : [])];
+}
+
+function queryParameters(schema: z.ZodObject | null): Json[] {
+  if (schema === null) return [];
+  return Object.entries(schema.shape).map(([name, field]) => {
+    const { description, ...rest } = withoutIdentity(z.toJSONSchema(field as z.ZodType, jsonSchemaOptions));
+    return {
+      name,
+      in: 'query',
+      required: false,
+      ...(description === undefined ? {} : { description }),
+      schema: rest,
+    };
+  });
+}
+
+function requestBodyOf(operation: Operation): Json {
+  const content =
+    operation.request === 'file'
+      ? { 'application/octet-stream': {} }
+      : { 'application/json': { schema: operation.request === null ? {} : schemaOf(operation.request) } };
+  return { required: operation.bodyRequired, content };
+}
+
+function responsesOf(operation: Operation): Json {
+  const responses: Json = { [operation.success]: successResponse(operation) };
+  for (const status of operation.statuses) {
+    const name = status === 429 || status === 503 ? 'RetryableError' : 'Error';
+    responses[status] = { $ref: `#/components/responses/${name}` };
+  }
+  if (operation.name !== 'healthz') responses.default = { $ref: '#/components/responses/Error' };
+  return responses;
+}
+
+const rateLimitHeaderNames = [
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  'RateLimit-Policy',
+  'RateLimit',
+];
+
+function successResponse(operation: Operation): Json {
+  const headers = Object.fromEntries(
+    rateLimitHeaderNames.map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+  );
+  return {
+    description: operation.answer === null ? 'Done.' : 'The answer.',
+    ...(operation.rateLimitHeaders ? { headers } : {}),
+    ...answerContent(operation.answer),
+  };
+}
+
+function answerContent(answer: Operation['answer']): Json {
+  if (answer === null) return {};
+  if (answer === 'text') return { content: { 'text/plain': { schema: { type: 'string' } } } };
+  return { content: { 'application/json': { schema: schemaOf(answer) } } };
+}

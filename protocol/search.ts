@@ -1,0 +1,287 @@
+import {
+  metaSchema,
+  minVersionQuerySchema,
+  minVersionSchema,
+  queryReportFields,
+  temperatureSchema,
+  timestampSchema,
+  vectorSchema,
+} from './document.ts';
+import { ApiError, invalidField } from './errors.ts';
+import { type Filter, parseFilter } from './filter.ts';
+import { limits } from './limits.ts';
+import {
+  choice,
+  integer,
+  list,
+  parseQueryWith,
+  parseWith,
+  queryBoolean,
+  queryInteger,
+  text,
+  z,
+} from './validate.ts';
+
+/** Search, count and warm: what is asked, and what is answered. */
+
+const described = {
+  q: 'Plain text, matched literally and ignoring case. Empty lists documents.',
+  regex: 'Read q as an RE2 regex; case-sensitive unless it starts with (?i).',
+  filter: 'Conditions on top-level meta keys that must all hold.',
+  limit: `Default ${limits.searchLimitDefault}, at most ${limits.searchLimitMax}.`,
+  cursor: "The previous answer's next.",
+  scan: 'Allow a regex that the index cannot narrow on a big namespace.',
+  semantic: "Text to embed with the namespace's model and search like vector.",
+  exact:
+    'Count: false gives a fast estimate, without a filter. Search: true ranks vectors without the index.',
+  maxBytes: "The answer's size budget in bytes; hits are cut from the end.",
+} as const;
+
+/** An answer holds at least its own frame. */
+const answerBytesMin = 1_024;
+/** Signed and short; anything longer is not ours. */
+const cursorCharactersMax = 1_024;
+
+const querySchema = text({ bytesMax: limits.literalBytesMax }).meta({ description: described.q });
+const cursorSchema = text({ charactersMax: cursorCharactersMax }).meta({ description: described.cursor });
+const semanticSchema = text({ charactersMin: 1, bytesMax: limits.literalBytesMax }).meta({
+  description: described.semantic,
+});
+
+/** Judged by parseFilter, whose keys are the caller's data. */
+const filterSchema = z.unknown().meta({
+  type: 'object',
+  additionalProperties: true,
+  description: described.filter,
+  examples: [{ kind: 'note', year: { gte: 2020 } }],
+});
+const filterQuerySchema = z.string().meta({ description: `${described.filter} JSON, URL-encoded.` });
+
+export const searchIncludes = ['text', 'vector', 'matches'] as const;
+export const searchRanks = ['rrf'] as const;
+
+export const searchRequestSchema = z.strictObject({
+  q: querySchema.default(''),
+  regex: z.boolean().default(false).meta({ description: described.regex }),
+  filter: filterSchema.optional(),
+  limit: integer(1, limits.searchLimitMax)
+    .default(limits.searchLimitDefault)
+    .meta({ description: described.limit }),
+  cursor: cursorSchema.optional(),
+  scan: z.boolean().default(false).meta({ description: described.scan }),
+  min_version: minVersionSchema.optional(),
+  vector: vectorSchema.optional(),
+  semantic: semanticSchema.optional(),
+  include: list(choice(searchIncludes), searchIncludes.length).optional(),
+  max_bytes: integer(answerBytesMin).meta({ description: described.maxBytes }).optional(),
+  exact: z.boolean().meta({ description: described.exact }).optional(),
+  rank: choice(searchRanks).optional(),
+});
+type SearchBody = z.output<typeof searchRequestSchema>;
+
+export const searchQuerySchema = z.strictObject({
+  q: querySchema.default(''),
+  regex: queryBoolean().default(false).meta({ description: described.regex }),
+  filter: filterQuerySchema.optional(),
+  limit: queryInteger(1, limits.searchLimitMax)
+    .default(limits.searchLimitDefault)
+    .meta({ description: described.limit }),
+  cursor: cursorSchema.optional(),
+  scan: queryBoolean().default(false).meta({ description: described.scan }),
+  min_version: minVersionQuerySchema.optional(),
+  semantic: semanticSchema.optional(),
+  exact: queryBoolean().meta({ description: described.exact }).optional(),
+  max_bytes: queryInteger(answerBytesMin).meta({ description: described.maxBytes }).optional(),
+});
+
+export interface SearchRequest extends Omit<SearchBody, 'filter' | 'cursor'> {
+  readonly filter: Filter | null;
+  /** Null on the first page; an empty cursor counts as none, as an empty `next` is one. */
+  readonly cursor: string | null;
+}
+
+export const countRequestSchema = z.strictObject({
+  q: querySchema.default(''),
+  regex: z.boolean().default(false).meta({ description: described.regex }),
+  filter: filterSchema.optional(),
+  exact: z.boolean().default(true).meta({ description: described.exact }),
+  scan: z.boolean().default(false).meta({ description: described.scan }),
+  min_version: minVersionSchema.optional(),
+});
+type CountBody = z.output<typeof countRequestSchema>;
+
+export const countQuerySchema = z.strictObject({
+  q: querySchema.default(''),
+  regex: queryBoolean().default(false).meta({ description: described.regex }),
+  filter: filterQuerySchema.optional(),
+  exact: queryBoolean().default(true).meta({ description: described.exact }),
+  scan: queryBoolean().default(false).meta({ description: described.scan }),
+  min_version: minVersionQuerySchema.optional(),
+});
+
+export interface CountRequest extends Omit<CountBody, 'filter'> {
+  readonly filter: Filter | null;
+}
+
+export const warmRequestSchema = z.strictObject({
+  queries: list(querySchema, limits.warmQueriesMax)
+    .meta({ description: 'What to get ready for: texts, or regexes with regex: true.' })
+    .default([]),
+  regex: z.boolean().default(false),
+});
+export type WarmRequest = z.output<typeof warmRequestSchema>;
+
+/** The front's JSON reader, which keeps 64-bit integers. It throws for text that is not JSON. */
+export type ParseJson = (text: string) => unknown;
+
+/** From a parsed POST body. Throws ApiError 422 with `fields`. */
+export function parseSearchBody(body: unknown): SearchRequest {
+  return searchRequest(parseWith(searchRequestSchema, body));
+}
+
+/** From a GET's parameters. Throws ApiError 422 with `fields`. */
+export function parseSearchQuery(
+  parameters: ReadonlyMap<string, string>,
+  parseJson: ParseJson,
+): SearchRequest {
+  const query = parseQueryWith(searchQuerySchema, parameters);
+  return searchRequest({ ...query, filter: parseFilterText(query.filter, parseJson) });
+}
+
+/** From a parsed POST body. Throws ApiError 422 with `fields`. */
+export function parseCountBody(body: unknown): CountRequest {
+  return countRequest(parseWith(countRequestSchema, body));
+}
+
+/** From a GET's parameters. Throws ApiError 422 with `fields`. */
+export function parseCountQuery(parameters: ReadonlyMap<string, string>, parseJson: ParseJson): CountRequest {
+  const query = parseQueryWith(countQuerySchema, parameters);
+  return countRequest({ ...query, filter: parseFilterText(query.filter, parseJson) });
+}
+
+/** From a parsed body; undefined, where the request had none, warms without queries. */
+export function parseWarmBody(body: unknown): WarmRequest {
+  const request = parseWith(warmRequestSchema, body === undefined ? {} : body);
+  for (const [index, query] of request.queries.entries()) {
+    checkPattern(query, request.regex, `queries[${index}]`);
+  }
+  return request;
+}
+
+function parseFilterText(filterText: string | undefined, parseJson: ParseJson): unknown {
+  if (filterText === undefined) return undefined;
+  if (Buffer.byteLength(filterText) > limits.filterBytesMax) {
+    throw invalidField('filter', `may have at most ${limits.filterBytesMax} bytes of JSON`);
+  }
+  try {
+    return parseJson(filterText);
+  } catch (cause) {
+    const fields = { filter: 'filter must be a JSON object' };
+    throw new ApiError('invalid', 'filter must be a JSON object: it is not JSON', { fields, cause });
+  }
+}
+
+function searchRequest(body: SearchBody): SearchRequest {
+  const { filter, cursor } = body;
+  checkPattern(body.q, body.regex, 'q');
+  if (body.vector !== undefined && body.semantic !== undefined) {
+    throw invalidField('semantic', 'cannot be sent together with vector');
+  }
+  const page = cursor === undefined || cursor === '' ? null : cursor;
+  if (page !== null && (body.vector !== undefined || body.semantic !== undefined)) {
+    throw invalidField('cursor', 'cannot be used with vector or semantic: their answers do not page');
+  }
+  return { ...body, filter: filter === undefined ? null : parseFilter(filter), cursor: page };
+}
+
+function countRequest(body: CountBody): CountRequest {
+  const { filter } = body;
+  checkPattern(body.q, body.regex, 'q');
+  if (!body.exact && filter !== undefined)
+    throw invalidField('exact', 'an estimate does not support filters');
+  return { ...body, filter: filter === undefined ? null : parseFilter(filter) };
+}
+
+function checkPattern(query: string, isRegex: boolean, field: string): void {
+  if (isRegex && query.length > limits.patternCharactersMax) {
+    throw invalidField(field, `a regex may have at most ${limits.patternCharactersMax} characters`);
+  }
+}
+
+/** Refuses with 501 what this server does not do yet. Called after the request was found to be right. */
+export function refuseUnbuilt(request: SearchRequest | CountRequest): void {
+  const unbuilt = 'limit' in request ? unbuiltOfSearch(request) : unbuiltOfCount(request);
+  if (unbuilt === null) return;
+  throw new ApiError('not_implemented', `${unbuilt} is not built yet`, {
+    fields: { [unbuilt]: 'not built yet' },
+  });
+}
+
+function unbuiltOfSearch(request: SearchRequest): string | null {
+  const fields = ['vector', 'semantic', 'include', 'max_bytes', 'rank', 'exact'] as const;
+  return fields.find((field) => request[field] !== undefined) ?? null;
+}
+
+function unbuiltOfCount(request: CountRequest): string | null {
+  return request.exact ? null : 'exact';
+}
+
+const matchRangeSchema = z.object({ start: z.int(), end: z.int(), line_number: z.int() });
+
+export const hitSchema = z.object({
+  id: z.string(),
+  match: z.string().meta({ description: `The matched text, cut at ${limits.matchBytesMax} bytes.` }),
+  line: z.string().meta({
+    description: `The line around the match, cut at ${limits.lineBytesMax} bytes; first line where nothing matched.`,
+  }),
+  line_number: z.int().meta({ description: 'From 1.' }),
+  start: z.int().meta({ description: "Where the match begins: bytes of the text's UTF-8." }),
+  end: z.int(),
+  meta: metaSchema,
+  written_at: timestampSchema,
+  score: z.number().meta({ description: 'Vector hits: higher is better.' }).optional(),
+  distance: z.number().meta({ description: 'Vector hits: the raw distance.' }).optional(),
+  text: z.string().optional(),
+  vector: z.array(z.number()).optional(),
+  matches: z.array(matchRangeSchema).optional(),
+});
+export type Hit = z.output<typeof hitSchema>;
+
+const answerFields = {
+  namespace: z.string(),
+  docs: z.int().meta({ description: 'Live documents in the namespace at that version.' }),
+  version: z.int().meta({ description: "The namespace's version that was read." }),
+  partial: z.boolean().meta({ description: 'The answer is incomplete.' }),
+  took_ms: z.number(),
+} as const;
+
+export const searchAnswerSchema = z.object({
+  ...answerFields,
+  hits: z.array(hitSchema).meta({ description: 'Text results come newest first.' }),
+  next: z.string().meta({ description: 'Pass as cursor for the next page; empty means no more.' }),
+  truncated: z.boolean().meta({ description: 'Hits were cut to fit max_bytes.' }).optional(),
+  ...queryReportFields,
+});
+export type SearchAnswer = z.output<typeof searchAnswerSchema>;
+
+export const countAnswerSchema = z.object({
+  ...answerFields,
+  count: z.int(),
+  exact: z.boolean(),
+  ids: z.array(z.string()).meta({ description: `Up to ${limits.countIdsMax} newest matching ids.` }),
+  low: z.int().meta({ description: 'Estimates: the count is at least this.' }).optional(),
+  high: z.int().meta({ description: 'Estimates: the count is at most this.' }).optional(),
+  ...queryReportFields,
+});
+export type CountAnswer = z.output<typeof countAnswerSchema>;
+
+export const warmAnswerSchema = z.object({
+  namespace: z.string(),
+  ...queryReportFields,
+  temperature: temperatureSchema,
+  docs: z.int(),
+  bytes_cached: z.int(),
+  queries: z.array(z.object({ q: z.string(), ready: z.boolean() })),
+  took_ms: z.number(),
+});
+export type WarmAnswer = z.output<typeof warmAnswerSchema>;

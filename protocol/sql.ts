@@ -1,0 +1,31 @@
+import { minVersionSchema, queryReportFields } from './document.ts';
+import { text, z } from './validate.ts';
+
+/** SQL over documents' metadata. */
+
+/** One SELECT of many columns; nobody writes more by hand, and parsing is not free. */
+export const sqlTextBytesMax = 64 * 1024;
+
+export const sqlRequestSchema = z.strictObject({
+  sql: text({ charactersMin: 1, bytesMax: sqlTextBytesMax }).meta({
+    description: 'One SELECT over docs, SHOW COLUMNS or DESCRIBE.',
+  }),
+  min_version: minVersionSchema.optional(),
+});
+export type SqlRequest = z.output<typeof sqlRequestSchema>;
+
+export const sqlTypes = ['int', 'float', 'text', 'date', 'time', 'null'] as const;
+
+export const sqlAnswerSchema = z.object({
+  namespace: z.string(),
+  columns: z.array(z.string()),
+  types: z.array(z.enum(sqlTypes)),
+  rows: z.array(z.array(z.union([z.number(), z.string(), z.null()]))),
+  chunks: z.int().meta({ description: 'Column blocks in the namespace.' }),
+  scanned: z.int().meta({ description: 'Blocks read.' }),
+  partial: z.boolean(),
+  truncated: z.boolean().meta({ description: 'More than 10,000 rows existed.' }),
+  took_ms: z.number(),
+  ...queryReportFields,
+});
+export type SqlAnswer = z.output<typeof sqlAnswerSchema>;

@@ -1,0 +1,30 @@
+/**
+ * Version numbers of what crosses the wire and of what is written to disk, each with one line of history per change.
+ * A reader refuses a number that it does not know, by name; it never guesses. See protocol/README.md for the promises.
+ */
+
+/** The version of the interface description. Paths are under /v1 for as long as its first number is 0 or 1. */
+export const wireVersion = '0.1.0';
+
+export const wireHistory: readonly string[] = [
+  '0.1.0: accounts, keys, namespaces, documents, search, count, warm.',
+];
+
+interface Format {
+  readonly version: number;
+  /** The line at index n says what version n + 1 changed. */
+  readonly history: readonly string[];
+}
+
+export const formats = {
+  /** A row of the write-ahead log, and the log object that groups them. */
+  log: { version: 1, history: ['Records of all tenants in one object, each with a checksum.'] },
+  manifest: { version: 1, history: ['Segments, tombstones and a tail of recent documents.'] },
+  segment: { version: 1, history: ['Table of contents, then sections with checksums.'] },
+  clusterView: { version: 1, history: ['Members, leases and logs.'] },
+  person: { version: 1, history: ['E-mail address, name, password hash, tenants.'] },
+  tenant: { version: 1, history: ['Keys and names of namespaces.'] },
+  cursor: { version: 1, history: ['Tenant, namespace, query hash and last sequence, signed.'] },
+} as const satisfies Record<string, Format>;
+
+export type FormatName = keyof typeof formats;

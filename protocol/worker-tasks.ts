@@ -1,0 +1,87 @@
+import type { MessagePort } from 'node:worker_threads';
+
+/** What the worker threads are started with, and the control calls between threads. Ports are moved, the rest copied. */
+export type LogLevel = 'error' | 'info' | 'debug';
+
+/** A plain record that src/object-store/open-object-store.ts understands. */
+export type StoreSettings =
+  | { readonly kind: 'fs'; readonly folder: string }
+  | {
+      readonly kind: 's3';
+      readonly endpoint: string | null;
+      readonly region: string;
+      readonly bucket: string;
+      readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | null;
+      readonly forcePathStyle: boolean;
+    };
+
+export interface SealedLog {
+  readonly logId: string;
+  /** The slot of the seal that ends it. */
+  readonly sealSeq: number;
+}
+
+export interface LogIdentity {
+  readonly logId: string;
+  readonly viewVersion: number;
+}
+
+export interface LogWorkerTask {
+  readonly control: MessagePort;
+  readonly store: StoreSettings;
+  readonly commitMs: number;
+  readonly logLevel: LogLevel;
+}
+
+/** Control calls to the log thread. */
+export interface LogControl {
+  /** Ends a log for ever and answers the slot of its seal. */
+  seal(logId: string, viewVersion: number): Promise<number>;
+  /** Those of the logs whose records are all in manifests. */
+  doneAmong(logIds: readonly string[]): Promise<string[]>;
+  /** Begins this process's own log; `onSealed` hears when another process ended it. */
+  open(identity: LogIdentity, sealedLogs: readonly SealedLog[], onSealed: () => void): Promise<void>;
+  /** Resolves after every durable record of the thread's targets was sent to it. */
+  attach(port: MessagePort, placement: { readonly index: number; readonly count: number }): Promise<void>;
+  /** Everything accepted is durable; nothing more is taken. */
+  drain(): Promise<void>;
+}
+
+export interface ActorWorkerTask {
+  readonly index: number;
+  readonly control: MessagePort;
+  readonly front: MessagePort;
+  readonly log: MessagePort;
+  readonly lanes: MessagePort;
+  readonly store: StoreSettings;
+  readonly identity: LogIdentity;
+  readonly predecessors: readonly string[];
+  readonly cacheFolder: string;
+  readonly cacheBytes: number;
+  readonly memoryBytes: number;
+  readonly cursorKey: Uint8Array;
+  readonly logLevel: LogLevel;
+}
+
+/** Control calls to an actor thread. */
+export interface ActorControl {
+  /** Resolves once everything durable was replayed, so that calls may come. */
+  ready(): Promise<void>;
+  drain(): Promise<void>;
+  statistics(): Promise<ActorStatistics>;
+}
+
+export interface ActorStatistics {
+  readonly openNamespaces: number;
+}
+
+/** What a compute thread is started with. */
+export interface ComputeThreadData {
+  readonly store: StoreSettings;
+}
+
+/** Control calls from an actor thread to the compute lanes, which the front side owns. */
+export interface LanesControl {
+  /** Runs a task of actors/compute/lanes.ts; its buffers are moved. */
+  run(task: unknown, moved: readonly ArrayBuffer[]): Promise<unknown>;
+}

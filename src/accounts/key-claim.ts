@@ -1,0 +1,38 @@
+import type { KeyId, TenantId } from '../../protocol/ids.ts';
+import { assert } from '../base/assert.ts';
+import type { Clock } from '../base/clock.ts';
+import { decodeRecord, encodeRecord } from '../base/record.ts';
+import { claim } from '../object-store/claim.ts';
+import type { ObjectStore } from '../object-store/object-store.ts';
+import { paths } from '../object-store/paths.ts';
+
+/**
+ * The object that leads from a key's digest to its tenant. It is only a signpost: whether the key lives is the tenant's
+ * record, so a claim without a record, left by a crash, lets nobody in.
+ */
+export interface KeyClaim {
+  readonly tenantId: TenantId;
+  readonly keyId: KeyId;
+}
+
+const magic = 'TBKC';
+const formatVersion = 1;
+
+/** Writing the same claim again is success. Throws `StoreError`. */
+export async function writeKeyClaim(
+  store: ObjectStore,
+  clock: Clock,
+  keyDigest: string,
+  { tenantId, keyId }: KeyClaim,
+): Promise<void> {
+  const bytes = encodeRecord(magic, formatVersion, { tenantId, keyId });
+  const outcome = await claim(store, clock, paths.keyClaim(keyDigest), bytes);
+  assert(outcome === 'won', () => `two keys of one digest: tenant ${tenantId}, key ${keyId}`);
+}
+
+/** Null where no key has this digest. Throws `StoreError` and `DataError`. */
+export async function readKeyClaim(store: ObjectStore, keyDigest: string): Promise<KeyClaim | null> {
+  const path = paths.keyClaim(keyDigest);
+  const stored = await store.get(path);
+  return stored === null ? null : (decodeRecord(stored.bytes, path, magic, formatVersion) as KeyClaim);
+}

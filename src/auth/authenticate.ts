@@ -1,0 +1,212 @@
+import { ApiError } from '../../protocol/errors.ts';
+import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
+import { apiKeyDigest, apiKeyLooksRight, isApiKeyKind } from '../accounts/api-keys.ts';
+import { readKeyClaim } from '../accounts/key-claim.ts';
+import type { PlanName, Plans } from '../accounts/plans.ts';
+import type { KeyCaps, Scope } from '../accounts/scopes.ts';
+import type { Clock } from '../base/clock.ts';
+import { type LoginTokens, loginTokenCharactersMax, verifyLoginToken } from '../identity/login-token.ts';
+import { readPerson } from '../identity/person-record.ts';
+import type { ObjectStore } from '../object-store/object-store.ts';
+import { KeyCache, type LoadedPrincipal } from './key-cache.ts';
+import { noCaps, type Principal, principalLimits, type TenantStatus } from './principal.ts';
+
+/** Headers → principal. Whether the principal may do what it asks is authorize.ts. */
+
+/** What a request brings to say who it is. */
+export interface Credential {
+  readonly kind: 'key' | 'login';
+  readonly secret: string;
+  /** `X-Tenant` as sent. */
+  readonly tenant: string | undefined;
+}
+
+export interface KeyRecord {
+  readonly keyId: KeyId;
+  readonly scope: Scope;
+  readonly namespaces: readonly string[];
+  readonly caps: KeyCaps;
+  readonly createdBy: PersonId | null;
+}
+
+export interface TenantRecord {
+  readonly tenantId: TenantId;
+  readonly status: TenantStatus;
+  readonly planName: PlanName;
+  readonly ownerVerified: boolean;
+}
+
+/** The tenants' own records, wherever their actors live. */
+export interface TenantDirectory {
+  /** Null where the key was revoked or never was. */
+  keyRecord(tenantId: TenantId, keyId: KeyId): Promise<KeyRecord | null>;
+  /** Null where there is no such tenant. */
+  tenant(tenantId: TenantId): Promise<TenantRecord | null>;
+}
+
+export interface AuthenticatorComponents {
+  readonly objectStore: ObjectStore;
+  readonly tenants: TenantDirectory;
+  readonly loginTokens: LoginTokens;
+  readonly plans: Plans;
+  readonly clock: Clock;
+}
+
+/**
+ * The credential of a request. Throws 401 `unauthorized` where there is none, and 400 `bad_request` where there are two
+ * different ones: guessing which one was meant could act for the wrong tenant.
+ */
+export function credentialOf(header: (name: string) => string | undefined): Credential {
+  const authorization = header('authorization');
+  const apiKey = header('x-api-key');
+  const bearer = authorization === undefined ? undefined : bearerOf(authorization);
+  if (bearer !== undefined && apiKey !== undefined && bearer !== apiKey) {
+    const sentence = 'Authorization and X-API-Key carry different credentials: send one of them.';
+    throw new ApiError('bad_request', sentence);
+  }
+  const secret = bearer ?? apiKey;
+  if (secret === undefined || secret === '') {
+    throw unauthorized('Send an API key as "Authorization: Bearer <key>" or as "X-API-Key: <key>".');
+  }
+  const kind = isApiKeyKind(secret) ? 'key' : 'login';
+  if (kind === 'login' && bearer === undefined)
+    throw unauthorized('X-API-Key must carry an API key ("tb_…").');
+  return { kind, secret, tenant: header('x-tenant') };
+}
+
+function bearerOf(authorization: string): string {
+  const match = /^bearer +([^\s,]+) *$/i.exec(authorization);
+  if (match?.[1] === undefined)
+    throw unauthorized('The Authorization header must read "Bearer <key or token>".');
+  return match[1];
+}
+
+export function unauthorized(sentence: string): ApiError {
+  return new ApiError('unauthorized', sentence, { headers: [['WWW-Authenticate', 'Bearer']] });
+}
+
+/** One per front thread. */
+export class Authenticator {
+  readonly #components: AuthenticatorComponents;
+  readonly #cache: KeyCache;
+
+  /** `revalidateAfterMs`: see key-cache.ts. */
+  constructor(components: AuthenticatorComponents, revalidateAfterMs: number | null) {
+    const { clock } = components;
+    this.#components = components;
+    this.#cache = new KeyCache({ clock, revalidateAfterMs, load: (text) => this.#load(text) });
+  }
+
+  /** The principal where it is known, without waiting; throws 404 as `authenticate` does. */
+  peek(credential: Credential): Principal | undefined {
+    const principal = this.#cache.peek(cacheText(credential));
+    return principal === undefined ? undefined : forTenant(principal, credential);
+  }
+
+  /**
+   * Throws 401 `unauthorized` for a credential that is nobody's, was revoked or has expired, 404 `not_found` for an
+   * `X-Tenant` that is not the credential's, and what key-cache.ts and the components throw.
+   */
+  async authenticate(credential: Credential): Promise<Principal> {
+    // Garbage costs a checksum; it is neither looked up nor remembered.
+    if (!looksRight(credential)) throw badCredential(credential);
+    const principal = await this.#cache.get(cacheText(credential));
+    if (principal === null) throw badCredential(credential);
+    return forTenant(principal, credential);
+  }
+
+  invalidateTenant(tenantId: number): void {
+    this.#cache.invalidateTenant(tenantId);
+  }
+
+  invalidatePerson(personId: number): void {
+    this.#cache.invalidatePerson(personId);
+  }
+
+  #load(text: string): Promise<LoadedPrincipal | null> {
+    return isApiKeyKind(text) ? this.#loadKey(text) : this.#loadLogin(text);
+  }
+
+  async #loadKey(key: string): Promise<LoadedPrincipal | null> {
+    const { objectStore, tenants, plans } = this.#components;
+    const claim = await readKeyClaim(objectStore, apiKeyDigest(key));
+    if (claim === null) return null;
+    const [record, tenant] = await Promise.all([
+      tenants.keyRecord(claim.tenantId, claim.keyId),
+      tenants.tenant(claim.tenantId),
+    ]);
+    if (record === null || tenant === null || tenant.status === 'deleting') return null;
+    const principal: Principal = {
+      auth: 'key',
+      ...tenantPart(tenant),
+      personId: record.createdBy,
+      role: null,
+      keyId: record.keyId,
+      scope: record.scope,
+      namespaces: record.namespaces,
+      caps: record.caps,
+      limits: principalLimits(plans[tenant.planName], record.caps.ratePerS),
+    };
+    return { principal, expiresAt: null };
+  }
+
+  /** `text` is that of `cacheText`: the token, and the tenant asked for. */
+  async #loadLogin(text: string): Promise<LoadedPrincipal | null> {
+    const { objectStore, tenants, loginTokens, plans } = this.#components;
+    const [token = '', asked] = text.split(' ');
+    const claims = await verifyLoginToken(loginTokens, token);
+    if (claims === null) return null;
+    const person = await readPerson(objectStore, claims.personId);
+    if (person === null || person.generation !== claims.generation) return null;
+    const wanted = asked ?? String(person.defaultTenantId);
+    const membership = person.tenants.find(({ tenantId }) => String(tenantId) === wanted);
+    const tenant = membership === undefined ? null : await tenants.tenant(membership.tenantId);
+    if (membership === undefined || tenant === null || tenant.status === 'deleting') throw noSuchTenant();
+    const principal: Principal = {
+      auth: 'login',
+      ...tenantPart(tenant),
+      personId: person.id,
+      role: membership.role,
+      keyId: null,
+      scope: membership.role === 'owner' ? 'admin' : 'write',
+      namespaces: [],
+      caps: noCaps,
+      limits: principalLimits(plans[tenant.planName], null),
+    };
+    return { principal, expiresAt: claims.expiresAt };
+  }
+}
+
+function tenantPart({ tenantId, status, planName, ownerVerified }: TenantRecord) {
+  return { tenantId, tenantStatus: status, planName, ownerVerified };
+}
+
+function looksRight({ kind, secret }: Credential): boolean {
+  return kind === 'key' ? apiKeyLooksRight(secret) : secret.length <= loginTokenCharactersMax;
+}
+
+/** One character more than the longest id: what is cut can be nobody's tenant, and short texts bound the cache. */
+const tenantCharactersMax = 16;
+
+/** A login is another principal for each tenant that it asks for. Tokens contain no space. */
+function cacheText({ kind, secret, tenant }: Credential): string {
+  if (kind === 'key' || tenant === undefined) return secret;
+  return `${secret} ${tenant.slice(0, tenantCharactersMax).replaceAll(' ', '-')}`;
+}
+
+/** A key belongs to one tenant: asking for another one is answered like asking for one that does not exist. */
+function forTenant(principal: Principal, { kind, tenant }: Credential): Principal {
+  const foreign = kind === 'key' && tenant !== undefined && tenant !== String(principal.tenantId);
+  if (foreign) throw noSuchTenant();
+  return principal;
+}
+
+function noSuchTenant(): ApiError {
+  return new ApiError('not_found', 'There is no such tenant.');
+}
+
+function badCredential({ kind }: Credential): ApiError {
+  return kind === 'key'
+    ? unauthorized('The API key is unknown or was revoked.')
+    : unauthorized('The login token is not valid or has expired: log in again.');
+}

@@ -1,0 +1,55 @@
+import { ApiError } from '../../protocol/errors.ts';
+import { isUnlimitedAdmin, namespaceAllowed, type Scope, scopeIncludes } from '../accounts/scopes.ts';
+import type { Principal } from './principal.ts';
+
+/**
+ * What an operation asks of its caller:
+ *
+ * - a scope: of a key, or of a login (an owner's is `admin`);
+ * - `manage-keys`: an admin key without namespace limits and caps, or the owner's login;
+ * - `billing`: any admin key, or the owner's login;
+ * - `login`: a person, because keys belong to one tenant.
+ */
+export type Authority = Scope | 'manage-keys' | 'billing' | 'login';
+
+/**
+ * Null where the principal may do it, else 403 `forbidden`. `namespace` is the name that the request names, if any: one
+ * outside the patterns is refused whether it exists or not. Pure.
+ */
+export function authorize(
+  principal: Principal,
+  required: Authority,
+  namespace: string | null,
+): ApiError | null {
+  if (principal.tenantStatus === 'suspended') return forbidden('The tenant is suspended.');
+  const refusal = refusalOf(principal, required);
+  if (refusal !== null) return forbidden(refusal);
+  if (namespace !== null && !namespaceAllowed(principal.namespaces, namespace)) {
+    return forbidden('This key may not use that namespace.');
+  }
+  return null;
+}
+
+function refusalOf(principal: Principal, required: Authority): string | null {
+  const isOwner = principal.role === 'owner';
+  switch (required) {
+    case 'manage-keys':
+      return isOwner || (principal.auth === 'key' && isUnlimitedAdmin(principal))
+        ? null
+        : 'This needs an admin key without namespace limits and caps, or the login of the owner.';
+    case 'billing':
+      return isOwner || (principal.auth === 'key' && principal.scope === 'admin')
+        ? null
+        : 'This needs an admin key or the login of the owner.';
+    case 'login':
+      return principal.auth === 'login' ? null : 'This needs a login: a key belongs to one tenant.';
+    default:
+      return scopeIncludes(principal.scope, required)
+        ? null
+        : `This needs the scope "${required}"; the key has "${principal.scope}".`;
+  }
+}
+
+function forbidden(sentence: string): ApiError {
+  return new ApiError('forbidden', sentence);
+}

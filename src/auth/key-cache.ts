@@ -1,0 +1,194 @@
+import { ApiError } from '../../protocol/errors.ts';
+import { limits } from '../../protocol/limits.ts';
+import type { Clock } from '../base/clock.ts';
+import { LruMap } from '../base/lru.ts';
+import { SingleFlight } from '../base/single-flight.ts';
+import type { Principal } from './principal.ts';
+
+/**
+ * Credential text → principal, on one front thread. A hit is one Map look-up by the text: no hashing, no promise.
+ *
+ * Revocation: `invalidateTenant` and `invalidatePerson` take effect at once. An answer that was being loaded while its
+ * tenant or person was invalidated is neither cached nor given to anybody: it is loaded again, also for those who asked
+ * before. So once a revocation was confirmed by every front thread, no request is let in by what it revoked.
+ */
+export interface KeyCacheOptions {
+  readonly clock: Clock;
+  /** Finds the principal from the records; null where the credential is nobody's. May throw; failures are not kept. */
+  readonly load: (credential: string) => Promise<LoadedPrincipal | null>;
+  /** With several servers an entry older than this is loaded again; null where every revocation reaches this cache. */
+  readonly revalidateAfterMs: number | null;
+  readonly entriesMax?: number;
+  readonly refusalsMax?: number;
+  readonly loadsMax?: number;
+}
+
+export interface LoadedPrincipal {
+  readonly principal: Principal;
+  /** Milliseconds since 1970 after which the credential is worth nothing (login tokens); null for ever. */
+  readonly expiresAt: number | null;
+}
+
+/** How long "nobody's" is remembered: repeats of one bad key then cost no look-up. */
+export const refusalKeptMs = 1_000;
+/** Bad credentials remembered at once: those of one second, at about 150 bytes each. */
+export const refusalsMaxDefault = 10_000;
+/** Loads at once, each a few reads of object storage; a flood of different bad keys must not take all of them. */
+export const loadsMaxDefault = 1_000;
+/** Loads of one credential that were overtaken by invalidations before the caller is asked to come back. */
+export const loadAttemptsMax = 4;
+/** Invalidations remembered while loads run; past it every running load counts as overtaken. */
+export const invalidationsMax = 10_000;
+
+interface Entry {
+  readonly loaded: LoadedPrincipal;
+  readonly owners: readonly OwnerSlot[];
+  /** Of the clock's `monotonic`. */
+  readonly loadedAt: number;
+}
+
+/** Shared by all entries of one tenant or person, so that invalidating them is one flag. */
+interface OwnerSlot {
+  readonly name: string;
+  alive: boolean;
+  entries: number;
+}
+
+export class KeyCache {
+  readonly #options: KeyCacheOptions;
+  readonly #entries: LruMap<string, Entry>;
+  /** Credential → when its refusal is forgotten, of the clock's `monotonic`. */
+  readonly #refusals: LruMap<string, number>;
+  readonly #slots = new Map<string, OwnerSlot>();
+  readonly #loads = new SingleFlight<string, Principal | null>();
+  /** Owner → number of its last invalidation; kept only while loads run. */
+  readonly #invalidations = new Map<string, number>();
+  #invalidationCount = 0;
+  /** Loads that began before this invalidation count as overtaken. */
+  #overtakenBefore = 0;
+
+  constructor(options: KeyCacheOptions) {
+    this.#options = options;
+    this.#entries = new LruMap(options.entriesMax ?? limits.keyCacheEntriesMax, (_, entry) =>
+      this.#leave(entry),
+    );
+    this.#refusals = new LruMap(options.refusalsMax ?? refusalsMaxDefault);
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** The principal where it is known and still good, without waiting. */
+  peek(credential: string): Principal | undefined {
+    const entry = this.#entries.get(credential);
+    if (entry === undefined) return undefined;
+    if (this.#good(entry)) return entry.loaded.principal;
+    this.#entries.delete(credential);
+    return undefined;
+  }
+
+  /**
+   * The principal, or null where the credential is nobody's. Throws what `load` throws, 429 `rate_limited` when too
+   * many loads run, and 503 `unavailable` when changes of the tenant overtook every try.
+   */
+  async get(credential: string): Promise<Principal | null> {
+    const known = this.peek(credential);
+    if (known !== undefined) return known;
+    if (this.#refused(credential)) return null;
+    const running = this.#loads.joined(credential);
+    if (running !== undefined) return running;
+    if (this.#loads.size >= (this.#options.loadsMax ?? loadsMaxDefault)) {
+      throw new ApiError('rate_limited', 'Too many credentials are being looked up.', { retryAfter: 1 });
+    }
+    return this.#loads.run(credential, () => this.#load(credential));
+  }
+
+  /** Forgets every credential of a tenant. Call before confirming any change of its keys, plan or status. */
+  invalidateTenant(tenantId: number): void {
+    this.#invalidate(tenantOwner(tenantId));
+  }
+
+  /** Forgets every login of a person. */
+  invalidatePerson(personId: number): void {
+    this.#invalidate(personOwner(personId));
+  }
+
+  async #load(credential: string): Promise<Principal | null> {
+    for (let attempt = 0; attempt < loadAttemptsMax; attempt++) {
+      const begun = this.#invalidationCount;
+      const loadedAt = this.#options.clock.monotonic();
+      const loaded = await this.#options.load(credential);
+      if (loaded === null) {
+        this.#refusals.set(credential, this.#options.clock.monotonic() + refusalKeptMs);
+        return null;
+      }
+      const owners = ownersOf(loaded.principal);
+      if (owners.some((owner) => this.#overtaken(owner, begun))) continue;
+      this.#entries.set(credential, { loaded, owners: owners.map((owner) => this.#enter(owner)), loadedAt });
+      return loaded.principal;
+    }
+    throw new ApiError('unavailable', 'The account is changing too fast to be read.', { retryAfter: 1 });
+  }
+
+  #good({ owners, loaded, loadedAt }: Entry): boolean {
+    const { clock, revalidateAfterMs } = this.#options;
+    for (const owner of owners) if (!owner.alive) return false;
+    if (loaded.expiresAt !== null && clock.now() >= loaded.expiresAt) return false;
+    return revalidateAfterMs === null || clock.monotonic() - loadedAt < revalidateAfterMs;
+  }
+
+  #refused(credential: string): boolean {
+    const until = this.#refusals.get(credential);
+    if (until === undefined) return false;
+    if (this.#options.clock.monotonic() < until) return true;
+    this.#refusals.delete(credential);
+    return false;
+  }
+
+  #invalidate(owner: string): void {
+    this.#invalidationCount += 1;
+    const slot = this.#slots.get(owner);
+    if (slot !== undefined) {
+      slot.alive = false;
+      this.#slots.delete(owner);
+    }
+    this.#rememberInvalidation(owner);
+  }
+
+  #rememberInvalidation(owner: string): void {
+    if (this.#loads.size === 0 || this.#invalidations.size >= invalidationsMax) {
+      this.#invalidations.clear();
+      this.#overtakenBefore = this.#invalidationCount;
+      return;
+    }
+    this.#invalidations.set(owner, this.#invalidationCount);
+  }
+
+  #overtaken(owner: string, begun: number): boolean {
+    return begun < this.#overtakenBefore || begun < (this.#invalidations.get(owner) ?? 0);
+  }
+
+  #enter(owner: string): OwnerSlot {
+    const slot = this.#slots.get(owner) ?? { name: owner, alive: true, entries: 0 };
+    slot.entries += 1;
+    this.#slots.set(owner, slot);
+    return slot;
+  }
+
+  #leave(entry: Entry): void {
+    for (const slot of entry.owners) {
+      slot.entries -= 1;
+      if (slot.entries === 0 && this.#slots.get(slot.name) === slot) this.#slots.delete(slot.name);
+    }
+  }
+}
+
+/** A key does not depend on its maker: changing a password must not touch the keys of a program. */
+function ownersOf({ auth, tenantId, personId }: Principal): string[] {
+  const tenant = tenantOwner(tenantId);
+  return auth === 'login' && personId !== null ? [tenant, personOwner(personId)] : [tenant];
+}
+
+const tenantOwner = (tenantId: number) => `tenant ${tenantId}`;
+const personOwner = (personId: number) => `person ${personId}`;

@@ -1,0 +1,46 @@
+import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
+import type { PlanName } from '../accounts/plans.ts';
+import type { KeyCaps, Role, Scope } from '../accounts/scopes.ts';
+
+/** `past_due` is served like `active`; `suspended` is refused with 403; `deleting` counts as gone. */
+export type TenantStatus = 'active' | 'past_due' | 'suspended' | 'deleting';
+
+/** Who a request acts for and what it may do: all that authorisation and admission need, found without I/O. */
+export interface Principal {
+  readonly auth: 'key' | 'login';
+  readonly tenantId: TenantId;
+  readonly tenantStatus: TenantStatus;
+  readonly planName: PlanName;
+  /** False on a free tenant: only `unverified_share` of the plan is to be had. */
+  readonly ownerVerified: boolean;
+  /** Who logged in, or who made the key. */
+  readonly personId: PersonId | null;
+  /** What the person who logged in is in the tenant; null for keys. */
+  readonly role: Role | null;
+  readonly keyId: KeyId | null;
+  readonly scope: Scope;
+  /** Names or `prefix*` patterns; empty means every namespace. */
+  readonly namespaces: readonly string[];
+  readonly caps: KeyCaps;
+  readonly limits: PrincipalLimits;
+}
+
+/** Per server; null means no limit. */
+export interface PrincipalLimits {
+  /** Requests a second of the whole tenant: the plan's. */
+  readonly tenantQps: number | null;
+  /** Requests a second of this key, only where it is tighter than the tenant's. */
+  readonly keyQps: number | null;
+  /** Requests in flight of the tenant. A key has the same bound, which its tenant always meets first. */
+  readonly concurrency: number | null;
+}
+
+export function principalLimits(
+  plan: { readonly qps: number | null; readonly concurrency: number | null },
+  ratePerS: number | null,
+): PrincipalLimits {
+  const tighter = ratePerS !== null && (plan.qps === null || ratePerS < plan.qps);
+  return { tenantQps: plan.qps, keyQps: tighter ? ratePerS : null, concurrency: plan.concurrency };
+}
+
+export const noCaps: KeyCaps = { ratePerS: null, queries: null, writes: null };

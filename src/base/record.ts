@@ -1,0 +1,60 @@
+import { DataError } from './assert.ts';
+import { xxh64 } from './hash.ts';
+import { packMessage, unpackMessage } from './msgpack.ts';
+
+/**
+ * The one frame of every small durable record:
+ *
+ *   magic, 4 ASCII characters | format version, u16 LE | zero, u16 | checksum, u64 LE | MessagePack value
+ *
+ * Integers up to 2^53 and bigints of 64 bits come back as they went in; class instances and functions do not belong
+ * here. Byte fields of a decoded value are views on the record's bytes.
+ */
+
+const headerBytes = 16;
+const checksumOffset = 8;
+
+export function encodeValue(value: unknown): Uint8Array {
+  return packMessage(value);
+}
+
+/** Throws msgpackr's own error where the bytes are no MessagePack: for bytes that were not stored. */
+export function decodeValue(bytes: Uint8Array): unknown {
+  return unpackMessage(bytes);
+}
+
+/** `magic` is four ASCII characters; `version` 1 to 65,535. The result is an array of its own. */
+export function encodeRecord(magic: string, version: number, value: unknown): Uint8Array {
+  const payload = encodeValue(value);
+  const record = Buffer.alloc(headerBytes + payload.length);
+  record.write(magic, 0, 4, 'latin1');
+  record.writeUInt16LE(version, 4);
+  record.set(payload, headerBytes);
+  record.writeBigUInt64LE(checksumOf(record), checksumOffset);
+  return record;
+}
+
+/** The value, or a `DataError` that names `place` where the bytes are not what `encodeRecord` made. */
+export function decodeRecord(bytes: Uint8Array, place: string, magic: string, version: number): unknown {
+  const record = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (record.length <= headerBytes) throw new DataError(place, record.length, 'shorter than its header');
+  const foundMagic = record.toString('latin1', 0, 4);
+  if (foundMagic !== magic) throw new DataError(place, 0, `not a ${magic} record`);
+  if (record.readBigUInt64LE(checksumOffset) !== checksumOf(record)) {
+    throw new DataError(place, checksumOffset, 'the checksum does not match');
+  }
+  const foundVersion = record.readUInt16LE(4);
+  if (foundVersion !== version) {
+    throw new DataError(place, 4, `format version ${foundVersion}, this server reads ${version}`);
+  }
+  try {
+    return decodeValue(record.subarray(headerBytes));
+  } catch (cause) {
+    throw Object.assign(new DataError(place, headerBytes, 'not MessagePack'), { cause });
+  }
+}
+
+/** Header and payload are hashed apart, so that the field between them is left out without a copy. */
+function checksumOf(record: Buffer): bigint {
+  return xxh64(record.subarray(headerBytes)) ^ xxh64(record.subarray(0, checksumOffset));
+}

@@ -1,0 +1,120 @@
+import { ApiError } from '../../protocol/errors.ts';
+import type { Principal, PrincipalLimits } from '../auth/principal.ts';
+import type { Clock } from '../base/clock.ts';
+import { LruMap } from '../base/lru.ts';
+import { type HeaderList, rateLimitHeaders } from './rate-limit-headers.ts';
+
+/**
+ * Requests in flight and requests a second, per tenant and per key, on one front thread. Checked before anything else is
+ * spent on a request: one look-up for most, two for keys with a rate of their own. A refused request counts for neither.
+ *
+ * Windows are whole seconds of the monotonic clock. A client can therefore send two windows' worth around the turn of a
+ * second; a sliding window would cost more state and would make `RateLimit-Reset` a guess.
+ */
+export interface AdmissionOptions {
+  readonly clock: Clock;
+  readonly tenantsMax?: number;
+  readonly keysMax?: number;
+}
+
+/** Tenants and rate-limited keys with counters at once; the least recently used lose theirs, which lets in a little more. */
+export const admissionTenantsMaxDefault = 100_000;
+export const admissionKeysMaxDefault = 100_000;
+
+const windowMs = 1_000;
+
+/** One admitted request: to be released when it has ended, however it ended. */
+export interface AdmissionTicket {
+  /** The rate-limit headers of the answer. Shared between answers: not to be changed. */
+  readonly headers: HeaderList;
+  /** Ends the request's flight. Later calls do nothing. */
+  release(): void;
+}
+
+interface Counter {
+  window: number;
+  requests: number;
+  inFlight: number;
+}
+
+export class Admission {
+  readonly #clock: Clock;
+  readonly #tenants: LruMap<number, Counter>;
+  readonly #keys: LruMap<number, Counter>;
+
+  constructor({ clock, tenantsMax, keysMax }: AdmissionOptions) {
+    this.#clock = clock;
+    this.#tenants = new LruMap(tenantsMax ?? admissionTenantsMaxDefault);
+    this.#keys = new LruMap(keysMax ?? admissionKeysMaxDefault);
+  }
+
+  /** Throws 429 `rate_limited` with `retryAfter` and the rate-limit headers. */
+  admit({ tenantId, keyId, limits }: Principal): AdmissionTicket {
+    const window = Math.floor(this.#clock.monotonic() / windowMs);
+    const tenant = counterOf(this.#tenants, tenantId, window);
+    const key = limits.keyQps === null || keyId === null ? null : counterOf(this.#keys, keyId, window);
+    const refusal = refusalOf(limits, tenant, key);
+    if (refusal !== null) throw rateLimited(refusal, headersOf(limits, tenant, key));
+    tenant.requests += 1;
+    tenant.inFlight += 1;
+    if (key !== null) key.requests += 1;
+    return new Ticket(tenant, headersOf(limits, tenant, key));
+  }
+}
+
+class Ticket implements AdmissionTicket {
+  readonly headers: HeaderList;
+  #tenant: Counter | null;
+
+  constructor(tenant: Counter, headers: HeaderList) {
+    this.#tenant = tenant;
+    this.headers = headers;
+  }
+
+  release(): void {
+    if (this.#tenant === null) return;
+    this.#tenant.inFlight -= 1;
+    this.#tenant = null;
+  }
+}
+
+function counterOf(counters: LruMap<number, Counter>, id: number, window: number): Counter {
+  const known = counters.get(id);
+  if (known === undefined) {
+    const counter = { window, requests: 0, inFlight: 0 };
+    counters.set(id, counter);
+    return counter;
+  }
+  if (known.window !== window) {
+    known.window = window;
+    known.requests = 0;
+  }
+  return known;
+}
+
+function refusalOf(limits: PrincipalLimits, tenant: Counter, key: Counter | null): string | null {
+  const { tenantQps, keyQps, concurrency } = limits;
+  if (concurrency !== null && tenant.inFlight >= concurrency) {
+    return `More than ${concurrency} requests are in flight.`;
+  }
+  if (key !== null && keyQps !== null && key.requests >= keyQps) {
+    return `The key's limit of ${keyQps} requests a second is reached.`;
+  }
+  if (tenantQps !== null && tenant.requests >= tenantQps) {
+    return `The limit of ${tenantQps} requests a second is reached.`;
+  }
+  return null;
+}
+
+/** The limit is the tighter one; what remains is whatever ends first. */
+function headersOf({ tenantQps, keyQps }: PrincipalLimits, tenant: Counter, key: Counter | null): HeaderList {
+  const limit = keyQps ?? tenantQps;
+  if (limit === null) return rateLimitHeaders(null, 0);
+  const ofTenant = tenantQps === null ? limit : tenantQps - tenant.requests;
+  const ofKey = key === null ? limit : limit - key.requests;
+  return rateLimitHeaders(limit, Math.max(0, Math.min(ofTenant, ofKey)));
+}
+
+function rateLimited(sentence: string, headers: HeaderList): ApiError {
+  return new ApiError('rate_limited', `${sentence} Try again in a second.`, { retryAfter: 1, headers });
+}

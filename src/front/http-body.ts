@@ -1,0 +1,125 @@
+/**
+ * Collects one request body, whichever engine delivers it. The bytes are copied: uWebSockets takes its buffers back
+ * after each call, and the result must be an ArrayBuffer of exact size that can be moved to another thread.
+ */
+import { ApiError } from '../../protocol/errors.ts';
+import { assert } from '../base/assert.ts';
+import { CHUNKED_BODY } from './http-guards.ts';
+
+/**
+ * What a declared length reserves before its bytes arrive. A declaration costs the client nothing, so the rest
+ * is reserved only once this much came; one copy of 256 KB is the price.
+ */
+const reservedBytes = 256 * 1024;
+
+/** A body that keeps arriving at this rate never meets its deadline: a slow line isn't an attack. */
+const floorBytesPerMs = 16;
+
+/** Milliseconds that a body may take in all, given its base and what arrived so far. */
+export function bodyAllowanceMs(baseMs: number, receivedBytes: number): number {
+  return baseMs + receivedBytes / floorBytesPerMs;
+}
+
+type Reader = {
+  readonly resolve: (body: ArrayBuffer) => void;
+  readonly reject: (error: Error) => void;
+};
+
+export class BodyIntake {
+  /** All bytes that came, also those that were thrown away after a refusal. */
+  receivedBytes = 0;
+  /** True once the client sent the whole body. */
+  complete = false;
+  readonly #declaredBytes: number;
+  #bytes = new Uint8Array(0);
+  #filled = 0;
+  #limitBytes = Number.POSITIVE_INFINITY;
+  #reader: Reader | null = null;
+  #failure: Error | null = null;
+
+  /** `declaredBytes` as `checkHead` gives it. */
+  constructor(declaredBytes: number) {
+    this.#declaredBytes = declaredBytes;
+  }
+
+  /** True while a reader waits for more bytes. */
+  get waiting(): boolean {
+    return this.#reader !== null;
+  }
+
+  /** Rejects with ApiError 413 past the limit, else with what `fail` gives. What arrives before is kept for the reader. */
+  read(limitBytes: number): Promise<ArrayBuffer> {
+    assert(this.#limitBytes === Number.POSITIVE_INFINITY, () => 'the body of an exchange is read once');
+    this.#limitBytes = limitBytes;
+    return new Promise((resolve, reject) => {
+      this.#reader = { resolve, reject };
+      if (this.#failure !== null) this.fail(this.#failure);
+      else if (this.#declaredBytes > limitBytes || this.#filled > limitBytes) this.fail(tooLarge(limitBytes));
+      else if (this.complete) this.#deliver();
+    });
+  }
+
+  /** The chunk may be reused by the caller afterwards. */
+  take(chunk: Uint8Array, last: boolean): void {
+    this.receivedBytes += chunk.byteLength;
+    if (last) this.complete = true;
+    if (this.#failure !== null) return;
+    if (this.#filled + chunk.byteLength > this.#limitBytes) {
+      this.fail(tooLarge(this.#limitBytes));
+      return;
+    }
+    try {
+      this.#append(chunk, last);
+    } catch (cause) {
+      // The one way to fail is a refused allocation: the request is answered, the process lives.
+      this.fail(new ApiError('unavailable', 'No memory for the request body now; try again.', { retryAfter: 1, cause }));
+      return;
+    }
+    if (last && this.#reader !== null) this.#deliver();
+  }
+
+  /** Drops what was collected and what still comes. */
+  fail(error: Error): void {
+    this.#failure = error;
+    this.#bytes = new Uint8Array(0);
+    const reader = this.#reader;
+    this.#reader = null;
+    reader?.reject(error);
+  }
+
+  #append(chunk: Uint8Array, last: boolean): void {
+    const needed = this.#filled + chunk.byteLength;
+    if (needed > this.#bytes.byteLength) this.#grow(needed, last);
+    this.#bytes.set(chunk, this.#filled);
+    this.#filled = needed;
+  }
+
+  #grow(neededBytes: number, last: boolean): void {
+    const grown = new Uint8Array(this.#roomFor(neededBytes, last));
+    grown.set(this.#bytes.subarray(0, this.#filled));
+    this.#bytes = grown;
+  }
+
+  #roomFor(neededBytes: number, last: boolean): number {
+    if (last) return neededBytes;
+    if (this.#declaredBytes === CHUNKED_BODY) {
+      return Math.max(neededBytes, Math.min(2 * neededBytes, this.#limitBytes));
+    }
+    if (neededBytes > reservedBytes) return Math.max(neededBytes, this.#declaredBytes);
+    return Math.max(neededBytes, Math.min(this.#declaredBytes, reservedBytes));
+  }
+
+  #deliver(): void {
+    const bytes = this.#bytes;
+    const reader = this.#reader;
+    this.#bytes = new Uint8Array(0);
+    this.#reader = null;
+    reader?.resolve(
+      bytes.byteLength === this.#filled ? bytes.buffer : bytes.buffer.slice(0, this.#filled),
+    );
+  }
+}
+
+function tooLarge(limitBytes: number): ApiError {
+  return new ApiError('too_large', `The request body is over the limit of ${limitBytes} bytes.`);
+}

@@ -1,0 +1,65 @@
+/**
+ * One coarse timer for all exchanges that wait. A timer per request would cost more than a warm read; and an exchange
+ * that is answered within its turn never comes here.
+ */
+import type { Clock } from '../base/clock.ts';
+
+/** How often deadlines are looked at, in milliseconds: a deadline of seconds may be late by this much, never early. */
+export const sweepMs = 250;
+
+export interface Waiting {
+  /** On the scale of `Deadlines.soonMs`. */
+  readonly dueMs: number;
+  /** Called at each sweep at or after `dueMs` until the exchange leaves the list or moves its `dueMs` on. */
+  expire(): void;
+}
+
+export class Deadlines {
+  readonly #clock: Clock;
+  readonly #waiting = new Set<Waiting>();
+  #sweptMs = 0;
+  #disarm: (() => void) | null = null;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The current time, at most one sweep ahead: what lasts `ms` from now is due at `soonMs + ms`. Reads no clock while armed. */
+  get soonMs(): number {
+    return (this.#disarm === null ? this.#clock.monotonic() : this.#sweptMs) + sweepMs;
+  }
+
+  /** The time of the last sweep: never after the true time, so what is due by it is due. */
+  get sweptMs(): number {
+    return this.#sweptMs;
+  }
+
+  add(waiting: Waiting): void {
+    if (this.#disarm === null) this.#arm();
+    this.#waiting.add(waiting);
+  }
+
+  delete(waiting: Waiting): void {
+    this.#waiting.delete(waiting);
+  }
+
+  close(): void {
+    this.#disarm?.();
+    this.#disarm = null;
+    this.#waiting.clear();
+  }
+
+  #arm(): void {
+    this.#sweptMs = this.#clock.monotonic();
+    this.#disarm = this.#clock.after(sweepMs, () => this.#sweep());
+  }
+
+  #sweep(): void {
+    this.#sweptMs = this.#clock.monotonic();
+    for (const waiting of this.#waiting) {
+      if (waiting.dueMs <= this.#sweptMs) waiting.expire();
+    }
+    if (this.#waiting.size > 0) this.#arm();
+    else this.#disarm = null;
+  }
+}

@@ -1,0 +1,320 @@
+/**
+ * HTTP by node:http, for machines where uWebSockets does not load. The same contract at about half the speed; node's
+ * parser refuses most of what `checkHead` refuses, and its refusals are answered in our error shape too.
+ */
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { ApiError } from '../../protocol/errors.ts';
+import { assert } from '../base/assert.ts';
+import type { Clock } from '../base/clock.ts';
+import { describeError, type Logger } from '../base/log.ts';
+import { BodyIntake, bodyAllowanceMs } from './http-body.ts';
+import { Deadlines, type Waiting } from './http-deadlines.ts';
+import {
+  assertHeaderText,
+  brokenHandler,
+  checkHead,
+  errorAnswer,
+  headerOf,
+  isBodiless,
+  lateBody,
+  plainAddress,
+  silentHandler,
+} from './http-guards.ts';
+import {
+  ClientGone,
+  type HttpAnswer,
+  type HttpExchange,
+  type HttpListener,
+  type HttpListenOptions,
+} from './http-types.ts';
+
+/** How long an unread body is thrown away after a refusal, in milliseconds: enough for a client to notice the answer. */
+const lingerMs = 2_000;
+
+const serverOptions: ServerOptions = {
+  /** Bytes. Schemas travel in query strings. */
+  maxHeaderSize: 64 * 1024,
+  /** Milliseconds for a head, and between requests: what uWebSockets does and does not let us change. */
+  headersTimeout: 10_000,
+  keepAliveTimeout: 10_000,
+  connectionsCheckingInterval: 1_000,
+  /** Bodies have our own deadline. */
+  requestTimeout: 0,
+  /** `checkHead` answers in our error shape. */
+  requireHostHeader: false,
+};
+
+/** Sockets with an answer that ends them: node would go on to parse what follows on them. */
+const ending = new WeakSet<Socket>();
+
+interface Shared {
+  readonly options: HttpListenOptions;
+  readonly logger: Logger;
+  readonly deadlines: Deadlines;
+  stopping: boolean;
+}
+
+/** Rejects where the port is taken. */
+export function listenNode(options: HttpListenOptions, logger: Logger, clock: Clock): Promise<HttpListener> {
+  const shared: Shared = { options, logger, deadlines: new Deadlines(clock), stopping: false };
+  const server = createServer(serverOptions);
+  server.on('request', (request, response) => new NodeExchange(shared, request, response, false).begin());
+  server.on('checkContinue', (request, response) => new NodeExchange(shared, request, response, true).begin());
+  server.on('clientError', refuseUnparsed);
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port, options.host, () => resolve(listenerOf(server, shared)));
+  });
+}
+
+function listenerOf(server: Server, shared: Shared): HttpListener {
+  return {
+    engine: 'node:http',
+    port: (server.address() as AddressInfo).port,
+    stopListening() {
+      if (shared.stopping) return;
+      shared.stopping = true;
+      // The close of node:http would also end connections that are idle at this moment.
+      NetServer.prototype.close.call(server);
+    },
+    async close() {
+      this.stopListening();
+      server.closeAllConnections();
+      server.close();
+      shared.deadlines.close();
+    },
+  };
+}
+
+/** What node's parser refuses never becomes a request; it is answered on the bare socket. */
+function refuseUnparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const { status, headers, body } = errorAnswer(unparsed(error.code));
+  const head = [`HTTP/1.1 ${status} Refused`, ...headers.map(([name, value]) => `${name}: ${value}`)];
+  socket.end(`${head.join('\r\n')}\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`);
+}
+
+function unparsed(code: string | undefined): ApiError {
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return new ApiError('bad_request', 'The request head is too large.', { status: 431 });
+  }
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return new ApiError('bad_request', 'The request head did not arrive in time.', { status: 408 });
+  }
+  return new ApiError('bad_request', 'The request is not valid HTTP.');
+}
+
+/** `closing`: answered in full, the connection ends once the rest of the body was thrown away. */
+type Phase = 'handling' | 'writing' | 'closing' | 'over';
+
+class NodeExchange implements HttpExchange, Waiting {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly remoteAddress: string;
+  dueMs = 0;
+  readonly #shared: Shared;
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #headers: readonly string[];
+  readonly #expectsContinue: boolean;
+  #phase: Phase = 'handling';
+  #answered = false;
+  #gone = false;
+  /** As `checkHead` gives it. */
+  #declaredBytes = 0;
+  #bodyAsked = false;
+  #bodyStartMs = 0;
+  #intake: BodyIntake | null = null;
+  #abortRuns: (() => void)[] = [];
+
+  constructor(shared: Shared, request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) {
+    this.#shared = shared;
+    this.#request = request;
+    this.#response = response;
+    this.#expectsContinue = expectsContinue;
+    this.#headers = headersOf(request);
+    const url = asUtf8(request.url ?? '');
+    const mark = url.indexOf('?');
+    this.method = request.method ?? '';
+    this.path = mark === -1 ? url : url.slice(0, mark);
+    this.query = mark === -1 ? '' : url.slice(mark + 1);
+    this.remoteAddress = plainAddress(request.socket.remoteAddress ?? '');
+  }
+
+  get aborted(): boolean {
+    return this.#gone;
+  }
+
+  header(name: string): string | undefined {
+    return headerOf(this.#headers, name);
+  }
+
+  onAbort(run: () => void): void {
+    if (this.#gone) run();
+    else this.#abortRuns.push(run);
+  }
+
+  readBody(limitBytes: number): Promise<ArrayBuffer> {
+    assert(!this.#bodyAsked, () => 'the body of an exchange is read once');
+    this.#bodyAsked = true;
+    if (this.#phase !== 'handling') return Promise.reject(new ClientGone());
+    if (this.#declaredBytes === 0) return Promise.resolve(new ArrayBuffer(0));
+    const intake = new BodyIntake(this.#declaredBytes);
+    this.#intake = intake;
+    const body = intake.read(limitBytes);
+    if (intake.waiting) this.#receive(intake);
+    return body;
+  }
+
+  respond(answer: HttpAnswer): void {
+    assert(!this.#answered, () => 'an exchange is answered once');
+    this.#answer(answer);
+    this.#answered = true;
+  }
+
+  /** Checks the head and calls the handler. */
+  begin(): void {
+    if (ending.has(this.#request.socket)) return;
+    this.#response.on('close', () => this.#onClose());
+    this.#response.on('error', () => undefined); // 'close' follows and says the same.
+    try {
+      this.#declaredBytes = checkHead(this.#headers);
+      if (!this.path.startsWith('/')) throw new ApiError('bad_request', 'The request target is not a path.');
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.#answer(errorAnswer(error));
+      return;
+    }
+    this.#awaitHandler();
+    this.#shared.deadlines.add(this);
+    try {
+      this.#shared.options.handler(this);
+    } catch (error) {
+      this.#shared.logger.error('the HTTP handler threw', { error: describeError(error) });
+      this.#answer(errorAnswer(brokenHandler()));
+    }
+  }
+
+  expire(): void {
+    // A pipelined answer that never got its turn hears nothing of the end of its connection.
+    if (this.#request.socket.destroyed) this.#onClose();
+    else if (this.#phase !== 'handling') this.#request.socket.destroy();
+    else if (this.#intake?.waiting) this.#expireBody(this.#intake);
+    else {
+      this.#answer(errorAnswer(silentHandler()));
+      this.#abandon();
+    }
+  }
+
+  #expireBody(intake: BodyIntake): void {
+    this.#awaitBody(intake);
+    if (this.dueMs > this.#shared.deadlines.sweptMs) return;
+    intake.fail(lateBody());
+    this.#awaitHandler();
+  }
+
+  #receive(intake: BodyIntake): void {
+    if (this.#expectsContinue) this.#response.writeContinue();
+    this.#bodyStartMs = this.#shared.deadlines.soonMs;
+    this.#awaitBody(intake);
+    this.#request.on('data', (chunk: Buffer) => {
+      const wasWaiting = intake.waiting;
+      intake.take(chunk, false);
+      if (wasWaiting && !intake.waiting && this.#phase === 'handling') this.#awaitHandler();
+    });
+    this.#request.on('end', () => {
+      if (this.#phase === 'handling') this.#awaitHandler();
+      intake.take(new Uint8Array(0), true);
+    });
+  }
+
+  #onClose(): void {
+    const wasHandling = this.#phase === 'handling';
+    this.#phase = 'over';
+    this.#shared.deadlines.delete(this);
+    if (wasHandling) this.#abandon();
+  }
+
+  /** Nobody waits for the handler's answer any more. */
+  #abandon(): void {
+    this.#gone = true;
+    this.#intake?.fail(new ClientGone());
+    const runs = this.#abortRuns;
+    this.#abortRuns = [];
+    for (const run of runs) run();
+  }
+
+  #awaitHandler(): void {
+    this.dueMs = this.#shared.deadlines.soonMs + this.#shared.options.handlerDeadlineMs;
+  }
+
+  #awaitBody(intake: BodyIntake): void {
+    this.dueMs =
+      this.#bodyStartMs + bodyAllowanceMs(this.#shared.options.bodyDeadlineMs, intake.receivedBytes);
+  }
+
+  #answer(answer: HttpAnswer): void {
+    if (this.#phase !== 'handling') return;
+    const unread = this.#declaredBytes !== 0 && !this.#request.complete;
+    const closing = answer.close === true || this.#shared.stopping || unread;
+    const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
+    for (const [, value] of answer.headers) assertHeaderText(value);
+    if (closing) ending.add(this.#request.socket);
+    this.#response.writeHead(answer.status, this.#head(answer, body, closing));
+    this.#phase = 'writing';
+    this.dueMs = this.#shared.deadlines.soonMs + this.#shared.options.writeDeadlineMs;
+    const sent = this.method === 'HEAD' || isBodiless(answer.status) ? '' : body;
+    if (unread) this.#endAfterBody(sent);
+    else this.#response.end(sent);
+    this.#shared.deadlines.add(this);
+  }
+
+  #head(answer: HttpAnswer, body: Uint8Array, closing: boolean): string[] {
+    const head = answer.headers.flat();
+    if (!isBodiless(answer.status)) head.push('content-length', String(body.byteLength));
+    if (closing) head.push('connection', 'close');
+    return head;
+  }
+
+  /**
+   * The client has its whole answer by the length announced; the connection ends once the unread rest was thrown away.
+   * Ending at once would reset the connection, and the reset takes the answer from a client that still sends.
+   */
+  #endAfterBody(body: Uint8Array | string): void {
+    const written = () => {
+      if (this.#phase !== 'writing') return;
+      this.#phase = 'closing';
+      this.dueMs = this.#shared.deadlines.soonMs + lingerMs;
+    };
+    if (body.length === 0) {
+      this.#response.flushHeaders();
+      written();
+    } else this.#response.write(body, written);
+    this.#request.on('end', () => this.#response.end());
+    this.#request.resume();
+  }
+}
+
+/** Flat, names in lower case, in the order sent. */
+function headersOf(request: IncomingMessage): string[] {
+  return request.rawHeaders.map((text, at) => (at % 2 === 0 ? text.toLowerCase() : asUtf8(text)));
+}
+
+const beyondAscii = /[\x80-\xff]/;
+
+/** node reads heads as Latin-1, uWebSockets as UTF-8; the latter is what clients send. */
+function asUtf8(text: string): string {
+  return beyondAscii.test(text) ? Buffer.from(text, 'latin1').toString('utf8') : text;
+}

@@ -1,0 +1,477 @@
+/**
+ * HTTP by uWebSockets: the only file that knows the package. What it does not do itself, this file does:
+ *
+ * 1. A response is touched only while uWS says that it lives: `#response` is null from the end or the abort on.
+ * 2. Nothing is buffered for a client that does not read: `tryEnd` and `onWritable` against our own deadline.
+ * 3. An answer that ends the connection keeps the response open in uWS's eyes (see `#writeClosing`) until the unread
+ *    rest of the body was thrown away or `lingerMs` passed. Closing at once would reset the connection, and the reset
+ *    takes the answer from a client that still sends. A further request on it meets uWS's rule that a connection
+ *    with an open response is cut when the next head arrives, so nothing smuggled behind a refusal is ever handled.
+ * 4. uWS parses chunk sizes loosely, so a chunked request is always the last on its connection.
+ * 5. A handler that answers within its turn costs no abort handler, no cork, no closure and no place among the deadlines.
+ *
+ * What can't be had from outside: requests of HTTP/1.0, in absolute form, with an unsafe character or with over 48 headers
+ * stay unanswered and are cut after 10 s, as are idle connections and slow heads; a head over 4 KB must arrive in one
+ * piece with the packaged version (upstream's reads UWS_HTTP_MAX_HEADERS_SIZE); pipelined requests are answered in order
+ * only where each is answered within its turn, otherwise the connection is cut, which HTTP allows; a half-closed
+ * connection counts as gone; the methods are those that its router knows.
+ */
+import { STATUS_CODES } from 'node:http';
+import { createRequire } from 'node:module';
+import { ApiError } from '../../protocol/errors.ts';
+import { assert } from '../base/assert.ts';
+import type { Clock } from '../base/clock.ts';
+import { describeError, type Logger } from '../base/log.ts';
+import { BodyIntake, bodyAllowanceMs } from './http-body.ts';
+import { Deadlines, type Waiting } from './http-deadlines.ts';
+import {
+  addressText,
+  assertHeaderText,
+  brokenHandler,
+  CHUNKED_BODY,
+  checkHead,
+  errorAnswer,
+  headerOf,
+  isBodiless,
+  lateBody,
+  silentHandler,
+} from './http-guards.ts';
+import {
+  ClientGone,
+  type HttpAnswer,
+  type HttpExchange,
+  type HttpListener,
+  type HttpListenOptions,
+} from './http-types.ts';
+
+/** Heads up to here are read where the installed version lets us say so; schemas travel in query strings. */
+const headBytesMax = 64 * 1024;
+
+/** How long an unread body is thrown away after a refusal, in milliseconds: enough for a client to notice the answer. */
+const lingerMs = 2_000;
+
+/**
+ * uWS cuts a body slower than 16 KB/s after 10 s without an answer. A pause and resume starts its count anew, so
+ * this often, in milliseconds, keeps our own deadline the only one.
+ */
+const nudgeMs = 4_000;
+
+interface UwsRequest {
+  getCaseSensitiveMethod(): string;
+  getUrl(): string;
+  getQuery(): string | undefined;
+  forEach(visit: (name: string, value: string) => void): void;
+}
+
+interface UwsResponse {
+  writeStatus(status: string): UwsResponse;
+  tryEnd(chunk: Uint8Array | string, totalBytes: number): [taken: boolean, done: boolean];
+  endWithoutBody(): UwsResponse;
+  close(): UwsResponse;
+  cork(write: () => void): UwsResponse;
+  onAborted(run: () => void): UwsResponse;
+  onData(take: (chunk: ArrayBuffer, last: boolean) => void): UwsResponse;
+  onWritable(write: (offset: number) => boolean): UwsResponse;
+  pause(): void;
+  resume(): void;
+  getRemoteAddress(): ArrayBuffer;
+}
+
+interface UwsApp {
+  any(pattern: string, handler: (response: UwsResponse, request: UwsRequest) => void): UwsApp;
+  listen(host: string, port: number, options: number, done: (socket: object | false) => void): UwsApp;
+  close(): void;
+}
+
+export interface Uws {
+  App(): UwsApp;
+  us_listen_socket_close(socket: object): void;
+  us_socket_local_port(socket: object): number;
+  _cfg(key: string): void;
+  readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number;
+}
+
+export type LoadedUws = { readonly engine: string; readonly uws: Uws };
+
+/**
+ * Upstream's own package where an operator installed it, else the packaged one; or why neither loads. The packaged
+ * one is loaded by its binary: its entry would quietly put a slow imitation in its place.
+ */
+export function loadUws(): LoadedUws | { readonly reason: string } {
+  process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= String(headBytesMax);
+  const require = createRequire(import.meta.url);
+  const binary = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`;
+  const reasons: string[] = [];
+  for (const [engine, path] of [
+    ['uWebSockets.js', 'uWebSockets.js'],
+    ['uws-packaged', `uws-packaged/binaries/${binary}`],
+  ] as const) {
+    try {
+      return { engine, uws: require(path) as Uws };
+    } catch (error) {
+      reasons.push(`${engine}: ${firstLine(describeError(error))}`);
+    }
+  }
+  return { reason: reasons.join('; ') };
+}
+
+function firstLine(text: string): string {
+  return text.split('\n', 1)[0] ?? '';
+}
+
+/** What the exchanges of one listener share. */
+interface Shared {
+  readonly options: HttpListenOptions;
+  readonly logger: Logger;
+  readonly deadlines: Deadlines;
+  stopping: boolean;
+}
+
+/** Rejects where the port is taken. */
+export function listenUws(
+  loaded: LoadedUws,
+  options: HttpListenOptions,
+  logger: Logger,
+  clock: Clock,
+): Promise<HttpListener> {
+  const { uws, engine } = loaded;
+  const shared: Shared = { options, logger, deadlines: new Deadlines(clock), stopping: false };
+  uws._cfg('silent'); // No header that names the server.
+  const app = uws.App();
+  app.any('/*', (response, request) => accept(shared, response, request));
+  return new Promise((resolve, reject) => {
+    // Without exclusive use a second server on the same port would start and take half of the connections.
+    app.listen(options.host, options.port, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
+      if (socket === false) reject(new Error(`cannot listen on ${options.host} port ${options.port}`));
+      else resolve(listenerOf({ engine, uws, app, socket, shared }));
+    });
+  });
+}
+
+interface Listening {
+  readonly engine: string;
+  readonly uws: Uws;
+  readonly app: UwsApp;
+  readonly socket: object;
+  readonly shared: Shared;
+}
+
+function listenerOf({ engine, uws, app, socket, shared }: Listening): HttpListener {
+  let closed = false;
+  return {
+    engine,
+    port: uws.us_socket_local_port(socket),
+    stopListening() {
+      if (shared.stopping) return;
+      shared.stopping = true;
+      uws.us_listen_socket_close(socket);
+    },
+    async close() {
+      this.stopListening();
+      if (closed) return;
+      closed = true;
+      app.close();
+      shared.deadlines.close();
+    },
+  };
+}
+
+// uWS calls the visitor of a head synchronously, so one visitor serves all requests: no closure per request.
+let visited: string[] = [];
+function visit(name: string, value: string): void {
+  visited.push(name, value);
+}
+
+function accept(shared: Shared, response: UwsResponse, request: UwsRequest): void {
+  visited = [];
+  request.forEach(visit);
+  const exchange = new UwsExchange(shared, response, request, visited);
+  try {
+    exchange.begin();
+  } finally {
+    exchange.leaveTurn();
+  }
+}
+
+/** `closing`: answered in full, the connection ends once the rest of the body was thrown away. */
+type Phase = 'handling' | 'writing' | 'closing' | 'over';
+
+class UwsExchange implements HttpExchange, Waiting {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  dueMs = 0;
+  readonly #shared: Shared;
+  readonly #headers: readonly string[];
+  #response: UwsResponse | null;
+  #phase: Phase = 'handling';
+  /** True while uWS is inside the call that brought the request: it corks by itself then, and can't abort. */
+  #inTurn = true;
+  #answered = false;
+  #gone = false;
+  /** As `checkHead` gives it. */
+  #declaredBytes = 0;
+  #bodyAsked = false;
+  #intake: BodyIntake | null = null;
+  #bodyStartMs = 0;
+  #paused = false;
+  #remoteAddress: string | null = null;
+  #abortRuns: (() => void)[] | null = null;
+
+  constructor(shared: Shared, response: UwsResponse, request: UwsRequest, headers: readonly string[]) {
+    this.#shared = shared;
+    this.#response = response;
+    this.#headers = headers;
+    this.method = request.getCaseSensitiveMethod();
+    this.path = request.getUrl();
+    this.query = request.getQuery() ?? '';
+  }
+
+  get aborted(): boolean {
+    return this.#gone;
+  }
+
+  get remoteAddress(): string {
+    if (this.#remoteAddress === null) {
+      if (this.#response === null) return '';
+      this.#remoteAddress = addressText(new Uint8Array(this.#response.getRemoteAddress()));
+    }
+    return this.#remoteAddress;
+  }
+
+  header(name: string): string | undefined {
+    return headerOf(this.#headers, name);
+  }
+
+  onAbort(run: () => void): void {
+    if (this.#gone) run();
+    else if (this.#abortRuns === null) this.#abortRuns = [run];
+    else this.#abortRuns.push(run);
+  }
+
+  readBody(limitBytes: number): Promise<ArrayBuffer> {
+    assert(!this.#bodyAsked, () => 'the body of an exchange is read once');
+    this.#bodyAsked = true;
+    if (this.#response === null || this.#phase !== 'handling') return Promise.reject(new ClientGone());
+    if (this.#declaredBytes === 0) return Promise.resolve(new ArrayBuffer(0));
+    const intake = this.#intake ?? this.#receive(this.#response);
+    const body = intake.read(limitBytes);
+    if (intake.waiting) {
+      this.#bodyStartMs = this.#shared.deadlines.soonMs;
+      this.#awaitBody(intake);
+      this.#resume();
+    }
+    return body;
+  }
+
+  respond(answer: HttpAnswer): void {
+    assert(!this.#answered, () => 'an exchange is answered once');
+    this.#answer(answer);
+    this.#answered = true;
+  }
+
+  #answer(answer: HttpAnswer): void {
+    const response = this.#response;
+    if (response === null || this.#phase !== 'handling') return;
+    const closing = answer.close === true || this.#mustClose();
+    const head = headText(answer, closing);
+    const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
+    if (this.#inTurn) this.#write(response, answer.status, head, body, closing);
+    else response.cork(() => this.#write(response, answer.status, head, body, closing));
+  }
+
+  /** Checks the head and calls the handler. */
+  begin(): void {
+    try {
+      this.#declaredBytes = checkHead(this.#headers);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.#answer(errorAnswer(error));
+      return;
+    }
+    try {
+      this.#shared.options.handler(this);
+    } catch (error) {
+      this.#shared.logger.error('the HTTP handler threw', { error: describeError(error) });
+      this.#answer(errorAnswer(brokenHandler()));
+    }
+  }
+
+  /** Before uWS gets control back: whatever may still happen to this exchange is registered here. */
+  leaveTurn(): void {
+    this.#inTurn = false;
+    const response = this.#response;
+    if (response === null) return;
+    response.onAborted(() => this.#onAborted());
+    if (this.#declaredBytes !== 0 && this.#intake === null) this.#receive(response);
+    if (this.#phase === 'handling' && this.#intake?.waiting !== true) this.#awaitHandler();
+    this.#shared.deadlines.add(this);
+  }
+
+  expire(): void {
+    if (this.#phase !== 'handling') this.#response?.close();
+    else if (this.#intake?.waiting) this.#expireBody(this.#intake);
+    else this.#expireHandler();
+  }
+
+  #expireBody(intake: BodyIntake): void {
+    if (this.#shared.deadlines.sweptMs < this.#bodyDueMs(intake)) {
+      this.#response?.pause();
+      this.#response?.resume();
+      this.#awaitBody(intake);
+      return;
+    }
+    intake.fail(lateBody());
+    this.#awaitHandler();
+  }
+
+  #expireHandler(): void {
+    this.#answer(errorAnswer(silentHandler()));
+    this.#abandon();
+  }
+
+  /** Nobody waits for the handler's answer any more. */
+  #abandon(): void {
+    this.#gone = true;
+    this.#intake?.fail(new ClientGone());
+    const runs = this.#abortRuns;
+    this.#abortRuns = null;
+    for (const run of runs ?? []) run();
+  }
+
+  #onAborted(): void {
+    const wasHandling = this.#phase === 'handling';
+    this.#finish();
+    if (wasHandling) this.#abandon();
+  }
+
+  #finish(): void {
+    this.#phase = 'over';
+    this.#response = null;
+    if (!this.#inTurn) this.#shared.deadlines.delete(this);
+  }
+
+  #awaitHandler(): void {
+    this.dueMs = this.#shared.deadlines.soonMs + this.#shared.options.handlerDeadlineMs;
+  }
+
+  #awaitBody(intake: BodyIntake): void {
+    this.dueMs = Math.min(this.#bodyDueMs(intake), this.#shared.deadlines.soonMs + nudgeMs);
+  }
+
+  #bodyDueMs(intake: BodyIntake): number {
+    return this.#bodyStartMs + bodyAllowanceMs(this.#shared.options.bodyDeadlineMs, intake.receivedBytes);
+  }
+
+  #receive(response: UwsResponse): BodyIntake {
+    const intake = new BodyIntake(this.#declaredBytes);
+    this.#intake = intake;
+    response.onData((chunk, last) => this.#onData(intake, chunk, last));
+    return intake;
+  }
+
+  #onData(intake: BodyIntake, chunk: ArrayBuffer, last: boolean): void {
+    const wasWaiting = intake.waiting;
+    intake.take(new Uint8Array(chunk), last);
+    if (this.#phase === 'closing') {
+      if (last) this.dueMs = 0;
+    } else if (wasWaiting) {
+      if (!intake.waiting) this.#awaitHandler();
+    } else if (!last && !this.#bodyAsked) this.#pause();
+  }
+
+  /** The handler has not asked for the body yet: what arrived in one piece with the head is kept, the rest waits in the kernel. */
+  #pause(): void {
+    if (this.#paused) return;
+    this.#paused = true;
+    this.#response?.pause();
+  }
+
+  #resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#response?.resume();
+  }
+
+  #bodyUnread(): boolean {
+    return this.#declaredBytes !== 0 && this.#intake?.complete !== true;
+  }
+
+  #mustClose(): boolean {
+    return this.#shared.stopping || this.#declaredBytes === CHUNKED_BODY || this.#bodyUnread();
+  }
+
+  #write(response: UwsResponse, status: number, head: string, body: Uint8Array, closing: boolean): void {
+    const isHead = this.method === 'HEAD';
+    if (isHead || isBodiless(status)) {
+      const whole = isBodiless(status) ? head : `${head}\r\ncontent-length: ${body.byteLength}`;
+      if (closing) this.#writeClosing(response, whole, null);
+      else this.#writeWithoutBody(response, whole);
+    } else if (closing) this.#writeClosing(response, head, body);
+    else {
+      response.writeStatus(head);
+      const [, done] = response.tryEnd(body, body.byteLength);
+      if (done) this.#finish();
+      else this.#writeRest(response, body, body.byteLength);
+    }
+  }
+
+  #writeWithoutBody(response: UwsResponse, head: string): void {
+    response.writeStatus(head);
+    response.endWithoutBody();
+    this.#finish();
+  }
+
+  /**
+   * Sends the whole answer and keeps the response open. uWS holds a response for done when as many bytes were written
+   * as announced; so the length is announced first, and the bytes are then written as part of one byte more. Without
+   * bytes the empty line that ends the head is written by us.
+   */
+  #writeClosing(response: UwsResponse, head: string, body: Uint8Array | null): void {
+    if (body === null || body.byteLength === 0) {
+      response.writeStatus(body === null ? `${head}\r\n` : `${head}\r\ncontent-length: 0\r\n`);
+      this.#linger();
+      return;
+    }
+    response.writeStatus(head);
+    response.tryEnd('', body.byteLength);
+    const [taken] = response.tryEnd(body, body.byteLength + 1);
+    if (taken) this.#linger();
+    else this.#writeRest(response, body, body.byteLength + 1);
+  }
+
+  /** Writes on whenever the client has read, until its write deadline. */
+  #writeRest(response: UwsResponse, body: Uint8Array, totalBytes: number): void {
+    this.#phase = 'writing';
+    this.dueMs = this.#shared.deadlines.soonMs + this.#shared.options.writeDeadlineMs;
+    const ends = totalBytes > body.byteLength;
+    response.onWritable((offset) => {
+      if (this.#phase !== 'writing') return true;
+      const [taken, done] = response.tryEnd(body.subarray(offset), totalBytes);
+      if (done) this.#finish();
+      else if (taken && ends) this.#linger();
+      return taken;
+    });
+  }
+
+  #linger(): void {
+    this.#phase = 'closing';
+    this.#resume();
+    // Due at the next sweep where nothing is left to read: by then the answer has left our buffers.
+    this.dueMs = this.#bodyUnread() ? this.#shared.deadlines.soonMs + lingerMs : 0;
+  }
+}
+
+const statusTexts: readonly string[] = Array.from({ length: 600 }, (_, status) =>
+  `${status} ${STATUS_CODES[status] ?? ''}`.trim(),
+);
+
+/** Status and headers as one text: one call into uWS instead of one for each header. */
+function headText(answer: HttpAnswer, closing: boolean): string {
+  let text = statusTexts[answer.status] ?? String(answer.status);
+  for (const [name, value] of answer.headers) {
+    assertHeaderText(value);
+    text += `\r\n${name}: ${value}`;
+  }
+  return closing ? `${text}\r\nconnection: close` : text;
+}

@@ -1,0 +1,82 @@
+import { createSecretKey, type KeyObject } from 'node:crypto';
+import { errors, jwtVerify, SignJWT } from 'jose';
+import { type PersonId, parseId48 } from '../../protocol/ids.ts';
+import type { Clock } from '../base/clock.ts';
+import { type Random, randomHex } from '../base/random.ts';
+
+/**
+ * The door to jose: login tokens as JWTs. Algorithm, type, issuer and audience are fixed here and never taken from the
+ * token, and what the token says about keys (`jku`, `x5u`, `jwk`) is ignored.
+ */
+const algorithm = 'HS256';
+const tokenType = 'login+jwt';
+const issuer = 'tidebase';
+const audience = 'tidebase-api';
+export const loginTokenSeconds = 24 * 60 * 60;
+/** Longer than any that we make; spares the work for what cannot be ours. */
+export const loginTokenCharactersMax = 1_000;
+
+export interface LoginTokens {
+  readonly key: KeyObject;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface LoginClaims {
+  readonly personId: PersonId;
+  /** The person's generation when the token was made; another one now means that it was revoked. */
+  readonly generation: number;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+  readonly tokenId: string;
+}
+
+/** `secret` has 32 bytes. */
+export function loginTokens(secret: Uint8Array, clock: Clock, random: Random): LoginTokens {
+  return { key: createSecretKey(secret), clock, random };
+}
+
+export function signLoginToken(
+  { key, clock, random }: LoginTokens,
+  person: { readonly id: PersonId; readonly generation: number },
+): Promise<string> {
+  const nowSeconds = Math.floor(clock.now() / 1000);
+  return new SignJWT({ gen: person.generation })
+    .setProtectedHeader({ alg: algorithm, typ: tokenType })
+    .setIssuer(issuer)
+    .setAudience(audience)
+    .setSubject(String(person.id))
+    .setIssuedAt(nowSeconds)
+    .setExpirationTime(nowSeconds + loginTokenSeconds)
+    .setJti(randomHex(random, 16))
+    .sign(key);
+}
+
+/** Null for every token that is not ours, was changed or has expired. The generation is for the caller to compare. */
+export async function verifyLoginToken(
+  { key, clock }: LoginTokens,
+  token: string,
+): Promise<LoginClaims | null> {
+  if (token.length > loginTokenCharactersMax) return null;
+  try {
+    const { payload } = await jwtVerify(token, key, {
+      algorithms: [algorithm],
+      typ: tokenType,
+      issuer,
+      audience,
+      requiredClaims: ['sub', 'exp', 'jti', 'gen'],
+      currentDate: new Date(clock.now()),
+    });
+    return claimsOf(payload);
+  } catch (error) {
+    if (error instanceof errors.JOSEError || error instanceof TypeError) return null;
+    throw error;
+  }
+}
+
+function claimsOf({ sub, exp, jti, gen }: Readonly<Record<string, unknown>>): LoginClaims | null {
+  if (typeof sub !== 'string' || typeof exp !== 'number' || typeof jti !== 'string') return null;
+  const personId = parseId48(sub);
+  if (personId === null || typeof gen !== 'number') return null;
+  return { personId: personId as PersonId, generation: gen, expiresAt: exp * 1000, tokenId: jti };
+}

@@ -1,0 +1,229 @@
+import { ApiError } from '../../protocol/errors.ts';
+import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
+import { makeApiKey, type NewApiKey } from '../accounts/api-keys.ts';
+import { writeKeyClaim } from '../accounts/key-claim.ts';
+import { sha256Hex } from '../base/hash.ts';
+import { describeError, type Logger } from '../base/log.ts';
+import { randomHex, randomId48 } from '../base/random.ts';
+import { decodeRecord, encodeRecord } from '../base/record.ts';
+import { claim } from '../object-store/claim.ts';
+import { StoreError } from '../object-store/object-store.ts';
+import { paths } from '../object-store/paths.ts';
+import {
+  encodePerson,
+  newNonce,
+  type Person,
+  type PersonStore,
+  readPerson,
+  updatePerson,
+} from './person-record.ts';
+import { checkSignup, emailIdentity, passwordProblem, type SignupInput } from './sign-up-rules.ts';
+
+/**
+ * Signing up, in this order, so that a crash at any point leaves nothing that anybody can reach:
+ *
+ * 1. the person object, which only the claim of step 4 leads to;
+ * 2. the tenant and its first admin key;
+ * 3. the claim of the key's digest: the key, which nobody has been shown yet, would work from here on;
+ * 4. the claim of the e-mail address, last: it decides who of two racing sign-ups has the address.
+ */
+
+/** Runs argon2 on another thread. */
+export interface PasswordHasher {
+  hash(password: string): Promise<string>;
+  verify(
+    hash: string,
+    password: string,
+  ): Promise<{ readonly matches: boolean; readonly needsRehash: boolean }>;
+}
+
+export interface FirstKey {
+  readonly keyId: KeyId;
+  readonly name: string;
+  readonly digest: string;
+  readonly prefix: string;
+  readonly scope: 'admin';
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+  readonly createdBy: PersonId;
+}
+
+export interface TenantCreator {
+  /** Durable when it resolves; creating the same tenant again is success. */
+  createTenant(tenant: {
+    readonly tenantId: TenantId;
+    readonly name: string;
+    readonly ownerId: PersonId;
+    readonly firstKey: FirstKey;
+  }): Promise<void>;
+}
+
+export interface PeopleComponents extends PersonStore {
+  readonly hasher: PasswordHasher;
+  readonly tenantCreator: TenantCreator;
+  readonly logger: Logger;
+}
+
+export interface People extends PeopleComponents {
+  /** Verified against where there is no account, so that the answer takes as long. */
+  readonly dummyHash: string;
+}
+
+export interface Signup {
+  readonly personId: PersonId;
+  readonly tenantId: TenantId;
+  /** The whole first key, shown once. */
+  readonly key: string;
+  readonly keyId: KeyId;
+  readonly keyPrefix: string;
+}
+
+const firstKeyName = 'first key';
+const emailClaimMagic = 'TBEM';
+const emailClaimVersion = 1;
+
+/** Hashes one password nobody knows; that is all it waits for. */
+export async function preparePeople(components: PeopleComponents): Promise<People> {
+  const dummyHash = await components.hasher.hash(randomHex(components.random, 16));
+  return { ...components, dummyHash };
+}
+
+/**
+ * Makes a person, a first tenant named after them and its first admin key.
+ * Throws 422 `invalid`, 409 `conflict` where the address is taken, 503 `unavailable` (no account was made) and
+ * 503 `write_unknown` (the account may exist: logging in or resetting the password tells).
+ */
+export async function signup(people: People, input: SignupInput): Promise<Signup> {
+  const { email, name, password } = checkSignup(input);
+  const { random, clock } = people;
+  await refuseTakenAddress(people, email);
+  const passwordHash = await people.hasher.hash(password);
+  const tenantId = randomId48(random) as TenantId;
+  const person: Person = {
+    id: randomId48(random) as PersonId,
+    email,
+    name,
+    passwordHash,
+    generation: 1,
+    verified: false,
+    tenants: [{ tenantId, role: 'owner' }],
+    defaultTenantId: tenantId,
+    createdAt: clock.now(),
+    nonce: newNonce(random),
+  };
+  const key = { ...makeApiKey(random), keyId: randomId48(random) as KeyId };
+  await unreachableYet(() => writePersonAndTenant(people, person, key));
+  await claimAddress(people, person);
+  return { personId: person.id, tenantId, key: key.key, keyId: key.keyId, keyPrefix: key.prefix };
+}
+
+/** Spares the hash and the orphans where the answer is known already; the claim itself decides. */
+async function refuseTakenAddress(people: People, email: string): Promise<void> {
+  const owner = await unreachableYet(() => personIdOf(people, email));
+  if (owner !== null) throw addressTaken();
+}
+
+async function writePersonAndTenant(
+  { objectStore, clock, tenantCreator }: People,
+  person: Person,
+  { keyId, digest, prefix }: NewApiKey & { readonly keyId: KeyId },
+): Promise<void> {
+  const tenantId = person.defaultTenantId;
+  const created = await claim(objectStore, clock, paths.person(person.id), encodePerson(person));
+  if (created === 'taken') throw new ApiError('unavailable', 'Two accounts got one id: try again.');
+  const createdAt = person.createdAt;
+  const firstKey = { keyId, name: firstKeyName, digest, prefix, scope: 'admin', createdAt } as const;
+  await tenantCreator.createTenant({
+    tenantId,
+    name: person.name,
+    ownerId: person.id,
+    firstKey: { ...firstKey, createdBy: person.id },
+  });
+  await writeKeyClaim(objectStore, clock, digest, { tenantId, keyId });
+}
+
+async function claimAddress({ objectStore, clock }: People, person: Person): Promise<void> {
+  const bytes = encodeRecord(emailClaimMagic, emailClaimVersion, {
+    personId: person.id,
+    nonce: person.nonce,
+  });
+  try {
+    if ((await claim(objectStore, clock, emailPath(person.email), bytes)) === 'taken') throw addressTaken();
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    if (error.outcome === 'not-applied') throw noAccountMade(error);
+    const sentence = 'The account may have been made: log in or reset the password to find out.';
+    throw new ApiError('write_unknown', sentence, { cause: error });
+  }
+}
+
+/** A failure before the claim of the address leaves only what nobody can reach, which is as good as nothing. */
+async function unreachableYet<T>(step: () => Promise<T>): Promise<T> {
+  try {
+    return await step();
+  } catch (error) {
+    throw error instanceof StoreError ? noAccountMade(error) : error;
+  }
+}
+
+function noAccountMade(cause: StoreError): ApiError {
+  return new ApiError('unavailable', 'Object storage failed; no account was made: try again.', { cause });
+}
+
+function addressTaken(): ApiError {
+  const problem = 'an account has this address';
+  return new ApiError('conflict', `email: ${problem}`, { fields: { email: problem } });
+}
+
+/**
+ * The person, where address and password belong together; otherwise 401 `unauthorized`, with the same sentence after
+ * the same work whether or not there is an account. Counting failures is the caller's.
+ */
+export async function login(
+  people: People,
+  { email, password }: { readonly email: string; readonly password: string },
+): Promise<Person> {
+  const person = await findPerson(people, email);
+  // What can be nobody's password is not worth hashing as such, but takes the time of one.
+  const possible = passwordProblem(password) === null;
+  const hash = person !== null && possible ? person.passwordHash : people.dummyHash;
+  const { matches, needsRehash } = await people.hasher.verify(hash, possible ? password : '');
+  if (person === null || !possible || !matches) {
+    throw new ApiError('unauthorized', 'The e-mail address or the password is wrong.');
+  }
+  if (needsRehash) await rehash(people, person, password);
+  return person;
+}
+
+/** Null where nobody has this address. Reads as much for a missing account as for one that exists. */
+export async function findPerson(people: PersonStore, email: string): Promise<Person | null> {
+  const personId = await personIdOf(people, email);
+  const person = await readPerson(people.objectStore, personId ?? randomId48(people.random));
+  return personId === null ? null : person;
+}
+
+async function personIdOf({ objectStore }: PersonStore, email: string): Promise<PersonId | null> {
+  const path = emailPath(email);
+  const stored = await objectStore.get(path);
+  if (stored === null) return null;
+  const record = decodeRecord(stored.bytes, path, emailClaimMagic, emailClaimVersion);
+  return (record as { readonly personId: PersonId }).personId;
+}
+
+function emailPath(email: string): string {
+  return paths.emailClaim(sha256Hex(emailIdentity(email)));
+}
+
+/** An improvement that may wait for the next login: its failure must not keep anybody out. */
+async function rehash(
+  people: People,
+  { id, passwordHash: oldHash }: Person,
+  password: string,
+): Promise<void> {
+  try {
+    const passwordHash = await people.hasher.hash(password);
+    await updatePerson(people, id, (now) => (now.passwordHash === oldHash ? { ...now, passwordHash } : now));
+  } catch (error) {
+    people.logger.error('a password could not be hashed anew', { personId: id, error: describeError(error) });
+  }
+}

@@ -1,0 +1,99 @@
+import { ApiError } from '../../protocol/errors.ts';
+import type { PersonId, TenantId } from '../../protocol/ids.ts';
+import type { Role } from '../accounts/scopes.ts';
+import type { Clock } from '../base/clock.ts';
+import { type Random, randomHex } from '../base/random.ts';
+import { decodeRecord, encodeRecord } from '../base/record.ts';
+import { type ObjectStore, StoreError } from '../object-store/object-store.ts';
+import { paths } from '../object-store/paths.ts';
+
+/** A person as stored at `account/person/<id>`, changed only by compare-and-set. */
+export interface Person {
+  readonly id: PersonId;
+  /** As typed, trimmed; unique by its lower-cased form. */
+  readonly email: string;
+  readonly name: string;
+  /** PHC format. */
+  readonly passwordHash: string;
+  /** Rises when every login token made before must stop working: password change and reset. */
+  readonly generation: number;
+  readonly verified: boolean;
+  readonly tenants: readonly { readonly tenantId: TenantId; readonly role: Role }[];
+  readonly defaultTenantId: TenantId;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+  /** New for every stored version: tells one's own write after an unknown outcome, and no two etags are equal. */
+  readonly nonce: string;
+}
+
+const magic = 'TBPN';
+const formatVersion = 1;
+const nonceBytes = 16;
+
+/** Tries of one compare-and-set; people are touched rarely, so more than a few losses mean something is wrong. */
+export const updateAttemptsMax = 8;
+const firstPauseMs = 20;
+
+export interface PersonStore {
+  readonly objectStore: ObjectStore;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export function newNonce(random: Random): string {
+  return randomHex(random, nonceBytes);
+}
+
+export function encodePerson(person: Person): Uint8Array {
+  return encodeRecord(magic, formatVersion, person);
+}
+
+/** Null where there is no such person. Throws `StoreError` and `DataError`. */
+export async function readPerson(store: ObjectStore, personId: number): Promise<Person | null> {
+  const stored = await readVersion(store, personId);
+  return stored?.person ?? null;
+}
+
+/**
+ * Replaces a person by what `change` makes of it; `change` may be called several times and may throw to give up, and
+ * returns the same object where there is nothing to write. Answers the stored person, or null where there is none.
+ * Throws `StoreError`, and 409 `conflict` when others changed the person at every try.
+ */
+export async function updatePerson(
+  { objectStore, clock, random }: PersonStore,
+  personId: number,
+  change: (person: Person) => Person,
+): Promise<Person | null> {
+  const triedNonces = new Set<string>();
+  let failure: StoreError | null = null;
+  for (let attempt = 0; attempt < updateAttemptsMax; attempt++) {
+    if (attempt > 0) await clock.sleep(firstPauseMs * attempt);
+    const stored = await readVersion(objectStore, personId);
+    if (stored === null) return null;
+    // An earlier try whose outcome was unknown, or which the store applied and then refused, has won.
+    if (triedNonces.has(stored.person.nonce)) return stored.person;
+    const changed = change(stored.person);
+    if (changed === stored.person) return changed;
+    const next = { ...changed, nonce: newNonce(random) };
+    triedNonces.add(next.nonce);
+    try {
+      const put = await objectStore.putIfMatch(paths.person(personId), [encodePerson(next)], stored.etag);
+      if (put.kind === 'stored') return next;
+      failure = null;
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      failure = error;
+    }
+  }
+  throw failure ?? new ApiError('conflict', 'The account is being changed elsewhere: try again.');
+}
+
+async function readVersion(
+  store: ObjectStore,
+  personId: number,
+): Promise<{ person: Person; etag: string } | null> {
+  const path = paths.person(personId);
+  const stored = await store.get(path);
+  if (stored === null) return null;
+  return { person: decodeRecord(stored.bytes, path, magic, formatVersion) as Person, etag: stored.etag };
+}

@@ -1,0 +1,64 @@
+import { ApiError } from '../../protocol/errors.ts';
+
+/** What people may choose: address, name and password. Pure. */
+export const emailBytesMax = 254;
+export const personNameCharactersMax = 100;
+export const passwordCharactersMin = 8;
+/** Every character costs hashing time; nobody types more. */
+export const passwordCharactersMax = 200;
+
+export interface SignupInput {
+  readonly email: string;
+  readonly name: string;
+  readonly password: string;
+}
+
+/** Trimmed address and name, the password as given. Throws 422 `invalid` with all offending fields. */
+export function checkSignup({ email, name, password }: SignupInput): SignupInput {
+  const checked = { email: email.trim(), name: name.trim(), password };
+  const problems = Object.entries({
+    email: emailProblem(checked.email),
+    name: personNameProblem(checked.name),
+    password: passwordProblem(password),
+  }).filter((entry): entry is [string, string] => entry[1] !== null);
+  if (problems.length === 0) return checked;
+  const sentence = problems.map(([field, problem]) => `${field}: ${problem}`).join('; ');
+  throw new ApiError('invalid', sentence, { fields: Object.fromEntries(problems) });
+}
+
+/** The form by which an address is unique. */
+export function emailIdentity(email: string): string {
+  return email.trim().toLowerCase();
+}
+
+/** What is wrong with a trimmed address, or null. Whether mail arrives there is for the verification link to find out. */
+export function emailProblem(email: string): string | null {
+  if (Buffer.byteLength(email) > emailBytesMax) return `must be at most ${emailBytesMax} bytes`;
+  if (!email.isWellFormed() || /[\s\p{Cc}]/u.test(email)) {
+    return 'must not contain spaces or control characters';
+  }
+  return /^[^@]+@[^@]+$/.test(email) ? null : 'must be an address like name@example.com';
+}
+
+/** What is wrong with a trimmed name of a person or a tenant, or null. */
+export function personNameProblem(name: string): string | null {
+  if (!hasCharacters(name, 1, personNameCharactersMax)) {
+    return `must have 1 to ${personNameCharactersMax} characters`;
+  }
+  return name.isWellFormed() && !/\p{Cc}/u.test(name) ? null : 'must not contain control characters';
+}
+
+export function passwordProblem(password: string): string | null {
+  if (!hasCharacters(password, passwordCharactersMin, passwordCharactersMax)) {
+    return `must have ${passwordCharactersMin} to ${passwordCharactersMax} characters`;
+  }
+  // Halves of surrogate pairs all hash alike.
+  return password.isWellFormed() ? null : 'must be well-formed Unicode';
+}
+
+/** Counts code points, so that an emoji is one character; strings of any length cost no more than the bound. */
+function hasCharacters(text: string, min: number, max: number): boolean {
+  if (text.length > 2 * max) return false;
+  const characters = [...text].length;
+  return characters >= min && characters <= max;
+}

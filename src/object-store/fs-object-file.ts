@@ -1,0 +1,161 @@
+import fs from 'node:fs';
+import { promisify } from 'node:util';
+import { DataError } from '../base/assert.ts';
+import { fileStat, missing, openFile, readFile, releaseFile, unless, writeNewFile } from './fs-calls.ts';
+import { cutRange, totalBytes } from './keys.ts';
+import type { ByteRange } from './object-store.ts';
+
+/**
+ * One file of the folder store: a header of 24 bytes, then the object's bytes as they are.
+ *
+ *     0  magic "TBO1"
+ *     4  1 once the object was updated: its version folder says what is current; else 0
+ *     5  zeros
+ *     8  size of the object in bytes, unsigned 64 bits, little-endian
+ *    16  nonce, 8 random bytes: no two files share one
+ */
+const headerBytes = 24;
+const updatedOffset = 4;
+const magic = Buffer.from('TBO1');
+
+/** Objects up to this size cost one read; larger ones a second. */
+const firstReadBytes = 16 * 1024;
+/** A range up to this length is read beside the header; of a longer one the object's size is looked at first. */
+const besideHeaderBytesMax = 4 * 1024 * 1024;
+
+/** Well above any file, well below what a file offset can be. */
+const fileBytesMax = 2 ** 48;
+
+const writeAt = promisify(fs.write);
+const syncData = promisify(fs.fdatasync);
+
+export interface ObjectFile {
+  /** 16 hexadecimal digits. */
+  readonly nonce: string;
+  readonly updated: boolean;
+  /** The whole object's size in bytes. */
+  readonly size: number;
+}
+
+export type ObjectFileWithBytes = ObjectFile & { readonly bytes: Uint8Array };
+
+export async function writeObjectFile(
+  path: string,
+  nonce: string,
+  parts: readonly Uint8Array[],
+): Promise<void> {
+  const header = Buffer.alloc(headerBytes);
+  magic.copy(header);
+  header.writeBigUInt64LE(BigInt(totalBytes(parts)), 8);
+  header.write(nonce, 16, 'hex');
+  await writeNewFile(path, [header, ...parts]);
+}
+
+/** Null where no file is. */
+export async function readObjectFile(path: string, range?: ByteRange): Promise<ObjectFileWithBytes | null> {
+  return withFile(path, 'r', (file) =>
+    range === undefined ? readWhole(path, file) : readRange(path, file, range),
+  );
+}
+
+/** The size of the object in a file that was never updated, without opening it; null where no file is. */
+export async function objectSize(path: string): Promise<number | null> {
+  const stat = await unless(fileStat(path), missing, null);
+  return stat === null ? null : stat.size - headerBytes;
+}
+
+/** Null where no file is. */
+export async function readObjectHeader(path: string): Promise<ObjectFile | null> {
+  return withFile(path, 'r', async (file) => parseHeader(path, await readAt(file, 0, headerBytes)));
+}
+
+/**
+ * Marks the file as updated, on the disk too, if it carries the nonce. It is the opened file that is marked: another
+ * one that takes its name meanwhile is not touched. False where the file is gone or another.
+ */
+export async function markUpdated(path: string, nonce: string): Promise<boolean> {
+  const marked = await withFile(path, 'r+', async (file) => {
+    const header = parseHeader(path, await readAt(file, 0, headerBytes));
+    if (header.nonce !== nonce) return false;
+    if (!header.updated) await writeAt(file, Uint8Array.of(1), 0, 1, updatedOffset);
+    // Also where another writer has set the mark: it may not have come to its sync.
+    await syncData(file);
+    return true;
+  });
+  return marked ?? false;
+}
+
+async function withFile<T>(
+  path: string,
+  flags: string,
+  use: (file: number) => Promise<T>,
+): Promise<T | null> {
+  const file = await unless(openFile(path, flags), [...missing, 'EISDIR'], null);
+  if (file === null) return null;
+  try {
+    // A folder has no bytes to read and is no object.
+    return await unless(use(file), ['EISDIR'], null);
+  } finally {
+    releaseFile(file);
+  }
+}
+
+async function readWhole(path: string, file: number): Promise<ObjectFileWithBytes> {
+  const first = await readAt(file, 0, firstReadBytes);
+  const header = parseHeader(path, first);
+  // Its own memory, of its own size: the caller may keep it for long, or hand it to another thread.
+  const bytes = new Uint8Array(header.size);
+  const begun = first.subarray(headerBytes, headerBytes + header.size);
+  bytes.set(begun);
+  await fill(path, file, bytes, begun.length, 0);
+  return { ...header, bytes };
+}
+
+async function readRange(path: string, file: number, range: ByteRange): Promise<ObjectFileWithBytes> {
+  const guessed = 'offset' in range && range.length <= besideHeaderBytesMax && range.offset <= fileBytesMax;
+  const [head, beside] = await Promise.all([
+    readAt(file, 0, headerBytes),
+    guessed ? readAt(file, headerBytes + range.offset, range.length) : null,
+  ]);
+  const header = parseHeader(path, head);
+  const { offset, length } = cutRange(range, header.size);
+  if (beside?.length === length)
+    return { ...header, bytes: length === beside.buffer.byteLength ? beside : beside.slice() };
+  const bytes = new Uint8Array(length);
+  await fill(path, file, bytes, 0, offset);
+  return { ...header, bytes };
+}
+
+/** Reads what `bytes` still lacks from its place `begun` on; its first byte is the object's byte `offset`. */
+async function fill(
+  path: string,
+  file: number,
+  bytes: Uint8Array,
+  begun: number,
+  offset: number,
+): Promise<void> {
+  let done = begun;
+  while (done < bytes.length) {
+    const { bytesRead } = await readFile(file, bytes, done, bytes.length - done, headerBytes + offset + done);
+    if (bytesRead === 0) throw new DataError(path, headerBytes + offset + done, 'the file ends early');
+    done += bytesRead;
+  }
+}
+
+/** Up to `length` bytes from `position` in one call; fewer at the end of the file. */
+async function readAt(file: number, position: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
+  const buffer = new Uint8Array(length);
+  const { bytesRead } = await readFile(file, buffer, 0, length, position);
+  return bytesRead === length ? buffer : buffer.subarray(0, bytesRead);
+}
+
+function parseHeader(path: string, first: Uint8Array): ObjectFile {
+  const header = Buffer.from(first.buffer, first.byteOffset, Math.min(first.length, headerBytes));
+  if (header.length < headerBytes || !header.subarray(0, 4).equals(magic))
+    throw new DataError(path, 0, 'no header of an object file');
+  return {
+    nonce: header.toString('hex', 16, 24),
+    updated: header[updatedOffset] === 1,
+    size: Number(header.readBigUInt64LE(8)),
+  };
+}

@@ -1,0 +1,107 @@
+import { assertKey, assertListing, assertRange, concatenate, cutRange } from './keys.ts';
+import {
+  type CallOptions,
+  type GetOptions,
+  type ListOptions,
+  type ListPage,
+  type ObjectStore,
+  type PutResult,
+  type StoredObject,
+  StoreError,
+} from './object-store.ts';
+
+interface Version {
+  readonly bytes: Uint8Array;
+  readonly etag: string;
+}
+
+/** The whole contract in memory, without time-outs and failures: the twin that tests and simulations run on. */
+export class MemoryObjectStore implements ObjectStore {
+  readonly #versions = new Map<string, Version>();
+  /** All keys in order; null after a key came or went, until the next listing. */
+  #sortedKeys: readonly string[] | null = null;
+  #versionsMade = 0;
+  #closed = false;
+
+  async get(key: string, options?: GetOptions): Promise<StoredObject | null> {
+    this.#begin('get', key);
+    assertRange(options?.range);
+    const version = this.#versions.get(key);
+    if (version === undefined) return null;
+    const { offset, length } = cutRange(options?.range, version.bytes.length);
+    const bytes = version.bytes.slice(offset, offset + length);
+    return { bytes, etag: version.etag, size: version.bytes.length };
+  }
+
+  async getIfChanged(key: string, etag: string): Promise<StoredObject | 'unchanged' | null> {
+    this.#begin('get', key);
+    return this.#versions.get(key)?.etag === etag ? 'unchanged' : this.get(key);
+  }
+
+  async putIfAbsent(key: string, bytes: readonly Uint8Array[]): Promise<PutResult> {
+    this.#begin('create', key);
+    if (this.#versions.has(key)) return { kind: 'refused' };
+    this.#sortedKeys = null;
+    return this.#store(key, bytes);
+  }
+
+  async putIfMatch(key: string, bytes: readonly Uint8Array[], etag: string): Promise<PutResult> {
+    this.#begin('update', key);
+    if (this.#versions.get(key)?.etag !== etag) return { kind: 'refused' };
+    return this.#store(key, bytes);
+  }
+
+  async delete(key: string, _options?: CallOptions): Promise<void> {
+    this.#begin('delete', key);
+    if (this.#versions.delete(key)) this.#sortedKeys = null;
+  }
+
+  async list(prefix: string, options: ListOptions): Promise<ListPage> {
+    this.#assertOpen('list', prefix);
+    assertListing(prefix, options);
+    this.#sortedKeys ??= [...this.#versions.keys()].sort();
+    const after = options.after ?? '';
+    const objects: { key: string; size: number }[] = [];
+    for (let i = firstAbove(this.#sortedKeys, prefix, after); ; i++) {
+      const key = this.#sortedKeys[i];
+      if (!key?.startsWith(prefix)) return { objects, more: false };
+      if (objects.length === options.limit) return { objects, more: true };
+      objects.push({ key, size: this.#versions.get(key)?.bytes.length ?? 0 });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+  }
+
+  #store(key: string, bytes: readonly Uint8Array[]): PutResult {
+    const etag = `"${++this.#versionsMade}"`;
+    this.#versions.set(key, { bytes: concatenate(bytes), etag });
+    return { kind: 'stored', etag };
+  }
+
+  #begin(operation: string, key: string): void {
+    assertKey(key);
+    this.#assertOpen(operation, key);
+  }
+
+  #assertOpen(operation: string, key: string): void {
+    if (!this.#closed) return;
+    throw new StoreError(operation, key, 'not-applied', 'failed', {
+      cause: new Error('the store is closed'),
+    });
+  }
+}
+
+/** The place of the first key that is at or above `prefix` and above `after`. */
+function firstAbove(keys: readonly string[], prefix: string, after: string): number {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const key = keys[middle] ?? '';
+    if (key < prefix || key <= after) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

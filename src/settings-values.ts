@@ -1,0 +1,84 @@
+import { isIP } from 'node:net';
+
+/** How single settings are read from text. Each throws a `SettingsError` whose message goes after the setting's name. */
+
+/** A setting cannot be used; the message is a sentence for the operator. */
+export class SettingsError extends Error {
+  override name = 'SettingsError';
+}
+
+/** Spaces around a value are never meant. */
+export function unlessEmpty(value: string | undefined): string | null {
+  const trimmed = value?.trim() ?? '';
+  return trimmed === '' ? null : trimmed;
+}
+
+/** As it is. */
+export function text(value: string): string {
+  return value;
+}
+
+export function wholeNumber(min: number, max: number): (value: string) => number {
+  return (value) => {
+    const number = /^[0-9]{1,16}$/.test(value) ? Number(value) : Number.NaN;
+    if (number >= min && number <= max) return number;
+    throw new SettingsError(`must be a whole number from ${min} to ${max}, not "${value}"`);
+  };
+}
+
+export function oneOf<const T extends string>(values: readonly T[]): (value: string) => T {
+  return (value) => {
+    const found = values.find((allowed) => allowed === value);
+    if (found !== undefined) return found;
+    throw new SettingsError(`must be one of ${values.join(', ')}, not "${value}"`);
+  };
+}
+
+export function truth(value: string): boolean {
+  const lower = value.toLowerCase();
+  if (lower === 'true' || lower === '1') return true;
+  if (lower === 'false' || lower === '0') return false;
+  throw new SettingsError(`must be true or false, not "${value}"`);
+}
+
+/** An address or a host name to listen on. */
+export function host(value: string): string {
+  if (isIP(value) !== 0 || /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(value)) return value;
+  throw new SettingsError(`must be an address or a host name, not "${value}"`);
+}
+
+/** An http or https URL without query, fragment and credentials; the slash at its end is taken off. */
+export function baseUrl(value: string): string {
+  const url = URL.canParse(value) ? new URL(value) : null;
+  const web = url?.protocol === 'http:' || url?.protocol === 'https:';
+  if (url === null || !web || `${url.search}${url.hash}${url.username}${url.password}` !== '') {
+    throw new SettingsError('must be a URL like https://search.example.com');
+  }
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, '');
+}
+
+/** May contain a password, which must not get into a message. */
+export function smtpUrl(value: string): string {
+  const protocol = URL.canParse(value) ? new URL(value).protocol : '';
+  if (protocol === 'smtp:' || protocol === 'smtps:') return value;
+  throw new SettingsError('must be a URL like smtp://user:password@mail.example.com:587');
+}
+
+/** Addresses and CIDR ranges, separated by commas. */
+export function proxyList(value: string): readonly string[] {
+  const proxies = value
+    .split(',')
+    .map((proxy) => proxy.trim())
+    .filter((proxy) => proxy !== '');
+  const wrong = proxies.find((proxy) => !isAddressOrRange(proxy));
+  if (wrong === undefined) return proxies;
+  throw new SettingsError(`must list addresses and ranges like 10.0.0.0/8, not "${wrong}"`);
+}
+
+function isAddressOrRange(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/');
+  const family = isIP(address);
+  if (family === 0 || rest.length > 0) return false;
+  if (bits === undefined) return true;
+  return /^[0-9]{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128);
+}

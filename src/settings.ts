@@ -1,0 +1,221 @@
+import { statfsSync } from 'node:fs';
+import { availableParallelism, totalmem } from 'node:os';
+import { dirname, resolve } from 'node:path';
+import type { LogLevel } from './base/log.ts';
+import { parseSecret } from './identity/secrets.ts';
+import {
+  baseUrl,
+  host,
+  oneOf,
+  proxyList,
+  SettingsError,
+  smtpUrl,
+  text,
+  truth,
+  unlessEmpty,
+  wholeNumber,
+} from './settings-values.ts';
+
+/** All settings: environment variables, read and checked once at the start. Values only, no components. */
+export interface Settings {
+  readonly host: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+  /** Without a slash at its end; null means: made of host and port once the server listens. */
+  readonly baseUrl: string | null;
+  /** Absolute. */
+  readonly dataDir: string;
+  readonly objectStore: 'fs' | 's3';
+  /** Null unless `objectStore` is `s3`. */
+  readonly s3: S3Settings | null;
+  readonly actorThreads: number;
+  readonly frontThreads: number;
+  readonly computeThreads: number;
+  readonly cacheBytes: number;
+  readonly memoryBytes: number;
+  /** The shortest time between two log PUTs, in milliseconds. */
+  readonly commitMs: number;
+  readonly plansFile: string | null;
+  readonly smtpUrl: string | null;
+  readonly mailFrom: string | null;
+  readonly stripe: StripeSettings | null;
+  readonly embeddingBaseUrls: EmbeddingBaseUrls;
+  /** 32 bytes; null means: made and kept in the data folder. */
+  readonly loginTokenKey: Uint8Array | null;
+  readonly keyEncryptionKey: Uint8Array | null;
+  readonly metricsPort: number | null;
+  /** Addresses and CIDR ranges whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: readonly string[];
+  readonly logLevel: LogLevel;
+}
+
+export interface S3Settings {
+  /** Null means Amazon's own. */
+  readonly endpoint: string | null;
+  readonly region: string;
+  readonly bucket: string;
+  /** Null means: the SDK's own chain of credentials. */
+  readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | null;
+  readonly forcePathStyle: boolean;
+}
+
+export interface StripeSettings {
+  readonly secretKey: string;
+  readonly webhookSecret: string | null;
+  readonly priceId: string | null;
+}
+
+/** Null means the provider's own. */
+export interface EmbeddingBaseUrls {
+  readonly openai: string | null;
+  readonly cohere: string | null;
+  readonly google: string | null;
+  readonly mistral: string | null;
+}
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/** What defaults are made of. */
+export interface Machine {
+  readonly cores: number;
+  readonly memoryBytes: number;
+  /** Size of the disk that holds (or will hold) a folder. */
+  diskBytes(folder: string): number;
+}
+
+/** No more build threads than this by default: they compete with the actors for the same cores. */
+const computeThreadsDefaultMax = 4;
+const threadsMax = 256;
+const bytesMax = 2 ** 50;
+/** Below these a server could not hold one largest write or one largest segment. */
+const cacheBytesMin = 64 * 2 ** 20;
+const memoryBytesMin = 256 * 2 ** 20;
+const commitMsDefault = 250;
+const commitMsMax = 10_000;
+
+/** Names that clients use and the server ignores, and names of tests. */
+const ignored = new Set(['TIDEBASE_URL', 'TIDEBASE_API_KEY']);
+const testPrefix = 'TIDEBASE_TEST_';
+
+/** Throws `SettingsError`: an unknown `TIDEBASE_…` name, or a value that cannot be used. An empty value is unset. */
+export function readSettings(env: Env, machine: Machine = thisMachine): Settings {
+  const { read, names } = reader(env);
+  const dataDir = resolve(read('TIDEBASE_DATA_DIR', text) ?? 'data');
+  const objectStore = read('TIDEBASE_OBJECT_STORE', oneOf(['fs', 's3'])) ?? 'fs';
+  const threads = wholeNumber(1, threadsMax);
+  const port = wholeNumber(0, 65_535);
+  const settings: Settings = {
+    host: read('TIDEBASE_HOST', host) ?? '127.0.0.1',
+    port: read('TIDEBASE_PORT', port) ?? 8080,
+    baseUrl: read('TIDEBASE_BASE_URL', baseUrl),
+    dataDir,
+    objectStore,
+    s3: readS3(read, objectStore),
+    actorThreads: read('TIDEBASE_ACTOR_THREADS', threads) ?? Math.max(1, machine.cores - 1),
+    frontThreads: read('TIDEBASE_FRONT_THREADS', threads) ?? 1,
+    computeThreads:
+      read('TIDEBASE_COMPUTE_THREADS', threads) ??
+      Math.max(1, Math.min(computeThreadsDefaultMax, machine.cores)),
+    cacheBytes:
+      read('TIDEBASE_CACHE_BYTES', wholeNumber(cacheBytesMin, bytesMax)) ??
+      Math.max(cacheBytesMin, Math.floor(machine.diskBytes(dataDir) / 10)),
+    memoryBytes:
+      read('TIDEBASE_MEMORY_BYTES', wholeNumber(memoryBytesMin, bytesMax)) ??
+      Math.max(memoryBytesMin, Math.floor(machine.memoryBytes / 2)),
+    commitMs: read('TIDEBASE_COMMIT_MS', wholeNumber(0, commitMsMax)) ?? commitMsDefault,
+    plansFile: read('TIDEBASE_PLANS_FILE', text),
+    smtpUrl: read('SMTP_URL', smtpUrl),
+    mailFrom: read('MAIL_FROM', text),
+    stripe: readStripe(read),
+    embeddingBaseUrls: {
+      openai: read('OPENAI_BASE_URL', baseUrl),
+      cohere: read('COHERE_BASE_URL', baseUrl),
+      google: read('GOOGLE_BASE_URL', baseUrl),
+      mistral: read('MISTRAL_BASE_URL', baseUrl),
+    },
+    loginTokenKey: read('TIDEBASE_LOGIN_TOKEN_KEY', secret),
+    keyEncryptionKey: read('TIDEBASE_KEY_ENCRYPTION_KEY', secret),
+    metricsPort: read('TIDEBASE_METRICS_PORT', port),
+    trustedProxies: read('TIDEBASE_TRUSTED_PROXIES', proxyList) ?? [],
+    logLevel: read('TIDEBASE_LOG_LEVEL', oneOf(['error', 'info', 'debug'])) ?? 'info',
+  };
+  refuseUnknownNames(env, names);
+  return settings;
+}
+
+export const thisMachine: Machine = {
+  cores: availableParallelism(),
+  memoryBytes: Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY),
+  diskBytes(folder) {
+    for (let existing = folder; ; existing = dirname(existing)) {
+      try {
+        const { blocks, bsize } = statfsSync(existing);
+        return blocks * bsize;
+      } catch (cause) {
+        if (dirname(existing) === existing) {
+          throw new SettingsError(`The disk of ${folder} cannot be measured.`, { cause });
+        }
+      }
+    }
+  },
+};
+
+type Read = <T>(name: string, parse: (value: string) => T) => T | null;
+
+/** `names` collects every name that was asked for: afterwards all that there are. */
+function reader(env: Env): { readonly read: Read; readonly names: ReadonlySet<string> } {
+  const names = new Set<string>();
+  const read: Read = (name, parse) => {
+    names.add(name);
+    const value = unlessEmpty(env[name]);
+    if (value === null) return null;
+    try {
+      return parse(value);
+    } catch (error) {
+      if (error instanceof SettingsError) throw new SettingsError(`${name} ${error.message}.`);
+      throw error;
+    }
+  };
+  return { read, names };
+}
+
+/** Names are read in every case, so that they are known, and checked only where they matter. */
+function readS3(read: Read, objectStore: 'fs' | 's3'): S3Settings | null {
+  const endpoint = read('S3_ENDPOINT', baseUrl);
+  const region = read('S3_REGION', text) ?? 'us-east-1';
+  const bucket = read('S3_BUCKET', text);
+  const accessKeyId = read('S3_ACCESS_KEY_ID', text);
+  const secretAccessKey = read('S3_SECRET_ACCESS_KEY', text);
+  // Stores other than Amazon's seldom resolve a host name for each bucket.
+  const forcePathStyle = read('S3_FORCE_PATH_STYLE', truth) ?? endpoint !== null;
+  if (objectStore !== 's3') return null;
+  if (bucket === null) throw new SettingsError('S3_BUCKET must be set with TIDEBASE_OBJECT_STORE=s3.');
+  if ((accessKeyId === null) !== (secretAccessKey === null)) {
+    throw new SettingsError('S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY must be set both or neither.');
+  }
+  const credentials =
+    accessKeyId === null || secretAccessKey === null ? null : { accessKeyId, secretAccessKey };
+  return { endpoint, region, bucket, credentials, forcePathStyle };
+}
+
+function readStripe(read: Read): StripeSettings | null {
+  const secretKey = read('STRIPE_SECRET_KEY', text);
+  const webhookSecret = read('STRIPE_WEBHOOK_SECRET', text);
+  const priceId = read('STRIPE_PRICE_ID', text);
+  return secretKey === null ? null : { secretKey, webhookSecret, priceId };
+}
+
+/** The value is never part of the message: it may be a secret with a typing error. */
+function secret(value: string): Uint8Array {
+  const bytes = parseSecret(value);
+  if (bytes === null) throw new SettingsError('must be 32 bytes in base64 (44 characters)');
+  return bytes;
+}
+
+function refuseUnknownNames(env: Env, known: ReadonlySet<string>): void {
+  for (const [name, value] of Object.entries(env)) {
+    if (!name.startsWith('TIDEBASE_') || unlessEmpty(value) === null) continue;
+    if (known.has(name) || ignored.has(name) || name.startsWith(testPrefix)) continue;
+    throw new SettingsError(`${name} is not a setting of Tidebase: remove it or correct its name.`);
+  }
+}

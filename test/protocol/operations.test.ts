@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { operationList, operations, querySchemaOf, takesBody } from '../../protocol/operations.ts';
+import { formats, wireHistory, wireVersion } from '../../protocol/version.ts';
+
+test('operations: names and MCP tools are unique, and every tool of the service is there', () => {
+  const tools = operationList.flatMap((operation) => operation.mcp ?? []);
+
+  assert.equal(new Set(tools).size, tools.length);
+  assert.deepEqual(tools.toSorted(), [
+    'count',
+    'create_namespace',
+    'delete_documents',
+    'delete_namespace',
+    'get_document',
+    'list_namespaces',
+    'search',
+    'sql_query',
+    'update_namespace',
+    'warm_namespace',
+    'write_documents',
+  ]);
+});
+
+test('operations: credentials, scope and authority do not contradict each other', () => {
+  for (const { name, auth, scope, authority, rateLimitHeaders, path } of operationList) {
+    if (auth === 'none') assert.deepEqual([name, scope, authority], [name, null, 'any']);
+    if (authority !== 'any') assert.deepEqual([name, scope], [name, 'admin']);
+    assert.deepEqual([name, rateLimitHeaders], [name, path.startsWith('/v1/namespaces')]);
+  }
+});
+
+test('operations: reads need read, whatever changes a namespace needs write', () => {
+  for (const { name, marker, scope, path } of operationList) {
+    if (marker === 'query') assert.deepEqual([name, scope], [name, 'read']);
+    if (marker === 'write') assert.deepEqual([name, scope], [name, 'write']);
+    if (path.startsWith('/v1/namespaces')) assert.ok(scope === 'read' || scope === 'write', name);
+  }
+});
+
+test('operations: path parameters are those of the path, in its order', () => {
+  for (const { name, path, parameters, restParameter } of operationList) {
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter);
+    assert.deepEqual([name, Object.keys(parameters)], [name, inPath]);
+    if (restParameter !== null) assert.ok(path.endsWith(`{${restParameter}}`), name);
+  }
+});
+
+test('operations: a search has a body by POST and parameters by GET', () => {
+  assert.ok(takesBody(operations.search, 'POST'));
+  assert.ok(!takesBody(operations.search, 'GET') && !takesBody(operations.search, 'HEAD'));
+  assert.equal(querySchemaOf(operations.search, 'POST'), null);
+  assert.notEqual(querySchemaOf(operations.search, 'GET'), null);
+  assert.notEqual(querySchemaOf(operations.importDocuments, 'POST'), null);
+  assert.equal(operations.billingCheckout.bodyBytesMax, 0);
+});
+
+test('version: every format has one line of history for each of its numbers', () => {
+  for (const [name, format] of Object.entries(formats)) {
+    assert.equal(format.history.length, format.version, name);
+  }
+  assert.ok(wireHistory.at(-1)?.startsWith(`${wireVersion}:`));
+});

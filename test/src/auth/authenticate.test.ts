@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ApiError } from '../../../protocol/errors.ts';
+import type { KeyId, PersonId, TenantId } from '../../../protocol/ids.ts';
+import { makeApiKey } from '../../../src/accounts/api-keys.ts';
+import { writeKeyClaim } from '../../../src/accounts/key-claim.ts';
+import { builtInPlans } from '../../../src/accounts/plans.ts';
+import {
+  Authenticator,
+  credentialOf,
+  type KeyRecord,
+  type TenantRecord,
+} from '../../../src/auth/authenticate.ts';
+import { noCaps } from '../../../src/auth/principal.ts';
+import { systemClock } from '../../../src/base/clock.ts';
+import { systemRandom } from '../../../src/base/random.ts';
+import { loginTokens, signLoginToken } from '../../../src/identity/login-token.ts';
+import { encodePerson, type Person, updatePerson } from '../../../src/identity/person-record.ts';
+import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
+import { paths } from '../../../src/object-store/paths.ts';
+
+const own = 11 as TenantId;
+const second = 12 as TenantId;
+const person: Person = {
+  id: 5 as PersonId,
+  email: 'ada@example.com',
+  name: 'Ada',
+  passwordHash: 'x',
+  generation: 1,
+  verified: true,
+  tenants: [
+    { tenantId: own, role: 'owner' },
+    { tenantId: second, role: 'member' },
+  ],
+  defaultTenantId: own,
+  createdAt: 0,
+  nonce: 'n',
+};
+
+async function house() {
+  let now = Date.UTC(2026, 0, 1);
+  const clock = { ...systemClock, now: () => now };
+  const objectStore = new MemoryObjectStore();
+  const made = makeApiKey(systemRandom);
+  const keyId = 21 as KeyId;
+  await objectStore.putIfAbsent(paths.person(person.id), [encodePerson(person)]);
+  await writeKeyClaim(objectStore, clock, made.digest, { tenantId: own, keyId });
+  const keys = new Map<number, KeyRecord>([
+    [
+      keyId,
+      { keyId, scope: 'write', namespaces: ['a*'], caps: { ...noCaps, ratePerS: 7 }, createdBy: person.id },
+    ],
+  ]);
+  const tenantRecord = (tenantId: TenantId): TenantRecord => ({
+    tenantId,
+    status: 'active',
+    planName: 'free',
+    ownerVerified: true,
+  });
+  const tenants = new Map([own, second].map((id) => [id as number, tenantRecord(id)]));
+  let lookUps = 0;
+  const tokens = loginTokens(new Uint8Array(32), clock, systemRandom);
+  const authenticator = new Authenticator(
+    {
+      objectStore,
+      clock,
+      loginTokens: tokens,
+      plans: builtInPlans,
+      tenants: {
+        async keyRecord(tenantId, id) {
+          lookUps += 1;
+          return tenantId === own ? (keys.get(id) ?? null) : null;
+        },
+        tenant: async (tenantId) => tenants.get(tenantId) ?? null,
+      },
+    },
+    null,
+  );
+  return {
+    authenticator,
+    objectStore,
+    clock,
+    keys,
+    tenants,
+    key: made.key,
+    keyId,
+    token: await signLoginToken(tokens, person),
+    lookUps: () => lookUps,
+    pass(ms: number) {
+      now += ms;
+    },
+    with: (headers: Record<string, string>) =>
+      authenticator.authenticate(credentialOf((name) => headers[name])),
+  };
+}
+
+const codeOf = (work: () => unknown): Promise<string> =>
+  Promise.resolve()
+    .then(work)
+    .then(
+      () => 'no error',
+      (error: unknown) => (error instanceof ApiError ? error.code : String(error)),
+    );
+
+test('a key comes as a bearer or in X-API-Key, or in both when it is the same', () => {
+  const of = (headers: Record<string, string>) => credentialOf((name) => headers[name]);
+  const { key } = makeApiKey(systemRandom);
+
+  for (const headers of [
+    { authorization: `Bearer ${key}` },
+    { authorization: `bearer  ${key} ` },
+    { 'x-api-key': key },
+    { authorization: `Bearer ${key}`, 'x-api-key': key },
+  ]) {
+    assert.deepEqual(of(headers), { kind: 'key', secret: key, tenant: undefined });
+  }
+  assert.deepEqual(of({ authorization: 'Bearer a.b.c', 'x-tenant': '7' }), {
+    kind: 'login',
+    secret: 'a.b.c',
+    tenant: '7',
+  });
+});
+
+test('two different credentials are a bad request, none or another scheme is unauthorized', async () => {
+  const { key } = makeApiKey(systemRandom);
+  const code = (headers: Record<string, string>) => codeOf(() => credentialOf((name) => headers[name]));
+
+  assert.equal(await code({ authorization: `Bearer ${key}`, 'x-api-key': `${key}x` }), 'bad_request');
+  for (const headers of [
+    {},
+    { 'x-api-key': '' },
+    { authorization: '' },
+    { authorization: 'Basic YTpi' },
+    { authorization: 'Bearer' },
+    { authorization: `Bearer ${key}, Bearer ${key}` },
+    { 'x-api-key': 'a.login.token' },
+  ]) {
+    assert.equal(await code(headers), 'unauthorized', JSON.stringify(headers));
+  }
+});
+
+test('a key acts for its tenant with its own limits, and is looked up once', async () => {
+  const { authenticator, key, keyId, lookUps, ...rest } = await house();
+
+  const principal = await rest.with({ 'x-api-key': key });
+
+  assert.deepEqual(principal, {
+    auth: 'key',
+    tenantId: own,
+    tenantStatus: 'active',
+    planName: 'free',
+    ownerVerified: true,
+    personId: person.id,
+    role: null,
+    keyId,
+    scope: 'write',
+    namespaces: ['a*'],
+    caps: { ...noCaps, ratePerS: 7 },
+    limits: { tenantQps: 100, keyQps: 7, concurrency: 16 },
+  });
+  assert.equal(authenticator.peek({ kind: 'key', secret: key, tenant: undefined }), principal);
+  await rest.with({ authorization: `Bearer ${key}` });
+  assert.equal(lookUps(), 1);
+});
+
+test('garbage and unknown keys are unauthorized, garbage without any look-up', async () => {
+  const { objectStore, ...rest } = await house();
+  let gets = 0;
+  const get = objectStore.get.bind(objectStore);
+  objectStore.get = (key, options) => {
+    gets += 1;
+    return get(key, options);
+  };
+
+  assert.equal(await codeOf(() => rest.with({ 'x-api-key': `tb_${'x'.repeat(36)}` })), 'unauthorized');
+  assert.equal(
+    await codeOf(() => rest.with({ authorization: `Bearer ${'x'.repeat(60_000)}` })),
+    'unauthorized',
+  );
+  assert.equal(gets, 0);
+  const stranger = makeApiKey(systemRandom).key;
+  assert.equal(await codeOf(() => rest.with({ 'x-api-key': stranger })), 'unauthorized');
+  assert.equal(await codeOf(() => rest.with({ 'x-api-key': stranger })), 'unauthorized');
+  assert.equal(gets, 1);
+});
+
+test('a revoked key, and a key of a tenant that is being deleted, are unauthorized', async () => {
+  const { authenticator, keys, tenants, key, keyId, ...rest } = await house();
+  await rest.with({ 'x-api-key': key });
+
+  const record = keys.get(keyId);
+  keys.delete(keyId);
+  authenticator.invalidateTenant(own);
+  assert.equal(await codeOf(() => rest.with({ 'x-api-key': key })), 'unauthorized');
+
+  const again = await house();
+  assert.ok(record);
+  again.tenants.set(own, { tenantId: own, status: 'deleting', planName: 'free', ownerVerified: true });
+  assert.equal(await codeOf(() => again.with({ 'x-api-key': again.key })), 'unauthorized');
+});
+
+test('a key that names another tenant gets the answer of a missing one', async () => {
+  const { key, ...rest } = await house();
+
+  assert.equal(await codeOf(() => rest.with({ 'x-api-key': key, 'x-tenant': String(own) })), 'no error');
+  assert.equal(await codeOf(() => rest.with({ 'x-api-key': key, 'x-tenant': String(second) })), 'not_found');
+  assert.equal(await codeOf(() => rest.with({ 'x-api-key': key, 'x-tenant': 'x' })), 'not_found');
+});
+
+test('a login acts for the default tenant or the one that it names', async () => {
+  const { token, ...rest } = await house();
+  const authorization = `Bearer ${token}`;
+
+  const byDefault = await rest.with({ authorization });
+  const named = await rest.with({ authorization, 'x-tenant': String(second) });
+
+  assert.deepEqual([byDefault.tenantId, byDefault.role, byDefault.scope], [own, 'owner', 'admin']);
+  assert.deepEqual([named.tenantId, named.role, named.scope], [second, 'member', 'write']);
+  for (const tenant of ['13', '0', '', '12 ', '12 x', '012', '1'.repeat(70), 'constructor']) {
+    assert.equal(await codeOf(() => rest.with({ authorization, 'x-tenant': tenant })), 'not_found', tenant);
+  }
+});
+
+test('a login ends with its token, and with the generation of the person', async () => {
+  const { authenticator, objectStore, clock, token, pass, ...rest } = await house();
+  const authorization = `Bearer ${token}`;
+  await rest.with({ authorization });
+
+  await updatePerson({ objectStore, clock, random: systemRandom }, person.id, (now) => ({
+    ...now,
+    generation: now.generation + 1,
+  }));
+  authenticator.invalidatePerson(person.id);
+  assert.equal(await codeOf(() => rest.with({ authorization })), 'unauthorized');
+
+  const again = await house();
+  await again.with({ authorization: `Bearer ${again.token}` });
+  again.pass(24 * 60 * 60 * 1000);
+  assert.equal(await codeOf(() => again.with({ authorization: `Bearer ${again.token}` })), 'unauthorized');
+});

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Authority, authorize } from '../../../src/auth/authorize.ts';
+import type { Principal } from '../../../src/auth/principal.ts';
+import { keyPrincipal, loginPrincipal } from './principals.ts';
+
+const authorities: readonly Authority[] = ['read', 'write', 'admin', 'manage-keys', 'billing', 'login'];
+const callers: readonly (readonly [string, Principal, readonly Authority[]])[] = [
+  ['a read key', keyPrincipal({ scope: 'read' }), ['read']],
+  ['a write key', keyPrincipal({ scope: 'write' }), ['read', 'write']],
+  ['an admin key', keyPrincipal({}), ['read', 'write', 'admin', 'manage-keys', 'billing']],
+  [
+    'an admin key for some namespaces',
+    keyPrincipal({ namespaces: ['a*'] }),
+    ['read', 'write', 'admin', 'billing'],
+  ],
+  ['an admin key with a cap', keyPrincipal({ caps: { writes: 5 } }), ['read', 'write', 'admin', 'billing']],
+  ['the owner', loginPrincipal('owner'), authorities],
+  ['a member', loginPrincipal('member'), ['read', 'write', 'login']],
+  ['a key of a suspended tenant', keyPrincipal({ tenantStatus: 'suspended' }), []],
+  ['the owner of a suspended tenant', loginPrincipal('owner', { tenantStatus: 'suspended' }), []],
+  [
+    'a key of a tenant that owes',
+    keyPrincipal({ tenantStatus: 'past_due', scope: 'write' }),
+    ['read', 'write'],
+  ],
+];
+
+for (const [name, principal, allowed] of callers) {
+  test(`${name} may do ${allowed.join(', ') || 'nothing'}`, () => {
+    for (const authority of authorities) {
+      const refusal = authorize(principal, authority, null);
+      assert.equal(refusal === null, allowed.includes(authority), authority);
+      if (refusal !== null) assert.equal(refusal.code, 'forbidden');
+    }
+  });
+}
+
+test('a namespace outside the patterns is refused and one inside is not', () => {
+  const principal = keyPrincipal({ scope: 'write', namespaces: ['docs', 'user-*'] });
+
+  assert.equal(authorize(principal, 'read', 'docs'), null);
+  assert.equal(authorize(principal, 'write', 'user-1'), null);
+  assert.equal(authorize(principal, 'read', 'other')?.status, 403);
+  assert.equal(authorize(keyPrincipal({}), 'read', 'other'), null);
+});

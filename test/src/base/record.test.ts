@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { DataError } from '../../../src/base/assert.ts';
+import { decodeRecord, encodeRecord } from '../../../src/base/record.ts';
+
+const value = {
+  id: 2 ** 48 - 1,
+  name: 'Zoë',
+  tags: ['a', null, true],
+  big: 2n ** 63n - 1n,
+  nested: { n: -1.5 },
+};
+
+test('a record reads back as it was written', () => {
+  const read = decodeRecord(encodeRecord('TEST', 3, value), 'place', 'TEST', 3);
+
+  assert.deepEqual(read, value);
+});
+
+test('records written one after the other do not change each other', () => {
+  const first = encodeRecord('TEST', 1, { text: 'first' });
+  const copy = Buffer.from(first);
+
+  for (let i = 0; i < 1_000; i++) encodeRecord('TEST', 1, { text: `other ${i}` });
+
+  assert.deepEqual(Buffer.from(first), copy);
+});
+
+test('any flipped bit and any missing end is found as damage', () => {
+  const record = encodeRecord('TEST', 1, value);
+  fc.assert(
+    fc.property(fc.nat(record.length * 8 - 1), (bit) => {
+      const damaged = Buffer.from(record);
+      damaged[bit >> 3] = (damaged[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+      assert.throws(() => decodeRecord(damaged, 'place', 'TEST', 1), DataError);
+    }),
+  );
+  for (let length = 0; length < record.length; length++) {
+    assert.throws(() => decodeRecord(record.subarray(0, length), 'place', 'TEST', 1), DataError);
+  }
+});
+
+test('a record of another kind or of another format version is refused by name', () => {
+  const record = encodeRecord('TEST', 2, value);
+
+  assert.throws(() => decodeRecord(record, 'place', 'ELSE', 2), /place at byte 0: not a ELSE record/);
+  assert.throws(() => decodeRecord(record, 'place', 'TEST', 1), /format version 2, this server reads 1/);
+});
+
+test('a record decodes from the middle of a larger buffer', () => {
+  const record = encodeRecord('TEST', 1, value);
+  const larger = Buffer.concat([Buffer.alloc(7, 1), record, Buffer.alloc(5, 2)]);
+
+  assert.deepEqual(decodeRecord(larger.subarray(7, 7 + record.length), 'place', 'TEST', 1), value);
+});

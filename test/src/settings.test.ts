@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Env, readSettings, thisMachine } from '../../src/settings.ts';
+import { SettingsError } from '../../src/settings-values.ts';
+
+const GiB = 2 ** 30;
+const machine = { cores: 8, memoryBytes: 16 * GiB, diskBytes: () => 500 * GiB };
+const read = (env: Env) => readSettings(env, machine);
+
+test('without any variable the server listens on this machine and keeps everything in ./data', () => {
+  const settings = read({});
+
+  assert.equal(settings.host, '127.0.0.1');
+  assert.equal(settings.port, 8080);
+  assert.equal(settings.baseUrl, null);
+  assert.equal(settings.dataDir, `${process.cwd()}/data`);
+  assert.equal(settings.objectStore, 'fs');
+  assert.equal(settings.s3, null);
+  assert.equal(settings.stripe, null);
+  assert.equal(settings.commitMs, 250);
+  assert.equal(settings.logLevel, 'info');
+  assert.deepEqual(settings.trustedProxies, []);
+});
+
+test('threads, memory and cache follow the machine', () => {
+  const { actorThreads, frontThreads, computeThreads, memoryBytes, cacheBytes } = read({});
+
+  assert.deepEqual(
+    { actorThreads, frontThreads, computeThreads, memoryBytes, cacheBytes },
+    { actorThreads: 7, frontThreads: 1, computeThreads: 4, memoryBytes: 8 * GiB, cacheBytes: 50 * GiB },
+  );
+  const small = readSettings({}, { ...machine, cores: 1 });
+  assert.deepEqual([small.actorThreads, small.computeThreads], [1, 1]);
+});
+
+test('this machine can be measured, also for a folder that does not exist yet', () => {
+  assert.ok(thisMachine.cores >= 1);
+  assert.ok(Number.isFinite(thisMachine.memoryBytes) && thisMachine.memoryBytes > 2 ** 20);
+  assert.ok(thisMachine.diskBytes('/no/such/folder') > 2 ** 20);
+});
+
+test('an empty value is unset, also for a name that is not known', () => {
+  assert.deepEqual(read({ TIDEBASE_PORT: '', TIDEBASE_HOST: '  ', TIDEBASE_NONSENSE: '' }), read({}));
+});
+
+test('an unknown TIDEBASE name stops the start; names of clients, tests and others do not', () => {
+  assert.throws(() => read({ TIDEBASE_PROT: '1' }), /^SettingsError: TIDEBASE_PROT is not a setting/);
+
+  read({ TIDEBASE_URL: 'x', TIDEBASE_API_KEY: 'y', TIDEBASE_TEST_S3: 'z', PATH: '/bin', S3_OTHER: '1' });
+});
+
+test('every setting can be given', () => {
+  const key = Buffer.alloc(32, 5).toString('base64');
+
+  const settings = read({
+    TIDEBASE_HOST: '::',
+    TIDEBASE_PORT: '0',
+    TIDEBASE_BASE_URL: 'https://search.example.com/',
+    TIDEBASE_DATA_DIR: '/var/lib/tidebase',
+    TIDEBASE_OBJECT_STORE: 's3',
+    S3_ENDPOINT: 'http://127.0.0.1:9000',
+    S3_REGION: 'eu-central-1',
+    S3_BUCKET: 'b',
+    S3_ACCESS_KEY_ID: 'id',
+    S3_SECRET_ACCESS_KEY: 'secret',
+    TIDEBASE_ACTOR_THREADS: '3',
+    TIDEBASE_FRONT_THREADS: '2',
+    TIDEBASE_COMPUTE_THREADS: '5',
+    TIDEBASE_CACHE_BYTES: '1073741824',
+    TIDEBASE_MEMORY_BYTES: '2147483648',
+    TIDEBASE_COMMIT_MS: '100',
+    TIDEBASE_PLANS_FILE: 'plans.json',
+    SMTP_URL: 'smtps://u:p@mail.example.com',
+    MAIL_FROM: 'Tidebase <no-reply@example.com>',
+    STRIPE_SECRET_KEY: 'sk',
+    STRIPE_WEBHOOK_SECRET: 'wh',
+    STRIPE_PRICE_ID: 'price',
+    OPENAI_BASE_URL: 'http://127.0.0.1:1/v1/',
+    TIDEBASE_KEY_ENCRYPTION_KEY: key,
+    TIDEBASE_LOGIN_TOKEN_KEY: key,
+    TIDEBASE_METRICS_PORT: '9100',
+    TIDEBASE_TRUSTED_PROXIES: '10.0.0.0/8, ::1',
+    TIDEBASE_LOG_LEVEL: 'debug',
+  });
+
+  assert.deepEqual(settings, {
+    host: '::',
+    port: 0,
+    baseUrl: 'https://search.example.com',
+    dataDir: '/var/lib/tidebase',
+    objectStore: 's3',
+    s3: {
+      endpoint: 'http://127.0.0.1:9000',
+      region: 'eu-central-1',
+      bucket: 'b',
+      credentials: { accessKeyId: 'id', secretAccessKey: 'secret' },
+      forcePathStyle: true,
+    },
+    actorThreads: 3,
+    frontThreads: 2,
+    computeThreads: 5,
+    cacheBytes: GiB,
+    memoryBytes: 2 * GiB,
+    commitMs: 100,
+    plansFile: 'plans.json',
+    smtpUrl: 'smtps://u:p@mail.example.com',
+    mailFrom: 'Tidebase <no-reply@example.com>',
+    stripe: { secretKey: 'sk', webhookSecret: 'wh', priceId: 'price' },
+    embeddingBaseUrls: { openai: 'http://127.0.0.1:1/v1', cohere: null, google: null, mistral: null },
+    loginTokenKey: Buffer.alloc(32, 5),
+    keyEncryptionKey: Buffer.alloc(32, 5),
+    metricsPort: 9100,
+    trustedProxies: ['10.0.0.0/8', '::1'],
+    logLevel: 'debug',
+  });
+});
+
+test('a bad value stops the start with a sentence that names the setting and no secret', () => {
+  const bad: Env = {
+    TIDEBASE_HOST: 'a b',
+    TIDEBASE_PORT: '65536',
+    TIDEBASE_BASE_URL: 'search.example.com',
+    TIDEBASE_OBJECT_STORE: 'gcs',
+    TIDEBASE_ACTOR_THREADS: '0',
+    TIDEBASE_FRONT_THREADS: '1.5',
+    TIDEBASE_COMPUTE_THREADS: '-1',
+    TIDEBASE_CACHE_BYTES: '1GB',
+    TIDEBASE_MEMORY_BYTES: '1',
+    TIDEBASE_COMMIT_MS: '1e3',
+    SMTP_URL: 'secret://password',
+    OPENAI_BASE_URL: 'http://user:secret@x',
+    TIDEBASE_KEY_ENCRYPTION_KEY: 'secret',
+    TIDEBASE_LOGIN_TOKEN_KEY: 'secret'.repeat(8),
+    TIDEBASE_METRICS_PORT: 'x',
+    TIDEBASE_TRUSTED_PROXIES: '10.0.0.0/33',
+    TIDEBASE_LOG_LEVEL: 'warn',
+    S3_FORCE_PATH_STYLE: 'constructor',
+  };
+  for (const [name, value] of Object.entries(bad)) {
+    assert.throws(
+      () => read({ [name]: value }),
+      (error: unknown) => {
+        assert.ok(error instanceof SettingsError, name);
+        assert.ok(
+          error.message.startsWith(`${name} must be`) || error.message.startsWith(`${name} must list`),
+        );
+        assert.ok(!error.message.includes('secret'));
+        return true;
+      },
+    );
+  }
+});
+
+test('s3 needs a bucket, and both halves of a key or neither', () => {
+  assert.throws(() => read({ TIDEBASE_OBJECT_STORE: 's3' }), /S3_BUCKET must be set/);
+  assert.throws(
+    () => read({ TIDEBASE_OBJECT_STORE: 's3', S3_BUCKET: 'b', S3_ACCESS_KEY_ID: 'x' }),
+    /both or neither/,
+  );
+  const { s3 } = read({ TIDEBASE_OBJECT_STORE: 's3', S3_BUCKET: 'b' });
+  assert.deepEqual(s3, {
+    endpoint: null,
+    region: 'us-east-1',
+    bucket: 'b',
+    credentials: null,
+    forcePathStyle: false,
+  });
+});

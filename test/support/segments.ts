@@ -1,0 +1,85 @@
+import { encodeDocument, encodedDocumentLength } from '../../actors/storage/document-batch.ts';
+import type { SegmentToc } from '../../actors/storage/segment-format.ts';
+import { SegmentWriter, type SegmentWriterOptions } from '../../actors/storage/segment-writer.ts';
+import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
+import type { ByteRange, GetOptions, StoredObject } from '../../src/object-store/object-store.ts';
+
+/** Documents, segments and a counting store for the tests of the storage engine. */
+export interface TestRow {
+  readonly id: string;
+  readonly sequence: number;
+  readonly writtenAt: number;
+  readonly entry: Buffer;
+}
+
+/** Mulberry32: a small seeded generator, 0 ≤ x < 1. */
+export function seededRandom(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const words = 'fence epoch commit segment log tide harbour Größe 潮汐 query index block page'.split(' ');
+
+export function randomText(random: () => number, wordCount: number): string {
+  return Array.from({ length: wordCount }, () => words[Math.floor(random() * words.length)]).join(' ');
+}
+
+/** Rows of many shapes: without text, meta or vector, tiny and large, sequences with gaps. */
+export function randomRows(seed: number, count: number, options: { wordsMax?: number } = {}): TestRow[] {
+  const random = seededRandom(seed);
+  const wordsMax = options.wordsMax ?? 60;
+  let sequence = 0;
+  return Array.from({ length: count }, (_, at) => {
+    sequence += 1 + Math.floor(random() * 3);
+    const text = random() < 0.1 ? null : Buffer.from(randomText(random, Math.floor(random() * wordsMax)));
+    const meta = random() < 0.5 ? null : Buffer.from(JSON.stringify({ n: Math.floor(random() * 1000) }));
+    const vector = random() < 0.8 ? null : Float32Array.from({ length: 8 }, () => random());
+    const id = `${random() < 0.2 ? 'größe' : 'doc'}-${at}-${Math.floor(random() * 1e6)}`;
+    return {
+      id,
+      sequence,
+      writtenAt: 1.7e15 + at,
+      entry: entryOf({ id, text, meta, vector }),
+    };
+  });
+}
+
+export function entryOf(parts: Parameters<typeof encodeDocument>[0]): Buffer {
+  const entry = Buffer.alloc(encodedDocumentLength(parts));
+  encodeDocument(parts, entry, 0);
+  return entry;
+}
+
+export async function buildSegment(
+  rows: readonly TestRow[],
+  options: SegmentWriterOptions = {},
+): Promise<{ toc: SegmentToc; bytes: Buffer }> {
+  const chunks: Uint8Array[] = [];
+  const writer = new SegmentWriter((chunk) => void chunks.push(chunk), options);
+  for (const row of rows) await writer.add(row.sequence, row.writtenAt, row.entry, 0);
+  const { toc } = await writer.finish();
+  return { toc, bytes: Buffer.concat(chunks) };
+}
+
+/** A memory store that counts GETs and can spoil what it gives. */
+export class CountingStore extends MemoryObjectStore {
+  gets = 0;
+  getBytes = 0;
+  readonly ranges: (ByteRange | undefined)[] = [];
+  /** Called with each GET's bytes, a copy; may change or replace them. */
+  spoil: (bytes: Uint8Array, range: ByteRange | undefined) => Uint8Array = (bytes) => bytes;
+
+  override async get(key: string, options?: GetOptions): Promise<StoredObject | null> {
+    this.gets++;
+    this.ranges.push(options?.range);
+    const object = await super.get(key, options);
+    if (object === null) return null;
+    this.getBytes += object.bytes.length;
+    return { ...object, bytes: this.spoil(object.bytes, options?.range) };
+  }
+}
