@@ -1,6 +1,6 @@
 import { ApiError } from '../protocol/errors.ts';
 import { limits } from '../protocol/limits.ts';
-import { type ActorCall, internalCalls } from '../protocol/messages.ts';
+import { type ActorCall, internalCalls, noCaller } from '../protocol/messages.ts';
 import { describeError } from '../src/base/log.ts';
 import { StoreError } from '../src/object-store/object-store.ts';
 import type { ActorComponents } from './components.ts';
@@ -278,6 +278,5 @@ function listOf<Key>(lists: Map<Key, ReplayedRecord[]>, key: Key): ReplayedRecor
 }
 
 function internalCall(tenantId: number, namespace: string): ActorCall {
-  const caller = { namespaces: [], createdBy: '', querySeconds: 0 };
-  return { operation: '', tenantId, namespace, argument: '', query: '', deadlineMs: 0, caller };
+  return { operation: '', tenantId, namespace, argument: '', query: '', deadlineMs: 0, caller: noCaller };
 }

@@ -1,19 +1,18 @@
 import { ApiError, type ErrorCode } from '../protocol/errors.ts';
-import { actorAnswerFromWire, actorCallToWire, internalCalls, type ResolvedNamespace } from '../protocol/messages.ts';
+import { actorAnswerFromWire, actorCallToWire, internalCalls, noCaller, type ResolvedNamespace } from '../protocol/messages.ts';
 import { packMessage, unpackMessage } from '../src/base/msgpack.ts';
 import type { PortChannel } from '../src/base/port-channel.ts';
 import type { NamespaceDirectory } from './components.ts';
 
 /** Calls to actors elsewhere: through the router at the other end of the front port, which knows where they live. */
 export function createDirectory(channel: PortChannel): NamespaceDirectory {
-  const caller = { namespaces: [], createdBy: '', querySeconds: 0 };
   const call = async (
     operation: string,
     to: { tenantId: number; namespace: string; argument?: string; query?: string },
     body: Uint8Array | null = null,
   ): Promise<Uint8Array> => {
     const { tenantId, namespace, argument = '', query = '' } = to;
-    const wire = actorCallToWire({ operation, tenantId, namespace, argument, query, deadlineMs: 10_000, caller });
+    const wire = actorCallToWire({ operation, tenantId, namespace, argument, query, deadlineMs: 10_000, caller: noCaller });
     const answer = await channel.call(wire, body);
     const bytes = answer.body ?? new Uint8Array();
     const { status } = actorAnswerFromWire(answer.head);

@@ -16,7 +16,8 @@ export default async function serveLog(task: LogWorkerTask): Promise<void> {
     const control: LogControl = {
       seal: (logId, viewVersion) => service.seal(logId, viewVersion),
       doneAmong: (logIds) => service.doneAmong(logIds),
-      open: async (identity, sealedLogs, onSealed) => service.open(identity, sealedLogs, onSealed),
+      open: async (identity, sealedLogs) => service.open(identity, sealedLogs),
+      whenSealed: () => service.sealed,
       attach: (port, placement) => service.attach(port, placement),
       async drain() {
         await service.drain();

@@ -24,8 +24,9 @@ export interface ActorCall {
 export interface CallerNote {
   /** Names or `prefix*` patterns that limit what a list shows; empty: no limit. */
   readonly namespaces: readonly string[];
-  /** Who makes a key: shown in the list of keys. */
+  /** Who makes a key: the person's address, shown in the list of keys, and id (0 where none is known). */
   readonly createdBy: string;
+  readonly personId: number;
   /** Seconds that a query of this tenant's plan may take. */
   readonly querySeconds: number;
 }
@@ -40,6 +41,7 @@ export type ActorCallWire = [
   readonly string[],
   string,
   number,
+  number,
 ];
 
 export function actorCallToWire(call: ActorCall): ActorCallWire {
@@ -53,14 +55,15 @@ export function actorCallToWire(call: ActorCall): ActorCallWire {
     call.deadlineMs,
     caller.namespaces,
     caller.createdBy,
+    caller.personId,
     caller.querySeconds,
   ];
 }
 
 export function actorCallFromWire(wire: unknown): ActorCall {
-  const [operation, tenantId, namespace, argument, query, deadlineMs, namespaces, createdBy, querySeconds] =
+  const [operation, tenantId, namespace, argument, query, deadlineMs, namespaces, createdBy, personId, querySeconds] =
     wire as ActorCallWire;
-  const caller = { namespaces, createdBy, querySeconds };
+  const caller = { namespaces, createdBy, personId, querySeconds };
   return { operation, tenantId, namespace, argument, query, deadlineMs, caller };
 }
 
@@ -120,6 +123,8 @@ export const internalCalls = {
   forgetTenant: 'front.forget',
 } as const;
 
+export const noCaller: CallerNote = { namespaces: [], createdBy: '', personId: 0, querySeconds: 0 };
+
 export interface KeyRecord {
   readonly id: number;
   readonly name: string;
@@ -131,6 +136,8 @@ export interface KeyRecord {
   readonly capWrites: number | null;
   readonly createdAt: string;
   readonly createdBy: string;
+  /** Of the person who made it; 0 where none is known. */
+  readonly personId: number;
 }
 
 export interface TenantRecord {

@@ -8,10 +8,11 @@ export type StoreSettings =
   | { readonly kind: 'fs'; readonly folder: string }
   | {
       readonly kind: 's3';
-      readonly endpoint: string | null;
+      readonly endpoint?: string | undefined;
       readonly region: string;
       readonly bucket: string;
-      readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | null;
+      readonly accessKeyId?: string | undefined;
+      readonly secretAccessKey?: string | undefined;
       readonly forcePathStyle: boolean;
     };
 
@@ -39,8 +40,10 @@ export interface LogControl {
   seal(logId: string, viewVersion: number): Promise<number>;
   /** Those of the logs whose records are all in manifests. */
   doneAmong(logIds: readonly string[]): Promise<string[]>;
-  /** Begins this process's own log; `onSealed` hears when another process ended it. */
-  open(identity: LogIdentity, sealedLogs: readonly SealedLog[], onSealed: () => void): Promise<void>;
+  /** Begins this process's own log. */
+  open(identity: LogIdentity, sealedLogs: readonly SealedLog[]): Promise<void>;
+  /** Resolves when another process has ended this one's log; for most processes never. */
+  whenSealed(): Promise<void>;
   /** Resolves after every durable record of the thread's targets was sent to it. */
   attach(port: MessagePort, placement: { readonly index: number; readonly count: number }): Promise<void>;
   /** Everything accepted is durable; nothing more is taken. */

@@ -5,6 +5,7 @@ import type { Logger } from '../../src/base/log.ts';
 import { type Random, randomHex } from '../../src/base/random.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { limits } from '../../protocol/limits.ts';
+import type { LogIdentity } from '../../protocol/worker-tasks.ts';
 import { appendToSlot } from './append.ts';
 import { uploadBlob } from './blob.ts';
 import { encodeLogObject, type RecordHead } from './log-object.ts';
@@ -33,11 +34,6 @@ export class AppendRefused extends Error {
     super(refusal === 'busy' ? 'the log has no room' : 'nothing was written');
     this.refusal = refusal;
   }
-}
-
-export interface LogIdentity {
-  readonly logId: string;
-  readonly viewVersion: number;
 }
 
 export interface GroupCommitOptions {

@@ -2,12 +2,13 @@ import type { MessagePort } from 'node:worker_threads';
 import { logCalls } from '../../protocol/messages.ts';
 import { limits } from '../../protocol/limits.ts';
 import { actorThreadNames, placementKey } from '../../protocol/placement.ts';
+import type { LogIdentity, SealedLog } from '../../protocol/worker-tasks.ts';
 import { must } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { type ChannelHandler, type Message, PortChannel, type Respond } from '../../src/base/port-channel.ts';
 import { rendezvousPick } from '../../src/base/rendezvous-hash.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import { AppendRefused, GroupCommit, type LogComponents, type LogIdentity } from './group-commit.ts';
+import { AppendRefused, GroupCommit, type LogComponents } from './group-commit.ts';
 import { readFloor, writeFloor } from './floor.ts';
 import { keepLease } from './lease.ts';
 import { encodeHead, headFromWire, type RecordHead } from './log-object.ts';
@@ -19,11 +20,6 @@ import { type LogTarget, UnflushedTargets } from './unflushed.ts';
  * What the log thread does: this server's own log, and the replay of its predecessors' logs and of its own (after an
  * actor thread died) to the actor threads.
  */
-export interface SealedLog {
-  readonly logId: string;
-  readonly sealSeq: number;
-}
-
 export interface Placement {
   readonly index: number;
   readonly count: number;
@@ -47,7 +43,14 @@ export class LogService {
   #stopLease = () => {};
   #stopHousekeeping = () => {};
 
+  /** Resolves when another process ended this one's log. */
+  readonly sealed: Promise<void>;
+  #end = () => {};
+
   constructor(components: LogComponents, options: { readonly commitMs: number }) {
+    this.sealed = new Promise((resolve) => {
+      this.#end = resolve;
+    });
     this.#components = components;
     this.#commitMs = options.commitMs;
   }
@@ -62,15 +65,15 @@ export class LogService {
     return logIds.filter((_, i) => found[i] !== null);
   }
 
-  /** Begins this process's own log. `onSealed` is told when another process ended it. */
-  open(identity: LogIdentity, sealedLogs: readonly SealedLog[], onSealed: () => void): void {
+  /** Begins this process's own log. */
+  open(identity: LogIdentity, sealedLogs: readonly SealedLog[]): void {
     this.#logId = identity.logId;
     this.#sealedLogs = [...sealedLogs];
     this.#unflushed.set(identity.logId, new UnflushedTargets());
     this.#commit = new GroupCommit(this.#components, identity, {
       commitMs: this.#commitMs,
       onStored: (head, position) => this.#own().appended(head, { ...position, atMs: this.#components.clock.monotonic() }),
-      onSealed,
+      onSealed: () => this.#end(),
     });
     this.#stopLease = keepLease(this.#components.store, this.#components.clock, this.#components.logger, identity.logId);
     this.#scheduleHousekeeping();

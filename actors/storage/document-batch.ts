@@ -177,7 +177,10 @@ export function encodedDocumentLength(parts: DocumentParts): number {
 /** Writes one entry at `offset` and returns its length. The caller has made room for it. */
 export function encodeDocument(parts: DocumentParts, target: Buffer, offset: number): number {
   const length = encodedDocumentLength(parts);
-  assert(offset + length <= target.length, () => `${length} bytes of a document at ${offset} of ${target.length}`);
+  assert(
+    offset + length <= target.length,
+    () => `${length} bytes of a document at ${offset} of ${target.length}`,
+  );
   const id = typeof parts.id === 'string' ? Buffer.from(parts.id) : parts.id;
   target.writeUInt32LE(length, offset);
   target.writeUInt16LE(id.length, offset + 4);

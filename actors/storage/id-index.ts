@@ -89,7 +89,8 @@ function collect(
     raw = pages.page(page);
     if (raw === undefined) return { kind: 'need', firstPage: page, lastPage: page };
     collectPage(raw, low, high, matches);
-    if (compareAt(raw, raw.length - idEntry.bytes, low, high) !== 0) break;
+    // Only a page that ends above the hash ends the run: the first page may end below it.
+    if (compareAt(raw, raw.length - idEntry.bytes, low, high) > 0) break;
   }
   return matches.length === 0 ? nothing : { kind: 'found', matches };
 }

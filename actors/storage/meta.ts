@@ -50,7 +50,8 @@ const commaText = Buffer.from(',');
 
 function joined(merged: ReadonlyMap<string, Member>): Buffer {
   const parts: Buffer[] = [];
-  for (const { key, value } of merged.values()) parts.push(parts.length === 0 ? openText : commaText, key, colonText, value);
+  for (const { key, value } of merged.values())
+    parts.push(parts.length === 0 ? openText : commaText, key, colonText, value);
   return parts.length === 0 ? Buffer.from('{}') : Buffer.concat([...parts, closeText]);
 }
 

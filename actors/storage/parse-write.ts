@@ -347,7 +347,10 @@ function namedField(name: string): DocumentField {
 }
 
 function scanStringField(scan: JsonScan, field: FieldRange): void {
-  if (nextByte(scan) !== code.quote) return passWrongType(scan, field);
+  if (nextByte(scan) !== code.quote) {
+    passWrongType(scan, field);
+    return;
+  }
   scan.loneSurrogate = false;
   scanString(scan);
   field.start = scan.stringStart;
@@ -358,7 +361,10 @@ function scanStringField(scan: JsonScan, field: FieldRange): void {
 
 function scanMetaField(work: Work, index: number): void {
   const { scan, meta } = work;
-  if (nextByte(scan) !== code.openBrace) return passWrongType(scan, meta);
+  if (nextByte(scan) !== code.openBrace) {
+    passWrongType(scan, meta);
+    return;
+  }
   const start = scan.position;
   scan.loneSurrogate = false;
   work.metaIndex = index;
@@ -380,7 +386,8 @@ const halfPair = 'must be well-formed Unicode: it holds half of a surrogate pair
 
 function checkDocument(work: Work, index: number, kind: 'put' | 'patch'): void {
   const { id, text, meta } = work;
-  if (id.start < 0) throw documentError(index, 'id', id.start === missing ? 'is required' : 'must be a string');
+  if (id.start < 0)
+    throw documentError(index, 'id', id.start === missing ? 'is required' : 'must be a string');
   if (text.start === wrongType) throw documentError(index, 'text', 'must be a string');
   if (text.start === missing && kind === 'put') {
     throw documentError(index, 'text', 'is required: a document has text or a vector');
@@ -448,7 +455,8 @@ function isPlainId(bytes: Buffer, range: ByteRange): boolean {
 
 function idProblem(bytes: Buffer, range: ByteRange): string | null {
   // Too long to be decoded: any string of that length gets the answer.
-  if (range.end - range.start > escapedIdBytesMax) return documentIdProblem('a'.repeat(limits.documentIdBytesMax + 1));
+  if (range.end - range.start > escapedIdBytesMax)
+    return documentIdProblem('a'.repeat(limits.documentIdBytesMax + 1));
   return documentIdProblem(decodeString(bytes, range));
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { xxh64, xxh64Text } from '../../src/base/hash.ts';
 import { describeError, type Logger } from '../../src/base/log.ts';
+import { viewOf } from './segment-format.ts';
 import {
   type FreeSpace,
   freeSpaceOf,
@@ -138,24 +139,12 @@ export class WarmCache {
     return bytes;
   }
 
-  /** Keeps a copy of the bytes if there is room. */
+  /** Keeps a copy of the bytes if there is room; in any case what was there before is not found any more. */
   put(name: string, bytes: Uint8Array): void {
     const databases = this.#databases;
-    if (databases === null || bytes.length > valueBytesMax || name.length > nameBytesMax) return;
-    if (this.#pendingBytes + bytes.length > pendingBytesMax) return;
-    const replaced = this.#headOf(databases, name);
-    const isFile = bytes.length > this.#inlineBytesMax;
-    const charge = chargeOf(bytes.length) - (replaced === undefined ? 0 : chargeOf(lengthIn(replaced)));
-    if (!this.#makeRoom(databases, charge)) return;
-    if (replaced !== undefined) this.#unlinkFileOf(databases, replaced);
-    const value = encode(name, bytes, isFile ? ++this.#lastNumber : 0);
-    this.#charge(charge);
-    const age = replaced === undefined ? ++this.#lastNumber : (this.#pending.get(name)?.age ?? null);
-    this.#setPending(name, value, age);
-    const written = isFile
-      ? this.#putFile(databases, name, value, age)
-      : this.#putEntry(databases, name, value, age);
-    this.#track(name, value, written);
+    if (databases === null || name.length > nameBytesMax) return;
+    if (this.#keep(databases, name, bytes)) return;
+    if (this.#headOf(databases, name) !== undefined) this.remove(name);
   }
 
   /** Forgets the name. */
@@ -190,6 +179,7 @@ export class WarmCache {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    await this.drained();
     const wasServing = this.#databases !== null;
     await this.#shut();
     if (!wasServing) return;
@@ -198,6 +188,24 @@ export class WarmCache {
     } catch (error) {
       this.#log.info('the warm cache will start empty', { reason: describeError(error) });
     }
+  }
+
+  #keep(databases: Databases, name: string, bytes: Uint8Array): boolean {
+    if (bytes.length > valueBytesMax || this.#pendingBytes + bytes.length > pendingBytesMax) return false;
+    const replaced = this.#headOf(databases, name);
+    const isFile = bytes.length > this.#inlineBytesMax;
+    const charge = chargeOf(bytes.length) - (replaced === undefined ? 0 : chargeOf(lengthIn(replaced)));
+    if (!this.#makeRoom(databases, charge)) return false;
+    if (replaced !== undefined) this.#unlinkFileOf(databases, replaced);
+    const value = encode(name, bytes, isFile ? ++this.#lastNumber : 0);
+    this.#charge(charge);
+    const age = replaced === undefined ? ++this.#lastNumber : (this.#pending.get(name)?.age ?? null);
+    this.#setPending(name, value, age);
+    const written = isFile
+      ? this.#putFile(databases, name, value, age)
+      : this.#putEntry(databases, name, value, age);
+    this.#track(name, value, written);
+    return true;
   }
 
   #open(): void {
@@ -267,8 +275,11 @@ export class WarmCache {
 
   #read(databases: Databases, name: string): Buffer | undefined {
     try {
-      // A copy: what lies in LMDB's map changes with a later transaction, so it is checked after it was copied.
-      return databases.entries.getBinary(name);
+      const mapped = databases.entries.getBinaryFast(name);
+      if (mapped === undefined) return undefined;
+      // Copied first and checked after, because what LMDB gives changes with a later transaction. `slice` with bounds:
+      // lmdb sets `length` on a longer buffer of its own, and copying such a buffer whole copies too much.
+      return viewOf(Uint8Array.prototype.slice.call(mapped, 0, mapped.length));
     } catch (error) {
       this.#fail(error);
       return undefined;
@@ -300,7 +311,6 @@ export class WarmCache {
     try {
       const mapped = databases.entries.getBinaryFast(name);
       if (mapped === undefined || mapped.length < headBytes) return undefined;
-      // lmdb sets `length` on a longer buffer of its own: only explicit bounds are right.
       const head = Buffer.from(mapped.subarray(0, headBytes));
       return head.readUInt32LE(0) === headMagic && lengthIn(head) <= valueBytesMax ? head : undefined;
     } catch (error) {
@@ -325,11 +335,14 @@ export class WarmCache {
       await rename(`${path}.part`, path);
     } catch (error) {
       this.#log.info('the warm cache could not write a file', { reason: describeError(error) });
-      this.#charge(-chargeOf(lengthIn(value)));
+      if (this.#pending.get(name)?.value === value) this.remove(name);
       return;
     }
-    // Replaced, removed, wiped or closed while the file was written: it stays a stray and goes with the next opening.
-    if (this.#databases !== databases || this.#pending.get(name)?.value !== value) return;
+    // Replaced, removed or wiped while the file was written: nothing will ever name it.
+    if (this.#databases !== databases || this.#pending.get(name)?.value !== value) {
+      await unlink(path).catch(() => {}); // What can't be unlinked now goes with the next opening.
+      return;
+    }
     const entry = this.#putEntry(databases, name, value.subarray(0, headBytes), age);
     await settled(() => [entry, databases.files.put(number, name)]);
   }

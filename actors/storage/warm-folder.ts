@@ -59,7 +59,11 @@ export async function markClosedInOrder(paths: WarmFolder): Promise<void> {
 
 /** The next opening starts empty. Works on a full disk. */
 export function markDamaged(paths: WarmFolder): void {
-  rmSync(markerOf(paths), { force: true });
+  try {
+    rmSync(markerOf(paths), { force: true });
+  } catch {
+    // A folder that can't be changed can't be opened either: prepareFolder writes the marker anew.
+  }
 }
 
 export function freeSpaceOf(folder: string): FreeSpace {

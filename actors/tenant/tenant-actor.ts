@@ -37,6 +37,7 @@ export interface NewKeyRequest {
   readonly capQueries: number | null;
   readonly capWrites: number | null;
   readonly createdBy: string;
+  readonly personId: number;
 }
 
 interface PendingName {

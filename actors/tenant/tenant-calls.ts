@@ -81,6 +81,7 @@ async function createKey(actor: TenantActor, call: ActorCall, body: Uint8Array):
     capQueries: request.cap_queries,
     capWrites: request.cap_writes,
     createdBy: call.caller.createdBy,
+    personId: call.caller.personId,
   });
   const { id, name, prefix, scope, namespaces } = record;
   return json(201, { id, name, key, prefix, scope, namespaces });

@@ -39,6 +39,7 @@ interface Counter {
 
 export class Admission {
   readonly #clock: Clock;
+  readonly #inFlight = { count: 0 };
   readonly #tenants: LruMap<number, Counter>;
   readonly #keys: LruMap<number, Counter>;
 
@@ -46,6 +47,11 @@ export class Admission {
     this.#clock = clock;
     this.#tenants = new LruMap(tenantsMax ?? admissionTenantsMaxDefault);
     this.#keys = new LruMap(keysMax ?? admissionKeysMaxDefault);
+  }
+
+  /** Admitted requests that have not ended, of everybody. */
+  get inFlight(): number {
+    return this.#inFlight.count;
   }
 
   /** Throws 429 `rate_limited` with `retryAfter` and the rate-limit headers. */
@@ -57,23 +63,27 @@ export class Admission {
     if (refusal !== null) throw rateLimited(refusal, headersOf(limits, tenant, key));
     tenant.requests += 1;
     tenant.inFlight += 1;
+    this.#inFlight.count += 1;
     if (key !== null) key.requests += 1;
-    return new Ticket(tenant, headersOf(limits, tenant, key));
+    return new Ticket(tenant, this.#inFlight, headersOf(limits, tenant, key));
   }
 }
 
 class Ticket implements AdmissionTicket {
   readonly headers: HeaderList;
+  readonly #all: { count: number };
   #tenant: Counter | null;
 
-  constructor(tenant: Counter, headers: HeaderList) {
+  constructor(tenant: Counter, all: { count: number }, headers: HeaderList) {
     this.#tenant = tenant;
+    this.#all = all;
     this.headers = headers;
   }
 
   release(): void {
     if (this.#tenant === null) return;
     this.#tenant.inFlight -= 1;
+    this.#all.count -= 1;
     this.#tenant = null;
   }
 }

@@ -72,7 +72,12 @@ export class BodyIntake {
       this.#append(chunk, last);
     } catch (cause) {
       // The one way to fail is a refused allocation: the request is answered, the process lives.
-      this.fail(new ApiError('unavailable', 'No memory for the request body now; try again.', { retryAfter: 1, cause }));
+      this.fail(
+        new ApiError('unavailable', 'No memory for the request body now; try again.', {
+          retryAfter: 1,
+          cause,
+        }),
+      );
       return;
     }
     if (last && this.#reader !== null) this.#deliver();
@@ -114,9 +119,7 @@ export class BodyIntake {
     const reader = this.#reader;
     this.#bytes = new Uint8Array(0);
     this.#reader = null;
-    reader?.resolve(
-      bytes.byteLength === this.#filled ? bytes.buffer : bytes.buffer.slice(0, this.#filled),
-    );
+    reader?.resolve(bytes.byteLength === this.#filled ? bytes.buffer : bytes.buffer.slice(0, this.#filled));
   }
 }
 

@@ -43,7 +43,8 @@ function bodyLength(length: string | undefined, coding: string | undefined): num
     if (coding.toLowerCase() !== 'chunked') throw refused('a Transfer-Encoding other than chunked');
     return CHUNKED_BODY;
   }
-  if (length === undefined || !declaredLength.test(length)) throw refused('a Content-Length that is no number');
+  if (length === undefined || !declaredLength.test(length))
+    throw refused('a Content-Length that is no number');
   return Number(length);
 }
 
@@ -93,7 +94,9 @@ export function brokenHandler(): ApiError {
 
 /** What the door answers when the handler is silent. */
 export function silentHandler(): ApiError {
-  return new ApiError('unavailable', 'The request took longer than the server allows; try again.', { retryAfter: 1 });
+  return new ApiError('unavailable', 'The request took longer than the server allows; try again.', {
+    retryAfter: 1,
+  });
 }
 
 export function lateBody(): ApiError {
@@ -105,7 +108,8 @@ export function addressText(bytes: Uint8Array): string {
   if (bytes.byteLength === 4) return bytes.join('.');
   if (bytes.byteLength !== 16) return '';
   const groups: string[] = [];
-  for (let at = 0; at < 16; at += 2) groups.push((((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)).toString(16));
+  for (let at = 0; at < 16; at += 2)
+    groups.push((((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)).toString(16));
   return plainAddress(new SocketAddress({ address: groups.join(':'), family: 'ipv6' }).address);
 }
 

@@ -67,7 +67,9 @@ export function listenNode(options: HttpListenOptions, logger: Logger, clock: Cl
   const shared: Shared = { options, logger, deadlines: new Deadlines(clock), stopping: false };
   const server = createServer(serverOptions);
   server.on('request', (request, response) => new NodeExchange(shared, request, response, false).begin());
-  server.on('checkContinue', (request, response) => new NodeExchange(shared, request, response, true).begin());
+  server.on('checkContinue', (request, response) =>
+    new NodeExchange(shared, request, response, true).begin(),
+  );
   server.on('clientError', refuseUnparsed);
   return new Promise((resolve, reject) => {
     server.once('error', reject);

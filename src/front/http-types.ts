@@ -4,15 +4,26 @@
  * Contract of an exchange, kept by every implementation and checked by one suite (test/contract/http.suite.ts):
  *
  * 1. The handler is called once a request, synchronously, on the event loop. `method`, `path`, `query` and `header`
- *    answer at any time, also after an await and after an abort.
- * 2. Before the handler is called the request head was checked: one `Host` header (400), no two different
- *    `Content-Length` headers, `Transfer-Encoding` absent or exactly `chunked`, not both together (400, closed).
- * 3. `readBody` may be called at most once. It refuses a declared length over the limit before any byte is read (413),
- *    a longer chunked body as soon as it passes the limit (413), and a body that is not complete at its deadline (408);
- *    all three close the connection after the answer. It rejects with `ClientGone` where the client went away.
- * 4. `respond` may be called once; after an abort it does nothing. A request whose handler never responds is answered
- *    503 at the handler deadline. A client that does not read its answer within the write deadline is cut off.
- * 5. A HEAD request gets the headers of the GET and no body.
+ *    answer at any time, also after an await and after an abort. A handler that throws is answered 500.
+ * 2. Before the handler is called the request head was checked: one `Host` header, at most one `Content-Length` (digits
+ *    alone), `Transfer-Encoding` absent or exactly `chunked`, not both together. Otherwise 400 or, where the parser
+ *    itself refuses, a closed connection; nothing that follows on that connection is handled.
+ * 3. `readBody` may be called at most once, at once or after an await. It rejects with ApiError: 413 for a declared length
+ *    over the limit, before any byte is read; 413 for a longer chunked body as soon as it passes the limit; 408 for a
+ *    body that is not complete at its deadline. The handler answers with it. It rejects with `ClientGone` where the
+ *    client went away: then no answer is needed.
+ * 4. An answer given while a body is not read to its end ends the connection, whatever its status. The client still gets
+ *    to read it: what it goes on sending is thrown away for two seconds.
+ * 5. `respond` may be called once (a second call is an assertion error); after an abort it does nothing. A request whose
+ *    handler never responds is answered 503 at the handler deadline, which counts from the head or, where the body was
+ *    read, from its end; the exchange then counts as aborted. A client that does not read its answer within the write
+ *    deadline is cut off.
+ * 6. A HEAD request gets the headers of the GET, its length too, and no body: answer it as the GET. Statuses 204 and 304 get
+ *    neither body nor length.
+ * 7. Pipelined requests are answered in order, or the connection is cut (uWebSockets does so where one has to wait).
+ * 8. Deadlines are looked at four times a second: never early, late by up to a quarter of a second and more under load.
+ *
+ * Every answer that the door gives itself (400, 408 of a head, 431, 500, 503) has the shape of `ApiError`, as JSON.
  */
 export interface HttpExchange {
   /** Upper case. */
@@ -21,13 +32,13 @@ export interface HttpExchange {
   readonly path: string;
   /** As sent, without the question mark; empty where there is none. */
   readonly query: string;
-  /** The client's address as text, from the socket. */
+  /** The client's address as text, from the socket; IPv4 always in its four-part form. Ask before answering: then it may be empty. */
   readonly remoteAddress: string;
-  /** True once the client went away. */
+  /** True once nobody waits for the handler: the client went away, or the handler deadline passed. */
   readonly aborted: boolean;
   /** The value of a header by its lower-case name, or undefined. Equal names are joined with ", ". */
   header(name: string): string | undefined;
-  /** Called once when the client goes away before the answer was written; at once where it already did. */
+  /** Called once when the exchange becomes `aborted` before it was answered; at once where it already is. */
   onAbort(run: () => void): void;
   /** The whole body as an ArrayBuffer of its own (it may be transferred to another thread). Empty where there is none. */
   readBody(limitBytes: number): Promise<ArrayBuffer>;
@@ -36,7 +47,9 @@ export interface HttpExchange {
 
 export interface HttpAnswer {
   readonly status: number;
+  /** Values in printable ASCII, else an assertion error. Length, date and connection are the door's own. */
   readonly headers: readonly (readonly [name: string, value: string])[];
+  /** Must not change until it was sent. */
   readonly body: Uint8Array | string;
   /** Ends the connection after the answer: for answers given with an unread body. */
   readonly close?: boolean;
@@ -53,7 +66,10 @@ export interface HttpListenOptions {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
-  /** Milliseconds from head to complete body (server grants more to bodies that keep arriving: see limits.ts). */
+  /**
+   * Milliseconds from `readBody` to the complete body. Each 16 bytes that arrive add one millisecond, so a body of 16 KB/s
+   * or more never meets it.
+   */
   readonly bodyDeadlineMs: number;
   readonly handlerDeadlineMs: number;
   /** Milliseconds that a client may take to read its whole answer. */
@@ -65,7 +81,7 @@ export interface HttpListener {
   readonly port: number;
   /** `uWebSockets.js`, `uws-packaged` or `node:http`. */
   readonly engine: string;
-  /** Stops accepting connections; those that are open go on. */
+  /** Stops accepting connections. Those that are open go on and end with their next answer, which says so. */
   stopListening(): void;
   /** Ends every connection. */
   close(): Promise<void>;

@@ -22,9 +22,12 @@ export async function listenHttp(
   const loaded = loadUws();
   if ('uws' in loaded) return listenUws(loaded, options, logger, clock);
   if (engine === 'uws') throw new Error(`uWebSockets does not load: ${loaded.reason}`);
-  logger.info('uWebSockets does not load here, so the slower node:http serves; to have the fast one, install it', {
-    install: upstreamInstall,
-    reason: loaded.reason,
-  });
+  logger.info(
+    'uWebSockets does not load here, so the slower node:http serves; to have the fast one, install it',
+    {
+      install: upstreamInstall,
+      reason: loaded.reason,
+    },
+  );
   return listenNode(options, logger, clock);
 }

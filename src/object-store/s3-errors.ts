@@ -19,14 +19,16 @@ export function isMissingKey(error: unknown): boolean {
   return statusOf(error) === 404 && error instanceof Error && error.name === 'NoSuchKey';
 }
 
+/** `place` is named in the error's cause, for the operator. */
 export function failureOf(
   error: unknown,
+  place: string,
   operation: string,
   key: string,
   kind: 'read' | 'write',
 ): StoreError {
   const [outcome, reason] = judge(error);
-  const cause = new Error(describe(error), { cause: error });
+  const cause = new Error(describe(error, place), { cause: error });
   return new StoreError(operation, key, kind === 'read' ? 'not-applied' : outcome, reason, { cause });
 }
 
@@ -36,7 +38,9 @@ function judge(error: unknown): readonly [StoreOutcome, StoreFailure] {
   const { name, code } = error as SdkError;
   if (name === 'CredentialsProviderError') return ['not-applied', 'failed'];
   if (notConnectedCodes.includes(String(code))) return ['not-applied', 'failed'];
-  if (status === undefined) return ['unknown', name === 'TimeoutError' ? 'timeout' : 'failed'];
+  // The SDK calls a reset connection a time-out too.
+  const timeout = name === 'TimeoutError' && code !== 'ECONNRESET' && code !== 'EPIPE';
+  if (status === undefined) return ['unknown', timeout ? 'timeout' : 'failed'];
   if (status === 409) return ['not-applied', 'conflict'];
   if (status === 429 || status === 503) return ['unknown', 'throttled'];
   if (status === 408) return ['unknown', 'timeout'];
@@ -44,12 +48,14 @@ function judge(error: unknown): readonly [StoreOutcome, StoreFailure] {
   return [status >= 400 && status < 500 ? 'not-applied' : 'unknown', 'failed'];
 }
 
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return `S3 call failed: ${String(error)}`;
+function describe(error: unknown, place: string): string {
+  if (!(error instanceof Error)) return `the S3 client failed for ${place}: ${String(error)}`;
+  const { name, message } = error;
   const status = statusOf(error);
-  const place = status === undefined ? 'no answer from S3' : `S3 answered ${status}`;
-  const code = (error as SdkError).code;
-  // Node's error for several refused addresses has no message.
-  const words = error.message === '' ? String(code ?? '') : error.message;
-  return `${place}: ${error.name}: ${words}`;
+  // Node's error for several refused addresses has no message, the SDK's for some answers has this one.
+  const words =
+    message === '' || message === 'UnknownError' ? String((error as SdkError).code ?? name) : message;
+  return status === undefined
+    ? `no answer from S3 for ${place}: ${words}`
+    : `S3 answered ${status} ${name} for ${place}: ${words}`;
 }

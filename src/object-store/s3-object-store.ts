@@ -21,6 +21,7 @@ import type {
   ObjectStore,
   PutResult,
   StoredObject,
+  StoreError,
 } from './object-store.ts';
 import { failureOf, isMissingKey, statusOf } from './s3-errors.ts';
 import { type StoreCall, StoreCalls } from './store-calls.ts';
@@ -83,7 +84,7 @@ export class S3ObjectStore implements ObjectStore {
         if (isMissingKey(error)) return null;
         // The range begins beyond the end.
         if (options?.range && statusOf(error) === 416) return this.#head(call, key);
-        throw failureOf(error, 'get', key, 'read');
+        throw this.#failure(error, 'get', key, 'read');
       }
     });
   }
@@ -100,7 +101,7 @@ export class S3ObjectStore implements ObjectStore {
       } catch (error) {
         if (isMissingKey(error)) return null;
         if (statusOf(error) === 304) return 'unchanged';
-        throw failureOf(error, 'get', key, 'read');
+        throw this.#failure(error, 'get', key, 'read');
       }
     });
   }
@@ -127,7 +128,7 @@ export class S3ObjectStore implements ObjectStore {
         const command = new DeleteObjectCommand({ Bucket: this.#bucket, Key: key });
         await this.#reader.send(command, { abortSignal: call.signal });
       } catch (error) {
-        if (!isMissingKey(error)) throw failureOf(error, 'delete', key, 'write');
+        if (!isMissingKey(error)) throw this.#failure(error, 'delete', key, 'write');
       }
     });
   }
@@ -149,7 +150,7 @@ export class S3ObjectStore implements ObjectStore {
         }));
         return { objects, more: page.IsTruncated === true };
       } catch (error) {
-        throw failureOf(error, 'list', prefix, 'read');
+        throw this.#failure(error, 'list', prefix, 'read');
       }
     });
   }
@@ -158,6 +159,10 @@ export class S3ObjectStore implements ObjectStore {
     this.#calls.close();
     this.#reader.destroy();
     this.#writer.destroy();
+  }
+
+  #failure(error: unknown, operation: string, key: string, kind: 'read' | 'write'): StoreError {
+    return failureOf(error, `bucket ${this.#bucket}`, operation, key, kind);
   }
 
   async #put(
@@ -180,7 +185,7 @@ export class S3ObjectStore implements ObjectStore {
       } catch (error) {
         const refused = statusOf(error) === 412 || ('IfMatch' in condition && isMissingKey(error));
         if (refused) return { kind: 'refused' };
-        throw failureOf(error, operation, key, 'write');
+        throw this.#failure(error, operation, key, 'write');
       }
     });
   }
@@ -216,7 +221,7 @@ export class S3ObjectStore implements ObjectStore {
     } catch (error) {
       // A HEAD has no body to name the code in; the range's answer has just said that the bucket is there.
       if (statusOf(error) === 404) return null;
-      throw failureOf(error, 'get', key, 'read');
+      throw this.#failure(error, 'get', key, 'read');
     }
   }
 }

@@ -4,11 +4,15 @@ import { parsePut } from '../../actors/storage/parse-write.ts';
  * How fast a write body becomes a batch, in MB of body a second, beside its peer: JSON.parse of the same body and
  * Buffer.from of each text. Run: node dist/test/bench/parse-write.bench.js
  */
-const words = 'the quick brown fox jumps over a lazy dog while rain falls on quiet hills and rivers run to sea'.split(' ');
+const words =
+  'the quick brown fox jumps over a lazy dog while rain falls on quiet hills and rivers run to sea'.split(
+    ' ',
+  );
 
 function prose(bytes: number, seed: number): string {
   let text = '';
-  for (let i = seed; text.length < bytes; i = (i * 1103515245 + 12345) & 0x7fffffff) text += `${words[i % words.length]} `;
+  for (let i = seed; text.length < bytes; i = (i * 1103515245 + 12345) & 0x7fffffff)
+    text += `${words[i % words.length]} `;
   return text.slice(0, bytes);
 }
 
@@ -42,7 +46,10 @@ const bodies: Readonly<Record<string, string>> = {
     docs: Array.from({ length: 5000 }, (_, i) => ({ id: `doc-${i}`, text: prose(40, i + 1), meta: meta(i) })),
   }),
   'Cyrillic as \\uXXXX': JSON.stringify({
-    docs: Array.from({ length: 1000 }, (_, i) => ({ id: `doc-${i}`, text: 'съешь ещё этих булок '.repeat(10) })),
+    docs: Array.from({ length: 1000 }, (_, i) => ({
+      id: `doc-${i}`,
+      text: 'съешь ещё этих булок '.repeat(10),
+    })),
   }).replace(/[\u0080-\uffff]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`),
   'one document of 100 bytes': JSON.stringify({ docs: [{ id: 'doc-1', text: prose(60, 1) }] }),
 };

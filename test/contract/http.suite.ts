@@ -15,6 +15,7 @@ import {
   type HttpListener,
   type HttpListenOptions,
 } from '../../src/front/http-types.ts';
+import { loadUws } from '../../src/front/http-uws.ts';
 import { connectRaw, type RawAnswer, type RawConnection } from '../support/raw-http.ts';
 
 interface Bench {
@@ -98,7 +99,11 @@ const malformedChunks: Record<string, string> = {
   'two bytes in the place of the line end': '3\r\nabcXX0\r\n\r\n',
 };
 
+/** Skipped with the reason where the engine does not load on this machine. */
 export function httpSuite(engine: HttpEngine): void {
+  const loaded = loadUws();
+  const skip = engine === 'uws' && !('uws' in loaded) ? loaded.reason : false;
+
   async function withServer(
     options: Partial<HttpListenOptions>,
     run: (bench: Bench) => Promise<void>,
@@ -143,7 +148,7 @@ export function httpSuite(engine: HttpEngine): void {
 
   const codeOf = (answer: RawAnswer | undefined): unknown => JSON.parse(answer?.body.toString() ?? '{}').code;
 
-  describe(`HTTP by ${engine}`, { concurrency: true }, () => {
+  describe(`HTTP by ${engine}`, { concurrency: true, skip }, () => {
     test('gives method, path, query and headers as sent, also after an await', async () => {
       const handler = async (exchange: HttpExchange) => {
         await sleep(5);
@@ -766,6 +771,13 @@ export function httpSuite(engine: HttpEngine): void {
         assert.ok(await busy.waitForClose(1_000));
         await sleep(50);
         assert.equal(gone, 1);
+      });
+    });
+
+    test('says which engine serves', async () => {
+      await withServer({}, async ({ listener }) => {
+        const names = engine === 'node' ? ['node:http'] : ['uWebSockets.js', 'uws-packaged'];
+        assert.ok(names.includes(listener.engine));
       });
     });
 

@@ -35,7 +35,10 @@ describe('the folder store', { timeout: 120_000 }, () => {
     store = await FsObjectStore.open(folder, systemClock, systemRandom);
   });
   afterEach(async () => {
-    for (const child of children.splice(0)) child.process.kill('SIGKILL');
+    for (const child of children.splice(0)) {
+      child.process.kill('SIGKILL');
+      await child.ended;
+    }
     await store.close();
     await rm(folder, { recursive: true, force: true });
   });
@@ -315,4 +318,6 @@ function startChild(folder: string, increments: number): Child {
         .filter(Boolean)
         .map(Number),
   };
+  children.push(started);
+  return started;
 }

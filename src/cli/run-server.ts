@@ -1,0 +1,52 @@
+import { createLogger, describeError } from '../base/log.ts';
+import type { HttpEngine } from '../front/http.ts';
+import { SecretsError } from '../identity/secrets.ts';
+import { type Server, startServer } from '../server.ts';
+import { readSettings } from '../settings.ts';
+import { SettingsError } from '../settings-values.ts';
+import { PlansError } from '../accounts/parse-plans.ts';
+
+/** Exit codes of the server process: the supervisor restarts it after anything but these. */
+export const exitCodes = { done: 0, cannotStart: 78 } as const;
+
+/** Runs the server until SIGTERM or SIGINT; answers the exit code. */
+export async function runServer(): Promise<number> {
+  const logger = createLogger('front', 'info');
+  process.on('unhandledRejection', (error) => {
+    logger.error('a promise failed unhandled; the process ends', { error: describeError(error) });
+    process.exit(1);
+  });
+  let server: Server;
+  try {
+    const engine = (process.env.TIDEBASE_TEST_HTTP_ENGINE ?? 'auto') as HttpEngine;
+    server = await startServer(readSettings(process.env), { engine, onSealed });
+  } catch (error) {
+    process.stderr.write(`tidebase cannot start: ${sentenceOf(error)}\n`);
+    process.exit(isOperators(error) ? exitCodes.cannotStart : 1);
+  }
+  process.stdout.write(`tidebase listening on ${server.url}\n`);
+  await stopSignal();
+  await server.stop();
+  return exitCodes.done;
+}
+
+/** Another process took this one's place: nothing it still does could be acknowledged. */
+function onSealed(): void {
+  process.stderr.write('tidebase: another process has taken over this data; this one ends\n');
+  process.exit(exitCodes.cannotStart);
+}
+
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    process.once('SIGTERM', () => resolve());
+    process.once('SIGINT', () => resolve());
+  });
+}
+
+function isOperators(error: unknown): boolean {
+  return error instanceof SettingsError || error instanceof SecretsError || error instanceof PlansError;
+}
+
+function sentenceOf(error: unknown): string {
+  return isOperators(error) && error instanceof Error ? error.message : describeError(error);
+}

@@ -1,0 +1,50 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { systemClock } from '../base/clock.ts';
+import { exitCodes } from './run-server.ts';
+
+/**
+ * Starts the server as a child process and starts it again after an abnormal exit, a crash of native code included,
+ * waiting longer each time while it keeps failing. Signals go on to the child. Answers the exit code.
+ */
+const firstDelayMs = 200;
+const delayMsMax = 10_000;
+/** A server that ran this long has started well: the next failure is a new one. */
+const healthyAfterMs = 60_000;
+
+export async function supervise(): Promise<number> {
+  let child: ChildProcess | null = null;
+  let stopping = false;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      stopping = true;
+      // A terminal's Ctrl-C reaches the child by itself; a second SIGTERM does no harm.
+      child?.kill('SIGTERM');
+    });
+  }
+  for (let delayMs = firstDelayMs; ; ) {
+    const began = systemClock.monotonic();
+    child = spawn(process.execPath, [...process.execArgv, serverEntry, 'server'], { stdio: 'inherit' });
+    const ended = await endOf(child);
+    if (stopping || ended.code === exitCodes.done || ended.code === exitCodes.cannotStart) return ended.code ?? 0;
+    if (systemClock.monotonic() - began > healthyAfterMs) delayMs = firstDelayMs;
+    process.stderr.write(`tidebase: the server ended (${ended.signal ?? ended.code}); starting it again in ${delayMs} ms\n`);
+    await waitUnlessStopped(delayMs, () => stopping);
+    if (stopping) return exitCodes.done;
+    delayMs = Math.min(delayMs * 2, delayMsMax);
+  }
+}
+
+const serverEntry = fileURLToPath(new URL('../main.js', import.meta.url));
+
+function endOf(child: ChildProcess): Promise<{ readonly code: number | null; readonly signal: string | null }> {
+  return new Promise((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+    child.once('error', () => resolve({ code: 1, signal: null }));
+  });
+}
+
+async function waitUnlessStopped(ms: number, stopped: () => boolean): Promise<void> {
+  const until = systemClock.monotonic() + ms;
+  while (!stopped() && systemClock.monotonic() < until) await systemClock.sleep(50);
+}

@@ -1,0 +1,123 @@
+import type { LogControl, LogIdentity, SealedLog } from '../../protocol/worker-tasks.ts';
+import type { Clock } from '../base/clock.ts';
+import { type Random, randomHex } from '../base/random.ts';
+import { decodeRecord, encodeRecord } from '../base/record.ts';
+import type { ObjectStore } from '../object-store/object-store.ts';
+import { paths } from '../object-store/paths.ts';
+
+/**
+ * The cluster view: which logs are open and which were sealed. One object, changed by compare-and-set; a single server
+ * is a view of one member. Every restart is a change of the view, with the new process as the successor of the old.
+ */
+export interface ViewMember {
+  readonly logId: string;
+  readonly serverId: string;
+  readonly address: string;
+  readonly state: 'active';
+}
+
+export interface ClusterView {
+  readonly version: number;
+  readonly nonce: string;
+  readonly members: readonly ViewMember[];
+  /** Sealed logs whose records are not all in manifests yet. */
+  readonly removed: readonly SealedLog[];
+}
+
+const viewFormat = 1;
+const magic = 'TBVW';
+
+export interface JoinComponents {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Pick<LogControl, 'seal' | 'doneAmong'>;
+}
+
+export interface Joined {
+  readonly identity: LogIdentity;
+  /** Logs to replay. */
+  readonly sealedLogs: readonly SealedLog[];
+  /** Logs of this server's own earlier processes that this start sealed. */
+  readonly predecessors: readonly string[];
+}
+
+/** A change of the view that others kept overtaking this often is given up: something is wrong with this store. */
+const attemptsMax = 20;
+/** Another member whose lease has not changed for this long has died; see rule 6 of the commit protocol. */
+const suspectAfterMs = 10_000;
+
+/**
+ * Makes this process a member with a log of its own.
+ *
+ * 1. The log of this server's previous process, which the view still names, is sealed: from here on nothing more gets
+ *    into it, however long that process was paused.
+ * 2. Then the view is changed: the old log is removed, with the slot of its seal, and the new one is a member. A crash
+ *    between the two leaves a sealed log in the view, which the next start seals again.
+ */
+export async function joinCluster(components: JoinComponents, serverId: string, address: string): Promise<Joined> {
+  const { store, clock, random, log } = components;
+  const logId = newLogId(clock, random);
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const found = await store.get(paths.view);
+    const current = found === null ? emptyView : decodeView(found.bytes);
+    await waitForOthers(components, current, serverId);
+    const version = current.version + 1;
+    const ended = await Promise.all(
+      current.members.map(async (member) => ({
+        logId: member.logId,
+        sealSeq: await log.seal(member.logId, version),
+      })),
+    );
+    const done = new Set(await log.doneAmong(current.removed.map((removed) => removed.logId)));
+    const sealedLogs = [...current.removed.filter((removed) => !done.has(removed.logId)), ...ended];
+    const next: ClusterView = {
+      version,
+      nonce: randomHex(random, 16),
+      members: [{ logId, serverId, address, state: 'active' }],
+      removed: sealedLogs,
+    };
+    if (await replaceView(store, next, found?.etag ?? null)) {
+      const predecessors = current.members.filter((m) => m.serverId === serverId).map((m) => m.logId);
+      return { identity: { logId, viewVersion: version }, sealedLogs, predecessors };
+    }
+  }
+  throw new Error('the cluster view could not be changed: other processes kept changing it');
+}
+
+const emptyView: ClusterView = { version: 0, nonce: '', members: [], removed: [] };
+
+/** Several servers on one store come later: until then a living one is not pushed aside. */
+async function waitForOthers(components: JoinComponents, view: ClusterView, serverId: string): Promise<void> {
+  const others = view.members.filter((member) => member.serverId !== serverId);
+  for (const { logId, address } of others) {
+    const before = await components.store.get(paths.lease(logId));
+    if (before === null) continue;
+    await components.clock.sleep(suspectAfterMs);
+    const after = await components.store.get(paths.lease(logId));
+    if (after !== null && after.etag !== before.etag) {
+      throw new Error(
+        `another server (${address}) is running on this object store. Stop it first, or give this one a bucket or folder of its own.`,
+      );
+    }
+  }
+}
+
+/** True where the view is now `next`; also where that is learned only from the object itself. */
+async function replaceView(store: ObjectStore, next: ClusterView, etag: string | null): Promise<boolean> {
+  const bytes = [encodeRecord(magic, viewFormat, next)];
+  const put =
+    etag === null ? await store.putIfAbsent(paths.view, bytes) : await store.putIfMatch(paths.view, bytes, etag);
+  if (put.kind === 'stored') return true;
+  const found = await store.get(paths.view);
+  return found !== null && decodeView(found.bytes).nonce === next.nonce;
+}
+
+function decodeView(bytes: Uint8Array): ClusterView {
+  return decodeRecord(bytes, paths.view, magic, viewFormat) as ClusterView;
+}
+
+/** Time, so that logs sort by age, and 80 random bits, so that no two processes ever share one. */
+function newLogId(clock: Clock, random: Random): string {
+  return clock.now().toString(36).padStart(10, '0') + randomHex(random, 10);
+}

@@ -1,0 +1,82 @@
+import { loginRequestSchema, type Me, signupRequestSchema } from '../../protocol/account.ts';
+import type { OperationName } from '../../protocol/operations.ts';
+import { parseWith } from '../../protocol/validate.ts';
+import type { Principal } from '../auth/principal.ts';
+import type { LoginTokens } from '../identity/login-token.ts';
+import { signLoginToken } from '../identity/login-token.ts';
+import { login, type People, signup } from '../identity/people.ts';
+import { readPerson } from '../identity/person-record.ts';
+import type { Tenants } from '../router/tenants.ts';
+import { must } from '../base/assert.ts';
+import type { ObjectStore } from '../object-store/object-store.ts';
+
+/** The operations that the front does itself: accounts. `body` is parsed JSON. */
+export interface AccountComponents {
+  /** Made on first use: it starts the lane that hashes passwords. */
+  readonly people: () => Promise<People>;
+  readonly loginTokens: LoginTokens;
+  readonly tenants: Tenants;
+  readonly store: ObjectStore;
+}
+
+export interface FrontRequest {
+  readonly body: unknown;
+  /** Null where the operation takes no credentials. */
+  readonly principal: Principal | null;
+}
+
+export type FrontOperation = (request: FrontRequest) => Promise<unknown>;
+
+export function accountOperations(components: AccountComponents): ReadonlyMap<OperationName, FrontOperation> {
+  return new Map<OperationName, FrontOperation>([
+    ['signup', (request) => signUp(components, request)],
+    ['login', (request) => logIn(components, request)],
+    ['me', (request) => me(components, must(request.principal, 'a principal'))],
+  ]);
+}
+
+async function signUp(components: AccountComponents, { body }: FrontRequest): Promise<unknown> {
+  const input = parseWith(signupRequestSchema, body);
+  const made = await signup(await components.people(), input);
+  return {
+    id: made.personId,
+    tenant_id: made.tenantId,
+    key: made.key,
+    key_id: made.keyId,
+    key_prefix: made.keyPrefix,
+    scope: 'admin',
+  };
+}
+
+async function logIn(components: AccountComponents, { body }: FrontRequest): Promise<unknown> {
+  const input = parseWith(loginRequestSchema, body, '', 'bad_request');
+  const person = await login(await components.people(), input);
+  return { token: await signLoginToken(components.loginTokens, person) };
+}
+
+async function me(components: AccountComponents, principal: Principal): Promise<Me> {
+  const { tenants, store } = components;
+  const [tenant, key, person] = await Promise.all([
+    tenants.get(principal.tenantId),
+    principal.keyId === null ? null : tenants.key(principal.tenantId, principal.keyId),
+    principal.auth === 'key' || principal.personId === null ? null : readPerson(store, principal.personId),
+  ]);
+  const { id, name, plan, status } = must(tenant, 'the tenant of a live credential');
+  return {
+    tenant_id: id,
+    tenant: { id, name, plan, status, role: 'owner' },
+    plan,
+    scope: principal.scope,
+    namespaces: [...principal.namespaces],
+    auth: principal.auth,
+    person: person && { id: person.id, email: person.email, name: person.name, verified: person.verified },
+    key: key && {
+      id: key.id,
+      name: key.name,
+      prefix: key.prefix,
+      rate_per_s: key.ratePerSecond,
+      cap_queries: key.capQueries,
+      cap_writes: key.capWrites,
+    },
+  };
+}

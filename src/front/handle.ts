@@ -1,0 +1,279 @@
+import { ApiError } from '../../protocol/errors.ts';
+import { namespaceNameProblem } from '../../protocol/ids.ts';
+import { limits } from '../../protocol/limits.ts';
+import { type ActorCall, actorAnswerFromWire, type CallerNote } from '../../protocol/messages.ts';
+import { type Operation, type OperationName, querySchemaOf, takesBody } from '../../protocol/operations.ts';
+import { parseQueryString } from '../../protocol/query-string.ts';
+import { findOperation, type PathParameters } from '../../protocol/routing.ts';
+import { inputError, parseQueryWith } from '../../protocol/validate.ts';
+import type { Plans } from '../accounts/plans.ts';
+import { type Authenticator, credentialOf } from '../auth/authenticate.ts';
+import { type Authority, authorize } from '../auth/authorize.ts';
+import type { Principal } from '../auth/principal.ts';
+import { parseJson } from '../base/json.ts';
+import { JsonSyntaxError } from '../base/json-scanner.ts';
+import { describeError, type Logger } from '../base/log.ts';
+import type { Message } from '../base/port-channel.ts';
+import { StoreError } from '../object-store/object-store.ts';
+import type { Router } from '../router/router.ts';
+import type { FrontOperation } from './account-operations.ts';
+import type { Admission, AdmissionTicket } from './admission.ts';
+import { ClientGone, type HttpExchange } from './http-types.ts';
+import { type Answer, type HeaderList, respond } from './response.ts';
+
+/**
+ * The request's story: route → authenticate → admit → authorise → hand to its actor → respond. A warm read by a known
+ * key goes from the first line to the router without a promise.
+ *
+ * A refused request never reaches an actor: limits (429) come before scope and patterns (403).
+ */
+export interface FrontComponents {
+  readonly authenticator: Authenticator;
+  readonly admission: Admission;
+  readonly router: Router;
+  readonly plans: Plans;
+  readonly logger: Logger;
+  readonly operations: ReadonlyMap<OperationName, FrontOperation>;
+  /** `/openapi.json`, as text. */
+  readonly openApi: () => string;
+  /** The person's address, for the list of keys. */
+  readonly emailOf: (personId: number) => Promise<string>;
+  readonly nextRequestId: () => string;
+}
+
+interface Request {
+  readonly exchange: HttpExchange;
+  readonly id: string;
+  readonly operation: Operation;
+  readonly parameters: PathParameters;
+}
+
+export function createHandler(front: FrontComponents): (exchange: HttpExchange) => void {
+  return (exchange) => {
+    const id = front.nextRequestId();
+    try {
+      const route = findOperation(exchange.method, exchange.path);
+      if (route.kind === 'no-path') throw new ApiError('not_found', `there is nothing at ${shown(exchange.path)}`);
+      if (route.kind === 'wrong-method') throw wrongMethod(exchange, route.allow);
+      begin(front, { exchange, id, operation: route.operation, parameters: route.parameters });
+    } catch (error) {
+      fail(front, exchange, id, error);
+    }
+  };
+}
+
+function begin(front: FrontComponents, request: Request): void {
+  const { exchange, operation } = request;
+  if (operation.auth === 'none') return settle(front, request, serveOpen(front, request));
+  const credential = credentialOf((name) => exchange.header(name));
+  const principal = front.authenticator.peek(credential);
+  if (principal !== undefined) return admitted(front, request, principal);
+  const authenticated = front.authenticator.authenticate(credential);
+  settle(
+    front,
+    request,
+    authenticated.then((found) => admitted(front, request, found)),
+  );
+}
+
+/** Errors of the asynchronous ways end here. */
+function settle(front: FrontComponents, request: Request, work: Promise<void>): void {
+  work.catch((error) => fail(front, request.exchange, request.id, error));
+}
+
+function admitted(front: FrontComponents, request: Request, principal: Principal): void {
+  const { operation, parameters, exchange } = request;
+  const ticket = front.admission.admit(principal);
+  try {
+    const refusal = authorize(principal, authorityOf(operation), parameters.name ?? null);
+    if (refusal !== null) throw refusal;
+    if (operation.auth === 'login') {
+      const notLogin = authorize(principal, 'login', null);
+      if (notLogin !== null) throw notLogin;
+    }
+    checkRequest(request);
+    if (takesBody(operation, exchange.method)) {
+      serveWithBody(front, request, principal, ticket).catch((error) => failAdmitted(front, request, ticket, error));
+    } else {
+      serve(front, request, { principal, ticket, body: null });
+    }
+  } catch (error) {
+    failAdmitted(front, request, ticket, error);
+  }
+}
+
+function authorityOf(operation: Operation): Authority {
+  if (operation.authority === 'unlimited-admin') return 'manage-keys';
+  if (operation.authority === 'billing') return 'billing';
+  return operation.scope ?? 'read';
+}
+
+/** What can be judged without the body: cheap, and before it is read. */
+function checkRequest({ operation, parameters, exchange }: Request): void {
+  if (!operation.built) throw new ApiError('not_implemented', `"${operation.summary}" is not built yet`);
+  if (parameters.name !== undefined) {
+    const problem = namespaceNameProblem(parameters.name);
+    if (problem !== null) throw inputError(new Map([['name', problem]]));
+  }
+  if (exchange.query === '') return;
+  const schema = querySchemaOf(operation, exchange.method);
+  const given = parseQueryString(exchange.query);
+  if (schema !== null) parseQueryWith(schema, given);
+  else throw inputError(new Map([...given.keys()].map((name) => [name, 'is not a parameter of this operation'])));
+}
+
+async function serveWithBody(
+  front: FrontComponents,
+  request: Request,
+  principal: Principal,
+  ticket: AdmissionTicket,
+): Promise<void> {
+  const body = await readBody(request);
+  serve(front, request, { principal, ticket, body });
+}
+
+async function readBody({ exchange, operation }: Request): Promise<Uint8Array> {
+  const body = new Uint8Array(await exchange.readBody(operation.bodyBytesMax));
+  if (body.byteLength === 0 && operation.bodyRequired) {
+    throw new ApiError('bad_request', 'this request needs a JSON body');
+  }
+  return body;
+}
+
+interface Admitted {
+  readonly principal: Principal;
+  readonly ticket: AdmissionTicket;
+  readonly body: Uint8Array | null;
+}
+
+function serve(front: FrontComponents, request: Request, admittedAs: Admitted): void {
+  const { operation } = request;
+  if (operation.serves === 'front') return serveHere(front, request, admittedAs);
+  if (operation.name === 'createKey') return serveWithAddress(front, request, admittedAs);
+  deliver(front, request, admittedAs, '');
+}
+
+function serveHere(front: FrontComponents, request: Request, { principal, ticket, body }: Admitted): void {
+  runFrontOperation(front, request, { principal, body })
+    .then((answer) => finish(request, ticket, answer))
+    .catch((error) => failAdmitted(front, request, ticket, error));
+}
+
+/** Rare enough to look the person's address up each time. */
+function serveWithAddress(front: FrontComponents, request: Request, admittedAs: Admitted): void {
+  const { personId } = admittedAs.principal;
+  const address = personId === null ? Promise.resolve('') : front.emailOf(personId);
+  address
+    .then((email) => deliver(front, request, admittedAs, email))
+    .catch((error) => failAdmitted(front, request, admittedAs.ticket, error));
+}
+
+function deliver(front: FrontComponents, request: Request, admittedAs: Admitted, email: string): void {
+  const { principal, ticket, body } = admittedAs;
+  front.router.deliver(
+    actorCall(front, request, principal, email),
+    body,
+    (message) => finish(request, ticket, answerOf(message)),
+    (error) => failAdmitted(front, request, ticket, error),
+  );
+}
+
+function actorCall(front: FrontComponents, request: Request, principal: Principal, email: string): ActorCall {
+  const { operation, parameters, exchange } = request;
+  const isTenants = operation.serves === 'tenant';
+  const caller: CallerNote = {
+    namespaces: principal.namespaces,
+    createdBy: email,
+    personId: principal.personId ?? 0,
+    querySeconds: front.plans[principal.planName].query_seconds,
+  };
+  return {
+    operation: operation.name,
+    tenantId: principal.tenantId,
+    // A tenant's operation on a namespace names it as its argument: the tenant's actor does it.
+    namespace: isTenants ? '' : (parameters.name ?? ''),
+    argument: (isTenants ? (parameters.name ?? parameters.id) : parameters.id) ?? '',
+    query: exchange.query,
+    deadlineMs: limits.handlerDeadlineMs,
+    caller,
+  };
+}
+
+const noBody = new Uint8Array();
+
+function answerOf(message: Message): Answer {
+  const { status, headers } = actorAnswerFromWire(message.head);
+  return { status, headers, body: message.body ?? noBody };
+}
+
+/** Operations without credentials. */
+async function serveOpen(front: FrontComponents, request: Request): Promise<void> {
+  const { exchange, operation, id } = request;
+  checkRequest(request);
+  const body = takesBody(operation, exchange.method) ? await readBody(request) : null;
+  respond(exchange, id, await runFrontOperation(front, request, { principal: null, body }));
+}
+
+async function runFrontOperation(
+  front: FrontComponents,
+  { operation }: Request,
+  input: { readonly principal: Principal | null; readonly body: Uint8Array | null },
+): Promise<Answer> {
+  const { success: status, name } = operation;
+  if (name === 'healthz') return { status, headers: noHeaders, body: 'ok', contentType: 'text/plain; charset=utf-8' };
+  if (name === 'openapi') return { status, headers: noHeaders, body: front.openApi() };
+  const run = front.operations.get(name);
+  if (run === undefined) throw new ApiError('not_implemented', `"${operation.summary}" is not built yet`);
+  const parsed = input.body === null ? undefined : parseJson(input.body, { depthMax: limits.jsonDepthMax });
+  const value = await run({ principal: input.principal, body: parsed });
+  return { status, headers: privateHeaders, body: JSON.stringify(value) };
+}
+
+const noHeaders: HeaderList = [];
+/** Answers with keys, tokens and persons are nobody's to keep. */
+const privateHeaders: HeaderList = [['cache-control', 'no-store']];
+
+function finish({ exchange, id, operation }: Request, ticket: AdmissionTicket, answer: Answer): void {
+  ticket.release();
+  respond(exchange, id, answer, operation.rateLimitHeaders ? ticket.headers : noHeaders);
+}
+
+function failAdmitted(front: FrontComponents, request: Request, ticket: AdmissionTicket, error: unknown): void {
+  ticket.release();
+  const { exchange, id, operation } = request;
+  fail(front, exchange, id, error, operation.rateLimitHeaders ? ticket.headers : noHeaders);
+}
+
+function fail(
+  front: FrontComponents,
+  exchange: HttpExchange,
+  id: string,
+  error: unknown,
+  rateLimit: HeaderList = noHeaders,
+): void {
+  if (error instanceof ClientGone) return;
+  const refusal = apiErrorOf(front, id, error);
+  const headers = [...refusal.headers];
+  if (refusal.retryAfter !== undefined) headers.push(['retry-after', String(refusal.retryAfter)]);
+  respond(exchange, id, { status: refusal.status, headers, body: refusal.toBody() }, rateLimit);
+}
+
+function apiErrorOf(front: FrontComponents, id: string, error: unknown): ApiError {
+  if (error instanceof ApiError) return error;
+  if (error instanceof JsonSyntaxError) return new ApiError('bad_request', `the body is not JSON: ${error.message}`);
+  if (error instanceof StoreError) {
+    return new ApiError('unavailable', 'object storage did not answer; try again', { retryAfter: 1 });
+  }
+  front.logger.error('a request failed', { requestId: id, error: describeError(error) });
+  return new ApiError('internal', `the server failed to answer; tell us the request id ${id}`);
+}
+
+function wrongMethod(exchange: HttpExchange, allow: string): ApiError {
+  const headers = [['Allow', allow]] as const;
+  return new ApiError('bad_request', `${exchange.method} is not allowed here; allowed: ${allow}`, { status: 405, headers });
+}
+
+/** Paths in error messages are the caller's own words: short and printable. */
+function shown(path: string): string {
+  return JSON.stringify(path.slice(0, 200));
+}

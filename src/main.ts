@@ -1,0 +1,33 @@
+#!/usr/bin/env node
+import { loadFolder } from './cli/load-folder.ts';
+import { runServer } from './cli/run-server.ts';
+import { supervise } from './cli/supervise.ts';
+
+/** The `tidebase` command. */
+const usage = `tidebase serve                            start the server (settings are environment variables; see README.md)
+tidebase load FOLDER --namespace NAME     send a folder's text files as documents
+                                          (--url and --key, or TIDEBASE_URL and TIDEBASE_API_KEY)
+`;
+
+async function main(args: readonly string[]): Promise<number> {
+  const [command, ...rest] = args;
+  switch (command) {
+    case 'serve':
+      return supervise();
+    // The supervisor's child: the server itself.
+    case 'server':
+      return runServer();
+    case 'load':
+      return loadFolder(rest, process.env);
+    case undefined:
+    case 'help':
+    case '--help':
+      process.stdout.write(usage);
+      return 0;
+    default:
+      process.stderr.write(`tidebase: there is no command "${command}"\n\n${usage}`);
+      return 2;
+  }
+}
+
+process.exitCode = await main(process.argv.slice(2));

@@ -1,0 +1,100 @@
+import { MessageChannel } from 'node:worker_threads';
+import { limits } from '../../protocol/limits.ts';
+import type { ActorControl, ActorWorkerTask, LanesControl, LogControl } from '../../protocol/worker-tasks.ts';
+import { exposeControl, moved, type Remote, wrapControl } from '../base/control.ts';
+import { describeError, type Logger } from '../base/log.ts';
+import { type ChannelHandler, PortChannel } from '../base/port-channel.ts';
+import type { ComputeLane } from './worker-pool.ts';
+import { ResidentThread, workerEntries } from './worker-pool.ts';
+
+/** One actor thread and the ports to it. One that dies is started again; what it was asked meanwhile is refused. */
+export type ActorTaskSettings = Omit<ActorWorkerTask, 'control' | 'front' | 'log' | 'lanes' | 'index' | 'cacheFolder'> & {
+  readonly cacheFolder: string;
+};
+
+export interface ActorThreadOptions {
+  readonly index: number;
+  readonly count: number;
+  readonly settings: ActorTaskSettings;
+  readonly log: Remote<LogControl>;
+  readonly build: ComputeLane;
+  readonly logger: Logger;
+  /** Calls that actors make: to other actors, and to the front. */
+  readonly handler: ChannelHandler;
+}
+
+export class ActorThread {
+  readonly #options: ActorThreadOptions;
+  readonly #thread = new ResidentThread(workerEntries.actor);
+  #channel: PortChannel | null = null;
+  #control: Remote<ActorControl> | null = null;
+  #ending = false;
+
+  constructor(options: ActorThreadOptions) {
+    this.#options = options;
+  }
+
+  /** Null while the thread starts or restarts. */
+  get channel(): PortChannel | null {
+    return this.#channel;
+  }
+
+  /** Resolves once everything durable was replayed to it. */
+  async start(): Promise<void> {
+    const { index, count, settings, log, handler } = this.#options;
+    const control = new MessageChannel();
+    const front = new MessageChannel();
+    const toLog = new MessageChannel();
+    const lanes = new MessageChannel();
+    exposeControl(this.#lanesControl(), lanes.port1);
+    const task: ActorWorkerTask = {
+      ...settings,
+      index,
+      cacheFolder: `${settings.cacheFolder}/${index}`,
+      control: control.port2,
+      front: front.port2,
+      log: toLog.port2,
+      lanes: lanes.port2,
+    };
+    const running = this.#thread.run(task, [control.port2, front.port2, toLog.port2, lanes.port2]);
+    const died = running.then(
+      () => this.#onEnd(null),
+      (error: unknown) => this.#onEnd(error),
+    );
+    const remote = wrapControl<ActorControl>(control.port1);
+    const channel = new PortChannel(front.port1, handler, limits.messageInlineBytesMax);
+    await log.attach(moved(toLog.port1, [toLog.port1]), { index, count });
+    // A thread that dies before it is ready would leave this call unanswered for ever.
+    await Promise.race([remote.ready(), died.then(() => Promise.reject(new Error(`actor thread ${index} ended`)))]);
+    this.#channel = channel;
+    this.#control = remote;
+  }
+
+  async drain(): Promise<void> {
+    this.#ending = true;
+    await this.#control?.drain();
+  }
+
+  async end(): Promise<void> {
+    this.#ending = true;
+    this.#channel?.close();
+    await this.#thread.end();
+  }
+
+  #lanesControl(): LanesControl {
+    return { run: (task, buffers) => this.#options.build.run(task as object, buffers) };
+  }
+
+  #onEnd(error: unknown): void {
+    const { index, logger } = this.#options;
+    this.#channel?.close();
+    this.#channel = null;
+    if (this.#ending) return;
+    logger.error('an actor thread died and is started again', { index, error: describeError(error) });
+    this.start().catch((cause) => {
+      logger.error('an actor thread did not start; the process ends', { index, error: describeError(cause) });
+      process.exitCode = 1;
+      process.kill(process.pid, 'SIGTERM');
+    });
+  }
+}

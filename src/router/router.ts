@@ -1,0 +1,112 @@
+import { ApiError } from '../../protocol/errors.ts';
+import { limits } from '../../protocol/limits.ts';
+import {
+  type ActorCall,
+  actorAnswerToWire,
+  actorCallFromWire,
+  actorCallToWire,
+  internalCalls,
+  noMeter,
+} from '../../protocol/messages.ts';
+import { actorThreadNames, placementKey } from '../../protocol/placement.ts';
+import { must } from '../base/assert.ts';
+import { LruMap } from '../base/lru.ts';
+import type { ChannelHandler, Message } from '../base/port-channel.ts';
+import { rendezvousPick } from '../base/rendezvous-hash.ts';
+import type { ActorThread } from './actor-threads.ts';
+
+/**
+ * One call: deliver this message to that namespace's or tenant's actor. Placement is a hint: an actor that finds itself
+ * in the wrong place is fenced by the log and by its manifest, never by this table.
+ */
+export interface RouterOptions {
+  /** A tenant changed: what the front has cached of it is void. */
+  readonly forgetTenant: (tenantId: number) => void;
+}
+
+/** Placements remembered, so that a request costs one look-up instead of a hash for each thread. */
+const placementsMax = 100_000;
+
+export class Router {
+  readonly #options: RouterOptions;
+  readonly #placements = new LruMap<string, number>(placementsMax);
+  #threads: readonly ActorThread[] = [];
+  #names: readonly string[] = [];
+
+  constructor(options: RouterOptions) {
+    this.#options = options;
+  }
+
+  /** Before the first delivery. */
+  use(threads: readonly ActorThread[]): void {
+    this.#threads = threads;
+    this.#names = actorThreadNames(threads.length);
+  }
+
+  /** Calls back exactly once. A body is handed over: the caller may not touch it afterwards. */
+  deliver(
+    call: ActorCall,
+    body: Uint8Array | null,
+    answer: (message: Message) => void,
+    fail: (error: ApiError) => void,
+  ): void {
+    const channel = this.#threadOf(call).channel;
+    if (channel === null) return fail(restarting());
+    if (channel.waiting >= limits.callsInFlightMax) {
+      return fail(new ApiError('rate_limited', 'this server has too many requests in flight', { retryAfter: 1 }));
+    }
+    channel.callWith(actorCallToWire(call), body, answer, () => fail(lostOnTheWay(call)));
+  }
+
+  /** As `deliver`, as a promise. */
+  call(call: ActorCall, body: Uint8Array | null = null): Promise<Message> {
+    return new Promise((resolve, reject) => this.deliver(call, body, resolve, reject));
+  }
+
+  /** What actors ask of others goes the same way as what clients ask. */
+  handler(): ChannelHandler {
+    return {
+      call: (message, respond) => {
+        const call = actorCallFromWire(message.head);
+        if (call.operation === internalCalls.forgetTenant) {
+          this.#options.forgetTenant(call.tenantId);
+          respond(actorAnswerToWire({ status: 200, headers: [], meter: noMeter }));
+          return;
+        }
+        this.deliver(
+          call,
+          message.body,
+          (answer) => respond(answer.head, answer.body),
+          (error) =>
+            respond(actorAnswerToWire({ status: error.status, headers: [], meter: noMeter }), error.toBody()),
+        );
+      },
+      notice() {},
+    };
+  }
+
+  #threadOf(call: ActorCall): ActorThread {
+    if (this.#threads.length === 1) return must(this.#threads[0], 'an actor thread');
+    const key = placementKey(call.tenantId, call.namespace);
+    let index = this.#placements.get(key);
+    if (index === undefined) {
+      index = rendezvousPick(key, this.#names);
+      this.#placements.set(key, index);
+    }
+    return must(this.#threads[index], 'an actor thread');
+  }
+}
+
+function restarting(): ApiError {
+  return new ApiError('unavailable', 'the part of the server that holds this data is restarting', { retryAfter: 1 });
+}
+
+const writes = new Set(['putDocuments', 'patchDocuments', 'deleteDocuments', 'createKey', 'revokeKey', 'createNamespace', 'deleteNamespace']);
+
+/** The thread died with the call: whether a write got through can't be said. */
+function lostOnTheWay(call: ActorCall): ApiError {
+  if (!writes.has(call.operation)) return restarting();
+  return new ApiError('write_unknown', 'the server restarted while it was writing: the write may or may not be applied', {
+    retryAfter: 1,
+  });
+}

@@ -1,0 +1,105 @@
+import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
+import { ApiError, type ErrorCode } from '../../protocol/errors.ts';
+import {
+  actorAnswerFromWire,
+  internalCalls,
+  type KeyRecord,
+  noCaller,
+  type TenantRecord,
+} from '../../protocol/messages.ts';
+import type { TenantDirectory } from '../auth/authenticate.ts';
+import { packMessage, unpackMessage } from '../base/msgpack.ts';
+import type { TenantCreator } from '../identity/people.ts';
+import type { Router } from './router.ts';
+
+/** Tenants as the front sees them: their records, asked of their actors by message. */
+export interface Tenants {
+  create(tenant: TenantRecord, firstKey: KeyRecord): Promise<void>;
+  get(tenantId: number): Promise<TenantRecord | null>;
+  key(tenantId: number, keyId: number): Promise<KeyRecord | null>;
+}
+
+const callDeadlineMs = 10_000;
+
+export function tenantsThrough(router: Router): Tenants {
+  const ask = async (
+    operation: string,
+    to: { readonly tenantId: number; readonly argument?: string },
+    body: Uint8Array | null = null,
+  ): Promise<unknown> => {
+    const call = {
+      operation,
+      tenantId: to.tenantId,
+      namespace: '',
+      argument: to.argument ?? '',
+      query: '',
+      deadlineMs: callDeadlineMs,
+      caller: noCaller,
+    };
+    const answer = await router.call(call, body);
+    const bytes = answer.body ?? new Uint8Array();
+    if (actorAnswerFromWire(answer.head).status >= 400) throw errorOf(bytes);
+    return unpackMessage(bytes);
+  };
+  return {
+    async create(tenant, firstKey) {
+      await ask(internalCalls.createTenant, { tenantId: tenant.id }, packMessage({ tenant, firstKey }));
+    },
+    get: async (tenantId) => (await ask(internalCalls.getTenant, { tenantId })) as TenantRecord | null,
+    key: async (tenantId, keyId) =>
+      (await ask(internalCalls.tenantKey, { tenantId, argument: String(keyId) })) as KeyRecord | null,
+  };
+}
+
+function errorOf(bytes: Uint8Array): ApiError {
+  const { code, error } = JSON.parse(Buffer.from(bytes).toString()) as { code: ErrorCode; error: string };
+  return new ApiError(code, error);
+}
+
+/** What authentication needs of them. */
+export function directoryOf(tenants: Tenants): TenantDirectory {
+  return {
+    async keyRecord(tenantId, keyId) {
+      const key = await tenants.key(tenantId, keyId);
+      if (key === null) return null;
+      return {
+        keyId: key.id as KeyId,
+        scope: key.scope,
+        namespaces: key.namespaces,
+        caps: { ratePerS: key.ratePerSecond, queries: key.capQueries, writes: key.capWrites },
+        createdBy: key.personId === 0 ? null : (key.personId as PersonId),
+      };
+    },
+    async tenant(tenantId) {
+      const tenant = await tenants.get(tenantId);
+      if (tenant === null) return null;
+      // Nobody can verify an address before mail is sent; what depends on it comes with it.
+      return { tenantId: tenant.id as TenantId, status: tenant.status, planName: tenant.plan, ownerVerified: false };
+    },
+  };
+}
+
+/** What signing up needs of them. */
+export function creatorOf(tenants: Tenants, emailOf: (personId: number) => Promise<string>): TenantCreator {
+  return {
+    async createTenant({ tenantId, name, ownerId, firstKey }) {
+      const createdAt = new Date(firstKey.createdAt).toISOString();
+      await tenants.create(
+        { id: tenantId, name, plan: 'free', status: 'active', ownerId, createdAt },
+        {
+          id: firstKey.keyId,
+          name: firstKey.name,
+          prefix: firstKey.prefix,
+          scope: firstKey.scope,
+          namespaces: [],
+          ratePerSecond: null,
+          capQueries: null,
+          capWrites: null,
+          createdAt,
+          createdBy: await emailOf(ownerId),
+          personId: ownerId,
+        },
+      );
+    },
+  };
+}

@@ -1,0 +1,91 @@
+import { availableParallelism } from 'node:os';
+import { type MessagePort } from 'node:worker_threads';
+import { Piscina } from 'piscina';
+
+/**
+ * The door to Piscina, which owns every worker thread: starts them, restarts one that died, ends them.
+ *
+ * Resident threads are pools of one thread with one task that lasts as long as the server, and get their requests over
+ * message ports; only short compute tasks go through Piscina's queue. `atomics: 'disabled'` because the default freezes
+ * the timers of an idle worker. Resident tasks get no abort signal: Piscina ends the thread of an aborted task.
+ */
+
+/** Both sides of the house meet here: the worker side is only ever named, never imported. */
+const entryOf = (name: string) => new URL(`../../actors/${name}.js`, import.meta.url).href;
+export const workerEntries = {
+  actor: entryOf('worker'),
+  log: entryOf('log-worker'),
+  build: entryOf('compute/compute-worker'),
+  hash: entryOf('compute/hash-worker'),
+} as const;
+
+/** A thread with one long-running task. */
+export class ResidentThread {
+  readonly #pool: Piscina;
+
+  constructor(entry: string) {
+    this.#pool = new Piscina({
+      filename: entry,
+      minThreads: 1,
+      maxThreads: 1,
+      concurrentTasksPerWorker: 1,
+      atomics: 'disabled',
+    });
+  }
+
+  /** Resolves when the task ends, rejects when its thread dies; may then be called again, on a new thread. */
+  run(task: object, ports: readonly MessagePort[]): Promise<void> {
+    return this.#pool.run(task, { transferList: [...ports] }) as Promise<void>;
+  }
+
+  async end(): Promise<void> {
+    await this.#pool.destroy();
+  }
+}
+
+/** Tasks that wait for a thread of a lane; past it they are refused. A waiting build holds its buffers. */
+const laneQueueMax = 1_000;
+
+/** Threads for short tasks, started on first use. */
+export class ComputeLane {
+  readonly #options: { readonly entry: string; readonly threads: number; readonly data: object; readonly queueMax: number };
+  #pool: Piscina | null = null;
+
+  constructor(options: { entry: string; threads?: number; data?: object; queueMax?: number }) {
+    this.#options = {
+      entry: options.entry,
+      threads: options.threads ?? availableParallelism(),
+      data: options.data ?? {},
+      queueMax: options.queueMax ?? laneQueueMax,
+    };
+  }
+
+  /** Rejects where the queue is full, and with what the task throws. */
+  run(task: object, moved: readonly ArrayBuffer[] = []): Promise<unknown> {
+    this.#pool ??= this.#start();
+    return this.#pool.run(task, { transferList: [...moved] });
+  }
+
+  /** Tasks that wait. */
+  get waiting(): number {
+    return this.#pool?.queueSize ?? 0;
+  }
+
+  async end(): Promise<void> {
+    await this.#pool?.destroy();
+  }
+
+  #start(): Piscina {
+    const { entry, threads, data, queueMax } = this.#options;
+    return new Piscina({
+      filename: entry,
+      workerData: data,
+      minThreads: 0,
+      maxThreads: threads,
+      maxQueue: queueMax,
+      concurrentTasksPerWorker: 1,
+      idleTimeout: 30_000,
+      atomics: 'disabled',
+    });
+  }
+}

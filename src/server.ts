@@ -1,0 +1,294 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { MessageChannel } from 'node:worker_threads';
+import { limits } from '../protocol/limits.ts';
+import { buildOpenApi } from '../protocol/openapi.ts';
+import type { LogControl, LogWorkerTask, StoreSettings } from '../protocol/worker-tasks.ts';
+import { parsePlans } from './accounts/parse-plans.ts';
+import { builtInPlans, type Plans } from './accounts/plans.ts';
+import { Authenticator } from './auth/authenticate.ts';
+import { systemClock } from './base/clock.ts';
+import { type Remote, wrapControl } from './base/control.ts';
+import { createLogger, describeError, type Logger } from './base/log.ts';
+import { randomHex, systemRandom } from './base/random.ts';
+import { loadServerId } from './cluster/server-id.ts';
+import { joinCluster, type Joined } from './cluster/view.ts';
+import { accountOperations } from './front/account-operations.ts';
+import { Admission } from './front/admission.ts';
+import { createHandler } from './front/handle.ts';
+import { type HttpEngine, listenHttp } from './front/http.ts';
+import type { HttpListener } from './front/http-types.ts';
+import { loginTokens } from './identity/login-token.ts';
+import { type PasswordHasher, type People, preparePeople } from './identity/people.ts';
+import { readPerson } from './identity/person-record.ts';
+import { loadSecrets, type Secrets } from './identity/secrets.ts';
+import type { ObjectStore } from './object-store/object-store.ts';
+import { openObjectStore } from './object-store/open-object-store.ts';
+import { probeObjectStore } from './object-store/probe.ts';
+import { ActorThread } from './router/actor-threads.ts';
+import { Router } from './router/router.ts';
+import { creatorOf, directoryOf, tenantsThrough } from './router/tenants.ts';
+import { ComputeLane, ResidentThread, workerEntries } from './router/worker-pool.ts';
+import type { Settings } from './settings.ts';
+
+/**
+ * The whole server, composed by hand, top to bottom: settings → store → log → membership → actors → front.
+ * Stopping goes the other way: no new requests, running ones finish, actors flush, the log drains.
+ */
+export interface Server {
+  readonly url: string;
+  /** Resolves once everything accepted is durable and every thread has ended. */
+  stop(): Promise<void>;
+}
+
+export interface ServerOptions {
+  /** For tests: which HTTP server must serve. */
+  readonly engine?: HttpEngine;
+  /** Another process ended this one's log: it must go, and quickly. */
+  readonly onSealed: () => void;
+}
+
+export async function startServer(settings: Settings, options: ServerOptions): Promise<Server> {
+  const logger = createLogger('front', settings.logLevel);
+  const storeSettings = storeSettingsOf(settings);
+  const [store, secrets, serverId] = await Promise.all([
+    openObjectStore(storeSettings, systemClock, systemRandom),
+    loadSecrets({ ...settings, random: systemRandom }),
+    loadServerId(settings.dataDir, systemRandom),
+  ]);
+  const log = startLogThread(storeSettings, settings);
+  await probeObjectStore(store, systemRandom);
+  const address = `${settings.host}:${settings.port}`;
+  const components = { store, clock: systemClock, random: systemRandom, log: log.control };
+  const joined = await joinCluster(components, serverId, address);
+  await log.control.open(joined.identity, joined.sealedLogs);
+  void log.control.whenSealed().then(options.onSealed);
+  logger.info('this process has its log', { logId: joined.identity.logId, replays: joined.sealedLogs.length });
+
+  const lanes = computeLanes(storeSettings, settings);
+  const { router, authenticator, people } = frontOf({ settings, secrets, store, lanes, logger });
+  const threads = actorThreads({ settings, storeSettings, secrets, joined, log: log.control, lanes, router, logger });
+  router.use(threads);
+  await Promise.all(threads.map((thread) => thread.start()));
+
+  const http = await listen({ settings, options, secrets, store, router, authenticator, people, logger });
+  return {
+    url: settings.baseUrl ?? `http://${hostInUrl(settings.host)}:${http.listener.port}`,
+    stop: () => stop({ http, threads, log, lanes, store, logger }),
+  };
+}
+
+function storeSettingsOf(settings: Settings): StoreSettings {
+  if (settings.s3 === null) return { kind: 'fs', folder: join(settings.dataDir, 'objects') };
+  const { endpoint, credentials, ...s3 } = settings.s3;
+  return { kind: 's3', ...s3, endpoint: endpoint ?? undefined, ...credentials };
+}
+
+interface LogThread {
+  readonly control: Remote<LogControl>;
+  readonly thread: ResidentThread;
+}
+
+function startLogThread(store: StoreSettings, settings: Settings): LogThread {
+  const thread = new ResidentThread(workerEntries.log);
+  const control = new MessageChannel();
+  const task: LogWorkerTask = {
+    control: control.port2,
+    store,
+    commitMs: settings.commitMs,
+    logLevel: settings.logLevel,
+  };
+  thread.run(task, [control.port2]).catch((error) => {
+    // Without its log the server can acknowledge nothing; the supervisor starts a new process with a log of its own.
+    createLogger('front', 'error').error('the log thread died; the process ends', { error: describeError(error) });
+    process.exit(1);
+  });
+  return { control: wrapControl<LogControl>(control.port1), thread };
+}
+
+interface Lanes {
+  readonly build: ComputeLane;
+  readonly hash: ComputeLane;
+}
+
+/** Sign-ups and logins that wait for the one hashing thread; more get 429. */
+const hashQueueMax = 32;
+
+function computeLanes(store: StoreSettings, settings: Settings): Lanes {
+  return {
+    build: new ComputeLane({ entry: workerEntries.build, threads: settings.computeThreads, data: { store } }),
+    hash: new ComputeLane({ entry: workerEntries.hash, threads: 1, queueMax: hashQueueMax }),
+  };
+}
+
+function frontOf(parts: {
+  settings: Settings;
+  secrets: Secrets;
+  store: ObjectStore;
+  lanes: Lanes;
+  logger: Logger;
+}) {
+  const { secrets, store, lanes, logger } = parts;
+  const tokens = loginTokens(secrets.loginTokenKey, systemClock, systemRandom);
+  const router = new Router({ forgetTenant: (tenantId) => authenticator.invalidateTenant(tenantId) });
+  const tenants = tenantsThrough(router);
+  const authenticator = new Authenticator(
+    {
+      objectStore: store,
+      tenants: directoryOf(tenants),
+      loginTokens: tokens,
+      plans: plansOf(parts.settings),
+      clock: systemClock,
+    },
+    null,
+  );
+  const emailOf = async (personId: number) => (await readPerson(store, personId as never))?.email ?? '';
+  let prepared: Promise<People> | null = null;
+  const people = () => {
+    prepared ??= preparePeople({
+      objectStore: store,
+      clock: systemClock,
+      random: systemRandom,
+      hasher: laneHasher(lanes.hash),
+      tenantCreator: creatorOf(tenants, emailOf),
+      logger,
+    });
+    return prepared;
+  };
+  return { router, authenticator, people: { people, tokens, tenants, emailOf } };
+}
+
+function plansOf(settings: Settings): Plans {
+  return settings.plansFile === null ? builtInPlans : parsePlans(readFileSync(settings.plansFile, 'utf8'));
+}
+
+function laneHasher(lane: ComputeLane): PasswordHasher {
+  return {
+    hash: (password) => lane.run({ task: 'hash', password }) as Promise<string>,
+    verify: (hash, password) =>
+      lane.run({ task: 'verify', hash, password }) as ReturnType<PasswordHasher['verify']>,
+  };
+}
+
+function actorThreads(parts: {
+  settings: Settings;
+  storeSettings: StoreSettings;
+  secrets: Secrets;
+  joined: Joined;
+  log: Remote<LogControl>;
+  lanes: Lanes;
+  router: Router;
+  logger: Logger;
+}): ActorThread[] {
+  const { settings, storeSettings, secrets, joined, log, lanes, router, logger } = parts;
+  const count = settings.actorThreads;
+  return Array.from(
+    { length: count },
+    (_, index) =>
+      new ActorThread({
+        index,
+        count,
+        settings: {
+          store: storeSettings,
+          identity: joined.identity,
+          predecessors: joined.predecessors,
+          cacheFolder: join(settings.dataDir, 'cache'),
+          cacheBytes: Math.floor(settings.cacheBytes / count),
+          memoryBytes: Math.floor(settings.memoryBytes / count),
+          cursorKey: secrets.cursorKey,
+          logLevel: settings.logLevel,
+        },
+        log,
+        build: lanes.build,
+        logger,
+        handler: router.handler(),
+      }),
+  );
+}
+
+interface Listening {
+  readonly listener: HttpListener;
+  /** Requests that have begun and not been answered. */
+  readonly inFlight: () => number;
+}
+
+async function listen(parts: {
+  settings: Settings;
+  options: ServerOptions;
+  secrets: Secrets;
+  store: ObjectStore;
+  router: Router;
+  authenticator: Authenticator;
+  people: ReturnType<typeof frontOf>['people'];
+  logger: Logger;
+}): Promise<Listening> {
+  const { settings, options, store, router, authenticator, people, logger } = parts;
+  const idPrefix = randomHex(systemRandom, 4);
+  let requests = 0;
+  let baseUrl = settings.baseUrl ?? '';
+  let openApi: string | null = null;
+  const admission = new Admission({ clock: systemClock });
+  const handler = createHandler({
+    authenticator,
+    admission,
+    router,
+    plans: plansOf(settings),
+    logger,
+    operations: accountOperations({
+      people: people.people,
+      loginTokens: people.tokens,
+      tenants: people.tenants,
+      store,
+    }),
+    openApi: () => {
+      openApi ??= JSON.stringify(buildOpenApi(baseUrl));
+      return openApi;
+    },
+    emailOf: people.emailOf,
+    nextRequestId: () => `${idPrefix}-${(++requests).toString(36)}`,
+  });
+  const listener = await listenHttp(
+    {
+      host: settings.host,
+      port: settings.port,
+      bodyDeadlineMs: limits.bodyDeadlineMs,
+      handlerDeadlineMs: limits.handlerDeadlineMs,
+      writeDeadlineMs: limits.writeDeadlineMs,
+      handler,
+      engine: options.engine ?? 'auto',
+    },
+    logger,
+    systemClock,
+  );
+  if (baseUrl === '') baseUrl = `http://${hostInUrl(settings.host)}:${listener.port}`;
+  logger.info('listening', { engine: listener.engine, port: listener.port });
+  return { listener, inFlight: () => admission.inFlight };
+}
+
+function hostInUrl(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+/** How often a stopping server looks whether its last requests have ended. */
+const drainLookMs = 20;
+
+async function stop(parts: {
+  http: Listening;
+  threads: readonly ActorThread[];
+  log: LogThread;
+  lanes: Lanes;
+  store: ObjectStore;
+  logger: Logger;
+}): Promise<void> {
+  const { http, threads, log, lanes, store, logger } = parts;
+  http.listener.stopListening();
+  const until = systemClock.monotonic() + limits.drainMs;
+  while (http.inFlight() > 0 && systemClock.monotonic() < until) await systemClock.sleep(drainLookMs);
+  await Promise.all(threads.map((thread) => thread.drain()));
+  await log.control.drain();
+  await http.listener.close();
+  await Promise.all(threads.map((thread) => thread.end()));
+  await Promise.all([lanes.build.end(), lanes.hash.end(), log.thread.end()]);
+  await store.close();
+  logger.info('drained');
+}

@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  BlockCache,
+  BlockFetcher,
+  coalesceGapBytesMax,
+  emptyReadReport,
+  MissingObjectError,
+  planRanges,
+  rangeBytesMax,
+} from '../../../actors/storage/block-fetch.ts';
+import { type BlockPlace, encodeBlock } from '../../../actors/storage/segment-format.ts';
+import { DataError } from '../../../src/base/assert.ts';
+import { CountingStore } from '../../support/segments.ts';
+
+const key = 'ns/ab/n/segment/s';
+const bounds = { gapBytesMax: 100, bytesMax: 1000 };
+const place = (offset: number, length: number): BlockPlace => ({ offset, length, kind: 9 });
+const spans = (places: BlockPlace[]) => planRanges(places, bounds).map(({ offset, length }) => [offset, length]);
+
+/** A map of names, as the local disk. */
+class MapCache {
+  readonly entries = new Map<string, Uint8Array>();
+  get(name: string) {
+    return this.entries.get(name);
+  }
+  put(name: string, bytes: Uint8Array) {
+    this.entries.set(name, Buffer.from(bytes));
+  }
+  remove(name: string) {
+    this.entries.delete(name);
+  }
+}
+
+/** An object of blocks of these raw sizes, each filled with its number, with `gap` bytes between. */
+async function objectOf(sizes: readonly number[], options: { gap?: number; cacheBytes?: number } = {}) {
+  const store = new CountingStore();
+  const places: BlockPlace[] = [];
+  const parts: Buffer[] = [];
+  let offset = 0;
+  sizes.forEach((size, at) => {
+    const block = encodeBlock(9, Buffer.alloc(size, at + 1), { compress: false });
+    places.push(place(offset, block.length));
+    parts.push(block, Buffer.alloc(options.gap ?? 0));
+    offset += block.length + (options.gap ?? 0);
+  });
+  await store.putIfAbsent(key, parts);
+  const warmCache = new MapCache();
+  const cache = new BlockCache(options.cacheBytes ?? 1e9);
+  const fetcher = new BlockFetcher({ store, warmCache, cache });
+  return { store, places, warmCache, cache, fetcher, blocks: fetcher.open(key) };
+}
+
+test('neighbouring blocks share a range, distant ones do not', () => {
+  assert.deepEqual(spans([place(0, 50), place(50, 50), place(200, 10), place(311, 10)]), [
+    [0, 210],
+    [311, 10],
+  ]);
+});
+
+test('ranges are planned in order of offset and cut at their bound', () => {
+  assert.deepEqual(spans([place(900, 200), place(0, 450), place(450, 450)]), [
+    [0, 900],
+    [900, 200],
+  ]);
+  assert.deepEqual(spans([place(0, 5000)]), [[0, 5000]]);
+  assert.deepEqual(spans([]), []);
+});
+
+test('one request of neighbours is one GET, counted in the report', async () => {
+  const { blocks, places, store } = await objectOf([1000, 2000, 3000], { gap: 50 });
+  const report = emptyReadReport();
+
+  const found = await blocks.fetch([places[2], places[0], places[1]] as BlockPlace[], report);
+
+  assert.deepEqual(
+    found.map((block) => [block.raw.length, block.raw[0]]),
+    [
+      [3000, 3],
+      [1000, 1],
+      [2000, 2],
+    ],
+  );
+  assert.equal(store.gets, 1);
+  assert.deepEqual(report, { storeGets: 1, storeBytes: 6000 + 3 * 24 + 2 * 50 });
+});
+
+test('blocks further apart than the gap are separate GETs', async () => {
+  const { blocks, places, store } = await objectOf([100, 100], { gap: coalesceGapBytesMax + 1 });
+
+  await blocks.fetch(places, emptyReadReport());
+
+  assert.equal(store.gets, 2);
+});
+
+test('more than one range bound of blocks takes several GETs', async () => {
+  const size = 1024 * 1024;
+  const { blocks, places, store } = await objectOf(Array.from({ length: 20 }, () => size));
+
+  const found = await blocks.fetch(places, emptyReadReport());
+
+  assert.equal(store.gets, Math.ceil((20 * (size + 24)) / (Math.floor(rangeBytesMax / (size + 24)) * (size + 24))));
+  assert.deepEqual(
+    found.map((block) => block.raw[size - 1]),
+    Array.from({ length: 20 }, (_, at) => at + 1),
+  );
+});
+
+test('a block in memory costs no read and no promise', async () => {
+  const { blocks, places, store } = await objectOf([1000]);
+  const first = await blocks.fetchOne(places[0] as BlockPlace, emptyReadReport());
+  const report = emptyReadReport();
+
+  const again = await blocks.fetchOne(places[0] as BlockPlace, report);
+
+  assert.equal(again, first);
+  assert.equal(blocks.cached(0), first);
+  assert.equal(store.gets, 1);
+  assert.deepEqual(report, emptyReadReport());
+});
+
+test('a block on local disk costs no read of the store', async () => {
+  const { blocks, places, fetcher, store } = await objectOf([1000]);
+  await blocks.fetchOne(places[0] as BlockPlace, emptyReadReport());
+  blocks.close();
+  const reopened = fetcher.open(key);
+
+  assert.equal(reopened.cached(0), undefined);
+  assert.equal(reopened.cachedOrLocal(places[0] as BlockPlace)?.raw[0], 1);
+  assert.equal(store.gets, 1);
+});
+
+test('callers at the same time share one GET, which counts for the first', async () => {
+  const { blocks, places, store } = await objectOf([1000, 1000]);
+  const [first, second] = [emptyReadReport(), emptyReadReport()];
+
+  const [a, b] = await Promise.all([blocks.fetch(places, first), blocks.fetch(places.slice(1), second)]);
+
+  assert.equal(a[1], b[0]);
+  assert.equal(store.gets, 1);
+  assert.equal(first.storeGets + second.storeGets, 1);
+});
+
+test('a block asked for twice in one request is read once', async () => {
+  const { blocks, places, store } = await objectOf([1000]);
+
+  const found = await blocks.fetch([...places, ...places], emptyReadReport());
+
+  assert.equal(found[0], found[1]);
+  assert.equal(store.gets, 1);
+});
+
+test('damage on local disk is dropped and fetched again', async () => {
+  const { blocks, places, fetcher, warmCache, store } = await objectOf([1000]);
+  await blocks.fetchOne(places[0] as BlockPlace, emptyReadReport());
+  const stored = warmCache.get(`${key}@0`) as Uint8Array;
+  stored[500] = (stored[500] as number) ^ 1;
+
+  const block = await fetcher.open(key).fetchOne(places[0] as BlockPlace, emptyReadReport());
+
+  assert.deepEqual(block.raw, Buffer.alloc(1000, 1));
+  assert.equal(store.gets, 2);
+  assert.equal(warmCache.get(`${key}@0`)?.[500], 1);
+});
+
+test('damage on the way from the store is fetched once more', async () => {
+  const { blocks, places, store } = await objectOf([1000, 1000]);
+  store.spoil = (bytes) => {
+    if (store.gets === 1) bytes[30] = 99;
+    return bytes;
+  };
+
+  const found = await blocks.fetch(places, emptyReadReport());
+
+  assert.deepEqual(
+    found.map((block) => block.raw[999]),
+    [1, 2],
+  );
+  assert.deepEqual(store.ranges.at(-1), places[0] && { offset: 0, length: places[0].length });
+});
+
+test('damage in the store is an error that names object and offset, and nothing is kept of it', async () => {
+  const { blocks, places, store, warmCache } = await objectOf([1000, 1000]);
+  store.spoil = (bytes) => Buffer.alloc(bytes.length, 7);
+
+  await assert.rejects(blocks.fetch(places.slice(1), emptyReadReport()), (error: DataError) => {
+    return error instanceof DataError && error.place === key && error.offset === places[1]?.offset;
+  });
+
+  assert.equal(store.gets, 2);
+  assert.equal(warmCache.entries.size, 0);
+});
+
+test('an answer that is too short is damage', async () => {
+  const { blocks, places, store } = await objectOf([1000]);
+  store.spoil = (bytes) => bytes.subarray(0, 100);
+
+  await assert.rejects(blocks.fetch(places, emptyReadReport()), DataError);
+});
+
+test('one damaged block does not fail the other readers of its range', async () => {
+  const { blocks, places, store } = await objectOf([1000, 1000]);
+  store.spoil = (bytes, range) => {
+    const offset = range !== undefined && 'offset' in range ? range.offset : 0;
+    const at = (places[1] as BlockPlace).offset + 100 - offset;
+    if (at >= 0 && at < bytes.length) bytes[at] = 99;
+    return bytes;
+  };
+  const both = blocks.fetch(places, emptyReadReport());
+  const intact = blocks.fetch(places.slice(0, 1), emptyReadReport());
+
+  await assert.rejects(both, DataError);
+  assert.equal((await intact)[0]?.raw[0], 1);
+});
+
+test('an object that is gone is named, and asked for again by the next caller', async () => {
+  const { blocks, places, store } = await objectOf([1000]);
+  await store.delete(key);
+
+  await assert.rejects(blocks.fetch(places, emptyReadReport()), MissingObjectError);
+  await assert.rejects(blocks.fetch(places, emptyReadReport()), MissingObjectError);
+
+  assert.equal(store.gets, 2);
+});
+
+test('memory stays within its bound and keeps what is used', async () => {
+  const sizes = Array.from({ length: 50 }, () => 1000);
+  const { blocks, places, cache } = await objectOf(sizes, { cacheBytes: 10 * 1400 });
+  await blocks.fetchOne(places[0] as BlockPlace, emptyReadReport());
+
+  for (const each of places.slice(1)) {
+    assert.notEqual(blocks.cached(0), undefined);
+    await blocks.fetchOne(each, emptyReadReport());
+    assert.ok(cache.bytes <= 10 * 1400);
+  }
+
+  assert.equal(places.filter((each) => blocks.cached(each.offset) !== undefined).length, 10);
+});
+
+test('closing an object frees the memory of its blocks alone', async () => {
+  const { blocks, places, cache, fetcher } = await objectOf([1000, 1000]);
+  const other = fetcher.open(key);
+  await blocks.fetch(places, emptyReadReport());
+  await other.fetchOne(places[0] as BlockPlace, emptyReadReport());
+
+  blocks.close();
+
+  assert.equal(cache.bytes, 1400);
+  assert.notEqual(other.cached(0), undefined);
+});
+
+test('a block larger than all memory is still read', async () => {
+  const { blocks, places, cache } = await objectOf([1000], { cacheBytes: 500 });
+
+  assert.equal((await blocks.fetchOne(places[0] as BlockPlace, emptyReadReport())).raw.length, 1000);
+  assert.equal(cache.bytes, 0);
+});

@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto';
+import { BlockCache, BlockFetcher, emptyReadReport } from '../../actors/storage/block-fetch.ts';
+import { SegmentReader } from '../../actors/storage/segment-reader.ts';
+import { openWarmCache } from '../../actors/storage/warm-cache.ts';
+import { silentLogger } from '../../src/base/log.ts';
+import { buildSegment, CountingStore, randomRows, seededRandom } from './segments.ts';
+
+/**
+ * One life of a process with a warm cache, for the tests that damage its folder in between: LMDB may take the process
+ * down with it. Arguments: folder, how to end ('close' or 'kill'). Prints what it found, as JSON.
+ */
+const [folder = '', end = 'close'] = process.argv.slice(2);
+const key = 'ns/ab/n/segment/s';
+const names = 200;
+
+/** What must be under the name, if anything is; every seventh is large enough for a file. */
+function valueOf(at: number): Buffer {
+  const length = at % 7 === 0 ? 70_000 + at : 1 + Math.floor(seededRandom(at)() * 9_000);
+  return Buffer.alloc(length, createHash('sha256').update(String(at)).digest());
+}
+
+const cache = openWarmCache({ folder, bytesMax: 64 * 1024 * 1024, log: silentLogger });
+let hits = 0;
+let wrong = 0;
+for (let at = 0; at < names; at++) {
+  const found = cache.get(`name-${at}`);
+  if (found === undefined) continue;
+  hits++;
+  if (!valueOf(at).equals(found)) wrong++;
+}
+
+const rows = randomRows(5, 800, { wordsMax: 300 });
+const { toc, bytes } = await buildSegment(rows, { documentBlockBytes: 16 * 1024 });
+const store = new CountingStore();
+await store.putIfAbsent(key, [bytes]);
+const fetcher = new BlockFetcher({ store, warmCache: cache, cache: new BlockCache(100_000) });
+const reader = new SegmentReader(key, toc, fetcher);
+for (let row = 0; row < rows.length; row += 7) {
+  const expected = rows[row];
+  const place = await reader.findRow(expected?.id ?? '', emptyReadReport());
+  if (place === null || expected === undefined) {
+    wrong++;
+    continue;
+  }
+  const start = place.block.entryOffset(place.index);
+  const entry = place.block.buffer.subarray(start, start + expected.entry.length);
+  if (place.row !== row || !entry.equals(expected.entry)) wrong++;
+}
+
+for (let at = 0; at < names; at++) cache.put(`name-${at}`, valueOf(at));
+await cache.drained();
+process.stdout.write(`${JSON.stringify({ hits, wrong, storeGets: store.gets })}\n`);
+if (end === 'kill') process.kill(process.pid, 'SIGKILL');
+await cache.close();
