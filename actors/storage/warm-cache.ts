@@ -375,6 +375,11 @@ export class WarmCache {
   }
 
   #await(written: Promise<void>, then: () => void): void {
+    // The promise that lmdb keeps for itself needs a handler too; its failure is the one that `written` tells.
+    this.#databases?.root.committed.then(
+      () => {},
+      () => {},
+    );
     const done = written
       .catch((error: unknown) => this.#fail(error))
       .then(() => {
@@ -508,6 +513,14 @@ function chargeOf(length: number): number {
  */
 async function settled(queue: () => readonly Promise<unknown>[]): Promise<void> {
   for (const result of await Promise.allSettled(queue())) {
-    if (result.status === 'rejected') throw result.reason;
+    if (result.status === 'fulfilled') continue;
+    silenceCommitError(result.reason);
+    throw result.reason;
   }
+}
+
+/** lmdb hangs a second promise on a failed commit's error, which would end the process as an unhandled rejection. */
+function silenceCommitError(error: unknown): void {
+  if (!(error instanceof Error) || !('commitError' in error)) return;
+  if (error.commitError instanceof Promise) error.commitError.catch(() => {});
 }
