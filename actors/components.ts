@@ -19,7 +19,7 @@ export interface ActorComponents {
   readonly fetcher: BlockFetcher;
   readonly warmCache: WarmCache | null;
   readonly directory: NamespaceDirectory;
-  /** Logs of this server's own earlier processes, sealed at this start: manifests cached under them are current. */
+  /** Logs of this server's own earlier processes that ended in order: manifests cached under them are current. */
   readonly predecessors: ReadonlySet<string>;
   /** Signs cursors; the same on every server. */
   readonly cursorKey: Uint8Array;

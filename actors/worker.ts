@@ -22,6 +22,7 @@ import { createLogClient } from './log/log-client.ts';
 import { headFromWire } from './log/log-object.ts';
 import type { ActorReply } from './namespace/namespace-actor.ts';
 import { BlockCache, BlockFetcher } from './storage/block-fetch.ts';
+import { noteOrderlyEnd, takeOrderlyEnd } from './storage/manifest-cache.ts';
 import { openWarmCache } from './storage/warm-cache.ts';
 
 /** Entry of an actor thread: build the components, top to bottom, and hand messages to the host until drained. */
@@ -53,7 +54,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     fetcher,
     warmCache,
     directory: createDirectory(frontChannel),
-    predecessors: new Set(task.predecessors),
+    predecessors: takeOrderlyEnd(warmCache, task.predecessors),
     cursorKey: task.cursorKey,
   };
   host = new ActorHost(components);
@@ -68,6 +69,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
       },
       async drain() {
         await serving.drain();
+        noteOrderlyEnd(warmCache, task.identity.logId);
         setImmediate(resolve);
       },
       statistics: async () => ({ openNamespaces: serving.openNamespaces }),

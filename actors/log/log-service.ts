@@ -7,6 +7,7 @@ import { must } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { type ChannelHandler, type Message, PortChannel, type Respond } from '../../src/base/port-channel.ts';
 import { rendezvousPick } from '../../src/base/rendezvous-hash.ts';
+import { Serial } from '../../src/base/serial.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { AppendRefused, GroupCommit, type LogComponents } from './group-commit.ts';
 import { readFloor, writeFloor } from './floor.ts';
@@ -39,6 +40,7 @@ export class LogService {
   #sealedLogs: SealedLog[] = [];
   readonly #unflushed = new Map<string, UnflushedTargets>();
   readonly #channels = new Map<number, PortChannel>();
+  readonly #attaching = new Serial();
   #actorCount = 0;
   #stopLease = () => {};
   #stopHousekeeping = () => {};
@@ -83,7 +85,12 @@ export class LogService {
    * Serves an actor thread, after replaying to it every durable record of its targets that no manifest is known to
    * contain. A thread that takes another's place (same index) waits until what that one submitted is resolved.
    */
-  async attach(port: MessagePort, placement: Placement): Promise<void> {
+  attach(port: MessagePort, placement: Placement): Promise<void> {
+    // One at a time: the first replay of a sealed log finds out for all threads whom it concerns.
+    return this.#attaching.run(() => this.#attach(port, placement));
+  }
+
+  async #attach(port: MessagePort, placement: Placement): Promise<void> {
     const commit = must(this.#commit, 'an open log');
     this.#channels.get(placement.index)?.close();
     this.#actorCount = placement.count;

@@ -1,4 +1,4 @@
-import { blockEntry, type BlockPlace, blockKinds } from './segment-format.ts';
+import { type BlockPlace, blockEntry, blockKinds } from './segment-format.ts';
 
 /** Where the document blocks of a segment lie, as columns: about 32 bytes a block, held while the segment is open. */
 export class BlockIndex {

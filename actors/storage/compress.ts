@@ -50,10 +50,12 @@ export function compressBlock(raw: Uint8Array): CompressedBlock {
  * Allocates nothing before `rawLength` was checked. Throws `DecompressError`.
  */
 export function decompressBlock(codec: number, stored: Uint8Array, rawLength: number): Buffer {
-  if (rawLength > blockRawBytesMax) throw new DecompressError(`${rawLength} raw bytes are more than any block has`);
+  if (rawLength > blockRawBytesMax)
+    throw new DecompressError(`${rawLength} raw bytes are more than any block has`);
   if (codec === codecs.none) return copyRaw(stored, rawLength);
   if (codec !== codecs.zstd) throw new DecompressError(`unknown codec ${codec}`);
-  if (stored.length >= rawLength) throw new DecompressError('a compressed block is smaller than its raw bytes');
+  if (stored.length >= rawLength)
+    throw new DecompressError('a compressed block is smaller than its raw bytes');
   const raw = Buffer.allocUnsafeSlow(rawLength);
   const length = inflate(raw, stored);
   if (length !== rawLength) throw new DecompressError(`${length} raw bytes instead of ${rawLength}`);
@@ -61,7 +63,8 @@ export function decompressBlock(codec: number, stored: Uint8Array, rawLength: nu
 }
 
 function copyRaw(stored: Uint8Array, rawLength: number): Buffer {
-  if (stored.length !== rawLength) throw new DecompressError(`${stored.length} raw bytes instead of ${rawLength}`);
+  if (stored.length !== rawLength)
+    throw new DecompressError(`${stored.length} raw bytes instead of ${rawLength}`);
   const raw = Buffer.allocUnsafeSlow(rawLength);
   raw.set(stored);
   return raw;

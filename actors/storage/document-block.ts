@@ -104,7 +104,10 @@ export class DocumentBlockBuilder {
     for (let index = 0; index < rowCount; index++) {
       raw.writeDoubleLE(this.#sequences[index] as number, headBytes + index * 8);
       raw.writeDoubleLE(this.#writtenAt[index] as number, headBytes + (rowCount + index) * 8);
-      raw.writeUInt32LE(entriesStart + (this.#starts[index] as number), headBytes + rowCount * 16 + index * 4);
+      raw.writeUInt32LE(
+        entriesStart + (this.#starts[index] as number),
+        headBytes + rowCount * 16 + index * 4,
+      );
     }
     this.#entries.copy(raw, entriesStart, 0, this.#entryBytes);
     this.#clear();

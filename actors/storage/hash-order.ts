@@ -1,7 +1,7 @@
 /**
  * Sorts rows by 64-bit hashes kept as two arrays of halves. Least-significant-digit radix sort with 16-bit digits:
  * four passes, stable, no boxing of BigInts, and no input (such as ids chosen to collide) that makes it slow.
- * Hot while a segment is built: 1,000,000 hashes in about 150 ms, 100,000 in about 10 ms.
+ * Hot while a segment is built: 1,000,000 hashes in about 240 ms, 100,000 in about 28 ms (2-core machine).
  */
 const digitBits = 16;
 const digits = 1 << digitBits;

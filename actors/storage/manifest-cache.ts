@@ -30,3 +30,21 @@ export function cachedManifest(cache: WarmCache | null, namespaceId: string): Co
     throw error;
   }
 }
+
+/**
+ * After a crash an older manifest may be in the cache than in the store. So a process that has flushed everything leaves
+ * its log's id as the last thing that it puts; only manifests of a process that did are taken for current.
+ */
+const orderlyEnd = 'meta/orderly-end';
+
+export function noteOrderlyEnd(cache: WarmCache, logId: string): void {
+  cache.put(orderlyEnd, Buffer.from(logId));
+}
+
+/** The predecessors whose cached manifests are surely the last ones. Asked once: it forgets the note. */
+export function takeOrderlyEnd(cache: WarmCache, predecessors: readonly string[]): ReadonlySet<string> {
+  const noted = cache.get(orderlyEnd);
+  cache.remove(orderlyEnd);
+  const logId = noted === undefined ? '' : Buffer.from(noted).toString();
+  return new Set(predecessors.filter((predecessor) => predecessor === logId));
+}

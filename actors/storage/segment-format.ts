@@ -113,7 +113,8 @@ function checkBlockHeader(bytes: Uint8Array, kind: number, place: string, offset
   if (header.readUInt32LE(0) !== blockMagic) throw damaged('not a block');
   const storedLength = header.readUInt32LE(4);
   if (storedLength !== bytes.length - blockHeaderBytes) throw damaged('a block of another length');
-  if (header.readUInt8(13) !== kind || header.readUInt16LE(14) !== 0) throw damaged('a block of another kind');
+  if (header.readUInt8(13) !== kind || header.readUInt16LE(14) !== 0)
+    throw damaged('a block of another kind');
   if (header.readBigUInt64LE(16) !== xxh64(bytes.subarray(blockHeaderBytes))) {
     throw damaged('the checksum of a block does not match');
   }
@@ -133,7 +134,11 @@ export function encodeTail(toc: SegmentToc, tocOffset: number): Buffer {
 }
 
 /** Where the table of contents lies, from the last `footerBytes` bytes of an object of `size` bytes. */
-export function decodeFooter(footer: Uint8Array, place: string, size: number): { offset: number; length: number } {
+export function decodeFooter(
+  footer: Uint8Array,
+  place: string,
+  size: number,
+): { offset: number; length: number } {
   const at = size - footerBytes;
   const view = viewOf(footer);
   if (view.length !== footerBytes || view.readUInt32LE(0) !== footerMagic) {
@@ -143,10 +148,12 @@ export function decodeFooter(footer: Uint8Array, place: string, size: number): {
     throw new DataError(place, at, 'the checksum of the footer does not match');
   }
   const version = view.readUInt32LE(4);
-  if (version !== segmentFormatVersion) throw new DataError(place, at, `segment format ${version} is not known`);
+  if (version !== segmentFormatVersion)
+    throw new DataError(place, at, `segment format ${version} is not known`);
   const offset = view.readUIntLE(8, 6);
   const length = view.readUInt32LE(16);
-  if (offset + length !== at) throw new DataError(place, at, 'the table of contents does not end at the footer');
+  if (offset + length !== at)
+    throw new DataError(place, at, 'the table of contents does not end at the footer');
   return { offset, length };
 }
 
@@ -167,7 +174,8 @@ export function checkToc(value: unknown, place: string): SegmentToc {
   const sections = fields.sections.map((item: unknown): SegmentSection => {
     const section = fieldsOf(item);
     if (section === null || typeof section.name !== 'string') throw wrong('a section without a name');
-    if (section.root !== null && !(section.root instanceof Uint8Array)) throw wrong('a root that is no bytes');
+    if (section.root !== null && !(section.root instanceof Uint8Array))
+      throw wrong('a root that is no bytes');
     return {
       name: section.name,
       offset: whole(section, 'offset'),

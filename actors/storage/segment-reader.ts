@@ -51,7 +51,11 @@ const bulkIdsMax = 1_024;
 const blocksPerPiece = 32;
 
 /** Reads the table of contents of a segment that no manifest describes. */
-export async function readToc(store: ObjectStore, objectKey: string, report: ReadReport): Promise<SegmentToc> {
+export async function readToc(
+  store: ObjectStore,
+  objectKey: string,
+  report: ReadReport,
+): Promise<SegmentToc> {
   const get = async (range: { suffix: number } | { offset: number; length: number }) => {
     report.storeGets++;
     const object = await store.get(objectKey, { range });

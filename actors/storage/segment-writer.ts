@@ -132,8 +132,12 @@ export class SegmentWriter {
   async finish(): Promise<FinishedSegment> {
     await this.#closeDocuments();
     assert(this.#rowCount > 0, () => 'a segment without rows');
-    await this.#writePages('blocks', blockKinds.blockIndex, blockEntry, this.#blocks.count, (page, at, entry) =>
-      this.#blocks.writeEntry(page, at, entry),
+    await this.#writePages(
+      'blocks',
+      blockKinds.blockIndex,
+      blockEntry,
+      this.#blocks.count,
+      (page, at, entry) => this.#blocks.writeEntry(page, at, entry),
     );
     await this.#writeIds();
     const toc: SegmentToc = {

@@ -375,11 +375,6 @@ export class WarmCache {
   }
 
   #await(written: Promise<void>, then: () => void): void {
-    // The promise that lmdb keeps for itself needs a handler too; its failure is the one that `written` tells.
-    this.#databases?.root.committed.then(
-      () => {},
-      () => {},
-    );
     const done = written
       .catch((error: unknown) => this.#fail(error))
       .then(() => {
@@ -437,7 +432,7 @@ export class WarmCache {
     return null;
   }
 
-  /** The sum goes to disk in the transaction of the writes that changed it. */
+  /** The sum goes to disk beside the writes that changed it; a crash between them leaves it wrong by one entry. */
   #charge(bytes: number): void {
     this.#bytes = Math.max(0, this.#bytes + bytes);
     if (this.#bytesSaveQueued) return;
@@ -458,6 +453,9 @@ function openDatabases(path: string, bytesMax: number): Databases {
     noSync: true,
     noMetaSync: true,
     overlappingSync: false,
+    // With it lmdb keeps a promise of each batch to itself, and a full disk ends the process as an unhandled rejection.
+    // Without it writes keep their order and may land in two transactions, which nothing here minds.
+    eventTurnBatching: false,
     // Address space, not disk: room for pages between values that are free and too few in a row.
     mapSize: mapBytesFor(bytesMax),
     maxDbs: 8,
@@ -508,8 +506,8 @@ function chargeOf(length: number): number {
 }
 
 /**
- * Queues the writes at once, so that they share a transaction, and waits for all: none is left without a handler, and
- * one that throws while it is queued counts as failed. Rejects with the first failure.
+ * Queues the writes at once and waits for all: none is left without a handler, and one that throws while it is queued
+ * counts as failed. Rejects with the first failure.
  */
 async function settled(queue: () => readonly Promise<unknown>[]): Promise<void> {
   for (const result of await Promise.allSettled(queue())) {

@@ -1,4 +1,13 @@
-import { closeSync, mkdirSync, openSync, readFileSync, readSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -39,7 +48,9 @@ export function warmFolder(folder: string): WarmFolder {
 /** Makes the folder ready to open: as it was left where that is safe, else empty. Answers whether it was kept. */
 export function prepareFolder(paths: WarmFolder): boolean {
   const kept = mayBeOpened(paths);
-  if (!kept) rmSync(paths.folder, { recursive: true, force: true });
+  // Only what is ours: whoever names a folder with other things in it keeps them.
+  const ours = [markerOf(paths), paths.environment, paths.files];
+  if (!kept) for (const path of ours) rmSync(path, { recursive: true, force: true });
   mkdirSync(paths.environment, { recursive: true });
   mkdirSync(paths.files, { recursive: true });
   writeMarker(paths, false);
@@ -106,7 +117,14 @@ function bootId(): string {
 
 /** The two heads of an LMDB file, as lmdb 3.5 lays them out. */
 const pageBytes = 4096;
-const head = { magic: 24, magicValue: 0xbeefc0de, pageSize: 48, lastPage: 144, transaction: 152, bytes: 160 } as const;
+const head = {
+  magic: 24,
+  magicValue: 0xbeefc0de,
+  pageSize: 48,
+  lastPage: 144,
+  transaction: 152,
+  bytes: 160,
+} as const;
 /** Pages at the end that a transaction took and gave back may never have been written. */
 const unwrittenPagesMax = 64;
 

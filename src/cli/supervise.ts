@@ -12,7 +12,11 @@ const delayMsMax = 10_000;
 /** A server that ran this long has started well: the next failure is a new one. */
 const healthyAfterMs = 60_000;
 
+/** Threads of libuv's pool: every fsync of the fs store holds one, and reads must not wait for them. */
+const poolThreads = '16';
+
 export async function supervise(): Promise<number> {
+  const env = { UV_THREADPOOL_SIZE: poolThreads, ...process.env };
   let child: ChildProcess | null = null;
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -24,7 +28,7 @@ export async function supervise(): Promise<number> {
   }
   for (let delayMs = firstDelayMs; ; ) {
     const began = systemClock.monotonic();
-    child = spawn(process.execPath, [...process.execArgv, serverEntry, 'server'], { stdio: 'inherit' });
+    child = spawn(process.execPath, [...process.execArgv, serverEntry, 'server'], { stdio: 'inherit', env });
     const ended = await endOf(child);
     if (stopping || ended.code === exitCodes.done || ended.code === exitCodes.cannotStart) return ended.code ?? 0;
     if (systemClock.monotonic() - began > healthyAfterMs) delayMs = firstDelayMs;

@@ -1,5 +1,5 @@
 /**
- * HTTP by uWebSockets: the only file that knows the package. What it does not do itself, this file does:
+ * HTTP by uWebSockets. What it does not do itself, this file does:
  *
  * 1. A response is touched only while uWS says that it lives: `#response` is null from the end or the abort on.
  * 2. Nothing is buffered for a client that does not read: `tryEnd` and `onWritable` against our own deadline.
@@ -17,7 +17,6 @@
  * connection counts as gone; the methods are those that its router knows.
  */
 import { STATUS_CODES } from 'node:http';
-import { createRequire } from 'node:module';
 import { ApiError } from '../../protocol/errors.ts';
 import { assert } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
@@ -43,9 +42,7 @@ import {
   type HttpListener,
   type HttpListenOptions,
 } from './http-types.ts';
-
-/** Heads up to here are read where the installed version lets us say so; schemas travel in query strings. */
-const headBytesMax = 64 * 1024;
+import type { LoadedUws, Uws, UwsApp, UwsRequest, UwsResponse } from './http-uws-load.ts';
 
 /** How long an unread body is thrown away after a refusal, in milliseconds: enough for a client to notice the answer. */
 const lingerMs = 2_000;
@@ -55,69 +52,6 @@ const lingerMs = 2_000;
  * this often, in milliseconds, keeps our own deadline the only one.
  */
 const nudgeMs = 4_000;
-
-interface UwsRequest {
-  getCaseSensitiveMethod(): string;
-  getUrl(): string;
-  getQuery(): string | undefined;
-  forEach(visit: (name: string, value: string) => void): void;
-}
-
-interface UwsResponse {
-  writeStatus(status: string): UwsResponse;
-  tryEnd(chunk: Uint8Array | string, totalBytes: number): [taken: boolean, done: boolean];
-  endWithoutBody(): UwsResponse;
-  close(): UwsResponse;
-  cork(write: () => void): UwsResponse;
-  onAborted(run: () => void): UwsResponse;
-  onData(take: (chunk: ArrayBuffer, last: boolean) => void): UwsResponse;
-  onWritable(write: (offset: number) => boolean): UwsResponse;
-  pause(): void;
-  resume(): void;
-  getRemoteAddress(): ArrayBuffer;
-}
-
-interface UwsApp {
-  any(pattern: string, handler: (response: UwsResponse, request: UwsRequest) => void): UwsApp;
-  listen(host: string, port: number, options: number, done: (socket: object | false) => void): UwsApp;
-  close(): void;
-}
-
-export interface Uws {
-  App(): UwsApp;
-  us_listen_socket_close(socket: object): void;
-  us_socket_local_port(socket: object): number;
-  _cfg(key: string): void;
-  readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number;
-}
-
-export type LoadedUws = { readonly engine: string; readonly uws: Uws };
-
-/**
- * Upstream's own package where an operator installed it, else the packaged one; or why neither loads. The packaged
- * one is loaded by its binary: its entry would quietly put a slow imitation in its place.
- */
-export function loadUws(): LoadedUws | { readonly reason: string } {
-  process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= String(headBytesMax);
-  const require = createRequire(import.meta.url);
-  const binary = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`;
-  const reasons: string[] = [];
-  for (const [engine, path] of [
-    ['uWebSockets.js', 'uWebSockets.js'],
-    ['uws-packaged', `uws-packaged/binaries/${binary}`],
-  ] as const) {
-    try {
-      return { engine, uws: require(path) as Uws };
-    } catch (error) {
-      reasons.push(`${engine}: ${firstLine(describeError(error))}`);
-    }
-  }
-  return { reason: reasons.join('; ') };
-}
-
-function firstLine(text: string): string {
-  return text.split('\n', 1)[0] ?? '';
-}
 
 /** What the exchanges of one listener share. */
 interface Shared {

@@ -3,7 +3,8 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
 import { listenNode } from './http-node.ts';
 import type { HttpListener, HttpListenOptions } from './http-types.ts';
-import { listenUws, loadUws } from './http-uws.ts';
+import { listenUws } from './http-uws.ts';
+import { loadUws } from './http-uws-load.ts';
 
 /** `auto` takes uWebSockets where it loads; `uws` insists on it. */
 export type HttpEngine = 'auto' | 'uws' | 'node';

@@ -24,7 +24,12 @@ function makeRows(): TestRow[] {
   return Array.from({ length: rowCount }, (_, at) => {
     const id = `document-${at}-${Math.floor(random() * 1e9)}`;
     const text = Buffer.from(randomText(random, 150));
-    return { id, sequence: at + 1, writtenAt: 1.7e15 + at, entry: entryOf({ id, text, meta: null, vector: null }) };
+    return {
+      id,
+      sequence: at + 1,
+      writtenAt: 1.7e15 + at,
+      entry: entryOf({ id, text, meta: null, vector: null }),
+    };
   });
 }
 
@@ -72,7 +77,8 @@ async function scan(reader: SegmentReader, label: string) {
   const startedAt = performance.now();
   let textBytes = 0;
   for await (const block of reader.blocksDescending(reader.rowCount - 1, emptyReadReport())) {
-    for (let i = 0; i < block.rowCount; i++) textBytes += documentTextLength(block.buffer, block.entryOffset(i));
+    for (let i = 0; i < block.rowCount; i++)
+      textBytes += documentTextLength(block.buffer, block.entryOffset(i));
   }
   print(`${label}: ${(textBytes / MB / ((performance.now() - startedAt) / 1000)).toFixed(0)} MB/s of text`);
 }

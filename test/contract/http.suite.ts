@@ -15,7 +15,7 @@ import {
   type HttpListener,
   type HttpListenOptions,
 } from '../../src/front/http-types.ts';
-import { loadUws } from '../../src/front/http-uws.ts';
+import { loadUws } from '../../src/front/http-uws-load.ts';
 import { connectRaw, type RawAnswer, type RawConnection } from '../support/raw-http.ts';
 
 interface Bench {

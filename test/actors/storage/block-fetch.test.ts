@@ -16,7 +16,8 @@ import { CountingStore } from '../../support/segments.ts';
 const key = 'ns/ab/n/segment/s';
 const bounds = { gapBytesMax: 100, bytesMax: 1000 };
 const place = (offset: number, length: number): BlockPlace => ({ offset, length, kind: 9 });
-const spans = (places: BlockPlace[]) => planRanges(places, bounds).map(({ offset, length }) => [offset, length]);
+const spans = (places: BlockPlace[]) =>
+  planRanges(places, bounds).map(({ offset, length }) => [offset, length]);
 
 /** A map of names, as the local disk. */
 class MapCache {
@@ -99,7 +100,10 @@ test('more than one range bound of blocks takes several GETs', async () => {
 
   const found = await blocks.fetch(places, emptyReadReport());
 
-  assert.equal(store.gets, Math.ceil((20 * (size + 24)) / (Math.floor(rangeBytesMax / (size + 24)) * (size + 24))));
+  assert.equal(
+    store.gets,
+    Math.ceil((20 * (size + 24)) / (Math.floor(rangeBytesMax / (size + 24)) * (size + 24))),
+  );
   assert.deepEqual(
     found.map((block) => block.raw[size - 1]),
     Array.from({ length: 20 }, (_, at) => at + 1),

@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { BlockCache, BlockFetcher, emptyReadReport, MissingObjectError } from '../../../actors/storage/block-fetch.ts';
+import {
+  BlockCache,
+  BlockFetcher,
+  emptyReadReport,
+  MissingObjectError,
+} from '../../../actors/storage/block-fetch.ts';
 import { documentId, documentIdBytes, documentText } from '../../../actors/storage/document-batch.ts';
 import type { DocumentBlock } from '../../../actors/storage/document-block.ts';
 import { orderByHash } from '../../../actors/storage/hash-order.ts';
@@ -11,7 +16,14 @@ import { type DocumentPlace, readToc, SegmentReader } from '../../../actors/stor
 import { SegmentWriter, type SegmentWriterOptions } from '../../../actors/storage/segment-writer.ts';
 import { AssertionError, DataError } from '../../../src/base/assert.ts';
 import { xxh64 } from '../../../src/base/hash.ts';
-import { buildSegment, CountingStore, entryOf, randomRows, seededRandom, type TestRow } from '../../support/segments.ts';
+import {
+  buildSegment,
+  CountingStore,
+  entryOf,
+  randomRows,
+  seededRandom,
+  type TestRow,
+} from '../../support/segments.ts';
 
 const key = 'ns/ab/n/segment/s';
 const report = () => emptyReadReport();
@@ -88,10 +100,7 @@ test('random documents are found by id and by row, and scanned newest first', as
       assertIsRow(reader.rowCached(row), row, rows);
       assert.equal(await reader.findRow(`absent-${row}`, report()), null);
     }
-    assert.deepEqual(
-      await allRows(reader),
-      rows.map((row) => row.entry).reverse(),
-    );
+    assert.deepEqual(await allRows(reader), rows.map((row) => row.entry).reverse());
   }
 });
 
@@ -271,7 +280,11 @@ test('a document larger than a block has one of its own', async () => {
   const [small, other] = randomRows(17, 2);
   const id = 'large';
   const entry = entryOf({ id, text: Buffer.alloc(2_000_000, 'large '), meta: null, vector: null });
-  const rows = [small as TestRow, { id, sequence: 50, writtenAt: 5, entry }, { ...(other as TestRow), sequence: 60 }];
+  const rows = [
+    small as TestRow,
+    { id, sequence: 50, writtenAt: 5, entry },
+    { ...(other as TestRow), sequence: 60 },
+  ];
   const { reader } = await opened(rows);
 
   const place = await reader.findRow(id, report());
@@ -308,7 +321,10 @@ test('a table of contents longer than the tail takes a second GET', async () => 
 
   assert.equal(size, Buffer.concat(chunks).length);
   assert.equal(counted.storeGets, 2);
-  assert.deepEqual({ ...sectionOf(read, 'trigrams'), root: null }, { ...sectionOf(toc, 'trigrams'), root: null });
+  assert.deepEqual(
+    { ...sectionOf(read, 'trigrams'), root: null },
+    { ...sectionOf(toc, 'trigrams'), root: null },
+  );
   assert.equal(sectionOf(read, 'trigrams')?.root?.length, 100_000);
   const { raw } = await readerOf(store, read).blocks.fetchOne({ ...block, kind: 77 }, report());
   assert.deepEqual(raw, Buffer.alloc(5000, 'abc'));
@@ -362,7 +378,8 @@ test('a truncated segment is an error, whatever its length', async () => {
     );
 
     await assert.rejects(readToc(store, key, report()), DataError);
-    if (length < (sectionOf(toc, 'ids')?.offset ?? 0)) await assert.rejects(allRows(readerOf(store, toc)), DataError);
+    if (length < (sectionOf(toc, 'ids')?.offset ?? 0))
+      await assert.rejects(allRows(readerOf(store, toc)), DataError);
     if (length < bytes.length - 400) await assert.rejects(lookUps, DataError);
     else await Promise.allSettled([lookUps]);
   }
@@ -442,7 +459,8 @@ test('hashes are ordered as numbers, equal ones by position', (t) => {
     const low = Uint32Array.from({ length: count + 5 }, () => random() * (random() < 0.5 ? 3 : 2 ** 32));
     const high = Uint32Array.from({ length: count + 5 }, () => random() * (random() < 0.5 ? 3 : 2 ** 32));
     const hashAt = (at: number) => (BigInt(high[at] as number) << 32n) | BigInt(low[at] as number);
-    const compare = (a: number, b: number) => (hashAt(a) === hashAt(b) ? a - b : hashAt(a) < hashAt(b) ? -1 : 1);
+    const compare = (a: number, b: number) =>
+      hashAt(a) === hashAt(b) ? a - b : hashAt(a) < hashAt(b) ? -1 : 1;
 
     const order = orderByHash(low, high, count);
 
@@ -478,7 +496,10 @@ test('segments of format 1 keep their bytes', async () => {
     }
   }
 
-  assert.deepEqual({ toc: goldenToc, documents }, JSON.parse(readFileSync(join(folder, 'segment-v1.json'), 'utf8')));
+  assert.deepEqual(
+    { toc: goldenToc, documents },
+    JSON.parse(readFileSync(join(folder, 'segment-v1.json'), 'utf8')),
+  );
   assert.deepEqual(golden, bytes);
   assert.ok(documentIdBytes(rows[0]?.entry ?? Buffer.alloc(16), 0).length > 0);
 });

@@ -140,7 +140,9 @@ test('the bytes stay within their bound, the oldest go first, the used ones stay
 
   assert.equal(cache.get('n1'), undefined);
   same(cache.get('n399'), bytesOf(8000, 399 % 256));
-  const kept = Array.from({ length: 400 }, (_, at) => cache.get(`n${at}`)).filter((value) => value !== undefined);
+  const kept = Array.from({ length: 400 }, (_, at) => cache.get(`n${at}`)).filter(
+    (value) => value !== undefined,
+  );
   assert.ok(kept.length > 100, `${kept.length} kept`);
 });
 
@@ -306,7 +308,8 @@ function edited(path: string, edit: (bytes: Buffer) => void): void {
 }
 
 const data = (folder: string) => join(folder, 'environment/data.mdb');
-const filesOf = (folder: string) => readdirSync(join(folder, 'files')).map((file) => join(folder, 'files', file));
+const filesOf = (folder: string) =>
+  readdirSync(join(folder, 'files')).map((file) => join(folder, 'files', file));
 const randomAt = (bytes: Buffer, random: () => number, from = 0) =>
   from + Math.floor(random() * (bytes.length - from));
 
@@ -379,7 +382,8 @@ for (const [name, damage] of Object.entries(damages)) {
 
     assert.equal(after.found?.wrong ?? 0, 0);
     // What the supervisor does after a second abnormal end: start without the folder.
-    if (after.signal !== null && live(folder).signal !== null) rmSync(folder, { recursive: true, force: true });
+    if (after.signal !== null && live(folder).signal !== null)
+      rmSync(folder, { recursive: true, force: true });
     const last = live(folder);
     assert.deepEqual([last.signal, last.found?.wrong], [null, 0]);
     assert.ok(existsSync(data(folder)));

@@ -1,0 +1,69 @@
+/** The door to uWebSockets: what of it is used, and which of its two packages loads. Nothing else imports them. */
+import { createRequire } from 'node:module';
+import { describeError } from '../base/log.ts';
+
+/** Heads up to here are read where the installed version lets us say so; schemas travel in query strings. */
+const headBytesMax = 64 * 1024;
+
+export interface UwsRequest {
+  getCaseSensitiveMethod(): string;
+  getUrl(): string;
+  getQuery(): string | undefined;
+  forEach(visit: (name: string, value: string) => void): void;
+}
+
+export interface UwsResponse {
+  writeStatus(status: string): UwsResponse;
+  tryEnd(chunk: Uint8Array | string, totalBytes: number): [taken: boolean, done: boolean];
+  endWithoutBody(): UwsResponse;
+  close(): UwsResponse;
+  cork(write: () => void): UwsResponse;
+  onAborted(run: () => void): UwsResponse;
+  onData(take: (chunk: ArrayBuffer, last: boolean) => void): UwsResponse;
+  onWritable(write: (offset: number) => boolean): UwsResponse;
+  pause(): void;
+  resume(): void;
+  getRemoteAddress(): ArrayBuffer;
+}
+
+export interface UwsApp {
+  any(pattern: string, handler: (response: UwsResponse, request: UwsRequest) => void): UwsApp;
+  listen(host: string, port: number, options: number, done: (socket: object | false) => void): UwsApp;
+  close(): void;
+}
+
+export interface Uws {
+  App(): UwsApp;
+  us_listen_socket_close(socket: object): void;
+  us_socket_local_port(socket: object): number;
+  _cfg(key: string): void;
+  readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number;
+}
+
+export type LoadedUws = { readonly engine: string; readonly uws: Uws };
+
+/**
+ * Upstream's own package where an operator installed it, else the packaged one; or why neither loads. The packaged
+ * one is loaded by its binary: its entry would quietly put a slow imitation in its place.
+ */
+export function loadUws(): LoadedUws | { readonly reason: string } {
+  process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= String(headBytesMax);
+  const require = createRequire(import.meta.url);
+  const binary = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`;
+  const reasons: string[] = [];
+  for (const [engine, path] of [
+    ['uWebSockets.js', 'uWebSockets.js'],
+    ['uws-packaged', `uws-packaged/binaries/${binary}`],
+  ] as const) {
+    try {
+      return { engine, uws: require(path) as Uws };
+    } catch (error) {
+      reasons.push(`${engine}: ${firstLine(describeError(error))}`);
+    }
+  }
+  return { reason: reasons.join('; ') };
+}
+
+function firstLine(text: string): string {
+  return text.split('\n', 1)[0] ?? '';
+}
