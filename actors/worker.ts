@@ -15,12 +15,12 @@ import { type Message, PortChannel, type Respond } from '../src/base/port-channe
 import { systemRandom } from '../src/base/random.ts';
 import { openObjectStore } from '../src/object-store/open-object-store.ts';
 import { ActorHost } from './actor-host.ts';
+import type { ActorReply } from './actor-reply.ts';
 import type { ActorComponents } from './components.ts';
 import { remoteLanes } from './compute/remote-lanes.ts';
 import { createDirectory } from './directory.ts';
 import { createLogClient } from './log/log-client.ts';
 import { headFromWire } from './log/log-object.ts';
-import type { ActorReply } from './namespace/namespace-actor.ts';
 import { BlockCache, BlockFetcher } from './storage/block-fetch.ts';
 import { noteOrderlyEnd, takeOrderlyEnd } from './storage/manifest-cache.ts';
 import { openWarmCache } from './storage/warm-cache.ts';

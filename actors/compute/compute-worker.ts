@@ -7,7 +7,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { openObjectStore } from '../../src/object-store/open-object-store.ts';
-import { parseBody } from '../namespace/prepare-write.ts';
+import { parseWriteBody } from '../storage/parse-write.ts';
 import { buildSegment } from './build-segment.ts';
 import type { ComputeResult, ComputeTask } from './lanes.ts';
 
@@ -32,7 +32,7 @@ export default async function compute(task: ComputeTask): Promise<ComputeResult<
 async function run(task: ComputeTask): Promise<unknown> {
   switch (task.task) {
     case 'parse':
-      return parseBody(task.kind, task.body);
+      return parseWriteBody(task.kind, task.body);
     case 'build-segment':
       return buildSegment(await objectStore(), task);
     default:

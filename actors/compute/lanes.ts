@@ -1,12 +1,11 @@
 import type { ApiErrorWire } from '../../protocol/messages.ts';
+import type { WriteKind } from '../storage/parse-write.ts';
 import type { SegmentToc } from '../storage/segment-format.ts';
 
 /**
  * Work that would hold up an actor thread, done on compute threads. The front side owns the threads; an actor asks for
  * a task by a control call. Tasks and results hold only what may cross a thread.
  */
-export type WriteKind = 'put' | 'delete' | 'patch';
-
 export interface ParseTask {
   readonly task: 'parse';
   readonly kind: WriteKind;

@@ -18,8 +18,9 @@ import { checkManifest } from '../storage/manifest-invariants.ts';
 import { commit } from '../storage/manifest-store.ts';
 import { Memtable } from '../storage/memtable.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
+import type { OpenSegment } from '../storage/snapshot.ts';
 import { noTombstones, withDeleted } from '../storage/tombstones.ts';
-import type { NamespaceState, OpenSegment } from './namespace-state.ts';
+import type { NamespaceState } from './namespace-state.ts';
 
 /**
  * From memory into the manifest.

@@ -18,21 +18,23 @@ import { parseQueryString } from '../../protocol/query-string.ts';
 import { describeError } from '../../src/base/log.ts';
 import { Serial } from '../../src/base/serial.ts';
 import { paths } from '../../src/object-store/paths.ts';
+import { type ActorReply, namespaceJson } from '../actor-reply.ts';
 import type { ActorComponents } from '../components.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
 import { type QueryReport, type Temperature } from '../search/answers.ts';
 import { type QueryContext, runCount, runSearch, runWarm } from '../search/run-search.ts';
 import { TimeSlice } from '../search/time-slice.ts';
 import { emptyReadReport, type ReadReport } from '../storage/block-fetch.ts';
+import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { Deposed } from '../storage/manifest-store.ts';
 import { readBody } from '../request-body.ts';
 import { flushNamespace, freeze, takeOwnership } from './flush.ts';
-import type { NamespaceIdentity, NamespaceState } from './namespace-state.ts';
+import type { NamespaceState } from './namespace-state.ts';
 import { openNamespace } from './open.ts';
 import { mergePatches } from './patch.ts';
 import type { PreparedWrite } from './prepare-write.ts';
 import { documentJson, findDocument, findWarm } from './read-document.ts';
-import { takeSnapshot } from './snapshot.ts';
+import { takeSnapshot } from './take-snapshot.ts';
 import { type AppliedWrite, WritePipeline } from './write-pipeline.ts';
 
 /**
@@ -44,17 +46,6 @@ export interface Opening {
   /** The name was made by the request that opens it. */
   readonly created: boolean;
   readonly replayed: readonly ReplayedRecord[];
-}
-
-export interface ActorReply {
-  readonly status: number;
-  readonly json: string;
-  /** Answers of calls between threads: MessagePack instead of JSON. */
-  readonly packed?: Uint8Array;
-  readonly report: ReadReport;
-  readonly cpuMs: number;
-  readonly documents: number;
-  readonly bytes: number;
 }
 
 const reportEveryMs = 300;
@@ -354,17 +345,4 @@ const parseText = (text: string) => readBody(Buffer.from(text));
 function minVersionOf(call: ActorCall): number | undefined {
   if (call.query === '') return undefined;
   return parseQueryWith(documentQuerySchema, parseQueryString(call.query)).min_version;
-}
-
-export function namespaceJson(fields: {
-  readonly name: string;
-  readonly docsWritten: number;
-  readonly bytesWritten: number;
-  readonly storedBytes: number;
-  readonly createdAt: string;
-}): string {
-  return (
-    `{"name":${JSON.stringify(fields.name)},"docs_written":${fields.docsWritten},` +
-    `"bytes_written":${fields.bytesWritten},"stored_bytes":${fields.storedBytes},"created_at":"${fields.createdAt}"}`
-  );
 }

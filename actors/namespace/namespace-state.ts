@@ -1,27 +1,12 @@
 import { toShared } from '../../src/base/shared-bytes.ts';
 import { documentId, readBatch } from '../storage/document-batch.ts';
-import type { LogWatermark, Manifest, NamespaceCounters } from '../storage/manifest.ts';
+import type { LogWatermark, Manifest, NamespaceCounters, NamespaceIdentity } from '../storage/manifest.ts';
 import type { Committed } from '../storage/manifest-store.ts';
 import { Memtable } from '../storage/memtable.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
-import type { SegmentReader } from '../storage/segment-reader.ts';
-import { isDeleted, type Tombstones, withDeleted } from '../storage/tombstones.ts';
+import type { OpenSegment } from '../storage/snapshot.ts';
+import { isDeleted, withDeleted } from '../storage/tombstones.ts';
 import type { LogPosition } from '../log/replay.ts';
-
-/** Who the namespace is; fixed for its life. */
-export interface NamespaceIdentity {
-  readonly tenantId: number;
-  readonly name: string;
-  readonly namespaceId: string;
-  readonly createdAt: string;
-}
-
-export interface OpenSegment {
-  readonly id: string;
-  readonly size: number;
-  readonly reader: SegmentReader;
-  readonly tombstones: Tombstones;
-}
 
 /** A write request's documents and deletes, in bytes that all threads may see. */
 export interface LoadedBatch {

@@ -3,13 +3,14 @@ import { toShared } from '../../src/base/shared-bytes.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
-import { isApplied, type Manifest, type ManifestSegment } from '../storage/manifest.ts';
+import { isApplied, type Manifest, type ManifestSegment, type NamespaceIdentity } from '../storage/manifest.ts';
 import { cachedManifest, cacheManifest } from '../storage/manifest-cache.ts';
 import { type Committed, loadCommitted } from '../storage/manifest-store.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
+import type { OpenSegment } from '../storage/snapshot.ts';
 import { manifestCodec } from './flush.ts';
-import { adoptManifest, loadBatch, type NamespaceIdentity, NamespaceState, type OpenSegment } from './namespace-state.ts';
+import { adoptManifest, loadBatch, NamespaceState } from './namespace-state.ts';
 import { applyDurable, stampFromWire } from './write-pipeline.ts';
 
 /**

@@ -1,7 +1,6 @@
 import { limits } from '../../protocol/limits.ts';
-import { ApiError } from '../../protocol/errors.ts';
 import type { ComputeLanes } from '../compute/lanes.ts';
-import { parseDelete, parsePatch, parsePut } from '../storage/parse-write.ts';
+import { parseWriteBody, type WriteKind } from '../storage/parse-write.ts';
 import { loadBatch, type LoadedBatch } from './namespace-state.ts';
 
 /**
@@ -9,11 +8,11 @@ import { loadBatch, type LoadedBatch } from './namespace-state.ts';
  * A patch's batch holds patches, which become documents in their turn.
  */
 export interface PreparedWrite {
-  readonly kind: 'put' | 'delete' | 'patch';
+  readonly kind: WriteKind;
   readonly batch: LoadedBatch;
 }
 
-export const writeOperations: ReadonlyMap<string, PreparedWrite['kind']> = new Map([
+export const writeOperations: ReadonlyMap<string, WriteKind> = new Map([
   ['putDocuments', 'put'],
   ['deleteDocuments', 'delete'],
   ['patchDocuments', 'patch'],
@@ -21,26 +20,13 @@ export const writeOperations: ReadonlyMap<string, PreparedWrite['kind']> = new M
 
 export async function prepareWrite(
   lanes: ComputeLanes,
-  kind: PreparedWrite['kind'],
+  kind: WriteKind,
   body: Uint8Array,
 ): Promise<PreparedWrite> {
   if (body.byteLength > limits.parseInlineBytesMax) {
     return { kind, batch: loadBatch(await lanes.parse({ task: 'parse', kind, body })) };
   }
-  return { kind, batch: loadBatch(parseBody(kind, body)) };
-}
-
-/** The batch of a write body, in shared memory. */
-export function parseBody(kind: PreparedWrite['kind'], body: Uint8Array): Uint8Array {
-  if (body.byteLength === 0) throw new ApiError('bad_request', 'this request needs a JSON body');
-  switch (kind) {
-    case 'put':
-      return parsePut(body).batch;
-    case 'delete':
-      return parseDelete(body).batch;
-    case 'patch':
-      return parsePatch(body).batch;
-  }
+  return { kind, batch: loadBatch(parseWriteBody(kind, body)) };
 }
 
 /** Only a document makes a namespace: deleting and patching need one that exists. */

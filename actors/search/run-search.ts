@@ -1,10 +1,10 @@
 import type { CountRequest, SearchRequest, WarmRequest } from '../../protocol/search.ts';
 import { limits } from '../../protocol/limits.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import type { NamespaceIdentity } from '../namespace/namespace-state.ts';
-import type { Snapshot } from '../namespace/snapshot.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import { documentId } from '../storage/document-batch.ts';
+import type { NamespaceIdentity } from '../storage/manifest.ts';
+import type { Snapshot } from '../storage/snapshot.ts';
 import { compileMatcher, type Matcher } from '../text/regex.ts';
 import { hitJson, type QueryReport, reportJson, type Temperature, tookJson } from './answers.ts';
 import { type CursorScope, decodeCursor, encodeCursor, queryDigest } from './cursor.ts';

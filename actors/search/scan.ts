@@ -1,6 +1,6 @@
-import type { Snapshot } from '../namespace/snapshot.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
+import type { Snapshot } from '../storage/snapshot.ts';
 import { isDeleted, type Tombstones } from '../storage/tombstones.ts';
 import type { TimeSlice } from './time-slice.ts';
 

@@ -103,7 +103,10 @@ export class BlockCache {
         continue;
       }
       const block = step.value;
-      if (!block.used) return this.#remove(block);
+      if (!block.used) {
+        this.#remove(block);
+        return;
+      }
       block.used = false;
     }
   }

@@ -38,16 +38,20 @@ export interface NamespaceCounters {
   readonly bytesWritten: number;
 }
 
-export interface Manifest {
+/** Who the namespace is; fixed for its life. */
+export interface NamespaceIdentity {
+  readonly tenantId: number;
+  readonly name: string;
+  readonly namespaceId: string;
+  readonly createdAt: string;
+}
+
+export interface Manifest extends NamespaceIdentity {
   /** Of the manifest itself: rises by one with each commit. */
   readonly version: number;
   /** Random, new for each commit: tells one's own commit whose answer was lost, and makes every etag unique. */
   readonly nonce: string;
   readonly state: 'live' | 'deleted';
-  readonly tenantId: number;
-  readonly name: string;
-  readonly namespaceId: string;
-  readonly createdAt: string;
   readonly owner: { readonly logId: string; readonly view: number };
   /** Log id to the last record that is contained here. */
   readonly applied: ReadonlyMap<string, LogWatermark>;

@@ -57,6 +57,21 @@ export interface ParsedWrite {
   readonly wait: boolean;
 }
 
+export type WriteKind = 'put' | 'delete' | 'patch';
+
+/** The batch of a write body of any kind, in shared memory. Throws as the parsers below do; `bad_request` where empty. */
+export function parseWriteBody(kind: WriteKind, body: Uint8Array): Uint8Array {
+  if (body.byteLength === 0) throw new ApiError('bad_request', 'this request needs a JSON body');
+  switch (kind) {
+    case 'put':
+      return parsePut(body).batch;
+    case 'delete':
+      return parseDelete(body).batch;
+    case 'patch':
+      return parsePatch(body).batch;
+  }
+}
+
 export interface DocumentPatch {
   readonly id: string;
   /** Replaces the text; null keeps it. A view of the batch. */

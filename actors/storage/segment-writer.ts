@@ -254,7 +254,9 @@ class BlockList {
 
   blockOfRows(rowCount: number): Uint32Array {
     const blockOfRow = new Uint32Array(rowCount);
-    this.#rows.forEach((row, index) => blockOfRow.fill(index, row.firstRow, row.firstRow + row.rowCount));
+    this.#rows.forEach((row, index) => {
+      blockOfRow.fill(index, row.firstRow, row.firstRow + row.rowCount);
+    });
     return blockOfRow;
   }
 }

@@ -17,7 +17,7 @@ import { parseQueryString } from '../../protocol/query-string.ts';
 import { parseQueryWith, parseWith } from '../../protocol/validate.ts';
 import { namespaceAllowed } from '../../src/accounts/scopes.ts';
 import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
-import { type ActorReply, namespaceJson } from '../namespace/namespace-actor.ts';
+import { type ActorReply, namespaceJson } from '../actor-reply.ts';
 import { readBody } from '../request-body.ts';
 import { emptyReadReport } from '../storage/block-fetch.ts';
 import type { TenantActor } from './tenant-actor.ts';

@@ -14,7 +14,7 @@ const key = 'ns/ab/n/segment/s';
 const names = 200;
 
 /** What must be under the name, if anything is; every seventh is large enough for a file. */
-function valueOf(at: number): Buffer {
+function expectedAt(at: number): Buffer {
   const length = at % 7 === 0 ? 70_000 + at : 1 + Math.floor(seededRandom(at)() * 9_000);
   return Buffer.alloc(length, createHash('sha256').update(String(at)).digest());
 }
@@ -26,7 +26,7 @@ for (let at = 0; at < names; at++) {
   const found = cache.get(`name-${at}`);
   if (found === undefined) continue;
   hits++;
-  if (!valueOf(at).equals(found)) wrong++;
+  if (!expectedAt(at).equals(found)) wrong++;
 }
 
 const rows = randomRows(5, 800, { wordsMax: 300 });
@@ -47,7 +47,7 @@ for (let row = 0; row < rows.length; row += 7) {
   if (place.row !== row || !entry.equals(expected.entry)) wrong++;
 }
 
-for (let at = 0; at < names; at++) cache.put(`name-${at}`, valueOf(at));
+for (let at = 0; at < names; at++) cache.put(`name-${at}`, expectedAt(at));
 await cache.drained();
 process.stdout.write(`${JSON.stringify({ hits, wrong, storeGets: store.gets })}\n`);
 if (end === 'kill') process.kill(process.pid, 'SIGKILL');

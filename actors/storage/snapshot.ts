@@ -1,5 +1,13 @@
-import type { Memtable } from '../storage/memtable.ts';
-import type { NamespaceState, OpenSegment } from './namespace-state.ts';
+import type { Memtable } from './memtable.ts';
+import type { SegmentReader } from './segment-reader.ts';
+import type { Tombstones } from './tombstones.ts';
+
+export interface OpenSegment {
+  readonly id: string;
+  readonly size: number;
+  readonly reader: SegmentReader;
+  readonly tombstones: Tombstones;
+}
 
 /**
  * An immutable view of a namespace: what a read sees, however long it runs and whatever is written meanwhile.
@@ -14,14 +22,4 @@ export interface Snapshot {
   readonly memtables: readonly { readonly memtable: Memtable; readonly rowCount: number }[];
   /** Newest first. */
   readonly segments: readonly OpenSegment[];
-}
-
-export function takeSnapshot(state: NamespaceState): Snapshot {
-  return {
-    version: state.counters.version,
-    sequence: state.counters.lastSequence,
-    documents: state.liveDocuments,
-    memtables: [...state.memtablesNewestFirst()].map((memtable) => ({ memtable, rowCount: memtable.rowCount })),
-    segments: [...state.segments].reverse(),
-  };
 }

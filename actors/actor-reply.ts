@@ -1,0 +1,27 @@
+import type { ReadReport } from './storage/block-fetch.ts';
+
+/** What an actor of either kind answers to a call; worker.ts sends it on. */
+export interface ActorReply {
+  readonly status: number;
+  readonly json: string;
+  /** Answers of calls between threads: MessagePack instead of JSON. */
+  readonly packed?: Uint8Array;
+  readonly report: ReadReport;
+  readonly cpuMs: number;
+  readonly documents: number;
+  readonly bytes: number;
+}
+
+/** The Namespace resource, which a namespace tells of itself and a tenant of all its namespaces. */
+export function namespaceJson(fields: {
+  readonly name: string;
+  readonly docsWritten: number;
+  readonly bytesWritten: number;
+  readonly storedBytes: number;
+  readonly createdAt: string;
+}): string {
+  return (
+    `{"name":${JSON.stringify(fields.name)},"docs_written":${fields.docsWritten},` +
+    `"bytes_written":${fields.bytesWritten},"stored_bytes":${fields.storedBytes},"created_at":"${fields.createdAt}"}`
+  );
+}

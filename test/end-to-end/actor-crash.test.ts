@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Worker } from 'node:worker_threads';
+import { type Server, startServer } from '../../src/server.ts';
+import { readSettings } from '../../src/settings.ts';
+
+/** Two actor threads in this very process, so that the test can end one of them. */
+async function serverWithThreads(folder: string): Promise<{ server: Server; actors: Worker[] }> {
+  const workers: Worker[] = [];
+  const onWorker = (worker: Worker) => workers.push(worker);
+  process.on('worker', onWorker);
+  const env = {
+    TIDEBASE_DATA_DIR: folder,
+    TIDEBASE_PORT: '0',
+    TIDEBASE_ACTOR_THREADS: '2',
+    TIDEBASE_PLANS_FILE: 'load-tests/plans.unlimited.json',
+    TIDEBASE_LOG_LEVEL: 'error',
+  };
+  const server = await startServer(readSettings(env), { onSealed: () => assert.fail('nobody seals this log') });
+  process.off('worker', onWorker);
+  // The log thread is the first one that the server starts.
+  return { server, actors: workers.slice(1, 3) };
+}
+
+function client(url: string, key: string) {
+  return async (method: string, path: string, body?: unknown) => {
+    const answer = await fetch(`${url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}` },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    return { status: answer.status, body: text === '' ? null : JSON.parse(text) };
+  };
+}
+
+async function signUp(url: string): Promise<string> {
+  const body = JSON.stringify({ email: 'ann@example.com', name: 'Ann', password: 'correct horse' });
+  const answer = await fetch(`${url}/v1/signup`, { method: 'POST', body });
+  return ((await answer.json()) as { key: string }).key;
+}
+
+const names = Array.from({ length: 12 }, (_, i) => `notes-${i}`);
+
+test('an actor thread that dies is started again and has everything that was acknowledged', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'tidebase-'));
+  const { server, actors } = await serverWithThreads(folder);
+  const call = client(server.url, await signUp(server.url));
+  const acknowledged = new Map<string, number>();
+  const refused = new Set<number>();
+  let writing = true;
+
+  const writers = names.map(async (name) => {
+    for (let n = 0; writing; n++) {
+      const put = await call('POST', `/v1/namespaces/${name}/docs`, { docs: [{ id: String(n), text: `number ${n}` }] });
+      if (put.status === 200) acknowledged.set(name, n);
+      else refused.add(put.status);
+    }
+  });
+  for (const actor of actors) {
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    await actor.terminate();
+  }
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  writing = false;
+  await Promise.all(writers);
+
+  assert.deepEqual(
+    [...refused].filter((status) => status !== 503),
+    [],
+    'requests in flight are answered 503',
+  );
+  for (const name of names) {
+    const last = acknowledged.get(name) ?? assert.fail(`${name} was never written`);
+    const found = await call('GET', `/v1/namespaces/${name}/docs/${last}`);
+    assert.equal(found.status, 200, `${name} lost document ${last}`);
+    const count = await call('POST', `/v1/namespaces/${name}/count`, {});
+    assert.ok(count.body.count > last - refused.size - 2, `${name}: ${count.body.count} of ${last + 1} documents`);
+  }
+  await server.stop();
+  await rm(folder, { recursive: true });
+});

@@ -1,0 +1,171 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { encodeLogObject } from '../../actors/log/log-object.ts';
+import { encodeCursor } from '../../actors/search/cursor.ts';
+import { encodeManifest, type Manifest } from '../../actors/storage/manifest.ts';
+import { noTombstones, withDeleted } from '../../actors/storage/tombstones.ts';
+import { emptyTenant, encodeTenantEvent, tenantManifestCodec } from '../../actors/tenant/tenant-state.ts';
+import type { PersonId, TenantId } from '../../protocol/ids.ts';
+import type { KeyRecord, TenantRecord } from '../../protocol/messages.ts';
+import { buildOpenApi } from '../../protocol/openapi.ts';
+import { type FormatName, formats, wireHistory, wireVersion } from '../../protocol/version.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { joinCluster } from '../../src/cluster/view.ts';
+import { encodePerson } from '../../src/identity/person-record.ts';
+import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
+import { paths } from '../../src/object-store/paths.ts';
+import type { FormatNow, FormatRecord } from './tidy-rules.ts';
+
+/**
+ * The bytes that today's code makes of a fixed value, for each format of version.ts. When a type gains a field the
+ * sample no longer compiles, and with the field in it the bytes are others: either way somebody looks at version.ts.
+ */
+const hex = (digit: string, length: number) => digit.repeat(length);
+const logId = hex('k', 30);
+const namespaceId = hex('a', 32);
+
+const tenant: TenantRecord = {
+  id: 7,
+  name: 'Ada',
+  plan: 'free',
+  status: 'active',
+  ownerId: 9,
+  createdAt: '2026-01-02',
+};
+const key: KeyRecord = {
+  id: 8,
+  name: 'first',
+  prefix: 'tb_AbCdEfGh',
+  scope: 'admin',
+  namespaces: ['logs-*'],
+  ratePerSecond: 1,
+  capQueries: 2,
+  capWrites: 3,
+  createdAt: '2026-01-02',
+  createdBy: 'ada@example.com',
+  personId: 9,
+};
+
+const manifest: Manifest = {
+  version: 3,
+  nonce: hex('1', 32),
+  state: 'live',
+  tenantId: 7,
+  name: 'logs',
+  namespaceId,
+  createdAt: '2026-01-02T03:04:05Z',
+  owner: { logId, view: 2 },
+  applied: new Map([[logId, { seq: 5, index: 6 }]]),
+  segments: [
+    {
+      id: hex('b', 32),
+      size: 1_000,
+      toc: { formatVersion: 1, rowCount: 9, minSequence: 1, maxSequence: 9, docsRawBytes: 900, sections: [] },
+      tombstones: withDeleted(noTombstones, [3]),
+    },
+  ],
+  tail: { sequences: [10], writtenAt: [1_000_000], entries: Uint8Array.of(1, 2, 3) },
+  retired: [{ segmentId: hex('c', 32), atMs: 4 }],
+  counters: { version: 4, lastSequence: 10, lastWrittenAt: 1_000_000, docsWritten: 11, bytesWritten: 1_200 },
+};
+
+function logBytes(): Uint8Array {
+  const header = {
+    logId,
+    seq: 5,
+    kind: 'group',
+    viewVersion: 2,
+    previousChecksum: 77n,
+    batchId: hex('d', 32),
+  } as const;
+  const blob = { id: hex('e', 32), length: 12, checksum: 99n };
+  const head = { tenantId: 7, namespace: 'logs', namespaceId, version: 4, blob: null, detail: [1, 2] };
+  return encodeLogObject(header, [
+    { head, payload: Uint8Array.of(1, 2, 3) },
+    { head: { ...head, version: 5, blob }, payload: new Uint8Array() },
+  ]).bytes;
+}
+
+/** A tenant's events travel in the log, so they are part of its format. */
+function tenantBytes(): Uint8Array {
+  const state = { ...emptyTenant(), tenant, version: 1 };
+  state.keys.set(key.id, key);
+  state.names.set('logs', {
+    namespaceId,
+    createdAt: '2026-01-02',
+    docsWritten: 1,
+    bytesWritten: 2,
+    storedBytes: 3,
+  });
+  const { owner, applied, nonce } = manifest;
+  return Buffer.concat([
+    tenantManifestCodec.encode({ version: 1, nonce, owner, applied, state }),
+    encodeTenantEvent({ kind: 'tenant-created', tenant, firstKey: key }),
+    encodeTenantEvent({ kind: 'key-created', key }),
+    encodeTenantEvent({ kind: 'key-revoked', keyId: 8 }),
+    encodeTenantEvent({ kind: 'namespace-created', name: 'logs', namespaceId, createdAt: '2026-01-02' }),
+    encodeTenantEvent({ kind: 'namespace-deleted', name: 'logs', namespaceId }),
+  ]);
+}
+
+function personBytes(): Uint8Array {
+  return encodePerson({
+    id: 9 as PersonId,
+    email: 'ada@example.com',
+    name: 'Ada',
+    passwordHash: '$argon2id$',
+    generation: 1,
+    verified: true,
+    tenants: [{ tenantId: 7 as TenantId, role: 'owner' }],
+    defaultTenantId: 7 as TenantId,
+    createdAt: 5,
+    nonce: hex('f', 32),
+  });
+}
+
+/** Two processes of one server after each other: the view of the second names the first one's sealed log. */
+async function viewBytes(): Promise<Uint8Array> {
+  const store = new MemoryObjectStore();
+  const components = {
+    store,
+    clock: { ...systemClock, now: () => 1_700_000_000_000 },
+    random: { bytes: (length: number) => new Uint8Array(length).fill(7) },
+    log: { seal: async () => 12, doneAmong: async () => [] },
+  };
+  await joinCluster(components, 'server-1', '127.0.0.1:8080');
+  await joinCluster(components, 'server-1', '127.0.0.1:8080');
+  return (await store.get(paths.view))?.bytes ?? new Uint8Array();
+}
+
+function cursorBytes(): Uint8Array {
+  const scope = { tenantId: 7, namespaceId, queryDigest: hex('0', 64) };
+  return Buffer.from(encodeCursor(new Uint8Array(32).fill(1), scope, 42));
+}
+
+/** Every format of version.ts, and the wire, as they are now. */
+export async function formatsNow(root: string): Promise<FormatRecord> {
+  const samples: Readonly<Record<FormatName, Uint8Array>> = {
+    log: logBytes(),
+    manifest: encodeManifest(manifest),
+    // What these bytes must be is tested with the segments themselves.
+    segment: readFileSync(join(root, `test/golden/segment-v${formats.segment.version}.bin`)),
+    clusterView: await viewBytes(),
+    person: personBytes(),
+    tenant: tenantBytes(),
+    cursor: cursorBytes(),
+  };
+  const wire = JSON.stringify(buildOpenApi('https://tidebase.example'));
+  const stored = Object.entries(formats).map(([name, { version, history }]): [string, FormatNow] => [
+    name,
+    { version: String(version), history, digest: digestOf(samples[name as FormatName]) },
+  ]);
+  return Object.fromEntries([
+    ['wire', { version: wireVersion, history: wireHistory, digest: digestOf(Buffer.from(wire)) }],
+    ...stored,
+  ]);
+}
+
+function digestOf(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}

@@ -1,0 +1,207 @@
+/** The real server as a child process on a port of its own: started, watched, stopped, killed, started again. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Compiled beside the tests, whatever the output folder is called. */
+const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+/** Is no TypeScript, so it is not compiled; tests run in the repository. */
+const unlimitedPlans = resolve('load-tests/plans.unlimited.json');
+
+/** A start takes half a second; a machine that runs everything at once takes longer. */
+const startMsMax = 30_000;
+/** Longer than the server's own drain. */
+const stopMsMax = 25_000;
+
+export type Engine = 'auto' | 'uws' | 'node';
+
+export interface ServerProcessOptions {
+  readonly folder: string;
+  /** `serve` starts the supervisor with the server as its child. */
+  readonly command?: 'server' | 'serve';
+  readonly engine?: Engine;
+  /** Default: every limit of the plans lifted. `built-in` is what a person gets. */
+  readonly plans?: 'unlimited' | 'built-in';
+  readonly env?: Readonly<Record<string, string>>;
+  /** Of Node itself, such as `--import file`. */
+  readonly nodeArguments?: readonly string[];
+}
+
+export interface ProcessEnd {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+const living = new Set<ChildProcess>();
+const folders: string[] = [];
+process.once('exit', () => {
+  for (const child of living) child.kill('SIGKILL');
+  // A child that is ending may still write: what it leaves is the system's to clean.
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+});
+
+export class ServerProcess {
+  readonly options: ServerProcessOptions;
+  readonly ended: Promise<ProcessEnd>;
+  readonly #child: ChildProcess;
+  #output = '';
+  #errors = '';
+  #wake = new Set<() => void>();
+
+  constructor(options: ServerProcessOptions) {
+    const { folder, command = 'server', engine = 'auto', plans = 'unlimited', env = {} } = options;
+    this.options = options;
+    this.#child = spawn(process.execPath, [...(options.nodeArguments ?? []), mainFile, command], {
+      env: {
+        ...withoutTidebase(process.env),
+        TIDEBASE_PORT: '0',
+        TIDEBASE_DATA_DIR: folder,
+        TIDEBASE_TEST_HTTP_ENGINE: engine,
+        ...(plans === 'unlimited' ? { TIDEBASE_PLANS_FILE: unlimitedPlans } : {}),
+        ...env,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    living.add(this.#child);
+    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => this.#heard(text, ''));
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => this.#heard('', text));
+    this.ended = new Promise((settle) => {
+      // `close`, not `exit`: by then all that it said has been read.
+      this.#child.once('close', (code, signal) => {
+        living.delete(this.#child);
+        settle({ code, signal });
+        this.#heard('', '');
+      });
+    });
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? -1;
+  }
+
+  get running(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  get output(): string {
+    return this.#output;
+  }
+
+  get errors(): string {
+    return this.#errors;
+  }
+
+  /** The addresses it has listened on: a supervised server that was started again prints another. */
+  get urls(): readonly string[] {
+    return [...this.#output.matchAll(/^tidebase listening on (\S+)$/gm)].map(([, url]) => url ?? '');
+  }
+
+  get url(): string {
+    return this.urls.at(-1) ?? '';
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port);
+  }
+
+  /** Resolves once it has listened so many times. Rejects with all it said where it ended before. */
+  async listening(times = 1): Promise<this> {
+    await this.until(() => this.urls.length >= times, `listening for the ${times}. time`);
+    return this;
+  }
+
+  /** Waits for something in its output. */
+  async until(holds: () => boolean, what: string, timeoutMs = startMsMax): Promise<void> {
+    const deadline = performance.now() + timeoutMs;
+    while (!holds()) {
+      const leftMs = deadline - performance.now();
+      if (!this.running || leftMs <= 0) {
+        const why = this.running ? `not within ${timeoutMs} ms` : 'it has ended';
+        throw new Error(`the server: ${what}: ${why}\n${this.#output}\n${this.#errors}`);
+      }
+      await new Promise<void>((wake) => {
+        const timer = setTimeout(wake, Math.min(leftMs, 50));
+        this.#wake.add(() => {
+          clearTimeout(timer);
+          wake();
+        });
+      });
+    }
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
+  }
+
+  /** SIGTERM and the end. A server that does not end is killed, and the test told. */
+  async stop(): Promise<ProcessEnd> {
+    this.signal('SIGTERM');
+    return this.#endWithin(stopMsMax);
+  }
+
+  /** kill -9: nothing is flushed, nobody is told. */
+  async kill(): Promise<ProcessEnd> {
+    this.signal('SIGKILL');
+    return this.ended;
+  }
+
+  async #endWithin(timeoutMs: number): Promise<ProcessEnd> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        this.signal('SIGKILL');
+        reject(new Error(`the server did not end within ${timeoutMs} ms of SIGTERM\n${this.#errors}`));
+      }, timeoutMs);
+    });
+    try {
+      return await Promise.race([this.ended, late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Resident memory of the process, from the kernel. */
+  residentBytes(): number {
+    const status = readFileSync(`/proc/${this.pid}/status`, 'utf8');
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? Number.NaN) * 1024;
+  }
+
+  /** What it logged as errors: most tests expect none. */
+  loggedErrors(): readonly string[] {
+    return this.#errors.split('\n').filter((line) => line.includes('"level":"error"'));
+  }
+
+  #heard(output: string, errors: string): void {
+    this.#output += output;
+    this.#errors += errors;
+    for (const wake of this.#wake) wake();
+    this.#wake.clear();
+  }
+}
+
+/** A server that listens; killed when the test process ends, where it is left running. */
+export async function startServer(options: ServerProcessOptions): Promise<ServerProcess> {
+  return new ServerProcess(options).listening();
+}
+
+/** The same folder, a new process. */
+export async function restart(
+  server: ServerProcess,
+  changes: Partial<ServerProcessOptions> = {},
+): Promise<ServerProcess> {
+  return startServer({ ...server.options, ...changes });
+}
+
+/** An empty data folder, removed when the tests of the file have ended. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'tidebase-e2e-'));
+  folders.push(folder);
+  return folder;
+}
+
+/** The settings of whoever runs the tests are not the tests'. */
+function withoutTidebase(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TIDEBASE_')));
+}

@@ -1,0 +1,62 @@
+import type { Entries, Side } from './tidy-rules.ts';
+
+/**
+ * The house as the rules know it, from the ground up. The two sides stand on shared ground and never import each other:
+ * what crosses a thread is what is written in protocol/.
+ */
+const ground = [['protocol', 'src/base'], ['src/object-store'], ['src/accounts']] as const;
+
+export const sides: readonly Side[] = [
+  { name: 'words', floors: [['protocol']], owns: ['protocol'] },
+  {
+    name: 'front',
+    owns: ['src'],
+    floors: [
+      ...ground,
+      ['src/identity'],
+      ['src/auth'],
+      ['src/cluster'],
+      ['src/router'],
+      ['src/front'],
+      ['src/settings-values.ts'],
+      ['src/settings.ts'],
+      ['src/server.ts'],
+      ['src/cli'],
+      ['src/main.ts'],
+    ],
+  },
+  {
+    name: 'worker',
+    owns: ['actors'],
+    floors: [
+      ...ground,
+      ['actors/request-body.ts', 'actors/columns'],
+      ['actors/storage'],
+      ['actors/text', 'actors/vector', 'actors/sql'],
+      ['actors/search', 'actors/import', 'actors/embedding'],
+      ['actors/compute'],
+      ['actors/log'],
+      ['actors/components.ts', 'actors/actor-reply.ts'],
+      ['actors/directory.ts'],
+      ['actors/namespace', 'actors/tenant'],
+      ['actors/actor-host.ts'],
+      ['actors/worker.ts', 'actors/log-worker.ts'],
+    ],
+  },
+];
+
+/** The object store is ground without product words: it does not even know the protocol. */
+export const strangers = [['src/object-store', 'protocol']] as const;
+
+export const entries: Entries = new Map([
+  ['src/main.ts', 'the command'],
+  ['actors/worker.ts', 'thread, named in src/router/worker-pool.ts'],
+  ['actors/log-worker.ts', 'thread, named in src/router/worker-pool.ts'],
+  ['actors/compute/compute-worker.ts', 'thread, named in src/router/worker-pool.ts'],
+  ['actors/compute/hash-worker.ts', 'thread, named in src/router/worker-pool.ts'],
+  ['src/object-store/memory-object-store.ts', 'the exact twin that tests use'],
+  ['src/object-store/counting-object-store.ts', 'tests of cost count requests with it'],
+]);
+
+/** Dependencies that are run and never imported: `npm start` compiles. */
+export const programs = ['typescript'];

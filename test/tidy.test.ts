@@ -1,0 +1,336 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { formats, wireHistory, wireVersion } from '../protocol/version.ts';
+import { formatsNow } from './support/format-samples.ts';
+import { readSources, repositoryRoot } from './support/repository.ts';
+import { entries, programs, sides, strangers } from './support/tidy-floors.ts';
+import {
+  cycleProblems,
+  deadFileProblems,
+  doorProblems,
+  type FormatRecord,
+  floorProblems,
+  formatProblems,
+  leftoverProblems,
+  recordedFormats,
+  scanFiles,
+  strangerProblems,
+  unreadLimitProblems,
+} from './support/tidy-rules.ts';
+import { importsOf, scanSource } from './support/tidy-source.ts';
+
+const root = repositoryRoot();
+const files = scanFiles(readSources(root));
+const formatsPath = join(root, 'test/golden/formats.json');
+
+const none = (problems: readonly string[]) => assert.equal(problems.join('\n'), '');
+const scan = (sources: Record<string, string>) => scanFiles(new Map(Object.entries(sources)));
+const imports = (...specifiers: string[]) =>
+  specifiers.map((name) => `import { x } from '${name}';\n`).join('');
+
+describe('the house is tidy', () => {
+  it('was read at all', () => {
+    assert.ok(files.size > 100, `only ${files.size} files`);
+    assert.ok([...files.values()].some((file) => file.imports.length > 10));
+  });
+
+  it('imports run down the floors, and the two sides do not meet', () => {
+    none([...floorProblems(files, sides), ...strangerProblems(files, strangers)]);
+  });
+
+  it('imports run in no circle', () => none(cycleProblems(files)));
+
+  it('each outside package has one door', () => {
+    const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const dependencies = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies });
+    none(doorProblems(files, { dependencies, programs }));
+  });
+
+  it('every file is imported by somebody', () => none(deadFileProblems(files, entries)));
+
+  it('every limit is read by somebody', () => none(unreadLimitProblems(files, 'protocol/limits.ts')));
+
+  it('nothing is left over', () => none(leftoverProblems(files)));
+
+  it('no format changes without a line in protocol/version.ts', async () => {
+    const now = await formatsNow(root);
+    const recorded: FormatRecord = existsSync(formatsPath)
+      ? JSON.parse(readFileSync(formatsPath, 'utf8'))
+      : {};
+    if (process.env.UPDATE_GOLDEN === '1') {
+      writeFileSync(formatsPath, `${JSON.stringify(recordedFormats(now, recorded), null, 2)}\n`);
+    }
+    none(formatProblems(now, JSON.parse(readFileSync(formatsPath, 'utf8'))));
+  });
+
+  it('every version of a format has its line of history', () => {
+    for (const [name, { version, history }] of Object.entries(formats))
+      assert.equal(history.length, version, name);
+    assert.ok(wireHistory.at(-1)?.startsWith(`${wireVersion}:`));
+  });
+});
+
+describe('the scanner of sources', () => {
+  it('blanks comments, strings, templates and patterns, and nothing else', () => {
+    const { code } = scanSource(
+      `a('b // c', /['"]x/g, \`d \${e('f')} g\`) / 2; // h 'i'\nj /* ' */ = k / l / m; return /n'/;`,
+    );
+
+    assert.equal(code.replace(/ +/g, ' '), "a(' ', / /g, ` {e(' ')} `) / 2; \nj = k / l / m; return / /;");
+  });
+
+  it('finds every form of import, and what is gone after compilation', () => {
+    const source = `
+      import { a, type B } from './a.ts';
+      import type { C } from './c.ts';
+      import './d.ts';
+      export { e } from './e.ts';
+      export type * from './f.ts';
+      const g = await import('./g.ts');
+      const h = require('h');
+      // import { i } from './i.ts';
+      const j = "import { k } from './k.ts'";
+      import {
+        l,
+      } from '@scope/l/part';
+    `;
+
+    const found = importsOf(scanSource(source)).map(({ specifier, typeOnly }) =>
+      typeOnly ? `${specifier}?` : specifier,
+    );
+
+    assert.deepEqual(found.toSorted(), [
+      './a.ts',
+      './c.ts?',
+      './d.ts',
+      './e.ts',
+      './f.ts?',
+      './g.ts',
+      '@scope/l/part',
+      'h',
+    ]);
+  });
+});
+
+describe('the rule of floors', () => {
+  const problems = (path: string, target: string, form = imports) =>
+    floorProblems(scan({ [path]: form(target), 'src/main.ts': '' }), sides);
+
+  it('allows what runs down, and neighbours in one folder', () => {
+    none(problems('src/router/a.ts', '../auth/b.ts'));
+    none(problems('src/router/a.ts', './b.ts'));
+    none(problems('actors/search/a.ts', '../storage/b.ts'));
+    none(problems('actors/tenant/a.ts', '../../src/accounts/b.ts'));
+    none(problems('src/server.ts', './front/a.ts'));
+  });
+
+  it('refuses what runs up, type or value', () => {
+    assert.match(
+      problems('src/auth/a.ts', '../router/b.ts').join(),
+      /src\/auth\/a\.ts:1: imports .* up a floor/,
+    );
+    assert.match(
+      problems('actors/search/a.ts', '../namespace/b.ts', (to) => `import type { x } from '${to}';`).join(),
+      /up/,
+    );
+    assert.match(problems('src/cli/a.ts', '../main.ts').join(), /up a floor/);
+  });
+
+  it('refuses what runs across', () => {
+    assert.match(problems('actors/text/a.ts', '../vector/b.ts').join(), /across a floor/);
+    assert.match(problems('actors/tenant/a.ts', '../namespace/b.ts').join(), /across/);
+    assert.match(problems('src/base/a.ts', '../../protocol/errors.ts').join(), /across/);
+  });
+
+  it('refuses the other side, and tests', () => {
+    assert.match(problems('actors/worker.ts', '../src/router/b.ts').join(), /not on the worker side/);
+    assert.match(problems('src/router/a.ts', '../../actors/worker.ts').join(), /not on the front side/);
+    assert.match(problems('src/router/a.ts', '../../test/support/b.ts').join(), /not on the front side/);
+    assert.match(problems('protocol/a.ts', '../src/base/assert.ts').join(), /not on the words side/);
+  });
+
+  it('refuses a file without a floor', () => {
+    assert.match(problems('src/cellar/a.ts', './b.ts').join(), /has no floor/);
+  });
+
+  it('keeps strangers apart whatever the floors say', () => {
+    const found = strangerProblems(
+      scan({ 'src/object-store/a.ts': imports('../../protocol/errors.ts') }),
+      strangers,
+    );
+    assert.match(found.join(), /knows nothing of protocol/);
+  });
+});
+
+describe('the rule of circles', () => {
+  it('finds a circle of values and shows it', () => {
+    const circle = scan({
+      'src/a.ts': imports('./b.ts'),
+      'src/b.ts': imports('./c.ts'),
+      'src/c.ts': imports('./b.ts'),
+    });
+
+    assert.deepEqual(cycleProblems(circle), ['a circle of imports: src/b.ts → src/c.ts → src/b.ts']);
+  });
+
+  it('does not count types, nor two ways to one file', () => {
+    none(
+      cycleProblems(scan({ 'src/a.ts': imports('./b.ts'), 'src/b.ts': "import type { x } from './a.ts';" })),
+    );
+    none(
+      cycleProblems(
+        scan({ 'src/a.ts': imports('./b.ts', './c.ts'), 'src/b.ts': imports('./c.ts'), 'src/c.ts': '' }),
+      ),
+    );
+  });
+});
+
+describe('the rule of doors', () => {
+  const check = (sources: Record<string, string>) =>
+    doorProblems(scan(sources), {
+      dependencies: ['zod', '@scope/p', 'typescript'],
+      programs: ['typescript'],
+    }).join('\n');
+  const both = { 'src/a.ts': imports('zod', 'node:fs', './b.ts'), 'src/p.ts': imports('@scope/p/part') };
+
+  it('allows one door each, and tests to import what they like', () => {
+    assert.equal(check({ ...both, 'test/a.test.ts': imports('zod', 'fast-check') }), '');
+  });
+
+  it('refuses a second door, by import or by name', () => {
+    assert.match(
+      check({ ...both, 'actors/b.ts': imports('zod') }),
+      /zod has several doors: src\/a\.ts, actors\/b\.ts/,
+    );
+    assert.match(check({ ...both, 'actors/b.ts': "load('zod/mini')" }), /zod has several doors/);
+  });
+
+  it('refuses what package.json does not promise, and what nobody imports', () => {
+    assert.match(check({ ...both, 'src/c.ts': imports('fast-check') }), /fast-check, which is no dependency/);
+    assert.match(check({ 'src/a.ts': imports('zod') }), /nobody imports @scope\/p/);
+  });
+});
+
+describe('the rule of dead files', () => {
+  const check = (
+    sources: Record<string, string>,
+    names: Record<string, string> = { 'src/main.ts': 'the command' },
+  ) => deadFileProblems(scan({ 'src/main.ts': '', ...sources }), new Map(Object.entries(names)));
+
+  it('finds a file that nobody imports, or only a test', () => {
+    assert.deepEqual(check({ 'src/a.ts': '', 'test/src/a.test.ts': imports('../../src/a.ts') }), [
+      'src/a.ts: nobody imports it',
+    ]);
+    assert.deepEqual(check({ 'test/support/a.ts': '' }), ['test/support/a.ts: nobody imports it']);
+  });
+
+  it('knows entries, files that start by themselves, and files started by name', () => {
+    none(
+      check({
+        'load-tests/bench.ts': '',
+        'test/bench/a.bench.ts': '',
+        'test/a.test.ts': "fork('../support/b.js')",
+        'test/support/b.ts': '',
+      }),
+    );
+  });
+
+  it('finds an entry that is gone', () => {
+    assert.match(check({}, { 'src/main.ts': '', 'src/old.ts': '' }).join(), /src\/old\.ts, which is gone/);
+  });
+});
+
+describe('the rule of limits', () => {
+  const table =
+    "export const limits = {\n  /** Why. */\n  aMax: 1,\n  bMs: 2,\n} as const;\nif (limits.bMs > 1) throw new Error('');\n";
+  const check = (reader: string) =>
+    unreadLimitProblems(scan({ 'protocol/limits.ts': table, 'src/a.ts': reader }), 'protocol/limits.ts');
+
+  it('finds a limit that nobody reads, relations aside', () => {
+    assert.deepEqual(check('use(limits.aMax); // limits.bMs'), ['protocol/limits.ts: nobody reads bMs']);
+  });
+
+  it('knows reading by name and by taking apart', () => {
+    none(check('use(limits.aMax); const { bMs } = limits;'));
+  });
+
+  it('fails where it finds no table', () => {
+    assert.match(
+      unreadLimitProblems(scan({ 'protocol/limits.ts': '' }), 'protocol/limits.ts').join(),
+      /no table/,
+    );
+  });
+});
+
+describe('the rule of leftovers', () => {
+  const check = (text: string, path = 'src/front/a.ts') =>
+    leftoverProblems(scan({ [path]: text })).join('\n');
+
+  it('finds each of them, with its line', () => {
+    // Put together here, so that this file has none of them.
+    for (const text of [
+      `test${'.only'}('a', () => {});`,
+      `test('a', { only${': true'} }, () => {});`,
+      `console${'.log'}(1);`,
+      `// TO${'DO'}: later`,
+      `// @ts${'-ignore'}`,
+      `const now = Date${'.now'}();`,
+      `const now = new ${'Date'}();`,
+      `Math${'.random'}();`,
+      `set${'Timeout'}(run, 1);`,
+      `const a = b${'!'}.c;`,
+      `const a = b[0]${'!'};`,
+      `const a = b as ${'any'};`,
+      `function f(a: ${'any'}) {}`,
+    ]) {
+      assert.match(check(`\n${text}`), /^src\/front\/a\.ts:2: /, text);
+    }
+  });
+
+  it('does not mistake words, comments, strings and comparisons for them', () => {
+    none([
+      check(
+        "// setTimeout( is not ours; as any: of these\nconst a = 'console.log'; if (b !== c && !d) e(`TODO`);\n",
+      ),
+    ]);
+    none([check("app.any('/*', handler);\ninterface App { any(pattern: string): App; }")]);
+  });
+
+  it('lets the ground and the tests have clocks and chance', () => {
+    const text = `Date${'.now'}(); Math${'.random'}(); set${'Timeout'}(run, 1);`;
+    assert.equal(check(text, 'src/base/clock.ts'), '');
+    assert.equal(check(text, 'test/a.test.ts'), '');
+    assert.notEqual(check(text, 'protocol/a.ts'), '');
+  });
+});
+
+describe('the rule of formats', () => {
+  const before = { log: { version: '1', history: ['Records.'], digest: 'aa' } };
+  const changed = { log: { version: '1', history: ['Records.'], digest: 'bb' } };
+  const announced = { log: { version: '2', history: ['Records.', 'Longer records.'], digest: 'bb' } };
+
+  it('finds bytes that changed without a word', () => {
+    none(formatProblems(before, before));
+    assert.match(
+      formatProblems(changed, before).join(),
+      /"log" has changed: say so in protocol\/version\.ts/,
+    );
+  });
+
+  it('asks for a record of what was announced, and takes it', () => {
+    assert.match(formatProblems(announced, before).join(), /record it/);
+    none(formatProblems(announced, recordedFormats(announced, before)));
+  });
+
+  it('never records what was not announced', () => {
+    assert.deepEqual(recordedFormats(changed, before), before);
+  });
+
+  it('finds a format that is gone, and one that is new', () => {
+    assert.match(formatProblems({}, before).join(), /is gone/);
+    assert.match(formatProblems(before, {}).join(), /is new/);
+    assert.deepEqual(recordedFormats(before, {}), before);
+  });
+});
