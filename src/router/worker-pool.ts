@@ -31,6 +31,7 @@ export class ResidentThread {
       concurrentTasksPerWorker: 1,
       atomics: 'disabled',
     });
+    this.#pool.on('error', outliveIdleThread);
   }
 
   /** Resolves when the task ends, rejects when its thread dies; may then be called again, on a new thread. */
@@ -77,7 +78,7 @@ export class ComputeLane {
 
   #start(): Piscina {
     const { entry, threads, data, queueMax } = this.#options;
-    return new Piscina({
+    const pool = new Piscina({
       filename: entry,
       workerData: data,
       minThreads: 0,
@@ -87,5 +88,13 @@ export class ComputeLane {
       idleTimeout: 30_000,
       atomics: 'disabled',
     });
+    pool.on('error', outliveIdleThread);
+    return pool;
   }
 }
+
+/**
+ * A thread that dies with a task rejects its promise. One that dies without is only announced, and an announcement
+ * that nobody hears ends the process; Piscina starts another thread for the next task by itself.
+ */
+function outliveIdleThread(): void {}

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { NewKey } from '../../protocol/account.ts';
 import { ApiClient } from '../support/api-client.ts';
 import { answerOrNull, ModelWriter, outcomeOf, seededRandom } from '../support/model.ts';
-import { ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
+import { ServerProcess, type ServerProcessOptions, startServer, temporaryFolder } from '../support/server-process.ts';
 
 /**
  * What was acknowledged is there after any end of the process or of a thread, and no request is there by half.
@@ -65,20 +65,16 @@ describe(`crashes (CRASH_SEED=${seed})`, { concurrency: 1 }, () => {
     const random = seededRandom(seed + 2);
     const folder = temporaryFolder();
     const crashFile = join(folder, 'crash');
-    const server = await startServer({
-      folder,
-      nodeArguments: ['--import', new URL('../support/crash-thread.js', import.meta.url).href],
-      env: { TIDEBASE_COMMIT_MS: '25', TIDEBASE_TEST_CRASH_FILE: crashFile, TIDEBASE_ACTOR_THREADS: '1' },
-    });
+    const server = await startServer({ folder, ...crashable(crashFile) });
     const load = await Load.begin(server, random);
     const api = new ApiClient(server.url, load.key);
 
-    for (const thread of [2, 3]) {
+    for (let death = 1; death <= 3; death++) {
       const running = load.run(api);
       await sleep(100 + random() * 200);
-      writeFileSync(crashFile, `thread ${thread}`);
-      const died = () => server.errors.split('an actor thread died').length - 1 >= thread - 1;
-      await server.until(died, `thread ${thread} dies`, 5_000);
+      writeFileSync(crashFile, `worker ${death}`);
+      const deaths = () => server.errors.split('an actor thread died').length - 1;
+      await server.until(() => deaths() === death, `its actor thread dies for the ${death}. time`, 5_000);
       load.stop();
       await running;
       await untilServed(api);
@@ -87,10 +83,33 @@ describe(`crashes (CRASH_SEED=${seed})`, { concurrency: 1 }, () => {
     }
 
     t.diagnostic(load.summary());
-    rmSync(crashFile);
+    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+  });
+
+  it('a thread of a lane that dies idle is replaced', async () => {
+    const folder = temporaryFolder();
+    const crashFile = join(folder, 'crash');
+    const server = await startServer({ folder, ...crashable(crashFile) });
+    const api = new ApiClient(server.url);
+    await api.signup('before@example.com');
+
+    writeFileSync(crashFile, 'hash-worker 1');
+    await sleep(100);
+
+    await api.signup('after@example.com');
+    await api.login('before@example.com');
+    api.close();
     assert.deepEqual(await server.stop(), { code: 0, signal: null });
   });
 });
+
+/** Its threads can be ended by writing to the file. */
+function crashable(crashFile: string): Pick<ServerProcessOptions, 'nodeArguments' | 'env'> {
+  return {
+    nodeArguments: ['--import', new URL('../support/crash-thread.js', import.meta.url).href],
+    env: { TIDEBASE_COMMIT_MS: '25', TIDEBASE_TEST_CRASH_FILE: crashFile },
+  };
+}
 
 /** Everything that writes at once: documents in shared namespaces, new namespaces, keys, people. */
 class Load {

@@ -1,0 +1,311 @@
+import { MessageChannel } from 'node:worker_threads';
+import { ActorHost } from '../../actors/actor-host.ts';
+import type { ActorReply } from '../../actors/actor-reply.ts';
+import type { ActorComponents, NamespaceDirectory } from '../../actors/components.ts';
+import { buildSegment } from '../../actors/compute/build-segment.ts';
+import type { ComputeLanes } from '../../actors/compute/lanes.ts';
+import { createLogClient } from '../../actors/log/log-client.ts';
+import { headFromWire } from '../../actors/log/log-object.ts';
+import { LogService } from '../../actors/log/log-service.ts';
+import { BlockCache, BlockFetcher } from '../../actors/storage/block-fetch.ts';
+import { parseWriteBody } from '../../actors/storage/parse-write.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { limits } from '../../protocol/limits.ts';
+import {
+  type ActorCall,
+  internalCalls,
+  type KeyRecord,
+  logCalls,
+  noCaller,
+  type ResolvedNamespace,
+  type TenantRecord,
+} from '../../protocol/messages.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import type { Logger } from '../../src/base/log.ts';
+import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
+import { PortChannel } from '../../src/base/port-channel.ts';
+import type { Random } from '../../src/base/random.ts';
+import { joinCluster, type Joined } from '../../src/cluster/view.ts';
+import { seededRandom } from './segments.ts';
+import type { ObjectStore } from '../../src/object-store/object-store.ts';
+import { ProcessClock } from './fake-clock.ts';
+import { FaultyObjectStore } from './faulty-object-store.ts';
+
+/**
+ * Both sides of the house without threads: an actor host and a log service over one store, joined by real ports, with
+ * the compute lanes run in place. Starting another one over the same store is a restart, or a second process.
+ */
+export const tenantId = 7;
+
+export interface InProcessOptions {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly serverId?: string;
+  readonly commitMs?: number;
+  /** Awaited before each build of a segment. */
+  readonly beforeBuild?: () => Promise<void>;
+  readonly logger?: Logger;
+  /** Whether the replayed targets are flushed in the background, as after every real start. */
+  readonly recover?: boolean;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly code: string;
+  // biome-ignore lint/suspicious/noExplicitAny: an answer's JSON, read by tests
+  readonly body: any;
+}
+
+export class InProcess {
+  readonly host: ActorHost;
+  readonly log: LogService;
+  readonly store: FaultyObjectStore;
+  readonly joined: Joined;
+  readonly components: ActorComponents;
+  sealed = false;
+  readonly #clock: ProcessClock;
+  readonly #channel: PortChannel;
+
+  private constructor(parts: {
+    host: ActorHost;
+    log: LogService;
+    store: FaultyObjectStore;
+    joined: Joined;
+    components: ActorComponents;
+    clock: ProcessClock;
+    channel: PortChannel;
+  }) {
+    this.host = parts.host;
+    this.log = parts.log;
+    this.store = parts.store;
+    this.joined = parts.joined;
+    this.components = parts.components;
+    this.#clock = parts.clock;
+    this.#channel = parts.channel;
+    void this.log.sealed.then(() => {
+      this.sealed = true;
+    });
+  }
+
+  static async start(options: InProcessOptions): Promise<InProcess> {
+    const clock = new ProcessClock(options.clock);
+    const store = new FaultyObjectStore(options.store, clock);
+    const logger = options.logger ?? quiet;
+    const logComponents = { store, clock, random: options.random, logger };
+    const log = new LogService(logComponents, { commitMs: options.commitMs ?? 250 });
+    const control = {
+      seal: (logId: string, viewVersion: number) => log.seal(logId, viewVersion),
+      doneAmong: (logIds: readonly string[]) => log.doneAmong(logIds),
+    };
+    const joined = await joinCluster({ ...logComponents, log: control }, options.serverId ?? 'server-a', 'here');
+    log.open(joined.identity, joined.sealedLogs);
+
+    let host: ActorHost | null = null;
+    const ports = new MessageChannel();
+    const replayed = new Promise<void>((resolve) => {
+      channel = new PortChannel(
+        ports.port2,
+        {
+          call: (_message, respond) => respond(['refused']),
+          notice: (message) => {
+            const [kind, ...rest] = message.head as [string, ...unknown[]];
+            if (kind === logCalls.replayEnd) resolve();
+            else if (kind === logCalls.replay) {
+              const [head, logId, seq, index] = rest as [unknown, string, number, number];
+              const payload = message.body ?? new Uint8Array();
+              host?.acceptReplay({ head: headFromWire(head), position: { logId, seq, index }, payload });
+            } else if (kind === logCalls.flush) {
+              const [tenant, namespace, namespaceId] = rest as [number, string, string];
+              host?.flush(tenant, namespace, namespaceId).catch(() => {});
+            }
+          },
+        },
+        limits.messageInlineBytesMax,
+      );
+    });
+    var channel: PortChannel;
+    const components: ActorComponents = {
+      store,
+      clock,
+      random: options.random,
+      logger,
+      log: createLogClient(channel!, joined.identity),
+      lanes: lanesInPlace(store, options.beforeBuild ?? (async () => {})),
+      fetcher: new BlockFetcher({ store, warmCache: null, cache: new BlockCache(64 * 1024 * 1024) }),
+      warmCache: null,
+      directory: directoryThrough(() => host),
+      predecessors: new Set(),
+      cursorKey: Buffer.from('a key of cursors'),
+    };
+    host = new ActorHost(components);
+    const process = new InProcess({ host, log, store, joined, components, clock, channel: channel! });
+    await log.attach(ports.port1, { index: 0, count: 1 });
+    ports.port1.unref();
+    ports.port2.unref();
+    await replayed;
+    if (options.recover ?? true) host.recover();
+    return process;
+  }
+
+  /** The process is gone between two instructions: nothing it began is answered, and it sends nothing any more. */
+  kill(): void {
+    this.store.kill();
+    this.#clock.stop();
+    this.#channel.close();
+  }
+
+  /** The orderly end. */
+  async drain(): Promise<void> {
+    await this.host.drain();
+    await this.log.drain();
+    this.kill();
+  }
+
+  async createTenant(id = tenantId): Promise<void> {
+    const createdAt = '2024-01-01T00:00:00.000Z';
+    const tenant: TenantRecord = { id, name: 'T', plan: 'free', status: 'active', ownerId: 1, createdAt };
+    const body = packMessage({ tenant, firstKey: keyRecord(1) });
+    await this.host.handle(call(internalCalls.createTenant, '', { tenantId: id }), body);
+  }
+
+  /** An answer with its status; errors of the caller's or of the server become one too. */
+  async ask(operation: string, namespace: string, options: Asked = {}): Promise<Answer> {
+    const body = options.body === undefined ? null : Buffer.from(JSON.stringify(options.body));
+    try {
+      const asked = call(operation, namespace, options);
+      if (operation === 'getDocument') {
+        const warm = this.host.getWarm(asked);
+        if (warm !== null) return { status: 200, code: '', body: JSON.parse(warm) };
+      }
+      const reply = await this.host.handle(asked, body === null ? null : new Uint8Array(body));
+      return { status: reply.status, code: '', body: reply.json === '' ? null : JSON.parse(reply.json) };
+    } catch (error) {
+      if (error instanceof ApiError) return { status: error.status, code: error.code, body: JSON.parse(Buffer.from(error.toBody()).toString()) };
+      return { status: 500, code: 'internal', body: { error: String(error), stack: error instanceof Error ? error.stack : '' } };
+    }
+  }
+
+  put(namespace: string, docs: readonly object[], deletes: readonly string[] = []): Promise<Answer> {
+    return this.ask('putDocuments', namespace, { body: { docs, deletes } });
+  }
+
+  patch(namespace: string, docs: readonly object[]): Promise<Answer> {
+    return this.ask('patchDocuments', namespace, { body: { docs } });
+  }
+
+  remove(namespace: string, ids: readonly string[]): Promise<Answer> {
+    return this.ask('deleteDocuments', namespace, { body: { ids } });
+  }
+
+  get(namespace: string, id: string): Promise<Answer> {
+    return this.ask('getDocument', namespace, { argument: id });
+  }
+
+  search(namespace: string, body: object): Promise<Answer> {
+    return this.ask('search', namespace, { body });
+  }
+
+  count(namespace: string, body: object = {}): Promise<Answer> {
+    return this.ask('count', namespace, { body });
+  }
+
+  /** All ids, newest first, by pages. */
+  async list(namespace: string, limit = 1_000): Promise<string[]> {
+    const ids: string[] = [];
+    for (let cursor = ''; ; ) {
+      const { body, status } = await this.search(namespace, { limit, ...(cursor === '' ? {} : { cursor }) });
+      if (status !== 200) throw new Error(`search answered ${status} ${JSON.stringify(body)}`);
+      for (const hit of body.hits) ids.push(hit.id);
+      if (body.next === '') return ids;
+      cursor = body.next;
+    }
+  }
+}
+
+interface Asked {
+  readonly tenantId?: number;
+  readonly argument?: string;
+  readonly query?: string;
+  readonly deadlineMs?: number;
+  readonly body?: unknown;
+}
+
+export function call(operation: string, namespace: string, options: Asked = {}): ActorCall {
+  return {
+    operation,
+    tenantId: options.tenantId ?? tenantId,
+    namespace,
+    argument: options.argument ?? '',
+    query: options.query ?? '',
+    deadlineMs: options.deadlineMs ?? 10_000,
+    caller: { ...noCaller, querySeconds: 10 },
+  };
+}
+
+export function keyRecord(id: number): KeyRecord {
+  return {
+    id,
+    name: 'k',
+    prefix: 'tb_00000000',
+    scope: 'admin',
+    namespaces: [],
+    ratePerSecond: null,
+    capQueries: null,
+    capWrites: null,
+    createdAt: '2024-01-01T00:00:00.000Z',
+    createdBy: 'a@b.c',
+    personId: 1,
+  };
+}
+
+/** Bytes by a seed: the same run every time. */
+export function seededBytes(seed: number): Random {
+  const random = seededRandom(seed);
+  return { bytes: (length) => Uint8Array.from({ length }, () => Math.floor(random() * 256)) };
+}
+
+export const quiet: Logger = { error() {}, info() {}, debug() {} };
+
+export function lanesInPlace(store: ObjectStore, beforeBuild: () => Promise<void>): ComputeLanes {
+  return {
+    async parse(task) {
+      return parseWriteBody(task.kind, task.body);
+    },
+    async buildSegment(task) {
+      await beforeBuild();
+      return buildSegment(store, task);
+    },
+  };
+}
+
+/** What the router does, within one host. */
+function directoryThrough(hostOf: () => ActorHost | null): NamespaceDirectory {
+  const ask = async (
+    operation: string,
+    to: { tenantId: number; namespace?: string; argument?: string; query?: string },
+    body: Uint8Array | null = null,
+  ): Promise<ActorReply> => {
+    const host = hostOf();
+    if (host === null) throw new ApiError('unavailable', 'not ready');
+    const { namespace = '', ...options } = to;
+    return host.handle(call(operation, namespace, options), body);
+  };
+  return {
+    async resolve(tenant, name, create) {
+      const to = { tenantId: tenant, argument: name, query: create ? 'create' : '' };
+      const { packed } = await ask(internalCalls.resolveNamespace, to);
+      return unpackMessage(packed ?? new Uint8Array()) as ResolvedNamespace | null;
+    },
+    async confirm(tenant, name, namespaceId) {
+      await ask(internalCalls.confirmNamespace, { tenantId: tenant, argument: name, query: namespaceId });
+    },
+    report(tenant, name, report) {
+      ask(internalCalls.reportNamespace, { tenantId: tenant, argument: name }, packMessage(report)).catch(() => {});
+    },
+    async drop(tenant, name, namespaceId) {
+      await ask(internalCalls.dropNamespace, { tenantId: tenant, namespace: name, argument: namespaceId });
+    },
+    async forget() {},
+  };
+}
