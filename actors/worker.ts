@@ -30,7 +30,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
   const logger = createLogger(`actor-${task.index}`, task.logLevel);
   const store = await openObjectStore(task.store, systemClock, systemRandom);
   const warmCache = openWarmCache({ folder: task.cacheFolder, bytesMax: task.cacheBytes, log: logger });
-  const fetcher = new BlockFetcher({ store, warmCache, cache: new BlockCache(task.memoryBytes) });
+  const fetcher = new BlockFetcher({ store, warmCache, cache: new BlockCache(Math.floor(task.memoryBytes / 2)) });
 
   const replay = new Replay();
   let host: ActorHost | null = null;

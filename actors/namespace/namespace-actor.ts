@@ -103,6 +103,9 @@ export class NamespaceActor {
   }
 
   async write(write: PreparedWrite): Promise<ActorReply> {
+    if (this.#pipeline.waiting >= limits.mailboxWaitingMax) {
+      throw new ApiError('write_busy', 'too many writes wait for this namespace; nothing was written', { retryAfter: 1 });
+    }
     const created = this.#created;
     this.#created = false;
     const { applied, batch } = await this.#pipeline.inTurn(async () => {

@@ -57,6 +57,11 @@ export class WritePipeline {
     return this.#pendingBytes;
   }
 
+  /** Writes that have not had their turn yet. */
+  get waiting(): number {
+    return this.#turn.waiting;
+  }
+
   /** Runs work that decides on a write, after every earlier one was submitted. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.#turn.run(work);

@@ -42,9 +42,9 @@ export async function runSearch(context: QueryContext, request: SearchRequest): 
     lastSequence = document.sequence;
     return true;
   });
-  // A search that ran out of time goes on where it stopped, not at its last hit.
-  const from = end.kind === 'timed-out' ? end.sequence : more ? lastSequence : null;
-  const next = from === null || !Number.isFinite(from) ? '' : encodeCursor(context.cursorKey, scope, from);
+  // A search that ran out of time or of storage goes on where it stopped, not at its last hit.
+  const from = isCutShort(end) ? end.sequence : more ? lastSequence : null;
+  const next = from === null ? '' : encodeCursor(context.cursorKey, scope, Math.min(from, Number.MAX_SAFE_INTEGER));
   return answer(context, end, `"hits":[${hits.join(',')}],"next":"${next}"`);
 }
 
@@ -59,6 +59,7 @@ export async function runCount(context: QueryContext, request: CountRequest): Pr
     if (ids.length < limits.countIdsMax) ids.push(documentId(document.buffer, document.offset));
     return !everything || ids.length < limits.countIdsMax;
   });
+  if (end.kind === 'failed') throw end.cause;
   if (end.kind === 'timed-out') {
     throw new ApiError('query_timeout', 'the count ran past the time limit of your plan: narrow the query');
   }
@@ -78,7 +79,7 @@ export async function runWarm(context: QueryContext, request: WarmRequest): Prom
       return true;
     });
     timedOut ||= end.kind === 'timed-out';
-    ready.push(`{"q":${JSON.stringify(q)},"ready":${end.kind !== 'timed-out'}}`);
+    ready.push(`{"q":${JSON.stringify(q)},"ready":${!isCutShort(end)}}`);
   }
   const { identity, snapshot, report } = context;
   return (
@@ -86,6 +87,10 @@ export async function runWarm(context: QueryContext, request: WarmRequest): Prom
     `"bytes_cached":${report.storeBytes},"queries":[${ready.join(',')}],` +
     `${tookJson(context.monotonic() - context.beganAt)},${reportJson(queryReport(context, timedOut))}}`
   );
+}
+
+function isCutShort(end: ScanEnd): end is Extract<ScanEnd, { sequence: number }> {
+  return end.kind === 'timed-out' || end.kind === 'failed';
 }
 
 function matcherFor(query: string, isRegex: boolean): Matcher | null {
@@ -118,10 +123,9 @@ function queryReport(context: QueryContext, timedOut: boolean): QueryReport {
 
 function answer(context: QueryContext, end: ScanEnd, found: string): string {
   const { identity, snapshot } = context;
-  const timedOut = end.kind === 'timed-out';
   return (
     `{"namespace":${JSON.stringify(identity.name)},${found},"docs":${snapshot.documents},` +
-    `"version":${snapshot.version},${tookJson(context.monotonic() - context.beganAt)},"partial":${timedOut},` +
-    `${reportJson(queryReport(context, timedOut))}}`
+    `"version":${snapshot.version},${tookJson(context.monotonic() - context.beganAt)},"partial":${isCutShort(end)},` +
+    `${reportJson(queryReport(context, end.kind === 'timed-out'))}}`
   );
 }

@@ -1,5 +1,6 @@
 import type { ReadReport } from '../storage/block-fetch.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
+import { StoreError } from '../../src/object-store/object-store.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { isDeleted, type Tombstones } from '../storage/tombstones.ts';
 import type { TimeSlice } from './time-slice.ts';
@@ -23,7 +24,9 @@ export type ScanEnd =
   | { readonly kind: 'complete' }
   | { readonly kind: 'stopped' }
   /** The deadline passed; documents of `sequence` and newer were visited. */
-  | { readonly kind: 'timed-out'; readonly sequence: number };
+  | { readonly kind: 'timed-out'; readonly sequence: number }
+  /** Object storage did not answer; documents of `sequence` and newer were visited. */
+  | { readonly kind: 'failed'; readonly sequence: number; readonly cause: StoreError };
 
 /** How many documents are visited between two looks at the clock. */
 const documentsPerLook = 16;
@@ -48,9 +51,14 @@ export async function scanNewestFirst(
     const end = await scanMemtable(walk, snapshot.sequence, source);
     if (end !== null) return end;
   }
-  for (const segment of snapshot.segments) {
-    const end = await scanSegment(walk, segment.reader, segment.tombstones);
-    if (end !== null) return end;
+  try {
+    for (const segment of snapshot.segments) {
+      const end = await scanSegment(walk, segment.reader, segment.tombstones);
+      if (end !== null) return end;
+    }
+  } catch (cause) {
+    if (!(cause instanceof StoreError)) throw cause;
+    return { kind: 'failed', sequence: walk.lastSequence, cause };
   }
   return { kind: 'complete' };
 }

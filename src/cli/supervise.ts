@@ -16,7 +16,12 @@ const healthyAfterMs = 60_000;
 const poolThreads = '16';
 
 export async function supervise(): Promise<number> {
-  const env = { UV_THREADPOOL_SIZE: poolThreads, ...process.env };
+  const env = {
+    UV_THREADPOOL_SIZE: poolThreads,
+    // Every thread would print the SDK's notice about this version of Node.
+    AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+    ...process.env,
+  };
   let child: ChildProcess | null = null;
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
