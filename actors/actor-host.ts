@@ -6,10 +6,12 @@ import { StoreError } from '../src/object-store/object-store.ts';
 import type { ActorReply } from './actor-reply.ts';
 import type { ActorComponents } from './components.ts';
 import type { ReplayedRecord } from './log/replay.ts';
+import type { LogTarget } from './log/unflushed.ts';
+import { dropObjects } from './namespace/drop.ts';
 import { NamespaceActor, type OpenedNow } from './namespace/namespace-actor.ts';
 import { makesNamespace, prepareWrite, writeOperations } from './namespace/prepare-write.ts';
 import { emptyReadReport, type ReadReport } from './storage/block-fetch.ts';
-import { Deposed } from './storage/manifest-store.ts';
+import { ActorClosed, Deposed } from './storage/manifest-store.ts';
 import { TenantActor } from './tenant/tenant-actor.ts';
 import { handleTenantCall } from './tenant/tenant-calls.ts';
 
@@ -27,6 +29,15 @@ interface Slot<Actor> {
 /** Records of a target that came from the log before it was opened. */
 type Replays = Map<string, ReplayedRecord[]>;
 
+/** A call meets an actor that closes under it once, hardly ever twice. */
+const opensOfOneCallMax = 4;
+/** Between two rounds of recovery; the first failure is mostly another thread that is still starting. */
+const recoverAgainMsMin = 250;
+const recoverAgainMsMax = 30_000;
+
+/** What namespaces ask of tenants to end what they have begun. */
+const callsOfAcceptedWork: ReadonlySet<string> = new Set([internalCalls.confirmNamespace, internalCalls.reportNamespace]);
+
 const noSuchNamespace = (name: string) => new ApiError('not_found', `there is no namespace named "${name}"`);
 
 export class ActorHost {
@@ -35,13 +46,21 @@ export class ActorHost {
   readonly #tenants = new Map<number, Slot<TenantActor>>();
   readonly #namespaceReplays: Replays = new Map();
   readonly #tenantReplays = new Map<number, ReplayedRecord[]>();
-  /** Namespaces whose actor failed: they are replayed before they open again. */
+  /** Namespaces and tenants whose actor failed: they are replayed before they open again. */
   readonly #failed = new Set<string>();
+  readonly #failedTenants = new Set<number>();
+  readonly #openActorsMax: number;
   #recovering: Promise<void> = Promise.resolve();
   #draining = false;
+  #beginDrain = () => {};
+  readonly #drainBegan: Promise<void>;
 
-  constructor(components: ActorComponents) {
+  constructor(components: ActorComponents, options: { readonly openActorsMax?: number } = {}) {
     this.#components = components;
+    this.#openActorsMax = options.openActorsMax ?? limits.openActorsMax;
+    this.#drainBegan = new Promise((resolve) => {
+      this.#beginDrain = resolve;
+    });
   }
 
   /** Before anything is served: a durable record of a target of this thread. */
@@ -53,50 +72,78 @@ export class ActorHost {
 
   /** Every replayed target is opened and flushed in the background, so that the old logs are soon done with. */
   recover(): void {
-    const targets = new Map<string, ReplayedRecord>();
-    for (const [namespaceId, records] of this.#namespaceReplays) {
-      const first = records[0];
-      if (first !== undefined) targets.set(namespaceId, first);
-    }
-    const tenants = [...this.#tenantReplays.keys()];
-    this.#recovering = this.#flushRecovered(tenants, [...targets.values()]);
+    const targets: LogTarget[] = [];
+    for (const tenantId of this.#tenantReplays.keys()) targets.push({ tenantId, namespace: '', namespaceId: '' });
+    for (const [first] of this.#namespaceReplays.values()) if (first !== undefined) targets.push(first.head);
+    this.#recovering = this.#recoverAll(targets);
   }
 
   /** The warm document read, without a promise: by far the most frequent call. Null: take the long way. */
   getWarm(call: ActorCall): string | null {
     if (call.query !== '') return null;
-    const actor = this.#namespaces.get(slotKey(call.tenantId, call.namespace))?.actor;
-    if (actor === undefined || actor === null) return null;
-    const now = this.#components.clock.monotonic();
-    actor.lastUsedMs = now;
-    return actor.getWarm(call.argument, now);
+    const slot = this.#namespaces.get(slotKey(call.tenantId, call.namespace));
+    if (slot === undefined || slot.actor === null || slot.actor.closed) return null;
+    slot.lastUsedMs = this.#components.clock.monotonic();
+    return slot.actor.getWarm(call.argument, slot.lastUsedMs);
   }
 
   async handle(call: ActorCall, body: Uint8Array | null): Promise<ActorReply> {
-    if (this.#draining) throw new ApiError('unavailable', 'this server is shutting down', { retryAfter: 1 });
+    // What was accepted before still has to end: it asks and tells the tenants that live here.
+    if (this.#draining && !callsOfAcceptedWork.has(call.operation)) {
+      throw new ApiError('unavailable', 'this server is shutting down', { retryAfter: 1 });
+    }
+    try {
+      return await this.#untilOpen(() => this.#handle(call, body));
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      throw new ApiError('unavailable', 'object storage did not answer; try again', { retryAfter: 1, cause: error });
+    }
+  }
+
+  async #handle(call: ActorCall, body: Uint8Array | null): Promise<ActorReply> {
     if (call.operation === internalCalls.dropNamespace) return this.#drop(call);
     if (call.namespace === '') return handleTenantCall(await this.#tenant(call.tenantId), call, body);
     const writeKind = writeOperations.get(call.operation);
-    if (writeKind !== undefined) {
-      const write = await prepareWrite(this.#components.lanes, writeKind, body ?? new Uint8Array());
+    if (writeKind === undefined) return this.#query(call, body);
+    const write = await prepareWrite(this.#components.lanes, writeKind, body ?? new Uint8Array());
+    return this.#untilOpen(async () => {
       const actor = await this.#namespace(call, { create: makesNamespace(write), report: emptyReadReport() });
       return this.#guard(call, actor, () => actor.write(write));
+    });
+  }
+
+  /** An actor that closed before it took the work is opened again: nothing was written, so nothing is done twice. */
+  async #untilOpen<T>(work: () => Promise<T>): Promise<T> {
+    for (let tries = 1; tries < opensOfOneCallMax; tries++) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof ActorClosed)) throw error;
+      }
     }
-    return this.#query(call, body);
+    throw new ApiError('unavailable', 'this data is being opened again; nothing was written', { retryAfter: 1 });
   }
 
   /** The log is held up by this target's records. */
-  async flush(tenantId: number, namespace: string): Promise<void> {
-    const slot = namespace === '' ? this.#tenants.get(tenantId) : this.#namespaces.get(slotKey(tenantId, namespace));
-    await (await slot?.opening)?.flush();
+  async flush(tenantId: number, namespace: string, namespaceId: string): Promise<void> {
+    if (namespace === '') return (await this.#tenant(tenantId)).flush();
+    const actor = await this.#namespaces.get(slotKey(tenantId, namespace))?.opening;
+    if (actor?.identity.namespaceId === namespaceId && !actor.closed) return actor.flush();
+    // Its actor failed and nobody called it since, or its name is gone: what the log holds of it is asked for again.
+    this.#failed.add(namespaceId);
+    await this.#recoverNamespace({ tenantId, namespace, namespaceId });
   }
 
   /** Everything accepted becomes durable and is flushed. No call is taken any more. */
   async drain(): Promise<void> {
     this.#draining = true;
+    this.#beginDrain();
     await this.#recovering;
-    const slots = [...this.#namespaces.values(), ...this.#tenants.values()];
-    await Promise.all(slots.map(async (slot) => (await slot.opening).drain()));
+    const drainAll = (slots: Iterable<Slot<{ drain(): Promise<void> }>>) =>
+      Promise.allSettled([...slots].map(async (slot) => (await slot.opening).drain()));
+    // Namespaces first: their last words go to their tenants.
+    const ended = [...(await drainAll(this.#namespaces.values())), ...(await drainAll(this.#tenants.values()))];
+    for (const end of ended) if (end.status === 'rejected') throw end.reason;
   }
 
   get openNamespaces(): number {
@@ -120,28 +167,19 @@ export class ActorHost {
     try {
       return await work();
     } catch (error) {
-      if (error instanceof ApiError) throw error;
-      if (error instanceof StoreError) {
-        throw new ApiError('unavailable', 'object storage did not answer; try again', { retryAfter: 1, cause: error });
-      }
-      this.#close(call, actor, error);
-      if (error instanceof Deposed) {
-        throw new ApiError('unavailable', 'this namespace has moved to another server', { retryAfter: 1 });
-      }
-      throw error;
+      if (error instanceof ApiError || error instanceof StoreError || error instanceof ActorClosed) throw error;
+      actor.close();
+      this.#components.logger.error('an actor failed and is closed', {
+        operation: call.operation,
+        namespace: call.namespace,
+        error: describeError(error),
+      });
+      if (!(error instanceof Deposed)) throw error;
+      // The record may be durable: then the next actor applies it.
+      throw new ApiError('write_unknown', 'this namespace changed its owner: the write may or may not be applied', {
+        retryAfter: 1,
+      });
     }
-  }
-
-  #close(call: ActorCall, actor: NamespaceActor, error: unknown): void {
-    this.#components.logger.error('an actor failed and is closed', {
-      operation: call.operation,
-      namespace: call.namespace,
-      error: describeError(error),
-    });
-    const key = slotKey(call.tenantId, call.namespace);
-    if (this.#namespaces.get(key)?.actor !== actor) return;
-    this.#namespaces.delete(key);
-    this.#failed.add(actor.identity.namespaceId);
   }
 
   async #namespace(
@@ -152,7 +190,10 @@ export class ActorHost {
     const known = this.#namespaces.get(key);
     if (known !== undefined) {
       known.lastUsedMs = this.#components.clock.monotonic();
-      return known.opening;
+      const actor = await known.opening;
+      if (!actor.closed) return actor;
+      this.#failed.add(actor.identity.namespaceId);
+      if (this.#namespaces.get(key) === known) this.#namespaces.delete(key);
     }
     const resolved = await this.#components.directory.resolve(call.tenantId, call.namespace, options.create);
     if (resolved === null) throw noSuchNamespace(call.namespace);
@@ -163,26 +204,46 @@ export class ActorHost {
     const identity = { tenantId: call.tenantId, name: call.namespace, namespaceId, createdAt };
     this.#evictIfFull();
     return this.#open(this.#namespaces, key, async () => {
-      await this.#replayAgain(identity);
+      const again = await this.#replayAgain(identity);
       const replayed = this.#namespaceReplays.get(namespaceId) ?? [];
-      const actor = await NamespaceActor.open(this.#components, { identity, created, replayed }, options.report);
+      const opening = { identity, created, replayed, again };
+      const actor = await NamespaceActor.open(this.#components, opening, options.report).catch((error: unknown) => {
+        // What was read does not fit together: everything is asked for again.
+        if (!(error instanceof StoreError)) this.#failed.add(namespaceId);
+        throw error;
+      });
       this.#namespaceReplays.delete(namespaceId);
       return actor;
     });
   }
 
-  /** What a failed actor had applied and not flushed is in the log alone. */
-  async #replayAgain(identity: { readonly tenantId: number; readonly namespaceId: string }): Promise<void> {
-    if (!this.#failed.has(identity.namespaceId)) return;
+  /** What a failed actor had applied and not flushed is in the log alone. Answers whether it was one. */
+  async #replayAgain(identity: { readonly tenantId: number; readonly namespaceId: string }): Promise<boolean> {
+    if (!this.#failed.has(identity.namespaceId)) return false;
     this.#namespaceReplays.delete(identity.namespaceId);
     await this.#components.log.replayTarget(identity);
     this.#failed.delete(identity.namespaceId);
+    return true;
   }
 
   async #tenant(tenantId: number): Promise<TenantActor> {
     const known = this.#tenants.get(tenantId);
-    if (known !== undefined) return known.opening;
+    if (known !== undefined) {
+      const actor = await known.opening;
+      if (!actor.closed) return actor;
+      if (this.#tenants.get(tenantId) === known) {
+        this.#tenants.delete(tenantId);
+        this.#failedTenants.add(tenantId);
+      }
+    }
+    const meanwhile = this.#tenants.get(tenantId);
+    if (meanwhile !== undefined) return meanwhile.opening;
     return this.#open(this.#tenants, tenantId, async () => {
+      if (this.#failedTenants.has(tenantId)) {
+        this.#tenantReplays.delete(tenantId);
+        await this.#components.log.replayTarget({ tenantId, namespaceId: '' });
+        this.#failedTenants.delete(tenantId);
+      }
       const actor = await TenantActor.open(this.#components, tenantId, this.#tenantReplays.get(tenantId) ?? []);
       this.#tenantReplays.delete(tenantId);
       return actor;
@@ -206,42 +267,52 @@ export class ActorHost {
   async #drop(call: ActorCall): Promise<ActorReply> {
     const key = slotKey(call.tenantId, call.namespace);
     const slot = this.#namespaces.get(key);
-    const resolvedAway = { create: false, report: emptyReadReport() };
-    const actor = (await slot?.opening) ?? (await this.#openDropped(call, resolvedAway.report));
-    this.#namespaces.delete(key);
-    await actor.drop();
-    return { status: 204, json: '', report: resolvedAway.report, cpuMs: 0, documents: 0, bytes: 0 };
+    const actor = await slot?.opening.catch(() => undefined);
+    // The name may have been made again meanwhile: that is another namespace, and it stays.
+    if (actor?.identity.namespaceId === call.argument) {
+      if (this.#namespaces.get(key) === slot) this.#namespaces.delete(key);
+      await actor.drop();
+    } else {
+      await this.#dropById({ tenantId: call.tenantId, namespaceId: call.argument });
+    }
+    return { status: 204, json: '', report: emptyReadReport(), cpuMs: 0, documents: 0, bytes: 0 };
   }
 
-  /** A namespace whose name is already gone, opened by its id to delete what it owns. */
-  #openDropped(call: ActorCall, report: ReadReport): Promise<NamespaceActor> {
-    const namespaceId = call.argument;
-    const identity = { tenantId: call.tenantId, name: call.namespace, namespaceId, createdAt: '' };
-    const replayed = this.#namespaceReplays.get(namespaceId) ?? [];
-    this.#namespaceReplays.delete(namespaceId);
-    return NamespaceActor.open(this.#components, { identity, created: false, replayed }, report);
+  /** A namespace whose name is gone and whose actor is not open. */
+  async #dropById(identity: { readonly tenantId: number; readonly namespaceId: string }): Promise<void> {
+    await this.#replayAgain(identity);
+    const records = this.#namespaceReplays.get(identity.namespaceId) ?? [];
+    const positions = records.map((record) => record.position);
+    await dropObjects(this.#components, identity, positions);
+    this.#namespaceReplays.delete(identity.namespaceId);
   }
 
   #evictIfFull(): void {
-    if (this.#namespaces.size < limits.openActorsMax) return;
+    if (this.#namespaces.size < this.#openActorsMax) return;
     let oldest: [string, Slot<NamespaceActor>] | null = null;
     for (const entry of this.#namespaces) {
-      if (entry[1].actor === null || entry[1].actor.hasUnflushed) continue;
+      if (entry[1].actor === null || !entry[1].actor.isIdle) continue;
       if (oldest === null || entry[1].lastUsedMs < oldest[1].lastUsedMs) oldest = entry;
     }
-    if (oldest !== null) this.#namespaces.delete(oldest[0]);
+    if (oldest === null) return;
+    this.#namespaces.delete(oldest[0]);
+    // A call that holds it already must not write through it beside its successor.
+    oldest[1].actor?.close();
   }
 
-  async #flushRecovered(tenantIds: readonly number[], firsts: readonly ReplayedRecord[]): Promise<void> {
-    for (const tenantId of tenantIds) {
-      await this.#recoverOne(`tenant ${tenantId}`, async () => (await this.#tenant(tenantId)).flush());
-    }
-    for (const { head } of firsts) {
-      await this.#recoverOne(`namespace ${head.namespaceId}`, () => this.#recoverNamespace(head));
+  /** Again and again until every target is flushed: each one that is not keeps its log alive. */
+  async #recoverAll(targets: readonly LogTarget[]): Promise<void> {
+    let left = targets;
+    for (let delayMs = recoverAgainMsMin; ; delayMs = Math.min(delayMs * 2, recoverAgainMsMax)) {
+      const failed: LogTarget[] = [];
+      for (const target of left) if (!this.#draining && !(await this.#recoverOne(target))) failed.push(target);
+      if (failed.length === 0 || this.#draining) return;
+      left = failed;
+      await Promise.race([this.#components.clock.sleep(delayMs), this.#drainBegan]);
     }
   }
 
-  async #recoverNamespace(head: ReplayedRecord['head']): Promise<void> {
+  async #recoverNamespace(head: LogTarget): Promise<void> {
     const { tenantId, namespace, namespaceId } = head;
     const resolved = await this.#components.directory.resolve(tenantId, namespace, false);
     if (resolved?.namespaceId === namespaceId) {
@@ -250,18 +321,22 @@ export class ActorHost {
       return;
     }
     // Its name was deleted, or never became durable: nobody can ever see these records.
-    const gone = { ...internalCall(tenantId, namespace), argument: namespaceId };
-    await (await this.#openDropped(gone, emptyReadReport())).drop();
+    await this.#dropById(head);
   }
 
-  async #recoverOne(target: string, work: () => Promise<void>): Promise<void> {
+  async #recoverOne(target: LogTarget): Promise<boolean> {
+    const { tenantId, namespace, namespaceId } = target;
     try {
-      await work();
+      if (namespace === '') await (await this.#tenant(tenantId)).flush();
+      else await this.#recoverNamespace(target);
+      return true;
     } catch (error) {
       this.#components.logger.error('a target was not recovered yet; its log is kept', {
-        target,
+        tenantId,
+        namespaceId,
         error: describeError(error),
       });
+      return false;
     }
   }
 }

@@ -109,9 +109,9 @@ function onLogNotice(host: ActorHost | null, replay: Replay, message: Message): 
     const payload = message.body ?? new Uint8Array();
     host?.acceptReplay({ head: headFromWire(head), position: { logId, seq, index }, payload });
   } else if (kind === logCalls.flush) {
-    const [tenantId, namespace] = rest as [number, string];
+    const [tenantId, namespace, namespaceId] = rest as [number, string, string];
     // A flush that fails is asked for again by the log's next round.
-    host?.flush(tenantId, namespace).catch(() => {});
+    host?.flush(tenantId, namespace, namespaceId).catch(() => {});
   }
 }
 

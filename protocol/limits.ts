@@ -84,6 +84,8 @@ export const limits = {
   flushAfterMs: 300_000,
   /** Documents are stored in blocks of about this size before compression: one cold read fetches one. */
   documentBlockBytes: 128 * KiB,
+  /** Compaction makes no larger segment: a merge must fit a build thread's time and the disk's cache. */
+  segmentBytesMax: 2_000 * MiB,
   /** Frozen memtables that may wait for their flush; past it writers get write_busy. */
   frozenMemtablesMax: 4,
 

@@ -173,7 +173,7 @@ export const logCalls = {
   flushed: 'flushed',
   /** notice to the actor: [replay, record head, logId, seq, index], body: payload. */
   replay: 'replay',
-  /** call: [replay-target, tenantId, namespaceId] → [done], after replay notices with the target's records. */
+  /** call: [replay-target, tenantId, namespaceId] → [done], after replay notices with the target's records, or [failed]. */
   replayTarget: 'replay-target',
   /** notice to the actor: everything durable was replayed. */
   replayEnd: 'replay-end',

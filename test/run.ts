@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
 import { run } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
@@ -30,164 +30,147 @@ interface Failure {
 interface ResultData {
   readonly name: string;
   readonly nesting: number;
-  readonly file?: string | undefined;
   readonly skip?: string | boolean | undefined;
-  readonly details: {
-    readonly duration_ms: number;
-    readonly type?: string | undefined;
-    readonly error?: unknown;
-  };
+  readonly message?: string;
+  readonly details: { readonly type?: string | undefined; readonly error?: unknown };
 }
 
-/** What is known of a file while its results come in. */
+/** What came of one file. */
 interface FileReport {
+  /** Its path from the root, in the sources. */
+  readonly path: string;
+  readonly compiled: string;
   /** Names of the suites around the current test, and its own. */
   readonly names: string[];
   passed: number;
-  failed: number;
-  skipped: number;
+  readonly failures: string[];
+  readonly skips: string[];
+  /** All it printed: shown where the file itself fails. */
   output: string;
+  /** The runner's own closing lines: `tests 3`, `pass 2`, … */
+  readonly sums: Map<string, number>;
 }
 
-const reports = new Map<string, FileReport>();
-const skips: string[] = [];
-const failures: string[] = [];
-const sums: string[] = [];
-
 const say = (line: string) => process.stdout.write(`${line}\n`);
-const shownPath = (file: string) => `test/${relative(compiledFolder, file).replace(/\.js$/, '.ts')}`;
 
-function reportOf(file: string): FileReport {
-  let report = reports.get(file);
-  if (report === undefined) {
-    report = { names: [], passed: 0, failed: 0, skipped: 0, output: '' };
-    reports.set(file, report);
+function testFiles(words: readonly string[]): { readonly path: string; readonly compiled: string }[] {
+  const sources = filesUnder(root, 'test').filter((path) => path.endsWith('.test.ts'));
+  const wanted = sources.filter((path) => words.length === 0 || words.some((word) => path.includes(word)));
+  return wanted.toSorted().map((path) => {
+    const compiled = join(compiledFolder, '..', path.replace(/\.ts$/, '.js'));
+    if (!existsSync(compiled)) throw new Error(`${path} is not compiled: npm run build`);
+    return { path, compiled };
+  });
+}
+
+async function runFile(file: { readonly path: string; readonly compiled: string }): Promise<FileReport> {
+  const report: FileReport = {
+    ...file,
+    names: [],
+    passed: 0,
+    failures: [],
+    skips: [],
+    output: '',
+    sums: new Map(),
+  };
+  const began = performance.now();
+  const events = run({ files: [file.compiled], concurrency: true, timeout: fileTimeoutMs });
+  for await (const event of events as AsyncIterable<{ readonly type: string; readonly data: ResultData }>) {
+    const { type, data } = event;
+    if (type === 'test:stdout' || type === 'test:stderr') report.output += data.message ?? '';
+    if (type === 'test:start') report.names[data.nesting] = data.name;
+    if (type === 'test:pass') onPass(report, data);
+    if (type === 'test:fail') onFail(report, data);
+    if (type === 'test:diagnostic') onDiagnostic(report, data.message ?? '');
   }
+  if (report.passed + report.failures.length + report.skips.length === 0) {
+    fail(report, file.path, 'no test ran in this file');
+  }
+  sayEnd(report, performance.now() - began);
   return report;
 }
 
-function compiledTests(words: readonly string[]): string[] {
-  const sources = filesUnder(root, 'test').filter((path) => path.endsWith('.test.ts'));
-  const wanted = sources.filter((path) => words.length === 0 || words.some((word) => path.includes(word)));
-  const compiled = wanted.map((path) => join(compiledFolder, '..', path.replace(/\.ts$/, '.js')));
-  const missing = compiled.filter((path) => !existsSync(path));
-  if (missing.length > 0)
-    throw new Error(`not compiled (npm run build): ${missing.map(shownPath).join(', ')}`);
-  return compiled.toSorted();
+/** The runner reports a file that it could not load, and one without tests, as a test with the file's name. */
+function isWholeFile(report: FileReport, data: ResultData): boolean {
+  return data.nesting === 0 && data.name === report.compiled;
 }
 
-/** A file that could not be loaded, or that held no test, is reported by the runner as a test with the file's name. */
-function isWholeFile(data: ResultData, file: string): boolean {
-  return data.nesting === 0 && data.name === file;
-}
-
-function onPass(data: ResultData): void {
-  const file = data.file ?? '';
-  const report = reportOf(file);
+function onPass(report: FileReport, data: ResultData): void {
   if (data.skip !== undefined && data.skip !== false) {
-    report.skipped++;
-    skips.push(
-      `${titleOf(data)}: ${typeof data.skip === 'string' && data.skip !== '' ? data.skip : 'no reason given'}`,
-    );
-  } else if (isWholeFile(data, file)) {
-    fail(data, 'no test ran in this file');
-  } else if (data.details.type !== 'suite') {
+    const reason = typeof data.skip === 'string' && data.skip !== '' ? data.skip : 'no reason given';
+    report.skips.push(`${titleOf(report, data)}: ${reason}`);
+  } else if (data.details.type !== 'suite' && !isWholeFile(report, data)) {
     report.passed++;
   }
 }
 
-function onFail(data: ResultData): void {
+function onFail(report: FileReport, data: ResultData): void {
   const error = data.details.error as Failure | undefined;
   // A suite fails because of its tests, which have been told.
   if (error?.failureType === 'subtestsFailed') return;
-  const file = data.file ?? '';
-  const report = reportOf(file);
   const cause = error?.cause ?? error;
   const shown = cause instanceof Error ? (cause.stack ?? cause.message) : inspect(cause);
-  fail(data, isWholeFile(data, file) ? `${shown}\n${report.output}` : shown);
+  if (isWholeFile(report, data)) fail(report, report.path, `${shown}\n${report.output}`);
+  else fail(report, titleOf(report, data), shown);
 }
 
-function fail(data: ResultData, shown: string): void {
-  reportOf(data.file ?? '').failed++;
-  const told = `✖ ${titleOf(data)}\n${indented(shown)}\n`;
-  failures.push(told);
+function fail(report: FileReport, title: string, shown: string): void {
+  const told = `✖ ${title}\n${shown.trimEnd().replace(/^/gm, '    ')}\n`;
+  report.failures.push(told);
   say(told);
 }
 
-function titleOf(data: ResultData): string {
-  const file = data.file ?? '';
-  if (isWholeFile(data, file)) return shownPath(file);
-  return [shownPath(file), ...reportOf(file).names.slice(0, data.nesting), data.name].join(' › ');
+function titleOf(report: FileReport, data: ResultData): string {
+  return [report.path, ...report.names.slice(0, data.nesting), data.name].join(' › ');
 }
 
-function indented(text: string): string {
-  return text.trimEnd().replace(/^/gm, '    ');
+function onDiagnostic(report: FileReport, message: string): void {
+  const [, name, count] =
+    /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/.exec(message) ?? [];
+  if (name !== undefined) report.sums.set(name, Number(count));
 }
 
-function onFileEnd(file: string, durationMs: number): void {
-  const { passed, failed, skipped } = reportOf(file);
-  const parts = [
+function sayEnd({ path, passed, failures, skips }: FileReport, durationMs: number): void {
+  const counts = [
     `${passed} passed`,
-    failed > 0 ? `${failed} failed` : '',
-    skipped > 0 ? `${skipped} skipped` : '',
+    ...(failures.length > 0 ? [`${failures.length} failed`] : []),
+    ...(skips.length > 0 ? [`${skips.length} skipped`] : []),
+    `${(durationMs / 1_000).toFixed(1)} s`,
   ];
-  const counts = parts.filter((part) => part !== '').join(', ');
-  say(`${failed > 0 ? '✖' : '✔'} ${shownPath(file)} (${counts}, ${(durationMs / 1_000).toFixed(1)} s)`);
+  say(`${failures.length > 0 ? '✖' : '✔'} ${path} (${counts.join(', ')})`);
 }
 
-/** Results of a file come after it has ended; its line is printed when the next file's begin, or at the very end. */
-let current: { readonly file: string; durationMs: number } | null = null;
-const durations = new Map<string, number>();
-
-function turnTo(file: string): void {
-  if (current?.file === file) return;
-  closeCurrent();
-  current = { file, durationMs: 0 };
+async function runAll(words: readonly string[]): Promise<FileReport[]> {
+  const waiting = testFiles(words);
+  const reports: FileReport[] = [];
+  const lane = async () => {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift())
+      reports.push(await runFile(file));
+  };
+  await Promise.all(Array.from({ length: filesAtOnce }, lane));
+  return reports;
 }
 
-function closeCurrent(): void {
-  if (current !== null) onFileEnd(current.file, durations.get(current.file) ?? 0);
-  current = null;
-}
-
-async function runTests(files: string[]): Promise<void> {
-  // Stacks in the words of the sources, in every test's own process.
-  process.execArgv.push('--enable-source-maps');
-  const events = run({ files, concurrency: filesAtOnce, timeout: fileTimeoutMs });
-  for await (const event of events as AsyncIterable<{ readonly type: string; readonly data: unknown }>) {
-    const data = event.data as ResultData & { readonly message: string };
-    const file = data.file ?? '';
-    if (event.type === 'test:stdout' || event.type === 'test:stderr') reportOf(file).output += data.message;
-    if (event.type === 'test:complete' && isWholeFile(data, file))
-      durations.set(file, data.details.duration_ms);
-    if (event.type === 'test:start') {
-      turnTo(file);
-      reportOf(file).names[data.nesting] = data.name;
-    }
-    if (event.type === 'test:pass') onPass(data);
-    if (event.type === 'test:fail') onFail(data);
-    if (event.type === 'test:diagnostic' && data.file === undefined && data.nesting === 0)
-      sums.push(data.message);
-  }
-  closeCurrent();
-}
-
-function sumOf(count: (report: FileReport) => number): number {
-  return [...reports.values()].reduce((sum, report) => sum + count(report), 0);
-}
-
-function close(): number {
+/** The closing lines, as the runner's own reporter prints them, then the sums of this file's. Answers the exit code. */
+function close(reports: readonly FileReport[], durationMs: number): number {
+  const skips = reports.flatMap((report) => report.skips);
+  const failures = reports.flatMap((report) => report.failures);
+  const passed = reports.reduce((sum, report) => sum + report.passed, 0);
   if (skips.length > 0) say(`\nskipped:\n${skips.map((line) => `  ﹣ ${line}`).join('\n')}`);
   if (failures.length > 0) say(`\n✖ failing tests:\n\n${failures.join('\n')}`);
-  for (const line of sums) say(`ℹ ${line}`);
-  const [passed, failed, skipped] = [sumOf((r) => r.passed), sumOf((r) => r.failed), sumOf((r) => r.skipped)];
-  const skipsRefused = process.env.TIDEBASE_TEST_NO_SKIP === '1' && skipped > 0;
+  for (const name of ['tests', 'suites', 'pass', 'fail', 'cancelled', 'skipped', 'todo']) {
+    say(`ℹ ${name} ${reports.reduce((sum, { sums }) => sum + (sums.get(name) ?? 0), 0)}`);
+  }
+  say(`ℹ duration_ms ${durationMs.toFixed(0)}`);
+  const skipsRefused = process.env.TIDEBASE_TEST_NO_SKIP === '1' && skips.length > 0;
   if (skipsRefused) say('nothing may be skipped here (TIDEBASE_TEST_NO_SKIP=1)');
-  if (passed + failed === 0) say('no test ran');
-  say(`${passed} passed, ${failed} failed, ${skipped} skipped`);
-  return failed > 0 || passed === 0 || skipsRefused ? 1 : 0;
+  if (passed + failures.length === 0) say('no test ran');
+  say(`${passed} passed, ${failures.length} failed, ${skips.length} skipped`);
+  return failures.length > 0 || passed === 0 || skipsRefused ? 1 : 0;
 }
 
 process.chdir(root);
-await runTests(compiledTests(process.argv.slice(2)));
-process.exitCode = close();
+// Stacks in the words of the sources, in every test's own process.
+process.execArgv.push('--enable-source-maps');
+const beganAt = performance.now();
+process.exitCode = close(await runAll(process.argv.slice(2)), performance.now() - beganAt);

@@ -10,6 +10,7 @@ import { openObjectStore } from '../../src/object-store/open-object-store.ts';
 import { parseWriteBody } from '../storage/parse-write.ts';
 import { buildSegment } from './build-segment.ts';
 import type { ComputeResult, ComputeTask } from './lanes.ts';
+import { mergeSegments } from './merge-segments.ts';
 
 /** Entry of the build lane's threads: one short task a call. */
 let opening: Promise<ObjectStore> | null = null;
@@ -35,6 +36,8 @@ async function run(task: ComputeTask): Promise<unknown> {
       return parseWriteBody(task.kind, task.body);
     case 'build-segment':
       return buildSegment(await objectStore(), task);
+    case 'merge-segments':
+      return mergeSegments(await objectStore(), task);
     default:
       return unreachable(task);
   }

@@ -23,7 +23,19 @@ export interface BuildSegmentTask {
   readonly writtenAt: Float64Array;
 }
 
-export type ComputeTask = ParseTask | BuildSegmentTask;
+/** Neighbouring segments, oldest first, with the tombstones that the merge leaves out. */
+export interface MergeSegmentsTask {
+  readonly task: 'merge-segments';
+  readonly key: string;
+  readonly inputs: readonly {
+    readonly key: string;
+    readonly toc: SegmentToc;
+    /** As `tombstonesToWire` makes them. */
+    readonly tombstones: unknown;
+  }[];
+}
+
+export type ComputeTask = ParseTask | BuildSegmentTask | MergeSegmentsTask;
 
 export interface BuiltSegment {
   readonly size: number;
@@ -38,4 +50,6 @@ export interface ComputeLanes {
   /** The body's batch, in shared memory. The body is moved. */
   parse(task: ParseTask): Promise<Uint8Array>;
   buildSegment(task: BuildSegmentTask): Promise<BuiltSegment>;
+  /** Null where no row lives. */
+  mergeSegments(task: MergeSegmentsTask): Promise<BuiltSegment | null>;
 }

@@ -18,5 +18,6 @@ export function remoteLanes(port: MessagePort): ComputeLanes {
       return run<Uint8Array>(task, [task.body.buffer as ArrayBuffer]);
     },
     buildSegment: (task) => run<BuiltSegment>(task, []),
+    mergeSegments: (task) => run<BuiltSegment | null>(task, []),
   };
 }

@@ -1,6 +1,9 @@
-import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
+import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
+
+const floorFormat = 1;
+const magic = 'TBLF';
 
 /**
  * The floor of a log: everything at or under it is in manifests, so replay begins above it. One small object,
@@ -9,18 +12,22 @@ import { paths } from '../../src/object-store/paths.ts';
 export async function readFloor(store: ObjectStore, logId: string): Promise<number> {
   const found = await store.get(paths.logFloor(logId));
   if (found === null) return 0;
-  const { floor } = unpackMessage(found.bytes) as { floor: number };
-  return floor;
+  return decodeFloor(found.bytes, logId);
 }
 
 /** Raises the floor. Never lowers it: a floor already as high stays. */
 export async function writeFloor(store: ObjectStore, logId: string, floor: number): Promise<void> {
   const key = paths.logFloor(logId);
-  const bytes = [packMessage({ floor })];
+  const bytes = [encodeRecord(magic, floorFormat, { floor })];
   const found = await store.get(key);
   if (found === null) {
     await store.putIfAbsent(key, bytes);
     return;
   }
-  if ((unpackMessage(found.bytes) as { floor: number }).floor < floor) await store.putIfMatch(key, bytes, found.etag);
+  if (decodeFloor(found.bytes, logId) < floor) await store.putIfMatch(key, bytes, found.etag);
+}
+
+/** Checked like every durable object: a floor that reads too high would lose what lies under it. */
+function decodeFloor(bytes: Uint8Array, logId: string): number {
+  return (decodeRecord(bytes, paths.logFloor(logId), magic, floorFormat) as { floor: number }).floor;
 }

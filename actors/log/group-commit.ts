@@ -54,6 +54,8 @@ interface Pending {
   payload: Uint8Array;
   readonly bytes: number;
   readonly epoch: number;
+  /** Rises with each record taken. */
+  readonly order: number;
   readonly resolve: (position: LogPosition) => void;
   readonly reject: (error: Error) => void;
 }
@@ -66,11 +68,15 @@ export class GroupCommit {
   readonly #identity: LogIdentity;
   readonly #options: GroupCommitOptions;
   #queue: Pending[] = [];
+  /** The records of the PUT in flight. */
+  #inFlight: readonly Pending[] = [];
   /** Bytes in the queue alone: what decides when a group is full. */
   #queueBytes = 0;
   /** Bytes of everything accepted and not answered: what is bounded. */
   #waitingBytes = 0;
+  /** By target: the record whose blob is being uploaded, and those behind it. */
   readonly #behindBlob = new Map<string, Pending[]>();
+  #taken = 0;
   readonly #failedEpochs = new Map<string, number>();
   #lastSeq = 0;
   #lastChecksum = 0n;
@@ -78,7 +84,7 @@ export class GroupCommit {
   #sending = false;
   #sealed = false;
   #cancelTimer: (() => void) | null = null;
-  #idleWaiters: (() => void)[] = [];
+  #waiters: { readonly order: number; readonly wake: () => void }[] = [];
 
   constructor(components: LogComponents, identity: LogIdentity, options: GroupCommitOptions) {
     this.#components = components;
@@ -98,7 +104,8 @@ export class GroupCommit {
   /** Resolves once the record is durable. Rejects with AppendRefused, which promises that nothing was written. */
   append(head: RecordHead, payload: Uint8Array, epoch: number): Promise<LogPosition> {
     return new Promise((resolve, reject) => {
-      const pending: Pending = { head, payload, bytes: payload.byteLength + 256, epoch, resolve, reject };
+      const order = ++this.#taken;
+      const pending: Pending = { head, payload, bytes: payload.byteLength + 256, epoch, order, resolve, reject };
       const refusal = this.#refusal(pending);
       if (refusal !== null) return this.#refuse(pending, refusal);
       this.#waitingBytes += pending.bytes;
@@ -106,14 +113,30 @@ export class GroupCommit {
     });
   }
 
-  /** Resolves when nothing waits any more. */
+  /** Resolves when nothing waits any more, which under a steady load may be never. */
   whenIdle(): Promise<void> {
-    if (this.#isIdle()) return Promise.resolve();
-    return new Promise((resolve) => this.#idleWaiters.push(resolve));
+    return this.#whenSettled(Number.MAX_SAFE_INTEGER);
   }
 
-  #isIdle(): boolean {
-    return !this.#sending && this.#queue.length === 0 && this.#behindBlob.size === 0;
+  /** Resolves when what was submitted before has been answered, whatever is submitted meanwhile. */
+  whenSettled(): Promise<void> {
+    return this.#whenSettled(this.#taken);
+  }
+
+  #whenSettled(order: number): Promise<void> {
+    if (this.#oldest() > order) return Promise.resolve();
+    return new Promise((wake) => {
+      this.#waiters.push({ order, wake });
+    });
+  }
+
+  /** The order of the first record that is not answered yet; infinite where there is none. */
+  #oldest(): number {
+    let oldest = Number.POSITIVE_INFINITY;
+    for (const pending of this.#inFlight) oldest = Math.min(oldest, pending.order);
+    for (const pending of this.#queue) oldest = Math.min(oldest, pending.order);
+    for (const [first] of this.#behindBlob.values()) oldest = Math.min(oldest, first?.order ?? oldest);
+    return oldest;
   }
 
   #refusal(pending: Pending): Refusal | null {
@@ -136,14 +159,14 @@ export class GroupCommit {
   }
 
   async #upload(key: string, pending: Pending): Promise<void> {
-    const behind: Pending[] = [];
-    this.#behindBlob.set(key, behind);
+    const waiting: Pending[] = [pending];
+    this.#behindBlob.set(key, waiting);
     const id = randomHex(this.#components.random, 16);
     const stored = await uploadBlob(this.#components, { logId: this.#identity.logId, id, bytes: pending.payload });
     this.#behindBlob.delete(key);
     if (!stored || this.#sealed) {
-      for (const refused of [pending, ...behind]) this.#abandon(refused);
-      this.#wakeIdle();
+      for (const refused of waiting) this.#abandon(refused);
+      this.#wake();
       return;
     }
     const blob = { id, length: pending.payload.byteLength, checksum: xxh64(pending.payload) };
@@ -151,7 +174,7 @@ export class GroupCommit {
     pending.payload = new Uint8Array();
     this.#enqueue(pending);
     // A second large record among them makes the rest wait again: `#enter` sees to it.
-    for (const next of behind) this.#enter(next);
+    for (const next of waiting.slice(1)) this.#enter(next);
   }
 
   #abandon(pending: Pending): void {
@@ -167,12 +190,12 @@ export class GroupCommit {
 
   #arm(): void {
     if (this.#sending || this.#queue.length === 0) return;
-    this.#cancelTimer?.();
-    this.#cancelTimer = null;
     if (this.#queueBytes >= limits.logGroupBytes) {
       void this.#send();
       return;
     }
+    // The first record of a group sets its time: a steady stream must not put it off again and again.
+    if (this.#cancelTimer !== null) return;
     const sinceLastMs = this.#components.clock.monotonic() - this.#lastBeganMs;
     const waitMs = Math.max(this.#options.commitMs - sinceLastMs, Math.min(lingerMs, this.#options.commitMs));
     this.#cancelTimer = this.#components.clock.after(waitMs, () => void this.#send());
@@ -185,6 +208,7 @@ export class GroupCommit {
     this.#cancelTimer = null;
     this.#lastBeganMs = this.#components.clock.monotonic();
     const group = this.#takeGroup();
+    this.#inFlight = group;
     const seq = this.#lastSeq + 1;
     const batchId = randomHex(this.#components.random, 16);
     const { logId, viewVersion } = this.#identity;
@@ -193,6 +217,7 @@ export class GroupCommit {
     const slot = { logId, seq, batchId, bytes };
     const outcome = await appendToSlot(this.#components.store, this.#components.clock, this.#components.logger, slot);
     this.#sending = false;
+    this.#inFlight = [];
     if (outcome === 'sealed') {
       this.#end(group);
       return;
@@ -201,7 +226,7 @@ export class GroupCommit {
     this.#lastChecksum = checksum;
     this.#answer(group, seq);
     this.#arm();
-    this.#wakeIdle();
+    this.#wake();
   }
 
   #takeGroup(): Pending[] {
@@ -234,13 +259,14 @@ export class GroupCommit {
     for (const pending of [...group, ...this.#queue]) this.#abandon(pending);
     this.#queue = [];
     this.#queueBytes = 0;
-    this.#wakeIdle();
+    this.#wake();
     this.#options.onSealed();
   }
 
-  #wakeIdle(): void {
-    if (!this.#isIdle()) return;
-    for (const wake of this.#idleWaiters) wake();
-    this.#idleWaiters = [];
+  #wake(): void {
+    if (this.#waiters.length === 0) return;
+    const oldest = this.#oldest();
+    for (const { order, wake } of this.#waiters) if (oldest > order) wake();
+    this.#waiters = this.#waiters.filter(({ order }) => oldest <= order);
   }
 }

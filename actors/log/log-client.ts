@@ -1,3 +1,4 @@
+import { ApiError } from '../../protocol/errors.ts';
 import { logCalls } from '../../protocol/messages.ts';
 import { ChannelClosed, type PortChannel } from '../../src/base/port-channel.ts';
 import { AppendRefused, type Refusal } from './group-commit.ts';
@@ -11,7 +12,10 @@ export interface LogClient {
   readonly viewVersion: number;
   /** As GroupCommit.append. The payload lies in shared memory or is handed over. */
   append(head: RecordHead, payload: Uint8Array, epoch: number): Promise<LogPosition>;
-  /** Resolves after every durable record of the target that the log still needs was replayed to this thread. */
+  /**
+   * Resolves after every durable record of the target that the log still needs was replayed to this thread; rejects
+   * with 503 where the log could not be read.
+   */
   replayTarget(target: { readonly tenantId: number; readonly namespaceId: string }): Promise<void>;
   /** The target's manifest contains everything up to the position. */
   flushed(target: { readonly tenantId: number; readonly namespaceId: string }, through: LogPosition): void;
@@ -30,7 +34,9 @@ export function createLogClient(
       return { logId: identity.logId, seq: first, index };
     },
     async replayTarget(target) {
-      await channel.call([logCalls.replayTarget, target.tenantId, target.namespaceId]);
+      const answer = await channel.call([logCalls.replayTarget, target.tenantId, target.namespaceId]);
+      if ((answer.head as [string])[0] === 'done') return;
+      throw new ApiError('unavailable', 'the log could not be read; try again', { retryAfter: 1 });
     },
     flushed(target, through) {
       const { logId, seq, index } = through;

@@ -96,7 +96,7 @@ export class LogService {
     this.#actorCount = placement.count;
     const channel: PortChannel = new PortChannel(port, this.#handler(() => channel), limits.messageInlineBytesMax);
     this.#channels.set(placement.index, channel);
-    await commit.whenIdle();
+    await commit.whenSettled();
     const names = actorThreadNames(placement.count);
     const isTheirs = (head: RecordHead) =>
       rendezvousPick(placementKey(head.tenantId, head.namespace), names) === placement.index;
@@ -114,9 +114,15 @@ export class LogService {
   /** An actor that failed begins again from durable state: its manifest and these records. */
   async #replayTarget(channel: PortChannel, message: Message, respond: Respond): Promise<void> {
     const [, tenantId, namespaceId] = message.head as [string, number, string];
-    await must(this.#commit, 'an open log').whenIdle();
-    await this.#replayTo(channel, (head) => head.tenantId === tenantId && head.namespaceId === namespaceId);
-    respond(['done']);
+    try {
+      await must(this.#commit, 'an open log').whenSettled();
+      await this.#replayTo(channel, (head) => head.tenantId === tenantId && head.namespaceId === namespaceId);
+      respond(['done']);
+    } catch (error) {
+      // The actor asks again when it is called next; this thread and everybody else's records go on.
+      this.#components.logger.error('a target was not replayed', { tenantId, namespaceId, error: describeError(error) });
+      respond(['failed']);
+    }
   }
 
   async drain(): Promise<void> {

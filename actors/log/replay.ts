@@ -20,7 +20,8 @@ export interface ReplayedRecord {
 
 /**
  * Reads the slots above `after` up to and including `through`, in order, several at a time, and checks that each one
- * names its predecessor. A missing slot or a broken chain is damage: stop, never skip.
+ * names its predecessor. A missing slot or a broken chain is damage: stop, never skip. A seal is the end, whatever
+ * slot was thought to be.
  */
 export async function* replayLog(
   store: ObjectStore,
@@ -42,6 +43,7 @@ export async function* replayLog(
     const reading = ahead.shift();
     if (reading === undefined) break;
     const object = await reading;
+    if (object.kind === 'seal') return;
     checkChain(previous, object, { logId, seq });
     previous = object;
     for (const [index, record] of object.records.entries()) {

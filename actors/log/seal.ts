@@ -22,7 +22,8 @@ export async function sealLog(
   random: Random,
   sealing: { readonly logId: string; readonly viewVersion: number },
 ): Promise<number> {
-  let from = Math.max(await readFloor(store, sealing.logId), await lastListed(store, sealing.logId)) + 1;
+  // The last listed slot itself may hold a seal: an earlier sealer that did not get to change the view.
+  let from = Math.max((await readFloor(store, sealing.logId)) + 1, await lastListed(store, sealing.logId));
   for (let tries = 0; tries < limits.sealProbeMax; tries++) {
     const sealSeq = await sealFrom(store, random, { ...sealing, from });
     const floor = await readFloor(store, sealing.logId);

@@ -1,4 +1,5 @@
 import { limits } from '../../protocol/limits.ts';
+import { must } from '../../src/base/assert.ts';
 import { randomHex } from '../../src/base/random.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
@@ -40,11 +41,11 @@ export const manifestCodec = { encode: encodeManifest, decode: decodeManifest };
 interface Reach {
   readonly applied: ReadonlyMap<string, LogWatermark>;
   readonly counters: NamespaceCounters;
-  readonly flushedBytes: number;
+  readonly appliedBytes: number;
 }
 
 function reachOf(state: NamespaceState): Reach {
-  return { applied: new Map(state.applied), counters: state.counters, flushedBytes: state.unflushedBytes };
+  return { applied: new Map(state.applied), counters: state.counters, appliedBytes: state.appliedBytes };
 }
 
 /** One flush; the caller sees to it that no two run at once. */
@@ -70,7 +71,7 @@ export function freeze(state: NamespaceState): void {
 }
 
 async function flushFrozen(components: ActorComponents, state: NamespaceState, frozen: Memtable): Promise<void> {
-  const reach = reaches.get(frozen) ?? reachOf(state);
+  const reach = must(reaches.get(frozen), 'how far a frozen memtable reaches');
   const { namespaceId } = state.identity;
   const rows = liveRows(frozen);
   if (rows.length === 0) {
@@ -184,7 +185,7 @@ async function commitReach(
   const key = paths.namespaceManifest(state.identity.namespaceId);
   state.committed = await commit(components, manifestCodec, { key, next, current });
   cacheManifest(components.warmCache, state.committed);
-  state.unflushedBytes -= reach.flushedBytes;
+  state.flushedBytes = reach.appliedBytes;
   for (const [logId, { seq, index }] of reach.applied) log.flushed(state.identity, { logId, seq, index });
 }
 

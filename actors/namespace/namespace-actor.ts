@@ -1,4 +1,4 @@
-import { ApiError } from '../../protocol/errors.ts';
+import { ApiError, invalidField } from '../../protocol/errors.ts';
 import { documentIdProblem } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
 import type { ActorCall } from '../../protocol/messages.ts';
@@ -15,6 +15,7 @@ import {
 import { documentQuerySchema } from '../../protocol/document.ts';
 import { parseQueryWith } from '../../protocol/validate.ts';
 import { parseQueryString } from '../../protocol/query-string.ts';
+import { AssertionError, DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { Serial } from '../../src/base/serial.ts';
 import { paths } from '../../src/object-store/paths.ts';
@@ -26,10 +27,10 @@ import { type QueryContext, runCount, runSearch, runWarm } from '../search/run-s
 import { TimeSlice } from '../search/time-slice.ts';
 import { emptyReadReport, type ReadReport } from '../storage/block-fetch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
-import { Deposed } from '../storage/manifest-store.ts';
+import { ActorClosed, Deposed } from '../storage/manifest-store.ts';
 import { readBody } from '../request-body.ts';
 import { flushNamespace, freeze, takeOwnership } from './flush.ts';
-import type { NamespaceState } from './namespace-state.ts';
+import type { LoadedBatch, NamespaceState } from './namespace-state.ts';
 import { openNamespace } from './open.ts';
 import { mergePatches } from './patch.ts';
 import type { PreparedWrite } from './prepare-write.ts';
@@ -46,6 +47,8 @@ export interface Opening {
   /** The name was made by the request that opens it. */
   readonly created: boolean;
   readonly replayed: readonly ReplayedRecord[];
+  /** The actor before it failed: only what the store says counts, not what the local disk remembers. */
+  readonly again: boolean;
 }
 
 const reportEveryMs = 300;
@@ -61,6 +64,7 @@ export class NamespaceActor {
   #created: boolean;
   #reportArmed = false;
   #dropped = false;
+  #closed = false;
   /** For eviction: when it was used last, by the monotonic clock. */
   lastUsedMs = 0;
 
@@ -70,12 +74,13 @@ export class NamespaceActor {
     this.#pipeline = new WritePipeline(components, state);
     this.#created = opening.created;
     this.#ready = this.#becomeReady(opening);
-    this.#ready.catch(() => {});
+    // Not the owner, or of a name that was not made: it may acknowledge nothing, now or later.
+    this.#ready.catch(() => this.close());
   }
 
   static async open(components: ActorComponents, opening: Opening, report: ReadReport): Promise<NamespaceActor> {
-    const isNew = opening.created;
-    const state = await openNamespace(components, opening.identity, { isNew, replayed: opening.replayed, report });
+    const { identity, created, replayed, again } = opening;
+    const state = await openNamespace(components, identity, { isNew: created, replayed, again, report });
     return new NamespaceActor(components, state, opening);
   }
 
@@ -89,15 +94,27 @@ export class NamespaceActor {
     return bytes;
   }
 
-  get hasUnflushed(): boolean {
-    return this.#state.unflushedBytes > 0 || this.#pipeline.pendingBytes > 0;
+  /** Whether it holds nothing that only it knows and does nothing that others wait for. */
+  get isIdle(): boolean {
+    return this.#state.unflushedBytes === 0 && this.#pipeline.unsettled === 0 && this.#commits.waiting === 0;
+  }
+
+  /** Whether another one must be opened in its place. */
+  get closed(): boolean {
+    return this.#closed || this.#pipeline.broken;
+  }
+
+  /** It takes no further work. What it has submitted goes on; the next one replays it from the log. */
+  close(): void {
+    this.#closed = true;
   }
 
   /** A read that memory answers, without a promise; null where it takes one. */
   getWarm(id: string, beganAt: number): string | null {
     const place = findWarm(this.#state, id);
     if (place === 'cold') return null;
-    if (place === null) throw noSuchDocument(id);
+    // An id that no document can have is looked up like any other: only who finds nothing pays for judging it.
+    if (place === null) throw badId(id) ?? noSuchDocument(id);
     const cpuMs = this.#components.clock.monotonic() - beganAt;
     return documentJson(place, { temperature: 'warm', storeGets: 0, storeBytes: 0, cpuMs, timedOut: false });
   }
@@ -108,15 +125,7 @@ export class NamespaceActor {
     }
     const created = this.#created;
     this.#created = false;
-    const { applied, batch } = await this.#pipeline.inTurn(async () => {
-      this.#refuseDropped();
-      const batch =
-        write.kind === 'patch'
-          ? await mergePatches(this.#state, this.#pipeline, write.batch, this.#components.clock)
-          : write.batch;
-      const items = batch.documentOffsets.length + batch.deletes.length;
-      return { batch, applied: items === 0 ? this.#nothingToDo() : this.#pipeline.submit(batch).applied };
-    });
+    const { applied, batch } = await this.#pipeline.inTurn(() => this.#submit(write));
     const result = await this.#acknowledged(applied);
     this.#afterWrite();
     return this.#reply(
@@ -124,6 +133,22 @@ export class NamespaceActor {
         `"stored_bytes":${this.#state.storedBytes},"created":${created}}`,
       { documents: batch.documentOffsets.length + batch.deletes.length, bytes: batch.buffer.byteLength },
     );
+  }
+
+  async #submit(write: PreparedWrite): Promise<{ batch: LoadedBatch; applied: Promise<AppliedWrite> }> {
+    for (;;) {
+      this.#refuseWhileFull();
+      const { epoch } = this.#pipeline;
+      const batch =
+        write.kind === 'patch'
+          ? await mergePatches(this.#state, this.#pipeline, write.batch, this.#components.clock)
+          : write.batch;
+      if (this.closed || this.#dropped) throw new ActorClosed(`the actor of "${this.identity.name}" has closed`);
+      // A write that the patch was merged with was refused meanwhile: its words must not come back through the patch.
+      if (epoch !== this.#pipeline.epoch) continue;
+      const items = batch.documentOffsets.length + batch.deletes.length;
+      return { batch, applied: items === 0 ? this.#nothingToDo() : this.#pipeline.submit(batch).applied };
+    }
   }
 
   async handle(call: ActorCall, body: Uint8Array | null, opened: OpenedNow): Promise<ActorReply> {
@@ -150,12 +175,16 @@ export class NamespaceActor {
   }
 
   async flush(): Promise<void> {
-    await this.#commits.run(() => this.#flushNow());
+    await this.#flushing(async () => {
+      await this.#flushFrozen();
+      await flushNamespace(this.#components, this.#state);
+    });
   }
 
   /** Ends the actor after what it has accepted is durable and flushed. */
   async drain(): Promise<void> {
     await this.#pipeline.whenIdle();
+    if (this.closed) return;
     if (this.#state.unflushedBytes > 0) await this.flush();
   }
 
@@ -180,8 +209,11 @@ export class NamespaceActor {
     const confirmed = opening.created
       ? this.#components.directory.confirm(tenantId, name, namespaceId)
       : Promise.resolve();
+    confirmed.catch(() => {});
     await this.#commits.run(() => takeOwnership(this.#components, this.#state));
-    await confirmed;
+    await confirmed.catch((error: unknown) => {
+      throw notConfirmed(error);
+    });
   }
 
   /** A client is not kept waiting for a slot whose outcome is not known; the write itself goes on. */
@@ -209,14 +241,21 @@ export class NamespaceActor {
     return Promise.resolve({ version: this.#state.counters.version, deleted: 0 });
   }
 
-  #refuseDropped(): void {
-    if (this.#dropped) throw new ApiError('not_found', `there is no namespace named "${this.identity.name}"`);
+  /** Memory is bounded: writers wait while frozen memtables do. */
+  #refuseWhileFull(): void {
+    if (this.#state.frozen.length < limits.frozenMemtablesMax || !this.#memtableIsFull()) return;
+    throw new ApiError('write_busy', 'writes arrive faster than this namespace is stored; nothing was written', {
+      retryAfter: 1,
+    });
+  }
+
+  #memtableIsFull(): boolean {
+    const { memtable } = this.#state;
+    return memtable.bytes >= limits.memtableBytesMax || memtable.rowCount >= limits.memtableDocumentsMax;
   }
 
   #afterWrite(): void {
-    const { memtable, frozen } = this.#state;
-    const full = memtable.bytes >= limits.memtableBytesMax || memtable.rowCount >= limits.memtableDocumentsMax;
-    if (full && frozen.length < limits.frozenMemtablesMax) {
+    if (this.#memtableIsFull() && this.#state.frozen.length < limits.frozenMemtablesMax) {
       freeze(this.#state);
       this.#flushInBackground();
     }
@@ -224,21 +263,32 @@ export class NamespaceActor {
   }
 
   #flushInBackground(): void {
-    this.flush().catch((error) => {
-      this.#components.logger.error('a flush failed and is tried again', {
+    // Frozen memtables only: the one that takes writes would become a needlessly small segment.
+    this.#flushing(() => this.#flushFrozen()).catch((error) => {
+      this.#components.logger.error('a flush failed', {
         namespaceId: this.identity.namespaceId,
         error: describeError(error),
       });
-      if (error instanceof Deposed) return;
-      this.#components.clock.after(flushRetryMs, () => this.#flushInBackground());
+      if (!this.closed) this.#components.clock.after(flushRetryMs, () => this.#flushInBackground());
     });
   }
 
-  async #flushNow(): Promise<void> {
-    if (this.#dropped) return;
-    do await flushNamespace(this.#components, this.#state);
-    while (this.#state.frozen.length > 0);
-    this.#armReport();
+  /** Flushes one at a time. One that shows that the state is not that of the store any more closes the actor. */
+  async #flushing(flush: () => Promise<void>): Promise<void> {
+    await this.#commits.run(async () => {
+      if (this.#dropped || this.closed) return;
+      try {
+        await flush();
+      } catch (error) {
+        if (error instanceof Deposed || error instanceof AssertionError || error instanceof DataError) this.close();
+        throw error;
+      }
+      this.#armReport();
+    });
+  }
+
+  async #flushFrozen(): Promise<void> {
+    while (this.#state.frozen.length > 0) await flushNamespace(this.#components, this.#state);
   }
 
   /** The tenant's ledger hears of changes, a few times a second at most. */
@@ -256,8 +306,8 @@ export class NamespaceActor {
   }
 
   async #getDocument(call: ActorCall, opened: OpenedNow): Promise<ActorReply> {
-    const problem = documentIdProblem(call.argument);
-    if (problem !== null) throw new ApiError('invalid', `id: ${problem}`, { fields: { id: problem } });
+    const refusal = badId(call.argument);
+    if (refusal !== null) throw refusal;
     await this.#reach(minVersionOf(call));
     const slice = new TimeSlice(this.#components.clock, call.deadlineMs);
     const place = await slice.waitFor(findDocument(this.#state, call.argument, opened.report));
@@ -325,6 +375,27 @@ export interface OpenedNow {
   readonly report: ReadReport;
   readonly beganAt: number;
   temperature(): Temperature;
+}
+
+/** Why nothing of a namespace whose name was not confirmed can be acknowledged. */
+function notConfirmed(error: unknown): unknown {
+  if (!(error instanceof ApiError)) return error;
+  switch (error.code) {
+    case 'write_busy':
+      return error;
+    case 'not_found':
+      // Nobody will ever find what was written under an id that has no name.
+      return new ApiError('unavailable', 'the namespace was not made; nothing was written', { retryAfter: 1 });
+    default:
+      return new ApiError('write_unknown', 'the namespace may or may not have been made, with this write in it', {
+        retryAfter: 1,
+      });
+  }
+}
+
+function badId(id: string): ApiError | null {
+  const problem = documentIdProblem(id);
+  return problem === null ? null : invalidField('id', problem);
 }
 
 function noSuchDocument(id: string): ApiError {

@@ -49,13 +49,19 @@ export class NamespaceState {
   counters: NamespaceCounters = { version: 0, lastSequence: 0, lastWrittenAt: 0, docsWritten: 0, bytesWritten: 0 };
   readonly applied = new Map<string, LogWatermark>();
   committed: Committed<Manifest> | null = null;
-  /** Bytes of applied records that no manifest contains. */
-  unflushedBytes = 0;
+  /** Bytes of all records applied since it was opened, and of those of them that a manifest contains: both only rise. */
+  appliedBytes = 0;
+  flushedBytes = 0;
   /** Rises when `segments` or `frozen` change other than by tombstones: a look-up made before is void. */
   generation = 0;
 
   constructor(identity: NamespaceIdentity) {
     this.identity = identity;
+  }
+
+  /** Bytes of applied records that no manifest contains. */
+  get unflushedBytes(): number {
+    return this.appliedBytes - this.flushedBytes;
   }
 
   get liveDocuments(): number {
@@ -124,7 +130,8 @@ export function applyBatch(
   position: LogPosition,
 ): number {
   let deleted = 0;
-  for (const rows of found.deletedRows.values()) deleted += rows.length;
+  // The same id twice in one request is found twice and was there once.
+  for (const rows of found.deletedRows.values()) deleted += new Set(rows).size;
   for (const id of batch.deletes) {
     const holder = state.memtableOf(id);
     if (holder?.supersede(id, stamp.firstSequence)) deleted++;
@@ -148,7 +155,7 @@ export function applyBatch(
     bytesWritten: counters.bytesWritten + batch.buffer.byteLength,
   };
   state.applied.set(position.logId, { seq: position.seq, index: position.index });
-  state.unflushedBytes += batch.buffer.byteLength;
+  state.appliedBytes += batch.buffer.byteLength;
   return deleted;
 }
 

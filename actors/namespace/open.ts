@@ -20,10 +20,16 @@ import { applyDurable, stampFromWire } from './write-pipeline.ts';
 export async function openNamespace(
   components: ActorComponents,
   identity: NamespaceIdentity,
-  options: { readonly isNew: boolean; readonly replayed: readonly ReplayedRecord[]; readonly report: ReadReport },
+  options: {
+    readonly isNew: boolean;
+    readonly replayed: readonly ReplayedRecord[];
+    /** Not from the local disk, whatever it says. */
+    readonly again: boolean;
+    readonly report: ReadReport;
+  },
 ): Promise<NamespaceState> {
   const state = new NamespaceState(identity);
-  const committed = options.isNew ? null : await loadManifest(components, identity.namespaceId, options.report);
+  const committed = options.isNew ? null : await loadManifest(components, identity.namespaceId, options);
   if (committed !== null) {
     assert(committed.value.state === 'live', () => `namespace ${identity.namespaceId} is deleted`);
     adoptManifest(state, committed, (segment) => openSegment(components, identity, segment), toShared);
@@ -36,9 +42,9 @@ export async function openNamespace(
 async function loadManifest(
   components: ActorComponents,
   namespaceId: string,
-  report: ReadReport,
+  { again, report }: { readonly again: boolean; readonly report: ReadReport },
 ): Promise<Committed<Manifest> | null> {
-  const local = cachedManifest(components.warmCache, namespaceId);
+  const local = again ? null : cachedManifest(components.warmCache, namespaceId);
   if (local !== null && isOurs(components, local.value)) return local;
   const key = paths.namespaceManifest(namespaceId);
   report.storeGets++;

@@ -2,6 +2,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import { describeError } from '../../src/base/log.ts';
 import { Serial } from '../../src/base/serial.ts';
+import { StoreError } from '../../src/object-store/object-store.ts';
 import type { ActorComponents } from '../components.ts';
 import { isNotWritten } from '../log/log-client.ts';
 import type { LogPosition } from '../log/replay.ts';
@@ -25,6 +26,7 @@ import {
  * 3. Durable, in log order: it is applied to the memtable in one step and leaves the overlay. Then it is answered.
  * 4. Refused ("nothing written"): it and all that were submitted after it are refused; the overlay is dropped and the
  *    next write builds on the applied state.
+ * 5. Any other failure: the state is not that of the log any more. Nothing is submitted after it; the actor closes.
  */
 export interface AppliedWrite {
   readonly version: number;
@@ -42,7 +44,9 @@ export class WritePipeline {
   readonly #turn = new Serial();
   readonly #applies = new Serial();
   readonly #overlay = new Map<string, Overlaid>();
-  #epoch = 1;
+  /** Higher than those of every earlier actor of this namespace, whose last one the log may have refused. */
+  #epoch: number;
+  #broken = false;
   #submitted: { version: number; lastSequence: number; lastWrittenAt: number };
   #pendingBytes = 0;
 
@@ -50,6 +54,22 @@ export class WritePipeline {
     this.#components = components;
     this.#state = state;
     this.#submitted = { ...state.counters };
+    this.#epoch = Math.floor(components.clock.now() * 1_000);
+  }
+
+  /** Rises when pending writes were refused: what was decided on them is void. */
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /** Whether a durable write could not be applied. */
+  get broken(): boolean {
+    return this.#broken;
+  }
+
+  /** Writes that wait for their turn or for their record. */
+  get unsettled(): number {
+    return this.#turn.waiting + this.#applies.waiting;
   }
 
   /** Bytes submitted and not yet applied. */
@@ -150,8 +170,11 @@ export class WritePipeline {
       this.#leaveOverlay(batch, stamp.version);
       return { version: stamp.version, deleted };
     } catch (error) {
+      if (!isNotWritten(error)) {
+        this.#broken = true;
+        throw error;
+      }
       this.#forgetPending(submission.epoch);
-      if (!isNotWritten(error)) throw error;
       throw error.refusal === 'busy'
         ? new ApiError('write_busy', 'the log has no room; nothing was written', { retryAfter: 1 })
         : new ApiError('unavailable', 'the log could not take this write; nothing was written', { retryAfter: 1 });
@@ -194,6 +217,7 @@ export async function applyDurable(
       if (generation !== state.generation) continue;
       return applyBatch(state, batch, stamp, { rows, deletedRows }, position);
     } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
       components.logger.error('a durable write waits for its segments', {
         namespaceId: state.identity.namespaceId,
         error: describeError(error),

@@ -22,6 +22,11 @@ export class Deposed extends Error {
   override name = 'Deposed';
 }
 
+/** The actor closed before it took the work: nothing was written; whoever asked opens it again and asks that one. */
+export class ActorClosed extends Error {
+  override name = 'ActorClosed';
+}
+
 export interface RecordCodec<T> {
   encode(value: T): Uint8Array;
   decode(bytes: Uint8Array, place: string): T;

@@ -11,7 +11,7 @@ import type { ActorComponents } from '../components.ts';
 import { isNotWritten } from '../log/log-client.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
 import type { LogWatermark } from '../storage/manifest.ts';
-import { type Committed, commit, loadCommitted } from '../storage/manifest-store.ts';
+import { ActorClosed, type Committed, commit, loadCommitted } from '../storage/manifest-store.ts';
 import {
   applyTenantEvent,
   decodeTenantEvent,
@@ -56,13 +56,16 @@ export class TenantActor {
   #state: TenantState = emptyTenant();
   #committed: Committed<TenantManifest> | null = null;
   #submittedVersion = 0;
-  #epoch = 1;
+  /** Higher than those of every earlier actor of this tenant, whose last one the log may have refused. */
+  #epoch: number;
+  #closed = false;
   #sortedNames: readonly string[] | null = null;
   #unflushed = false;
 
   private constructor(components: ActorComponents, tenantId: number) {
     this.#components = components;
     this.tenantId = tenantId;
+    this.#epoch = Math.floor(components.clock.now() * 1_000);
   }
 
   /** From its manifest and what was replayed; a tenant without either does not exist (yet). */
@@ -86,8 +89,9 @@ export class TenantActor {
     return this.#state.tenant !== null;
   }
 
-  get hasUnflushed(): boolean {
-    return this.#unflushed;
+  /** Whether another one must be opened in its place: its state is not that of the log or the store any more. */
+  get closed(): boolean {
+    return this.#closed;
   }
 
   get tenant(): TenantRecord | null {
@@ -196,7 +200,7 @@ export class TenantActor {
   /** Puts everything applied into the manifest, and tells the log. */
   flush(): Promise<void> {
     return this.#flushes.run(async () => {
-      if (!this.#unflushed) return;
+      if (!this.#unflushed || this.#closed) return;
       this.#unflushed = false;
       const { log, random } = this.#components;
       const applied = new Map(this.#applied);
@@ -208,7 +212,14 @@ export class TenantActor {
         state: copyOf(this.#state),
       };
       const key = paths.tenantManifest(this.tenantId);
-      this.#committed = await commit(this.#components, tenantManifestCodec, { key, next, current: this.#committed });
+      try {
+        this.#committed = await commit(this.#components, tenantManifestCodec, { key, next, current: this.#committed });
+      } catch (error) {
+        // Another process, or the actor before this one, has flushed since this one was opened.
+        this.#unflushed = true;
+        this.#closed = true;
+        throw error;
+      }
       for (const [logId, { seq, index }] of applied) {
         log.flushed({ tenantId: this.tenantId, namespaceId: '' }, { logId, seq, index });
       }
@@ -233,7 +244,8 @@ export class TenantActor {
   }
 
   /** Resolves once the event is durable and applied. */
-  #append(event: TenantEvent): Promise<void> {
+  async #append(event: TenantEvent): Promise<void> {
+    if (this.#closed) throw new ActorClosed(`the actor of tenant ${this.tenantId} has closed`);
     const epoch = this.#epoch;
     const head = {
       tenantId: this.tenantId,
@@ -250,12 +262,17 @@ export class TenantActor {
         const { logId, seq, index } = await durable;
         this.#apply(event, logId, { seq, index });
       } catch (error) {
+        if (!isNotWritten(error)) {
+          this.#closed = true;
+          throw error;
+        }
         if (epoch === this.#epoch) {
           this.#epoch++;
           this.#submittedVersion = this.#state.version;
         }
-        if (!isNotWritten(error)) throw error;
-        throw new ApiError('unavailable', 'the log could not take this change; nothing was written', { retryAfter: 1 });
+        throw error.refusal === 'busy'
+          ? new ApiError('write_busy', 'the log has no room; nothing was written', { retryAfter: 1 })
+          : new ApiError('unavailable', 'the log could not take this change; nothing was written', { retryAfter: 1 });
       }
     });
   }

@@ -3,6 +3,7 @@ import { ActorHost } from '../../actors/actor-host.ts';
 import type { ActorReply } from '../../actors/actor-reply.ts';
 import type { ActorComponents, NamespaceDirectory } from '../../actors/components.ts';
 import { buildSegment } from '../../actors/compute/build-segment.ts';
+import { mergeSegments } from '../../actors/compute/merge-segments.ts';
 import type { ComputeLanes } from '../../actors/compute/lanes.ts';
 import { createLogClient } from '../../actors/log/log-client.ts';
 import { headFromWire } from '../../actors/log/log-object.ts';
@@ -23,7 +24,7 @@ import {
 import type { Clock } from '../../src/base/clock.ts';
 import type { Logger } from '../../src/base/log.ts';
 import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
-import { PortChannel } from '../../src/base/port-channel.ts';
+import { type Message, PortChannel } from '../../src/base/port-channel.ts';
 import type { Random } from '../../src/base/random.ts';
 import { joinCluster, type Joined } from '../../src/cluster/view.ts';
 import { seededRandom } from './segments.ts';
@@ -102,35 +103,25 @@ export class InProcess {
     log.open(joined.identity, joined.sealedLogs);
 
     let host: ActorHost | null = null;
-    const ports = new MessageChannel();
+    let replayEnded = () => {};
     const replayed = new Promise<void>((resolve) => {
-      channel = new PortChannel(
-        ports.port2,
-        {
-          call: (_message, respond) => respond(['refused']),
-          notice: (message) => {
-            const [kind, ...rest] = message.head as [string, ...unknown[]];
-            if (kind === logCalls.replayEnd) resolve();
-            else if (kind === logCalls.replay) {
-              const [head, logId, seq, index] = rest as [unknown, string, number, number];
-              const payload = message.body ?? new Uint8Array();
-              host?.acceptReplay({ head: headFromWire(head), position: { logId, seq, index }, payload });
-            } else if (kind === logCalls.flush) {
-              const [tenant, namespace, namespaceId] = rest as [number, string, string];
-              host?.flush(tenant, namespace, namespaceId).catch(() => {});
-            }
-          },
-        },
-        limits.messageInlineBytesMax,
-      );
+      replayEnded = resolve;
     });
-    var channel: PortChannel;
+    const ports = new MessageChannel();
+    const channel = new PortChannel(
+      ports.port2,
+      {
+        call: (_message, respond) => respond(['refused']),
+        notice: (message) => onNotice(host, message, replayEnded),
+      },
+      limits.messageInlineBytesMax,
+    );
     const components: ActorComponents = {
       store,
       clock,
       random: options.random,
       logger,
-      log: createLogClient(channel!, joined.identity),
+      log: createLogClient(channel, joined.identity),
       lanes: lanesInPlace(store, options.beforeBuild ?? (async () => {})),
       fetcher: new BlockFetcher({ store, warmCache: null, cache: new BlockCache(64 * 1024 * 1024) }),
       warmCache: null,
@@ -139,7 +130,7 @@ export class InProcess {
       cursorKey: Buffer.from('a key of cursors'),
     };
     host = new ActorHost(components);
-    const process = new InProcess({ host, log, store, joined, components, clock, channel: channel! });
+    const process = new InProcess({ host, log, store, joined, components, clock, channel });
     await log.attach(ports.port1, { index: 0, count: 1 });
     ports.port1.unref();
     ports.port2.unref();
@@ -223,6 +214,21 @@ export class InProcess {
   }
 }
 
+/** As the actor thread's entry does. */
+function onNotice(host: ActorHost | null, message: Message, replayEnded: () => void): void {
+  const [kind, ...rest] = message.head as [string, ...unknown[]];
+  if (kind === logCalls.replayEnd) replayEnded();
+  if (kind === logCalls.replay) {
+    const [head, logId, seq, index] = rest as [unknown, string, number, number];
+    const payload = message.body ?? new Uint8Array();
+    host?.acceptReplay({ head: headFromWire(head), position: { logId, seq, index }, payload });
+  }
+  if (kind === logCalls.flush) {
+    const [tenant, namespace, namespaceId] = rest as [number, string, string];
+    host?.flush(tenant, namespace, namespaceId).catch(() => {});
+  }
+}
+
 interface Asked {
   readonly tenantId?: number;
   readonly argument?: string;
@@ -275,6 +281,10 @@ export function lanesInPlace(store: ObjectStore, beforeBuild: () => Promise<void
     async buildSegment(task) {
       await beforeBuild();
       return buildSegment(store, task);
+    },
+    async mergeSegments(task) {
+      await beforeBuild();
+      return mergeSegments(store, task);
     },
   };
 }

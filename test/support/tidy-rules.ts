@@ -259,7 +259,7 @@ const leftovers: readonly Leftover[] = [
   {
     pattern: /\bas any\b|:\s*any\b(?!\()|<any>|\bany\[\]/g,
     meaning: 'gives up types with any',
-    holds: everywhere,
+    holds: isProduct,
     where: 'code',
   },
 ];

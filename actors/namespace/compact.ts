@@ -1,0 +1,128 @@
+import { assert, must } from '../../src/base/assert.ts';
+import { randomHex } from '../../src/base/random.ts';
+import { paths } from '../../src/object-store/paths.ts';
+import type { ActorComponents } from '../components.ts';
+import type { BuiltSegment } from '../compute/lanes.ts';
+import { chooseCompaction, type CompactionChoice } from '../storage/compaction-policy.ts';
+import type { Manifest, ManifestSegment } from '../storage/manifest.ts';
+import { SegmentReader } from '../storage/segment-reader.ts';
+import {
+  isDeleted,
+  noTombstones,
+  type Tombstones,
+  tombstonesToWire,
+  withDeleted,
+} from '../storage/tombstones.ts';
+import { commitManifest } from './commit-manifest.ts';
+import type { NamespaceState } from './namespace-state.ts';
+import type { OpenSegment } from '../storage/snapshot.ts';
+
+/**
+ * One compaction: neighbouring segments become one.
+ *
+ * 1. The policy chooses; a build thread merges, leaving out the rows that are tombstones now. Writes and flushes go on.
+ * 2. In turn with other commits, a manifest that names the merged segment instead of its inputs is committed; the
+ *    inputs are retired, not deleted: running reads and other servers may still need them.
+ * 3. In one step the merged segment takes their place in memory. Rows that were replaced since step 1 are found again:
+ *    a living row's place in the merged segment is the number of rows that lived before it.
+ */
+export async function compactOnce(
+  components: ActorComponents,
+  state: NamespaceState,
+  inTurn: <T>(work: () => Promise<T>) => Promise<T>,
+): Promise<boolean> {
+  const choice = chooseCompaction(state.segments.map(sizeOf));
+  if (choice === null) return false;
+  const inputs = state.segments.slice(choice.first, choice.last + 1);
+  const { namespaceId } = state.identity;
+  const id = randomHex(components.random, 16);
+  const key = paths.namespaceSegment(namespaceId, id);
+  const built = await components.lanes.mergeSegments({
+    task: 'merge-segments',
+    key,
+    inputs: inputs.map(({ reader, tombstones }) => ({
+      key: reader.objectKey,
+      toc: reader.toc,
+      tombstones: tombstonesToWire(tombstones),
+    })),
+  });
+  const merged = built === null ? null : { id, built, reader: new SegmentReader(key, built.toc, components.fetcher) };
+  await inTurn(() => replaceSegments(components, state, { choice, inputs, merged }));
+  return true;
+}
+
+interface Merge {
+  readonly choice: CompactionChoice;
+  /** As they were when the merge began. */
+  readonly inputs: readonly OpenSegment[];
+  readonly merged: { readonly id: string; readonly built: BuiltSegment; readonly reader: SegmentReader } | null;
+}
+
+async function replaceSegments(components: ActorComponents, state: NamespaceState, merge: Merge): Promise<void> {
+  const { inputs, merged } = merge;
+  const first = state.segments.findIndex((segment) => segment.id === inputs[0]?.id);
+  const stillThere = inputs.every((input, i) => state.segments[first + i]?.id === input.id);
+  assert(first >= 0 && stillThere, () => 'only compaction removes segments, and one runs at a time');
+  const segmentNow = (): OpenSegment[] => {
+    if (merged === null) return [];
+    const tombstones = tombstonesSince(inputs, state.segments.slice(first, first + inputs.length));
+    return [{ id: merged.id, size: merged.built.size, reader: merged.reader, tombstones }];
+  };
+  const replaced = () => [
+    ...state.segments.slice(0, first),
+    ...segmentNow(),
+    ...state.segments.slice(first + inputs.length),
+  ];
+  const atMs = components.clock.now();
+  const current = must(state.committed, 'a committed manifest').value;
+  await commitManifest(components, state, {
+    segments: replaced().map(toManifest),
+    retired: [...current.retired, ...inputs.map(({ id }) => ({ segmentId: id, atMs }))],
+  });
+  // Only now: a snapshot taken during the commit still reads the inputs, which are not deleted before long.
+  state.segments = replaced();
+  state.generation++;
+}
+
+/** Tombstones of the merged segment: rows of the inputs that were alive when the merge began and are not any more. */
+function tombstonesSince(before: readonly OpenSegment[], now: readonly OpenSegment[]): Tombstones {
+  const rows: number[] = [];
+  let base = 0;
+  for (const [i, { reader, tombstones }] of before.entries()) {
+    const current = must(now[i], 'an input').tombstones;
+    if (current !== tombstones) addNewlyDeleted(rows, base, { rowCount: reader.rowCount, before: tombstones, current });
+    base += reader.rowCount - tombstones.count;
+  }
+  return withDeleted(noTombstones, rows);
+}
+
+function addNewlyDeleted(
+  rows: number[],
+  base: number,
+  segment: { readonly rowCount: number; readonly before: Tombstones; readonly current: Tombstones },
+): void {
+  let merged = base;
+  for (let row = 0; row < segment.rowCount; row++) {
+    if (isDeleted(segment.before, row)) continue;
+    if (isDeleted(segment.current, row)) rows.push(merged);
+    merged++;
+  }
+}
+
+function sizeOf({ size, reader, tombstones }: OpenSegment) {
+  return { bytes: size, rows: reader.rowCount, deletedRows: tombstones.count };
+}
+
+export function toManifest({ id, size, reader, tombstones }: OpenSegment): ManifestSegment {
+  return { id, size, toc: reader.toc, tombstones };
+}
+
+/** Retired segments whose time has come, and the manifest's list without them. Pure. */
+export function planRetirement(
+  retired: Manifest['retired'],
+  nowMs: number,
+  graceMs: number,
+): { readonly due: Manifest['retired']; readonly kept: Manifest['retired'] } {
+  const due = retired.filter(({ atMs }) => atMs + graceMs <= nowMs);
+  return { due, kept: retired.filter((entry) => !due.includes(entry)) };
+}

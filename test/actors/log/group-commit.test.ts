@@ -1,0 +1,372 @@
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { AppendRefused, GroupCommit } from '../../../actors/log/group-commit.ts';
+import { encodeLogObject, type LogObject, decodeLogObject, type RecordHead } from '../../../actors/log/log-object.ts';
+import { type LogPosition, replayLog } from '../../../actors/log/replay.ts';
+import { sealLog } from '../../../actors/log/seal.ts';
+import { limits } from '../../../protocol/limits.ts';
+import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
+import { paths } from '../../../src/object-store/paths.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { FaultyObjectStore, gate, randomFaults } from '../../support/faulty-object-store.ts';
+import { quiet, seededBytes } from '../../support/in-process.ts';
+import { seededRandom } from '../../support/segments.ts';
+
+const logId = 'l'.repeat(30);
+const MiB = 1024 * 1024;
+const commitMs = 250;
+
+let clock: FakeClock;
+let truth: MemoryObjectStore;
+let store: FaultyObjectStore;
+let commit: GroupCommit;
+let stored: string[];
+let ended: number;
+
+beforeEach(() => {
+  clock = new FakeClock();
+  truth = new MemoryObjectStore();
+  store = new FaultyObjectStore(truth, clock);
+  stored = [];
+  ended = 0;
+  commit = new GroupCommit(
+    { store, clock, random: seededBytes(1), logger: quiet },
+    { logId, viewVersion: 1 },
+    {
+      commitMs,
+      onStored: (record, { seq, index }) => stored.push(`${record.namespaceId}${record.version}@${seq}.${index}`),
+      onSealed: () => ended++,
+    },
+  );
+});
+
+function head(target: string, version: number): RecordHead {
+  return { tenantId: 1, namespace: 'n', namespaceId: target, version, blob: null, detail: null };
+}
+
+const payload = (bytes: number, fill = 1) => new Uint8Array(bytes).fill(fill);
+
+/** What became of an append, without waiting for it. */
+function append(target: string, version: number, bytes = 10, epoch = 1) {
+  const outcome: { position: LogPosition | null; refusal: string | null } = { position: null, refusal: null };
+  commit.append(head(target, version), payload(bytes, version), epoch).then(
+    (position) => {
+      outcome.position = position;
+    },
+    (error: unknown) => {
+      assert.ok(error instanceof AppendRefused, String(error));
+      outcome.refusal = error.refusal;
+    },
+  );
+  return outcome;
+}
+
+async function slot(seq: number): Promise<LogObject | null> {
+  const found = await truth.get(paths.logObject(logId, seq));
+  return found === null ? null : decodeLogObject(found.bytes, 'slot');
+}
+
+async function replayed(through: number): Promise<string[]> {
+  const seen: string[] = [];
+  for await (const record of replayLog(truth, { logId, after: 0, through }))
+    seen.push(`${record.head.namespaceId}${record.head.version}`);
+  return seen;
+}
+
+const logPuts = () => store.calls.filter((c) => c.operation === 'create' && /\/\d{20}$/.test(c.key)).length;
+
+test('the first write after idle is sent at once, the next group when commitMs have passed', async () => {
+  const first = append('a', 1);
+  await clock.advance(2);
+  assert.equal(first.position?.seq, 1);
+
+  const second = append('a', 2);
+  const third = append('b', 1);
+  await clock.advance(commitMs - 5);
+  assert.equal(second.position, null);
+  await clock.advance(10);
+
+  assert.deepEqual([second.position?.seq, second.position?.index], [2, 0]);
+  assert.deepEqual([third.position?.seq, third.position?.index], [2, 1]);
+  assert.equal(logPuts(), 2);
+});
+
+test('after idle again nothing waits for commitMs', async () => {
+  append('a', 1);
+  await clock.advance(5_000);
+
+  const later = append('a', 2);
+  await clock.advance(2);
+
+  assert.equal(later.position?.seq, 2);
+});
+
+test('a steady stream of records does not put the group off', async () => {
+  append('a', 1);
+  await clock.advance(1_000);
+  const began = clock.monotonic();
+  const outcomes = [];
+
+  for (let version = 2; version < 202; version++) {
+    outcomes.push(append('a', version));
+    await clock.advance(1);
+  }
+
+  assert.ok(outcomes[0]?.position, 'the first record of the stream was stored while the stream went on');
+  const objects = logPuts();
+  assert.ok(objects >= 2, `${objects} objects after ${clock.monotonic() - began} ms`);
+});
+
+test('records of a target enter the log in the order of their submission', async () => {
+  const random = seededRandom(3);
+  const versions = new Map<string, number>();
+  for (let i = 0; i < 300; i++) {
+    const target = 'abcd'[Math.floor(random() * 4)] ?? 'a';
+    const version = (versions.get(target) ?? 0) + 1;
+    versions.set(target, version);
+    const large = random() < 0.03;
+    append(target, version, large ? limits.logRecordInlineBytesMax + 1 : Math.floor(random() * 100_000));
+    if (random() < 0.2) await clock.advance(random() * 100);
+  }
+  await clock.run(commit.whenIdle());
+
+  const seen = await replayed(commit.lastSeq);
+
+  assert.equal(seen.length, 300);
+  for (const [target, last] of versions) {
+    const own = seen.filter((name) => name.startsWith(target)).map((name) => Number(name.slice(1)));
+    assert.deepEqual(own, Array.from({ length: last }, (_, i) => i + 1));
+  }
+  assert.deepEqual(
+    stored.map((name) => name.slice(0, name.indexOf('@'))),
+    seen,
+  );
+});
+
+test('a group is sent at once when it holds 4 MB, and holds no more', async () => {
+  append('a', 1);
+  await clock.advance(2);
+  const large = Array.from({ length: 5 }, (_, i) => append('a', i + 2, 1.5 * MiB));
+
+  await clock.settle();
+
+  assert.deepEqual(
+    large.map((outcome) => outcome.position?.seq),
+    [2, 2, 3, 3, undefined],
+  );
+  await clock.run(commit.whenIdle());
+  assert.equal(large[4]?.position?.seq, 4);
+});
+
+test('a record over 4 MB is a blob, and later records of its target wait behind it', async () => {
+  const blobStored = gate();
+  store.plan = ({ key }) => (key.includes('/blob/') ? { until: blobStored.opened } : undefined);
+  const bytes = limits.logRecordInlineBytesMax + 1;
+  const large = append('a', 1, bytes);
+  const behind = append('a', 2);
+  const largeToo = append('a', 3, bytes);
+  const behindBoth = append('a', 4);
+  const other = append('b', 1);
+  await clock.advance(1_000);
+  assert.ok(other.position);
+  assert.equal(large.position ?? behind.position ?? largeToo.position ?? behindBoth.position, null);
+
+  blobStored.open();
+  await clock.run(commit.whenIdle());
+
+  const sizes: number[] = [];
+  for await (const record of replayLog(truth, { logId, after: 0, through: commit.lastSeq })) sizes.push(record.payload.length);
+  assert.deepEqual(await replayed(commit.lastSeq), ['b1', 'a1', 'a2', 'a3', 'a4']);
+  assert.deepEqual(sizes, [10, bytes, 10, bytes, 10]);
+});
+
+test('a blob that the store does not take is given up, and what waits behind it: nothing was written', async () => {
+  store.plan = ({ key }) => (key.includes('/blob/') ? 'drop-before-apply' : undefined);
+  const large = append('a', 1, limits.logRecordInlineBytesMax + 1);
+  const behind = append('a', 2);
+  await clock.advance(120_000);
+
+  const late = append('a', 3);
+  const nextEpoch = append('a', 1, 10, 2);
+  await clock.run(commit.whenIdle());
+
+  assert.deepEqual([large.refusal, behind.refusal, late.refusal], ['not-written', 'not-written', 'not-written']);
+  assert.ok(nextEpoch.position);
+  assert.deepEqual(await replayed(commit.lastSeq), ['a1']);
+});
+
+test('every object names its predecessor', async () => {
+  for (let version = 1; version <= 3; version++) {
+    append('a', version);
+    await clock.advance(commitMs + 5);
+  }
+
+  const [first, second, third] = [await slot(1), await slot(2), await slot(3)];
+
+  assert.equal(first?.previousChecksum, 0n);
+  assert.equal(second?.previousChecksum, first?.checksum);
+  assert.equal(third?.previousChecksum, second?.checksum);
+});
+
+test('a slot whose outcome is not known gets the same bytes until it is', async () => {
+  const faults = ['drop-before-apply', 'error-after-apply', 'drop-before-apply', undefined] as const;
+  let tries = 0;
+  store.plan = ({ operation }) => (operation === 'create' ? faults[tries++] : undefined);
+  const written = append('a', 1);
+  await clock.advance(10);
+  const first = await slot(1);
+  await clock.run(commit.whenIdle());
+
+  assert.equal(first, null);
+  assert.equal(written.position?.seq, 1);
+  assert.deepEqual(await replayed(1), ['a1']);
+  assert.equal(await slot(2), null);
+});
+
+test('a refusal of what is already there as our own is success', async () => {
+  store.plan = ({ operation }) => (operation === 'create' ? 'refuse-after-apply' : undefined);
+
+  const written = append('a', 1);
+  await clock.run(commit.whenIdle());
+
+  assert.equal(written.position?.seq, 1);
+  assert.equal(logPuts(), 1);
+});
+
+test('a refused slot that reads as empty is tried again', async () => {
+  let creates = 0;
+  await truth.putIfAbsent(paths.logObject(logId, 1), [Buffer.from('x')]);
+  store.plan = ({ operation }) => {
+    if (operation === 'get') void truth.delete(paths.logObject(logId, 1));
+    if (operation === 'create') creates++;
+    return undefined;
+  };
+
+  const written = append('a', 1);
+  await clock.run(commit.whenIdle());
+
+  assert.equal(written.position?.seq, 1);
+  assert.equal(creates, 2);
+});
+
+test('a seal in the slot ends the log: nothing waiting was written, nothing more is taken', async () => {
+  append('a', 1);
+  await clock.advance(2);
+  await sealLog(truth, seededBytes(2), { logId, viewVersion: 2 });
+  const inFlight = append('a', 2);
+  const large = append('b', 1, limits.logRecordInlineBytesMax + 1);
+  const behind = append('b', 2);
+  await clock.run(commit.whenIdle());
+
+  const late = append('c', 1);
+  await clock.advance(1_000);
+
+  for (const outcome of [inFlight, large, behind, late]) assert.equal(outcome.refusal, 'not-written');
+  assert.equal(ended, 1);
+  assert.deepEqual(await replayed(1), ['a1']);
+});
+
+test('a PUT in flight when the log is sealed is answered by the slot it got', async () => {
+  const landing = gate();
+  store.plan = ({ operation }) => (operation === 'create' ? { until: landing.opened } : undefined);
+  const written = append('a', 1);
+  await clock.advance(5);
+  const sealSeq = await sealLog(truth, seededBytes(2), { logId, viewVersion: 2 });
+
+  landing.open();
+  await clock.run(commit.whenIdle());
+
+  assert.equal(sealSeq, 1);
+  assert.equal(written.refusal, 'not-written');
+});
+
+test('a PUT that arrived before the seal counts, though its answer was lost and the seal came next', async () => {
+  store.plan = ({ operation }) => (operation === 'create' ? 'error-after-apply' : undefined);
+  const written = append('a', 1);
+  await clock.advance(5);
+  const sealSeq = await sealLog(truth, seededBytes(2), { logId, viewVersion: 2 });
+  store.plan = () => undefined;
+
+  await clock.run(commit.whenIdle());
+
+  assert.equal(sealSeq, 2);
+  assert.equal(written.position?.seq, 1);
+});
+
+test('past its bound the queue refuses, and everything of that epoch after it', async () => {
+  const hold = gate();
+  store.plan = ({ operation }) => (operation === 'create' ? { until: hold.opened } : undefined);
+  const size = 4 * MiB;
+  const fits = Math.floor(limits.logQueueBytesMax / (size + 256));
+  const taken = Array.from({ length: fits }, (_, i) => append('a', i + 1, size));
+  const refused = append('a', fits + 1, size);
+  const after = append('a', fits + 2, 1);
+  const other = append('b', 1, 1);
+  const nextEpoch = append('a', fits + 1, 1, 2);
+  await clock.settle();
+
+  assert.equal(refused.refusal, 'busy');
+  assert.equal(after.refusal, 'not-written');
+
+  hold.open();
+  await clock.run(commit.whenIdle());
+  assert.ok(taken.every((outcome) => outcome.position !== null));
+  assert.ok(other.position !== null && nextEpoch.position !== null);
+  assert.equal((await replayed(commit.lastSeq)).length, fits + 2);
+});
+
+test('waiting for what was submitted ends although others go on writing', async () => {
+  const mine = append('a', 1);
+  let version = 1;
+  let settled = false;
+  void commit.whenSettled().then(() => {
+    settled = true;
+  });
+
+  for (let round = 0; round < 20; round++) {
+    append('b', version++);
+    await clock.advance(100);
+  }
+
+  assert.ok(mine.position);
+  assert.equal(settled, true);
+});
+
+for (const seed of [1, 2, 3, 4, 5, 6]) {
+  test(`with a store that fails by chance nothing is lost, doubled or disordered (seed ${seed})`, async () => {
+    const random = seededRandom(seed);
+    store.plan = randomFaults(random, 0.4);
+    const outcomes: { readonly name: string; readonly outcome: ReturnType<typeof append> }[] = [];
+    for (let version = 1; version <= 60; version++) {
+      outcomes.push({ name: `a${version}`, outcome: append('a', version) });
+      await clock.advance(random() * 200);
+    }
+    const sealed = random() < 0.7;
+    if (sealed) await sealLog(truth, seededBytes(seed), { logId, viewVersion: 2 });
+    outcomes.push({ name: 'a61', outcome: append('a', 61) });
+    await clock.run(commit.whenIdle(), 3_600_000);
+
+    const end = sealed ? await sealLog(truth, seededBytes(9), { logId, viewVersion: 3 }) : commit.lastSeq + 1;
+    const durable = await replayed(end - 1);
+
+    const acknowledged = outcomes.filter(({ outcome }) => outcome.position !== null).map(({ name }) => name);
+    assert.deepEqual(durable, acknowledged);
+    assert.ok(outcomes.every(({ outcome }) => outcome.position !== null || outcome.refusal === 'not-written'));
+    assert.equal(ended, sealed ? 1 : 0);
+  });
+}
+
+test('a slot that holds another writer’s batch stops the log', async () => {
+  const foreign = encodeLogObject(
+    { logId, seq: 1, kind: 'group', viewVersion: 1, previousChecksum: 0n, batchId: 'ee'.repeat(16) },
+    [],
+  );
+  await truth.putIfAbsent(paths.logObject(logId, 1), [foreign.bytes]);
+  const failure = new Promise<unknown>((resolve) => process.once('unhandledRejection', resolve));
+
+  const written = append('a', 1);
+  await clock.advance(10);
+
+  assert.match(String(await failure), /two processes use one log id/);
+  assert.deepEqual(written, { position: null, refusal: null });
+});

@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { writeFloor, readFloor } from '../../../actors/log/floor.ts';
+import { encodeLogObject, decodeLogObject } from '../../../actors/log/log-object.ts';
+import { replayLog } from '../../../actors/log/replay.ts';
+import { sealLog } from '../../../actors/log/seal.ts';
+import { DataError } from '../../../src/base/assert.ts';
+import { xxh64 } from '../../../src/base/hash.ts';
+import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
+import type { ListOptions, ListPage } from '../../../src/object-store/object-store.ts';
+import { paths } from '../../../src/object-store/paths.ts';
+import { seededBytes } from '../../support/in-process.ts';
+
+/** A store whose listings may be old. */
+class StaleListStore extends MemoryObjectStore {
+  listed: ListPage | null = null;
+  override async list(prefix: string, options: ListOptions): Promise<ListPage> {
+    return this.listed ?? super.list(prefix, options);
+  }
+}
+
+const logId = 'l'.repeat(30);
+let store: StaleListStore;
+
+beforeEach(() => {
+  store = new StaleListStore();
+});
+
+const head = (version: number) => ({ tenantId: 1, namespace: 'n', namespaceId: 'x', version, blob: null, detail: null });
+
+async function writeGroups(count: number): Promise<void> {
+  let previousChecksum = 0n;
+  for (let seq = 1; seq <= count; seq++) {
+    const batchId = seq.toString(16).padStart(32, '0');
+    const made = encodeLogObject({ logId, seq, kind: 'group', viewVersion: 1, previousChecksum, batchId }, [
+      { head: head(seq), payload: Buffer.from(`payload ${seq}`) },
+    ]);
+    previousChecksum = made.checksum;
+    await store.putIfAbsent(paths.logObject(logId, seq), [made.bytes]);
+  }
+}
+
+const seal = (seed = 1) => sealLog(store, seededBytes(seed), { logId, viewVersion: 2 });
+
+async function replay(range: { after: number; through: number }): Promise<number[]> {
+  const versions: number[] = [];
+  for await (const record of replayLog(store, { logId, ...range })) versions.push(record.head.version);
+  return versions;
+}
+
+async function kindOf(seq: number): Promise<string | null> {
+  const found = await store.get(paths.logObject(logId, seq));
+  return found === null ? null : decodeLogObject(found.bytes, 'slot').kind;
+}
+
+test('a seal takes the slot after the last group', async () => {
+  await writeGroups(3);
+
+  assert.equal(await seal(), 4);
+  assert.equal(await kindOf(4), 'seal');
+});
+
+test('an empty log is sealed in its first slot', async () => {
+  assert.equal(await seal(), 1);
+  assert.deepEqual(await replay({ after: 0, through: 0 }), []);
+});
+
+test('sealing a sealed log finds the seal that is there and adds none', async () => {
+  await writeGroups(3);
+  const first = await seal(1);
+
+  const again = [await seal(2), await seal(3)];
+
+  assert.deepEqual(again, [first, first]);
+  assert.equal(await kindOf(5), null);
+});
+
+test('sealing a sealed empty log finds the seal that is there', async () => {
+  await seal(1);
+
+  assert.equal(await seal(2), 1);
+});
+
+test('a listing is only a hint: the end is found by trying', async () => {
+  await writeGroups(5);
+  for (const listed of [0, 2]) {
+    const objects = Array.from({ length: listed }, (_, i) => ({ key: paths.logObject(logId, i + 1), size: 1 }));
+    store.listed = { objects, more: false };
+
+    assert.equal(await seal(listed + 1), 6);
+  }
+});
+
+test('two sealers at once agree on the end', async () => {
+  await writeGroups(4);
+
+  const [one, other] = await Promise.all([seal(1), seal(2)]);
+
+  assert.deepEqual([one, other], [5, 5]);
+});
+
+test('other objects of the log do not confuse the search for its end', async () => {
+  await writeGroups(1);
+  await store.putIfAbsent(paths.logBlob(logId, 'ff'.repeat(16)), [Buffer.from('b')]);
+  await writeFloor(store, logId, 1);
+
+  assert.equal(await seal(), 2);
+});
+
+test('a seal at or under the floor is made again above it', async () => {
+  await writeGroups(3);
+  await writeFloor(store, logId, 3);
+  for (let seq = 1; seq <= 3; seq++) await store.delete(paths.logObject(logId, seq));
+  // The sealer has read an old floor and an old listing: to it the log looks empty.
+  let reads = 0;
+  const racing = new Proxy(store, {
+    get(target, name) {
+      if (name === 'get')
+        return async (key: string) => (key === paths.logFloor(logId) && reads++ === 0 ? null : target.get(key));
+      const value = Reflect.get(target, name, target) as unknown;
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  store.listed = { objects: [], more: false };
+
+  const sealSeq = await sealLog(racing, seededBytes(1), { logId, viewVersion: 2 });
+
+  assert.equal(sealSeq, 4);
+  assert.equal(await kindOf(4), 'seal');
+});
+
+test('a log sealed twice by an earlier mistake still replays up to its first seal', async () => {
+  await writeGroups(3);
+  const sealSeq = await seal();
+  const second = encodeLogObject(
+    { logId, seq: sealSeq + 1, kind: 'seal', viewVersion: 3, previousChecksum: 0n, batchId: 'ab'.repeat(16) },
+    [],
+  );
+  await store.putIfAbsent(paths.logObject(logId, sealSeq + 1), [second.bytes]);
+
+  assert.deepEqual(await replay({ after: 0, through: sealSeq }), [1, 2, 3]);
+});
+
+test('replay reads what lies between the floor and the end, in order', async () => {
+  await writeGroups(40);
+
+  assert.deepEqual(await replay({ after: 10, through: 40 }), Array.from({ length: 30 }, (_, i) => i + 11));
+  assert.deepEqual(await replay({ after: 40, through: 40 }), []);
+});
+
+test('a missing slot is damage, never a shorter log', async () => {
+  await writeGroups(5);
+  await store.delete(paths.logObject(logId, 3));
+
+  await assert.rejects(replay({ after: 0, through: 5 }), DataError);
+  assert.deepEqual(await replay({ after: 3, through: 5 }), [4, 5]);
+});
+
+test('an object that does not follow the one before it, or lies in another slot, is damage', async () => {
+  await writeGroups(2);
+  const stranger = { logId, kind: 'group', viewVersion: 1, batchId: 'cc'.repeat(16) } as const;
+  const unchained = encodeLogObject({ ...stranger, seq: 3, previousChecksum: 5n }, []);
+  await store.putIfAbsent(paths.logObject(logId, 3), [unchained.bytes]);
+  await assert.rejects(replay({ after: 0, through: 3 }), DataError);
+  assert.deepEqual(await replay({ after: 2, through: 3 }), []);
+
+  await store.delete(paths.logObject(logId, 3));
+  const misplaced = encodeLogObject({ ...stranger, seq: 4, previousChecksum: 0n }, []);
+  await store.putIfAbsent(paths.logObject(logId, 3), [misplaced.bytes]);
+  await assert.rejects(replay({ after: 2, through: 3 }), DataError);
+});
+
+test('a blob that is missing or differs is damage', async () => {
+  const bytes = Buffer.from('a large write');
+  const blob = { id: 'dd'.repeat(16), length: bytes.length, checksum: xxh64(bytes) };
+  const made = encodeLogObject(
+    { logId, seq: 1, kind: 'group', viewVersion: 1, previousChecksum: 0n, batchId: 'aa'.repeat(16) },
+    [{ head: { ...head(1), blob }, payload: new Uint8Array() }],
+  );
+  await store.putIfAbsent(paths.logObject(logId, 1), [made.bytes]);
+  await assert.rejects(replay({ after: 0, through: 1 }), DataError);
+
+  await store.putIfAbsent(paths.logBlob(logId, blob.id), [Buffer.from('a large writf')]);
+  await assert.rejects(replay({ after: 0, through: 1 }), DataError);
+
+  await store.delete(paths.logBlob(logId, blob.id));
+  await store.putIfAbsent(paths.logBlob(logId, blob.id), [bytes]);
+  assert.deepEqual(await replay({ after: 0, through: 1 }), [1]);
+});
+
+test('the floor rises and never falls', async () => {
+  assert.equal(await readFloor(store, logId), 0);
+
+  for (const floor of [5, 3, 9]) await writeFloor(store, logId, floor);
+
+  assert.equal(await readFloor(store, logId), 9);
+});
+
+test('a damaged floor is found: too high a one would lose what lies under it', async () => {
+  await writeFloor(store, logId, 5);
+  const found = await store.get(paths.logFloor(logId));
+  assert.ok(found);
+
+  for (let at = 0; at < found.bytes.length; at++) {
+    const spoilt = Buffer.from(found.bytes);
+    spoilt[at] = (spoilt[at] ?? 0) ^ 4;
+    await store.delete(paths.logFloor(logId));
+    await store.putIfAbsent(paths.logFloor(logId), [spoilt]);
+    await assert.rejects(readFloor(store, logId), DataError, `byte ${at}`);
+  }
+});

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { ApiClient } from '../support/api-client.ts';
+import { ServerProcess, type ServerProcessOptions, startServer, temporaryFolder } from '../support/server-process.ts';
+
+/** `tidebase serve`: a server that ends is started again, a wrong setting is not tried again. */
+const cannotStart = { code: 78, signal: null };
+const done = { code: 0, signal: null };
+
+function serve(changes: Partial<ServerProcessOptions> = {}): ServerProcessOptions {
+  return { folder: temporaryFolder(), command: 'serve', ...changes };
+}
+
+/** The server under a supervisor. */
+function childOf(supervisor: ServerProcess): number {
+  const children = readFileSync(`/proc/${supervisor.pid}/task/${supervisor.pid}/children`, 'utf8').trim();
+  assert.match(children, /^\d+$/, 'a supervisor has one child');
+  return Number(children);
+}
+
+function lives(pid: number): boolean {
+  try {
+    // A process that has ended and was not waited for is no life either.
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+describe('the supervisor', { concurrency: 2 }, () => {
+  it('starts a server again that was killed, with all its data', async () => {
+    const supervisor = await startServer(serve());
+    const first = childOf(supervisor);
+    const api = new ApiClient(supervisor.url);
+    const { key } = await api.signup('supervised@example.com');
+    await api.as(key).put('notes', [{ id: 'a', text: 'before the end' }]);
+
+    process.kill(first, 'SIGKILL');
+    await supervisor.listening(2);
+
+    const second = childOf(supervisor);
+    assert.notEqual(second, first);
+    const again = new ApiClient(supervisor.url, key);
+    assert.equal((await again.get('notes', 'a')).text, 'before the end');
+    assert.match(supervisor.errors, /the server ended \(SIGKILL\); starting it again/);
+    again.close();
+    api.close();
+    assert.deepEqual(await supervisor.stop(), done);
+    assert.equal(lives(second), false);
+  });
+
+  it('starts a server again whose log thread died', async () => {
+    const folder = temporaryFolder();
+    const crashFile = join(folder, 'crash');
+    const nodeArguments = ['--import', new URL('../support/crash-thread.js', import.meta.url).href];
+    const env = { TIDEBASE_TEST_CRASH_FILE: crashFile };
+    const supervisor = await startServer(serve({ folder, nodeArguments, env }));
+    const api = new ApiClient(supervisor.url);
+    const { key } = await api.signup('log@example.com');
+
+    writeFileSync(crashFile, 'log-worker 1');
+    await supervisor.listening(2);
+
+    assert.equal((await new ApiClient(supervisor.url).as(key).me()).auth, 'key');
+    api.close();
+    assert.deepEqual(await supervisor.stop(), done);
+  });
+
+  it('ends with its server on SIGTERM and on SIGINT, code 0', async () => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      const supervisor = await startServer(serve());
+      const child = childOf(supervisor);
+
+      supervisor.signal(signal);
+
+      assert.deepEqual(await supervisor.ended, done, signal);
+      assert.equal(lives(child), false, signal);
+      assert.deepEqual(supervisor.loggedErrors(), []);
+    }
+  });
+
+  it('ends at once when it is told to while a server that failed waits to be started again', async () => {
+    const supervisor = await startServer(serve());
+    process.kill(childOf(supervisor), 'SIGKILL');
+    await supervisor.until(() => supervisor.errors.includes('starting it again'), 'notices the end');
+
+    assert.deepEqual(await supervisor.stop(), done);
+
+    assert.equal(supervisor.urls.length, 1);
+  });
+
+  it('does not try a wrong setting again, and says which it is', async () => {
+    for (const [env, sentence] of [
+      [{ TIDEBASE_PORT: 'abc' }, /TIDEBASE_PORT/],
+      [{ TIDEBASE_PORT: '70000' }, /TIDEBASE_PORT/],
+      [{ TIDEBASE_FOO: '1' }, /TIDEBASE_FOO/],
+      [{ TIDEBASE_COMMIT_MS: '-1' }, /TIDEBASE_COMMIT_MS/],
+      [{ TIDEBASE_OBJECT_STORE: 'floppy' }, /TIDEBASE_OBJECT_STORE/],
+      [{ TIDEBASE_PLANS_FILE: '/nowhere/plans.json' }, /plans\.json/],
+      [{ TIDEBASE_LOGIN_TOKEN_KEY: 'short' }, /TIDEBASE_LOGIN_TOKEN_KEY/],
+      [{ TIDEBASE_DATA_DIR: '/proc/nowhere' }, /\/proc\/nowhere/],
+    ] as const) {
+      const supervisor = new ServerProcess(serve({ env }));
+
+      const shown = `${JSON.stringify(env)}: ${supervisor.errors}`;
+      assert.deepEqual(await supervisor.ended, cannotStart, shown);
+      assert.equal(supervisor.output, '');
+      const lines = supervisor.errors.trim().split('\n');
+      assert.equal(lines.length, 1, supervisor.errors);
+      assert.match(lines[0] ?? '', /^tidebase cannot start: /);
+      assert.match(lines[0] ?? '', sentence);
+    }
+  });
+
+  it('says that the port is taken', async () => {
+    const occupant = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => occupant.once('listening', resolve));
+    const { port } = occupant.address() as { port: number };
+    const supervisor = new ServerProcess(serve({ env: { TIDEBASE_PORT: String(port) } }));
+
+    await supervisor.until(() => /tidebase cannot start: .*/.test(supervisor.errors), 'says why');
+
+    assert.ok(supervisor.errors.includes(String(port)), supervisor.errors);
+    supervisor.signal('SIGTERM');
+    await supervisor.ended;
+    occupant.close();
+  });
+
+  it('takes an empty setting for none, and those of clients and tests for nothing', async () => {
+    const env = { TIDEBASE_HOST: '', TIDEBASE_URL: 'http://example.com', TIDEBASE_API_KEY: 'x', TIDEBASE_TEST_X: 'y' };
+    const supervisor = await startServer(serve({ env }));
+
+    assert.match(supervisor.url, /^http:\/\/127\.0\.0\.1:\d+$/);
+    assert.deepEqual(await supervisor.stop(), done);
+  });
+});
