@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { AppendRefused, GroupCommit } from '../../../actors/log/group-commit.ts';
-import { encodeLogObject, type LogObject, decodeLogObject, type RecordHead } from '../../../actors/log/log-object.ts';
+import { decodeLogObject, encodeLogObject, type LogObject, type RecordHead } from '../../../actors/log/log-object.ts';
 import { type LogPosition, replayLog } from '../../../actors/log/replay.ts';
 import { sealLog } from '../../../actors/log/seal.ts';
 import { limits } from '../../../protocol/limits.ts';
@@ -46,9 +46,14 @@ function head(target: string, version: number): RecordHead {
 
 const payload = (bytes: number, fill = 1) => new Uint8Array(bytes).fill(fill);
 
+interface Outcome {
+  position: LogPosition | null;
+  refusal: string | null;
+}
+
 /** What became of an append, without waiting for it. */
-function append(target: string, version: number, bytes = 10, epoch = 1) {
-  const outcome: { position: LogPosition | null; refusal: string | null } = { position: null, refusal: null };
+function append(target: string, version: number, bytes = 10, epoch = 1): Outcome {
+  const outcome: Outcome = { position: null, refusal: null };
   commit.append(head(target, version), payload(bytes, version), epoch).then(
     (position) => {
       outcome.position = position;
@@ -83,11 +88,11 @@ test('the first write after idle is sent at once, the next group when commitMs h
   const second = append('a', 2);
   const third = append('b', 1);
   await clock.advance(commitMs - 5);
-  assert.equal(second.position, null);
+  assert.deepEqual(second, { position: null, refusal: null });
   await clock.advance(10);
 
-  assert.deepEqual([second.position?.seq, second.position?.index], [2, 0]);
-  assert.deepEqual([third.position?.seq, third.position?.index], [2, 1]);
+  assert.deepEqual(second.position, { logId, seq: 2, index: 0 });
+  assert.deepEqual(third.position, { logId, seq: 2, index: 1 });
   assert.equal(logPuts(), 2);
 });
 
