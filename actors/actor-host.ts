@@ -36,7 +36,10 @@ const recoverAgainMsMin = 250;
 const recoverAgainMsMax = 30_000;
 
 /** What namespaces ask of tenants to end what they have begun. */
-const callsOfAcceptedWork: ReadonlySet<string> = new Set([internalCalls.confirmNamespace, internalCalls.reportNamespace]);
+const callsOfAcceptedWork: ReadonlySet<string> = new Set([
+  internalCalls.confirmNamespace,
+  internalCalls.reportNamespace,
+]);
 
 const noSuchNamespace = (name: string) => new ApiError('not_found', `there is no namespace named "${name}"`);
 
@@ -73,7 +76,8 @@ export class ActorHost {
   /** Every replayed target is opened and flushed in the background, so that the old logs are soon done with. */
   recover(): void {
     const targets: LogTarget[] = [];
-    for (const tenantId of this.#tenantReplays.keys()) targets.push({ tenantId, namespace: '', namespaceId: '' });
+    for (const tenantId of this.#tenantReplays.keys())
+      targets.push({ tenantId, namespace: '', namespaceId: '' });
     for (const [first] of this.#namespaceReplays.values()) if (first !== undefined) targets.push(first.head);
     this.#recovering = this.#recoverAll(targets);
   }
@@ -96,7 +100,10 @@ export class ActorHost {
       return await this.#untilOpen(() => this.#handle(call, body));
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      throw new ApiError('unavailable', 'object storage did not answer; try again', { retryAfter: 1, cause: error });
+      throw new ApiError('unavailable', 'object storage did not answer; try again', {
+        retryAfter: 1,
+        cause: error,
+      });
     }
   }
 
@@ -121,7 +128,9 @@ export class ActorHost {
         if (!(error instanceof ActorClosed)) throw error;
       }
     }
-    throw new ApiError('unavailable', 'this data is being opened again; nothing was written', { retryAfter: 1 });
+    throw new ApiError('unavailable', 'this data is being opened again; nothing was written', {
+      retryAfter: 1,
+    });
   }
 
   /** The log is held up by this target's records. */
@@ -142,7 +151,10 @@ export class ActorHost {
     const drainAll = (slots: Iterable<Slot<{ drain(): Promise<void> }>>) =>
       Promise.allSettled([...slots].map(async (slot) => (await slot.opening).drain()));
     // Namespaces first: their last words go to their tenants.
-    const ended = [...(await drainAll(this.#namespaces.values())), ...(await drainAll(this.#tenants.values()))];
+    const ended = [
+      ...(await drainAll(this.#namespaces.values())),
+      ...(await drainAll(this.#tenants.values())),
+    ];
     for (const end of ended) if (end.status === 'rejected') throw end.reason;
   }
 
@@ -167,7 +179,8 @@ export class ActorHost {
     try {
       return await work();
     } catch (error) {
-      if (error instanceof ApiError || error instanceof StoreError || error instanceof ActorClosed) throw error;
+      if (error instanceof ApiError || error instanceof StoreError || error instanceof ActorClosed)
+        throw error;
       actor.close();
       this.#components.logger.error('an actor failed and is closed', {
         operation: call.operation,
@@ -176,9 +189,13 @@ export class ActorHost {
       });
       if (!(error instanceof Deposed)) throw error;
       // The record may be durable: then the next actor applies it.
-      throw new ApiError('write_unknown', 'this namespace changed its owner: the write may or may not be applied', {
-        retryAfter: 1,
-      });
+      throw new ApiError(
+        'write_unknown',
+        'this namespace changed its owner: the write may or may not be applied',
+        {
+          retryAfter: 1,
+        },
+      );
     }
   }
 
@@ -207,18 +224,23 @@ export class ActorHost {
       const again = await this.#replayAgain(identity);
       const replayed = this.#namespaceReplays.get(namespaceId) ?? [];
       const opening = { identity, created, replayed, again };
-      const actor = await NamespaceActor.open(this.#components, opening, options.report).catch((error: unknown) => {
-        // What was read does not fit together: everything is asked for again.
-        if (!(error instanceof StoreError)) this.#failed.add(namespaceId);
-        throw error;
-      });
+      const actor = await NamespaceActor.open(this.#components, opening, options.report).catch(
+        (error: unknown) => {
+          // What was read does not fit together: everything is asked for again.
+          if (!(error instanceof StoreError)) this.#failed.add(namespaceId);
+          throw error;
+        },
+      );
       this.#namespaceReplays.delete(namespaceId);
       return actor;
     });
   }
 
   /** What a failed actor had applied and not flushed is in the log alone. Answers whether it was one. */
-  async #replayAgain(identity: { readonly tenantId: number; readonly namespaceId: string }): Promise<boolean> {
+  async #replayAgain(identity: {
+    readonly tenantId: number;
+    readonly namespaceId: string;
+  }): Promise<boolean> {
     if (!this.#failed.has(identity.namespaceId)) return false;
     this.#namespaceReplays.delete(identity.namespaceId);
     await this.#components.log.replayTarget(identity);
@@ -244,14 +266,22 @@ export class ActorHost {
         await this.#components.log.replayTarget({ tenantId, namespaceId: '' });
         this.#failedTenants.delete(tenantId);
       }
-      const actor = await TenantActor.open(this.#components, tenantId, this.#tenantReplays.get(tenantId) ?? []);
+      const actor = await TenantActor.open(
+        this.#components,
+        tenantId,
+        this.#tenantReplays.get(tenantId) ?? [],
+      );
       this.#tenantReplays.delete(tenantId);
       return actor;
     });
   }
 
   #open<Key, Actor>(slots: Map<Key, Slot<Actor>>, key: Key, open: () => Promise<Actor>): Promise<Actor> {
-    const slot: Slot<Actor> = { opening: open(), actor: null, lastUsedMs: this.#components.clock.monotonic() };
+    const slot: Slot<Actor> = {
+      opening: open(),
+      actor: null,
+      lastUsedMs: this.#components.clock.monotonic(),
+    };
     slots.set(key, slot);
     slot.opening.then(
       (actor) => {
@@ -305,7 +335,8 @@ export class ActorHost {
     let left = targets;
     for (let delayMs = recoverAgainMsMin; ; delayMs = Math.min(delayMs * 2, recoverAgainMsMax)) {
       const failed: LogTarget[] = [];
-      for (const target of left) if (!this.#draining && !(await this.#recoverOne(target))) failed.push(target);
+      for (const target of left)
+        if (!this.#draining && !(await this.#recoverOne(target))) failed.push(target);
       if (failed.length === 0 || this.#draining) return;
       left = failed;
       await Promise.race([this.#components.clock.sleep(delayMs), this.#drainBegan]);

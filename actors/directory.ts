@@ -1,5 +1,11 @@
 import { ApiError, type ErrorCode } from '../protocol/errors.ts';
-import { actorAnswerFromWire, actorCallToWire, internalCalls, noCaller, type ResolvedNamespace } from '../protocol/messages.ts';
+import {
+  actorAnswerFromWire,
+  actorCallToWire,
+  internalCalls,
+  noCaller,
+  type ResolvedNamespace,
+} from '../protocol/messages.ts';
 import { packMessage, unpackMessage } from '../src/base/msgpack.ts';
 import type { PortChannel } from '../src/base/port-channel.ts';
 import type { NamespaceDirectory } from './components.ts';
@@ -12,7 +18,15 @@ export function createDirectory(channel: PortChannel): NamespaceDirectory {
     body: Uint8Array | null = null,
   ): Promise<Uint8Array> => {
     const { tenantId, namespace, argument = '', query = '' } = to;
-    const wire = actorCallToWire({ operation, tenantId, namespace, argument, query, deadlineMs: 10_000, caller: noCaller });
+    const wire = actorCallToWire({
+      operation,
+      tenantId,
+      namespace,
+      argument,
+      query,
+      deadlineMs: 10_000,
+      caller: noCaller,
+    });
     const answer = await channel.call(wire, body);
     const bytes = answer.body ?? new Uint8Array();
     const { status } = actorAnswerFromWire(answer.head);
@@ -25,7 +39,12 @@ export function createDirectory(channel: PortChannel): NamespaceDirectory {
       return unpackMessage(await call(internalCalls.resolveNamespace, to)) as ResolvedNamespace | null;
     },
     async confirm(tenantId, name, namespaceId) {
-      await call(internalCalls.confirmNamespace, { tenantId, namespace: '', argument: name, query: namespaceId });
+      await call(internalCalls.confirmNamespace, {
+        tenantId,
+        namespace: '',
+        argument: name,
+        query: namespaceId,
+      });
     },
     report(tenantId, name, report) {
       const to = { tenantId, namespace: '', argument: name };

@@ -9,7 +9,8 @@ export function readBody(body: Uint8Array): JsonValue {
   try {
     return parseJson(body, { depthMax: limits.jsonDepthMax });
   } catch (error) {
-    if (error instanceof JsonSyntaxError) throw new ApiError('bad_request', `the body is not JSON: ${error.message}`);
+    if (error instanceof JsonSyntaxError)
+      throw new ApiError('bad_request', `the body is not JSON: ${error.message}`);
     throw error;
   }
 }

@@ -1,8 +1,8 @@
 import { ApiError } from '../protocol/errors.ts';
 import { limits } from '../protocol/limits.ts';
 import {
-  actorAnswerToWire,
   type ActorCall,
+  actorAnswerToWire,
   actorCallFromWire,
   logCalls,
   noMeter,
@@ -30,7 +30,11 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
   const logger = createLogger(`actor-${task.index}`, task.logLevel);
   const store = await openObjectStore(task.store, systemClock, systemRandom);
   const warmCache = openWarmCache({ folder: task.cacheFolder, bytesMax: task.cacheBytes, log: logger });
-  const fetcher = new BlockFetcher({ store, warmCache, cache: new BlockCache(Math.floor(task.memoryBytes / 2)) });
+  const fetcher = new BlockFetcher({
+    store,
+    warmCache,
+    cache: new BlockCache(Math.floor(task.memoryBytes / 2)),
+  });
 
   const replay = new Replay();
   let host: ActorHost | null = null;
@@ -117,7 +121,8 @@ function onLogNotice(host: ActorHost | null, replay: Replay, message: Message): 
 
 function serve(host: ActorHost | null, logger: Logger, message: Message, respond: Respond): void {
   const call = actorCallFromWire(message.head);
-  if (host === null) return respondError(respond, logger, call, new ApiError('unavailable', 'the server is starting'));
+  if (host === null)
+    return respondError(respond, logger, call, new ApiError('unavailable', 'the server is starting'));
   if (call.operation === 'getDocument' && serveWarm(host, logger, call, respond)) return;
   host.handle(call, message.body).then(
     (reply) => respondReply(respond, reply),
@@ -148,7 +153,9 @@ function respondReply(respond: Respond, reply: ActorReply): void {
 
 /** A large answer is moved to the front, so it must not share its buffer. */
 function ownBytes(json: string): Uint8Array {
-  return Buffer.byteLength(json) > limits.messageInlineBytesMax ? new TextEncoder().encode(json) : Buffer.from(json);
+  return Buffer.byteLength(json) > limits.messageInlineBytesMax
+    ? new TextEncoder().encode(json)
+    : Buffer.from(json);
 }
 
 function respondError(respond: Respond, logger: Logger, call: ActorCall, error: unknown): void {

@@ -36,7 +36,6 @@ export const limits = {
   /** What a hit shows of a document; searches answer with places, not with whole texts. */
   matchBytesMax: 256,
   lineBytesMax: 400,
-  matchesPerDocumentMax: 100,
   countIdsMax: 10,
   minVersionWaitMs: 1_000,
 
@@ -86,6 +85,8 @@ export const limits = {
   documentBlockBytes: 128 * KiB,
   /** Compaction makes no larger segment: a merge must fit a build thread's time and the disk's cache. */
   segmentBytesMax: 2_000 * MiB,
+  /** A replaced segment is kept this long for reads that began before; the longest query takes 30 s. */
+  retiredGraceMs: 15 * 60_000,
   /** Frozen memtables that may wait for their flush; past it writers get write_busy. */
   frozenMemtablesMax: 4,
 
@@ -101,9 +102,15 @@ export const limits = {
 const relations: readonly (readonly [boolean, string])[] = [
   [limits.documentTextBytesMax < limits.writeBodyBytesMax, 'a write body holds at least one document'],
   [limits.logRecordInlineBytesMax <= limits.logGroupBytes, 'a record fits a group'],
-  [limits.writeUnknownAfterMs < limits.handlerDeadlineMs, 'a client hears write_unknown before the handler deadline'],
+  [
+    limits.writeUnknownAfterMs < limits.handlerDeadlineMs,
+    'a client hears write_unknown before the handler deadline',
+  ],
   [limits.pendingWriteBytesMax >= limits.writeBodyBytesMax, 'one largest write is always accepted'],
-  [limits.logQueueBytesMax >= limits.pendingWriteBytesMax, 'one namespace alone cannot be refused by the log'],
+  [
+    limits.logQueueBytesMax >= limits.pendingWriteBytesMax,
+    'one namespace alone cannot be refused by the log',
+  ],
   [limits.searchLimitDefault <= limits.searchLimitMax, 'the default page is allowed'],
 ];
 for (const [holds, meaning] of relations) {

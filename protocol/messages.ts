@@ -1,4 +1,4 @@
-import { ApiError, type ErrorCode } from "./errors.ts";
+import { ApiError, type ErrorCode } from './errors.ts';
 
 /**
  * What crosses a thread, and nothing else does. Heads are MessagePack arrays (positions, not names: they are encoded
@@ -61,8 +61,18 @@ export function actorCallToWire(call: ActorCall): ActorCallWire {
 }
 
 export function actorCallFromWire(wire: unknown): ActorCall {
-  const [operation, tenantId, namespace, argument, query, deadlineMs, namespaces, createdBy, personId, querySeconds] =
-    wire as ActorCallWire;
+  const [
+    operation,
+    tenantId,
+    namespace,
+    argument,
+    query,
+    deadlineMs,
+    namespaces,
+    createdBy,
+    personId,
+    querySeconds,
+  ] = wire as ActorCallWire;
   const caller = { namespaces, createdBy, personId, querySeconds };
   return { operation, tenantId, namespace, argument, query, deadlineMs, caller };
 }

@@ -4,7 +4,7 @@ import { MessageChannel } from 'node:worker_threads';
 import { limits } from '../protocol/limits.ts';
 import { buildOpenApi } from '../protocol/openapi.ts';
 import type { LogControl, LogWorkerTask, StoreSettings } from '../protocol/worker-tasks.ts';
-import { parsePlans } from './accounts/parse-plans.ts';
+import { parsePlans, PlansError } from './accounts/parse-plans.ts';
 import { builtInPlans, type Plans } from './accounts/plans.ts';
 import { Authenticator } from './auth/authenticate.ts';
 import { systemClock } from './base/clock.ts';
@@ -50,6 +50,8 @@ export interface ServerOptions {
 
 export async function startServer(settings: Settings, options: ServerOptions): Promise<Server> {
   const logger = createLogger('front', settings.logLevel);
+  // Before anything is opened: a server that cannot start must not have taken over the log of one that serves.
+  const plans = plansOf(settings);
   const storeSettings = storeSettingsOf(settings);
   const [store, secrets, serverId] = await Promise.all([
     openObjectStore(storeSettings, systemClock, systemRandom),
@@ -66,12 +68,12 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   logger.info('this process has its log', { logId: joined.identity.logId, replays: joined.sealedLogs.length });
 
   const lanes = computeLanes(storeSettings, settings);
-  const { router, authenticator, people } = frontOf({ settings, secrets, store, lanes, logger });
+  const { router, authenticator, people } = frontOf({ plans, secrets, store, lanes, logger });
   const threads = actorThreads({ settings, storeSettings, secrets, joined, log: log.control, lanes, router, logger });
   router.use(threads);
   await Promise.all(threads.map((thread) => thread.start()));
 
-  const http = await listen({ settings, options, secrets, store, router, authenticator, people, logger });
+  const http = await listen({ settings, plans, options, secrets, store, router, authenticator, people, logger });
   return {
     url: settings.baseUrl ?? `http://${hostInUrl(settings.host)}:${http.listener.port}`,
     stop: () => stop({ http, threads, log, lanes, store, logger }),
@@ -122,7 +124,7 @@ function computeLanes(store: StoreSettings, settings: Settings): Lanes {
 }
 
 function frontOf(parts: {
-  settings: Settings;
+  plans: Plans;
   secrets: Secrets;
   store: ObjectStore;
   lanes: Lanes;
@@ -137,7 +139,7 @@ function frontOf(parts: {
       objectStore: store,
       tenants: directoryOf(tenants),
       loginTokens: tokens,
-      plans: plansOf(parts.settings),
+      plans: parts.plans,
       clock: systemClock,
     },
     null,
@@ -158,8 +160,16 @@ function frontOf(parts: {
   return { router, authenticator, people: { people, tokens, tenants, emailOf } };
 }
 
-function plansOf(settings: Settings): Plans {
-  return settings.plansFile === null ? builtInPlans : parsePlans(readFileSync(settings.plansFile, 'utf8'));
+function plansOf({ plansFile }: Settings): Plans {
+  return plansFile === null ? builtInPlans : parsePlans(readPlansFile(plansFile));
+}
+
+function readPlansFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw new PlansError(`The plans file ${file} cannot be read: ${describeError(cause)}.`, { cause });
+  }
 }
 
 function laneHasher(lane: ComputeLane): PasswordHasher {
@@ -214,6 +224,7 @@ interface Listening {
 
 async function listen(parts: {
   settings: Settings;
+  plans: Plans;
   options: ServerOptions;
   secrets: Secrets;
   store: ObjectStore;
@@ -222,7 +233,7 @@ async function listen(parts: {
   people: ReturnType<typeof frontOf>['people'];
   logger: Logger;
 }): Promise<Listening> {
-  const { settings, options, store, router, authenticator, people, logger } = parts;
+  const { settings, plans, options, store, router, authenticator, people, logger } = parts;
   const idPrefix = randomHex(systemRandom, 4);
   let requests = 0;
   let baseUrl = settings.baseUrl ?? '';
@@ -232,7 +243,7 @@ async function listen(parts: {
     authenticator,
     admission,
     router,
-    plans: plansOf(settings),
+    plans,
     logger,
     operations: accountOperations({
       people: people.people,

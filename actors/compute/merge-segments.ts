@@ -13,7 +13,10 @@ const cacheBytes = 16 * 1024 * 1024;
  * Neighbouring segments, oldest first → one, without the rows that are tombstones in the task. Null where nothing lives.
  * Rows keep their order, so the n-th living row of the inputs is the n-th row of the result.
  */
-export async function mergeSegments(store: ObjectStore, task: MergeSegmentsTask): Promise<BuiltSegment | null> {
+export async function mergeSegments(
+  store: ObjectStore,
+  task: MergeSegmentsTask,
+): Promise<BuiltSegment | null> {
   const chunks: Uint8Array[] = [];
   const writer = new SegmentWriter((chunk) => {
     chunks.push(chunk);
@@ -27,7 +30,12 @@ export async function mergeSegments(store: ObjectStore, task: MergeSegmentsTask)
       const block = await reader.readBlock(index, emptyReadReport());
       for (let i = 0; i < block.rowCount; i++) {
         if (isDeleted(tombstones, block.firstRow + i)) continue;
-        await writer.add(block.sequences[i] ?? 0, block.writtenAt[i] ?? 0, block.buffer, block.entryOffset(i));
+        await writer.add(
+          block.sequences[i] ?? 0,
+          block.writtenAt[i] ?? 0,
+          block.buffer,
+          block.entryOffset(i),
+        );
       }
     }
     reader.close();

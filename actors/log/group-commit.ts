@@ -1,11 +1,11 @@
+import { limits } from '../../protocol/limits.ts';
+import type { LogIdentity } from '../../protocol/worker-tasks.ts';
 import { assert } from '../../src/base/assert.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { xxh64 } from '../../src/base/hash.ts';
 import type { Logger } from '../../src/base/log.ts';
 import { type Random, randomHex } from '../../src/base/random.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
-import { limits } from '../../protocol/limits.ts';
-import type { LogIdentity } from '../../protocol/worker-tasks.ts';
 import { appendToSlot } from './append.ts';
 import { uploadBlob } from './blob.ts';
 import { encodeLogObject, type RecordHead } from './log-object.ts';
@@ -105,7 +105,15 @@ export class GroupCommit {
   append(head: RecordHead, payload: Uint8Array, epoch: number): Promise<LogPosition> {
     return new Promise((resolve, reject) => {
       const order = ++this.#taken;
-      const pending: Pending = { head, payload, bytes: payload.byteLength + 256, epoch, order, resolve, reject };
+      const pending: Pending = {
+        head,
+        payload,
+        bytes: payload.byteLength + 256,
+        epoch,
+        order,
+        resolve,
+        reject,
+      };
       const refusal = this.#refusal(pending);
       if (refusal !== null) return this.#refuse(pending, refusal);
       this.#waitingBytes += pending.bytes;
@@ -162,7 +170,11 @@ export class GroupCommit {
     const waiting: Pending[] = [pending];
     this.#behindBlob.set(key, waiting);
     const id = randomHex(this.#components.random, 16);
-    const stored = await uploadBlob(this.#components, { logId: this.#identity.logId, id, bytes: pending.payload });
+    const stored = await uploadBlob(this.#components, {
+      logId: this.#identity.logId,
+      id,
+      bytes: pending.payload,
+    });
     this.#behindBlob.delete(key);
     if (!stored || this.#sealed) {
       for (const refused of waiting) this.#abandon(refused);
@@ -212,10 +224,22 @@ export class GroupCommit {
     const seq = this.#lastSeq + 1;
     const batchId = randomHex(this.#components.random, 16);
     const { logId, viewVersion } = this.#identity;
-    const header = { logId, seq, kind: 'group', viewVersion, previousChecksum: this.#lastChecksum, batchId } as const;
+    const header = {
+      logId,
+      seq,
+      kind: 'group',
+      viewVersion,
+      previousChecksum: this.#lastChecksum,
+      batchId,
+    } as const;
     const { bytes, checksum } = encodeLogObject(header, group);
     const slot = { logId, seq, batchId, bytes };
-    const outcome = await appendToSlot(this.#components.store, this.#components.clock, this.#components.logger, slot);
+    const outcome = await appendToSlot(
+      this.#components.store,
+      this.#components.clock,
+      this.#components.logger,
+      slot,
+    );
     this.#sending = false;
     this.#inFlight = [];
     if (outcome === 'sealed') {

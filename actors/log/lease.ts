@@ -1,9 +1,9 @@
+import { limits } from '../../protocol/limits.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { describeError, type Logger } from '../../src/base/log.ts';
 import { packMessage } from '../../src/base/msgpack.ts';
 import { type ObjectStore, StoreError } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import { limits } from '../../protocol/limits.ts';
 
 /**
  * The heartbeat of a log's process: an object that changes every few seconds. It decides only how soon others suspect
@@ -19,7 +19,8 @@ export function keepLease(store: ObjectStore, clock: Clock, logger: Logger, logI
     const bytes = [packMessage({ beat, at: clock.now() })];
     const key = paths.lease(logId);
     try {
-      const put = etag === null ? await store.putIfAbsent(key, bytes) : await store.putIfMatch(key, bytes, etag);
+      const put =
+        etag === null ? await store.putIfAbsent(key, bytes) : await store.putIfMatch(key, bytes, etag);
       etag = put.kind === 'stored' ? put.etag : ((await store.get(key))?.etag ?? null);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;

@@ -29,7 +29,9 @@ export function createLogClient(
     ...identity,
     async append(head, payload, epoch) {
       const answer = await channel.call([logCalls.append, encodeHead(head), epoch], payload);
-      const [kind, first, index] = answer.head as ['stored', number, number] | ['refused', Refusal, undefined];
+      const [kind, first, index] = answer.head as
+        | ['stored', number, number]
+        | ['refused', Refusal, undefined];
       if (kind === 'refused') throw new AppendRefused(first);
       return { logId: identity.logId, seq: first, index };
     },

@@ -99,13 +99,15 @@ function writeHeader(bytes: Buffer, header: LogObjectHeader, recordCount: number
 /** Reads and checks a whole object; record payloads are views on `bytes`. Throws DataError on any damage. */
 export function decodeLogObject(bytes: Uint8Array, place: string): LogObject {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (buffer.length < headerBytes + checksumBytes) throw new DataError(place, 0, `only ${buffer.length} bytes`);
+  if (buffer.length < headerBytes + checksumBytes)
+    throw new DataError(place, 0, `only ${buffer.length} bytes`);
   if (buffer.readUInt32LE(0) !== magic) throw new DataError(place, 0, 'not a log object');
   const format = buffer.readUInt16LE(4);
   if (format !== logFormat) throw new DataError(place, 4, `format ${format} is not known`);
   const end = buffer.length - checksumBytes;
   const checksum = xxh64(buffer.subarray(0, end));
-  if (checksum !== buffer.readBigUInt64LE(end)) throw new DataError(place, end, 'the checksum does not match');
+  if (checksum !== buffer.readBigUInt64LE(end))
+    throw new DataError(place, end, 'the checksum does not match');
   const kind = kindCodes[buffer.readUInt8(6)];
   if (kind === undefined) throw new DataError(place, 6, 'unknown kind');
   return {
@@ -128,7 +130,10 @@ function decodeRecords(buffer: Buffer, end: number, place: string): LogRecord[] 
     const payloadAt = at + 8 + buffer.readUInt32LE(at);
     const next = payloadAt + buffer.readUInt32LE(at + 4);
     if (next > end) throw new DataError(place, at, 'a record runs past the end');
-    records.push({ head: decodeHead(buffer.subarray(at + 8, payloadAt)), payload: buffer.subarray(payloadAt, next) });
+    records.push({
+      head: decodeHead(buffer.subarray(at + 8, payloadAt)),
+      payload: buffer.subarray(payloadAt, next),
+    });
     at = next;
   }
   if (at !== end) throw new DataError(place, at, 'bytes after the last record');

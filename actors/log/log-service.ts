@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
-import { logCalls } from '../../protocol/messages.ts';
 import { limits } from '../../protocol/limits.ts';
+import { logCalls } from '../../protocol/messages.ts';
 import { actorThreadNames, placementKey } from '../../protocol/placement.ts';
 import type { LogIdentity, SealedLog } from '../../protocol/worker-tasks.ts';
 import { must } from '../../src/base/assert.ts';
@@ -9,8 +9,8 @@ import { type ChannelHandler, type Message, PortChannel, type Respond } from '..
 import { rendezvousPick } from '../../src/base/rendezvous-hash.ts';
 import { Serial } from '../../src/base/serial.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import { AppendRefused, GroupCommit, type LogComponents } from './group-commit.ts';
 import { readFloor, writeFloor } from './floor.ts';
+import { AppendRefused, GroupCommit, type LogComponents } from './group-commit.ts';
 import { keepLease } from './lease.ts';
 import { encodeHead, headFromWire, type RecordHead } from './log-object.ts';
 import { type LogPosition, replayLog } from './replay.ts';
@@ -74,10 +74,16 @@ export class LogService {
     this.#unflushed.set(identity.logId, new UnflushedTargets());
     this.#commit = new GroupCommit(this.#components, identity, {
       commitMs: this.#commitMs,
-      onStored: (head, position) => this.#own().appended(head, { ...position, atMs: this.#components.clock.monotonic() }),
+      onStored: (head, position) =>
+        this.#own().appended(head, { ...position, atMs: this.#components.clock.monotonic() }),
       onSealed: () => this.#end(),
     });
-    this.#stopLease = keepLease(this.#components.store, this.#components.clock, this.#components.logger, identity.logId);
+    this.#stopLease = keepLease(
+      this.#components.store,
+      this.#components.clock,
+      this.#components.logger,
+      identity.logId,
+    );
     this.#scheduleHousekeeping();
   }
 
@@ -94,7 +100,11 @@ export class LogService {
     const commit = must(this.#commit, 'an open log');
     this.#channels.get(placement.index)?.close();
     this.#actorCount = placement.count;
-    const channel: PortChannel = new PortChannel(port, this.#handler(() => channel), limits.messageInlineBytesMax);
+    const channel: PortChannel = new PortChannel(
+      port,
+      this.#handler(() => channel),
+      limits.messageInlineBytesMax,
+    );
     this.#channels.set(placement.index, channel);
     await commit.whenSettled();
     const names = actorThreadNames(placement.count);
@@ -108,7 +118,10 @@ export class LogService {
     for (const sealed of this.#sealedLogs) {
       await this.#replay(channel, wanted, { logId: sealed.logId, through: sealed.sealSeq - 1 });
     }
-    await this.#replay(channel, wanted, { logId: this.#logId, through: must(this.#commit, 'an open log').lastSeq });
+    await this.#replay(channel, wanted, {
+      logId: this.#logId,
+      through: must(this.#commit, 'an open log').lastSeq,
+    });
   }
 
   /** An actor that failed begins again from durable state: its manifest and these records. */
@@ -120,7 +133,11 @@ export class LogService {
       respond(['done']);
     } catch (error) {
       // The actor asks again when it is called next; this thread and everybody else's records go on.
-      this.#components.logger.error('a target was not replayed', { tenantId, namespaceId, error: describeError(error) });
+      this.#components.logger.error('a target was not replayed', {
+        tenantId,
+        namespaceId,
+        error: describeError(error),
+      });
       respond(['failed']);
     }
   }
@@ -146,7 +163,10 @@ export class LogService {
       // The first replay of a sealed log finds out whom it concerns; later ones must not forget what was flushed since.
       if (known === undefined) unflushed.appended(head, { ...position, atMs: clock.monotonic() });
       if (!wanted(head)) continue;
-      channel.notify([logCalls.replay, encodeHead(head), log.logId, position.seq, position.index], ownCopy(payload));
+      channel.notify(
+        [logCalls.replay, encodeHead(head), log.logId, position.seq, position.index],
+        ownCopy(payload),
+      );
     }
     if (known === undefined) this.#unflushed.set(log.logId, unflushed);
   }
@@ -177,9 +197,18 @@ export class LogService {
   }
 
   #flushed(message: Message): void {
-    const [, tenantId, namespaceId, logId, seq, index] = message.head as [string, number, string, string, number, number];
+    const [, tenantId, namespaceId, logId, seq, index] = message.head as [
+      string,
+      number,
+      string,
+      string,
+      number,
+      number,
+    ];
     const position: LogPosition = { logId, seq, index };
-    this.#unflushed.get(logId)?.flushed({ tenantId, namespaceId }, position, this.#components.clock.monotonic());
+    this.#unflushed
+      .get(logId)
+      ?.flushed({ tenantId, namespaceId }, position, this.#components.clock.monotonic());
   }
 
   #own(): UnflushedTargets {
@@ -209,7 +238,9 @@ export class LogService {
   #askForFlush(target: LogTarget): void {
     const names = actorThreadNames(this.#actorCount);
     const index = rendezvousPick(placementKey(target.tenantId, target.namespace), names);
-    this.#channels.get(index)?.notify([logCalls.flush, target.tenantId, target.namespace, target.namespaceId]);
+    this.#channels
+      .get(index)
+      ?.notify([logCalls.flush, target.tenantId, target.namespace, target.namespaceId]);
   }
 
   /** Marks sealed logs that nobody needs as done, and raises the floor of the own one. */

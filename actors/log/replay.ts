@@ -1,8 +1,8 @@
+import { limits } from '../../protocol/limits.ts';
 import { DataError } from '../../src/base/assert.ts';
 import { xxh64 } from '../../src/base/hash.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import { limits } from '../../protocol/limits.ts';
 import { decodeLogObject, type LogObject, type RecordHead } from './log-object.ts';
 
 /** A place in a log: a slot and the record within it. Everything up to a watermark is contained in a manifest. */
@@ -56,7 +56,8 @@ export async function* replayLog(
 async function readSlot(store: ObjectStore, logId: string, seq: number): Promise<LogObject> {
   const key = paths.logObject(logId, seq);
   const found = await store.get(key);
-  if (found === null) throw new DataError(key, 0, 'the slot is missing between the floor and the end of its log');
+  if (found === null)
+    throw new DataError(key, 0, 'the slot is missing between the floor and the end of its log');
   return decodeLogObject(found.bytes, key);
 }
 

@@ -1,8 +1,8 @@
+import { limits } from '../../protocol/limits.ts';
 import { assert } from '../../src/base/assert.ts';
 import { type Random, randomHex } from '../../src/base/random.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import { limits } from '../../protocol/limits.ts';
 import { readFloor } from './floor.ts';
 import { decodeLogObject, encodeLogObject } from './log-object.ts';
 
@@ -42,7 +42,10 @@ async function sealFrom(
   for (let seq = from; seq < from + limits.sealProbeMax; seq++) {
     const key = paths.logObject(logId, seq);
     const batchId = randomHex(random, 16);
-    const seal = encodeLogObject({ logId, seq, kind: 'seal', viewVersion, previousChecksum: 0n, batchId }, []);
+    const seal = encodeLogObject(
+      { logId, seq, kind: 'seal', viewVersion, previousChecksum: 0n, batchId },
+      [],
+    );
     const put = await store.putIfAbsent(key, [seal.bytes]);
     if (put.kind === 'stored') return seq;
     const found = await store.get(key);

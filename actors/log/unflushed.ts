@@ -30,7 +30,10 @@ export class UnflushedTargets {
     return this.#entries.size;
   }
 
-  appended(target: LogTarget, at: { readonly seq: number; readonly index: number; readonly atMs: number }): void {
+  appended(
+    target: LogTarget,
+    at: { readonly seq: number; readonly index: number; readonly atMs: number },
+  ): void {
     const key = targetKey(target);
     const entry = this.#entries.get(key);
     if (entry === undefined) {
@@ -48,11 +51,16 @@ export class UnflushedTargets {
   }
 
   /** The target's manifest contains everything up to the position. */
-  flushed(target: { readonly tenantId: number; readonly namespaceId: string }, through: LogPosition, atMs: number): void {
+  flushed(
+    target: { readonly tenantId: number; readonly namespaceId: string },
+    through: LogPosition,
+    atMs: number,
+  ): void {
     const key = targetKey(target);
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
-    const all = through.seq > entry.lastSeq || (through.seq === entry.lastSeq && through.index >= entry.lastIndex);
+    const all =
+      through.seq > entry.lastSeq || (through.seq === entry.lastSeq && through.index >= entry.lastIndex);
     if (all) {
       this.#entries.delete(key);
       return;

@@ -1,10 +1,11 @@
 import { randomHex } from '../../src/base/random.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
-import { decodeManifest, encodeManifest, type Manifest } from '../storage/manifest.ts';
+import { decodeManifest, encodeManifest, type Manifest, type ManifestSegment } from '../storage/manifest.ts';
 import { cacheManifest } from '../storage/manifest-cache.ts';
 import { checkManifest } from '../storage/manifest-invariants.ts';
 import { commit } from '../storage/manifest-store.ts';
+import type { OpenSegment } from '../storage/snapshot.ts';
 import type { NamespaceState } from './namespace-state.ts';
 
 export const manifestCodec = { encode: encodeManifest, decode: decodeManifest };
@@ -43,4 +44,9 @@ function firstManifest(state: NamespaceState): Omit<Manifest, 'version' | 'nonce
     retired: [],
     counters: state.counters,
   };
+}
+
+/** An open segment as the manifest holds it, with the tombstones of this moment. */
+export function segmentInManifest({ id, size, reader, tombstones }: OpenSegment): ManifestSegment {
+  return { id, size, toc: reader.toc, tombstones };
 }

@@ -3,9 +3,9 @@ import { randomHex } from '../../src/base/random.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
 import type { BuiltSegment } from '../compute/lanes.ts';
-import { chooseCompaction, type CompactionChoice } from '../storage/compaction-policy.ts';
-import type { Manifest, ManifestSegment } from '../storage/manifest.ts';
+import { type CompactionChoice, chooseCompaction } from '../storage/compaction-policy.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
+import type { OpenSegment } from '../storage/snapshot.ts';
 import {
   isDeleted,
   noTombstones,
@@ -13,9 +13,8 @@ import {
   tombstonesToWire,
   withDeleted,
 } from '../storage/tombstones.ts';
-import { commitManifest } from './commit-manifest.ts';
+import { commitManifest, segmentInManifest } from './commit-manifest.ts';
 import type { NamespaceState } from './namespace-state.ts';
-import type { OpenSegment } from '../storage/snapshot.ts';
 
 /**
  * One compaction: neighbouring segments become one.
@@ -29,7 +28,7 @@ import type { OpenSegment } from '../storage/snapshot.ts';
 export async function compactOnce(
   components: ActorComponents,
   state: NamespaceState,
-  inTurn: <T>(work: () => Promise<T>) => Promise<T>,
+  inTurn: (work: () => Promise<void>) => Promise<void>,
 ): Promise<boolean> {
   const choice = chooseCompaction(state.segments.map(sizeOf));
   if (choice === null) return false;
@@ -46,7 +45,8 @@ export async function compactOnce(
       tombstones: tombstonesToWire(tombstones),
     })),
   });
-  const merged = built === null ? null : { id, built, reader: new SegmentReader(key, built.toc, components.fetcher) };
+  const merged =
+    built === null ? null : { id, built, reader: new SegmentReader(key, built.toc, components.fetcher) };
   await inTurn(() => replaceSegments(components, state, { choice, inputs, merged }));
   return true;
 }
@@ -55,10 +55,18 @@ interface Merge {
   readonly choice: CompactionChoice;
   /** As they were when the merge began. */
   readonly inputs: readonly OpenSegment[];
-  readonly merged: { readonly id: string; readonly built: BuiltSegment; readonly reader: SegmentReader } | null;
+  readonly merged: {
+    readonly id: string;
+    readonly built: BuiltSegment;
+    readonly reader: SegmentReader;
+  } | null;
 }
 
-async function replaceSegments(components: ActorComponents, state: NamespaceState, merge: Merge): Promise<void> {
+async function replaceSegments(
+  components: ActorComponents,
+  state: NamespaceState,
+  merge: Merge,
+): Promise<void> {
   const { inputs, merged } = merge;
   const first = state.segments.findIndex((segment) => segment.id === inputs[0]?.id);
   const stillThere = inputs.every((input, i) => state.segments[first + i]?.id === input.id);
@@ -76,7 +84,7 @@ async function replaceSegments(components: ActorComponents, state: NamespaceStat
   const atMs = components.clock.now();
   const current = must(state.committed, 'a committed manifest').value;
   await commitManifest(components, state, {
-    segments: replaced().map(toManifest),
+    segments: replaced().map(segmentInManifest),
     retired: [...current.retired, ...inputs.map(({ id }) => ({ segmentId: id, atMs }))],
   });
   // Only now: a snapshot taken during the commit still reads the inputs, which are not deleted before long.
@@ -90,7 +98,8 @@ function tombstonesSince(before: readonly OpenSegment[], now: readonly OpenSegme
   let base = 0;
   for (const [i, { reader, tombstones }] of before.entries()) {
     const current = must(now[i], 'an input').tombstones;
-    if (current !== tombstones) addNewlyDeleted(rows, base, { rowCount: reader.rowCount, before: tombstones, current });
+    if (current !== tombstones)
+      addNewlyDeleted(rows, base, { rowCount: reader.rowCount, before: tombstones, current });
     base += reader.rowCount - tombstones.count;
   }
   return withDeleted(noTombstones, rows);
@@ -111,18 +120,4 @@ function addNewlyDeleted(
 
 function sizeOf({ size, reader, tombstones }: OpenSegment) {
   return { bytes: size, rows: reader.rowCount, deletedRows: tombstones.count };
-}
-
-export function toManifest({ id, size, reader, tombstones }: OpenSegment): ManifestSegment {
-  return { id, size, toc: reader.toc, tombstones };
-}
-
-/** Retired segments whose time has come, and the manifest's list without them. Pure. */
-export function planRetirement(
-  retired: Manifest['retired'],
-  nowMs: number,
-  graceMs: number,
-): { readonly due: Manifest['retired']; readonly kept: Manifest['retired'] } {
-  const due = retired.filter(({ atMs }) => atMs + graceMs <= nowMs);
-  return { due, kept: retired.filter((entry) => !due.includes(entry)) };
 }

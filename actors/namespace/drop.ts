@@ -1,9 +1,9 @@
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
 import type { LogPosition } from '../log/replay.ts';
-import type { NamespaceIdentity } from '../storage/manifest.ts';
+import { type NamespaceIdentity, segmentIdsOf } from '../storage/manifest.ts';
 import { loadCommitted } from '../storage/manifest-store.ts';
-import { manifestCodec } from './flush.ts';
+import { manifestCodec } from './commit-manifest.ts';
 
 /**
  * Deletes what a namespace without a name owns, without opening it: its manifest may be gone already, and then records
@@ -20,7 +20,10 @@ export async function dropObjects(
   const committed = await loadCommitted(store, key, manifestCodec);
   // The manifest goes first: segments without a manifest are orphans, a manifest without segments is damage.
   if (committed !== null) await store.delete(key);
-  for (const { id } of committed?.value.segments ?? []) await store.delete(paths.namespaceSegment(namespaceId, id));
-  for (const [logId, { seq, index }] of committed?.value.applied ?? []) log.flushed(identity, { logId, seq, index });
+  for (const id of committed === null ? [] : segmentIdsOf(committed.value)) {
+    await store.delete(paths.namespaceSegment(namespaceId, id));
+  }
+  for (const [logId, { seq, index }] of committed?.value.applied ?? [])
+    log.flushed(identity, { logId, seq, index });
   for (const position of positions) log.flushed(identity, position);
 }

@@ -5,22 +5,12 @@ import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
 import type { BuildSegmentTask } from '../compute/lanes.ts';
 import { documentEntryLength } from '../storage/document-batch.ts';
-import {
-  decodeManifest,
-  encodeManifest,
-  type LogWatermark,
-  type Manifest,
-  type ManifestSegment,
-  type ManifestTail,
-  type NamespaceCounters,
-} from '../storage/manifest.ts';
-import { cacheManifest } from '../storage/manifest-cache.ts';
-import { checkManifest } from '../storage/manifest-invariants.ts';
-import { commit } from '../storage/manifest-store.ts';
+import type { LogWatermark, ManifestSegment, ManifestTail, NamespaceCounters } from '../storage/manifest.ts';
 import { Memtable } from '../storage/memtable.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import { noTombstones, withDeleted } from '../storage/tombstones.ts';
+import { commitManifest, segmentInManifest } from './commit-manifest.ts';
 import type { NamespaceState } from './namespace-state.ts';
 
 /**
@@ -35,8 +25,6 @@ import type { NamespaceState } from './namespace-state.ts';
  * before anything is read. The log hears last: a crash before costs a replay of what the segment has, the other order
  * would lose it.
  */
-export const manifestCodec = { encode: encodeManifest, decode: decodeManifest };
-
 /** How far a flush reaches: taken when its rows are. */
 interface Reach {
   readonly applied: ReadonlyMap<string, LogWatermark>;
@@ -70,7 +58,11 @@ export function freeze(state: NamespaceState): void {
   state.generation++;
 }
 
-async function flushFrozen(components: ActorComponents, state: NamespaceState, frozen: Memtable): Promise<void> {
+async function flushFrozen(
+  components: ActorComponents,
+  state: NamespaceState,
+  frozen: Memtable,
+): Promise<void> {
   const reach = must(reaches.get(frozen), 'how far a frozen memtable reaches');
   const { namespaceId } = state.identity;
   const rows = liveRows(frozen);
@@ -173,55 +165,22 @@ async function commitReach(
   addition: Addition,
 ): Promise<void> {
   const { log } = components;
-  const current = state.committed;
-  const next: Manifest = {
-    ...baseManifest(components, state),
+  await commitManifest(components, state, {
     applied: reach.applied,
     counters: reach.counters,
-    segments: [...segmentsOf(state), ...(addition.segment === null ? [] : [addition.segment])],
+    segments: [
+      ...state.segments.map(segmentInManifest),
+      ...(addition.segment === null ? [] : [addition.segment]),
+    ],
     tail: addition.tail,
-  };
-  checkManifest(next, current?.value ?? null);
-  const key = paths.namespaceManifest(state.identity.namespaceId);
-  state.committed = await commit(components, manifestCodec, { key, next, current });
-  cacheManifest(components.warmCache, state.committed);
+  });
   state.flushedBytes = reach.appliedBytes;
   for (const [logId, { seq, index }] of reach.applied) log.flushed(state.identity, { logId, seq, index });
-}
-
-/** Segments of memory as the manifest holds them, with the tombstones of this moment. */
-function segmentsOf(state: NamespaceState): ManifestSegment[] {
-  return state.segments.map(({ id, size, reader, tombstones }) => ({ id, size, toc: reader.toc, tombstones }));
-}
-
-function baseManifest(components: ActorComponents, state: NamespaceState): Omit<Manifest, 'applied' | 'counters'> {
-  const { log, random } = components;
-  const current = state.committed?.value;
-  return {
-    ...state.identity,
-    version: (current?.version ?? 0) + 1,
-    nonce: randomHex(random, 16),
-    state: 'live',
-    owner: { logId: log.logId, view: log.viewVersion },
-    segments: [],
-    tail: current?.tail ?? null,
-    retired: current?.retired ?? [],
-  };
 }
 
 /** Makes this process the owner: the next commit of an earlier owner then fails. Nothing else changes. */
 export async function takeOwnership(components: ActorComponents, state: NamespaceState): Promise<void> {
   const current = state.committed;
   if (current === null || current.value.owner.logId === components.log.logId) return;
-  const { log, random } = components;
-  const next: Manifest = {
-    ...current.value,
-    version: current.value.version + 1,
-    nonce: randomHex(random, 16),
-    owner: { logId: log.logId, view: log.viewVersion },
-  };
-  checkManifest(next, current.value);
-  const key = paths.namespaceManifest(state.identity.namespaceId);
-  state.committed = await commit(components, manifestCodec, { key, next, current });
-  cacheManifest(components.warmCache, state.committed);
+  await commitManifest(components, state, {});
 }

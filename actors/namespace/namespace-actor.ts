@@ -1,7 +1,9 @@
+import { documentQuerySchema } from '../../protocol/document.ts';
 import { ApiError, invalidField } from '../../protocol/errors.ts';
 import { documentIdProblem } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
 import type { ActorCall } from '../../protocol/messages.ts';
+import { parseQueryString } from '../../protocol/query-string.ts';
 import {
   type CountRequest,
   parseCountBody,
@@ -12,9 +14,7 @@ import {
   refuseUnbuilt,
   type SearchRequest,
 } from '../../protocol/search.ts';
-import { documentQuerySchema } from '../../protocol/document.ts';
 import { parseQueryWith } from '../../protocol/validate.ts';
-import { parseQueryString } from '../../protocol/query-string.ts';
 import { AssertionError, DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { Serial } from '../../src/base/serial.ts';
@@ -22,13 +22,16 @@ import { paths } from '../../src/object-store/paths.ts';
 import { type ActorReply, namespaceJson } from '../actor-reply.ts';
 import type { ActorComponents } from '../components.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
-import { type QueryReport, type Temperature } from '../search/answers.ts';
+import { readBody } from '../request-body.ts';
+import type { QueryReport, Temperature } from '../search/answers.ts';
 import { type QueryContext, runCount, runSearch, runWarm } from '../search/run-search.ts';
 import { TimeSlice } from '../search/time-slice.ts';
 import { emptyReadReport, type ReadReport } from '../storage/block-fetch.ts';
-import type { NamespaceIdentity } from '../storage/manifest.ts';
+import { type NamespaceIdentity, segmentIdsOf } from '../storage/manifest.ts';
 import { ActorClosed, Deposed } from '../storage/manifest-store.ts';
-import { readBody } from '../request-body.ts';
+import { collectRetired } from './collect-garbage.ts';
+import { segmentInManifest } from './commit-manifest.ts';
+import { compactOnce } from './compact.ts';
 import { flushNamespace, freeze, takeOwnership } from './flush.ts';
 import type { LoadedBatch, NamespaceState } from './namespace-state.ts';
 import { openNamespace } from './open.ts';
@@ -65,6 +68,8 @@ export class NamespaceActor {
   #reportArmed = false;
   #dropped = false;
   #closed = false;
+  #compacting = false;
+  #draining = false;
   /** For eviction: when it was used last, by the monotonic clock. */
   lastUsedMs = 0;
 
@@ -78,7 +83,11 @@ export class NamespaceActor {
     this.#ready.catch(() => this.close());
   }
 
-  static async open(components: ActorComponents, opening: Opening, report: ReadReport): Promise<NamespaceActor> {
+  static async open(
+    components: ActorComponents,
+    opening: Opening,
+    report: ReadReport,
+  ): Promise<NamespaceActor> {
     const { identity, created, replayed, again } = opening;
     const state = await openNamespace(components, identity, { isNew: created, replayed, again, report });
     return new NamespaceActor(components, state, opening);
@@ -96,7 +105,12 @@ export class NamespaceActor {
 
   /** Whether it holds nothing that only it knows and does nothing that others wait for. */
   get isIdle(): boolean {
-    return this.#state.unflushedBytes === 0 && this.#pipeline.unsettled === 0 && this.#commits.waiting === 0;
+    return (
+      this.#state.unflushedBytes === 0 &&
+      this.#pipeline.unsettled === 0 &&
+      this.#commits.waiting === 0 &&
+      !this.#compacting
+    );
   }
 
   /** Whether another one must be opened in its place. */
@@ -121,7 +135,9 @@ export class NamespaceActor {
 
   async write(write: PreparedWrite): Promise<ActorReply> {
     if (this.#pipeline.waiting >= limits.mailboxWaitingMax) {
-      throw new ApiError('write_busy', 'too many writes wait for this namespace; nothing was written', { retryAfter: 1 });
+      throw new ApiError('write_busy', 'too many writes wait for this namespace; nothing was written', {
+        retryAfter: 1,
+      });
     }
     const created = this.#created;
     this.#created = false;
@@ -143,7 +159,8 @@ export class NamespaceActor {
         write.kind === 'patch'
           ? await mergePatches(this.#state, this.#pipeline, write.batch, this.#components.clock)
           : write.batch;
-      if (this.closed || this.#dropped) throw new ActorClosed(`the actor of "${this.identity.name}" has closed`);
+      if (this.closed || this.#dropped)
+        throw new ActorClosed(`the actor of "${this.identity.name}" has closed`);
       // A write that the patch was merged with was refused meanwhile: its words must not come back through the patch.
       if (epoch !== this.#pipeline.epoch) continue;
       const items = batch.documentOffsets.length + batch.deletes.length;
@@ -183,6 +200,7 @@ export class NamespaceActor {
 
   /** Ends the actor after what it has accepted is durable and flushed. */
   async drain(): Promise<void> {
+    this.#draining = true;
     await this.#pipeline.whenIdle();
     if (this.closed) return;
     if (this.#state.unflushedBytes > 0) await this.flush();
@@ -197,7 +215,12 @@ export class NamespaceActor {
       const { store } = this.#components;
       // The manifest goes first: segments without a manifest are orphans, a manifest without segments is damage.
       await store.delete(paths.namespaceManifest(namespaceId));
-      for (const { id } of this.#state.segments) await store.delete(paths.namespaceSegment(namespaceId, id));
+      const { segments, committed } = this.#state;
+      const owned = segmentIdsOf({
+        segments: segments.map(segmentInManifest),
+        retired: committed?.value.retired ?? [],
+      });
+      for (const id of owned) await store.delete(paths.namespaceSegment(namespaceId, id));
     });
     for (const [logId, { seq, index }] of this.#state.applied) {
       this.#components.log.flushed(this.identity, { logId, seq, index });
@@ -222,9 +245,13 @@ export class NamespaceActor {
     const tooLong = new Promise<never>((_, reject) => {
       giveUp = this.#components.clock.after(limits.writeUnknownAfterMs, () =>
         reject(
-          new ApiError('write_unknown', 'object storage did not confirm the write in time: it may or may not be applied', {
-            retryAfter: 1,
-          }),
+          new ApiError(
+            'write_unknown',
+            'object storage did not confirm the write in time: it may or may not be applied',
+            {
+              retryAfter: 1,
+            },
+          ),
         ),
       );
     });
@@ -244,9 +271,13 @@ export class NamespaceActor {
   /** Memory is bounded: writers wait while frozen memtables do. */
   #refuseWhileFull(): void {
     if (this.#state.frozen.length < limits.frozenMemtablesMax || !this.#memtableIsFull()) return;
-    throw new ApiError('write_busy', 'writes arrive faster than this namespace is stored; nothing was written', {
-      retryAfter: 1,
-    });
+    throw new ApiError(
+      'write_busy',
+      'writes arrive faster than this namespace is stored; nothing was written',
+      {
+        retryAfter: 1,
+      },
+    );
   }
 
   #memtableIsFull(): boolean {
@@ -264,13 +295,39 @@ export class NamespaceActor {
 
   #flushInBackground(): void {
     // Frozen memtables only: the one that takes writes would become a needlessly small segment.
-    this.#flushing(() => this.#flushFrozen()).catch((error) => {
-      this.#components.logger.error('a flush failed', {
-        namespaceId: this.identity.namespaceId,
-        error: describeError(error),
+    this.#flushing(() => this.#flushFrozen()).then(
+      () => this.#compactInBackground(),
+      (error: unknown) => {
+        this.#components.logger.error('a flush failed', {
+          namespaceId: this.identity.namespaceId,
+          error: describeError(error),
+        });
+        if (!this.closed) this.#components.clock.after(flushRetryMs, () => this.#flushInBackground());
+      },
+    );
+  }
+
+  /** Until the policy finds nothing more. A failure leaves the segments as they are; the next flush tries again. */
+  #compactInBackground(): void {
+    if (this.#compacting || this.#ending) return;
+    this.#compacting = true;
+    this.#compactAll()
+      .catch((error: unknown) => {
+        const fields = { namespaceId: this.identity.namespaceId, error: describeError(error) };
+        if (!this.#ending) this.#components.logger.error('a compaction failed', fields);
+      })
+      .finally(() => {
+        this.#compacting = false;
       });
-      if (!this.closed) this.#components.clock.after(flushRetryMs, () => this.#flushInBackground());
-    });
+  }
+
+  async #compactAll(): Promise<void> {
+    const inTurn = (work: () => Promise<void>) => this.#flushing(work);
+    while (!this.#ending && (await compactOnce(this.#components, this.#state, inTurn)));
+  }
+
+  get #ending(): boolean {
+    return this.closed || this.#dropped || this.#draining;
   }
 
   /** Flushes one at a time. One that shows that the state is not that of the store any more closes the actor. */
@@ -279,8 +336,10 @@ export class NamespaceActor {
       if (this.#dropped || this.closed) return;
       try {
         await flush();
+        await collectRetired(this.#components, this.#state);
       } catch (error) {
-        if (error instanceof Deposed || error instanceof AssertionError || error instanceof DataError) this.close();
+        if (error instanceof Deposed || error instanceof AssertionError || error instanceof DataError)
+          this.close();
         throw error;
       }
       this.#armReport();
@@ -312,7 +371,12 @@ export class NamespaceActor {
     const slice = new TimeSlice(this.#components.clock, call.deadlineMs);
     const place = await slice.waitFor(findDocument(this.#state, call.argument, opened.report));
     if (place === null) throw noSuchDocument(call.argument);
-    const report: QueryReport = { ...opened.report, temperature: opened.temperature(), cpuMs: slice.cpuMs, timedOut: false };
+    const report: QueryReport = {
+      ...opened.report,
+      temperature: opened.temperature(),
+      cpuMs: slice.cpuMs,
+      timedOut: false,
+    };
     return this.#reply(documentJson(place, report), { report: opened.report, cpuMs: slice.cpuMs });
   }
 
@@ -359,7 +423,9 @@ export class NamespaceActor {
     const until = clock.monotonic() + limits.minVersionWaitMs;
     while (this.#state.counters.version < minVersion) {
       if (clock.monotonic() >= until) {
-        throw new ApiError('unavailable', `version ${minVersion} of this namespace is not here yet`, { retryAfter: 1 });
+        throw new ApiError('unavailable', `version ${minVersion} of this namespace is not here yet`, {
+          retryAfter: 1,
+        });
       }
       await clock.sleep(10);
     }
@@ -385,11 +451,17 @@ function notConfirmed(error: unknown): unknown {
       return error;
     case 'not_found':
       // Nobody will ever find what was written under an id that has no name.
-      return new ApiError('unavailable', 'the namespace was not made; nothing was written', { retryAfter: 1 });
-    default:
-      return new ApiError('write_unknown', 'the namespace may or may not have been made, with this write in it', {
+      return new ApiError('unavailable', 'the namespace was not made; nothing was written', {
         retryAfter: 1,
       });
+    default:
+      return new ApiError(
+        'write_unknown',
+        'the namespace may or may not have been made, with this write in it',
+        {
+          retryAfter: 1,
+        },
+      );
   }
 }
 
@@ -403,13 +475,17 @@ function noSuchDocument(id: string): ApiError {
 }
 
 function parseSearch(call: ActorCall, body: Uint8Array | null): SearchRequest {
-  const request = body === null ? parseSearchQuery(parseQueryString(call.query), parseText) : parseSearchBody(readBody(body));
+  const request =
+    body === null
+      ? parseSearchQuery(parseQueryString(call.query), parseText)
+      : parseSearchBody(readBody(body));
   refuseUnbuilt(request);
   return request;
 }
 
 function parseCount(call: ActorCall, body: Uint8Array | null): CountRequest {
-  const request = body === null ? parseCountQuery(parseQueryString(call.query), parseText) : parseCountBody(readBody(body));
+  const request =
+    body === null ? parseCountQuery(parseQueryString(call.query), parseText) : parseCountBody(readBody(body));
   refuseUnbuilt(request);
   return request;
 }

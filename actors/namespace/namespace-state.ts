@@ -1,12 +1,12 @@
 import { toShared } from '../../src/base/shared-bytes.ts';
+import type { LogPosition } from '../log/replay.ts';
+import type { ReadReport } from '../storage/block-fetch.ts';
 import { documentId, readBatch } from '../storage/document-batch.ts';
 import type { LogWatermark, Manifest, NamespaceCounters, NamespaceIdentity } from '../storage/manifest.ts';
 import type { Committed } from '../storage/manifest-store.ts';
 import { Memtable } from '../storage/memtable.ts';
-import type { ReadReport } from '../storage/block-fetch.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import { isDeleted, withDeleted } from '../storage/tombstones.ts';
-import type { LogPosition } from '../log/replay.ts';
 
 /** A write request's documents and deletes, in bytes that all threads may see. */
 export interface LoadedBatch {
@@ -46,7 +46,13 @@ export class NamespaceState {
   frozen: readonly Memtable[] = [];
   /** Oldest first. */
   segments: readonly OpenSegment[] = [];
-  counters: NamespaceCounters = { version: 0, lastSequence: 0, lastWrittenAt: 0, docsWritten: 0, bytesWritten: 0 };
+  counters: NamespaceCounters = {
+    version: 0,
+    lastSequence: 0,
+    lastWrittenAt: 0,
+    docsWritten: 0,
+    bytesWritten: 0,
+  };
   readonly applied = new Map<string, LogWatermark>();
   committed: Committed<Manifest> | null = null;
   /** Bytes of all records applied since it was opened, and of those of them that a manifest contains: both only rise. */
@@ -184,4 +190,3 @@ export function adoptManifest(
     offset += buffer.readUInt32LE(offset);
   });
 }
-

@@ -3,13 +3,18 @@ import { toShared } from '../../src/base/shared-bytes.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
-import { isApplied, type Manifest, type ManifestSegment, type NamespaceIdentity } from '../storage/manifest.ts';
+import type { ReadReport } from '../storage/block-fetch.ts';
+import {
+  isApplied,
+  type Manifest,
+  type ManifestSegment,
+  type NamespaceIdentity,
+} from '../storage/manifest.ts';
 import { cachedManifest, cacheManifest } from '../storage/manifest-cache.ts';
 import { type Committed, loadCommitted } from '../storage/manifest-store.ts';
-import type { ReadReport } from '../storage/block-fetch.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
-import { manifestCodec } from './flush.ts';
+import { manifestCodec } from './commit-manifest.ts';
 import { adoptManifest, loadBatch, NamespaceState } from './namespace-state.ts';
 import { applyDurable, stampFromWire } from './write-pipeline.ts';
 
@@ -71,7 +76,11 @@ function openSegment(
   return { id: segment.id, size: segment.size, reader, tombstones: segment.tombstones };
 }
 
-async function replay(components: ActorComponents, state: NamespaceState, record: ReplayedRecord): Promise<void> {
+async function replay(
+  components: ActorComponents,
+  state: NamespaceState,
+  record: ReplayedRecord,
+): Promise<void> {
   const { head, position, payload } = record;
   if (state.committed !== null && isApplied(state.committed.value, position)) return;
   const { namespaceId } = state.identity;

@@ -2,12 +2,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { emptyReadReport } from '../storage/block-fetch.ts';
-import {
-  BatchBuilder,
-  documentMeta,
-  documentText,
-  documentVector,
-} from '../storage/document-batch.ts';
+import { BatchBuilder, documentMeta, documentText, documentVector } from '../storage/document-batch.ts';
 import { mergeMeta } from '../storage/meta.ts';
 import { type DocumentPatch, readPatches } from '../storage/parse-write.ts';
 import { type LoadedBatch, loadBatch, type NamespaceState } from './namespace-state.ts';
@@ -47,7 +42,11 @@ export async function mergePatches(
   return loadBatch(builder.finish());
 }
 
-async function currentDocument(state: NamespaceState, pipeline: WritePipeline, id: string): Promise<Current | null> {
+async function currentDocument(
+  state: NamespaceState,
+  pipeline: WritePipeline,
+  id: string,
+): Promise<Current | null> {
   const pending = pipeline.overlaid(id);
   if (pending === null) return null;
   const place = pending ?? (await findDocument(state, id, emptyReadReport()));
@@ -63,7 +62,10 @@ async function currentDocument(state: NamespaceState, pipeline: WritePipeline, i
 function apply(current: Current, patch: DocumentPatch, index: number): Current {
   return {
     text: patch.text ?? current.text,
-    meta: patch.metaPatch === null ? current.meta : mergeMeta(current.meta, patch.metaPatch, `docs[${index}].meta`),
+    meta:
+      patch.metaPatch === null
+        ? current.meta
+        : mergeMeta(current.meta, patch.metaPatch, `docs[${index}].meta`),
     vector: patch.vector ?? current.vector,
   };
 }

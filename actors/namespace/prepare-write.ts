@@ -1,7 +1,7 @@
 import { limits } from '../../protocol/limits.ts';
 import type { ComputeLanes } from '../compute/lanes.ts';
 import { parseWriteBody, type WriteKind } from '../storage/parse-write.ts';
-import { loadBatch, type LoadedBatch } from './namespace-state.ts';
+import { type LoadedBatch, loadBatch } from './namespace-state.ts';
 
 /**
  * A write request understood and checked, before its namespace is looked for: a body that is wrong makes no namespace.

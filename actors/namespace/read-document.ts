@@ -1,8 +1,8 @@
-import { documentId, documentText } from '../storage/document-batch.ts';
+import { formatMicros, type QueryReport, rawMetaOf, reportJson } from '../search/answers.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
+import { documentId, documentText } from '../storage/document-batch.ts';
 import type { DocumentPlace as SegmentPlace } from '../storage/segment-reader.ts';
 import { isDeleted } from '../storage/tombstones.ts';
-import { formatMicros, type QueryReport, rawMetaOf, reportJson } from '../search/answers.ts';
 import type { NamespaceState } from './namespace-state.ts';
 
 /** Where a live document lies at this moment. */
@@ -18,7 +18,11 @@ export function findWarm(state: NamespaceState, id: string): DocumentPlace | nul
   for (const memtable of state.memtablesNewestFirst()) {
     const row = memtable.find(id);
     if (row < 0) continue;
-    return { buffer: memtable.bufferOf(row), offset: memtable.offsetOf(row), writtenAt: memtable.writtenAtOf(row) };
+    return {
+      buffer: memtable.bufferOf(row),
+      offset: memtable.offsetOf(row),
+      writtenAt: memtable.writtenAtOf(row),
+    };
   }
   for (let i = state.segments.length - 1; i >= 0; i--) {
     const segment = state.segments[i];

@@ -7,7 +7,10 @@ export function takeSnapshot(state: NamespaceState): Snapshot {
     version: state.counters.version,
     sequence: state.counters.lastSequence,
     documents: state.liveDocuments,
-    memtables: [...state.memtablesNewestFirst()].map((memtable) => ({ memtable, rowCount: memtable.rowCount })),
+    memtables: [...state.memtablesNewestFirst()].map((memtable) => ({
+      memtable,
+      rowCount: memtable.rowCount,
+    })),
     segments: [...state.segments].reverse(),
   };
 }

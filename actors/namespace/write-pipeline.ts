@@ -34,7 +34,10 @@ export interface AppliedWrite {
 }
 
 /** A document as the next writes will find it: where it lies, or null where it is deleted. */
-type Overlaid = { readonly version: number; readonly place: { readonly buffer: Buffer; readonly offset: number } | null };
+type Overlaid = {
+  readonly version: number;
+  readonly place: { readonly buffer: Buffer; readonly offset: number } | null;
+};
 
 const applyRetryMs = 200;
 
@@ -123,9 +126,13 @@ export class WritePipeline {
 
   #admit(batch: LoadedBatch): void {
     if (this.#pendingBytes + batch.buffer.byteLength <= limits.pendingWriteBytesMax) return;
-    throw new ApiError('write_busy', 'writes arrive faster than this namespace commits them; nothing was written', {
-      retryAfter: 1,
-    });
+    throw new ApiError(
+      'write_busy',
+      'writes arrive faster than this namespace commits them; nothing was written',
+      {
+        retryAfter: 1,
+      },
+    );
   }
 
   #stamp(batch: LoadedBatch): WriteStamp {
@@ -177,14 +184,17 @@ export class WritePipeline {
       this.#forgetPending(submission.epoch);
       throw error.refusal === 'busy'
         ? new ApiError('write_busy', 'the log has no room; nothing was written', { retryAfter: 1 })
-        : new ApiError('unavailable', 'the log could not take this write; nothing was written', { retryAfter: 1 });
+        : new ApiError('unavailable', 'the log could not take this write; nothing was written', {
+            retryAfter: 1,
+          });
     } finally {
       this.#pendingBytes -= batch.buffer.byteLength;
     }
   }
 
   #leaveOverlay(batch: LoadedBatch, version: number): void {
-    for (const id of idsOfBatch(batch)) if (this.#overlay.get(id)?.version === version) this.#overlay.delete(id);
+    for (const id of idsOfBatch(batch))
+      if (this.#overlay.get(id)?.version === version) this.#overlay.delete(id);
   }
 
   /** Everything of the epoch is refused by the log as well, so the first refusal speaks for all of them. */
@@ -212,7 +222,9 @@ export async function applyDurable(
     try {
       const rows = await findInSegments(state, ids, emptyReadReport());
       const deletedRows =
-        batch.deletes.length === 0 ? new Map() : await findInSegments(state, batch.deletes, emptyReadReport());
+        batch.deletes.length === 0
+          ? new Map()
+          : await findInSegments(state, batch.deletes, emptyReadReport());
       // A flush that was installed meanwhile moved rows to a segment in which nobody looked.
       if (generation !== state.generation) continue;
       return applyBatch(state, batch, stamp, { rows, deletedRows }, position);

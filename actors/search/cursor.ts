@@ -37,6 +37,8 @@ export function decodeCursor(key: Uint8Array, scope: CursorScope, cursor: string
 
 function sign(key: Uint8Array, scope: CursorScope, sequence: Uint8Array): Buffer {
   const { tenantId, namespaceId, queryDigest: digest } = scope;
-  const hmac = createHmac('sha256', key).update(`cursor\n${tenantId}\n${namespaceId}\n${digest}\n`).update(sequence);
+  const hmac = createHmac('sha256', key)
+    .update(`cursor\n${tenantId}\n${namespaceId}\n${digest}\n`)
+    .update(sequence);
   return hmac.digest().subarray(0, signatureBytes);
 }

@@ -1,8 +1,8 @@
-import { limits } from '../../protocol/limits.ts';
 import { type Filter, filterMatches } from '../../protocol/filter.ts';
-import { parseJson, type JsonObject } from '../../src/base/json.ts';
-import type { Matcher } from '../text/regex.ts';
+import { limits } from '../../protocol/limits.ts';
+import { type JsonObject, parseJson } from '../../src/base/json.ts';
 import { documentMeta, documentText } from '../storage/document-batch.ts';
+import type { Matcher } from '../text/regex.ts';
 
 /** What a query asks of a document: its filter, which is cheap, before its text, which is not. */
 export interface DocumentTest {

@@ -1,6 +1,6 @@
-import type { CountRequest, SearchRequest, WarmRequest } from '../../protocol/search.ts';
-import { limits } from '../../protocol/limits.ts';
 import { ApiError } from '../../protocol/errors.ts';
+import { limits } from '../../protocol/limits.ts';
+import type { CountRequest, SearchRequest, WarmRequest } from '../../protocol/search.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import { documentId } from '../storage/document-batch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
@@ -28,7 +28,9 @@ export async function runSearch(context: QueryContext, request: SearchRequest): 
   const test = { filter: request.filter, matcher: matcherFor(request.q, request.regex) };
   const scope = cursorScope(context.identity, request);
   const below =
-    request.cursor === null ? Number.POSITIVE_INFINITY : decodeCursor(context.cursorKey, scope, request.cursor);
+    request.cursor === null
+      ? Number.POSITIVE_INFINITY
+      : decodeCursor(context.cursorKey, scope, request.cursor);
   const hits: string[] = [];
   let lastSequence = below;
   let more = false;
@@ -44,7 +46,8 @@ export async function runSearch(context: QueryContext, request: SearchRequest): 
   });
   // A search that ran out of time or of storage goes on where it stopped, not at its last hit.
   const from = isCutShort(end) ? end.sequence : more ? lastSequence : null;
-  const next = from === null ? '' : encodeCursor(context.cursorKey, scope, Math.min(from, Number.MAX_SAFE_INTEGER));
+  const next =
+    from === null ? '' : encodeCursor(context.cursorKey, scope, Math.min(from, Number.MAX_SAFE_INTEGER));
   return answer(context, end, `"hits":[${hits.join(',')}],"next":"${next}"`);
 }
 
@@ -97,12 +100,18 @@ function matcherFor(query: string, isRegex: boolean): Matcher | null {
   return query === '' ? null : compileMatcher(query, isRegex);
 }
 
-function scan(context: QueryContext, below: number, visit: Parameters<typeof scanNewestFirst>[2]): Promise<ScanEnd> {
+function scan(
+  context: QueryContext,
+  below: number,
+  visit: Parameters<typeof scanNewestFirst>[2],
+): Promise<ScanEnd> {
   return scanNewestFirst(context.snapshot, { below, slice: context.slice, report: context.report }, visit);
 }
 
 function cursorScope(identity: NamespaceIdentity, request: SearchRequest): CursorScope {
-  const filter = JSON.stringify(request.filter, (_, value) => (typeof value === 'bigint' ? `${value}n` : value));
+  const filter = JSON.stringify(request.filter, (_, value) =>
+    typeof value === 'bigint' ? `${value}n` : value,
+  );
   return {
     tenantId: identity.tenantId,
     namespaceId: identity.namespaceId,

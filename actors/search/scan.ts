@@ -1,6 +1,6 @@
+import { StoreError } from '../../src/object-store/object-store.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
-import { StoreError } from '../../src/object-store/object-store.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { isDeleted, type Tombstones } from '../storage/tombstones.ts';
 import type { TimeSlice } from './time-slice.ts';
@@ -84,7 +84,11 @@ async function scanMemtable(
   return null;
 }
 
-async function scanSegment(walk: Walk, reader: SegmentReader, tombstones: Tombstones): Promise<ScanEnd | null> {
+async function scanSegment(
+  walk: Walk,
+  reader: SegmentReader,
+  tombstones: Tombstones,
+): Promise<ScanEnd | null> {
   if (reader.toc.minSequence >= walk.below) return null;
   const index = await reader.blockIndex(walk.report);
   const last = index.blockOfSequence(walk.below);

@@ -44,7 +44,8 @@ function evenRun(sizes: readonly number[]): CompactionChoice | null {
     for (let first = sizes.length - length; first >= 0; first--) {
       const run = sizes.slice(first, first + length);
       const total = run.reduce((sum, bytes) => sum + bytes, 0);
-      if (total <= limits.segmentBytesMax && Math.max(...run) <= total / 2) return { first, last: first + length - 1 };
+      if (total <= limits.segmentBytesMax && Math.max(...run) <= total / 2)
+        return { first, last: first + length - 1 };
     }
   }
   return null;

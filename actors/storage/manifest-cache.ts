@@ -14,7 +14,10 @@ const nameOf = (namespaceId: string) => `meta/manifest/${namespaceId}`;
 
 export function cacheManifest(cache: WarmCache | null, committed: Committed<Manifest>): void {
   const bytes = encodeManifest(committed.value);
-  cache?.put(nameOf(committed.value.namespaceId), encodeRecord(magic, format, { etag: committed.etag, bytes }));
+  cache?.put(
+    nameOf(committed.value.namespaceId),
+    encodeRecord(magic, format, { etag: committed.etag, bytes }),
+  );
 }
 
 export function cachedManifest(cache: WarmCache | null, namespaceId: string): Committed<Manifest> | null {

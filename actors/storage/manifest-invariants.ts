@@ -6,13 +6,28 @@ import type { Manifest } from './manifest.ts';
  * lost if it did not hold.
  */
 const invariants: readonly (readonly [string, (next: Manifest, current: Manifest) => boolean])[] = [
-  ['the version rises by one: a skipped one hides a commit of another owner', (n, c) => n.version === c.version + 1],
-  ['the nonce is new: a lost answer could not be told from another owner’s commit', (n, c) => n.nonce !== c.nonce],
+  [
+    'the version rises by one: a skipped one hides a commit of another owner',
+    (n, c) => n.version === c.version + 1,
+  ],
+  [
+    'the nonce is new: a lost answer could not be told from another owner’s commit',
+    (n, c) => n.nonce !== c.nonce,
+  ],
   ['it is the same namespace', (n, c) => n.namespaceId === c.namespaceId && n.tenantId === c.tenantId],
   ['a deleted namespace stays deleted', (n, c) => c.state === 'live' || n.state === 'deleted'],
-  ['the view never goes back: an older owner would take the namespace back', (n, c) => n.owner.view >= c.owner.view],
-  ['no counter falls', (n, c) => n.counters.version >= c.counters.version && n.counters.docsWritten >= c.counters.docsWritten],
-  ['sequences never fall: a cursor would repeat or skip', (n, c) => n.counters.lastSequence >= c.counters.lastSequence],
+  [
+    'the view never goes back: an older owner would take the namespace back',
+    (n, c) => n.owner.view >= c.owner.view,
+  ],
+  [
+    'no counter falls',
+    (n, c) => n.counters.version >= c.counters.version && n.counters.docsWritten >= c.counters.docsWritten,
+  ],
+  [
+    'sequences never fall: a cursor would repeat or skip',
+    (n, c) => n.counters.lastSequence >= c.counters.lastSequence,
+  ],
   ['no watermark falls: flushed records would be applied twice', (n, c) => watermarksRise(n, c)],
   ['segments lie in time order without overlap: newest first would be wrong', (n) => segmentsInOrder(n)],
   ['tombstones fit their segment', (n) => n.segments.every((s) => s.tombstones.count <= s.toc.rowCount)],

@@ -101,3 +101,8 @@ export function isApplied(manifest: Manifest, at: { logId: string; seq: number; 
   if (watermark === undefined) return false;
   return at.seq < watermark.seq || (at.seq === watermark.seq && at.index <= watermark.index);
 }
+
+/** Of every segment object that the namespace owns, those that are only waiting to be deleted among them. */
+export function segmentIdsOf(manifest: Pick<Manifest, 'segments' | 'retired'>): string[] {
+  return [...manifest.segments.map(({ id }) => id), ...manifest.retired.map(({ segmentId }) => segmentId)];
+}

@@ -75,7 +75,11 @@ export class TenantActor {
     replayed: readonly ReplayedRecord[],
   ): Promise<TenantActor> {
     const actor = new TenantActor(components, tenantId);
-    actor.#committed = await loadCommitted(components.store, paths.tenantManifest(tenantId), tenantManifestCodec);
+    actor.#committed = await loadCommitted(
+      components.store,
+      paths.tenantManifest(tenantId),
+      tenantManifestCodec,
+    );
     if (actor.#committed !== null) {
       actor.#state = actor.#committed.value.state;
       for (const [logId, watermark] of actor.#committed.value.applied) actor.#applied.set(logId, watermark);
@@ -149,7 +153,8 @@ export class TenantActor {
   /** Answers at once, also where the name is only being made: `confirm` waits until it is durable. */
   async resolve(name: string, create: boolean): Promise<ResolvedNamespace | null> {
     const known = this.#state.names.get(name);
-    if (known !== undefined) return { namespaceId: known.namespaceId, createdAt: known.createdAt, created: false };
+    if (known !== undefined)
+      return { namespaceId: known.namespaceId, createdAt: known.createdAt, created: false };
     const pending = this.#pendingNames.get(name);
     if (pending !== undefined) {
       if (!create) await pending.durable;
@@ -185,7 +190,11 @@ export class TenantActor {
   }
 
   /** Names after `after`, in byte order, with one more than `limit` where there are more. */
-  list(options: { readonly after: string; readonly limit: number; readonly allowed: (name: string) => boolean }) {
+  list(options: {
+    readonly after: string;
+    readonly limit: number;
+    readonly allowed: (name: string) => boolean;
+  }) {
     this.#sortedNames ??= [...this.#state.names.keys()].sort();
     const page: { readonly name: string; readonly entry: NameEntry }[] = [];
     for (let i = firstAfter(this.#sortedNames, options.after); i < this.#sortedNames.length; i++) {
@@ -213,7 +222,11 @@ export class TenantActor {
       };
       const key = paths.tenantManifest(this.tenantId);
       try {
-        this.#committed = await commit(this.#components, tenantManifestCodec, { key, next, current: this.#committed });
+        this.#committed = await commit(this.#components, tenantManifestCodec, {
+          key,
+          next,
+          current: this.#committed,
+        });
       } catch (error) {
         // Another process, or the actor before this one, has flushed since this one was opened.
         this.#unflushed = true;
@@ -272,7 +285,9 @@ export class TenantActor {
         }
         throw error.refusal === 'busy'
           ? new ApiError('write_busy', 'the log has no room; nothing was written', { retryAfter: 1 })
-          : new ApiError('unavailable', 'the log could not take this change; nothing was written', { retryAfter: 1 });
+          : new ApiError('unavailable', 'the log could not take this change; nothing was written', {
+              retryAfter: 1,
+            });
       }
     });
   }
@@ -281,7 +296,11 @@ export class TenantActor {
     const { logId, seq, index } = record.position;
     const watermark = this.#applied.get(logId);
     this.#unflushed = true;
-    if (watermark !== undefined && (seq < watermark.seq || (seq === watermark.seq && index <= watermark.index))) return;
+    if (
+      watermark !== undefined &&
+      (seq < watermark.seq || (seq === watermark.seq && index <= watermark.index))
+    )
+      return;
     this.#apply(decodeTenantEvent(record.payload), logId, { seq, index });
   }
 

@@ -50,7 +50,13 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
       return;
     case 'namespace-created': {
       const { namespaceId, createdAt } = event;
-      state.names.set(event.name, { namespaceId, createdAt, docsWritten: 0, bytesWritten: 0, storedBytes: 0 });
+      state.names.set(event.name, {
+        namespaceId,
+        createdAt,
+        docsWritten: 0,
+        bytesWritten: 0,
+        storedBytes: 0,
+      });
       return;
     }
     case 'namespace-deleted':
@@ -89,9 +95,17 @@ export const tenantManifestCodec = {
     });
   },
   decode(bytes: Uint8Array, place: string): TenantManifest {
-    const wire = decodeRecord(bytes, place, magic, tenantManifestFormat) as Omit<TenantManifest, 'applied' | 'state'> & {
+    const wire = decodeRecord(bytes, place, magic, tenantManifestFormat) as Omit<
+      TenantManifest,
+      'applied' | 'state'
+    > & {
       applied: [string, number, number][];
-      state: { tenant: TenantRecord | null; keys: KeyRecord[]; names: [string, NameEntry][]; version: number };
+      state: {
+        tenant: TenantRecord | null;
+        keys: KeyRecord[];
+        names: [string, NameEntry][];
+        version: number;
+      };
     };
     return {
       ...wire,

@@ -68,7 +68,10 @@ interface Range {
 /** Equal room on both sides of the match, what one side does not need going to the other. */
 function trimmedLine(text: Buffer, match: Range, line: Range): string {
   const room = Math.max(limits.lineBytesMax - (match.end - match.start), 0);
-  const after = Math.min(line.end - match.end, Math.max(Math.ceil(room / 2), room - (match.start - line.start)));
+  const after = Math.min(
+    line.end - match.end,
+    Math.max(Math.ceil(room / 2), room - (match.start - line.start)),
+  );
   const before = Math.min(match.start - line.start, room - after);
   const from = cutForward(text, match.start - before, line.end);
   const to = cutBack(text, from, Math.min(match.end + after, from + limits.lineBytesMax));

@@ -20,7 +20,9 @@ export function createLogger(
 ): Logger {
   const at = (lineLevel: LogLevel) => (message: string, fields?: LogFields) => {
     if (ranks[lineLevel] > ranks[level]) return;
-    write(`${JSON.stringify({ time: new Date().toISOString(), level: lineLevel, thread, message, ...fields })}\n`);
+    write(
+      `${JSON.stringify({ time: new Date().toISOString(), level: lineLevel, thread, message, ...fields })}\n`,
+    );
   };
   return { error: at('error'), info: at('info'), debug: at('debug') };
 }

@@ -69,7 +69,12 @@ export class PortChannel {
   }
 
   /** As `call`, without a promise: for the hot path. */
-  callWith(head: unknown, body: Uint8Array | null, resolve: (m: Message) => void, reject: (e: Error) => void): void {
+  callWith(
+    head: unknown,
+    body: Uint8Array | null,
+    resolve: (m: Message) => void,
+    reject: (e: Error) => void,
+  ): void {
     this.#call(head, body, { resolve, reject });
   }
 
@@ -161,6 +166,7 @@ function bodyOf(
   if (typeof place !== 'number') return place;
   const buffer = bodies[place];
   const view = views[place];
-  if (buffer === undefined || view === undefined) throw new Error('a message names a body that did not come with it');
+  if (buffer === undefined || view === undefined)
+    throw new Error('a message names a body that did not come with it');
   return new Uint8Array(buffer, view[0], view[1]);
 }

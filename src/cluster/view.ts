@@ -55,7 +55,11 @@ const suspectAfterMs = 10_000;
  * 2. Then the view is changed: the old log is removed, with the slot of its seal, and the new one is a member. A crash
  *    between the two leaves a sealed log in the view, which the next start seals again.
  */
-export async function joinCluster(components: JoinComponents, serverId: string, address: string): Promise<Joined> {
+export async function joinCluster(
+  components: JoinComponents,
+  serverId: string,
+  address: string,
+): Promise<Joined> {
   const { store, clock, random, log } = components;
   const logId = newLogId(clock, random);
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
@@ -107,7 +111,9 @@ async function waitForOthers(components: JoinComponents, view: ClusterView, serv
 async function replaceView(store: ObjectStore, next: ClusterView, etag: string | null): Promise<boolean> {
   const bytes = [encodeRecord(magic, viewFormat, next)];
   const put =
-    etag === null ? await store.putIfAbsent(paths.view, bytes) : await store.putIfMatch(paths.view, bytes, etag);
+    etag === null
+      ? await store.putIfAbsent(paths.view, bytes)
+      : await store.putIfMatch(paths.view, bytes, etag);
   if (put.kind === 'stored') return true;
   const found = await store.get(paths.view);
   return found !== null && decodeView(found.bytes).nonce === next.nonce;

@@ -2,13 +2,13 @@ import { loginRequestSchema, type Me, signupRequestSchema } from '../../protocol
 import type { OperationName } from '../../protocol/operations.ts';
 import { parseWith } from '../../protocol/validate.ts';
 import type { Principal } from '../auth/principal.ts';
+import { must } from '../base/assert.ts';
 import type { LoginTokens } from '../identity/login-token.ts';
 import { signLoginToken } from '../identity/login-token.ts';
 import { login, type People, signup } from '../identity/people.ts';
 import { readPerson } from '../identity/person-record.ts';
-import type { Tenants } from '../router/tenants.ts';
-import { must } from '../base/assert.ts';
 import type { ObjectStore } from '../object-store/object-store.ts';
+import type { Tenants } from '../router/tenants.ts';
 
 /** The operations that the front does itself: accounts. `body` is parsed JSON. */
 export interface AccountComponents {

@@ -53,7 +53,8 @@ export function createHandler(front: FrontComponents): (exchange: HttpExchange) 
     const id = front.nextRequestId();
     try {
       const route = findOperation(exchange.method, exchange.path);
-      if (route.kind === 'no-path') throw new ApiError('not_found', `there is nothing at ${shown(exchange.path)}`);
+      if (route.kind === 'no-path')
+        throw new ApiError('not_found', `there is nothing at ${shown(exchange.path)}`);
       if (route.kind === 'wrong-method') throw wrongMethod(exchange, route.allow);
       begin(front, { exchange, id, operation: route.operation, parameters: route.parameters });
     } catch (error) {
@@ -93,7 +94,9 @@ function admitted(front: FrontComponents, request: Request, principal: Principal
     }
     checkRequest(request);
     if (takesBody(operation, exchange.method)) {
-      serveWithBody(front, request, principal, ticket).catch((error) => failAdmitted(front, request, ticket, error));
+      serveWithBody(front, request, principal, ticket).catch((error) =>
+        failAdmitted(front, request, ticket, error),
+      );
     } else {
       serve(front, request, { principal, ticket, body: null });
     }
@@ -119,7 +122,10 @@ function checkRequest({ operation, parameters, exchange }: Request): void {
   const schema = querySchemaOf(operation, exchange.method);
   const given = parseQueryString(exchange.query);
   if (schema !== null) parseQueryWith(schema, given);
-  else throw inputError(new Map([...given.keys()].map((name) => [name, 'is not a parameter of this operation'])));
+  else
+    throw inputError(
+      new Map([...given.keys()].map((name) => [name, 'is not a parameter of this operation'])),
+    );
 }
 
 async function serveWithBody(
@@ -220,7 +226,8 @@ async function runFrontOperation(
   input: { readonly principal: Principal | null; readonly body: Uint8Array | null },
 ): Promise<Answer> {
   const { success: status, name } = operation;
-  if (name === 'healthz') return { status, headers: noHeaders, body: 'ok', contentType: 'text/plain; charset=utf-8' };
+  if (name === 'healthz')
+    return { status, headers: noHeaders, body: 'ok', contentType: 'text/plain; charset=utf-8' };
   if (name === 'openapi') return { status, headers: noHeaders, body: front.openApi() };
   const run = front.operations.get(name);
   if (run === undefined) throw new ApiError('not_implemented', `"${operation.summary}" is not built yet`);
@@ -238,7 +245,12 @@ function finish({ exchange, id, operation }: Request, ticket: AdmissionTicket, a
   respond(exchange, id, answer, operation.rateLimitHeaders ? ticket.headers : noHeaders);
 }
 
-function failAdmitted(front: FrontComponents, request: Request, ticket: AdmissionTicket, error: unknown): void {
+function failAdmitted(
+  front: FrontComponents,
+  request: Request,
+  ticket: AdmissionTicket,
+  error: unknown,
+): void {
   ticket.release();
   const { exchange, id, operation } = request;
   fail(front, exchange, id, error, operation.rateLimitHeaders ? ticket.headers : noHeaders);
@@ -260,7 +272,8 @@ function fail(
 
 function apiErrorOf(front: FrontComponents, id: string, error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  if (error instanceof JsonSyntaxError) return new ApiError('bad_request', `the body is not JSON: ${error.message}`);
+  if (error instanceof JsonSyntaxError)
+    return new ApiError('bad_request', `the body is not JSON: ${error.message}`);
   if (error instanceof StoreError) {
     return new ApiError('unavailable', 'object storage did not answer; try again', { retryAfter: 1 });
   }
@@ -270,7 +283,10 @@ function apiErrorOf(front: FrontComponents, id: string, error: unknown): ApiErro
 
 function wrongMethod(exchange: HttpExchange, allow: string): ApiError {
   const headers = [['Allow', allow]] as const;
-  return new ApiError('bad_request', `${exchange.method} is not allowed here; allowed: ${allow}`, { status: 405, headers });
+  return new ApiError('bad_request', `${exchange.method} is not allowed here; allowed: ${allow}`, {
+    status: 405,
+    headers,
+  });
 }
 
 /** Paths in error messages are the caller's own words: short and printable. */

@@ -12,6 +12,7 @@ import {
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { ApiError } from '../../protocol/errors.ts';
+import { limits } from '../../protocol/limits.ts';
 import { assert } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, type Logger } from '../base/log.ts';
@@ -41,7 +42,7 @@ const lingerMs = 2_000;
 
 const serverOptions: ServerOptions = {
   /** Bytes. Schemas travel in query strings. */
-  maxHeaderSize: 64 * 1024,
+  maxHeaderSize: limits.requestHeadBytesMax,
   /** Milliseconds for a head, and between requests: what uWebSockets does and does not let us change. */
   headersTimeout: 10_000,
   keepAliveTimeout: 10_000,

@@ -1,9 +1,7 @@
 /** The door to uWebSockets: what of it is used, and which of its two packages loads. Nothing else imports them. */
 import { createRequire } from 'node:module';
+import { limits } from '../../protocol/limits.ts';
 import { describeError } from '../base/log.ts';
-
-/** Heads up to here are read where the installed version lets us say so; schemas travel in query strings. */
-const headBytesMax = 64 * 1024;
 
 export interface UwsRequest {
   getCaseSensitiveMethod(): string;
@@ -47,7 +45,8 @@ export type LoadedUws = { readonly engine: string; readonly uws: Uws };
  * one is loaded by its binary: its entry would quietly put a slow imitation in its place.
  */
 export function loadUws(): LoadedUws | { readonly reason: string } {
-  process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= String(headBytesMax);
+  // Some versions read the bound on heads from here; others have their own.
+  process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= String(limits.requestHeadBytesMax);
   const require = createRequire(import.meta.url);
   const binary = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`;
   const reasons: string[] = [];

@@ -8,7 +8,10 @@ import type { ComputeLane } from './worker-pool.ts';
 import { ResidentThread, workerEntries } from './worker-pool.ts';
 
 /** One actor thread and the ports to it. One that dies is started again; what it was asked meanwhile is refused. */
-export type ActorTaskSettings = Omit<ActorWorkerTask, 'control' | 'front' | 'log' | 'lanes' | 'index' | 'cacheFolder'> & {
+export type ActorTaskSettings = Omit<
+  ActorWorkerTask,
+  'control' | 'front' | 'log' | 'lanes' | 'index' | 'cacheFolder'
+> & {
   readonly cacheFolder: string;
 };
 
@@ -65,7 +68,10 @@ export class ActorThread {
     const channel = new PortChannel(front.port1, handler, limits.messageInlineBytesMax);
     await log.attach(moved(toLog.port1, [toLog.port1]), { index, count });
     // A thread that dies before it is ready would leave this call unanswered for ever.
-    await Promise.race([remote.ready(), died.then(() => Promise.reject(new Error(`actor thread ${index} ended`)))]);
+    await Promise.race([
+      remote.ready(),
+      died.then(() => Promise.reject(new Error(`actor thread ${index} ended`))),
+    ]);
     this.#channel = channel;
     this.#control = remote;
   }

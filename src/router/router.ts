@@ -53,7 +53,9 @@ export class Router {
     const channel = this.#threadOf(call).channel;
     if (channel === null) return fail(restarting());
     if (channel.waiting >= limits.callsInFlightMax) {
-      return fail(new ApiError('rate_limited', 'this server has too many requests in flight', { retryAfter: 1 }));
+      return fail(
+        new ApiError('rate_limited', 'this server has too many requests in flight', { retryAfter: 1 }),
+      );
     }
     channel.callWith(actorCallToWire(call), body, answer, () => fail(lostOnTheWay(call)));
   }
@@ -98,15 +100,29 @@ export class Router {
 }
 
 function restarting(): ApiError {
-  return new ApiError('unavailable', 'the part of the server that holds this data is restarting', { retryAfter: 1 });
+  return new ApiError('unavailable', 'the part of the server that holds this data is restarting', {
+    retryAfter: 1,
+  });
 }
 
-const writes = new Set(['putDocuments', 'patchDocuments', 'deleteDocuments', 'createKey', 'revokeKey', 'createNamespace', 'deleteNamespace']);
+const writes = new Set([
+  'putDocuments',
+  'patchDocuments',
+  'deleteDocuments',
+  'createKey',
+  'revokeKey',
+  'createNamespace',
+  'deleteNamespace',
+]);
 
 /** The thread died with the call: whether a write got through can't be said. */
 function lostOnTheWay(call: ActorCall): ApiError {
   if (!writes.has(call.operation)) return restarting();
-  return new ApiError('write_unknown', 'the server restarted while it was writing: the write may or may not be applied', {
-    retryAfter: 1,
-  });
+  return new ApiError(
+    'write_unknown',
+    'the server restarted while it was writing: the write may or may not be applied',
+    {
+      retryAfter: 1,
+    },
+  );
 }

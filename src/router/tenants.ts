@@ -1,5 +1,5 @@
-import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
 import { ApiError, type ErrorCode } from '../../protocol/errors.ts';
+import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
 import {
   actorAnswerFromWire,
   internalCalls,
@@ -74,7 +74,12 @@ export function directoryOf(tenants: Tenants): TenantDirectory {
       const tenant = await tenants.get(tenantId);
       if (tenant === null) return null;
       // Nobody can verify an address before mail is sent; what depends on it comes with it.
-      return { tenantId: tenant.id as TenantId, status: tenant.status, planName: tenant.plan, ownerVerified: false };
+      return {
+        tenantId: tenant.id as TenantId,
+        status: tenant.status,
+        planName: tenant.plan,
+        ownerVerified: false,
+      };
     },
   };
 }

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { type MessagePort } from 'node:worker_threads';
+import type { MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 
 /**
@@ -49,7 +49,12 @@ const laneQueueMax = 1_000;
 
 /** Threads for short tasks, started on first use. */
 export class ComputeLane {
-  readonly #options: { readonly entry: string; readonly threads: number; readonly data: object; readonly queueMax: number };
+  readonly #options: {
+    readonly entry: string;
+    readonly threads: number;
+    readonly data: object;
+    readonly queueMax: number;
+  };
   #pool: Piscina | null = null;
 
   constructor(options: { entry: string; threads?: number; data?: object; queueMax?: number }) {

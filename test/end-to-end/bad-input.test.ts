@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { limits } from '../../protocol/limits.ts';
-import { ApiClient, type ApiAnswer, type Refusal } from '../support/api-client.ts';
+import { type ApiAnswer, ApiClient, type Refusal } from '../support/api-client.ts';
 import { jsonSuite } from '../support/json-cases.ts';
 import { connectRaw } from '../support/raw-http.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
@@ -29,7 +29,11 @@ const malformed: readonly BadBody[] = [
   ['a raw line feed in a string', '{"docs":[{"id":"good","text":"go\nod"}]}', notJson],
   ['a byte order mark', '\ufeff{"docs":[{"id":"good","text":"good"}]}', notJson],
   ['bytes that are not UTF-8', Buffer.from('{"docs":[{"id":"good","text":"\xff\xfe"}]}', 'latin1'), notJson],
-  ['a surrogate as three bytes', Buffer.from('{"docs":[{"id":"good","text":"\xed\xa0\x80"}]}', 'latin1'), notJson],
+  [
+    'a surrogate as three bytes',
+    Buffer.from('{"docs":[{"id":"good","text":"\xed\xa0\x80"}]}', 'latin1'),
+    notJson,
+  ],
   ['UTF-16', Buffer.from('{"docs":[]}', 'utf16le'), notJson],
   ['a thousand levels', deep('[', 1_000, ']'), notJson],
   ['a million levels', deep('[', 1_000_000, ']'), notJson],
@@ -49,15 +53,27 @@ const badPuts: readonly BadBody[] = [
   ['a document as a string', { docs: ['good'] }, invalid('docs[0]')],
   ['an unknown field', { docs: [good], upsert: true }, invalid('upsert')],
   ['an unknown field of a document', { docs: [good, { ...good, tags: [] }] }, invalid('docs[1].tags')],
-  ['__proto__ beside docs', '{"docs":[{"id":"good","text":""}],"__proto__":{"wait":true}}', invalid('__proto__')],
+  [
+    '__proto__ beside docs',
+    '{"docs":[{"id":"good","text":""}],"__proto__":{"wait":true}}',
+    invalid('__proto__'),
+  ],
   ['__proto__ in a document', '{"docs":[{"__proto__":{"id":"a"},"text":""}]}', invalid('docs[0].__proto__')],
-  ['constructor in a document', '{"docs":[{"id":"a","constructor":{},"text":""}]}', invalid('docs[0].constructor')],
+  [
+    'constructor in a document',
+    '{"docs":[{"id":"a","constructor":{},"text":""}]}',
+    invalid('docs[0].constructor'),
+  ],
   ['wait as a string', { docs: [good], wait: 'true' }, invalid('wait')],
   ['no id', { docs: [{ text: 'a' }] }, invalid('docs[0].id')],
   ['a number as id', { docs: [{ id: 7, text: 'a' }] }, invalid('docs[0].id')],
   ['an empty id', { docs: [good, { id: '', text: 'a' }] }, invalid('docs[1].id')],
   ['an id of 513 bytes', { docs: [{ id: 'i'.repeat(513), text: 'a' }] }, invalid('docs[0].id')],
-  ['an id of 513 bytes of UTF-8', { docs: [{ id: `${'é'.repeat(256)}i`, text: 'a' }] }, invalid('docs[0].id')],
+  [
+    'an id of 513 bytes of UTF-8',
+    { docs: [{ id: `${'é'.repeat(256)}i`, text: 'a' }] },
+    invalid('docs[0].id'),
+  ],
   ['an id of a megabyte', { docs: [{ id: 'i'.repeat(MiB), text: 'a' }] }, invalid('docs[0].id')],
   ['an id of two lines', { docs: [{ id: 'one\ntwo', text: 'a' }] }, invalid('docs[0].id')],
   ['an id with a carriage return', { docs: [{ id: 'one\r', text: 'a' }] }, invalid('docs[0].id')],
@@ -66,24 +82,55 @@ const badPuts: readonly BadBody[] = [
   ['an id with a line separator', { docs: [{ id: 'a\u2028b', text: 'a' }] }, invalid('docs[0].id')],
   ['half a surrogate pair in an id', '{"docs":[{"id":"a\\ud800","text":"a"}]}', invalid('docs[0].id')],
   ['half a surrogate pair in a text', '{"docs":[{"id":"a","text":"\\ude00 a"}]}', invalid('docs[0].text')],
-  ['half a pair in a meta value', '{"docs":[{"id":"a","text":"","meta":{"a":"\\ud83d"}}]}', invalid('docs[0].meta')],
-  ['half a pair in a meta key', '{"docs":[{"id":"a","text":"","meta":{"\\ud83d":1}}]}', invalid('docs[0].meta')],
+  [
+    'half a pair in a meta value',
+    '{"docs":[{"id":"a","text":"","meta":{"a":"\\ud83d"}}]}',
+    invalid('docs[0].meta'),
+  ],
+  [
+    'half a pair in a meta key',
+    '{"docs":[{"id":"a","text":"","meta":{"\\ud83d":1}}]}',
+    invalid('docs[0].meta'),
+  ],
   ['pairs the wrong way round', '{"docs":[{"id":"a","text":"\\ude00\\ud83d"}]}', invalid('docs[0].text')],
   ['half a pair in a delete', '{"deletes":["a\\ud800"]}', invalid('deletes[0]')],
   ['no text', { docs: [{ id: 'a' }] }, invalid('docs[0].text')],
   ['text of null', { docs: [{ id: 'a', text: null }] }, invalid('docs[0].text')],
-  ['a text over 2 MB', { docs: [{ id: 'a', text: 'x'.repeat(limits.documentTextBytesMax + 1) }] }, invalid('docs[0].text')],
+  [
+    'a text over 2 MB',
+    { docs: [{ id: 'a', text: 'x'.repeat(limits.documentTextBytesMax + 1) }] },
+    invalid('docs[0].text'),
+  ],
   ['meta as an array', { docs: [{ ...good, meta: [] }] }, invalid('docs[0].meta')],
   ['meta as a string', { docs: [{ ...good, meta: '{}' }] }, invalid('docs[0].meta')],
   ['a meta over 16 KB', { docs: [{ ...good, meta: { a: 'x'.repeat(16_384) } }] }, invalid('docs[0].meta')],
-  ['a meta 33 levels deep', `{"docs":[{"id":"a","text":"","meta":${deep('{"a":', 33, '}').replace(':}', ':1}')}}]}`, invalid('docs[0].meta')],
-  ['a meta a thousand levels deep', `{"docs":[{"id":"a","text":"","meta":{"a":${deep('[', 1_000, ']')}}}]}`, invalid('docs[0].meta')],
+  [
+    'a meta 33 levels deep',
+    `{"docs":[{"id":"a","text":"","meta":${deep('{"a":', 33, '}').replace(':}', ':1}')}}]}`,
+    invalid('docs[0].meta'),
+  ],
+  [
+    'a meta a thousand levels deep',
+    `{"docs":[{"id":"a","text":"","meta":{"a":${deep('[', 1_000, ']')}}}]}`,
+    invalid('docs[0].meta'),
+  ],
   ['deletes as a string', { docs: [good], deletes: 'a' }, invalid('deletes')],
   ['a delete that is a number', { docs: [good], deletes: ['a', 1] }, invalid('deletes[1]')],
   ['an empty delete', { docs: [good], deletes: [''] }, invalid('deletes[0]')],
-  ['10,001 documents', { docs: Array.from({ length: 10_001 }, (_, i) => ({ id: `d${i}`, text: '' })) }, tooLarge],
+  [
+    '10,001 documents',
+    { docs: Array.from({ length: 10_001 }, (_, i) => ({ id: `d${i}`, text: '' })) },
+    tooLarge,
+  ],
   ['10,001 deletes', { deletes: Array.from({ length: 10_001 }, (_, i) => `d${i}`) }, tooLarge],
-  ['documents and deletes that are 10,001', { docs: Array.from({ length: 5_000 }, (_, i) => ({ id: `d${i}`, text: '' })), deletes: Array.from({ length: 5_001 }, (_, i) => `e${i}`) }, tooLarge],
+  [
+    'documents and deletes that are 10,001',
+    {
+      docs: Array.from({ length: 5_000 }, (_, i) => ({ id: `d${i}`, text: '' })),
+      deletes: Array.from({ length: 5_001 }, (_, i) => `e${i}`),
+    },
+    tooLarge,
+  ],
 ];
 
 const badPatches: readonly BadBody[] = [
@@ -94,7 +141,11 @@ const badPatches: readonly BadBody[] = [
   ['an unknown field', { docs: [{ id: 'kept', texts: 'a' }] }, invalid('docs[0].texts')],
   ['text of null', { docs: [{ id: 'kept', text: null }] }, invalid('docs[0].text')],
   ['meta of null', { docs: [{ id: 'kept', meta: null }] }, invalid('docs[0].meta')],
-  ['a merged meta over 16 KB', { docs: [{ id: 'kept', meta: { b: 'x'.repeat(10_000) } }] }, invalid('docs[0].meta')],
+  [
+    'a merged meta over 16 KB',
+    { docs: [{ id: 'kept', meta: { b: 'x'.repeat(10_000) } }] },
+    invalid('docs[0].meta'),
+  ],
   ['10,001 documents', { docs: Array.from({ length: 10_001 }, () => ({ id: 'kept', text: 'a' })) }, tooLarge],
 ];
 
@@ -122,8 +173,16 @@ const badSearches: readonly BadBody[] = [
   ['filter as text', { filter: '{}' }, invalid('filter')],
   ['an unknown operator', { filter: { a: { __proto: 1 } } }, invalid('filter')],
   ['__proto__ as an operator', '{"filter":{"a":{"__proto__":1}}}', invalid('filter')],
-  ['a filter of 101 keys', { filter: Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`k${i}`, i])) }, invalid('filter')],
-  ['a filter of 1,001 values', { filter: { a: Array.from({ length: 1_001 }, (_, i) => i) } }, invalid('filter')],
+  [
+    'a filter of 101 keys',
+    { filter: Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`k${i}`, i])) },
+    invalid('filter'),
+  ],
+  [
+    'a filter of 1,001 values',
+    { filter: { a: Array.from({ length: 1_001 }, (_, i) => i) } },
+    invalid('filter'),
+  ],
   ['a filter over 64 KB', { filter: { a: 'x'.repeat(65_536) } }, invalid('filter')],
 ];
 
@@ -152,9 +211,17 @@ const badSignups: readonly BadBody[] = [
   ['a name with control characters', { ...person, name: 'a\u0007b' }, invalid('name')],
   ['a password of 7 characters', { ...person, password: '1234567' }, invalid('password')],
   ['a password of 201 characters', { ...person, password: 'p'.repeat(201) }, invalid('password')],
-  ['half a pair in a password', '{"email":"bad@example.com","name":"B","password":"12345678\\ud800"}', invalid('password')],
+  [
+    'half a pair in a password',
+    '{"email":"bad@example.com","name":"B","password":"12345678\\ud800"}',
+    invalid('password'),
+  ],
   ['an unknown field', { ...person, admin: true }, invalid('admin')],
-  ['__proto__', '{"email":"bad@example.com","name":"B","password":"12345678","__proto__":{}}', invalid('__proto__')],
+  [
+    '__proto__',
+    '{"email":"bad@example.com","name":"B","password":"12345678","__proto__":{}}',
+    invalid('__proto__'),
+  ],
 ];
 
 const badKeys: readonly BadBody[] = [
@@ -204,7 +271,10 @@ describe('bad input', { concurrency: 1 }, () => {
     assert.deepEqual(names, ['kept']);
     const { version, hits } = await api.search('kept');
     assert.equal(version, keptVersion);
-    assert.deepEqual(hits.map((hit) => hit.id), ['kept']);
+    assert.deepEqual(
+      hits.map((hit) => hit.id),
+      ['kept'],
+    );
     assert.equal((await api.get('kept', 'kept')).text, 'kept');
   }
 
@@ -327,7 +397,11 @@ describe('bad input', { concurrency: 1 }, () => {
         const isLogin = path === '/v1/login';
         // Of no text of the suite is any operation's request but the empty object, which reads and warms.
         const fine = answer.status === 200 && (path?.endsWith('/warm') || input.trim() === '{}');
-        const expected = name.startsWith('n_') ? [400] : name.startsWith('y_') ? [isLogin ? 400 : 422] : [400, 422];
+        const expected = name.startsWith('n_')
+          ? [400]
+          : name.startsWith('y_')
+            ? [isLogin ? 400 : 422]
+            : [400, 422];
         // A text that the suite refuses may be empty, which is no body at all; warm needs none.
         assert.ok(fine || expected.includes(answer.status), shown);
       }
@@ -353,7 +427,12 @@ describe('bad input', { concurrency: 1 }, () => {
 
   it('that is too big is refused before it is read, or as soon as it is too much', async () => {
     const path = '/v1/namespaces/absent/docs';
-    const declared = await announce(server.port, `POST ${path}`, String(api.key), limits.writeBodyBytesMax + 1);
+    const declared = await announce(
+      server.port,
+      `POST ${path}`,
+      String(api.key),
+      limits.writeBodyBytesMax + 1,
+    );
     assertIs(declared, tooLarge);
     for (const [target, bytes] of [
       ['POST /v1/namespaces/kept/search', limits.queryBodyBytesMax + 1],
@@ -400,18 +479,26 @@ function assertIs(answer: ApiAnswer, refusal: Refusal): void {
   assert.equal(answer.status, refusal.status, shown);
   const { code, fields = {} } = answer.json() as { code: string; fields?: object };
   assert.equal(code, refusal.code, shown);
-  for (const field of refusal.fields ?? []) assert.ok(Object.hasOwn(fields, field), `fields lack ${field}: ${shown}`);
+  for (const field of refusal.fields ?? [])
+    assert.ok(Object.hasOwn(fields, field), `fields lack ${field}: ${shown}`);
 }
 
 /** The answer to a head that announces a body of which nothing is sent. */
 async function announce(port: number, target: string, key: string, bytes: number): Promise<ApiAnswer> {
   const connection = await connectRaw(port);
-  connection.send(`${target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${bytes}\r\n\r\n`);
+  connection.send(
+    `${target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${bytes}\r\n\r\n`,
+  );
   const [answer] = await connection.waitForAnswers(1);
   connection.destroy();
   assert.ok(answer !== undefined, `${target} with ${bytes} bytes is answered before they come`);
   const { status, headers, body } = answer;
-  return { status, headers: Object.fromEntries(headers), body, json: () => JSON.parse(body.toString()) as unknown };
+  return {
+    status,
+    headers: Object.fromEntries(headers),
+    body,
+    json: () => JSON.parse(body.toString()) as unknown,
+  };
 }
 
 function* chunks(count: number, bytes: number): Iterable<Uint8Array> {

@@ -44,11 +44,22 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
         assert.equal(byKey.key?.id, made.key_id);
         assert.equal(byKey.person, null);
         assert.equal(byLogin.auth, 'login');
-        assert.deepEqual(byLogin.person, { id: made.id, email: 'Ann@Example.com', name: 'Ann', verified: false });
+        assert.deepEqual(byLogin.person, {
+          id: made.id,
+          email: 'Ann@Example.com',
+          name: 'Ann',
+          verified: false,
+        });
         for (const me of [byKey, byLogin]) {
           assert.equal(me.tenant_id, made.tenant_id);
           assert.equal(me.scope, 'admin');
-          assert.deepEqual(me.tenant, { id: made.tenant_id, name: 'Ann', plan: 'free', status: 'active', role: 'owner' });
+          assert.deepEqual(me.tenant, {
+            id: made.tenant_id,
+            name: 'Ann',
+            plan: 'free',
+            status: 'active',
+            role: 'owner',
+          });
         }
       });
 
@@ -188,7 +199,10 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
           const after = requests.map(([method, path, body]) => user.request(method, path, { body }));
 
           for (const answer of await Promise.all(after)) assert.equal(answer.status, 401);
-          assert.deepEqual(await during, Array.from({ length: 8 }, () => true));
+          assert.deepEqual(
+            await during,
+            Array.from({ length: 8 }, () => true),
+          );
           await owner.refused({ status: 404, code: 'not_found' }, 'DELETE', `/v1/keys/${key.id}`);
         }
         await owner.refused({ status: 404, code: 'not_found' }, 'GET', documentPath('notes', 'late'));
@@ -245,7 +259,12 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
 
       it('with limits do not manage keys, even with the scope admin', async () => {
         const refusal = { status: 403, code: 'forbidden' };
-        for (const limit of [{ namespaces: ['a*'] }, { rate_per_s: 100 }, { cap_queries: 9 }, { cap_writes: 9 }]) {
+        for (const limit of [
+          { namespaces: ['a*'] },
+          { rate_per_s: 100 },
+          { cap_queries: 9 },
+          { cap_writes: 9 },
+        ]) {
           const made = await api.createKey({ name: 'limited', scope: 'admin', ...limit });
 
           await anyone.as(made.key).refused(refusal, 'GET', '/v1/keys');
@@ -290,8 +309,13 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
         }
 
         assert.deepEqual(pages.flat(), [...names].sort());
-        assert.deepEqual(pages.map((page) => page.length), [2, 2, 2]);
-        await owner.refused({ status: 409, code: 'conflict' }, 'POST', '/v1/namespaces', { body: { name: 'a' } });
+        assert.deepEqual(
+          pages.map((page) => page.length),
+          [2, 2, 2],
+        );
+        await owner.refused({ status: 409, code: 'conflict' }, 'POST', '/v1/namespaces', {
+          body: { name: 'a' },
+        });
         assert.equal(await owner.deleteNamespace('a'), null);
         for (const method of ['GET', 'DELETE']) {
           await owner.refused({ status: 404, code: 'not_found' }, method, '/v1/namespaces/a');
@@ -300,7 +324,10 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
       });
 
       it('tell what was written to them', async () => {
-        await api.put('counted', [{ id: 'a', text: 'some text' }, { id: 'b', text: 'more' }]);
+        await api.put('counted', [
+          { id: 'a', text: 'some text' },
+          { id: 'b', text: 'more' },
+        ]);
         await api.deleteDocuments('counted', ['a']);
 
         const described = await api.getNamespace('counted');
@@ -314,15 +341,23 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
 
       it('that are made again never show the old documents', async () => {
         for (let round = 0; round < 5; round++) {
-          await api.put('again', [{ id: `old-${round}`, text: 'old words' }, { id: 'same', text: `round ${round}` }]);
+          await api.put('again', [
+            { id: `old-${round}`, text: 'old words' },
+            { id: 'same', text: `round ${round}` },
+          ]);
           await api.deleteNamespace('again');
-          await api.refused({ status: 404, code: 'not_found' }, 'POST', '/v1/namespaces/again/search', { body: {} });
+          await api.refused({ status: 404, code: 'not_found' }, 'POST', '/v1/namespaces/again/search', {
+            body: {},
+          });
           await api.refused({ status: 404, code: 'not_found' }, 'GET', documentPath('again', 'same'));
         }
         const made = await api.put('again', [{ id: 'new', text: 'new' }]);
 
         assert.equal(made.created, true);
-        assert.deepEqual((await api.search('again')).hits.map((hit) => hit.id), ['new']);
+        assert.deepEqual(
+          (await api.search('again')).hits.map((hit) => hit.id),
+          ['new'],
+        );
         assert.equal((await api.count('again')).count, 1);
         assert.equal((await api.getNamespace('again')).docs_written, 1);
       });
@@ -337,8 +372,14 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
         await other.refused(refusal, 'DELETE', '/v1/namespaces/apart');
         assert.equal((await other.put('apart', [{ id: 'theirs', text: 'theirs' }])).created, true);
 
-        assert.deepEqual((await other.search('apart')).hits.map((hit) => hit.id), ['theirs']);
-        assert.deepEqual((await api.search('apart')).hits.map((hit) => hit.id), ['mine']);
+        assert.deepEqual(
+          (await other.search('apart')).hits.map((hit) => hit.id),
+          ['theirs'],
+        );
+        assert.deepEqual(
+          (await api.search('apart')).hits.map((hit) => hit.id),
+          ['mine'],
+        );
       });
 
       it('are created once, however many first writes race', async () => {
@@ -347,14 +388,18 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
         );
 
         assert.equal(results.filter(({ created }) => created).length, 1);
-        assert.deepEqual(results.map(({ version }) => version).sort((a, b) => a - b), upTo(20));
+        assert.deepEqual(
+          results.map(({ version }) => version).sort((a, b) => a - b),
+          upTo(20),
+        );
         assert.equal((await api.count('raced')).count, 20);
       });
     });
 
     describe('documents', () => {
       it('come back as they went in, at once', async () => {
-        const meta = '{"n":435090932899640449,"f":3.0,"s":"ä\\u0000","b":true,"nested":{"a":[1,null]},"__proto__":{"x":1}}';
+        const meta =
+          '{"n":435090932899640449,"f":3.0,"s":"ä\\u0000","b":true,"nested":{"a":[1,null]},"__proto__":{"x":1}}';
         const text = 'Zeile eins\nline two 語 😀\u2028end';
         const body = `{"docs":[{"id":"whole","text":${JSON.stringify(text)},"meta":${meta}}]}`;
 
@@ -368,9 +413,32 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
       });
 
       it('have ids that are opaque: slashes, dots, escapes, spaces, any language', async () => {
-        const ids = ['a/b/c', '/lead', 'trail/', 'a//b', '..', '../../etc/passwd', '.', 'a?b#c&d=e', '100%', '%41', 'a+b c'];
-        ids.push('ключ/鍵/😀', '"quoted\\"', "it's", '{id}', '__proto__', 'constructor', `${'é'.repeat(256)}`);
-        await api.put('ids', ids.map((id) => ({ id, text: `text of ${id}` })));
+        const ids = [
+          'a/b/c',
+          '/lead',
+          'trail/',
+          'a//b',
+          '..',
+          '../../etc/passwd',
+          '.',
+          'a?b#c&d=e',
+          '100%',
+          '%41',
+          'a+b c',
+        ];
+        ids.push(
+          'ключ/鍵/😀',
+          '"quoted\\"',
+          "it's",
+          '{id}',
+          '__proto__',
+          'constructor',
+          `${'é'.repeat(256)}`,
+        );
+        await api.put(
+          'ids',
+          ids.map((id) => ({ id, text: `text of ${id}` })),
+        );
 
         for (const id of ids) {
           const byParts = await api.get('ids', id);
@@ -394,12 +462,19 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
       });
 
       it('written twice in one request: the last one stays', async () => {
-        const first = await api.put('twice', [{ id: 'x', text: 'one' }, { id: 'y', text: 'y' }, { id: 'x', text: 'two' }]);
+        const first = await api.put('twice', [
+          { id: 'x', text: 'one' },
+          { id: 'y', text: 'y' },
+          { id: 'x', text: 'two' },
+        ]);
 
         assert.equal((await api.get('twice', 'x')).text, 'two');
         assert.equal((await api.count('twice')).count, 2);
         assert.equal(first.version, 1);
-        assert.deepEqual((await api.search('twice')).hits.map((hit) => hit.id), ['x', 'y']);
+        assert.deepEqual(
+          (await api.search('twice')).hits.map((hit) => hit.id),
+          ['x', 'y'],
+        );
       });
 
       it('deleted and put in one request stay', async () => {
@@ -415,7 +490,10 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
       });
 
       it('count as deleted where they existed', async () => {
-        await api.put('deleted', [{ id: 'a', text: 'a' }, { id: 'b', text: 'b' }]);
+        await api.put('deleted', [
+          { id: 'a', text: 'a' },
+          { id: 'b', text: 'b' },
+        ]);
 
         assert.equal((await api.deleteDocuments('deleted', ['a', 'absent'])).deleted, 1);
         assert.equal((await api.deleteDocuments('deleted', ['a'])).deleted, 0);
@@ -443,7 +521,12 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
 
       it('that do not exist are not patched, nor are the others of the request', async () => {
         await api.put('half', [{ id: 'x', text: 'before' }]);
-        const body = { docs: [{ id: 'x', text: 'after' }, { id: 'absent', text: 'after' }] };
+        const body = {
+          docs: [
+            { id: 'x', text: 'after' },
+            { id: 'absent', text: 'after' },
+          ],
+        };
 
         const refusal = { status: 404, code: 'not_found', fields: ['docs[1].id'] };
         await api.refused(refusal, 'PATCH', '/v1/namespaces/half/docs', { body });
@@ -473,10 +556,15 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
       it('written side by side get versions that rise without a gap', async () => {
         await api.createNamespace('rising');
         const results = await Promise.all(
-          upTo(100).map((i) => api.put('rising', [{ id: `d${i % 10}`, text: `${i}` }], { wait: i % 2 === 0 })),
+          upTo(100).map((i) =>
+            api.put('rising', [{ id: `d${i % 10}`, text: `${i}` }], { wait: i % 2 === 0 }),
+          ),
         );
 
-        assert.deepEqual(results.map(({ version }) => version).sort((a, b) => a - b), upTo(100));
+        assert.deepEqual(
+          results.map(({ version }) => version).sort((a, b) => a - b),
+          upTo(100),
+        );
         assert.ok(results.every(({ created }) => !created));
         const listed = await api.searchAll('rising');
         // Newest first is by commit, so the last version of each id decides.
@@ -522,7 +610,10 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
       it('finds literal text whatever its case, newest first', async () => {
         const { hits, next, docs, partial, version } = await api.search('words', { q: 'quick' });
 
-        assert.deepEqual(hits.map((hit) => hit.id), ['two', 'one']);
+        assert.deepEqual(
+          hits.map((hit) => hit.id),
+          ['two', 'one'],
+        );
         assert.deepEqual([next, docs, partial, version], ['', 4, false, 1]);
         assert.deepEqual(
           { ...hits[0], written_at: '' },
@@ -560,7 +651,8 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
       });
 
       it('keeps what the filter lets through', async () => {
-        const ids = async (filter: object) => (await api.search('words', { filter })).hits.map((hit) => hit.id);
+        const ids = async (filter: object) =>
+          (await api.search('words', { filter })).hits.map((hit) => hit.id);
 
         assert.deepEqual(await ids({ kind: 'a' }), ['three', 'one']);
         assert.deepEqual(await ids({ kind: ['b', 'c'] }), ['four', 'two']);
@@ -580,11 +672,25 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
         const path = `/v1/namespaces/words/search?q=The%20Quick&filter=${filter}&limit=5&regex=false`;
 
         const found = await api.call<{ hits: { id: string }[] }>('GET', path);
-        const counted = await api.call<{ count: number }>('GET', `/v1/namespaces/words/count?q=quick&filter=${filter}`);
+        const counted = await api.call<{ count: number }>(
+          'GET',
+          `/v1/namespaces/words/count?q=quick&filter=${filter}`,
+        );
 
-        assert.deepEqual(found.hits.map((hit) => hit.id), ['one']);
+        assert.deepEqual(
+          found.hits.map((hit) => hit.id),
+          ['one'],
+        );
         assert.equal(counted.count, 1);
-        for (const query of ['limit=0', 'limit=x', 'regex=maybe', 'unknown=1', 'filter=%7B', 'exact=maybe', 'cursor=abc']) {
+        for (const query of [
+          'limit=0',
+          'limit=x',
+          'regex=maybe',
+          'unknown=1',
+          'filter=%7B',
+          'exact=maybe',
+          'cursor=abc',
+        ]) {
           const name = query.split('=')[0] ?? '';
           const refusal = { status: 422, code: 'invalid', fields: [name] };
           await api.refused(refusal, 'GET', `/v1/namespaces/words/search?${query}`);
@@ -592,7 +698,11 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
       });
 
       it('pages through all hits while others write, and no later write shifts a page', async () => {
-        const docs = Array.from({ length: 150 }, (_, i) => ({ id: `p${i}`, text: `page me ${i}`, meta: { i } }));
+        const docs = Array.from({ length: 150 }, (_, i) => ({
+          id: `p${i}`,
+          text: `page me ${i}`,
+          meta: { i },
+        }));
         for (let at = 0; at < docs.length; at += 30) await api.put('paged', docs.slice(at, at + 30));
         const seen: string[] = [];
         let writes = 0;
@@ -645,10 +755,15 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
           '/v1/namespaces/words/warm',
           { queries: ['fox', 'red'] },
         );
-        const { temperature, store_gets, store_bytes, cpu_ms, timed_out } = await api.search('words', { q: 'fox' });
+        const { temperature, store_gets, store_bytes, cpu_ms, timed_out } = await api.search('words', {
+          q: 'fox',
+        });
 
         assert.equal(warmed.temperature, 'warm');
-        assert.deepEqual(warmed.queries, [{ q: 'fox', ready: true }, { q: 'red', ready: true }]);
+        assert.deepEqual(warmed.queries, [
+          { q: 'fox', ready: true },
+          { q: 'red', ready: true },
+        ]);
         assert.deepEqual([temperature, store_gets, store_bytes, timed_out], ['warm', 0, 0, false]);
         assert.ok(cpu_ms >= 0);
       });
@@ -676,20 +791,36 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
 
       it('answers HEAD as GET without the body', async () => {
         await api.put('heads', [{ id: 'a', text: 'a' }]);
-        for (const path of ['/healthz', '/openapi.json', '/v1/me', '/v1/namespaces', documentPath('heads', 'a')]) {
+        for (const path of [
+          '/healthz',
+          '/openapi.json',
+          '/v1/me',
+          '/v1/namespaces',
+          documentPath('heads', 'a'),
+        ]) {
           const get = await api.request('GET', path);
           const head = await api.request('HEAD', path);
 
           assert.equal(head.status, 200, path);
           assert.equal(head.headers['content-type'], get.headers['content-type'], path);
-          if (!path.includes('/docs/')) assert.equal(head.headers['content-length'], String(get.body.byteLength), path);
+          if (!path.includes('/docs/'))
+            assert.equal(head.headers['content-length'], String(get.body.byteLength), path);
         }
         assert.equal((await api.request('HEAD', documentPath('heads', 'absent'))).status, 404);
         assert.equal((await api.request('HEAD', '/nothing')).status, 404);
       });
 
       it('says 404 where nothing is and 405 where the method is wrong', async () => {
-        for (const path of ['/', '/v1', '/v2/me', '/v1/me/', '/v1/namespaces/', '/v1//me', '/V1/me', '/v1/namespaces/a/docs']) {
+        for (const path of [
+          '/',
+          '/v1',
+          '/v2/me',
+          '/v1/me/',
+          '/v1/namespaces/',
+          '/v1//me',
+          '/V1/me',
+          '/v1/namespaces/a/docs',
+        ]) {
           const answer = await anyone.request('GET', path);
           assert.ok([404, 405].includes(answer.status), `${path}: ${answer.status}`);
         }
@@ -725,16 +856,26 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
       });
 
       it('answers requests that a client sends without waiting in their order, or ends the connection', async () => {
-        await api.put('pipeline', upTo(9).map((i) => ({ id: `d${i}`, text: `${i}` })));
+        await api.put(
+          'pipeline',
+          upTo(9).map((i) => ({ id: `d${i}`, text: `${i}` })),
+        );
         const connection = await connectRaw(server.port);
         const head = `Host: x\r\nAuthorization: Bearer ${api.key}\r\n`;
-        connection.send(upTo(9).map((i) => `GET /v1/namespaces/pipeline/docs/d${i} HTTP/1.1\r\n${head}\r\n`).join(''));
+        connection.send(
+          upTo(9)
+            .map((i) => `GET /v1/namespaces/pipeline/docs/d${i} HTTP/1.1\r\n${head}\r\n`)
+            .join(''),
+        );
 
         const answers = await connection.waitForAnswers(9);
 
         const ids = answers.map((answer) => (JSON.parse(answer.body.toString()) as { id: string }).id);
         assert.ok(ids.length === 9 || connection.closed);
-        assert.deepEqual(ids, upTo(ids.length).map((i) => `d${i}`));
+        assert.deepEqual(
+          ids,
+          upTo(ids.length).map((i) => `d${i}`),
+        );
         connection.destroy();
       });
     });

@@ -5,7 +5,12 @@ import { describe, it } from 'node:test';
 import type { NewKey } from '../../protocol/account.ts';
 import { ApiClient } from '../support/api-client.ts';
 import { answerOrNull, ModelWriter, outcomeOf, seededRandom } from '../support/model.ts';
-import { ServerProcess, type ServerProcessOptions, startServer, temporaryFolder } from '../support/server-process.ts';
+import {
+  ServerProcess,
+  type ServerProcessOptions,
+  startServer,
+  temporaryFolder,
+} from '../support/server-process.ts';
 
 /**
  * What was acknowledged is there after any end of the process or of a thread, and no request is there by half.
@@ -27,7 +32,10 @@ describe(`crashes (CRASH_SEED=${seed})`, { concurrency: 1 }, () => {
       await server.kill();
       await running;
       if (random() < 0.3) await killWhileStarting(server, random() * 600);
-      server = await startServer({ ...server.options, env: { TIDEBASE_COMMIT_MS: random() < 0.5 ? '25' : '250' } });
+      server = await startServer({
+        ...server.options,
+        env: { TIDEBASE_COMMIT_MS: random() < 0.5 ? '25' : '250' },
+      });
       await load.check(new ApiClient(server.url, load.key));
       load.nextRound();
     }
@@ -165,10 +173,12 @@ class Load {
 
   async check(api: ApiClient): Promise<void> {
     for (const writer of this.#writers) await writer.check(api);
-    for (const [name, { documents, state }] of this.#spaces) await checkSpace(api, { name, documents, state });
+    for (const [name, { documents, state }] of this.#spaces)
+      await checkSpace(api, { name, documents, state });
     for (const [key, state] of this.#keys) {
       const { status } = await api.as(key).request('GET', '/v1/me');
-      if (state !== 'unknown') assert.equal(status, state === 'live' ? 200 : 401, `a ${state} key answers ${status}`);
+      if (state !== 'unknown')
+        assert.equal(status, state === 'live' ? 200 : 401, `a ${state} key answers ${status}`);
     }
     for (const email of this.#people.splice(0)) await api.login(email);
     this.#spaces.clear();
@@ -176,7 +186,8 @@ class Load {
   }
 
   summary(): string {
-    const sum = (of: (writer: ModelWriter) => number) => this.#writers.reduce((total, writer) => total + of(writer), 0);
+    const sum = (of: (writer: ModelWriter) => number) =>
+      this.#writers.reduce((total, writer) => total + of(writer), 0);
     const writes = sum((writer) => writer.acknowledged);
     return `${writes} writes acknowledged, ${sum((writer) => writer.refused)} refused, ${this.#keys.size} keys`;
   }

@@ -3,7 +3,7 @@
  * operation, the one shape of errors, and the headers that are promised.
  */
 import assert from 'node:assert/strict';
-import { Agent, type IncomingHttpHeaders, type IncomingMessage, request as httpRequest } from 'node:http';
+import { Agent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import type { Me, NewKey, SignupAnswer } from '../../protocol/account.ts';
 import type { StoredDocument } from '../../protocol/document.ts';
@@ -64,7 +64,11 @@ export class ApiClient {
   readonly key: string | null;
   readonly #agent: Agent;
 
-  constructor(url: string, key: string | null = null, agent = new Agent({ keepAlive: true, maxSockets: 256 })) {
+  constructor(
+    url: string,
+    key: string | null = null,
+    agent = new Agent({ keepAlive: true, maxSockets: 256 }),
+  ) {
     this.url = url;
     this.key = key;
     this.#agent = agent;
@@ -106,7 +110,10 @@ export class ApiClient {
     const body = answer.json() as ErrorBody;
     assert.equal(body.code, refusal.code, shown);
     for (const field of refusal.fields ?? []) {
-      assert.ok(body.fields !== undefined && Object.hasOwn(body.fields, field), `fields lack ${field}: ${shown}`);
+      assert.ok(
+        body.fields !== undefined && Object.hasOwn(body.fields, field),
+        `fields lack ${field}: ${shown}`,
+      );
     }
     return body;
   }
@@ -191,9 +198,12 @@ export class ApiClient {
     // A path may hold what the URL class would rewrite: `..`, `//`, escapes.
     const { hostname, port } = new URL(this.url);
     return new Promise((resolve, reject) => {
-      const request = httpRequest({ hostname, port, agent: this.#agent, method, path, headers }, (incoming) => {
-        collect(incoming).then(resolve, reject);
-      });
+      const request = httpRequest(
+        { hostname, port, agent: this.#agent, method, path, headers },
+        (incoming) => {
+          collect(incoming).then(resolve, reject);
+        },
+      );
       request.once('error', reject);
       if (options.chunks === undefined) request.end(bytes ?? undefined);
       else writeChunks(request, options.chunks).catch(reject);
@@ -220,7 +230,8 @@ async function writeChunks(
   const gone = new Promise<void>((resolve) => request.once('close', resolve));
   for (const chunk of chunks) {
     if (request.destroyed) return;
-    if (!request.write(chunk)) await Promise.race([gone, new Promise((resolve) => request.once('drain', resolve))]);
+    if (!request.write(chunk))
+      await Promise.race([gone, new Promise((resolve) => request.once('drain', resolve))]);
   }
   request.end();
 }

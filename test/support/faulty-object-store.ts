@@ -26,7 +26,10 @@ export type Fault =
 export type FaultyOperation = 'get' | 'create' | 'update' | 'delete' | 'list';
 
 /** Asked before each call: what shall happen to it. Undefined: nothing out of the ordinary. */
-export type FaultPlan = (call: { readonly operation: FaultyOperation; readonly key: string }) => Fault | undefined;
+export type FaultPlan = (call: {
+  readonly operation: FaultyOperation;
+  readonly key: string;
+}) => Fault | undefined;
 
 /**
  * A store with faults by plan, as one process sees it. `kill` ends the process: what it asked for and has not been

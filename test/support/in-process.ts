@@ -65,6 +65,7 @@ export class InProcess {
   readonly joined: Joined;
   readonly components: ActorComponents;
   sealed = false;
+  #killed = false;
   readonly #clock: ProcessClock;
   readonly #channel: PortChannel;
 
@@ -141,6 +142,7 @@ export class InProcess {
 
   /** The process is gone between two instructions: nothing it began is answered, and it sends nothing any more. */
   kill(): void {
+    this.#killed = true;
     this.store.kill();
     this.#clock.stop();
     this.#channel.close();
@@ -162,6 +164,12 @@ export class InProcess {
 
   /** An answer with its status; errors of the caller's or of the server become one too. */
   async ask(operation: string, namespace: string, options: Asked = {}): Promise<Answer> {
+    const answer = await this.#answer(operation, namespace, options);
+    // A process that is gone answers nobody.
+    return this.#killed ? new Promise(() => {}) : answer;
+  }
+
+  async #answer(operation: string, namespace: string, options: Asked): Promise<Answer> {
     const body = options.body === undefined ? null : Buffer.from(JSON.stringify(options.body));
     try {
       const asked = call(operation, namespace, options);

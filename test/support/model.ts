@@ -124,7 +124,8 @@ export class ModelWriter {
     const known = ids.filter((id) => this.#documents.has(id));
     const kind = random();
     if (kind < 0.15) return deletion(namespace, ids, this.#documents);
-    if (kind < 0.35 && known.length > 0) return patching(namespace, { ids: known, token, documents: this.#documents });
+    if (kind < 0.35 && known.length > 0)
+      return patching(namespace, { ids: known, token, documents: this.#documents });
     return this.#putting(ids, token);
   }
 

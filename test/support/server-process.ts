@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 /** Compiled beside the tests, whatever the output folder is called. */
@@ -36,16 +37,20 @@ export interface ProcessEnd {
 
 const living = new Set<ChildProcess>();
 const folders: string[] = [];
-process.once('exit', () => {
+// What a failed test leaves running would keep the test process alive for ever.
+after(clear);
+process.once('exit', clear);
+
+function clear(): void {
   for (const child of living) child.kill('SIGKILL');
   // A child that is ending may still write: what it leaves is the system's to clean.
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
-});
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+}
 
 export class ServerProcess {
   readonly options: ServerProcessOptions;
-  readonly ended: Promise<ProcessEnd>;
   readonly #child: ChildProcess;
+  readonly #ended: Promise<ProcessEnd>;
   #output = '';
   #errors = '';
   #wake = new Set<() => void>();
@@ -67,7 +72,7 @@ export class ServerProcess {
     living.add(this.#child);
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => this.#heard(text, ''));
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => this.#heard('', text));
-    this.ended = new Promise((settle) => {
+    this.#ended = new Promise((settle) => {
       // `close`, not `exit`: by then all that it said has been read.
       this.#child.once('close', (code, signal) => {
         living.delete(this.#child);
@@ -138,25 +143,26 @@ export class ServerProcess {
   /** SIGTERM and the end. A server that does not end is killed, and the test told. */
   async stop(): Promise<ProcessEnd> {
     this.signal('SIGTERM');
-    return this.#endWithin(stopMsMax);
+    return this.end();
   }
 
   /** kill -9: nothing is flushed, nobody is told. */
   async kill(): Promise<ProcessEnd> {
     this.signal('SIGKILL');
-    return this.ended;
+    return this.#ended;
   }
 
-  async #endWithin(timeoutMs: number): Promise<ProcessEnd> {
+  /** Its end, which must come by itself. */
+  async end(): Promise<ProcessEnd> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
         this.signal('SIGKILL');
-        reject(new Error(`the server did not end within ${timeoutMs} ms of SIGTERM\n${this.#errors}`));
-      }, timeoutMs);
+        reject(new Error(`the server did not end within ${stopMsMax} ms\n${this.#errors}`));
+      }, stopMsMax);
     });
     try {
-      return await Promise.race([this.ended, late]);
+      return await Promise.race([this.#ended, late]);
     } finally {
       clearTimeout(timer);
     }

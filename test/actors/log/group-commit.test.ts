@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
+import { appendToSlot } from '../../../actors/log/append.ts';
 import { AppendRefused, GroupCommit } from '../../../actors/log/group-commit.ts';
 import { decodeLogObject, encodeLogObject, type LogObject, type RecordHead } from '../../../actors/log/log-object.ts';
 import { type LogPosition, replayLog } from '../../../actors/log/replay.ts';
@@ -361,17 +362,14 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
   });
 }
 
-test('a slot that holds another writer’s batch stops the log', async () => {
-  const foreign = encodeLogObject(
-    { logId, seq: 1, kind: 'group', viewVersion: 1, previousChecksum: 0n, batchId: 'ee'.repeat(16) },
-    [],
-  );
-  await truth.putIfAbsent(paths.logObject(logId, 1), [foreign.bytes]);
-  const failure = new Promise<unknown>((resolve) => process.once('unhandledRejection', resolve));
+test('a slot that holds another writer’s batch is refused loudly: two processes would share a log', async () => {
+  const foreign = { logId, seq: 1, kind: 'group', viewVersion: 1, previousChecksum: 0n } as const;
+  await truth.putIfAbsent(paths.logObject(logId, 1), [
+    encodeLogObject({ ...foreign, batchId: 'ee'.repeat(16) }, []).bytes,
+  ]);
+  const own = encodeLogObject({ ...foreign, batchId: 'aa'.repeat(16) }, []);
 
-  const written = append('a', 1);
-  await clock.advance(10);
+  const appending = appendToSlot(store, clock, quiet, { logId, seq: 1, batchId: 'aa'.repeat(16), bytes: own.bytes });
 
-  assert.match(String(await failure), /two processes use one log id/);
-  assert.deepEqual(written, { position: null, refusal: null });
+  await assert.rejects(clock.run(appending), /two processes use one log id/);
 });

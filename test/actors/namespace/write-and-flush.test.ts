@@ -1,0 +1,447 @@
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { AppendRefused } from '../../../actors/log/group-commit.ts';
+import type { LogClient } from '../../../actors/log/log-client.ts';
+import { flushNamespace, freeze } from '../../../actors/namespace/flush.ts';
+import { loadBatch, NamespaceState } from '../../../actors/namespace/namespace-state.ts';
+import { openNamespace } from '../../../actors/namespace/open.ts';
+import { findDocument } from '../../../actors/namespace/read-document.ts';
+import { takeSnapshot } from '../../../actors/namespace/take-snapshot.ts';
+import { WritePipeline } from '../../../actors/namespace/write-pipeline.ts';
+import { scanNewestFirst } from '../../../actors/search/scan.ts';
+import { TimeSlice } from '../../../actors/search/time-slice.ts';
+import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/storage/block-fetch.ts';
+import { BatchBuilder, documentId, documentText } from '../../../actors/storage/document-batch.ts';
+import type { ActorComponents } from '../../../actors/components.ts';
+import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { FaultyObjectStore, gate } from '../../support/faulty-object-store.ts';
+import { InProcess, lanesInPlace, quiet, seededBytes } from '../../support/in-process.ts';
+
+const identity = { tenantId: 1, name: 'n', namespaceId: 'ab'.repeat(16), createdAt: '2024-01-01T00:00:00.000Z' };
+
+let clock: FakeClock;
+let truth: MemoryObjectStore;
+let store: FaultyObjectStore;
+let components: ActorComponents;
+let state: NamespaceState;
+let pipeline: WritePipeline;
+let flushedThrough: number;
+let beforeBuild: () => Promise<void>;
+
+/** A log that stores everything at once. */
+function plainLog(): LogClient {
+  let seq = 0;
+  return {
+    logId: 'log-a',
+    viewVersion: 1,
+    append: async () => ({ logId: 'log-a', seq: ++seq, index: 0 }),
+    replayTarget: async () => {},
+    flushed: (_target, through) => {
+      flushedThrough = through.seq;
+    },
+  };
+}
+
+beforeEach(() => {
+  clock = new FakeClock();
+  truth = new MemoryObjectStore();
+  store = new FaultyObjectStore(truth, clock);
+  flushedThrough = 0;
+  beforeBuild = async () => {};
+  components = {
+    store,
+    clock,
+    random: seededBytes(4),
+    logger: quiet,
+    log: plainLog(),
+    lanes: lanesInPlace(store, () => beforeBuild()),
+    fetcher: new BlockFetcher({ store, warmCache: null, cache: new BlockCache(1024 * 1024) }),
+    warmCache: null,
+    directory: {
+      resolve: async () => null,
+      confirm: async () => {},
+      report: () => {},
+      drop: async () => {},
+      forget: async () => {},
+    },
+    predecessors: new Set(),
+    cursorKey: Buffer.from('k'),
+  };
+  state = new NamespaceState(identity);
+  pipeline = new WritePipeline(components, state);
+});
+
+function batchOf(docs: readonly string[], deletes: readonly string[] = [], text = 'text') {
+  const builder = new BatchBuilder();
+  for (const id of docs) builder.addDocument({ id, text: Buffer.from(`${text} of ${id}`), meta: null, vector: null });
+  for (const id of deletes) builder.addDelete(id);
+  return loadBatch(builder.finish());
+}
+
+function submit(docs: readonly string[], deletes: readonly string[] = [], text = 'text') {
+  return pipeline.inTurn(async () => pipeline.submit(batchOf(docs, deletes, text))).then(({ applied }) => applied);
+}
+
+const write = (...args: Parameters<typeof submit>) => clock.run(submit(...args));
+
+async function readAll(snapshot = takeSnapshot(state)): Promise<string[]> {
+  const seen: string[] = [];
+  const slice = new TimeSlice(clock, 60_000);
+  await scanNewestFirst(snapshot, { below: Number.POSITIVE_INFINITY, slice, report: emptyReadReport() }, (document) => {
+    seen.push(`${documentId(document.buffer, document.offset)}=${documentText(document.buffer, document.offset)}`);
+    // The walk gives way after each slice: this ends one.
+    clock.jump(6);
+    return true;
+  });
+  return seen;
+}
+
+/** What a process that begins with the store alone would see. */
+async function reopened(): Promise<NamespaceState> {
+  const options = { isNew: false, replayed: [], again: false, report: emptyReadReport() };
+  return openNamespace(components, identity, options);
+}
+
+/** Everything in memory into one segment. */
+async function flushToSegment(): Promise<void> {
+  freeze(state);
+  await clock.run(flushNamespace(components, state));
+}
+
+test('what is not flushed is counted right, however flushes and writes overlap', async () => {
+  await write(['a']);
+  const first = state.unflushedBytes;
+  freeze(state);
+  await write(['b', 'c']);
+  freeze(state);
+  await write(['d']);
+  const all = state.unflushedBytes;
+  assert.ok(first > 0 && all > first);
+
+  await clock.run(flushNamespace(components, state));
+  assert.equal(state.unflushedBytes, all - first);
+  await clock.run(flushNamespace(components, state));
+  assert.ok(state.unflushedBytes > 0, 'the last write is in no manifest');
+  await clock.run(flushNamespace(components, state));
+
+  assert.equal(state.unflushedBytes, 0);
+  assert.equal(flushedThrough, 3);
+});
+
+test('a memtable frozen while the tail is being committed is counted once', async () => {
+  await write(['a']);
+  const landing = gate();
+  store.plan = ({ operation }) => (operation === 'create' ? { until: landing.opened } : undefined);
+  const flushing = flushNamespace(components, state);
+  await clock.settle();
+  freeze(state);
+  landing.open();
+  await clock.run(flushing);
+  store.plan = () => undefined;
+  await write(['b']);
+  await clock.run(flushNamespace(components, state));
+
+  assert.ok(state.unflushedBytes > 0, 'b is in no manifest');
+  await clock.run(flushNamespace(components, state));
+  assert.equal(state.unflushedBytes, 0);
+});
+
+test('an id deleted twice in one request was there once, wherever it lay', async () => {
+  await write(['in-segment', 'other']);
+  await flushToSegment();
+  await write(['in-memory']);
+
+  const segment = await write([], ['in-segment', 'in-segment']);
+  const memory = await write([], ['in-memory', 'in-memory', 'nowhere']);
+
+  assert.deepEqual([segment.deleted, memory.deleted], [1, 1]);
+  assert.equal(state.liveDocuments, 1);
+});
+
+test('rows replaced while their segment is being built are tombstones in it from the start', async () => {
+  await write(['a', 'b', 'c']);
+  const building = gate();
+  beforeBuild = () => building.opened;
+  freeze(state);
+  const flushing = flushNamespace(components, state);
+  await clock.settle();
+  await write(['b'], ['c'], 'newer');
+  assert.equal(state.liveDocuments, 2);
+
+  building.open();
+  await clock.run(flushing);
+
+  assert.equal(state.segments[0]?.tombstones.count, 2);
+  assert.equal(state.liveDocuments, 2);
+  assert.deepEqual(await clock.run(readAll()), ['b=newer of b', 'a=text of a']);
+  await clock.run(flushNamespace(components, state));
+  assert.deepEqual(await clock.run(readAll(takeSnapshot(await reopened()))), ['b=newer of b', 'a=text of a']);
+});
+
+test('rows replaced while the manifest is being committed are tombstones when the segment is installed', async () => {
+  await write(['a', 'b']);
+  const landing = gate();
+  store.plan = ({ key }) => (key.endsWith('manifest') ? { until: landing.opened } : undefined);
+  freeze(state);
+  const flushing = flushNamespace(components, state);
+  await clock.settle();
+  await write(['a'], ['b'], 'newer');
+  landing.open();
+  await clock.run(flushing);
+  store.plan = () => undefined;
+
+  assert.equal(state.liveDocuments, 1);
+  assert.deepEqual(await clock.run(readAll()), ['a=newer of a']);
+  await clock.run(flushNamespace(components, state));
+  assert.deepEqual(await clock.run(readAll(takeSnapshot(await reopened()))), ['a=newer of a']);
+});
+
+test('a write that looked up its rows while a flush was installed looks again', async () => {
+  // Nothing is cached, so that every look-up takes a read that can be held up.
+  components = { ...components, fetcher: new BlockFetcher({ store, warmCache: null, cache: new BlockCache(0) }) };
+  pipeline = new WritePipeline(components, state);
+  await write(['a', 'b']);
+  await flushToSegment();
+  await write(['c']);
+  freeze(state);
+  const building = gate();
+  beforeBuild = () => building.opened;
+  const flushing = flushNamespace(components, state);
+  await clock.settle();
+  const reading = gate();
+  let reads = 0;
+  store.plan = ({ operation, key }) => {
+    if (operation !== 'get' || !key.includes('/segment/')) return undefined;
+    reads++;
+    return { until: reading.opened };
+  };
+  const writing = submit(['a', 'c'], [], 'newer');
+  await clock.settle();
+  assert.ok(reads > 0);
+
+  building.open();
+  await clock.run(flushing);
+  reading.open();
+  await clock.run(writing);
+
+  assert.deepEqual(await clock.run(readAll()), ['c=newer of c', 'a=newer of a', 'b=text of b']);
+  assert.equal(state.liveDocuments, 3);
+});
+
+test('a durable write waits for a store that fails its reads, and is then applied whole', async () => {
+  await write(['a', 'b']);
+  await flushToSegment();
+  const again = await reopened();
+  let failures = 7;
+  store.plan = ({ operation, key }) =>
+    operation === 'get' && key.includes('/segment/') && failures-- > 0 ? 'drop-before-apply' : undefined;
+  const slow = new WritePipeline(components, again);
+  const { applied } = await slow.inTurn(async () => slow.submit(batchOf(['a'], ['b'], 'newer')));
+
+  const { deleted } = await clock.run(applied);
+
+  assert.equal(deleted, 1);
+  assert.deepEqual(await clock.run(readAll(takeSnapshot(again))), ['a=newer of a']);
+});
+
+test('a durable write that meets damage closes the pipeline instead of trying for ever', async () => {
+  await write(['a', 'b']);
+  await flushToSegment();
+  const { objects } = await truth.list('ns/', { limit: 10 });
+  const key = objects.map((object) => object.key).find((name) => name.includes('/segment/')) ?? '';
+  await truth.delete(key);
+  const again = await reopened();
+  components = { ...components, fetcher: new BlockFetcher({ store, warmCache: null, cache: new BlockCache(0) }) };
+  const fresh = await reopened();
+  const broken = new WritePipeline(components, fresh);
+  const { applied } = await broken.inTurn(async () => broken.submit(batchOf(['a'], [], 'newer')));
+
+  await assert.rejects(clock.run(applied));
+
+  assert.equal(broken.broken, true);
+  assert.equal(again.counters.version, 1);
+});
+
+test('a snapshot sees exactly what was there, through writes, flushes and their installation', async () => {
+  for (let n = 0; n < 40; n++) await write([`s${n}`]);
+  await flushToSegment();
+  for (let n = 0; n < 40; n++) await write([`f${n}`]);
+  freeze(state);
+  for (let n = 0; n < 40; n++) await write([`m${n}`]);
+  await write(['s3', 'f3', 'm3'], ['s4', 'f4', 'm4'], 'second');
+  const before = await clock.run(readAll());
+  const snapshot = takeSnapshot(state);
+  const versionBefore = snapshot.version;
+
+  const seen: string[] = [];
+  const slice = new TimeSlice(clock, 1e9);
+  const walking = scanNewestFirst(snapshot, { below: Number.POSITIVE_INFINITY, slice, report: emptyReadReport() }, (d) => {
+    seen.push(`${documentId(d.buffer, d.offset)}=${documentText(d.buffer, d.offset)}`);
+    clock.jump(6);
+    return true;
+  });
+  let turns = 0;
+  for (let step = 0; step < 30; step++) {
+    await write([`s${step}`, `f${step}`, `m${step}`, 'new'], [`s${step + 1}`], `step ${step}`);
+    if (step % 10 === 5) await clock.run(flushNamespace(components, state));
+    turns++;
+  }
+  await clock.run(walking);
+
+  assert.equal(turns, 30);
+  assert.deepEqual(seen, before);
+  assert.equal(snapshot.version, versionBefore);
+  assert.equal(snapshot.documents, before.length);
+  assert.notDeepEqual(await clock.run(readAll()), before);
+});
+
+test('delete and make again: the last word counts, also across segments', async () => {
+  await write(['a'], [], 'first');
+  await flushToSegment();
+  assert.equal((await write([], ['a'])).deleted, 1);
+  assert.equal((await write([], ['a'])).deleted, 0);
+  await write(['a'], ['a'], 'second');
+  await flushToSegment();
+  await write(['a'], [], 'third');
+
+  assert.deepEqual(await clock.run(readAll()), ['a=third of a']);
+  await clock.run(flushNamespace(components, state));
+  const after = await reopened();
+  assert.deepEqual(await clock.run(readAll(takeSnapshot(after))), ['a=third of a']);
+  assert.equal(after.counters.version, 5);
+});
+
+test('what a refused write would have done is nowhere, and the next one follows the last that counted', async () => {
+  await write(['a']);
+  const refusing = gate();
+  const append = components.log.append;
+  let refuse = true;
+  Object.assign(components.log, {
+    append: async (...args: Parameters<LogClient['append']>) => {
+      if (!refuse) return append(...args);
+      await refusing.opened;
+      throw new AppendRefused('not-written');
+    },
+  });
+  const one = pipeline.submit(batchOf(['b'])).applied;
+  const two = pipeline.submit(batchOf(['c'])).applied;
+  assert.ok(pipeline.overlaid('b'));
+  const epoch = pipeline.epoch;
+  refusing.open();
+  await assert.rejects(clock.run(one), { code: 'unavailable' });
+  await assert.rejects(clock.run(two), { code: 'unavailable' });
+
+  assert.equal(pipeline.overlaid('b'), undefined);
+  assert.ok(pipeline.epoch > epoch);
+  assert.equal(pipeline.pendingBytes, 0);
+  refuse = false;
+  assert.equal((await write(['d'])).version, 2);
+  assert.deepEqual(await clock.run(readAll()), ['d=text of d', 'a=text of a']);
+});
+
+test('written_at rises with every write though the clock stands still or goes back', async () => {
+  await write(['a']);
+  clock.jump(-10_000);
+  await write(['b']);
+  await write(['c']);
+
+  const times: number[] = [];
+  for (const id of ['a', 'b', 'c']) times.push((await findDocument(state, id, emptyReadReport()))?.writtenAt ?? 0);
+
+  assert.deepEqual(times, [...new Set(times)].sort((a, b) => a - b));
+});
+
+test('flushing a namespace that nothing was written to since changes no documents and keeps the counters', async () => {
+  await write(['a'], ['nothing']);
+  await clock.run(flushNamespace(components, state));
+  const { counters } = state;
+  await clock.run(flushNamespace(components, state));
+
+  const after = await reopened();
+  assert.deepEqual(after.counters, counters);
+  assert.equal(after.liveDocuments, 1);
+});
+
+test('a patch that was merged with a write that is then refused is merged again', async () => {
+  const process = await clock.run(InProcess.start({ store: truth, clock, random: seededBytes(8) }));
+  await clock.run(process.createTenant());
+  // The patch's second document lies in a segment, so that merging it takes a read.
+  await clock.run(process.put('n', [{ id: 'far', text: 'tide '.repeat(60_000) }, { id: 'near', text: 'right' }]));
+  const resolved = await clock.run(process.components.directory.resolve(7, 'n', false));
+  await clock.run(process.host.flush(7, 'n', resolved?.namespaceId ?? ''));
+  await clock.run(process.drain());
+  const second = await clock.run(InProcess.start({ store: truth, clock, random: seededBytes(9) }));
+  await clock.run(second.put('n', [{ id: 'warm-up', text: 'x' }]));
+  const reading = gate();
+  const refusing = gate();
+  second.store.plan = ({ operation, key }) =>
+    operation === 'get' && key.includes('/segment/') ? { until: reading.opened } : undefined;
+  const { log } = second.components;
+  const append = log.append.bind(log);
+  let appends = 0;
+  Object.assign(log, {
+    append: async (...args: Parameters<LogClient['append']>) => {
+      if (++appends > 1) return append(...args);
+      await refusing.opened;
+      throw new AppendRefused('busy');
+    },
+  });
+
+  const refused = second.put('n', [{ id: 'near', text: 'wrong' }]);
+  await clock.settle();
+  const patching = second.patch('n', [{ id: 'near', meta: { patched: true } }, { id: 'far', meta: { patched: true } }]);
+  await clock.settle();
+  refusing.open();
+  const refusal = await clock.run(refused);
+  reading.open();
+  const patched = await clock.run(patching);
+
+  assert.equal(refusal.code, 'write_busy');
+  assert.equal(patched.status, 200);
+  const { body } = await clock.run(second.get('n', 'near'));
+  assert.deepEqual([body.text, body.meta], ['right', { patched: true }]);
+  second.kill();
+});
+
+test('a client hears write_unknown after ten seconds, and the write is applied when the store is back', async () => {
+  const process = await clock.run(InProcess.start({ store: truth, clock, random: seededBytes(8) }));
+  await clock.run(process.createTenant());
+  await clock.run(process.put('n', [{ id: 'a', text: 'x' }]));
+  let away = true;
+  process.store.plan = ({ operation }) => (away && operation === 'create' ? 'drop-before-apply' : undefined);
+  const began = clock.monotonic();
+
+  const unknown = await clock.run(process.put('n', [{ id: 'b', text: 'x' }]));
+
+  assert.deepEqual([unknown.status, unknown.code], [503, 'write_unknown']);
+  assert.equal(clock.monotonic() - began, 10_000);
+  assert.deepEqual(await clock.run(process.list('n')), ['a']);
+  const patched = process.patch('n', [{ id: 'b', meta: { n: 1 } }]);
+  away = false;
+  assert.equal((await clock.run(patched)).status, 200);
+  assert.deepEqual(await clock.run(process.list('n')), ['b', 'a']);
+  process.kill();
+});
+
+test('writers get write_busy while as much as may wait for its flush does', async () => {
+  const building = gate();
+  const options = { store: truth, clock, random: seededBytes(8), beforeBuild: () => building.opened };
+  const process = await clock.run(InProcess.start(options));
+  await clock.run(process.createTenant());
+  const docs = Array.from({ length: 10_000 }, (_, i) => ({ id: `${i % 50}`, text: '' }));
+  let busy = 0;
+  let written = 0;
+  for (let n = 0; n < 60 && busy === 0; n++) {
+    const { status, code } = await clock.run(process.put('n', docs));
+    if (status === 200) written++;
+    else busy += code === 'write_busy' ? 1 : 100;
+  }
+  building.open();
+  await clock.advance(5_000);
+
+  assert.equal(busy, 1, `${written} writes were taken`);
+  assert.equal((await clock.run(process.put('n', docs))).status, 200);
+  assert.equal((await clock.run(process.count('n'))).body.count, 50);
+  process.kill();
+});

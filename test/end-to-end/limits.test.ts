@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type ApiAnswer, ApiClient } from '../support/api-client.ts';
+import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
+
+/** The built-in plans, as a person gets them: the free one has 100 requests a second and 16 in flight. */
+describe('the limits of the free plan', { concurrency: 1 }, () => {
+  let server: ServerProcess;
+  let anyone: ApiClient;
+
+  before(async () => {
+    server = await startServer({ folder: temporaryFolder(), plans: 'built-in' });
+    anyone = new ApiClient(server.url);
+  });
+
+  after(async () => {
+    anyone.close();
+    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+  });
+
+  it('are told in every answer, the tighter of plan and key', async () => {
+    const { key } = await anyone.signup('told@example.com');
+    const owner = anyone.as(key);
+    const slow = anyone.as((await owner.createKey({ name: 'slow', rate_per_s: 2 })).key);
+
+    const byPlan = await owner.request('GET', '/v1/namespaces');
+    const byKey = await slow.request('GET', '/v1/namespaces');
+
+    assert.equal(byPlan.headers['ratelimit-limit'], '100');
+    assert.equal(byPlan.headers['ratelimit-policy'], '100;w=1');
+    assert.equal(byKey.headers['ratelimit-limit'], '2');
+    assert.ok(Number(byKey.headers['ratelimit-remaining']) <= 1);
+  });
+
+  it('refuse more than 16 writes in flight, and the next ones are taken', async () => {
+    const api = anyone.as((await anyone.signup('flight@example.com')).key);
+    await api.createNamespace('flight');
+
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, i) =>
+        api.request('POST', '/v1/namespaces/flight/docs', { body: { docs: [{ id: `d${i}`, text: 'x' }] } }),
+      ),
+    );
+
+    const written = answers.filter(({ status }) => status === 200).length;
+    assert.ok(written >= 16 && written < 40, `${written} were taken`);
+    for (const answer of answers) if (answer.status !== 200) assertRateLimited(answer);
+    assert.equal((await api.count('flight')).count, written);
+  });
+
+  it('refuse more than 100 requests in a second, of all keys of the tenant together', async () => {
+    const owner = anyone.as((await anyone.signup('rate@example.com')).key);
+    const other = anyone.as((await owner.createKey({ name: 'other' })).key);
+    const answers: ApiAnswer[] = [];
+
+    // Two windows and more, eight at a time.
+    const until = performance.now() + 1_200;
+    const lane = async (api: ApiClient) => {
+      while (performance.now() < until) answers.push(await api.request('GET', '/v1/namespaces'));
+    };
+    await Promise.all([owner, other].flatMap((api) => [lane(api), lane(api), lane(api), lane(api)]));
+
+    const served = answers.filter(({ status }) => status === 200).length;
+    assert.ok(answers.length > 300, `${answers.length} requests`);
+    assert.ok(served <= 300, `${served} were served within 1.2 seconds, which touch at most three windows`);
+    for (const answer of answers) if (answer.status !== 200) assertRateLimited(answer);
+  });
+});
+
+function assertRateLimited(answer: ApiAnswer): void {
+  assert.equal(answer.status, 429);
+  assert.equal((answer.json() as { code: string }).code, 'rate_limited');
+  assert.equal(answer.headers['retry-after'], '1');
+}
