@@ -4,7 +4,7 @@ import { MessageChannel } from 'node:worker_threads';
 import { limits } from '../protocol/limits.ts';
 import { buildOpenApi } from '../protocol/openapi.ts';
 import type { LogControl, LogWorkerTask, StoreSettings } from '../protocol/worker-tasks.ts';
-import { parsePlans, PlansError } from './accounts/parse-plans.ts';
+import { PlansError, parsePlans } from './accounts/parse-plans.ts';
 import { builtInPlans, type Plans } from './accounts/plans.ts';
 import { Authenticator } from './auth/authenticate.ts';
 import { systemClock } from './base/clock.ts';

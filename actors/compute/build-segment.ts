@@ -1,10 +1,10 @@
-import { assert, must } from '../../src/base/assert.ts';
-import type { ObjectStore } from '../../src/object-store/object-store.ts';
+import { must } from '../../src/base/assert.ts';
+import { putOnce } from '../../src/object-store/put-once.ts';
 import { SegmentWriter } from '../storage/segment-writer.ts';
-import type { BuildSegmentTask, BuiltSegment } from './lanes.ts';
+import type { BuildSegmentTask, BuiltSegment, ComputeComponents } from './lanes.ts';
 
 /** Rows of a frozen memtable → one immutable segment in the store. */
-export async function buildSegment(store: ObjectStore, task: BuildSegmentTask): Promise<BuiltSegment> {
+export async function buildSegment({ store, clock }: ComputeComponents, task: BuildSegmentTask): Promise<BuiltSegment> {
   const chunks: Uint8Array[] = [];
   const writer = new SegmentWriter((chunk) => {
     chunks.push(chunk);
@@ -15,8 +15,6 @@ export async function buildSegment(store: ObjectStore, task: BuildSegmentTask): 
     await writer.add(task.sequences[row] ?? 0, task.writtenAt[row] ?? 0, buffer, task.offsets[row] ?? 0);
   }
   const { toc, size } = await writer.finish();
-  const put = await store.putIfAbsent(task.key, chunks);
-  // The name is random and used once: somebody else's object under it would be damage.
-  assert(put.kind === 'stored', () => `${task.key} exists already`);
+  await putOnce(store, clock, task.key, chunks);
   return { toc, size };
 }

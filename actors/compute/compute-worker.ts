@@ -35,9 +35,9 @@ async function run(task: ComputeTask): Promise<unknown> {
     case 'parse':
       return parseWriteBody(task.kind, task.body);
     case 'build-segment':
-      return buildSegment(await objectStore(), task);
+      return buildSegment({ store: await objectStore(), clock: systemClock }, task);
     case 'merge-segments':
-      return mergeSegments(await objectStore(), task);
+      return mergeSegments({ store: await objectStore(), clock: systemClock }, task);
     default:
       return unreachable(task);
   }

@@ -1,11 +1,19 @@
 import type { ApiErrorWire } from '../../protocol/messages.ts';
 import type { WriteKind } from '../storage/parse-write.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import type { SegmentToc } from '../storage/segment-format.ts';
 
 /**
  * Work that would hold up an actor thread, done on compute threads. The front side owns the threads; an actor asks for
  * a task by a control call. Tasks and results hold only what may cross a thread.
  */
+/** What a task that stores something is given. */
+export interface ComputeComponents {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+}
+
 export interface ParseTask {
   readonly task: 'parse';
   readonly kind: WriteKind;

@@ -1,10 +1,9 @@
-import { assert } from '../../src/base/assert.ts';
-import type { ObjectStore } from '../../src/object-store/object-store.ts';
+import { putOnce } from '../../src/object-store/put-once.ts';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../storage/block-fetch.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
 import { SegmentWriter } from '../storage/segment-writer.ts';
 import { isDeleted, tombstonesFromWire } from '../storage/tombstones.ts';
-import type { BuiltSegment, MergeSegmentsTask } from './lanes.ts';
+import type { BuiltSegment, ComputeComponents, MergeSegmentsTask } from './lanes.ts';
 
 /** Blocks that a merge holds at once: it reads front to back and comes back to none. */
 const cacheBytes = 16 * 1024 * 1024;
@@ -14,7 +13,7 @@ const cacheBytes = 16 * 1024 * 1024;
  * Rows keep their order, so the n-th living row of the inputs is the n-th row of the result.
  */
 export async function mergeSegments(
-  store: ObjectStore,
+  { store, clock }: ComputeComponents,
   task: MergeSegmentsTask,
 ): Promise<BuiltSegment | null> {
   const chunks: Uint8Array[] = [];
@@ -42,7 +41,6 @@ export async function mergeSegments(
   }
   if (writer.rowCount === 0) return null;
   const { toc, size } = await writer.finish();
-  const put = await store.putIfAbsent(task.key, chunks);
-  assert(put.kind === 'stored', () => `${task.key} exists already`);
+  await putOnce(store, clock, task.key, chunks);
   return { toc, size };
 }

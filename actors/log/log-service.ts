@@ -145,8 +145,8 @@ export class LogService {
   async drain(): Promise<void> {
     this.#stopHousekeeping();
     await this.#commit?.whenIdle();
-    await this.#finishLogs();
     this.#stopLease();
+    await this.#tidy();
   }
 
   async #replay(
@@ -218,12 +218,17 @@ export class LogService {
   #scheduleHousekeeping(): void {
     this.#stopHousekeeping = this.#components.clock.after(housekeepingMs, () => {
       this.#askForFlushes();
-      this.#finishLogs()
-        .catch((error) => {
-          this.#components.logger.error('the log was not tidied', { error: describeError(error) });
-        })
-        .finally(() => this.#scheduleHousekeeping());
+      void this.#tidy().then(() => this.#scheduleHousekeeping());
     });
+  }
+
+  /** What fails is done by the next round, or by the next process. */
+  async #tidy(): Promise<void> {
+    try {
+      await this.#finishLogs();
+    } catch (error) {
+      this.#components.logger.error('the log was not tidied', { error: describeError(error) });
+    }
   }
 
   #askForFlushes(): void {

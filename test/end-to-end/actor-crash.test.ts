@@ -19,7 +19,9 @@ async function serverWithThreads(folder: string): Promise<{ server: Server; acto
     TIDEBASE_PLANS_FILE: 'load-tests/plans.unlimited.json',
     TIDEBASE_LOG_LEVEL: 'error',
   };
-  const server = await startServer(readSettings(env), { onSealed: () => assert.fail('nobody seals this log') });
+  const server = await startServer(readSettings(env), {
+    onSealed: () => assert.fail('nobody seals this log'),
+  });
   process.off('worker', onWorker);
   // The log thread is the first one that the server starts.
   return { server, actors: workers.slice(1, 3) };
@@ -59,7 +61,9 @@ test('an actor thread that dies is started again and has everything that was ack
 
   const writers = names.map(async (name) => {
     for (let n = 0; writing; n++) {
-      const put = await call('POST', `/v1/namespaces/${name}/docs`, { docs: [{ id: String(n), text: `number ${n}` }] });
+      const put = await call('POST', `/v1/namespaces/${name}/docs`, {
+        docs: [{ id: String(n), text: `number ${n}` }],
+      });
       if (put.status === 200) acknowledged.get(name)?.push(n);
       else refused.add(put.status);
     }
@@ -85,6 +89,9 @@ test('an actor thread that dies is started again and has everything that was ack
       assert.equal(found.status, 200, `${name} lost document ${n}`);
     }
     const count = await call('POST', `/v1/namespaces/${name}/count`, {});
-    assert.ok(count.body.count >= written.length, `${name}: ${count.body.count} of ${written.length} documents`);
+    assert.ok(
+      count.body.count >= written.length,
+      `${name}: ${count.body.count} of ${written.length} documents`,
+    );
   }
 });

@@ -458,8 +458,8 @@ describe('bad input', { concurrency: 1 }, () => {
     const memory: number[] = [];
 
     for (let repetition = 1; repetition <= 20; repetition++) {
-      await api.refused(notJson, 'POST', path, { body: cut });
-      await api.refused(invalid('docs[30].text'), 'POST', path, { body: half });
+      if (repetition % 2 === 0) await api.refused(notJson, 'POST', path, { body: cut });
+      else await api.refused(invalid('docs[30].text'), 'POST', path, { body: half });
       await api.refused(tooLarge, 'POST', path, { body: numerous });
       await api.refused(tooLarge, 'POST', path, { chunks: chunks(65, MiB) });
       memory.push(server.residentBytes());

@@ -508,7 +508,7 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
         await api.put('patched', [{ id: 'x', text: 'text', meta: { a: 1, b: 'two', c: true } }]);
 
         const result = await api.patch('patched', [
-          { id: 'x', meta: { a: null, b: 'new', n: 9007199254740993 } },
+          { id: 'x', meta: { a: null, b: 'new', n: 2 ** 53 } },
           { id: 'x', text: 'changed', meta: { d: [1, 2] } },
         ]);
         const read = await api.get('patched', 'x');
@@ -516,7 +516,7 @@ export function basicsSuite(engine: 'uws' | 'node'): void {
         assert.equal(result.version, 2);
         assert.equal(result.created, false);
         assert.equal(read.text, 'changed');
-        assert.deepEqual(read.meta, { b: 'new', c: true, n: 9007199254740992, d: [1, 2] });
+        assert.deepEqual(read.meta, { b: 'new', c: true, n: 2 ** 53, d: [1, 2] });
       });
 
       it('that do not exist are not patched, nor are the others of the request', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { NewKey } from '../../protocol/account.ts';
 import { ApiClient } from '../support/api-client.ts';
-import { answerOrNull, ModelWriter, outcomeOf, seededRandom } from '../support/model.ts';
+import { answerOrNull, jsonOf, ModelWriter, outcomeOf, seededRandom } from '../support/model.ts';
 import {
   ServerProcess,
   type ServerProcessOptions,
@@ -28,7 +28,8 @@ describe(`crashes (CRASH_SEED=${seed})`, { concurrency: 1 }, () => {
 
     for (let round = 1; round <= rounds; round++) {
       const running = load.run(new ApiClient(server.url, load.key));
-      await sleep(20 + random() * 400);
+      await load.untilAcknowledged(Math.floor(random() * 60));
+      await sleep(random() * 40);
       await server.kill();
       await running;
       if (random() < 0.3) await killWhileStarting(server, random() * 600);
@@ -54,7 +55,7 @@ describe(`crashes (CRASH_SEED=${seed})`, { concurrency: 1 }, () => {
     let server = await startServer({ folder: temporaryFolder(), env: { TIDEBASE_COMMIT_MS: '50' } });
     const load = await Load.begin(server, random);
     const running = load.run(new ApiClient(server.url, load.key));
-    await sleep(300);
+    await load.untilAcknowledged(30);
 
     const began = performance.now();
     const end = await server.stop();
@@ -79,7 +80,7 @@ describe(`crashes (CRASH_SEED=${seed})`, { concurrency: 1 }, () => {
 
     for (let death = 1; death <= 3; death++) {
       const running = load.run(api);
-      await sleep(100 + random() * 200);
+      await load.untilAcknowledged(5 + Math.floor(random() * 30));
       writeFileSync(crashFile, `worker ${death}`);
       const deaths = () => server.errors.split('an actor thread died').length - 1;
       await server.until(() => deaths() === death, `its actor thread dies for the ${death}. time`, 5_000);
@@ -142,7 +143,7 @@ class Load {
         random,
         ids: isHeavy ? 20 : 200,
         documentsMax: isHeavy ? 6 : 20,
-        textBytes: isHeavy ? 300_000 : 100,
+        textBytes: isHeavy ? 100_000 : 100,
       });
     });
   }
@@ -160,6 +161,13 @@ class Load {
     const writers = this.#writers.map((writer) => writer.run(api, stopped));
     await Promise.all([...writers, this.#makeSpaces(api), this.#makeKeys(api), this.#makePeople(api)]);
     api.close();
+  }
+
+  /** So many writes more, or as many as a slow machine gets done in two seconds. */
+  async untilAcknowledged(more: number): Promise<void> {
+    const target = this.#acknowledged() + more;
+    const deadline = performance.now() + 2_000;
+    while (this.#acknowledged() < target && performance.now() < deadline) await sleep(2);
   }
 
   stop(): void {
@@ -186,10 +194,12 @@ class Load {
   }
 
   summary(): string {
-    const sum = (of: (writer: ModelWriter) => number) =>
-      this.#writers.reduce((total, writer) => total + of(writer), 0);
-    const writes = sum((writer) => writer.acknowledged);
-    return `${writes} writes acknowledged, ${sum((writer) => writer.refused)} refused, ${this.#keys.size} keys`;
+    const refused = this.#writers.reduce((sum, writer) => sum + writer.refused, 0);
+    return `${this.#acknowledged()} writes acknowledged, ${refused} refused, ${this.#keys.size} keys`;
+  }
+
+  #acknowledged(): number {
+    return this.#writers.reduce((sum, writer) => sum + writer.acknowledged, 0);
   }
 
   /** Namespaces that their first write makes, some deleted again. */
@@ -216,7 +226,7 @@ class Load {
       const outcome = outcomeOf(answer);
       if (outcome === 'unknown') return;
       if (outcome === 'refused') continue;
-      const { key, id } = answer?.json() as NewKey;
+      const { key, id } = jsonOf(answer) as NewKey;
       this.#keys.set(key, 'live');
       // Known to the front before it is revoked.
       if ((await answerOrNull(api.as(key), 'GET', '/v1/me', undefined)) === null) return;

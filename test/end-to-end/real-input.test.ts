@@ -16,7 +16,20 @@ import { temporaryFolder } from '../support/server-process.ts';
 const fileCount = 300;
 const namespace = 'files';
 
-const literals = ['import', 'RETURN', '=> {', 'é', 'naïve', '日本', 'a', '\u212A', '"', '\\d+', 'ß', 'not in any file'];
+const literals = [
+  'import',
+  'RETURN',
+  '=> {',
+  'é',
+  'naïve',
+  '日本',
+  'a',
+  '\u212A',
+  '"',
+  '\\d+',
+  'ß',
+  'not in any file',
+];
 /** Patterns that mean the same in JavaScript: no `.` or `$` beside a carriage return. */
 const regexes = [
   '(?m)^import [a-z]+',
@@ -40,7 +53,10 @@ test('a loaded folder is found as a naive scan of its files finds it', async () 
   assert.equal(loaded.errors, '', `seed ${seed}`);
   assert.equal(loaded.code, 0, loaded.output);
   assert.match(loaded.output, new RegExp(`^loaded ${texts.size} files, `));
-  for (const line of [/left out 1 file, over 2 MB: large\.txt$/m, /left out 2 files, not UTF-8 text: latin-1\.txt, /]) {
+  for (const line of [
+    /left out 1 file, over 2 MB: large\.txt$/m,
+    /left out 2 files, not UTF-8 text: latin-1\.txt, /,
+  ]) {
     assert.match(loaded.output, line);
   }
   const client = new Connections(to.url, to.key, 1);
@@ -53,7 +69,9 @@ test('a loaded folder is found as a naive scan of its files finds it', async () 
     const checked = await checkCase({ client, namespace, newestFirst, textOf }, naiveOracle(texts), asked);
     assert.deepEqual(checked.differences, [], `${JSON.stringify(asked.query)}, seed ${seed}`);
   }
-  const found = await Promise.all(cases.map(async (asked) => (await naiveOracle(texts).matching(asked)).size));
+  const found = await Promise.all(
+    cases.map(async (asked) => (await naiveOracle(texts).matching(asked)).size),
+  );
   assert.ok(found.filter((count) => count > 0).length >= cases.length - 1, 'most cases must match something');
   client.close();
   await server.process.stop();
@@ -112,8 +130,23 @@ function writeCorpus(folder: string, seed: number): Map<string, Buffer> {
 }
 
 const pieces = [
-  'import thing', 'return value', 'const f = () => {', '}', '', 'export default', 'Return ', 'naïve café', '日本語の文字',
-  '555-12', 'foo,bar;baz,', '"quoted" \\d+', 'Straße', '300 \u212A', 'x'.repeat(60), 'wide '.repeat(150), '\t\t// note',
+  'import thing',
+  'return value',
+  'const f = () => {',
+  '}',
+  '',
+  'export default',
+  'Return ',
+  'naïve café',
+  '日本語の文字',
+  '555-12',
+  'foo,bar;baz,',
+  '"quoted" \\d+',
+  'Straße',
+  '300 \u212A',
+  'x'.repeat(60),
+  'wide '.repeat(150),
+  '\t\t// note',
 ] as const;
 
 function randomText(next: () => number): string {

@@ -100,9 +100,7 @@ describe('the supervisor', { concurrency: 2 }, () => {
   it('does not try a wrong setting again, and says which it is', async () => {
     for (const [env, sentence] of [
       [{ TIDEBASE_PORT: 'abc' }, /TIDEBASE_PORT/],
-      [{ TIDEBASE_PORT: '70000' }, /TIDEBASE_PORT/],
       [{ TIDEBASE_FOO: '1' }, /TIDEBASE_FOO/],
-      [{ TIDEBASE_COMMIT_MS: '-1' }, /TIDEBASE_COMMIT_MS/],
       [{ TIDEBASE_OBJECT_STORE: 'floppy' }, /TIDEBASE_OBJECT_STORE/],
       [{ TIDEBASE_PLANS_FILE: '/nowhere/plans.json' }, /plans\.json/],
       [{ TIDEBASE_LOGIN_TOKEN_KEY: 'short' }, /TIDEBASE_LOGIN_TOKEN_KEY/],

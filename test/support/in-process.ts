@@ -21,7 +21,7 @@ import {
   type ResolvedNamespace,
   type TenantRecord,
 } from '../../protocol/messages.ts';
-import type { Clock } from '../../src/base/clock.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import type { Logger } from '../../src/base/log.ts';
 import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
 import { type Message, PortChannel } from '../../src/base/port-channel.ts';
@@ -281,6 +281,9 @@ export function seededBytes(seed: number): Random {
 
 export const quiet: Logger = { error() {}, info() {}, debug() {} };
 
+/** Tries again at once: the fake clock of the actors does not move by itself. */
+const impatient: Clock = { ...systemClock, sleep: async () => {} };
+
 export function lanesInPlace(store: ObjectStore, beforeBuild: () => Promise<void>): ComputeLanes {
   return {
     async parse(task) {
@@ -288,11 +291,11 @@ export function lanesInPlace(store: ObjectStore, beforeBuild: () => Promise<void
     },
     async buildSegment(task) {
       await beforeBuild();
-      return buildSegment(store, task);
+      return buildSegment({ store, clock: impatient }, task);
     },
     async mergeSegments(task) {
       await beforeBuild();
-      return mergeSegments(store, task);
+      return mergeSegments({ store, clock: impatient }, task);
     },
   };
 }

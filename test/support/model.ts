@@ -68,7 +68,7 @@ export class ModelWriter {
       this.refused++;
       this.#perhaps = null;
     } else if (outcome === 'acknowledged') {
-      const { version } = answer?.json() as { version: number };
+      const { version } = jsonOf(answer) as { version: number };
       assert.ok(version > this.version, `${this.options.name}: version ${version} after ${this.version}`);
       this.version = version;
       this.acknowledged++;
@@ -177,6 +177,11 @@ export async function answerOrNull(
     if (error instanceof assert.AssertionError) throw error;
     return null;
   }
+}
+
+export function jsonOf(answer: ApiAnswer | null): unknown {
+  assert.ok(answer !== null);
+  return answer.json();
 }
 
 /** What an answer says of whether the request was applied. Throws for an answer that no right write gets. */
