@@ -91,7 +91,10 @@ async function makeWorld(seed: number, faults: number): Promise<World> {
   const random = seededRandom(seed);
   const rest = { clock, truth, random, model: new Model(), starts: 0, faults };
   const process = await startProcess(rest);
+  const { plan } = process.store;
+  process.store.plan = () => undefined;
   await clock.run(process.createTenant());
+  process.store.plan = plan;
   return { ...rest, process };
 }
 

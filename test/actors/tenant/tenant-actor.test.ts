@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { AppendRefused } from '../../../actors/log/group-commit.ts';
+import type { LogClient } from '../../../actors/log/log-client.ts';
+import {
+  applyTenantEvent,
+  decodeTenantEvent,
+  emptyTenant,
+  encodeTenantEvent,
+  type TenantEvent,
+  tenantManifestCodec,
+} from '../../../actors/tenant/tenant-state.ts';
+import { DataError } from '../../../src/base/assert.ts';
+import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
+import { paths } from '../../../src/object-store/paths.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { gate } from '../../support/faulty-object-store.ts';
+import { goldenBytes } from '../../support/golden.ts';
+import { InProcess, keyRecord, seededBytes, tenantId } from '../../support/in-process.ts';
+
+let clock: FakeClock;
+let truth: MemoryObjectStore;
+let starts = 0;
+
+beforeEach(() => {
+  clock = new FakeClock();
+  truth = new MemoryObjectStore();
+});
+
+async function start(): Promise<InProcess> {
+  return clock.run(InProcess.start({ store: truth, clock, random: seededBytes(40 + starts++) }));
+}
+
+async function withTenant(): Promise<InProcess> {
+  const process = await start();
+  await clock.run(process.createTenant());
+  return process;
+}
+
+const createNamespace = (process: InProcess, name: string) => process.ask('createNamespace', '', { body: { name } });
+const deleteNamespace = (process: InProcess, name: string) => process.ask('deleteNamespace', '', { argument: name });
+
+async function names(process: InProcess, query = ''): Promise<string[]> {
+  const { body } = await clock.run(process.ask('listNamespaces', '', { query }));
+  return body.namespaces.map(({ name }: { name: string }) => name);
+}
+
+async function keys(process: InProcess): Promise<string[]> {
+  const { body } = await clock.run(process.ask('listKeys', ''));
+  return body.map(({ name }: { name: string }) => name);
+}
+
+test('names and keys outlive kills and flushes', async () => {
+  const first = await withTenant();
+  await clock.run(createNamespace(first, 'b'));
+  await clock.run(createNamespace(first, 'a'));
+  const made = await clock.run(first.ask('createKey', '', { body: { name: 'second' } }));
+  await clock.run(first.host.flush(tenantId, '', ''));
+  await clock.run(createNamespace(first, 'c'));
+  await clock.run(deleteNamespace(first, 'b'));
+  first.kill();
+
+  const second = await start();
+  assert.deepEqual(await names(second), ['a', 'c']);
+  assert.deepEqual((await keys(second)).sort(), ['k', 'second']);
+  assert.equal((await clock.run(second.ask('revokeKey', '', { argument: String(made.body.id) }))).status, 204);
+  await clock.run(second.drain());
+
+  const third = await start();
+  assert.deepEqual(await names(third), ['a', 'c']);
+  assert.deepEqual(await keys(third), ['k']);
+  third.kill();
+});
+
+test('a name is made once: whoever comes second hears 409', async () => {
+  const process = await withTenant();
+
+  const [one, other] = await clock.run(Promise.all([createNamespace(process, 'n'), createNamespace(process, 'n')]));
+  const third = await clock.run(createNamespace(process, 'n'));
+
+  assert.deepEqual([one.status, other.status, third.status], [201, 409, 409]);
+  process.kill();
+});
+
+test('the list is by pages in byte order and shows what a key may see', async () => {
+  const process = await withTenant();
+  for (const name of ['b', 'a', 'a.1', 'c', 'b-2']) await clock.run(createNamespace(process, name));
+
+  const page = await clock.run(process.ask('listNamespaces', '', { query: 'limit=2' }));
+  const rest = await names(process, `limit=10&after=${page.body.next}`);
+  const last = await clock.run(process.ask('listNamespaces', '', { query: 'limit=5' }));
+
+  assert.deepEqual(page.body.namespaces.map(({ name }: { name: string }) => name), ['a', 'a.1']);
+  assert.deepEqual(rest, ['b', 'b-2', 'c']);
+  assert.equal(last.body.next, '');
+  process.kill();
+});
+
+test('the ledger hears of what is written', async () => {
+  const process = await withTenant();
+  await clock.run(process.put('n', [{ id: 'a', text: 'x' }, { id: 'b', text: 'y' }]));
+  await clock.advance(1_000);
+
+  const { body } = await clock.run(process.ask('listNamespaces', ''));
+
+  assert.equal(body.namespaces[0].docs_written, 2);
+  assert.ok(body.namespaces[0].stored_bytes > 0);
+  process.kill();
+});
+
+test('deleting what is not there is 404, deleting it at once twice is harmless', async () => {
+  const process = await withTenant();
+  await clock.run(process.put('n', [{ id: 'a', text: 'x' }]));
+
+  assert.equal((await clock.run(deleteNamespace(process, 'other'))).status, 404);
+  const both = await clock.run(Promise.all([deleteNamespace(process, 'n'), deleteNamespace(process, 'n')]));
+  assert.ok(both.some(({ status }) => status === 204));
+  assert.deepEqual(await names(process), []);
+  process.kill();
+});
+
+test('a refused change leaves no trace, and the next one counts', async () => {
+  const process = await withTenant();
+  const { log } = process.components;
+  const append = log.append.bind(log);
+  let refuse = true;
+  Object.assign(log, {
+    append: (...args: Parameters<LogClient['append']>) =>
+      refuse ? Promise.reject(new AppendRefused('not-written')) : append(...args),
+  });
+
+  const refused = await clock.run(createNamespace(process, 'n'));
+  refuse = false;
+
+  assert.deepEqual([refused.status, refused.code], [503, 'unavailable']);
+  assert.deepEqual(await names(process), []);
+  assert.equal((await clock.run(createNamespace(process, 'n'))).status, 201);
+  process.kill();
+});
+
+test('a change during a flush is in the next one', async () => {
+  const process = await withTenant();
+  await clock.run(createNamespace(process, 'a'));
+  const landing = gate();
+  process.store.plan = ({ key }) => (key.startsWith('tenant/') ? { until: landing.opened } : undefined);
+  const flushing = process.host.flush(tenantId, '', '');
+  await clock.settle();
+  await clock.run(createNamespace(process, 'b'));
+  landing.open();
+  await clock.run(flushing);
+  const load = async () => {
+    const found = await truth.get(paths.tenantManifest(tenantId));
+    return [...tenantManifestCodec.decode(found?.bytes ?? new Uint8Array(), 'x').state.names.keys()];
+  };
+  assert.deepEqual(await load(), ['a']);
+
+  await clock.run(process.host.flush(tenantId, '', ''));
+
+  assert.deepEqual(await load(), ['a', 'b']);
+  process.kill();
+});
+
+test('a tenant that was never made has no namespaces, and nothing makes one for it', async () => {
+  const process = await start();
+
+  assert.equal((await clock.run(process.put('n', [{ id: 'a', text: 'x' }]))).status, 404);
+  process.kill();
+});
+
+const key = keyRecord(11);
+const events: readonly TenantEvent[] = [
+  {
+    kind: 'tenant-created',
+    tenant: { id: 7, name: 'T', plan: 'free', status: 'active', ownerId: 3, createdAt: '2024-01-01T00:00:00.000Z' },
+    firstKey: key,
+  },
+  { kind: 'key-created', key: { ...key, id: 12, ratePerSecond: 5, namespaces: ['a*'] } },
+  { kind: 'namespace-created', name: 'n', namespaceId: 'ab'.repeat(16), createdAt: '2024-01-02T00:00:00.000Z' },
+  { kind: 'namespace-created', name: 'm', namespaceId: 'cd'.repeat(16), createdAt: '2024-01-02T00:00:00.000Z' },
+  { kind: 'key-revoked', keyId: 12 },
+  { kind: 'namespace-deleted', name: 'm', namespaceId: 'cd'.repeat(16) },
+];
+
+function stateOf(all: readonly TenantEvent[]) {
+  const state = emptyTenant();
+  for (const event of all) applyTenantEvent(state, decodeTenantEvent(encodeTenantEvent(event)));
+  return state;
+}
+
+test('deleting a name that was made again deletes nothing', () => {
+  const state = stateOf([...events, { kind: 'namespace-deleted', name: 'n', namespaceId: 'ff'.repeat(16) }]);
+
+  assert.deepEqual([...state.names.keys()], ['n']);
+  assert.equal(state.version, events.length + 1);
+});
+
+test('the bytes of a tenant’s manifest are those of the golden file, and any change of them is found', () => {
+  const manifest = {
+    version: 3,
+    nonce: 'ab'.repeat(16),
+    owner: { logId: 'log-a', view: 2 },
+    applied: new Map([['log-a', { seq: 9, index: 1 }]]),
+    state: stateOf(events.slice(0, 4)),
+  };
+  const bytes = tenantManifestCodec.encode(manifest);
+
+  const golden = goldenBytes('tenant-manifest-v1.bin', bytes);
+
+  assert.deepEqual(Buffer.from(bytes), golden);
+  assert.deepEqual(tenantManifestCodec.decode(golden, 'golden'), manifest);
+  for (let at = 0; at < bytes.length; at++) {
+    const spoilt = Buffer.from(bytes);
+    spoilt[at] = (spoilt[at] ?? 0) ^ 2;
+    assert.throws(() => tenantManifestCodec.decode(spoilt, 'x'), DataError, `byte ${at}`);
+  }
+});
