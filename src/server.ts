@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { constants, readFileSync } from 'node:fs';
+import { access, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
 import { limits } from '../protocol/limits.ts';
@@ -10,14 +11,13 @@ import { Authenticator } from './auth/authenticate.ts';
 import { systemClock } from './base/clock.ts';
 import { type Remote, wrapControl } from './base/control.ts';
 import { createLogger, describeError, type Logger } from './base/log.ts';
-import { randomHex, systemRandom } from './base/random.ts';
+import { systemRandom } from './base/random.ts';
 import { loadServerId } from './cluster/server-id.ts';
-import { joinCluster, type Joined } from './cluster/view.ts';
+import { type Joined, joinCluster } from './cluster/view.ts';
 import { accountOperations } from './front/account-operations.ts';
-import { Admission } from './front/admission.ts';
+import { type FrontDoor, openDoor } from './front/door.ts';
 import { createHandler } from './front/handle.ts';
-import { type HttpEngine, listenHttp } from './front/http.ts';
-import type { HttpListener } from './front/http-types.ts';
+import type { HttpEngine } from './front/http.ts';
 import { loginTokens } from './identity/login-token.ts';
 import { type PasswordHasher, type People, preparePeople } from './identity/people.ts';
 import { readPerson } from './identity/person-record.ts';
@@ -30,6 +30,7 @@ import { Router } from './router/router.ts';
 import { creatorOf, directoryOf, tenantsThrough } from './router/tenants.ts';
 import { ComputeLane, ResidentThread, workerEntries } from './router/worker-pool.ts';
 import type { Settings } from './settings.ts';
+import { SettingsError } from './settings-values.ts';
 
 /**
  * The whole server, composed by hand, top to bottom: settings → store → log → membership → actors → front.
@@ -52,12 +53,15 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   const logger = createLogger('front', settings.logLevel);
   // Before anything is opened: a server that cannot start must not have taken over the log of one that serves.
   const plans = plansOf(settings);
+  await makeDataFolder(settings.dataDir);
   const storeSettings = storeSettingsOf(settings);
   const [store, secrets, serverId] = await Promise.all([
     openObjectStore(storeSettings, systemClock, systemRandom),
     loadSecrets({ ...settings, random: systemRandom }),
     loadServerId(settings.dataDir, systemRandom),
   ]);
+  // Before anything is joined: a port that is taken must not cost a log each time it is tried.
+  const door = await openDoor(settings, options.engine ?? 'auto', logger);
   const log = startLogThread(storeSettings, settings);
   await probeObjectStore(store, systemRandom);
   const address = `${settings.host}:${settings.port}`;
@@ -65,19 +69,38 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   const joined = await joinCluster(components, serverId, address);
   await log.control.open(joined.identity, joined.sealedLogs);
   void log.control.whenSealed().then(options.onSealed);
-  logger.info('this process has its log', { logId: joined.identity.logId, replays: joined.sealedLogs.length });
+  logger.info('this process has its log', {
+    logId: joined.identity.logId,
+    replays: joined.sealedLogs.length,
+  });
 
   const lanes = computeLanes(storeSettings, settings);
   const { router, authenticator, people } = frontOf({ plans, secrets, store, lanes, logger });
-  const threads = actorThreads({ settings, storeSettings, secrets, joined, log: log.control, lanes, router, logger });
+  const threads = actorThreads({
+    settings,
+    storeSettings,
+    secrets,
+    joined,
+    log: log.control,
+    lanes,
+    router,
+    logger,
+  });
   router.use(threads);
   await Promise.all(threads.map((thread) => thread.start()));
 
-  const http = await listen({ settings, plans, options, secrets, store, router, authenticator, people, logger });
-  return {
-    url: settings.baseUrl ?? `http://${hostInUrl(settings.host)}:${http.listener.port}`,
-    stop: () => stop({ http, threads, log, lanes, store, logger }),
-  };
+  door.serve(requestHandler({ door, plans, store, router, authenticator, people, logger }));
+  return { url: door.baseUrl, stop: () => stop({ door, threads, log, lanes, store, logger }) };
+}
+
+async function makeDataFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true });
+    await access(folder, constants.W_OK);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new SettingsError(`TIDEBASE_DATA_DIR: ${folder} can't be made or written (${reason})`);
+  }
 }
 
 function storeSettingsOf(settings: Settings): StoreSettings {
@@ -102,7 +125,9 @@ function startLogThread(store: StoreSettings, settings: Settings): LogThread {
   };
   thread.run(task, [control.port2]).catch((error) => {
     // Without its log the server can acknowledge nothing; the supervisor starts a new process with a log of its own.
-    createLogger('front', 'error').error('the log thread died; the process ends', { error: describeError(error) });
+    createLogger('front', 'error').error('the log thread died; the process ends', {
+      error: describeError(error),
+    });
     process.exit(1);
   });
   return { control: wrapControl<LogControl>(control.port1), thread };
@@ -216,88 +241,57 @@ function actorThreads(parts: {
   );
 }
 
-interface Listening {
-  readonly listener: HttpListener;
-  /** Requests that have begun and not been answered. */
-  readonly inFlight: () => number;
-}
-
-async function listen(parts: {
-  settings: Settings;
+function requestHandler(parts: {
+  door: FrontDoor;
   plans: Plans;
-  options: ServerOptions;
-  secrets: Secrets;
   store: ObjectStore;
   router: Router;
   authenticator: Authenticator;
   people: ReturnType<typeof frontOf>['people'];
   logger: Logger;
-}): Promise<Listening> {
-  const { settings, plans, options, store, router, authenticator, people, logger } = parts;
-  const idPrefix = randomHex(systemRandom, 4);
-  let requests = 0;
-  let baseUrl = settings.baseUrl ?? '';
+}) {
+  const { door, plans, store, router, authenticator, people, logger } = parts;
+  const operations = accountOperations({
+    people: people.people,
+    loginTokens: people.tokens,
+    tenants: people.tenants,
+    store,
+  });
   let openApi: string | null = null;
-  const admission = new Admission({ clock: systemClock });
-  const handler = createHandler({
+  return createHandler({
     authenticator,
-    admission,
+    admission: door.admission,
     router,
     plans,
     logger,
-    operations: accountOperations({
-      people: people.people,
-      loginTokens: people.tokens,
-      tenants: people.tenants,
-      store,
-    }),
+    operations,
     openApi: () => {
-      openApi ??= JSON.stringify(buildOpenApi(baseUrl));
+      openApi ??= JSON.stringify(buildOpenApi(door.baseUrl));
       return openApi;
     },
     emailOf: people.emailOf,
-    nextRequestId: () => `${idPrefix}-${(++requests).toString(36)}`,
+    nextRequestId: door.nextRequestId,
   });
-  const listener = await listenHttp(
-    {
-      host: settings.host,
-      port: settings.port,
-      bodyDeadlineMs: limits.bodyDeadlineMs,
-      handlerDeadlineMs: limits.handlerDeadlineMs,
-      writeDeadlineMs: limits.writeDeadlineMs,
-      handler,
-      engine: options.engine ?? 'auto',
-    },
-    logger,
-    systemClock,
-  );
-  if (baseUrl === '') baseUrl = `http://${hostInUrl(settings.host)}:${listener.port}`;
-  logger.info('listening', { engine: listener.engine, port: listener.port });
-  return { listener, inFlight: () => admission.inFlight };
-}
-
-function hostInUrl(host: string): string {
-  return host.includes(':') ? `[${host}]` : host;
 }
 
 /** How often a stopping server looks whether its last requests have ended. */
 const drainLookMs = 20;
 
 async function stop(parts: {
-  http: Listening;
+  door: FrontDoor;
   threads: readonly ActorThread[];
   log: LogThread;
   lanes: Lanes;
   store: ObjectStore;
   logger: Logger;
 }): Promise<void> {
-  const { http, threads, log, lanes, store, logger } = parts;
-  http.listener.stopListening();
+  const { door, threads, log, lanes, store, logger } = parts;
+  door.stopListening();
   const until = systemClock.monotonic() + limits.drainMs;
-  while (http.inFlight() > 0 && systemClock.monotonic() < until) await systemClock.sleep(drainLookMs);
+  while (door.inFlight() > 0 && systemClock.monotonic() < until) await systemClock.sleep(drainLookMs);
   await Promise.all(threads.map((thread) => thread.drain()));
   await log.control.drain();
-  await http.listener.close();
+  await door.close();
   await Promise.all(threads.map((thread) => thread.end()));
   await Promise.all([lanes.build.end(), lanes.hash.end(), log.thread.end()]);
   await store.close();

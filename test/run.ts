@@ -20,7 +20,7 @@ const root = repositoryRoot();
 /** Test files wait more than they compute: one more than the cores is right for a small machine. */
 const filesAtOnce = Math.max(2, availableParallelism());
 /** A file that hangs must not hang the run; the longest takes about a minute. */
-const fileTimeoutMs = 10 * 60_000;
+const fileTimeoutMs = 5 * 60_000;
 
 interface Failure {
   readonly failureType?: string;

@@ -2,7 +2,13 @@ import { stat } from 'node:fs/promises';
 import { systemClock } from '../base/clock.ts';
 import { describeError } from '../base/log.ts';
 import { systemRandom } from '../base/random.ts';
-import { type LoadArguments, loadUsage, loadUsageLine, parseLoadArguments, UsageError } from './load-arguments.ts';
+import {
+  type LoadArguments,
+  loadUsage,
+  loadUsageLine,
+  parseLoadArguments,
+  UsageError,
+} from './load-arguments.ts';
 import { LeftOutSums, leftOutLine, ProgressLine, summaryLine } from './load-report.ts';
 import { LoadFailed, sendFolder } from './send-folder.ts';
 

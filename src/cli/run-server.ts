@@ -1,10 +1,11 @@
+import { PlansError } from '../accounts/parse-plans.ts';
 import { createLogger, describeError } from '../base/log.ts';
+import { CannotListen } from '../front/door.ts';
 import type { HttpEngine } from '../front/http.ts';
 import { SecretsError } from '../identity/secrets.ts';
 import { type Server, startServer } from '../server.ts';
 import { readSettings } from '../settings.ts';
 import { SettingsError } from '../settings-values.ts';
-import { PlansError } from '../accounts/parse-plans.ts';
 
 /** Exit codes of the server process: the supervisor restarts it after anything but these. */
 export const exitCodes = { done: 0, cannotStart: 78 } as const;
@@ -44,7 +45,7 @@ function stopSignal(): Promise<void> {
 }
 
 function isOperators(error: unknown): boolean {
-  return error instanceof SettingsError || error instanceof SecretsError || error instanceof PlansError;
+  return [SettingsError, SecretsError, PlansError, CannotListen].some((kind) => error instanceof kind);
 }
 
 function sentenceOf(error: unknown): string {

@@ -35,9 +35,12 @@ export async function supervise(): Promise<number> {
     const began = systemClock.monotonic();
     child = spawn(process.execPath, [...process.execArgv, serverEntry, 'server'], { stdio: 'inherit', env });
     const ended = await endOf(child);
-    if (stopping || ended.code === exitCodes.done || ended.code === exitCodes.cannotStart) return ended.code ?? 0;
+    if (stopping || ended.code === exitCodes.done || ended.code === exitCodes.cannotStart)
+      return ended.code ?? 0;
     if (systemClock.monotonic() - began > healthyAfterMs) delayMs = firstDelayMs;
-    process.stderr.write(`tidebase: the server ended (${ended.signal ?? ended.code}); starting it again in ${delayMs} ms\n`);
+    process.stderr.write(
+      `tidebase: the server ended (${ended.signal ?? ended.code}); starting it again in ${delayMs} ms\n`,
+    );
     await waitUnlessStopped(delayMs, () => stopping);
     if (stopping) return exitCodes.done;
     delayMs = Math.min(delayMs * 2, delayMsMax);
@@ -46,7 +49,9 @@ export async function supervise(): Promise<number> {
 
 const serverEntry = fileURLToPath(new URL('../main.js', import.meta.url));
 
-function endOf(child: ChildProcess): Promise<{ readonly code: number | null; readonly signal: string | null }> {
+function endOf(
+  child: ChildProcess,
+): Promise<{ readonly code: number | null; readonly signal: string | null }> {
   return new Promise((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }));
     child.once('error', () => resolve({ code: 1, signal: null }));
