@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { restart, temporaryFolder } from '../test/support/server-process.ts';
 import type { ConstantAnswer } from './bare-server.ts';
 import { type Measurement, median, spread, thousands } from './bench-report.ts';
 import { batchBody, documentIdOf } from './documents.ts';
-import { Connections, type MeasuredServer, startMeasured } from './measured-server.ts';
+import { Connections, type MeasuredServer, restartMeasured, startMeasured } from './measured-server.ts';
+import { temporaryFolder } from './server.ts';
 import { requestsPerSecond, writePathScript } from './wrk.ts';
 
 /**
@@ -28,8 +28,7 @@ export async function benchReads(): Promise<Measurement[]> {
   const server = await startMeasured();
   await writeDocuments(server);
   const fromMemtable = await compare(server, 'memtable');
-  await server.process.stop();
-  const restarted = { process: await restart(server.process), key: server.key };
+  const restarted = await restartMeasured(server);
   const fromSegment = await compare(restarted, 'segment, after a restart');
   await restarted.process.stop();
   return [...fromMemtable, ...fromSegment];
@@ -68,7 +67,8 @@ interface Rates {
 }
 
 async function alternate(server: MeasuredServer, bareUrl: string, script: string): Promise<Rates> {
-  const measure = (url: string, seconds: number) => requestsPerSecond({ url, key: server.key, script, seconds });
+  const measure = (url: string, seconds: number) =>
+    requestsPerSecond({ url, key: server.key, script, seconds });
   await measure(bareUrl, warmUpSeconds);
   await measure(server.process.url, warmUpSeconds);
   const bare: number[] = [];
@@ -80,7 +80,11 @@ async function alternate(server: MeasuredServer, bareUrl: string, script: string
   return { bare, own };
 }
 
-function measurementsOf(where: string, { bare, own }: Rates, bytes: { bare: number; own: number }): Measurement[] {
+function measurementsOf(
+  where: string,
+  { bare, own }: Rates,
+  bytes: { bare: number; own: number },
+): Measurement[] {
   const ratio = median(own) / median(bare);
   const ratios = own.map((rate, round) => rate / (bare[round] ?? Number.NaN));
   return [
@@ -114,7 +118,8 @@ async function rawAnswer(url: string, path: string, key: string): Promise<string
     const length = /^content-length: (\d+)\r$/im.exec(text)?.[1];
     if (headEnd >= 4 && text.length >= headEnd + Number(length)) break;
   }
-  if (!text.startsWith('HTTP/1.1 200 ')) throw new Error(`${path} was not answered well: ${text.slice(0, 500)}`);
+  if (!text.startsWith('HTTP/1.1 200 '))
+    throw new Error(`${path} was not answered well: ${text.slice(0, 500)}`);
   return text;
 }
 
@@ -122,13 +127,20 @@ function constantOf(answer: string): ConstantAnswer {
   const headEnd = answer.indexOf('\r\n\r\n');
   const [status = '', ...headers] = answer.slice(0, headEnd).split('\r\n');
   const others = headers.filter((line) => !/^(?:content-length|date):/i.test(line));
-  return { head: [status.slice('HTTP/1.1 '.length), ...others].join('\r\n'), body: answer.slice(headEnd + 4) };
+  return {
+    head: [status.slice('HTTP/1.1 '.length), ...others].join('\r\n'),
+    body: answer.slice(headEnd + 4),
+  };
 }
 
 const bareFile = fileURLToPath(new URL('./bare-server.js', import.meta.url));
 
-async function startBare(answer: ConstantAnswer): Promise<{ readonly url: string; readonly child: ChildProcess }> {
-  const child = spawn(process.execPath, [bareFile, JSON.stringify(answer)], { stdio: ['ignore', 'pipe', 'inherit'] });
+async function startBare(
+  answer: ConstantAnswer,
+): Promise<{ readonly url: string; readonly child: ChildProcess }> {
+  const child = spawn(process.execPath, [bareFile, JSON.stringify(answer)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   process.once('exit', () => child.kill());
   const [port] = (await once(child.stdout, 'data')) as [Buffer];
   return { url: `http://127.0.0.1:${Number(port.toString())}`, child };

@@ -16,7 +16,8 @@ const valueWidth = 24;
 export function measurementLine({ name, value, bar, ok, note }: Measurement): string {
   const verdict = ok === undefined ? '' : ok ? 'ok' : 'MISSED';
   const judged = bar === undefined ? '' : `bar ${bar}`;
-  const line = `${name.padEnd(nameWidth)} ${value.padEnd(valueWidth)} ${judged.padEnd(16)} ${verdict}`.trimEnd();
+  const line =
+    `${name.padEnd(nameWidth)} ${value.padEnd(valueWidth)} ${judged.padEnd(16)} ${verdict}`.trimEnd();
   return note === undefined ? line : `${line}\n    ${note}`;
 }
 

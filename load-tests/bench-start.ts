@@ -1,5 +1,5 @@
-import { ServerProcess, temporaryFolder } from '../test/support/server-process.ts';
 import { type Measurement, median, spread } from './bench-report.ts';
+import { startServer, temporaryFolder } from './server.ts';
 
 /** From the start of the process to its first answer, and what it then weighs while nobody asks anything. */
 const starts = 3;
@@ -11,8 +11,9 @@ export async function benchStart(): Promise<Measurement[]> {
   const times: number[] = [];
   const residentMb: number[] = [];
   for (let i = 0; i < starts; i++) {
+    const folder = temporaryFolder();
     const began = performance.now();
-    const server = await new ServerProcess({ folder: temporaryFolder() }).listening();
+    const server = await startServer({ folder });
     const answer = await fetch(`${server.url}/healthz`);
     if (answer.status !== 200) throw new Error(`healthz answered ${answer.status}`);
     times.push(performance.now() - began);

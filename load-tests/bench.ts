@@ -1,5 +1,5 @@
 import { benchReads } from './bench-reads.ts';
-import { machineLines, type Measurement, measurementLine } from './bench-report.ts';
+import { type Measurement, machineLines, measurementLine } from './bench-report.ts';
 import { benchStart } from './bench-start.ts';
 import { benchBatches, benchFirstWrites } from './bench-writes.ts';
 import { startMeasured } from './measured-server.ts';

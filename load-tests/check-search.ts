@@ -1,5 +1,5 @@
-import type { CountAnswer, Hit, SearchAnswer } from '../protocol/search.ts';
 import { limits } from '../protocol/limits.ts';
+import type { CountAnswer, Hit, SearchAnswer } from '../protocol/search.ts';
 import type { Connections } from './measured-server.ts';
 import type { SearchCase } from './search-cases.ts';
 
@@ -66,9 +66,15 @@ export async function checkCase(subject: Subject, oracle: Oracle, asked: SearchC
   const paged = await pagedIds(subject, query, newest.length);
   const places = await oracle.firstMatches(asked, newest);
   const differences = [
-    ...(counted.count === expected.size && counted.exact ? [] : [`counts ${counted.count}, not ${expected.size}`]),
+    ...(counted.count === expected.size && counted.exact
+      ? []
+      : [`counts ${counted.count}, not ${expected.size}`]),
     ...sameIds('newest ids of the count', counted.ids, newest.slice(0, limits.countIdsMax)),
-    ...sameIds('newest hits', hits.map(({ id }) => id), newest),
+    ...sameIds(
+      'newest hits',
+      hits.map(({ id }) => id),
+      newest,
+    ),
     ...sameIds('newest hits page by page', paged, newest),
     ...hits.flatMap((hit) => hitDifferences(hit, places.get(hit.id), subject.textOf)),
   ];
@@ -106,7 +112,9 @@ function sameIds(what: string, got: readonly string[], wanted: readonly string[]
   const at = wanted.findIndex((id, i) => id !== got[i]);
   if (at < 0 && got.length === wanted.length) return [];
   const place = at < 0 ? wanted.length : at;
-  return [`${what}: ${got.length}, not ${wanted.length}; the ${place + 1}. is ${got[place]}, not ${wanted[place]}`];
+  return [
+    `${what}: ${got.length}, not ${wanted.length}; the ${place + 1}. is ${got[place]}, not ${wanted[place]}`,
+  ];
 }
 
 function hitDifferences(hit: Hit, place: Place | undefined, textOf: (id: string) => Buffer): string[] {
@@ -114,7 +122,12 @@ function hitDifferences(hit: Hit, place: Place | undefined, textOf: (id: string)
   const text = textOf(hit.id);
   const { start, end, lineNumber } = place;
   const wanted = JSON.stringify({ start, end, lineNumber, match: matchOf(text, place) });
-  const got = JSON.stringify({ start: hit.start, end: hit.end, lineNumber: hit.line_number, match: hit.match });
+  const got = JSON.stringify({
+    start: hit.start,
+    end: hit.end,
+    lineNumber: hit.line_number,
+    match: hit.match,
+  });
   if (got !== wanted) return [`${hit.id}: ${got}, not ${wanted}`];
   return lineIsRight(hit, text) ? [] : [`${hit.id}: the line is ${JSON.stringify(hit.line)}`];
 }
@@ -136,5 +149,9 @@ function lineIsRight(hit: Hit, text: Buffer): boolean {
   const shown = hit.line.replace(/^…/, '').replace(/…$/, '');
   const firstLine = hit.match.split(/\r?\n/)[0] ?? '';
   const bytes = Buffer.byteLength(shown);
-  return bytes <= limits.lineBytesMax && whole.includes(shown) && (bytes < hit.match.length || shown.includes(firstLine));
+  return (
+    bytes <= limits.lineBytesMax &&
+    whole.includes(shown) &&
+    (bytes < hit.match.length || shown.includes(firstLine))
+  );
 }

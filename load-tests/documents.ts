@@ -19,7 +19,11 @@ export function documentIdOf(number: number): string {
 }
 
 export function documentJson(number: number): string {
-  const meta = { kind: number % 2 === 0 ? 'note' : 'page', year: 2000 + (number % 25), score: number % 1_000 };
+  const meta = {
+    kind: number % 2 === 0 ? 'note' : 'page',
+    year: 2000 + (number % 25),
+    score: number % 1_000,
+  };
   const head = `{"id":"${documentIdOf(number)}","meta":${JSON.stringify(meta)},"text":"`;
   let text = '';
   for (let i = 0; head.length + text.length + 2 < documentBytes; i++) {

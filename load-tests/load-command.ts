@@ -10,13 +10,15 @@ export interface LoadRun {
   readonly errors: string;
 }
 
-/** `tidebase load`, as a person runs it. */
+/** `tidebase load`, as a person runs it; `through` is a program, with its arguments, that starts it. */
 export async function runLoad(
   args: readonly string[],
   server: { readonly url: string; readonly key: string },
+  through: readonly string[] = [],
 ): Promise<LoadRun> {
   const env = { ...process.env, TIDEBASE_URL: server.url, TIDEBASE_API_KEY: server.key };
-  const child = spawn(process.execPath, [mainFile, 'load', ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [program = process.execPath, ...rest] = [...through, process.execPath, mainFile, 'load', ...args];
+  const child = spawn(program, rest, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   let errors = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -1,25 +1,25 @@
-import { Agent, type IncomingMessage, request as httpRequest } from 'node:http';
-import { type ServerProcess, startServer, temporaryFolder } from '../test/support/server-process.ts';
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { type RunningServer, type StartOptions, startServer } from './server.ts';
 
-/** A real server in an empty folder, with every limit of the plans lifted, and a key for it. */
+/** A server and the key of somebody who signed up there. */
 export interface MeasuredServer {
-  readonly process: ServerProcess;
+  readonly process: RunningServer;
   readonly key: string;
 }
 
-export interface StartOptions {
-  readonly env?: Readonly<Record<string, string>>;
-  /** Of Node itself, such as `--cpu-prof`. */
-  readonly nodeArguments?: readonly string[];
-}
-
 export async function startMeasured(options: StartOptions = {}): Promise<MeasuredServer> {
-  const server = await startServer({ folder: temporaryFolder(), ...options });
+  const server = await startServer(options);
   const client = new Connections(server.url, '', 1);
   const person = { email: 'load@example.com', name: 'Load', password: 'correct horse' };
   const answer = await client.post('/v1/signup', Buffer.from(JSON.stringify(person)));
   client.close();
   return { process: server, key: (JSON.parse(answer) as { key: string }).key };
+}
+
+/** Stops it and starts it again on the same folder. */
+export async function restartMeasured({ process: server, key }: MeasuredServer): Promise<MeasuredServer> {
+  await server.stop();
+  return { process: await startServer({ folder: server.folder }), key };
 }
 
 /**

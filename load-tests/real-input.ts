@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
-import { restart, temporaryFolder } from '../test/support/server-process.ts';
-import { checkCase, type Checked, listNewestFirst, type Subject } from './check-search.ts';
+import { type Checked, checkCase, listNewestFirst, type Subject } from './check-search.ts';
 import { type Corpus, copyCorpus, readCorpus } from './corpus.ts';
 import { runLoad } from './load-command.ts';
-import { Connections, type MeasuredServer, startMeasured } from './measured-server.ts';
+import { Connections, type MeasuredServer, restartMeasured, startMeasured } from './measured-server.ts';
 import { ripgrepIsInstalled, ripgrepOracle } from './ripgrep.ts';
 import { searchCases } from './search-cases.ts';
+import { temporaryFolder } from './server.ts';
 
 /**
  * Real files against ripgrep: loads a folder (the first argument; else the text files of node_modules) into a real
@@ -20,15 +20,16 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 
 async function realInput(given: string | undefined): Promise<boolean> {
   const corpus = readCorpus(given === undefined ? ownCorpus() : resolve(given));
-  say(`${corpus.files} files, ${(corpus.bytes / 1e6).toFixed(1)} MB; ${corpus.texts.size} of them can be documents`);
+  say(
+    `${corpus.files} files, ${(corpus.bytes / 1e6).toFixed(1)} MB; ${corpus.texts.size} of them can be documents`,
+  );
   if (given === undefined && (corpus.files < filesMin || corpus.bytes < bytesMin)) {
     throw new Error(`node_modules is too small: this wants ${filesMin} files and ${bytesMin / 1e6} MB`);
   }
   const server = await startMeasured();
   let right = await loadAndCheck(server, corpus, 'loaded');
   right = (await loadAndCheck(server, corpus, 'loaded again: every document is replaced')) && right;
-  await server.process.stop();
-  const restarted = { process: await restart(server.process), key: server.key };
+  const restarted = await restartMeasured(server);
   right = (await check(restarted, corpus, 'after a restart')) && right;
   await restarted.process.stop();
   say(right ? '\nno difference' : '\nDIFFERENT: see above');
@@ -52,7 +53,9 @@ async function loadAndCheck(server: MeasuredServer, corpus: Corpus, title: strin
 async function check(server: MeasuredServer, corpus: Corpus, title: string): Promise<boolean> {
   const client = new Connections(server.process.url, server.key, 1);
   const newestFirst = await listNewestFirst(client, namespace);
-  say(`\n${title}\n${'query'.padEnd(58)} ${'count'.padStart(7)} ${'ripgrep'.padStart(7)} ${'ms'.padStart(6)}`);
+  say(
+    `\n${title}\n${'query'.padEnd(58)} ${'count'.padStart(7)} ${'ripgrep'.padStart(7)} ${'ms'.padStart(6)}`,
+  );
   let right = isSameSet(newestFirst, corpus.texts);
   if (!right) say(`DIFFERENT: the namespace lists ${newestFirst.length} documents, not ${corpus.texts.size}`);
   const textOf = (id: string) => corpus.texts.get(id) ?? Buffer.alloc(0);

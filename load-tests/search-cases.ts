@@ -32,7 +32,7 @@ const literals: readonly string[] = [
 ];
 
 const regexes: readonly string[] = [
-  "(?m)^import .* from ['\"][a-z:./]+['\"];?$",
+  '(?m)^import .* from [\'"][a-z:./]+[\'"];?$',
   '(?m)^export (async )?function [A-Za-z_$][A-Za-z0-9_$]*\\(',
   '(?m)(?i)copyright \\(c\\) [0-9]{4}',
   '(?m)[0-9]+\\.[0-9]+\\.[0-9]+-[a-z]+\\.[0-9]+',

@@ -4,7 +4,10 @@ import { SegmentWriter } from '../storage/segment-writer.ts';
 import type { BuildSegmentTask, BuiltSegment, ComputeComponents } from './lanes.ts';
 
 /** Rows of a frozen memtable → one immutable segment in the store. */
-export async function buildSegment({ store, clock }: ComputeComponents, task: BuildSegmentTask): Promise<BuiltSegment> {
+export async function buildSegment(
+  { store, clock }: ComputeComponents,
+  task: BuildSegmentTask,
+): Promise<BuiltSegment> {
   const chunks: Uint8Array[] = [];
   const writer = new SegmentWriter((chunk) => {
     chunks.push(chunk);

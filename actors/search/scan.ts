@@ -1,5 +1,6 @@
 import { StoreError } from '../../src/object-store/object-store.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
+import { documentEntryLength } from '../storage/document-batch.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { isDeleted, type Tombstones } from '../storage/tombstones.ts';
@@ -30,6 +31,8 @@ export type ScanEnd =
 
 /** How many documents are visited between two looks at the clock. */
 const documentsPerLook = 16;
+/** A document counts once more for each of these bytes. */
+const bytesPerCount = 16 * 1024;
 
 interface Walk {
   readonly slice: TimeSlice;
@@ -79,7 +82,7 @@ async function scanMemtable(
     };
     if (!walk.visit(document)) return { kind: 'stopped' };
     walk.lastSequence = document.sequence;
-    if (++walk.sinceLook >= documentsPerLook && (await look(walk))) return timedOut(walk);
+    if (isTimeToLook(walk, document) && (await look(walk))) return timedOut(walk);
   }
   return null;
 }
@@ -106,10 +109,16 @@ async function scanSegment(
       };
       if (!walk.visit(document)) return { kind: 'stopped' };
       walk.lastSequence = sequence;
-      if (++walk.sinceLook >= documentsPerLook && (await look(walk))) return timedOut(walk);
+      if (isTimeToLook(walk, document) && (await look(walk))) return timedOut(walk);
     }
   }
   return null;
+}
+
+/** Often enough for small documents, and after each large one: matching 2 MB takes longer than a slice. */
+function isTimeToLook(walk: Walk, { buffer, offset }: ScannedDocument): boolean {
+  walk.sinceLook += 1 + Math.floor(documentEntryLength(buffer, offset) / bytesPerCount);
+  return walk.sinceLook >= documentsPerLook;
 }
 
 /** Whether the deadline has passed; gives way where the slice is over. */

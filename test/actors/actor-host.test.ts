@@ -210,7 +210,10 @@ test('deleting a name deletes its objects, and a restart does not bring it back'
   const second = await start();
   assert.equal((await clock.run(second.search('notes', {}))).status, 404);
   await clock.advance(30_000);
-  assert.ok(await truth.get(paths.logDone(first.joined.identity.logId)), 'the log of the deleted namespace is done');
+  assert.ok(
+    await truth.get(paths.logDone(first.joined.identity.logId)),
+    'the log of the deleted namespace is done',
+  );
   await clock.run(second.put('notes', [doc('new')]));
   assert.deepEqual(await clock.run(second.list('notes')), ['new']);
   second.kill();
@@ -315,7 +318,9 @@ test('a name that was refused while its first record got through does not serve 
 test('racing first writes make one namespace', async () => {
   const process = await firstStart();
 
-  const answers = await clock.run(Promise.all('abcdef'.split('').map((id) => process.put('notes', [doc(id)]))));
+  const answers = await clock.run(
+    Promise.all('abcdef'.split('').map((id) => process.put('notes', [doc(id)]))),
+  );
 
   assert.ok(answers.every(({ status }) => status === 200));
   assert.equal(answers.filter(({ body }) => body.created).length, 1);
@@ -456,7 +461,9 @@ test('with as many open as may be, the least recently used idle one is put away 
   const small = new ActorHost(process.components, { openActorsMax: 2 });
   const read = async (name: string) => {
     await clock.advance(10);
-    return JSON.parse((await clock.run(small.handle(call('count', name, { query: '' }), Buffer.from('{}')))).json);
+    return JSON.parse(
+      (await clock.run(small.handle(call('count', name, { query: '' }), Buffer.from('{}')))).json,
+    );
   };
   assert.equal((await read('a')).temperature, 'cold');
   await read('b');

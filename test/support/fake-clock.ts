@@ -66,7 +66,8 @@ export class FakeClock implements Clock {
   async advance(ms: number): Promise<void> {
     const untilMs = this.#nowMs + ms;
     await this.settle();
-    for (let next = this.#next(); next !== null && next.atMs <= untilMs; next = this.#next()) await this.#fire(next);
+    for (let next = this.#next(); next !== null && next.atMs <= untilMs; next = this.#next())
+      await this.#fire(next);
     this.#nowMs = untilMs;
     await this.settle();
   }
@@ -93,7 +94,8 @@ export class FakeClock implements Clock {
   #next(): Timer | null {
     let next: Timer | null = null;
     for (const timer of this.#timers) {
-      const earlier = next === null || timer.atMs < next.atMs || (timer.atMs === next.atMs && timer.order < next.order);
+      const earlier =
+        next === null || timer.atMs < next.atMs || (timer.atMs === next.atMs && timer.order < next.order);
       if (earlier) next = timer;
     }
     return next;

@@ -3,8 +3,8 @@ import { ActorHost } from '../../actors/actor-host.ts';
 import type { ActorReply } from '../../actors/actor-reply.ts';
 import type { ActorComponents, NamespaceDirectory } from '../../actors/components.ts';
 import { buildSegment } from '../../actors/compute/build-segment.ts';
-import { mergeSegments } from '../../actors/compute/merge-segments.ts';
 import type { ComputeLanes } from '../../actors/compute/lanes.ts';
+import { mergeSegments } from '../../actors/compute/merge-segments.ts';
 import { createLogClient } from '../../actors/log/log-client.ts';
 import { headFromWire } from '../../actors/log/log-object.ts';
 import { LogService } from '../../actors/log/log-service.ts';
@@ -26,11 +26,11 @@ import type { Logger } from '../../src/base/log.ts';
 import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
 import { type Message, PortChannel } from '../../src/base/port-channel.ts';
 import type { Random } from '../../src/base/random.ts';
-import { joinCluster, type Joined } from '../../src/cluster/view.ts';
-import { seededRandom } from './segments.ts';
+import { type Joined, joinCluster } from '../../src/cluster/view.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { ProcessClock } from './fake-clock.ts';
 import { FaultyObjectStore } from './faulty-object-store.ts';
+import { seededRandom } from './segments.ts';
 
 /**
  * Both sides of the house without threads: an actor host and a log service over one store, joined by real ports, with
@@ -100,7 +100,11 @@ export class InProcess {
       seal: (logId: string, viewVersion: number) => log.seal(logId, viewVersion),
       doneAmong: (logIds: readonly string[]) => log.doneAmong(logIds),
     };
-    const joined = await joinCluster({ ...logComponents, log: control }, options.serverId ?? 'server-a', 'here');
+    const joined = await joinCluster(
+      { ...logComponents, log: control },
+      options.serverId ?? 'server-a',
+      'here',
+    );
     log.open(joined.identity, joined.sealedLogs);
 
     let host: ActorHost | null = null;
@@ -180,8 +184,17 @@ export class InProcess {
       const reply = await this.host.handle(asked, body === null ? null : new Uint8Array(body));
       return { status: reply.status, code: '', body: reply.json === '' ? null : JSON.parse(reply.json) };
     } catch (error) {
-      if (error instanceof ApiError) return { status: error.status, code: error.code, body: JSON.parse(Buffer.from(error.toBody()).toString()) };
-      return { status: 500, code: 'internal', body: { error: String(error), stack: error instanceof Error ? error.stack : '' } };
+      if (error instanceof ApiError)
+        return {
+          status: error.status,
+          code: error.code,
+          body: JSON.parse(Buffer.from(error.toBody()).toString()),
+        };
+      return {
+        status: 500,
+        code: 'internal',
+        body: { error: String(error), stack: error instanceof Error ? error.stack : '' },
+      };
     }
   }
 
@@ -322,7 +335,9 @@ function directoryThrough(hostOf: () => ActorHost | null): NamespaceDirectory {
       await ask(internalCalls.confirmNamespace, { tenantId: tenant, argument: name, query: namespaceId });
     },
     report(tenant, name, report) {
-      ask(internalCalls.reportNamespace, { tenantId: tenant, argument: name }, packMessage(report)).catch(() => {});
+      ask(internalCalls.reportNamespace, { tenantId: tenant, argument: name }, packMessage(report)).catch(
+        () => {},
+      );
     },
     async drop(tenant, name, namespaceId) {
       await ask(internalCalls.dropNamespace, { tenantId: tenant, namespace: name, argument: namespaceId });

@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { appendToSlot } from '../../../actors/log/append.ts';
 import { AppendRefused, GroupCommit } from '../../../actors/log/group-commit.ts';
-import { decodeLogObject, encodeLogObject, type LogObject, type RecordHead } from '../../../actors/log/log-object.ts';
+import {
+  decodeLogObject,
+  encodeLogObject,
+  type LogObject,
+  type RecordHead,
+} from '../../../actors/log/log-object.ts';
 import { type LogPosition, replayLog } from '../../../actors/log/replay.ts';
 import { sealLog } from '../../../actors/log/seal.ts';
 import { limits } from '../../../protocol/limits.ts';
@@ -35,7 +40,8 @@ beforeEach(() => {
     { logId, viewVersion: 1 },
     {
       commitMs,
-      onStored: (record, { seq, index }) => stored.push(`${record.namespaceId}${record.version}@${seq}.${index}`),
+      onStored: (record, { seq, index }) =>
+        stored.push(`${record.namespaceId}${record.version}@${seq}.${index}`),
       onSealed: () => ended++,
     },
   );
@@ -141,7 +147,10 @@ test('records of a target enter the log in the order of their submission', async
   assert.equal(seen.length, 300);
   for (const [target, last] of versions) {
     const own = seen.filter((name) => name.startsWith(target)).map((name) => Number(name.slice(1)));
-    assert.deepEqual(own, Array.from({ length: last }, (_, i) => i + 1));
+    assert.deepEqual(
+      own,
+      Array.from({ length: last }, (_, i) => i + 1),
+    );
   }
   assert.deepEqual(
     stored.map((name) => name.slice(0, name.indexOf('@'))),
@@ -181,7 +190,8 @@ test('a record over 4 MB is a blob, and later records of its target wait behind 
   await clock.run(commit.whenIdle());
 
   const sizes: number[] = [];
-  for await (const record of replayLog(truth, { logId, after: 0, through: commit.lastSeq })) sizes.push(record.payload.length);
+  for await (const record of replayLog(truth, { logId, after: 0, through: commit.lastSeq }))
+    sizes.push(record.payload.length);
   assert.deepEqual(await replayed(commit.lastSeq), ['b1', 'a1', 'a2', 'a3', 'a4']);
   assert.deepEqual(sizes, [10, bytes, 10, bytes, 10]);
 });
@@ -196,7 +206,10 @@ test('a blob that the store does not take is given up, and what waits behind it:
   const nextEpoch = append('a', 1, 10, 2);
   await clock.run(commit.whenIdle());
 
-  assert.deepEqual([large.refusal, behind.refusal, late.refusal], ['not-written', 'not-written', 'not-written']);
+  assert.deepEqual(
+    [large.refusal, behind.refusal, late.refusal],
+    ['not-written', 'not-written', 'not-written'],
+  );
   assert.ok(nextEpoch.position);
   assert.deepEqual(await replayed(commit.lastSeq), ['a1']);
 });
@@ -357,7 +370,9 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
 
     const acknowledged = outcomes.filter(({ outcome }) => outcome.position !== null).map(({ name }) => name);
     assert.deepEqual(durable, acknowledged);
-    assert.ok(outcomes.every(({ outcome }) => outcome.position !== null || outcome.refusal === 'not-written'));
+    assert.ok(
+      outcomes.every(({ outcome }) => outcome.position !== null || outcome.refusal === 'not-written'),
+    );
     assert.equal(ended, sealed ? 1 : 0);
   });
 }
@@ -369,7 +384,12 @@ test('a slot that holds another writer’s batch is refused loudly: two processe
   ]);
   const own = encodeLogObject({ ...foreign, batchId: 'aa'.repeat(16) }, []);
 
-  const appending = appendToSlot(store, clock, quiet, { logId, seq: 1, batchId: 'aa'.repeat(16), bytes: own.bytes });
+  const appending = appendToSlot(store, clock, quiet, {
+    logId,
+    seq: 1,
+    batchId: 'aa'.repeat(16),
+    bytes: own.bytes,
+  });
 
   await assert.rejects(clock.run(appending), /two processes use one log id/);
 });

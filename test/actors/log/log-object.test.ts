@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decodeLogObject, encodeLogObject, type LogRecord, type RecordHead } from '../../../actors/log/log-object.ts';
+import {
+  decodeLogObject,
+  encodeLogObject,
+  type LogRecord,
+  type RecordHead,
+} from '../../../actors/log/log-object.ts';
 import { DataError } from '../../../src/base/assert.ts';
 import { goldenBytes } from '../../support/golden.ts';
 import { seededRandom } from '../../support/segments.ts';
@@ -15,13 +20,26 @@ const header = {
 } as const;
 
 function head(version: number, blob: RecordHead['blob'] = null): RecordHead {
-  return { tenantId: 2 ** 47, namespace: 'notes', namespaceId: 'ab'.repeat(16), version, blob, detail: [9, 1.7e15] };
+  return {
+    tenantId: 2 ** 47,
+    namespace: 'notes',
+    namespaceId: 'ab'.repeat(16),
+    version,
+    blob,
+    detail: [9, 1.7e15],
+  };
 }
 
 const records: LogRecord[] = [
-  { head: { ...head(1), namespace: '', namespaceId: '', detail: null }, payload: Buffer.from('a tenant event') },
+  {
+    head: { ...head(1), namespace: '', namespaceId: '', detail: null },
+    payload: Buffer.from('a tenant event'),
+  },
   { head: head(2), payload: new Uint8Array() },
-  { head: head(3, { id: 'cd'.repeat(16), length: 5_000_000, checksum: 2n ** 64n - 1n }), payload: new Uint8Array() },
+  {
+    head: head(3, { id: 'cd'.repeat(16), length: 5_000_000, checksum: 2n ** 64n - 1n }),
+    payload: new Uint8Array(),
+  },
   { head: head(4), payload: Uint8Array.from({ length: 300 }, (_, i) => i) },
 ];
 

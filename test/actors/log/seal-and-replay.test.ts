@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { writeFloor, readFloor } from '../../../actors/log/floor.ts';
-import { encodeLogObject, decodeLogObject } from '../../../actors/log/log-object.ts';
+import { readFloor, writeFloor } from '../../../actors/log/floor.ts';
+import { decodeLogObject, encodeLogObject } from '../../../actors/log/log-object.ts';
 import { replayLog } from '../../../actors/log/replay.ts';
 import { sealLog } from '../../../actors/log/seal.ts';
 import { DataError } from '../../../src/base/assert.ts';
@@ -26,7 +26,14 @@ beforeEach(() => {
   store = new StaleListStore();
 });
 
-const head = (version: number) => ({ tenantId: 1, namespace: 'n', namespaceId: 'x', version, blob: null, detail: null });
+const head = (version: number) => ({
+  tenantId: 1,
+  namespace: 'n',
+  namespaceId: 'x',
+  version,
+  blob: null,
+  detail: null,
+});
 
 async function writeGroups(count: number): Promise<void> {
   let previousChecksum = 0n;
@@ -84,7 +91,10 @@ test('sealing a sealed empty log finds the seal that is there', async () => {
 test('a listing is only a hint: the end is found by trying', async () => {
   await writeGroups(5);
   for (const listed of [0, 2]) {
-    const objects = Array.from({ length: listed }, (_, i) => ({ key: paths.logObject(logId, i + 1), size: 1 }));
+    const objects = Array.from({ length: listed }, (_, i) => ({
+      key: paths.logObject(logId, i + 1),
+      size: 1,
+    }));
     store.listed = { objects, more: false };
 
     assert.equal(await seal(listed + 1), 6);
@@ -116,7 +126,8 @@ test('a seal at or under the floor is made again above it', async () => {
   const racing = new Proxy(store, {
     get(target, name) {
       if (name === 'get')
-        return async (key: string) => (key === paths.logFloor(logId) && reads++ === 0 ? null : target.get(key));
+        return async (key: string) =>
+          key === paths.logFloor(logId) && reads++ === 0 ? null : target.get(key);
       const value = Reflect.get(target, name, target) as unknown;
       return typeof value === 'function' ? value.bind(target) : value;
     },
@@ -144,7 +155,10 @@ test('a log sealed twice by an earlier mistake still replays up to its first sea
 test('replay reads what lies between the floor and the end, in order', async () => {
   await writeGroups(40);
 
-  assert.deepEqual(await replay({ after: 10, through: 40 }), Array.from({ length: 30 }, (_, i) => i + 11));
+  assert.deepEqual(
+    await replay({ after: 10, through: 40 }),
+    Array.from({ length: 30 }, (_, i) => i + 11),
+  );
   assert.deepEqual(await replay({ after: 40, through: 40 }), []);
 });
 

@@ -33,7 +33,8 @@ test('targets are overdue by the age of their first record or by its distance', 
   unflushed.appended(target('old'), { seq: 1, index: 0, atMs: 100 });
   unflushed.appended(target('new'), { seq: 9, index: 0, atMs: 900 });
 
-  const ids = (before: { atMs: number; seq: number }) => unflushed.overdue(before).map((due) => due.namespaceId);
+  const ids = (before: { atMs: number; seq: number }) =>
+    unflushed.overdue(before).map((due) => due.namespaceId);
 
   assert.deepEqual(ids({ atMs: 500, seq: 0 }), ['old']);
   assert.deepEqual(ids({ atMs: 0, seq: 10 }), ['old', 'new']);
@@ -45,7 +46,8 @@ for (const seed of [1, 2, 3]) {
     const random = seededRandom(seed);
     const unflushed = new UnflushedTargets();
     const names = ['a', 'b', 'c'];
-    const records: { readonly name: string; readonly seq: number; readonly index: number; safe: boolean }[] = [];
+    const records: { readonly name: string; readonly seq: number; readonly index: number; safe: boolean }[] =
+      [];
     let seq = 1;
     let index = 0;
     for (let step = 0; step < 2_000; step++) {
@@ -59,11 +61,15 @@ for (const seed of [1, 2, 3]) {
         const through = own[Math.floor(random() * own.length)];
         if (through === undefined) continue;
         for (const record of own)
-          if (record.seq < through.seq || (record.seq === through.seq && record.index <= through.index)) record.safe = true;
+          if (record.seq < through.seq || (record.seq === through.seq && record.index <= through.index))
+            record.safe = true;
         unflushed.flushed(target(name), { logId, seq: through.seq, index: through.index }, step);
       }
       const floor = unflushed.floor(seq);
-      assert.ok(records.every((record) => record.safe || record.seq > floor), `step ${step}`);
+      assert.ok(
+        records.every((record) => record.safe || record.seq > floor),
+        `step ${step}`,
+      );
       if (records.every((record) => record.safe)) assert.equal(floor, seq);
     }
   });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { StoreError } from '../../../src/object-store/object-store.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
+import { StoreError } from '../../../src/object-store/object-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { randomFaults } from '../../support/faulty-object-store.ts';
 import { type Answer, InProcess, seededBytes, tenantId } from '../../support/in-process.ts';
@@ -24,7 +24,10 @@ class Model {
   docsWritten = 0;
   place = 0;
 
-  put(docs: readonly { id: string; text: string; meta: Record<string, unknown> }[], deletes: readonly string[]): number {
+  put(
+    docs: readonly { id: string; text: string; meta: Record<string, unknown> }[],
+    deletes: readonly string[],
+  ): number {
     const deleted = this.remove(deletes);
     for (const { id, text, meta } of docs) this.documents.set(id, { text, meta, place: ++this.place });
     this.docsWritten += docs.length;
@@ -68,18 +71,29 @@ interface World {
   readonly faults: number;
 }
 
-const pick = <T>(random: () => number, from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
-const some = (random: () => number, max: number) => Array.from({ length: 1 + Math.floor(random() * max) }, () => pick(random, ids));
+const pick = <T>(random: () => number, from: readonly T[]): T =>
+  from[Math.floor(random() * from.length)] as T;
+const some = (random: () => number, max: number) =>
+  Array.from({ length: 1 + Math.floor(random() * max) }, () => pick(random, ids));
 
 function newDocument(world: World, id: string) {
   const { random } = world;
   const filler = random() < 0.35 ? ` ${'fill '.repeat(20_000)}` : '';
-  return { id, text: `text ${Math.floor(random() * 1e9)}${filler}`, meta: { n: Math.floor(random() * 5), [pick(random, ids)]: 1 } };
+  return {
+    id,
+    text: `text ${Math.floor(random() * 1e9)}${filler}`,
+    meta: { n: Math.floor(random() * 5), [pick(random, ids)]: 1 },
+  };
 }
 
 async function startProcess(world: Omit<World, 'process'>): Promise<InProcess> {
   const { clock, truth } = world;
-  const options = { store: truth, clock, random: seededBytes(world.starts++ + 500), recover: world.random() < 0.7 };
+  const options = {
+    store: truth,
+    clock,
+    random: seededBytes(world.starts++ + 500),
+    recover: world.random() < 0.7,
+  };
   const process = await clock.run(InProcess.start(options));
   process.store.plan = randomFaults(world.random, world.faults, 300);
   return process;
@@ -120,7 +134,9 @@ async function step(world: World): Promise<string> {
     if (live.length === 0) return 'nothing to patch';
     const patches = Array.from({ length: 1 + Math.floor(random() * 3) }, () => {
       const id = pick(random, live);
-      return random() < 0.5 ? { id, meta: { n: null, p: Math.floor(random() * 9) } } : { id, text: `patched ${random()}` };
+      return random() < 0.5
+        ? { id, meta: { n: null, p: Math.floor(random() * 9) } }
+        : { id, text: `patched ${random()}` };
     });
     model.patch(patches);
     ok(await patchUntilRead(world, patches));
@@ -202,16 +218,25 @@ async function check(world: World, history: readonly string[]): Promise<void> {
   const expected = model.newestFirst;
   assert.deepEqual(await clock.run(process.list('n', 1 + Math.floor(random() * 20))), expected, note());
   const count = ok(await clock.run(process.count('n')));
-  assert.deepEqual([count.count, count.docs, count.version], [expected.length, expected.length, model.version], note());
+  assert.deepEqual(
+    [count.count, count.docs, count.version],
+    [expected.length, expected.length, model.version],
+    note(),
+  );
   assert.deepEqual(count.ids, expected.slice(0, 10), note());
   const n = Math.floor(random() * 5);
   const filtered = ok(await clock.run(process.count('n', { filter: { n } })));
-  assert.equal(filtered.count, [...model.documents.values()].filter(({ meta }) => meta.n === n).length, note());
+  assert.equal(
+    filtered.count,
+    [...model.documents.values()].filter(({ meta }) => meta.n === n).length,
+    note(),
+  );
   const id = pick(random, ids);
   const known = model.documents.get(id);
   const found = await clock.run(process.get('n', id));
   assert.equal(found.status, known === undefined ? 404 : 200, note());
-  if (known !== undefined) assert.deepEqual([found.body.text, found.body.meta], [known.text, known.meta], note());
+  if (known !== undefined)
+    assert.deepEqual([found.body.text, found.body.meta], [known.text, known.meta], note());
   const described = ok(await clock.run(process.ask('getNamespace', 'n')));
   assert.equal(described.docs_written, model.docsWritten, note());
   const { hits } = ok(await clock.run(process.search('n', { limit: 1_000 })));
@@ -222,7 +247,10 @@ async function check(world: World, history: readonly string[]): Promise<void> {
 
 /** Set to a number to run more seeds than the suite does. */
 const moreSeeds = Number(process.env.TIDEBASE_TEST_SEEDS ?? 0);
-const runs = Array.from({ length: 6 + moreSeeds }, (_, i) => ({ seed: 101 + i, faults: [0, 0.08, 0.2][i % 3] ?? 0 }));
+const runs = Array.from({ length: 6 + moreSeeds }, (_, i) => ({
+  seed: 101 + i,
+  faults: [0, 0.08, 0.2][i % 3] ?? 0,
+}));
 
 for (const { seed, faults } of runs) {
   test(`a namespace is its naive twin through writes, flushes and restarts (seed ${seed}, faults ${faults})`, async () => {

@@ -35,7 +35,9 @@ for (const seed of seeds) {
     const written: Written[] = [];
     const start = async (): Promise<InProcess> => {
       const number = processes.length;
-      const made = await clock.run(InProcess.start({ store: truth, clock, random: seededBytes(seed * 100 + number) }));
+      const made = await clock.run(
+        InProcess.start({ store: truth, clock, random: seededBytes(seed * 100 + number) }),
+      );
       processes.push(made);
       return made;
     };
@@ -85,7 +87,10 @@ for (const seed of seeds) {
       else if (answer !== null && !unknownCodes.has(answer.code)) assert.equal(halves, 0, `appeared ${note}`);
     }
     const internal = written.filter(({ answer }) => answer?.code === 'internal');
-    assert.deepEqual(internal.map(({ answer }) => answer?.body), []);
+    assert.deepEqual(
+      internal.map(({ answer }) => answer?.body),
+      [],
+    );
 
     // All old logs end up done, and the last process can end in order.
     await clock.advance(90_000);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
+import type { ActorComponents } from '../../../actors/components.ts';
 import { AppendRefused } from '../../../actors/log/group-commit.ts';
 import type { LogClient } from '../../../actors/log/log-client.ts';
 import { flushNamespace, freeze } from '../../../actors/namespace/flush.ts';
@@ -12,13 +13,17 @@ import { scanNewestFirst } from '../../../actors/search/scan.ts';
 import { TimeSlice } from '../../../actors/search/time-slice.ts';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/storage/block-fetch.ts';
 import { BatchBuilder, documentId, documentText } from '../../../actors/storage/document-batch.ts';
-import type { ActorComponents } from '../../../actors/components.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FaultyObjectStore, gate } from '../../support/faulty-object-store.ts';
 import { InProcess, lanesInPlace, quiet, seededBytes } from '../../support/in-process.ts';
 
-const identity = { tenantId: 1, name: 'n', namespaceId: 'ab'.repeat(16), createdAt: '2024-01-01T00:00:00.000Z' };
+const identity = {
+  tenantId: 1,
+  name: 'n',
+  namespaceId: 'ab'.repeat(16),
+  createdAt: '2024-01-01T00:00:00.000Z',
+};
 
 let clock: FakeClock;
 let truth: MemoryObjectStore;
@@ -74,13 +79,16 @@ beforeEach(() => {
 
 function batchOf(docs: readonly string[], deletes: readonly string[] = [], text = 'text') {
   const builder = new BatchBuilder();
-  for (const id of docs) builder.addDocument({ id, text: Buffer.from(`${text} of ${id}`), meta: null, vector: null });
+  for (const id of docs)
+    builder.addDocument({ id, text: Buffer.from(`${text} of ${id}`), meta: null, vector: null });
   for (const id of deletes) builder.addDelete(id);
   return loadBatch(builder.finish());
 }
 
 function submit(docs: readonly string[], deletes: readonly string[] = [], text = 'text') {
-  return pipeline.inTurn(async () => pipeline.submit(batchOf(docs, deletes, text))).then(({ applied }) => applied);
+  return pipeline
+    .inTurn(async () => pipeline.submit(batchOf(docs, deletes, text)))
+    .then(({ applied }) => applied);
 }
 
 const write = (...args: Parameters<typeof submit>) => clock.run(submit(...args));
@@ -88,12 +96,18 @@ const write = (...args: Parameters<typeof submit>) => clock.run(submit(...args))
 async function readAll(snapshot = takeSnapshot(state)): Promise<string[]> {
   const seen: string[] = [];
   const slice = new TimeSlice(clock, 60_000);
-  await scanNewestFirst(snapshot, { below: Number.POSITIVE_INFINITY, slice, report: emptyReadReport() }, (document) => {
-    seen.push(`${documentId(document.buffer, document.offset)}=${documentText(document.buffer, document.offset)}`);
-    // The walk gives way after each slice: this ends one.
-    clock.jump(6);
-    return true;
-  });
+  await scanNewestFirst(
+    snapshot,
+    { below: Number.POSITIVE_INFINITY, slice, report: emptyReadReport() },
+    (document) => {
+      seen.push(
+        `${documentId(document.buffer, document.offset)}=${documentText(document.buffer, document.offset)}`,
+      );
+      // The walk gives way after each slice: this ends one.
+      clock.jump(6);
+      return true;
+    },
+  );
   return seen;
 }
 
@@ -199,7 +213,10 @@ test('rows replaced while the manifest is being committed are tombstones when th
 
 test('a write that looked up its rows while a flush was installed looks again', async () => {
   // Nothing is cached, so that every look-up takes a read that can be held up.
-  components = { ...components, fetcher: new BlockFetcher({ store, warmCache: null, cache: new BlockCache(0) }) };
+  components = {
+    ...components,
+    fetcher: new BlockFetcher({ store, warmCache: null, cache: new BlockCache(0) }),
+  };
   pipeline = new WritePipeline(components, state);
   await write(['a', 'b']);
   await flushToSegment();
@@ -252,7 +269,10 @@ test('a durable write that meets damage closes the pipeline instead of trying fo
   const key = objects.map((object) => object.key).find((name) => name.includes('/segment/')) ?? '';
   await truth.delete(key);
   const again = await reopened();
-  components = { ...components, fetcher: new BlockFetcher({ store, warmCache: null, cache: new BlockCache(0) }) };
+  components = {
+    ...components,
+    fetcher: new BlockFetcher({ store, warmCache: null, cache: new BlockCache(0) }),
+  };
   const fresh = await reopened();
   const broken = new WritePipeline(components, fresh);
   const { applied } = await broken.inTurn(async () => broken.submit(batchOf(['a'], [], 'newer')));
@@ -276,11 +296,15 @@ test('a snapshot sees exactly what was there, through writes, flushes and their 
 
   const seen: string[] = [];
   const slice = new TimeSlice(clock, 1e9);
-  const walking = scanNewestFirst(snapshot, { below: Number.POSITIVE_INFINITY, slice, report: emptyReadReport() }, (d) => {
-    seen.push(`${documentId(d.buffer, d.offset)}=${documentText(d.buffer, d.offset)}`);
-    clock.jump(6);
-    return true;
-  });
+  const walking = scanNewestFirst(
+    snapshot,
+    { below: Number.POSITIVE_INFINITY, slice, report: emptyReadReport() },
+    (d) => {
+      seen.push(`${documentId(d.buffer, d.offset)}=${documentText(d.buffer, d.offset)}`);
+      clock.jump(6);
+      return true;
+    },
+  );
   let turns = 0;
   for (let step = 0; step < 30; step++) {
     await write([`s${step}`, `f${step}`, `m${step}`, 'new'], [`s${step + 1}`], `step ${step}`);
@@ -347,9 +371,13 @@ test('written_at rises with every write though the clock stands still or goes ba
   await write(['c']);
 
   const times: number[] = [];
-  for (const id of ['a', 'b', 'c']) times.push((await findDocument(state, id, emptyReadReport()))?.writtenAt ?? 0);
+  for (const id of ['a', 'b', 'c'])
+    times.push((await findDocument(state, id, emptyReadReport()))?.writtenAt ?? 0);
 
-  assert.deepEqual(times, [...new Set(times)].sort((a, b) => a - b));
+  assert.deepEqual(
+    times,
+    [...new Set(times)].sort((a, b) => a - b),
+  );
 });
 
 test('flushing a namespace that nothing was written to since changes no documents and keeps the counters', async () => {
@@ -367,7 +395,12 @@ test('a patch that was merged with a write that is then refused is merged again'
   const process = await clock.run(InProcess.start({ store: truth, clock, random: seededBytes(8) }));
   await clock.run(process.createTenant());
   // The patch's second document lies in a segment, so that merging it takes a read.
-  await clock.run(process.put('n', [{ id: 'far', text: 'tide '.repeat(60_000) }, { id: 'near', text: 'right' }]));
+  await clock.run(
+    process.put('n', [
+      { id: 'far', text: 'tide '.repeat(60_000) },
+      { id: 'near', text: 'right' },
+    ]),
+  );
   const resolved = await clock.run(process.components.directory.resolve(7, 'n', false));
   await clock.run(process.host.flush(7, 'n', resolved?.namespaceId ?? ''));
   await clock.run(process.drain());
@@ -390,7 +423,10 @@ test('a patch that was merged with a write that is then refused is merged again'
 
   const refused = second.put('n', [{ id: 'near', text: 'wrong' }]);
   await clock.settle();
-  const patching = second.patch('n', [{ id: 'near', meta: { patched: true } }, { id: 'far', meta: { patched: true } }]);
+  const patching = second.patch('n', [
+    { id: 'near', meta: { patched: true } },
+    { id: 'far', meta: { patched: true } },
+  ]);
   await clock.settle();
   refusing.open();
   const refusal = await clock.run(refused);

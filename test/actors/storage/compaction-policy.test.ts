@@ -10,7 +10,11 @@ const size = (megabytes: number, deletedShare = 0): SegmentSize => ({
 });
 const sizes = (...megabytes: number[]) => megabytes.map((m) => size(m));
 
-const choices: readonly (readonly [string, readonly SegmentSize[], { first: number; last: number } | null])[] = [
+const choices: readonly (readonly [
+  string,
+  readonly SegmentSize[],
+  { first: number; last: number } | null,
+])[] = [
   ['nothing to merge', [], null],
   ['three wait for a fourth', sizes(8, 8, 8), null],
   ['four even neighbours become one', sizes(8, 8, 8, 8), { first: 0, last: 3 }],
@@ -21,7 +25,11 @@ const choices: readonly (readonly [string, readonly SegmentSize[], { first: numb
   ['one that is larger than the rest together waits', sizes(100, 8, 8, 8), null],
   ['a longer run where no short one is even', sizes(64, 16, 4, 1, 64), { first: 0, last: 4 }],
   ['what would be too large stays', sizes(1_900, 1_900, 1_900, 1_900), null],
-  ['a segment that is mostly deleted is rewritten alone', [size(8), size(400, 0.6), size(8)], { first: 1, last: 1 }],
+  [
+    'a segment that is mostly deleted is rewritten alone',
+    [size(8), size(400, 0.6), size(8)],
+    { first: 1, last: 1 },
+  ],
   ['half deleted is not most', [size(8, 0.5)], null],
 ];
 

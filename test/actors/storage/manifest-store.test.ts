@@ -29,7 +29,13 @@ beforeEach(() => {
 });
 
 const commitOf = (current: Committed<Thing> | null, nonce: string) =>
-  clock.run(commit({ store, clock }, codec, { key, next: { version: (current?.value.version ?? 0) + 1, nonce }, current }));
+  clock.run(
+    commit({ store, clock }, codec, {
+      key,
+      next: { version: (current?.value.version ?? 0) + 1, nonce },
+      current,
+    }),
+  );
 const stored = () => loadCommitted(truth, key, codec);
 
 test('a commit replaces what it was built on, and nothing else', async () => {

@@ -83,8 +83,14 @@ test('live documents are those of segments without tombstones, and of the tail',
 test('a record is applied up to the watermark of its log', () => {
   const at = (logId: string, seq: number, index: number) => isApplied(manifest, { logId, seq, index });
 
-  assert.deepEqual([at('log-a', 5, 99), at('log-a', 2 ** 40, 7), at('log-a', 2 ** 40, 8)], [true, true, false]);
-  assert.deepEqual([at('log-b', 3, 0), at('log-b', 3, 1), at('log-b', 4, 0), at('log-c', 1, 0)], [true, false, false, false]);
+  assert.deepEqual(
+    [at('log-a', 5, 99), at('log-a', 2 ** 40, 7), at('log-a', 2 ** 40, 8)],
+    [true, true, false],
+  );
+  assert.deepEqual(
+    [at('log-b', 3, 0), at('log-b', 3, 1), at('log-b', 4, 0), at('log-c', 1, 0)],
+    [true, false, false, false],
+  );
 });
 
 const next: Manifest = { ...manifest, version: 5, nonce: 'ef'.repeat(16) };

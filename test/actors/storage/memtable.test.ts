@@ -4,7 +4,8 @@ import { Memtable } from '../../../actors/storage/memtable.ts';
 import { AssertionError } from '../../../src/base/assert.ts';
 import { entryOf, seededRandom } from '../../support/segments.ts';
 
-const entry = (id: string, bytes = 10) => entryOf({ id, text: Buffer.alloc(bytes, 'x'), meta: null, vector: null });
+const entry = (id: string, bytes = 10) =>
+  entryOf({ id, text: Buffer.alloc(bytes, 'x'), meta: null, vector: null });
 
 test('the last row of an id is the live one', () => {
   const memtable = new Memtable();
@@ -22,8 +23,14 @@ test('a row that was superseded is gone once', () => {
   const memtable = new Memtable();
   memtable.add(entry('a'), 0, 1, 100);
 
-  assert.deepEqual([memtable.supersede('a', 2), memtable.supersede('a', 3), memtable.supersede('b', 3)], [true, false, false]);
-  assert.deepEqual([memtable.isLiveAt(0, 0), memtable.isLiveAt(0, 1), memtable.isLiveAt(0, 2)], [false, true, false]);
+  assert.deepEqual(
+    [memtable.supersede('a', 2), memtable.supersede('a', 3), memtable.supersede('b', 3)],
+    [true, false, false],
+  );
+  assert.deepEqual(
+    [memtable.isLiveAt(0, 0), memtable.isLiveAt(0, 1), memtable.isLiveAt(0, 2)],
+    [false, true, false],
+  );
 });
 
 test('sequences must rise: another order would break newest first', () => {
@@ -60,7 +67,9 @@ for (const seed of [11, 12]) {
       history.push({ sequence, rowCount: memtable.rowCount, rows: [...live.values()].sort((a, b) => a - b) });
     }
     for (const { sequence, rowCount, rows } of history) {
-      const seen = Array.from({ length: rowCount }, (_, row) => row).filter((row) => memtable.isLiveAt(row, sequence));
+      const seen = Array.from({ length: rowCount }, (_, row) => row).filter((row) =>
+        memtable.isLiveAt(row, sequence),
+      );
       assert.deepEqual(seen, rows, `at ${sequence}`);
     }
     assert.equal(memtable.liveCount, live.size);

@@ -19,7 +19,8 @@ test('rows are deleted once, at the borders of bytes and chunks too', () => {
   assert.equal(set.count, rows.length);
   for (const row of rows) {
     assert.equal(isDeleted(set, row), true, `${row}`);
-    for (const near of [row - 1, row + 1]) if (!rows.includes(near)) assert.equal(isDeleted(set, near), false, `${near}`);
+    for (const near of [row - 1, row + 1])
+      if (!rows.includes(near)) assert.equal(isDeleted(set, near), false, `${near}`);
   }
 });
 
@@ -29,7 +30,10 @@ test('a set that a reader holds does not change when more is deleted', () => {
   const second = withDeleted(first, [4, 70_001]);
 
   assert.deepEqual([first.count, second.count], [2, 4]);
-  assert.deepEqual([isDeleted(first, 4), isDeleted(first, 70_001), isDeleted(second, 4)], [false, false, true]);
+  assert.deepEqual(
+    [isDeleted(first, 4), isDeleted(first, 70_001), isDeleted(second, 4)],
+    [false, false, true],
+  );
   assert.equal(noTombstones.count, 0);
   assert.equal(isDeleted(noTombstones, 3), false);
 });
@@ -52,5 +56,6 @@ test('a random set is its naive twin, also after a way through a manifest', () =
     if (step % 50 === 0) set = tombstonesFromWire(unpackMessage(packMessage(tombstonesToWire(set))));
   }
   assert.equal(set.count, twin.size);
-  for (let row = 0; row < 300_000; row += 1 + Math.floor(random() * 5)) assert.equal(isDeleted(set, row), twin.has(row));
+  for (let row = 0; row < 300_000; row += 1 + Math.floor(random() * 5))
+    assert.equal(isDeleted(set, row), twin.has(row));
 });

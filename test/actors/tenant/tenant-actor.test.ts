@@ -37,8 +37,10 @@ async function withTenant(): Promise<InProcess> {
   return process;
 }
 
-const createNamespace = (process: InProcess, name: string) => process.ask('createNamespace', '', { body: { name } });
-const deleteNamespace = (process: InProcess, name: string) => process.ask('deleteNamespace', '', { argument: name });
+const createNamespace = (process: InProcess, name: string) =>
+  process.ask('createNamespace', '', { body: { name } });
+const deleteNamespace = (process: InProcess, name: string) =>
+  process.ask('deleteNamespace', '', { argument: name });
 
 async function names(process: InProcess, query = ''): Promise<string[]> {
   const { body } = await clock.run(process.ask('listNamespaces', '', { query }));
@@ -63,7 +65,10 @@ test('names and keys outlive kills and flushes', async () => {
   const second = await start();
   assert.deepEqual(await names(second), ['a', 'c']);
   assert.deepEqual((await keys(second)).sort(), ['k', 'second']);
-  assert.equal((await clock.run(second.ask('revokeKey', '', { argument: String(made.body.id) }))).status, 204);
+  assert.equal(
+    (await clock.run(second.ask('revokeKey', '', { argument: String(made.body.id) }))).status,
+    204,
+  );
   await clock.run(second.drain());
 
   const third = await start();
@@ -75,7 +80,9 @@ test('names and keys outlive kills and flushes', async () => {
 test('a name is made once: whoever comes second hears 409', async () => {
   const process = await withTenant();
 
-  const [one, other] = await clock.run(Promise.all([createNamespace(process, 'n'), createNamespace(process, 'n')]));
+  const [one, other] = await clock.run(
+    Promise.all([createNamespace(process, 'n'), createNamespace(process, 'n')]),
+  );
   const third = await clock.run(createNamespace(process, 'n'));
 
   assert.deepEqual([one.status, other.status, third.status], [201, 409, 409]);
@@ -90,7 +97,10 @@ test('the list is by pages in byte order and shows what a key may see', async ()
   const rest = await names(process, `limit=10&after=${page.body.next}`);
   const last = await clock.run(process.ask('listNamespaces', '', { query: 'limit=5' }));
 
-  assert.deepEqual(page.body.namespaces.map(({ name }: { name: string }) => name), ['a', 'a.1']);
+  assert.deepEqual(
+    page.body.namespaces.map(({ name }: { name: string }) => name),
+    ['a', 'a.1'],
+  );
   assert.deepEqual(rest, ['b', 'b-2', 'c']);
   assert.equal(last.body.next, '');
   process.kill();
@@ -98,7 +108,12 @@ test('the list is by pages in byte order and shows what a key may see', async ()
 
 test('the ledger hears of what is written', async () => {
   const process = await withTenant();
-  await clock.run(process.put('n', [{ id: 'a', text: 'x' }, { id: 'b', text: 'y' }]));
+  await clock.run(
+    process.put('n', [
+      { id: 'a', text: 'x' },
+      { id: 'b', text: 'y' },
+    ]),
+  );
   await clock.advance(1_000);
 
   const { body } = await clock.run(process.ask('listNamespaces', ''));
@@ -171,12 +186,29 @@ const key = keyRecord(11);
 const events: readonly TenantEvent[] = [
   {
     kind: 'tenant-created',
-    tenant: { id: 7, name: 'T', plan: 'free', status: 'active', ownerId: 3, createdAt: '2024-01-01T00:00:00.000Z' },
+    tenant: {
+      id: 7,
+      name: 'T',
+      plan: 'free',
+      status: 'active',
+      ownerId: 3,
+      createdAt: '2024-01-01T00:00:00.000Z',
+    },
     firstKey: key,
   },
   { kind: 'key-created', key: { ...key, id: 12, ratePerSecond: 5, namespaces: ['a*'] } },
-  { kind: 'namespace-created', name: 'n', namespaceId: 'ab'.repeat(16), createdAt: '2024-01-02T00:00:00.000Z' },
-  { kind: 'namespace-created', name: 'm', namespaceId: 'cd'.repeat(16), createdAt: '2024-01-02T00:00:00.000Z' },
+  {
+    kind: 'namespace-created',
+    name: 'n',
+    namespaceId: 'ab'.repeat(16),
+    createdAt: '2024-01-02T00:00:00.000Z',
+  },
+  {
+    kind: 'namespace-created',
+    name: 'm',
+    namespaceId: 'cd'.repeat(16),
+    createdAt: '2024-01-02T00:00:00.000Z',
+  },
   { kind: 'key-revoked', keyId: 12 },
   { kind: 'namespace-deleted', name: 'm', namespaceId: 'cd'.repeat(16) },
 ];

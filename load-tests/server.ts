@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+/**
+ * The real server as a process of its own, as an operator runs it, with every limit of the plans lifted. Not the tests'
+ * server process: that one belongs to the test runner, and these programs are none of its tests.
+ */
+export interface StartOptions {
+  /** The data folder; a new empty one by default. */
+  readonly folder?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Of Node itself, such as `--cpu-prof`. */
+  readonly nodeArguments?: readonly string[];
+}
+
+export interface RunningServer {
+  readonly url: string;
+  readonly folder: string;
+  /** Resident memory of the process, from the kernel. */
+  residentBytes(): number;
+  /** Resolves when it has ended well; rejects where it did not. */
+  stop(): Promise<void>;
+}
+
+const mainFile = fileURLToPath(new URL('../src/main.js', import.meta.url));
+/** Is no TypeScript, so it is not compiled: the programs are started in the repository. */
+const plansFile = resolve('load-tests/plans.unlimited.json');
+const startMsMax = 30_000;
+/** Longer than the server's own drain. */
+const stopMsMax = 30_000;
+
+const living = new Set<ChildProcess>();
+const folders: string[] = [];
+process.once('exit', () => {
+  for (const child of living) child.kill('SIGKILL');
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+});
+
+/** An empty folder, removed when this process ends. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'tidebase-load-'));
+  folders.push(folder);
+  return folder;
+}
+
+/** Resolves once it listens. */
+export async function startServer(options: StartOptions = {}): Promise<RunningServer> {
+  const folder = options.folder ?? temporaryFolder();
+  const child = spawn(process.execPath, [...(options.nodeArguments ?? []), mainFile, 'server'], {
+    env: {
+      ...withoutTidebase(process.env),
+      TIDEBASE_PORT: '0',
+      TIDEBASE_DATA_DIR: folder,
+      TIDEBASE_PLANS_FILE: plansFile,
+      TIDEBASE_LOG_LEVEL: 'error',
+      ...options.env,
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  living.add(child);
+  child.once('exit', () => living.delete(child));
+  const url = await addressOf(child, child.stdout);
+  return {
+    url,
+    folder,
+    residentBytes() {
+      const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+      return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? Number.NaN) * 1_024;
+    },
+    stop: () => stop(child),
+  };
+}
+
+async function addressOf(child: ChildProcess, output: NodeJS.ReadableStream): Promise<string> {
+  const late = setTimeout(() => child.kill('SIGKILL'), startMsMax);
+  try {
+    for await (const line of createInterface({ input: output })) {
+      const url = /^tidebase listening on (\S+)$/.exec(line)?.[1];
+      if (url !== undefined) return url;
+    }
+    throw new Error('the server ended before it listened');
+  } finally {
+    clearTimeout(late);
+    // Whatever it says later has no reader; a full pipe would hold it up.
+    output.resume();
+  }
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) {
+    const ended = once(child, 'exit');
+    const late = setTimeout(() => child.kill('SIGKILL'), stopMsMax);
+    child.kill('SIGTERM');
+    await ended;
+    clearTimeout(late);
+  }
+  if (child.exitCode !== 0) throw new Error(`the server ended with ${child.signalCode ?? child.exitCode}`);
+}
+
+/** The settings of whoever starts this are not the measured server's. */
+function withoutTidebase(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TIDEBASE_')));
+}

@@ -1,0 +1,305 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { decodeCursor, encodeCursor, queryDigest } from '../../../actors/search/cursor.ts';
+import { type QueryContext, runCount, runSearch } from '../../../actors/search/run-search.ts';
+import { scanNewestFirst } from '../../../actors/search/scan.ts';
+import { TimeSlice } from '../../../actors/search/time-slice.ts';
+import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/storage/block-fetch.ts';
+import { Memtable } from '../../../actors/storage/memtable.ts';
+import { SegmentReader } from '../../../actors/storage/segment-reader.ts';
+import type { Snapshot } from '../../../actors/storage/snapshot.ts';
+import { noTombstones, withDeleted } from '../../../actors/storage/tombstones.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import { limits } from '../../../protocol/limits.ts';
+import { parseCountBody, parseSearchBody } from '../../../protocol/search.ts';
+import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { InProcess, seededBytes } from '../../support/in-process.ts';
+import { buildSegment, CountingStore, entryOf, seededRandom, type TestRow } from '../../support/segments.ts';
+
+/** Each look at it takes a millisecond. */
+class BusyClock extends FakeClock {
+  looks = 0;
+  yields = 0;
+  override monotonic(): number {
+    this.jump(1);
+    return super.monotonic();
+  }
+  override yieldTurn(): Promise<void> {
+    this.yields++;
+    return super.yieldTurn();
+  }
+}
+
+const identity = { tenantId: 1, name: 'n', namespaceId: 'ab'.repeat(16), createdAt: '' };
+const segmentKey = 'ns/ab/n/segment/s';
+
+function row(sequence: number, text: string): TestRow {
+  const id = `d${sequence}`;
+  const meta = Buffer.from(JSON.stringify({ n: sequence % 3 }));
+  return {
+    id,
+    sequence,
+    writtenAt: 1.7e15 + sequence,
+    entry: entryOf({ id, text: Buffer.from(text), meta, vector: null }),
+  };
+}
+
+/** Documents 1 to `count`: the older half in a segment with some rows deleted, the newer in two memtables. */
+async function snapshotOf(
+  count: number,
+): Promise<{ snapshot: Snapshot; ids: string[]; store: CountingStore }> {
+  const rows = Array.from({ length: count }, (_, i) =>
+    row(i + 1, i % 4 === 0 ? `a tide ${i}` : `nothing ${i}`),
+  );
+  const half = Math.floor(count / 2);
+  const { toc, bytes } = await buildSegment(rows.slice(0, half), { documentBlockBytes: 300 });
+  const store = new CountingStore();
+  await store.putIfAbsent(segmentKey, [bytes]);
+  const fetcher = new BlockFetcher({ store, warmCache: null, cache: new BlockCache(10_000_000) });
+  const deleted = [3, 4, 5, 9].filter((at) => at < half);
+  const tombstones = withDeleted(noTombstones, deleted);
+  const segment = {
+    id: 's',
+    size: bytes.length,
+    reader: new SegmentReader(segmentKey, toc, fetcher),
+    tombstones,
+  };
+  const [older, newer] = [new Memtable(), new Memtable()];
+  for (const { entry, sequence, writtenAt } of rows.slice(half, half + 10))
+    older.add(entry, 0, sequence, writtenAt);
+  for (const { entry, sequence, writtenAt } of rows.slice(half + 10))
+    newer.add(entry, 0, sequence, writtenAt);
+  const ids = rows
+    .filter((_, at) => !deleted.includes(at))
+    .map(({ id }) => id)
+    .reverse();
+  const memtables = [newer, older].map((memtable) => ({ memtable, rowCount: memtable.rowCount }));
+  return {
+    snapshot: { version: 5, sequence: count, documents: ids.length, memtables, segments: [segment] },
+    ids,
+    store,
+  };
+}
+
+function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9): QueryContext {
+  return {
+    identity,
+    snapshot,
+    slice: new TimeSlice(clock, deadlineMs),
+    report: emptyReadReport(),
+    temperature: 'warm',
+    cursorKey: Buffer.from('key'),
+    monotonic: () => clock.monotonic(),
+    beganAt: clock.monotonic(),
+  };
+}
+
+const search = async (context: QueryContext, body: object) =>
+  JSON.parse(await runSearch(context, parseSearchBody(body)));
+
+for (const limit of [1, 3, 7, 1_000]) {
+  test(`pages of ${limit} together are the whole answer, newest first`, async () => {
+    const { snapshot, ids } = await snapshotOf(60);
+    const seen: string[] = [];
+    for (let cursor = ''; ; ) {
+      const answer = await search(contextOf(snapshot, new FakeClock()), { limit, cursor });
+      assert.ok(answer.hits.length <= limit);
+      seen.push(...answer.hits.map((hit: { id: string }) => hit.id));
+      if (answer.next === '') break;
+      assert.equal(answer.hits.length, limit);
+      cursor = answer.next;
+    }
+    assert.deepEqual(seen, ids);
+  });
+}
+
+test('a page that is exactly full and the last has no next', async () => {
+  const { snapshot, ids } = await snapshotOf(20);
+
+  const answer = await search(contextOf(snapshot, new FakeClock()), { limit: ids.length });
+
+  assert.equal(answer.hits.length, ids.length);
+  assert.equal(answer.next, '');
+});
+
+for (const deadlineMs of [3, 12, 40]) {
+  test(`a search that runs out of time goes on exactly where it stopped (deadline ${deadlineMs} ms)`, async () => {
+    const { snapshot } = await snapshotOf(200);
+    const whole = await search(contextOf(snapshot, new FakeClock()), { q: 'TIDE', limit: 1_000 });
+    const seen: string[] = [];
+    let timeouts = 0;
+    for (let cursor = '', pages = 0; ; pages++) {
+      assert.ok(pages < 500, 'it makes progress');
+      const answer = await search(contextOf(snapshot, new BusyClock(), deadlineMs), {
+        q: 'TIDE',
+        limit: 1_000,
+        cursor,
+      });
+      assert.equal(answer.partial, answer.timed_out);
+      if (answer.timed_out) timeouts++;
+      seen.push(...answer.hits.map((hit: { id: string }) => hit.id));
+      if (answer.next === '') break;
+      cursor = answer.next;
+    }
+    assert.deepEqual(
+      seen,
+      whole.hits.map((hit: { id: string }) => hit.id),
+    );
+    if (deadlineMs < 40) assert.ok(timeouts > 0);
+  });
+}
+
+test('a search that runs out of time before the first document still says how to go on', async () => {
+  const { snapshot, ids } = await snapshotOf(40);
+  const cold = { ...snapshot, memtables: [] };
+  const context = contextOf(cold, new BusyClock(), 0);
+
+  const cut = await search(context, {});
+  const rest = await search(contextOf(cold, new FakeClock()), { cursor: cut.next, limit: 1_000 });
+
+  assert.equal(cut.timed_out, true);
+  assert.notEqual(cut.next, '');
+  assert.deepEqual(
+    [...cut.hits, ...rest.hits].map((hit: { id: string }) => hit.id),
+    ids.slice(-rest.hits.length - cut.hits.length),
+  );
+  assert.equal(rest.next, '');
+});
+
+test('a count that runs out of time is refused, never short', async () => {
+  const { snapshot } = await snapshotOf(200);
+
+  const counting = runCount(contextOf(snapshot, new BusyClock(), 5), parseCountBody({ q: 'tide' }));
+
+  await assert.rejects(counting, { code: 'query_timeout' });
+});
+
+test('counts are exact, with and without a filter, and name the newest ids', async () => {
+  const { snapshot, ids } = await snapshotOf(90);
+  const count = async (body: object) =>
+    JSON.parse(await runCount(contextOf(snapshot, new FakeClock()), parseCountBody(body)));
+
+  const all = await count({});
+  const some = await count({ filter: { n: 1 } });
+  const text = await count({ q: 'tide', filter: { n: [0, 2] } });
+
+  assert.deepEqual(
+    [all.count, all.docs, all.ids],
+    [ids.length, ids.length, ids.slice(0, limits.countIdsMax)],
+  );
+  const withN = ids.filter((id) => Number(id.slice(1)) % 3 === 1);
+  assert.deepEqual([some.count, some.ids], [withN.length, withN.slice(0, limits.countIdsMax)]);
+  const tides = ids.filter((id) => Number(id.slice(1)) % 4 === 1 && Number(id.slice(1)) % 3 !== 1);
+  assert.deepEqual([text.count, text.ids], [tides.length, tides.slice(0, limits.countIdsMax)]);
+});
+
+test('a long walk gives way, at large documents after each', async () => {
+  const memtable = new Memtable();
+  const text = Buffer.alloc(2_000_000, 'x');
+  for (let n = 1; n <= 20; n++)
+    memtable.add(entryOf({ id: `d${n}`, text, meta: null, vector: null }), 0, n, n);
+  const clock = new BusyClock();
+  const snapshot = {
+    version: 1,
+    sequence: 20,
+    documents: 20,
+    memtables: [{ memtable, rowCount: 20 }],
+    segments: [],
+  };
+  const slice = new TimeSlice(clock, 1e9);
+
+  const end = await scanNewestFirst(snapshot, { below: 1e9, slice, report: emptyReadReport() }, () => {
+    clock.jump(10);
+    return true;
+  });
+
+  assert.equal(end.kind, 'complete');
+  assert.ok(clock.yields >= 20, `${clock.yields} yields`);
+});
+
+test('another request has its turn while a search runs', async () => {
+  const { snapshot } = await snapshotOf(400);
+  const clock = new BusyClock();
+  let turns = 0;
+  const other = setInterval(() => turns++, 0);
+
+  await search(contextOf(snapshot, clock), { q: 'nothing that is there' });
+  clearInterval(other);
+
+  assert.ok(clock.yields > 2, `${clock.yields} yields`);
+});
+
+const scope = { tenantId: 1, namespaceId: 'ab'.repeat(16), queryDigest: queryDigest('q', false, 'null') };
+
+test('a cursor holds its sequence and is of use with its own query alone', () => {
+  const key = Buffer.from('key');
+  for (const sequence of [0, 1, 2 ** 40, Number.MAX_SAFE_INTEGER])
+    assert.equal(decodeCursor(key, scope, encodeCursor(key, scope, sequence)), sequence);
+  const cursor = encodeCursor(key, scope, 77);
+
+  const strangers = [
+    { ...scope, tenantId: 2 },
+    { ...scope, namespaceId: 'cd'.repeat(16) },
+    { ...scope, queryDigest: queryDigest('q', true, 'null') },
+    { ...scope, queryDigest: queryDigest('q', false, '{}') },
+    { ...scope, queryDigest: queryDigest('Q', false, 'null') },
+  ];
+  for (const stranger of strangers)
+    assert.throws(() => decodeCursor(key, stranger, cursor), { code: 'invalid' });
+  assert.throws(() => decodeCursor(Buffer.from('other'), scope, cursor), { code: 'invalid' });
+});
+
+test('a cursor that was changed in any character, cut or made up is 422', () => {
+  const key = Buffer.from('key');
+  const cursor = encodeCursor(key, scope, 77);
+  const bad = ['x', '!!', `${cursor}A`, cursor.slice(1), cursor.slice(0, -1), `${cursor}=`, ' ', '\u0000'];
+  for (let at = 0; at < cursor.length; at++) {
+    const other = cursor[at] === 'A' ? 'B' : 'A';
+    bad.push(cursor.slice(0, at) + other + cursor.slice(at + 1));
+  }
+  for (const wrong of bad) assert.throws(() => decodeCursor(key, scope, wrong), ApiError, wrong);
+});
+
+test('pages don’t shift while documents are written, replaced, deleted and flushed', async () => {
+  const clock = new FakeClock();
+  const random = seededRandom(61);
+  const process = await clock.run(
+    InProcess.start({ store: new MemoryObjectStore(), clock, random: seededBytes(3) }),
+  );
+  await clock.run(process.createTenant());
+  const doc = (n: number) => ({ id: `d${n}`, text: `tide ${n}` });
+  for (let n = 0; n < 60; n++) await clock.run(process.put('n', [doc(n)]));
+  const before = await clock.run(process.list('n'));
+  const touched = new Set<string>();
+  const seen: string[] = [];
+  const first = await clock.run(process.search('n', { q: 'tide', limit: 5 }));
+  seen.push(...first.body.hits.map((hit: { id: string }) => hit.id));
+  for (let cursor: string = first.body.next; cursor !== ''; ) {
+    const id = `d${Math.floor(random() * 60)}`;
+    if (!seen.includes(id)) touched.add(id);
+    if (random() < 0.5)
+      await clock.run(
+        process.put('n', [
+          { id, text: 'tide again' },
+          { id: `new-${cursor.slice(0, 9)}`, text: 'tide' },
+        ]),
+      );
+    else await clock.run(process.remove('n', [id]));
+    if (random() < 0.3) {
+      const resolved = await clock.run(process.components.directory.resolve(7, 'n', false));
+      await clock.run(process.host.flush(7, 'n', resolved?.namespaceId ?? ''));
+    }
+    const { body } = await clock.run(process.search('n', { q: 'tide', limit: 5, cursor }));
+    seen.push(...body.hits.map((hit: { id: string }) => hit.id));
+    cursor = body.next;
+  }
+  assert.deepEqual(seen, [...new Set(seen)], 'no document twice');
+  assert.deepEqual(
+    seen.filter((id) => !touched.has(id)),
+    before.filter((id) => !touched.has(id)),
+  );
+  const other = await clock.run(process.search('n', { q: 'again', cursor: first.body.next }));
+  assert.deepEqual([other.status, other.code], [422, 'invalid']);
+  process.kill();
+});
