@@ -8,7 +8,8 @@ import type { ActorComponents } from './components.ts';
 import type { ReplayedRecord } from './log/replay.ts';
 import type { LogTarget } from './log/unflushed.ts';
 import { dropObjects } from './namespace/drop.ts';
-import { NamespaceActor, type OpenedNow } from './namespace/namespace-actor.ts';
+import { NamespaceActor } from './namespace/namespace-actor.ts';
+import type { OpenedNow } from './namespace/namespace-queries.ts';
 import { makesNamespace, prepareWrite, writeOperations } from './namespace/prepare-write.ts';
 import { emptyReadReport, type ReadReport } from './storage/block-fetch.ts';
 import { ActorClosed, Deposed } from './storage/manifest-store.ts';
@@ -88,7 +89,7 @@ export class ActorHost {
     const slot = this.#namespaces.get(slotKey(call.tenantId, call.namespace));
     if (slot === undefined || slot.actor === null || slot.actor.closed) return null;
     slot.lastUsedMs = this.#components.clock.monotonic();
-    return slot.actor.getWarm(call.argument, slot.lastUsedMs);
+    return slot.actor.queries.getWarm(call.argument, slot.lastUsedMs);
   }
 
   async handle(call: ActorCall, body: Uint8Array | null): Promise<ActorReply> {
@@ -171,7 +172,7 @@ export class ActorHost {
     const getsOfOpening = report.storeGets;
     const temperature = () => (wasOpen ? 'warm' : getsOfOpening > 0 ? 'cold' : 'local');
     const opened: OpenedNow = { report, beganAt, temperature };
-    return this.#guard(call, actor, () => actor.handle(call, body, opened));
+    return this.#guard(call, actor, () => actor.queries.handle(call, body, opened));
   }
 
   /** An actor that breaks is closed: its state can no longer be trusted, the durable one can. */

@@ -1,4 +1,4 @@
-import type { ReadReport } from './storage/block-fetch.ts';
+import { emptyReadReport, type ReadReport } from './storage/block-fetch.ts';
 
 /** What an actor of either kind answers to a call; worker.ts sends it on. */
 export interface ActorReply {
@@ -10,6 +10,10 @@ export interface ActorReply {
   readonly cpuMs: number;
   readonly documents: number;
   readonly bytes: number;
+}
+
+export function reply(json: string, metered: Partial<ActorReply> = {}): ActorReply {
+  return { status: 200, json, report: emptyReadReport(), cpuMs: 0, documents: 0, bytes: 0, ...metered };
 }
 
 /** The Namespace resource, which a namespace tells of itself and a tenant of all its namespaces. */

@@ -27,7 +27,7 @@ export const limits = {
   /** RE2 is linear in text times program: a longer pattern may not be interrupted in time. */
   patternCharactersMax: 1_000,
   /** Literals may be longer than patterns: RE2 finds them by their bytes. */
-  literalBytesMax: 16 * KiB,
+  literalBytesMax: 1_000,
   filterBytesMax: 64 * KiB,
   filterKeysMax: 100,
   filterInValuesMax: 1_000,

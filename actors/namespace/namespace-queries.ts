@@ -1,0 +1,177 @@
+import { documentQuerySchema } from '../../protocol/document.ts';
+import { ApiError, invalidField } from '../../protocol/errors.ts';
+import { documentIdProblem } from '../../protocol/ids.ts';
+import { limits } from '../../protocol/limits.ts';
+import type { ActorCall } from '../../protocol/messages.ts';
+import { parseQueryString } from '../../protocol/query-string.ts';
+import {
+  type CountRequest,
+  parseCountBody,
+  parseCountQuery,
+  parseSearchBody,
+  parseSearchQuery,
+  parseWarmBody,
+  refuseUnbuilt,
+  type SearchRequest,
+} from '../../protocol/search.ts';
+import { parseQueryWith } from '../../protocol/validate.ts';
+import { type ActorReply, namespaceJson, reply } from '../actor-reply.ts';
+import type { ActorComponents } from '../components.ts';
+import { readBody } from '../request-body.ts';
+import type { QueryReport, Temperature } from '../search/answers.ts';
+import { type QueryContext, runCount, runSearch, runWarm } from '../search/run-search.ts';
+import { TimeSlice } from '../search/time-slice.ts';
+import type { ReadReport } from '../storage/block-fetch.ts';
+import type { NamespaceState } from './namespace-state.ts';
+import { documentJson, findDocument, findWarm } from './read-document.ts';
+import { takeSnapshot } from './take-snapshot.ts';
+
+/** How the namespace was found by this request, and what opening it read. */
+export interface OpenedNow {
+  readonly report: ReadReport;
+  readonly beganAt: number;
+  temperature(): Temperature;
+}
+
+/** The reading half of a namespace: what is asked, over a snapshot, beside whatever is being written. */
+export class NamespaceQueries {
+  readonly #components: ActorComponents;
+  readonly #state: NamespaceState;
+
+  constructor(components: ActorComponents, state: NamespaceState) {
+    this.#components = components;
+    this.#state = state;
+  }
+
+  /** A read that memory answers, without a promise; null where it takes one. */
+  getWarm(id: string, beganAt: number): string | null {
+    const place = findWarm(this.#state, id);
+    if (place === 'cold') return null;
+    // An id that no document can have is looked up like any other: only who finds nothing pays for judging it.
+    if (place === null) throw badId(id) ?? noSuchDocument(id);
+    const cpuMs = this.#components.clock.monotonic() - beganAt;
+    return documentJson(place, { temperature: 'warm', storeGets: 0, storeBytes: 0, cpuMs, timedOut: false });
+  }
+
+  async handle(call: ActorCall, body: Uint8Array | null, opened: OpenedNow): Promise<ActorReply> {
+    switch (call.operation) {
+      case 'getDocument':
+        return this.#getDocument(call, opened);
+      case 'search':
+        return this.#search(call, parseSearch(call, body), opened);
+      case 'count':
+        return this.#count(call, parseCount(call, body), opened);
+      case 'warm':
+        return this.#warm(call, body, opened);
+      case 'getNamespace':
+        return reply(this.#describe());
+      default:
+        throw new ApiError('not_implemented', `${call.operation} is not built yet`);
+    }
+  }
+
+  /** The Namespace resource. */
+  #describe(): string {
+    const { identity, counters, storedBytes } = this.#state;
+    return namespaceJson({ ...identity, ...counters, storedBytes });
+  }
+
+  async #getDocument(call: ActorCall, opened: OpenedNow): Promise<ActorReply> {
+    const refusal = badId(call.argument);
+    if (refusal !== null) throw refusal;
+    await this.#reach(minVersionOf(call));
+    const slice = new TimeSlice(this.#components.clock, call.deadlineMs);
+    const place = await slice.waitFor(findDocument(this.#state, call.argument, opened.report));
+    if (place === null) throw noSuchDocument(call.argument);
+    const report: QueryReport = {
+      ...opened.report,
+      temperature: opened.temperature(),
+      cpuMs: slice.cpuMs,
+      timedOut: false,
+    };
+    return reply(documentJson(place, report), { report: opened.report, cpuMs: slice.cpuMs });
+  }
+
+  async #search(call: ActorCall, request: SearchRequest, opened: OpenedNow): Promise<ActorReply> {
+    await this.#reach(request.min_version);
+    return this.#query(call, opened, (context) => runSearch(context, request));
+  }
+
+  async #count(call: ActorCall, request: CountRequest, opened: OpenedNow): Promise<ActorReply> {
+    await this.#reach(request.min_version);
+    return this.#query(call, opened, (context) => runCount(context, request));
+  }
+
+  #warm(call: ActorCall, body: Uint8Array | null, opened: OpenedNow): Promise<ActorReply> {
+    const request = parseWarmBody(body === null || body.byteLength === 0 ? undefined : readBody(body));
+    return this.#query(call, opened, (context) => runWarm(context, request));
+  }
+
+  async #query(
+    call: ActorCall,
+    opened: OpenedNow,
+    run: (context: QueryContext) => Promise<string>,
+  ): Promise<ActorReply> {
+    const { clock, cursorKey } = this.#components;
+    const slice = new TimeSlice(clock, Math.min(call.deadlineMs, call.caller.querySeconds * 1_000));
+    const context: QueryContext = {
+      identity: this.#state.identity,
+      snapshot: takeSnapshot(this.#state),
+      slice,
+      report: opened.report,
+      temperature: opened.temperature(),
+      cursorKey,
+      monotonic: () => clock.monotonic(),
+      beganAt: opened.beganAt,
+    };
+    const json = await run(context);
+    return reply(json, { report: opened.report, cpuMs: slice.cpuMs });
+  }
+
+  /** Waits a little for a version that a caller has seen elsewhere. */
+  async #reach(minVersion: number | undefined): Promise<void> {
+    if (minVersion === undefined) return;
+    const { clock } = this.#components;
+    const until = clock.monotonic() + limits.minVersionWaitMs;
+    while (this.#state.counters.version < minVersion) {
+      if (clock.monotonic() >= until) {
+        throw new ApiError('unavailable', `version ${minVersion} of this namespace is not here yet`, {
+          retryAfter: 1,
+        });
+      }
+      await clock.sleep(10);
+    }
+  }
+}
+
+function badId(id: string): ApiError | null {
+  const problem = documentIdProblem(id);
+  return problem === null ? null : invalidField('id', problem);
+}
+
+function noSuchDocument(id: string): ApiError {
+  return new ApiError('not_found', `there is no document with the id ${JSON.stringify(id.slice(0, 100))}`);
+}
+
+function parseSearch(call: ActorCall, body: Uint8Array | null): SearchRequest {
+  const request =
+    body === null
+      ? parseSearchQuery(parseQueryString(call.query), parseText)
+      : parseSearchBody(readBody(body));
+  refuseUnbuilt(request);
+  return request;
+}
+
+function parseCount(call: ActorCall, body: Uint8Array | null): CountRequest {
+  const request =
+    body === null ? parseCountQuery(parseQueryString(call.query), parseText) : parseCountBody(readBody(body));
+  refuseUnbuilt(request);
+  return request;
+}
+
+const parseText = (text: string) => readBody(Buffer.from(text));
+
+function minVersionOf(call: ActorCall): number | undefined {
+  if (call.query === '') return undefined;
+  return parseQueryWith(documentQuerySchema, parseQueryString(call.query)).min_version;
+}

@@ -1,0 +1,148 @@
+import { limits } from '../../protocol/limits.ts';
+import { AssertionError, DataError } from '../../src/base/assert.ts';
+import { describeError } from '../../src/base/log.ts';
+import { Serial } from '../../src/base/serial.ts';
+import type { ActorComponents } from '../components.ts';
+import { Deposed } from '../storage/manifest-store.ts';
+import { collectRetired } from './collect-garbage.ts';
+import { compactOnce } from './compact.ts';
+import { flushNamespace, freeze, takeOwnership } from './flush.ts';
+import type { NamespaceState } from './namespace-state.ts';
+
+/**
+ * What happens to a namespace unseen: ownership, flushes, compactions, collection. Everything that changes the manifest
+ * runs one at a time; a build or a merge runs beside it.
+ */
+export interface UpkeepHooks {
+  /** Whether the actor takes no work any more. */
+  readonly isClosed: () => boolean;
+  /** The state is not that of the store any more: the actor must close. */
+  readonly onLost: () => void;
+  /** What the objects take has changed. */
+  readonly onCommitted: () => void;
+}
+
+const flushRetryMs = 1_000;
+
+export class Upkeep {
+  readonly #components: ActorComponents;
+  readonly #state: NamespaceState;
+  readonly #hooks: UpkeepHooks;
+  readonly #commits = new Serial();
+  #compacting = false;
+  #stopped = false;
+  #draining = false;
+
+  constructor(components: ActorComponents, state: NamespaceState, hooks: UpkeepHooks) {
+    this.#components = components;
+    this.#state = state;
+    this.#hooks = hooks;
+  }
+
+  get isIdle(): boolean {
+    return this.#commits.waiting === 0 && !this.#compacting;
+  }
+
+  get #isOver(): boolean {
+    return this.#stopped || this.#hooks.isClosed();
+  }
+
+  /** No commit begins any more. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** No compaction begins any more; flushes go on. */
+  drain(): void {
+    this.#draining = true;
+  }
+
+  /** Runs work on the namespace's objects in turn with every commit. */
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.#commits.run(work);
+  }
+
+  takeOwnership(): Promise<void> {
+    return this.#commits.run(() => takeOwnership(this.#components, this.#state));
+  }
+
+  get memtableIsFull(): boolean {
+    const { memtable } = this.#state;
+    return memtable.bytes >= limits.memtableBytesMax || memtable.rowCount >= limits.memtableDocumentsMax;
+  }
+
+  /** Memory is bounded: no write is taken while this many memtables wait for their flush. */
+  get isFull(): boolean {
+    return this.#state.frozen.length >= limits.frozenMemtablesMax && this.memtableIsFull;
+  }
+
+  afterWrite(): void {
+    if (!this.memtableIsFull || this.#state.frozen.length >= limits.frozenMemtablesMax) return;
+    freeze(this.#state);
+    this.#flushInBackground();
+  }
+
+  async flush(): Promise<void> {
+    await this.#flushing(async () => {
+      await this.#flushFrozen();
+      await flushNamespace(this.#components, this.#state);
+    });
+  }
+
+  #flushInBackground(): void {
+    // Frozen memtables only: the one that takes writes would become a needlessly small segment.
+    this.#flushing(() => this.#flushFrozen()).then(
+      () => this.#compactInBackground(),
+      (error: unknown) => {
+        this.#components.logger.error('a flush failed', {
+          namespaceId: this.#state.identity.namespaceId,
+          error: describeError(error),
+        });
+        if (!this.#isOver) this.#components.clock.after(flushRetryMs, () => this.#flushInBackground());
+      },
+    );
+  }
+
+  /** Until the policy finds nothing more. A failure leaves the segments as they are; the next flush tries again. */
+  #compactInBackground(): void {
+    if (this.#compacting || this.#ending) return;
+    this.#compacting = true;
+    this.#compactAll()
+      .catch((error: unknown) => {
+        const fields = { namespaceId: this.#state.identity.namespaceId, error: describeError(error) };
+        if (!this.#ending) this.#components.logger.error('a compaction failed', fields);
+      })
+      .finally(() => {
+        this.#compacting = false;
+      });
+  }
+
+  async #compactAll(): Promise<void> {
+    const inTurn = (work: () => Promise<void>) => this.#flushing(work);
+    while (!this.#ending && (await compactOnce(this.#components, this.#state, inTurn)));
+  }
+
+  get #ending(): boolean {
+    return this.#isOver || this.#draining;
+  }
+
+  /** Flushes one at a time. One that shows that the state is not that of the store any more closes the actor. */
+  async #flushing(flush: () => Promise<void>): Promise<void> {
+    await this.#commits.run(async () => {
+      if (this.#isOver) return;
+      try {
+        await flush();
+        await collectRetired(this.#components, this.#state);
+      } catch (error) {
+        const isLost = [Deposed, AssertionError, DataError].some((kind) => error instanceof kind);
+        if (isLost) this.#hooks.onLost();
+        throw error;
+      }
+      this.#hooks.onCommitted();
+    });
+  }
+
+  async #flushFrozen(): Promise<void> {
+    while (this.#state.frozen.length > 0) await flushNamespace(this.#components, this.#state);
+  }
+}
