@@ -24,6 +24,9 @@ export const formats = {
   clusterView: { version: 1, history: ['Members, leases and logs.'] },
   person: { version: 1, history: ['E-mail address, name, password hash, tenants.'] },
   tenant: { version: 1, history: ['Keys and names of namespaces.'] },
+  logFloor: { version: 1, history: ['The highest slot of a log that nobody needs.'] },
+  keyClaim: { version: 1, history: ['The tenant and the key that a digest leads to.'] },
+  emailClaim: { version: 1, history: ['The person whom an address belongs to.'] },
   cursor: { version: 1, history: ['Tenant, namespace, query hash and last sequence, signed.'] },
 } as const satisfies Record<string, Format>;
 

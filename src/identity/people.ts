@@ -142,11 +142,13 @@ async function writePersonAndTenant(
   await writeKeyClaim(objectStore, clock, digest, { tenantId, keyId });
 }
 
+/** The bytes of the claim of an address: who has it, and by which sign-up. */
+export function encodeEmailClaim({ id, nonce }: Pick<Person, 'id' | 'nonce'>): Uint8Array {
+  return encodeRecord(emailClaimMagic, emailClaimVersion, { personId: id, nonce });
+}
+
 async function claimAddress({ objectStore, clock }: People, person: Person): Promise<void> {
-  const bytes = encodeRecord(emailClaimMagic, emailClaimVersion, {
-    personId: person.id,
-    nonce: person.nonce,
-  });
+  const bytes = encodeEmailClaim(person);
   try {
     if ((await claim(objectStore, clock, emailPath(person.email), bytes)) === 'taken') throw addressTaken();
   } catch (error) {

@@ -1,17 +1,20 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { writeFloor } from '../../actors/log/floor.ts';
 import { encodeLogObject } from '../../actors/log/log-object.ts';
 import { encodeCursor } from '../../actors/search/cursor.ts';
 import { encodeManifest, type Manifest } from '../../actors/storage/manifest.ts';
 import { noTombstones, withDeleted } from '../../actors/storage/tombstones.ts';
 import { emptyTenant, encodeTenantEvent, tenantManifestCodec } from '../../actors/tenant/tenant-state.ts';
-import type { PersonId, TenantId } from '../../protocol/ids.ts';
+import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
 import type { KeyRecord, TenantRecord } from '../../protocol/messages.ts';
 import { buildOpenApi } from '../../protocol/openapi.ts';
 import { type FormatName, formats, wireHistory, wireVersion } from '../../protocol/version.ts';
+import { writeKeyClaim } from '../../src/accounts/key-claim.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { joinCluster } from '../../src/cluster/view.ts';
+import { encodeEmailClaim } from '../../src/identity/people.ts';
 import { encodePerson } from '../../src/identity/person-record.ts';
 import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
@@ -138,6 +141,16 @@ async function viewBytes(): Promise<Uint8Array> {
   return (await store.get(paths.view))?.bytes ?? new Uint8Array();
 }
 
+/** What one write leaves under a key. */
+async function storedBytes(
+  key: string,
+  write: (store: MemoryObjectStore) => Promise<void>,
+): Promise<Uint8Array> {
+  const store = new MemoryObjectStore();
+  await write(store);
+  return (await store.get(key))?.bytes ?? new Uint8Array();
+}
+
 function cursorBytes(): Uint8Array {
   const scope = { tenantId: 7, namespaceId, queryDigest: hex('0', 64) };
   return Buffer.from(encodeCursor(new Uint8Array(32).fill(1), scope, 42));
@@ -153,6 +166,11 @@ export async function formatsNow(root: string): Promise<FormatRecord> {
     clusterView: await viewBytes(),
     person: personBytes(),
     tenant: tenantBytes(),
+    logFloor: await storedBytes(paths.logFloor(logId), (store) => writeFloor(store, logId, 42)),
+    keyClaim: await storedBytes(paths.keyClaim(hex('9', 64)), (store) =>
+      writeKeyClaim(store, systemClock, hex('9', 64), { tenantId: 7 as TenantId, keyId: 8 as KeyId }),
+    ),
+    emailClaim: encodeEmailClaim({ id: 9 as PersonId, nonce: hex('f', 32) }),
     cursor: cursorBytes(),
   };
   const wire = JSON.stringify(buildOpenApi('https://tidebase.example'));
