@@ -6,10 +6,21 @@ import type { ScannedDocument } from './scan.ts';
 /**
  * Answers as JSON text, written by hand: `meta` goes out as the bytes that came in, so that no number loses digits.
  */
-export const formatMicros = (micros: number): string => {
-  const fraction = String(Math.floor(micros % 1_000_000)).padStart(6, '0');
-  return `${new Date(Math.floor(micros / 1_000)).toISOString().slice(0, 19)}.${fraction}Z`;
-};
+export function formatMicros(micros: number): string {
+  const second = Math.floor(micros / 1_000_000);
+  return `${secondText(second)}.${String(Math.floor(micros % 1_000_000)).padStart(6, '0')}Z`;
+}
+
+/** Hot: making a Date for each document read cost as much as finding the document. Neighbours share their second. */
+let lastSecond = Number.NaN;
+let lastSecondText = '';
+function secondText(second: number): string {
+  if (second !== lastSecond) {
+    lastSecondText = new Date(second * 1_000).toISOString().slice(0, 19);
+    lastSecond = second;
+  }
+  return lastSecondText;
+}
 
 export function rawMetaOf(buffer: Buffer, offset: number): string {
   const meta = documentMeta(buffer, offset);
