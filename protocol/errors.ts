@@ -66,7 +66,11 @@ export class ApiError extends Error {
   readonly headers: readonly (readonly [string, string])[];
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    // A refusal is an answer and nobody reads its stack; capturing one was a third of the cost of refusing a flood.
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    Error.stackTraceLimit = stackTraceLimit;
     this.code = code;
     this.fields = details.fields;
     this.retryAfter = details.retryAfter;

@@ -12,6 +12,7 @@ import { systemClock } from './base/clock.ts';
 import { type Remote, wrapControl } from './base/control.ts';
 import { createLogger, describeError, type Logger } from './base/log.ts';
 import { systemRandom } from './base/random.ts';
+import { settledWithin } from './base/settled-within.ts';
 import { loadServerId } from './cluster/server-id.ts';
 import { type Joined, joinCluster } from './cluster/view.ts';
 import { accountOperations } from './front/account-operations.ts';
@@ -111,7 +112,8 @@ function storeSettingsOf(settings: Settings): StoreSettings {
 
 interface LogThread {
   readonly control: Remote<LogControl>;
-  readonly thread: ResidentThread;
+  /** After it was drained. */
+  end(): Promise<void>;
 }
 
 function startLogThread(store: StoreSettings, settings: Settings): LogThread {
@@ -123,15 +125,27 @@ function startLogThread(store: StoreSettings, settings: Settings): LogThread {
     commitMs: settings.commitMs,
     logLevel: settings.logLevel,
   };
-  thread.run(task, [control.port2]).catch((error) => {
+  let ending = false;
+  const running = thread.run(task, [control.port2]).catch((error) => {
+    if (ending) return;
     // Without its log the server can acknowledge nothing; the supervisor starts a new process with a log of its own.
     createLogger('front', 'error').error('the log thread died; the process ends', {
       error: describeError(error),
     });
     process.exit(1);
   });
-  return { control: wrapControl<LogControl>(control.port1), thread };
+  return {
+    control: wrapControl<LogControl>(control.port1),
+    async end() {
+      ending = true;
+      await settledWithin(systemClock, running, logEndMsMax);
+      await thread.end();
+    },
+  };
 }
+
+/** A drained log thread has only its store to close. */
+const logEndMsMax = 5_000;
 
 interface Lanes {
   readonly build: ComputeLane;
@@ -293,7 +307,7 @@ async function stop(parts: {
   await log.control.drain();
   await door.close();
   await Promise.all(threads.map((thread) => thread.end()));
-  await Promise.all([lanes.build.end(), lanes.hash.end(), log.thread.end()]);
+  await Promise.all([lanes.build.end(), lanes.hash.end(), log.end()]);
   await store.close();
   logger.info('drained');
 }

@@ -17,6 +17,8 @@ export async function runServer(): Promise<number> {
     logger.error('a promise failed unhandled; the process ends', { error: describeError(error) });
     process.exit(1);
   });
+  // Before anybody can know that it listens: a signal that comes at once must drain it as well.
+  const stopped = stopSignal();
   let server: Server;
   try {
     const engine = (process.env.TIDEBASE_TEST_HTTP_ENGINE ?? 'auto') as HttpEngine;
@@ -26,7 +28,7 @@ export async function runServer(): Promise<number> {
     process.exit(isOperators(error) ? exitCodes.cannotStart : 1);
   }
   process.stdout.write(`tidebase listening on ${server.url}\n`);
-  await stopSignal();
+  await stopped;
   await server.stop();
   return exitCodes.done;
 }

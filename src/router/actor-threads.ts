@@ -1,9 +1,11 @@
 import { MessageChannel } from 'node:worker_threads';
 import { limits } from '../../protocol/limits.ts';
 import type { ActorControl, ActorWorkerTask, LanesControl, LogControl } from '../../protocol/worker-tasks.ts';
+import { systemClock } from '../base/clock.ts';
 import { exposeControl, moved, type Remote, wrapControl } from '../base/control.ts';
 import { describeError, type Logger } from '../base/log.ts';
 import { type ChannelHandler, PortChannel } from '../base/port-channel.ts';
+import { settledWithin } from '../base/settled-within.ts';
 import type { ComputeLane } from './worker-pool.ts';
 import { ResidentThread, workerEntries } from './worker-pool.ts';
 
@@ -26,12 +28,17 @@ export interface ActorThreadOptions {
   readonly handler: ChannelHandler;
 }
 
+/** A drained thread has only its cache to close. */
+const taskEndMsMax = 5_000;
+
 export class ActorThread {
   readonly #options: ActorThreadOptions;
   readonly #thread = new ResidentThread(workerEntries.actor);
   #channel: PortChannel | null = null;
   #control: Remote<ActorControl> | null = null;
   #ending = false;
+  /** Resolves when the thread's task has ended, however. */
+  #task: Promise<void> = Promise.resolve();
 
   constructor(options: ActorThreadOptions) {
     this.#options = options;
@@ -60,6 +67,7 @@ export class ActorThread {
       lanes: lanes.port2,
     };
     const running = this.#thread.run(task, [control.port2, front.port2, toLog.port2, lanes.port2]);
+    this.#task = running.catch(() => {});
     const died = running.then(
       () => this.#onEnd(null),
       (error: unknown) => this.#onEnd(error),
@@ -83,6 +91,8 @@ export class ActorThread {
 
   async end(): Promise<void> {
     this.#ending = true;
+    // The task closes its cache in order after it was drained; ending the thread under it would lose that.
+    await settledWithin(systemClock, this.#task, taskEndMsMax);
     this.#channel?.close();
     await this.#thread.end();
   }
