@@ -84,7 +84,7 @@ export class ActorHost {
   }
 
   /** The warm document read, without a promise: by far the most frequent call. Null: take the long way. */
-  getWarm(call: ActorCall): string | null {
+  getWarm(call: ActorCall): Buffer | null {
     if (call.query !== '') return null;
     const slot = this.#namespaces.get(slotKey(call.tenantId, call.namespace));
     if (slot === undefined || slot.actor === null || slot.actor.closed) return null;

@@ -4,7 +4,7 @@ import { emptyReadReport, type ReadReport } from './storage/block-fetch.ts';
 export interface ActorReply {
   readonly status: number;
   readonly json: string;
-  /** Answers of calls between threads: MessagePack instead of JSON. */
+  /** The answer's bytes where they are not made from `json`: a document, or MessagePack between threads. */
   readonly packed?: Uint8Array;
   readonly report: ReadReport;
   readonly cpuMs: number;

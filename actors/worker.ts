@@ -133,9 +133,9 @@ function serve(host: ActorHost | null, logger: Logger, message: Message, respond
 /** Hot: most calls end here, without a promise. */
 function serveWarm(host: ActorHost, logger: Logger, call: ActorCall, respond: Respond): boolean {
   try {
-    const json = host.getWarm(call);
-    if (json === null) return false;
-    respond(warmAnswer, Buffer.from(json));
+    const answer = host.getWarm(call);
+    if (answer === null) return false;
+    respond(warmAnswer, answer);
   } catch (error) {
     respondError(respond, logger, call, error);
   }

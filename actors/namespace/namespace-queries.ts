@@ -23,7 +23,7 @@ import { type QueryContext, runCount, runSearch, runWarm } from '../search/run-s
 import { TimeSlice } from '../search/time-slice.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import type { NamespaceState } from './namespace-state.ts';
-import { documentJson, findDocument, findWarm } from './read-document.ts';
+import { documentBytes, findDocument, findWarm } from './read-document.ts';
 import { takeSnapshot } from './take-snapshot.ts';
 
 /** How the namespace was found by this request, and what opening it read. */
@@ -44,13 +44,13 @@ export class NamespaceQueries {
   }
 
   /** A read that memory answers, without a promise; null where it takes one. */
-  getWarm(id: string, beganAt: number): string | null {
+  getWarm(id: string, beganAt: number): Buffer | null {
     const place = findWarm(this.#state, id);
     if (place === 'cold') return null;
     // An id that no document can have is looked up like any other: only who finds nothing pays for judging it.
     if (place === null) throw badId(id) ?? noSuchDocument(id);
     const cpuMs = this.#components.clock.monotonic() - beganAt;
-    return documentJson(place, { temperature: 'warm', storeGets: 0, storeBytes: 0, cpuMs, timedOut: false });
+    return documentBytes(place, { temperature: 'warm', storeGets: 0, storeBytes: 0, cpuMs, timedOut: false });
   }
 
   async handle(call: ActorCall, body: Uint8Array | null, opened: OpenedNow): Promise<ActorReply> {
@@ -89,7 +89,7 @@ export class NamespaceQueries {
       cpuMs: slice.cpuMs,
       timedOut: false,
     };
-    return reply(documentJson(place, report), { report: opened.report, cpuMs: slice.cpuMs });
+    return reply('', { packed: documentBytes(place, report), report: opened.report, cpuMs: slice.cpuMs });
   }
 
   async #search(call: ActorCall, request: SearchRequest, opened: OpenedNow): Promise<ActorReply> {

@@ -179,10 +179,10 @@ export class InProcess {
       const asked = call(operation, namespace, options);
       if (operation === 'getDocument') {
         const warm = this.host.getWarm(asked);
-        if (warm !== null) return { status: 200, code: '', body: JSON.parse(warm) };
+        if (warm !== null) return { status: 200, code: '', body: JSON.parse(warm.toString()) };
       }
       const reply = await this.host.handle(asked, body === null ? null : new Uint8Array(body));
-      return { status: reply.status, code: '', body: reply.json === '' ? null : JSON.parse(reply.json) };
+      return { status: reply.status, code: '', body: bodyOf(asked, reply) };
     } catch (error) {
       if (error instanceof ApiError)
         return {
@@ -233,6 +233,13 @@ export class InProcess {
       cursor = body.next;
     }
   }
+}
+
+/** A document comes as bytes, everything else as text. */
+function bodyOf(asked: ActorCall, { json, packed }: ActorReply) {
+  const text =
+    asked.operation === 'getDocument' && packed !== undefined ? Buffer.from(packed).toString() : json;
+  return text === '' ? null : JSON.parse(text);
 }
 
 /** As the actor thread's entry does. */
