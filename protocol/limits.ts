@@ -26,8 +26,8 @@ export const limits = {
   queryBodyBytesMax: 1 * MiB,
   /** RE2 is linear in text times program: a longer pattern may not be interrupted in time. */
   patternCharactersMax: 1_000,
-  /** Literals may be longer than patterns: RE2 finds them by their bytes. */
-  literalBytesMax: 1_000,
+  /** Of any query: room for a pattern of the longest characters. A literal costs RE2 its length for each byte at worst. */
+  literalBytesMax: 4_000,
   filterBytesMax: 64 * KiB,
   filterKeysMax: 100,
   filterInValuesMax: 1_000,
