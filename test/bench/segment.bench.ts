@@ -113,4 +113,4 @@ await pointReads(local, rows, 'local disk', 10_000);
 await scan(open(2 ** 20), 'scan from local disk');
 print(`store: ${store.gets} GETs; warm cache: ${JSON.stringify(warmCache.stats())}`);
 await warmCache.close();
-rmSync(folder, { recursive: true, force: true });
+rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });

@@ -11,7 +11,7 @@ import { objectStoreSuite } from './object-store.suite.ts';
 objectStoreSuite('memory', async () => new MemoryObjectStore());
 
 const folder = await mkdtemp(join(tmpdir(), 'tidebase-store-'));
-after(() => rm(folder, { recursive: true, force: true }));
+after(() => rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }));
 objectStoreSuite('fs', () => openObjectStore({ kind: 'fs', folder }, systemClock, systemRandom));
 
 const envFile = process.env.TIDEBASE_TEST_S3_ENV;

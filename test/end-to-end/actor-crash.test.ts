@@ -52,7 +52,7 @@ test('an actor thread that dies is started again and has everything that was ack
   const { server, actors } = await serverWithThreads(folder);
   t.after(async () => {
     await server.stop();
-    await rm(folder, { recursive: true });
+    await rm(folder, { recursive: true, maxRetries: 10, retryDelay: 50 });
   });
   const call = client(server.url, await signUp(server.url));
   const acknowledged = new Map<string, number[]>(names.map((name) => [name, []]));

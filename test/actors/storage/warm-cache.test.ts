@@ -23,7 +23,7 @@ const plenty = { freeBytes: 1e12, totalBytes: 1e12 };
 
 function newFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'warm-cache-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }));
   return join(folder, 'cache');
 }
 
@@ -314,9 +314,11 @@ const randomAt = (bytes: Buffer, random: () => number, from = 0) =>
   from + Math.floor(random() * (bytes.length - from));
 
 const damages: Record<string, Damage> = {
-  'the folder is gone': (folder) => rmSync(folder, { recursive: true }),
-  'the environment is gone': (folder) => rmSync(join(folder, 'environment'), { recursive: true }),
-  'the files are gone': (folder) => rmSync(join(folder, 'files'), { recursive: true }),
+  'the folder is gone': (folder) => rmSync(folder, { recursive: true, maxRetries: 10, retryDelay: 50 }),
+  'the environment is gone': (folder) =>
+    rmSync(join(folder, 'environment'), { recursive: true, maxRetries: 10, retryDelay: 50 }),
+  'the files are gone': (folder) =>
+    rmSync(join(folder, 'files'), { recursive: true, maxRetries: 10, retryDelay: 50 }),
   'the marker is rubbish': (folder) => writeFileSync(join(folder, 'marker.json'), '{'),
   'the environment is empty': (folder) => truncateSync(data(folder), 0),
   'the environment is cut to one page and a half': (folder) => truncateSync(data(folder), 6000),
@@ -383,7 +385,7 @@ for (const [name, damage] of Object.entries(damages)) {
     assert.equal(after.found?.wrong ?? 0, 0);
     // What the supervisor does after a second abnormal end: start without the folder.
     if (after.signal !== null && live(folder).signal !== null)
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
     const last = live(folder);
     assert.deepEqual([last.signal, last.found?.wrong], [null, 0]);
     assert.ok(existsSync(data(folder)));

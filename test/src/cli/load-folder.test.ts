@@ -78,7 +78,7 @@ async function receive(request: IncomingMessage): Promise<Received> {
 
 function folderOf(files: Readonly<Record<string, string | Buffer>>): string {
   const folder = mkdtempSync(join(tmpdir(), 'tidebase-load-'));
-  ends.push(() => rmSync(folder, { recursive: true, force: true }));
+  ends.push(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 }));
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
   return folder;
 }

@@ -13,7 +13,7 @@ async function inFolder(run: (dataDir: string) => Promise<void>): Promise<void> 
   try {
     await run(dataDir);
   } finally {
-    await rm(dataDir, { recursive: true });
+    await rm(dataDir, { recursive: true, maxRetries: 10, retryDelay: 50 });
   }
 }
 

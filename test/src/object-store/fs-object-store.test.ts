@@ -40,7 +40,7 @@ describe('the folder store', { timeout: 120_000 }, () => {
       await child.ended;
     }
     await store.close();
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
   });
 
   const startCounter = async () => {
@@ -227,7 +227,7 @@ describe('the folder store', { timeout: 120_000 }, () => {
 
     it('survives the removal of its folders by hand', async () => {
       await store.putIfAbsent('log/x/1', [Buffer.from('1')]);
-      await rm(`${folder}/log`, { recursive: true });
+      await rm(`${folder}/log`, { recursive: true, maxRetries: 10, retryDelay: 50 });
       assert.equal((await store.putIfAbsent('log/x/1', [Buffer.from('2')])).kind, 'stored');
     });
 

@@ -127,7 +127,7 @@ describe('the start-up probe', () => {
     await Promise.all([probeObjectStore(store, systemRandom), probeObjectStore(store, systemRandom)]);
     assert.deepEqual((await store.list('', { limit: 10 })).objects, []);
     await store.close();
-    await rm(folder, { recursive: true });
+    await rm(folder, { recursive: true, maxRetries: 10, retryDelay: 50 });
   });
 
   it('counts conflicts in a race as lost races', async () => {
