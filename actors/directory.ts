@@ -1,4 +1,4 @@
-import { ApiError, type ErrorCode } from '../protocol/errors.ts';
+import { apiErrorFromBody } from '../protocol/errors.ts';
 import {
   actorAnswerFromWire,
   actorCallToWire,
@@ -30,7 +30,7 @@ export function createDirectory(channel: PortChannel): NamespaceDirectory {
     const answer = await channel.call(wire, body);
     const bytes = answer.body ?? new Uint8Array();
     const { status } = actorAnswerFromWire(answer.head);
-    if (status >= 400) throw errorOf(bytes);
+    if (status >= 400) throw apiErrorFromBody(bytes);
     return bytes;
   };
   return {
@@ -58,9 +58,4 @@ export function createDirectory(channel: PortChannel): NamespaceDirectory {
       await call(internalCalls.forgetTenant, { tenantId, namespace: '' });
     },
   };
-}
-
-function errorOf(bytes: Uint8Array): ApiError {
-  const { code, error } = JSON.parse(Buffer.from(bytes).toString()) as { code: ErrorCode; error: string };
-  return new ApiError(code, error);
 }

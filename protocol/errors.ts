@@ -95,3 +95,9 @@ export class ApiError extends Error {
 export function invalidField(field: string, problem: string): ApiError {
   return new ApiError('invalid', `${field}: ${problem}`, { fields: { [field]: problem } });
 }
+
+/** The inverse of `ApiError.toBody`, as far as callers on another thread need it. */
+export function apiErrorFromBody(body: Uint8Array): ApiError {
+  const { code, error } = JSON.parse(Buffer.from(body).toString()) as { code: ErrorCode; error: string };
+  return new ApiError(code, error);
+}

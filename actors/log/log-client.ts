@@ -1,6 +1,6 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { logCalls } from '../../protocol/messages.ts';
-import { ChannelClosed, type PortChannel } from '../../src/base/port-channel.ts';
+import type { PortChannel } from '../../src/base/port-channel.ts';
 import { AppendRefused, type Refusal } from './group-commit.ts';
 import { encodeHead, type RecordHead } from './log-object.ts';
 import type { LogPosition } from './replay.ts';
@@ -50,8 +50,4 @@ export function createLogClient(
 /** Whether a failed append is known to have left nothing behind. */
 export function isNotWritten(error: unknown): error is AppendRefused {
   return error instanceof AppendRefused;
-}
-
-export function isLogGone(error: unknown): boolean {
-  return error instanceof ChannelClosed;
 }

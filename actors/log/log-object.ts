@@ -17,7 +17,6 @@ const magic = 0x474c4254; // "TBLG"
 const headerBytes = 96;
 const checksumBytes = 8;
 const logIdBytes = 40;
-export const logIdPattern = /^[0-9a-z]{20,40}$/;
 
 export type LogObjectKind = 'group' | 'seal' | 'barrier';
 const kindCodes: readonly LogObjectKind[] = ['group', 'seal', 'barrier'];

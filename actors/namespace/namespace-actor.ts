@@ -43,9 +43,6 @@ export class NamespaceActor {
   #reportArmed = false;
   #dropped = false;
   #closed = false;
-  /** For eviction: when it was used last, by the monotonic clock. */
-  lastUsedMs = 0;
-
   private constructor(components: ActorComponents, state: NamespaceState, opening: Opening) {
     this.#components = components;
     this.#state = state;
@@ -74,12 +71,6 @@ export class NamespaceActor {
 
   get identity(): NamespaceIdentity {
     return this.#state.identity;
-  }
-
-  get memoryBytes(): number {
-    let bytes = 4_096;
-    for (const memtable of this.#state.memtablesNewestFirst()) bytes += memtable.bytes;
-    return bytes;
   }
 
   /** Whether it holds nothing that only it knows and does nothing that others wait for. */

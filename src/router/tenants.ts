@@ -1,4 +1,4 @@
-import { ApiError, type ErrorCode } from '../../protocol/errors.ts';
+import { apiErrorFromBody } from '../../protocol/errors.ts';
 import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
 import {
   actorAnswerFromWire,
@@ -38,7 +38,7 @@ export function tenantsThrough(router: Router): Tenants {
     };
     const answer = await router.call(call, body);
     const bytes = answer.body ?? new Uint8Array();
-    if (actorAnswerFromWire(answer.head).status >= 400) throw errorOf(bytes);
+    if (actorAnswerFromWire(answer.head).status >= 400) throw apiErrorFromBody(bytes);
     return unpackMessage(bytes);
   };
   return {
@@ -49,11 +49,6 @@ export function tenantsThrough(router: Router): Tenants {
     key: async (tenantId, keyId) =>
       (await ask(internalCalls.tenantKey, { tenantId, argument: String(keyId) })) as KeyRecord | null,
   };
-}
-
-function errorOf(bytes: Uint8Array): ApiError {
-  const { code, error } = JSON.parse(Buffer.from(bytes).toString()) as { code: ErrorCode; error: string };
-  return new ApiError(code, error);
 }
 
 /** What authentication needs of them. */
