@@ -58,10 +58,16 @@ export async function readObjectFile(path: string, range?: ByteRange): Promise<O
   );
 }
 
-/** The size of the object in a file that was never updated, without opening it; null where no file is. */
-export async function objectSize(path: string): Promise<number | null> {
+export interface FileAbout {
+  /** Of the object, in bytes. */
+  readonly size: number;
+  readonly modifiedAtMs: number;
+}
+
+/** What the folder knows of a file, without opening it; null where no file is. */
+export async function aboutFile(path: string): Promise<FileAbout | null> {
   const stat = await unless(fileStat(path), missing, null);
-  return stat === null ? null : stat.size - headerBytes;
+  return stat === null ? null : { size: stat.size - headerBytes, modifiedAtMs: Math.floor(stat.mtimeMs) };
 }
 
 /** Null where no file is. */

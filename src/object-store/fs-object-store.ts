@@ -5,13 +5,14 @@ import { errorCode, link, missing, succeeds, unlink } from './fs-calls.ts';
 import { FsFolders } from './fs-folders.ts';
 import { listFiles } from './fs-list.ts';
 import {
+  aboutFile,
+  type FileAbout,
   type ObjectFile,
-  objectSize,
   readObjectFile,
   readObjectHeader,
   writeObjectFile,
 } from './fs-object-file.ts';
-import { FsVersions, formatEtag, parseEtag } from './fs-versions.ts';
+import { FsVersions, formatEtag, parseEtag, versionPath } from './fs-versions.ts';
 import { assertKey, assertListing, assertRange } from './keys.ts';
 import {
   type CallOptions,
@@ -126,12 +127,12 @@ export class FsObjectStore implements ObjectStore {
     return this.#calls.read('list', prefix, options.timeoutMs, async () => {
       const files = await listFiles(this.#folders.root, prefix, options.after ?? '', options.limit + 1);
       const objects = await Promise.all(
-        files
-          .slice(0, options.limit)
-          .map(async ({ key, versions }) => ({ key, size: await this.#size(key, versions) })),
+        files.slice(0, options.limit).map(async ({ key, versions }) => {
+          const about = await this.#about(key, versions);
+          return about === null ? [] : [{ key, ...about }];
+        }),
       );
-      const present = objects.flatMap(({ key, size }) => (size === null ? [] : [{ key, size }]));
-      return { objects: present, more: files.length > options.limit };
+      return { objects: objects.flat(), more: files.length > options.limit };
     });
   }
 
@@ -148,11 +149,13 @@ export class FsObjectStore implements ObjectStore {
   }
 
   /** Null where the object is gone. */
-  async #size(key: string, versions: boolean): Promise<number | null> {
+  async #about(key: string, versions: boolean): Promise<FileAbout | null> {
     const path = this.#path(key);
-    if (!versions) return objectSize(path);
+    if (!versions) return aboutFile(path);
     const found = await this.#versions.current<ObjectFile>(path, readObjectHeader);
-    return found?.file.size ?? null;
+    if (found === null) return null;
+    // Replaced since it was read: the next version is looked at.
+    return (await aboutFile(versionPath(path, found.version))) ?? this.#about(key, versions);
   }
 
   async #create(call: StoreCall, key: string, bytes: readonly Uint8Array[]): Promise<PutResult> {

@@ -255,5 +255,8 @@ const bytesName = ({ number, nonce }: Version) => `${String(number).padStart(20,
 const currentName = (version: Version) => `current.${bytesName(version)}`;
 const bytesPath = (path: string, version: Version) =>
   join(versionFolder(path, version.incarnation), bytesName(version));
+/** The file that holds the version's bytes. */
+export const versionPath = (path: string, version: Version) =>
+  version.number === 1 ? path : bytesPath(path, version);
 const currentPath = (path: string, version: Version) =>
   join(versionFolder(path, version.incarnation), currentName(version));

@@ -1,7 +1,10 @@
+import { must } from '../base/assert.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
 import { assertKey, assertListing, assertRange, concatenate, cutRange } from './keys.ts';
 import {
   type CallOptions,
   type GetOptions,
+  type ListedObject,
   type ListOptions,
   type ListPage,
   type ObjectStore,
@@ -13,6 +16,7 @@ import {
 interface Version {
   readonly bytes: Uint8Array;
   readonly etag: string;
+  readonly modifiedAtMs: number;
 }
 
 /** The whole contract in memory, without time-outs and failures: the twin that tests and simulations run on. */
@@ -22,6 +26,11 @@ export class MemoryObjectStore implements ObjectStore {
   #sortedKeys: readonly string[] | null = null;
   #versionsMade = 0;
   #closed = false;
+  readonly #clock: Clock;
+
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+  }
 
   async get(key: string, options?: GetOptions): Promise<StoredObject | null> {
     this.#begin('get', key);
@@ -61,12 +70,13 @@ export class MemoryObjectStore implements ObjectStore {
     assertListing(prefix, options);
     this.#sortedKeys ??= [...this.#versions.keys()].sort();
     const after = options.after ?? '';
-    const objects: { key: string; size: number }[] = [];
+    const objects: ListedObject[] = [];
     for (let i = firstAbove(this.#sortedKeys, prefix, after); ; i++) {
       const key = this.#sortedKeys[i];
       if (!key?.startsWith(prefix)) return { objects, more: false };
       if (objects.length === options.limit) return { objects, more: true };
-      objects.push({ key, size: this.#versions.get(key)?.bytes.length ?? 0 });
+      const { bytes, modifiedAtMs } = must(this.#versions.get(key), key);
+      objects.push({ key, size: bytes.length, modifiedAtMs });
     }
   }
 
@@ -76,7 +86,7 @@ export class MemoryObjectStore implements ObjectStore {
 
   #store(key: string, bytes: readonly Uint8Array[]): PutResult {
     const etag = `"${++this.#versionsMade}"`;
-    this.#versions.set(key, { bytes: concatenate(bytes), etag });
+    this.#versions.set(key, { bytes: concatenate(bytes), etag, modifiedAtMs: this.#clock.now() });
     return { kind: 'stored', etag };
   }
 

@@ -70,8 +70,16 @@ export interface ListOptions extends CallOptions {
   readonly limit: number;
 }
 
+export interface ListedObject {
+  readonly key: string;
+  /** In bytes. */
+  readonly size: number;
+  /** Milliseconds since 1970 by the store's own clock: when the current version came, to about a second. */
+  readonly modifiedAtMs: number;
+}
+
 export interface ListPage {
-  readonly objects: readonly { readonly key: string; readonly size: number }[];
+  readonly objects: readonly ListedObject[];
   /** Whether more keys follow the last one. */
   readonly more: boolean;
 }

@@ -144,9 +144,10 @@ export class S3ObjectStore implements ObjectStore {
           ...(options.after ? { StartAfter: options.after } : {}),
         });
         const page = await this.#reader.send(command, { abortSignal: call.signal });
-        const objects = (page.Contents ?? []).map(({ Key, Size }) => ({
+        const objects = (page.Contents ?? []).map(({ Key, Size, LastModified }) => ({
           key: must(Key, 'listed key'),
           size: Size ?? 0,
+          modifiedAtMs: must(LastModified, 'time of a listed key').getTime(),
         }));
         return { objects, more: page.IsTruncated === true };
       } catch (error) {

@@ -5,6 +5,8 @@ import { AssertionError } from '../../src/base/assert.ts';
 import { type ObjectStore, type PutResult, StoreError } from '../../src/object-store/object-store.ts';
 
 const racers = 32;
+/** A store's clock is its own, and its times are whole seconds. */
+const clockToleranceMs = 10_000;
 
 /** The contract of `ObjectStore`, point by point. `open` gives a store that may hold other objects already. */
 export function objectStoreSuite(name: string, open: () => Promise<ObjectStore>): void {
@@ -339,7 +341,22 @@ export function objectStoreSuite(name: string, open: () => Promise<ObjectStore>)
         await fill(store, root, names);
         const page = await store.list(root, { limit: 1000 });
         const expected = names.map((name) => ({ key: root + name, size: name.length })).sort(byKey);
-        assert.deepEqual(page, { objects: expected, more: false });
+        assert.deepEqual(
+          page.objects.map(({ key, size }) => ({ key, size })),
+          expected,
+        );
+        assert.equal(page.more, false);
+      });
+
+      it('says of each key when its current version came', async () => {
+        const root = `${newKey()}/`;
+        const beforeMs = Date.now() - clockToleranceMs;
+        await fill(store, root, ['created', 'updated']);
+        const { etag } = must(await store.get(`${root}updated`));
+        await store.putIfMatch(`${root}updated`, [text('again')], etag);
+        for (const { key, modifiedAtMs } of (await store.list(root, { limit: 10 })).objects) {
+          assert.ok(modifiedAtMs >= beforeMs && modifiedAtMs <= Date.now() + clockToleranceMs, key);
+        }
       });
 
       it('takes a prefix that ends anywhere', async () => {
@@ -397,9 +414,11 @@ export function objectStoreSuite(name: string, open: () => Promise<ObjectStore>)
           await store.putIfMatch(root + name, [text('longer now')], etag);
         }
         for (const name of ['gone', 'gone-updated', 'folder/gone']) await store.delete(root + name);
-        assert.deepEqual((await store.list(root, { limit: 10 })).objects, [
-          { key: `${root}stays`, size: 10 },
-        ]);
+        const { objects } = await store.list(root, { limit: 10 });
+        assert.deepEqual(
+          objects.map(({ key, size }) => ({ key, size })),
+          [{ key: `${root}stays`, size: 10 }],
+        );
       });
 
       it('shows each of many keys right after it was created', async () => {

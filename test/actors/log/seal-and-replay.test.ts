@@ -94,6 +94,7 @@ test('a listing is only a hint: the end is found by trying', async () => {
     const objects = Array.from({ length: listed }, (_, i) => ({
       key: paths.logObject(logId, i + 1),
       size: 1,
+      modifiedAtMs: 0,
     }));
     store.listed = { objects, more: false };
 
