@@ -19,6 +19,8 @@ export default async function serveLog(task: LogWorkerTask): Promise<void> {
       open: async (identity, sealedLogs) => service.open(identity, sealedLogs),
       whenSealed: () => service.sealed,
       attach: (port, placement) => service.attach(port, placement),
+      listLogs: () => service.listLogs(),
+      collectLogs: (named) => service.collectLogs(named),
       async drain() {
         await service.drain();
         // The answer to this very call has to leave the thread first.

@@ -73,6 +73,8 @@ export const limits = {
   /** Log objects read side by side by a replay. */
   replayReadsInFlight: 16,
   leaseRenewMs: 3_300,
+  /** How often the logs and leases of ended processes are listed: a thousand objects a request. */
+  logCollectionEveryMs: 3_600_000,
 
   /** A memtable is flushed at this size or number of documents. */
   memtableBytesMax: 32 * MiB,

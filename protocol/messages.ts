@@ -185,6 +185,8 @@ export const logCalls = {
   replay: 'replay',
   /** call: [replay-target, tenantId, namespaceId] → [done], after replay notices with the target's records, or [failed]. */
   replayTarget: 'replay-target',
+  /** call: [confirm-open] → ['open'], ['sealed'] where another process has ended the log, or ['failed']. */
+  confirmOpen: 'confirm-open',
   /** notice to the actor: everything durable was replayed. */
   replayEnd: 'replay-end',
   /** notice to the actor: [flush, tenantId, namespace, namespaceId]: its records hold up the log's floor. */

@@ -46,8 +46,18 @@ export interface LogControl {
   whenSealed(): Promise<void>;
   /** Resolves after every durable record of the thread's targets was sent to it. */
   attach(port: MessagePort, placement: { readonly index: number; readonly count: number }): Promise<void>;
+  /** Lists what all logs consist of; the next `collectLogs` deletes of that. */
+  listLogs(): Promise<void>;
+  /** Deletes what nobody needs any more. `named`: the logs in a view that was read after `listLogs`. */
+  collectLogs(named: NamedLogs): Promise<void>;
   /** Everything accepted is durable; nothing more is taken. */
   drain(): Promise<void>;
+}
+
+/** Log ids in a cluster view. */
+export interface NamedLogs {
+  readonly members: readonly string[];
+  readonly removed: readonly string[];
 }
 
 export interface ActorWorkerTask {

@@ -13,6 +13,7 @@ import { type Remote, wrapControl } from './base/control.ts';
 import { createLogger, describeError, type Logger } from './base/log.ts';
 import { systemRandom } from './base/random.ts';
 import { settledWithin } from './base/settled-within.ts';
+import { keepCollectingDead } from './cluster/collect-dead.ts';
 import { loadServerId } from './cluster/server-id.ts';
 import { type Joined, joinCluster } from './cluster/view.ts';
 import { accountOperations } from './front/account-operations.ts';
@@ -90,8 +91,11 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   router.use(threads);
   await Promise.all(threads.map((thread) => thread.start()));
 
+  const stopCollecting = keepCollectingDead({ store, clock: systemClock, logger, log: log.control });
+
   door.serve(requestHandler({ door, plans, store, router, authenticator, people, logger }));
-  return { url: door.baseUrl, stop: () => stop({ door, threads, log, lanes, store, logger }) };
+  const stopping = { door, threads, log, lanes, store, logger, stopCollecting };
+  return { url: door.baseUrl, stop: () => stop(stopping) };
 }
 
 async function makeDataFolder(folder: string): Promise<void> {
@@ -298,8 +302,10 @@ async function stop(parts: {
   lanes: Lanes;
   store: ObjectStore;
   logger: Logger;
+  stopCollecting: () => void;
 }): Promise<void> {
   const { door, threads, log, lanes, store, logger } = parts;
+  parts.stopCollecting();
   door.stopListening();
   const until = systemClock.monotonic() + limits.drainMs;
   while (door.inFlight() > 0 && systemClock.monotonic() < until) await systemClock.sleep(drainLookMs);

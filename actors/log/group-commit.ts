@@ -6,9 +6,10 @@ import { xxh64 } from '../../src/base/hash.ts';
 import type { Logger } from '../../src/base/log.ts';
 import { type Random, randomHex } from '../../src/base/random.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
+import { paths } from '../../src/object-store/paths.ts';
 import { appendToSlot } from './append.ts';
 import { uploadBlob } from './blob.ts';
-import { encodeLogObject, type RecordHead } from './log-object.ts';
+import { decodeLogObject, encodeLogObject, type RecordHead } from './log-object.ts';
 import type { LogPosition } from './replay.ts';
 import { targetKey } from './unflushed.ts';
 
@@ -77,6 +78,8 @@ export class GroupCommit {
   /** By target: the record whose blob is being uploaded, and those behind it. */
   readonly #behindBlob = new Map<string, Pending[]>();
   #taken = 0;
+  /** Uploaded or on their way, for records that are not in the log yet. */
+  readonly #blobsOnTheWay = new Set<string>();
   readonly #failedEpochs = new Map<string, number>();
   #lastSeq = 0;
   #lastChecksum = 0n;
@@ -97,8 +100,24 @@ export class GroupCommit {
     return this.#lastSeq;
   }
 
-  get lastChecksum(): bigint {
-    return this.#lastChecksum;
+  /** Blobs of records that have been taken and not stored yet. */
+  get blobsOnTheWay(): ReadonlySet<string> {
+    return this.#blobsOnTheWay;
+  }
+
+  /**
+   * Looks whether another process has ended this log, without writing. True: at the time of this call it had not.
+   * Rejects with StoreError where that can't be said.
+   */
+  async confirmOpen(): Promise<boolean> {
+    if (this.#sealed) return false;
+    const seq = this.#lastSeq + 1;
+    const key = paths.logObject(this.#identity.logId, seq);
+    const found = await this.#components.store.get(key);
+    if (found === null || decodeLogObject(found.bytes, key).kind !== 'seal') return true;
+    // A PUT that is in flight meets the seal itself, and then answers its records.
+    if (!this.#sending) this.#end([]);
+    return false;
   }
 
   /** Resolves once the record is durable. Rejects with AppendRefused, which promises that nothing was written. */
@@ -170,6 +189,7 @@ export class GroupCommit {
     const waiting: Pending[] = [pending];
     this.#behindBlob.set(key, waiting);
     const id = randomHex(this.#components.random, 16);
+    this.#blobsOnTheWay.add(id);
     const stored = await uploadBlob(this.#components, {
       logId: this.#identity.logId,
       id,
@@ -177,6 +197,7 @@ export class GroupCommit {
     });
     this.#behindBlob.delete(key);
     if (!stored || this.#sealed) {
+      this.#blobsOnTheWay.delete(id);
       for (const refused of waiting) this.#abandon(refused);
       this.#wake();
       return;
@@ -190,6 +211,7 @@ export class GroupCommit {
   }
 
   #abandon(pending: Pending): void {
+    if (pending.head.blob !== null) this.#blobsOnTheWay.delete(pending.head.blob.id);
     this.#waitingBytes -= pending.bytes;
     this.#refuse(pending, 'not-written');
   }
@@ -273,11 +295,13 @@ export class GroupCommit {
       const position = { logId: this.#identity.logId, seq, index };
       this.#waitingBytes -= pending.bytes;
       this.#options.onStored(pending.head, position);
+      if (pending.head.blob !== null) this.#blobsOnTheWay.delete(pending.head.blob.id);
       pending.resolve(position);
     }
   }
 
   #end(group: readonly Pending[]): void {
+    if (this.#sealed) return;
     this.#sealed = true;
     this.#components.logger.error('this log was sealed by another process', { logId: this.#identity.logId });
     for (const pending of [...group, ...this.#queue]) this.#abandon(pending);

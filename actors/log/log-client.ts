@@ -17,6 +17,11 @@ export interface LogClient {
    * with 503 where the log could not be read.
    */
   replayTarget(target: { readonly tenantId: number; readonly namespaceId: string }): Promise<void>;
+  /**
+   * Whether no other process had ended this one's log when it was asked: then what this process's actors knew at that
+   * moment was the truth. Rejects with 503 where that can't be said.
+   */
+  confirmOpen(): Promise<boolean>;
   /** The target's manifest contains everything up to the position. */
   flushed(target: { readonly tenantId: number; readonly namespaceId: string }, through: LogPosition): void;
 }
@@ -35,10 +40,16 @@ export function createLogClient(
       if (kind === 'refused') throw new AppendRefused(first);
       return { logId: identity.logId, seq: first, index };
     },
+    async confirmOpen() {
+      const answer = await channel.call([logCalls.confirmOpen]);
+      const [kind] = answer.head as ['open' | 'sealed' | 'failed'];
+      if (kind === 'failed') throw unreadable();
+      return kind === 'open';
+    },
     async replayTarget(target) {
       const answer = await channel.call([logCalls.replayTarget, target.tenantId, target.namespaceId]);
       if ((answer.head as [string])[0] === 'done') return;
-      throw new ApiError('unavailable', 'the log could not be read; try again', { retryAfter: 1 });
+      throw unreadable();
     },
     flushed(target, through) {
       const { logId, seq, index } = through;
@@ -46,6 +57,9 @@ export function createLogClient(
     },
   };
 }
+
+const unreadable = () =>
+  new ApiError('unavailable', 'the log could not be read; try again', { retryAfter: 1 });
 
 /** Whether a failed append is known to have left nothing behind. */
 export function isNotWritten(error: unknown): error is AppendRefused {

@@ -17,6 +17,8 @@ const magic = 0x474c4254; // "TBLG"
 const headerBytes = 96;
 const checksumBytes = 8;
 const logIdBytes = 40;
+/** The size of an object without records: a seal or a barrier. A group always has some. */
+export const emptyLogObjectBytes = headerBytes + checksumBytes;
 
 export type LogObjectKind = 'group' | 'seal' | 'barrier';
 const kindCodes: readonly LogObjectKind[] = ['group', 'seal', 'barrier'];

@@ -2,7 +2,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { limits } from '../../protocol/limits.ts';
 import { logCalls } from '../../protocol/messages.ts';
 import { actorThreadNames, placementKey } from '../../protocol/placement.ts';
-import type { LogIdentity, SealedLog } from '../../protocol/worker-tasks.ts';
+import type { LogIdentity, NamedLogs, SealedLog } from '../../protocol/worker-tasks.ts';
 import { must } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { type ChannelHandler, type Message, PortChannel, type Respond } from '../../src/base/port-channel.ts';
@@ -12,6 +12,7 @@ import { paths } from '../../src/object-store/paths.ts';
 import { readFloor, writeFloor } from './floor.ts';
 import { AppendRefused, GroupCommit, type LogComponents } from './group-commit.ts';
 import { keepLease } from './lease.ts';
+import { LogCollection } from './log-collection.ts';
 import { encodeHead, headFromWire, type RecordHead } from './log-object.ts';
 import { type LogPosition, replayLog } from './replay.ts';
 import { sealLog } from './seal.ts';
@@ -39,6 +40,9 @@ export class LogService {
   #floor = 0;
   #sealedLogs: SealedLog[] = [];
   readonly #unflushed = new Map<string, UnflushedTargets>();
+  readonly #collection: LogCollection;
+  /** Replays that may still read below a floor that has risen since: nothing is deleted under them. */
+  #replaying = 0;
   readonly #channels = new Map<number, PortChannel>();
   readonly #attaching = new Serial();
   #actorCount = 0;
@@ -54,6 +58,7 @@ export class LogService {
       this.#end = resolve;
     });
     this.#components = components;
+    this.#collection = new LogCollection(components.store);
     this.#commitMs = options.commitMs;
   }
 
@@ -74,8 +79,10 @@ export class LogService {
     this.#unflushed.set(identity.logId, new UnflushedTargets());
     this.#commit = new GroupCommit(this.#components, identity, {
       commitMs: this.#commitMs,
-      onStored: (head, position) =>
-        this.#own().appended(head, { ...position, atMs: this.#components.clock.monotonic() }),
+      onStored: (head, position) => {
+        this.#own().appended(head, { ...position, atMs: this.#components.clock.monotonic() });
+        if (head.blob !== null) this.#collection.blobStored(head.blob.id, position.seq);
+      },
       onSealed: () => this.#end(),
     });
     this.#stopLease = keepLease(
@@ -115,6 +122,15 @@ export class LogService {
   }
 
   async #replayTo(channel: PortChannel, wanted: (head: RecordHead) => boolean): Promise<void> {
+    this.#replaying++;
+    try {
+      await this.#replayAllTo(channel, wanted);
+    } finally {
+      this.#replaying--;
+    }
+  }
+
+  async #replayAllTo(channel: PortChannel, wanted: (head: RecordHead) => boolean): Promise<void> {
     for (const sealed of this.#sealedLogs) {
       await this.#replay(channel, wanted, { logId: sealed.logId, through: sealed.sealSeq - 1 });
     }
@@ -176,6 +192,7 @@ export class LogService {
       call: (message, respond) => {
         const [kind] = message.head as [string];
         if (kind === logCalls.append) this.#append(message, respond);
+        else if (kind === logCalls.confirmOpen) void this.#confirmOpen(respond);
         else void this.#replayTarget(channel(), message, respond);
       },
       notice: (message) => this.#flushed(message),
@@ -194,6 +211,15 @@ export class LogService {
           else throw error;
         },
       );
+  }
+
+  async #confirmOpen(respond: Respond): Promise<void> {
+    try {
+      respond([(await must(this.#commit, 'an open log').confirmOpen()) ? 'open' : 'sealed']);
+    } catch (error) {
+      this.#components.logger.error('the own log was not looked at', { error: describeError(error) });
+      respond(['failed']);
+    }
   }
 
   #flushed(message: Message): void {
@@ -218,7 +244,9 @@ export class LogService {
   #scheduleHousekeeping(): void {
     this.#stopHousekeeping = this.#components.clock.after(housekeepingMs, () => {
       this.#askForFlushes();
-      void this.#tidy().then(() => this.#scheduleHousekeeping());
+      void this.#tidy()
+        .then(() => this.#collect())
+        .then(() => this.#scheduleHousekeeping());
     });
   }
 
@@ -229,6 +257,35 @@ export class LogService {
     } catch (error) {
       this.#components.logger.error('the log was not tidied', { error: describeError(error) });
     }
+  }
+
+  /** What the last floor freed. Not at the end of the process: its successor finds what is left. */
+  async #collect(): Promise<void> {
+    if (this.#replaying > 0) return;
+    try {
+      await this.#collection.collectOwn(this.#logId, this.#floor);
+    } catch (error) {
+      this.#components.logger.error('log objects were not collected', { error: describeError(error) });
+    }
+  }
+
+  /** As LogControl.listLogs. */
+  listLogs(): Promise<void> {
+    return this.#collection.list();
+  }
+
+  /** As LogControl.collectLogs. Of a log that this process doesn't own, it knows only what the view and its marker say. */
+  async collectLogs(named: NamedLogs): Promise<void> {
+    const commit = must(this.#commit, 'an open log');
+    // Deposed: what this process knows may be old, so it deletes nothing, and it learns that it is over.
+    if (!named.members.includes(this.#logId)) {
+      await commit.confirmOpen();
+      return;
+    }
+    if (this.#replaying > 0) return;
+    const own = { logId: this.#logId, floor: this.#floor, blobsOnTheWay: commit.blobsOnTheWay };
+    const needed = new Set([...named.members, ...this.#sealedLogs.map(({ logId }) => logId)]);
+    await this.#collection.collectListed(own, needed, new Set(named.removed));
   }
 
   #askForFlushes(): void {

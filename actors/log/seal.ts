@@ -3,6 +3,7 @@ import { assert } from '../../src/base/assert.ts';
 import { type Random, randomHex } from '../../src/base/random.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
+import { listLogs } from './collect-log.ts';
 import { readFloor } from './floor.ts';
 import { decodeLogObject, encodeLogObject } from './log-object.ts';
 
@@ -56,18 +57,9 @@ async function sealFrom(
 
 /** The highest listed slot, or 0. May be behind the truth, never ahead of it. */
 async function lastListed(store: ObjectStore, logId: string): Promise<number> {
-  const prefix = `log/${logId}/`;
+  const listed = (await listLogs(store, paths.logFolder(logId))).get(logId);
   let last = 0;
-  let after = '';
-  for (;;) {
-    const page = await store.list(prefix, after === '' ? { limit: 1_000 } : { limit: 1_000, after });
-    for (const { key } of page.objects) {
-      const name = key.slice(prefix.length);
-      if (/^[0-9]{20}$/.test(name)) last = Math.max(last, Number(name));
-      after = key;
-    }
-    if (!page.more) break;
-  }
+  for (const { seq } of listed?.slots ?? []) last = Math.max(last, seq);
   assert(Number.isSafeInteger(last), () => `log ${logId} has a slot beyond safe integers`);
   return last;
 }

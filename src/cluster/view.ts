@@ -89,6 +89,12 @@ export async function joinCluster(
   throw new Error('the cluster view could not be changed: other processes kept changing it');
 }
 
+/** The view as it is now; an empty one where no server has ever started. */
+export async function readView(store: ObjectStore): Promise<ClusterView> {
+  const found = await store.get(paths.view);
+  return found === null ? emptyView : decodeView(found.bytes);
+}
+
 const emptyView: ClusterView = { version: 0, nonce: '', members: [], removed: [] };
 
 /** Several servers on one store come later: until then a living one is not pushed aside. */

@@ -13,6 +13,8 @@ export const paths = {
   logObject: (logId: string, seq: number) => `log/${logId}/${twentyDigits(seq)}`,
   logFloor: (logId: string) => `log/${logId}/floor`,
   logDone: (logId: string) => `log/${logId}/done`,
+  /** Of everything that a log consists of. */
+  logFolder: (logId: string) => `log/${logId}/`,
   logBlob: (logId: string, blobId: string) => `log/${logId}/blob/${blobId}`,
 
   namespaceFolder: (namespaceId: string) => `ns/${fan(namespaceId)}/${namespaceId}/`,
@@ -33,3 +35,9 @@ export const paths = {
   /** Objects of the start-up probe; removed by it. */
   probe: (id: string) => `probe/${id}`,
 } as const;
+
+/** The slot of a log object's key; null for keys of other objects. */
+export function logSlotOfKey(key: string): number | null {
+  const [, digits] = /^log\/[^/]+\/([0-9]{20})$/.exec(key) ?? [];
+  return digits === undefined ? null : Number(digits);
+}

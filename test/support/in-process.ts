@@ -26,6 +26,7 @@ import type { Logger } from '../../src/base/log.ts';
 import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
 import { type Message, PortChannel } from '../../src/base/port-channel.ts';
 import type { Random } from '../../src/base/random.ts';
+import { keepCollectingDead } from '../../src/cluster/collect-dead.ts';
 import { type Joined, joinCluster } from '../../src/cluster/view.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { ProcessClock } from './fake-clock.ts';
@@ -141,6 +142,7 @@ export class InProcess {
     ports.port2.unref();
     await replayed;
     if (options.recover ?? true) host.recover();
+    keepCollectingDead({ ...logComponents, log });
     return process;
   }
 

@@ -41,6 +41,7 @@ function plainLog(): LogClient {
     logId: 'log-a',
     viewVersion: 1,
     append: async () => ({ logId: 'log-a', seq: ++seq, index: 0 }),
+    confirmOpen: async () => true,
     replayTarget: async () => {},
     flushed: (_target, through) => {
       flushedThrough = through.seq;

@@ -1,0 +1,81 @@
+import type { ListedObject, ObjectStore } from '../../src/object-store/object-store.ts';
+import { logSlotOfKey, paths } from '../../src/object-store/paths.ts';
+import { emptyLogObjectBytes } from './log-object.ts';
+
+/**
+ * Which objects of logs nobody needs any more.
+ *
+ * 1. Everything under `log/` is listed, and only then is the view read: a log that was listed was in the view before it
+ *    had an object, so one that the view does not name has been taken over completely.
+ * 2. Of the own log, slots at or under the floor go, and blobs that no record in use names.
+ * 3. Of a sealed log that is done, every group and blob goes. Its seal stays for ever: a paused writer of that log meets
+ *    it whenever it wakes up. So does its floor, which tells a late sealer where the log cannot end.
+ *
+ * A delayed duplicate of a PUT may land after its slot was emptied. Nobody reads it, and the next round finds it.
+ */
+export interface ListedLog {
+  readonly logId: string;
+  readonly slots: { readonly seq: number; readonly size: number }[];
+  readonly blobIds: string[];
+  isDone: boolean;
+}
+
+export type LogStanding =
+  | { readonly kind: 'own'; readonly floor: number; readonly blobsInUse: ReadonlySet<string> }
+  /** Its records are not all in manifests. */
+  | { readonly kind: 'needed' }
+  | { readonly kind: 'done' }
+  /** Done, and the view has forgotten it. */
+  | { readonly kind: 'gone' };
+
+/** The keys to delete. Pure. */
+export function planLogCollection(log: ListedLog, standing: LogStanding): string[] {
+  const { logId } = log;
+  if (standing.kind === 'needed') return [];
+  const isNeeded = (seq: number) => standing.kind === 'own' && seq > standing.floor;
+  const slots = log.slots
+    // A seal or a barrier has no records; whatever has some is a group.
+    .filter(({ seq, size }) => size > emptyLogObjectBytes && !isNeeded(seq))
+    .map(({ seq }) => paths.logObject(logId, seq));
+  const blobs = log.blobIds
+    .filter((id) => standing.kind !== 'own' || !standing.blobsInUse.has(id))
+    .map((id) => paths.logBlob(logId, id));
+  const marker = standing.kind === 'gone' && log.isDone ? [paths.logDone(logId)] : [];
+  // The marker goes last: without it a log that is still in the view would have to be replayed.
+  return [...slots, ...blobs, ...marker];
+}
+
+/** All objects under `prefix`, which is `log/` or within it, by their log. */
+export async function listLogs(store: ObjectStore, prefix = 'log/'): Promise<Map<string, ListedLog>> {
+  const logs = new Map<string, ListedLog>();
+  for (let after: string | undefined; ; ) {
+    const page = await store.list(prefix, { limit: 1_000, ...(after === undefined ? {} : { after }) });
+    for (const object of page.objects) addListed(logs, object);
+    after = page.objects.at(-1)?.key ?? after;
+    if (!page.more) return logs;
+  }
+}
+
+function addListed(logs: Map<string, ListedLog>, { key, size }: ListedObject): void {
+  const [, logId, name, blobId] = key.split('/');
+  if (logId === undefined || name === undefined) return;
+  const log = logs.get(logId) ?? { logId, slots: [], blobIds: [], isDone: false };
+  logs.set(logId, log);
+  const seq = logSlotOfKey(key);
+  if (seq !== null) log.slots.push({ seq, size });
+  else if (name === 'blob' && blobId !== undefined) log.blobIds.push(blobId);
+  else if (name === 'done') log.isDone = true;
+}
+
+/** Deletes side by side are this many: a floor that rose by a thousand slots must not take minutes. */
+const deletesInFlightMax = 8;
+
+/** Deletes all of them, or rejects after those under way have ended; those that are left are found again. */
+export async function deleteObjects(store: ObjectStore, keys: readonly string[]): Promise<void> {
+  let next = 0;
+  const deleteSome = async () => {
+    for (let key = keys[next++]; key !== undefined; key = keys[next++]) await store.delete(key);
+  };
+  const ended = await Promise.allSettled(Array.from({ length: deletesInFlightMax }, deleteSome));
+  for (const end of ended) if (end.status === 'rejected') throw end.reason;
+}

@@ -1,0 +1,79 @@
+import type { ObjectStore } from '../../src/object-store/object-store.ts';
+import { paths } from '../../src/object-store/paths.ts';
+import {
+  deleteObjects,
+  type ListedLog,
+  type LogStanding,
+  listLogs,
+  planLogCollection,
+} from './collect-log.ts';
+
+/**
+ * Deletes what collect-log.ts finds: the own log's slots as the floor passes them, by number, and now and then
+ * whatever a listing of all logs shows beside.
+ */
+export class LogCollection {
+  readonly #store: ObjectStore;
+  #collectedThrough = 0;
+  /** Blobs of the own log's records, oldest first. */
+  #blobs: { readonly id: string; readonly seq: number }[] = [];
+  #listed: ReadonlyMap<string, ListedLog> = new Map();
+
+  constructor(store: ObjectStore) {
+    this.#store = store;
+  }
+
+  /** A record in the slot names the blob. */
+  blobStored(id: string, seq: number): void {
+    this.#blobs.push({ id, seq });
+  }
+
+  /** Slots and blobs that the durable floor has passed. Rejects with StoreError; then the next call tries again. */
+  async collectOwn(logId: string, floor: number): Promise<void> {
+    const slots: string[] = [];
+    for (let seq = this.#collectedThrough + 1; seq <= floor; seq++) slots.push(paths.logObject(logId, seq));
+    const passed = this.#blobs.filter(({ seq }) => seq <= floor);
+    await deleteObjects(this.#store, [...passed.map(({ id }) => paths.logBlob(logId, id)), ...slots]);
+    this.#collectedThrough = floor;
+    this.#blobs = this.#blobs.filter(({ seq }) => seq > floor);
+  }
+
+  async list(): Promise<void> {
+    this.#listed = await listLogs(this.#store);
+  }
+
+  /** Of what was listed: `needed` logs stay whole; of the others, `inView` are done only where their marker says so. */
+  async collectListed(
+    own: { readonly logId: string; readonly floor: number; readonly blobsOnTheWay: ReadonlySet<string> },
+    needed: ReadonlySet<string>,
+    inView: ReadonlySet<string>,
+  ): Promise<void> {
+    const listed = this.#listed;
+    this.#listed = new Map();
+    for (const log of listed.values()) {
+      await deleteObjects(this.#store, planLogCollection(log, this.#standing(log, { own, needed, inView })));
+    }
+  }
+
+  #standing(
+    log: ListedLog,
+    known: {
+      readonly own: {
+        readonly logId: string;
+        readonly floor: number;
+        readonly blobsOnTheWay: ReadonlySet<string>;
+      };
+      readonly needed: ReadonlySet<string>;
+      readonly inView: ReadonlySet<string>;
+    },
+  ): LogStanding {
+    const { own, needed, inView } = known;
+    if (log.logId === own.logId) {
+      const blobsInUse = new Set([...own.blobsOnTheWay, ...this.#blobs.map(({ id }) => id)]);
+      return { kind: 'own', floor: own.floor, blobsInUse };
+    }
+    if (needed.has(log.logId)) return { kind: 'needed' };
+    if (!inView.has(log.logId)) return { kind: 'gone' };
+    return log.isDone ? { kind: 'done' } : { kind: 'needed' };
+  }
+}

@@ -1,0 +1,64 @@
+import { limits } from '../../protocol/limits.ts';
+import type { LogControl } from '../../protocol/worker-tasks.ts';
+import type { Clock } from '../base/clock.ts';
+import { describeError, type Logger } from '../base/log.ts';
+import type { ObjectStore } from '../object-store/object-store.ts';
+import { paths } from '../object-store/paths.ts';
+import { readView } from './view.ts';
+
+/**
+ * What processes leave behind when they end: the objects of their logs, and their leases. Now and then everything is
+ * listed, and only then is the view read: whatever was listed was in the view before it had an object, so what the view
+ * does not name any more is nobody's.
+ */
+export interface CollectComponents {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly log: Pick<LogControl, 'listLogs' | 'collectLogs'>;
+}
+
+/** Soon after the start, when the predecessor's records have mostly been taken over, and then every hour. */
+const firstAfterMs = 60_000;
+
+/** The answer stops it. */
+export function keepCollectingDead(components: CollectComponents): () => void {
+  let stopped = false;
+  let cancel = components.clock.after(firstAfterMs, () => void round());
+  const round = async () => {
+    try {
+      await collectDead(components);
+    } catch (error) {
+      components.logger.error('ended logs were not collected', { error: describeError(error) });
+    }
+    if (!stopped) cancel = components.clock.after(limits.logCollectionEveryMs, () => void round());
+  };
+  return () => {
+    stopped = true;
+    cancel();
+  };
+}
+
+/** One round. What fails is found again by the next. */
+export async function collectDead({
+  store,
+  log,
+}: Omit<CollectComponents, 'clock' | 'logger'>): Promise<void> {
+  const leases = await listLeases(store);
+  await log.listLogs();
+  const view = await readView(store);
+  const members = view.members.map((member) => member.logId);
+  await log.collectLogs({ members, removed: view.removed.map((removed) => removed.logId) });
+  for (const logId of leases) if (!members.includes(logId)) await store.delete(paths.lease(logId));
+}
+
+async function listLeases(store: ObjectStore): Promise<string[]> {
+  const prefix = paths.lease('');
+  const leases: string[] = [];
+  for (let after: string | undefined; ; ) {
+    const page = await store.list(prefix, { limit: 1_000, ...(after === undefined ? {} : { after }) });
+    for (const { key } of page.objects) leases.push(key.slice(prefix.length));
+    after = page.objects.at(-1)?.key ?? after;
+    if (!page.more) return leases;
+  }
+}

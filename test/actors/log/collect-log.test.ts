@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type ListedLog, listLogs, planLogCollection } from '../../../actors/log/collect-log.ts';
+import { emptyLogObjectBytes, encodeLogObject } from '../../../actors/log/log-object.ts';
+import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
+import { paths } from '../../../src/object-store/paths.ts';
+
+const logId = 'l'.repeat(30);
+const group = emptyLogObjectBytes + 1;
+
+const listed = (overrides: Partial<ListedLog> = {}): ListedLog => ({
+  logId,
+  slots: [
+    { seq: 3, size: group },
+    { seq: 4, size: group },
+    { seq: 5, size: emptyLogObjectBytes },
+  ],
+  blobIds: ['b1', 'b2'],
+  isDone: true,
+  ...overrides,
+});
+
+test('a seal is as small as no group can be', () => {
+  const header = { logId, seq: 1, viewVersion: 1, previousChecksum: 0n, batchId: '0'.repeat(32) } as const;
+  const seal = encodeLogObject({ ...header, kind: 'seal' }, []);
+
+  assert.equal(seal.bytes.length, emptyLogObjectBytes);
+});
+
+test('of the own log, slots at or under the floor go, and blobs that nothing in use names', () => {
+  const plan = planLogCollection(listed(), { kind: 'own', floor: 3, blobsInUse: new Set(['b2']) });
+
+  assert.deepEqual(plan, [paths.logObject(logId, 3), paths.logBlob(logId, 'b1')]);
+});
+
+test('a log whose records are not all in manifests stays whole', () => {
+  assert.deepEqual(planLogCollection(listed(), { kind: 'needed' }), []);
+});
+
+test('of a log that is done, everything goes but its seal, and the marker while the view names it', () => {
+  const groups = [paths.logObject(logId, 3), paths.logObject(logId, 4)];
+  const blobs = [paths.logBlob(logId, 'b1'), paths.logBlob(logId, 'b2')];
+
+  assert.deepEqual(planLogCollection(listed(), { kind: 'done' }), [...groups, ...blobs]);
+  assert.deepEqual(planLogCollection(listed(), { kind: 'gone' }), [
+    ...groups,
+    ...blobs,
+    paths.logDone(logId),
+  ]);
+});
+
+test('a listing is sorted by log', async () => {
+  const store = new MemoryObjectStore();
+  const other = 'm'.repeat(30);
+  for (const key of [
+    paths.logObject(logId, 7),
+    paths.logFloor(logId),
+    paths.logBlob(logId, 'x'),
+    paths.logObject(other, 1),
+    paths.logDone(other),
+  ])
+    await store.putIfAbsent(key, [Buffer.alloc(9)]);
+
+  const logs = await listLogs(store);
+
+  assert.deepEqual(
+    [...logs.values()],
+    [
+      { logId, slots: [{ seq: 7, size: 9 }], blobIds: ['x'], isDone: false },
+      { logId: other, slots: [{ seq: 1, size: 9 }], blobIds: [], isDone: true },
+    ],
+  );
+});
