@@ -36,10 +36,11 @@ const opensOfOneCallMax = 4;
 const recoverAgainMsMin = 250;
 const recoverAgainMsMax = 30_000;
 
-/** What namespaces ask of tenants to end what they have begun. */
+/** What namespaces and tenants ask of each other to end what they have begun. */
 const callsOfAcceptedWork: ReadonlySet<string> = new Set([
   internalCalls.confirmNamespace,
   internalCalls.reportNamespace,
+  internalCalls.dropNamespace,
 ]);
 
 const noSuchNamespace = (name: string) => new ApiError('not_found', `there is no namespace named "${name}"`);

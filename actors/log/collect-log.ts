@@ -1,3 +1,4 @@
+import { listAll } from '../../src/object-store/list-all.ts';
 import type { ListedObject, ObjectStore } from '../../src/object-store/object-store.ts';
 import { logSlotOfKey, paths } from '../../src/object-store/paths.ts';
 import { emptyLogObjectBytes } from './log-object.ts';
@@ -48,12 +49,8 @@ export function planLogCollection(log: ListedLog, standing: LogStanding): string
 /** All objects under `prefix`, which is `log/` or within it, by their log. */
 export async function listLogs(store: ObjectStore, prefix = 'log/'): Promise<Map<string, ListedLog>> {
   const logs = new Map<string, ListedLog>();
-  for (let after: string | undefined; ; ) {
-    const page = await store.list(prefix, { limit: 1_000, ...(after === undefined ? {} : { after }) });
-    for (const object of page.objects) addListed(logs, object);
-    after = page.objects.at(-1)?.key ?? after;
-    if (!page.more) return logs;
-  }
+  for await (const object of listAll(store, prefix)) addListed(logs, object);
+  return logs;
 }
 
 function addListed(logs: Map<string, ListedLog>, { key, size }: ListedObject): void {
@@ -65,17 +62,4 @@ function addListed(logs: Map<string, ListedLog>, { key, size }: ListedObject): v
   if (seq !== null) log.slots.push({ seq, size });
   else if (name === 'blob' && blobId !== undefined) log.blobIds.push(blobId);
   else if (name === 'done') log.isDone = true;
-}
-
-/** Deletes side by side are this many: a floor that rose by a thousand slots must not take minutes. */
-const deletesInFlightMax = 8;
-
-/** Deletes all of them, or rejects after those under way have ended; those that are left are found again. */
-export async function deleteObjects(store: ObjectStore, keys: readonly string[]): Promise<void> {
-  let next = 0;
-  const deleteSome = async () => {
-    for (let key = keys[next++]; key !== undefined; key = keys[next++]) await store.delete(key);
-  };
-  const ended = await Promise.allSettled(Array.from({ length: deletesInFlightMax }, deleteSome));
-  for (const end of ended) if (end.status === 'rejected') throw end.reason;
 }

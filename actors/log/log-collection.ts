@@ -1,12 +1,7 @@
+import { deleteAll } from '../../src/object-store/delete-all.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import {
-  deleteObjects,
-  type ListedLog,
-  type LogStanding,
-  listLogs,
-  planLogCollection,
-} from './collect-log.ts';
+import { type ListedLog, type LogStanding, listLogs, planLogCollection } from './collect-log.ts';
 
 /**
  * Deletes what collect-log.ts finds: the own log's slots as the floor passes them, by number, and now and then
@@ -33,7 +28,7 @@ export class LogCollection {
     const slots: string[] = [];
     for (let seq = this.#collectedThrough + 1; seq <= floor; seq++) slots.push(paths.logObject(logId, seq));
     const passed = this.#blobs.filter(({ seq }) => seq <= floor);
-    await deleteObjects(this.#store, [...passed.map(({ id }) => paths.logBlob(logId, id)), ...slots]);
+    await deleteAll(this.#store, [...passed.map(({ id }) => paths.logBlob(logId, id)), ...slots]);
     this.#collectedThrough = floor;
     this.#blobs = this.#blobs.filter(({ seq }) => seq > floor);
   }
@@ -51,7 +46,7 @@ export class LogCollection {
     const listed = this.#listed;
     this.#listed = new Map();
     for (const log of listed.values()) {
-      await deleteObjects(this.#store, planLogCollection(log, this.#standing(log, { own, needed, inView })));
+      await deleteAll(this.#store, planLogCollection(log, this.#standing(log, { own, needed, inView })));
     }
   }
 

@@ -1,7 +1,10 @@
+import { deleteAll } from '../../src/object-store/delete-all.ts';
+import { listAll } from '../../src/object-store/list-all.ts';
+import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
 import type { LogPosition } from '../log/replay.ts';
-import { type NamespaceIdentity, segmentIdsOf } from '../storage/manifest.ts';
+import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { loadCommitted } from '../storage/manifest-store.ts';
 import { manifestCodec } from './commit-manifest.ts';
 
@@ -16,14 +19,18 @@ export async function dropObjects(
 ): Promise<void> {
   const { store, log } = components;
   const { namespaceId } = identity;
-  const key = paths.namespaceManifest(namespaceId);
-  const committed = await loadCommitted(store, key, manifestCodec);
-  // The manifest goes first: segments without a manifest are orphans, a manifest without segments is damage.
-  if (committed !== null) await store.delete(key);
-  for (const id of committed === null ? [] : segmentIdsOf(committed.value)) {
-    await store.delete(paths.namespaceSegment(namespaceId, id));
-  }
+  const committed = await loadCommitted(store, paths.namespaceManifest(namespaceId), manifestCodec);
+  await deleteNamespaceObjects(store, namespaceId);
   for (const [logId, { seq, index }] of committed?.value.applied ?? [])
     log.flushed(identity, { logId, seq, index });
   for (const position of positions) log.flushed(identity, position);
+}
+
+/** Everything in the namespace's folder, what its manifest never came to name too. */
+export async function deleteNamespaceObjects(store: ObjectStore, namespaceId: string): Promise<void> {
+  // The manifest goes first: segments without a manifest are orphans, a manifest without segments is damage.
+  await store.delete(paths.namespaceManifest(namespaceId));
+  const keys: string[] = [];
+  for await (const { key } of listAll(store, paths.namespaceFolder(namespaceId))) keys.push(key);
+  await deleteAll(store, keys);
 }

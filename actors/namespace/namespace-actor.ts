@@ -1,13 +1,13 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
-import { paths } from '../../src/object-store/paths.ts';
+import { describeError } from '../../src/base/log.ts';
 import { type ActorReply, reply } from '../actor-reply.ts';
 import type { ActorComponents } from '../components.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
-import { type NamespaceIdentity, segmentIdsOf } from '../storage/manifest.ts';
+import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { ActorClosed } from '../storage/manifest-store.ts';
-import { segmentInManifest } from './commit-manifest.ts';
+import { deleteNamespaceObjects } from './drop.ts';
 import { NamespaceQueries } from './namespace-queries.ts';
 import type { LoadedBatch, NamespaceState } from './namespace-state.ts';
 import { openNamespace } from './open.ts';
@@ -145,18 +145,19 @@ export class NamespaceActor {
     this.#dropped = true;
     this.#upkeep.stop();
     await this.#pipeline.whenIdle();
+    const { store, logger } = this.#components;
     const { namespaceId } = this.identity;
-    await this.#upkeep.inTurn(async () => {
-      const { store } = this.#components;
-      // The manifest goes first: segments without a manifest are orphans, a manifest without segments is damage.
-      await store.delete(paths.namespaceManifest(namespaceId));
-      const { segments, committed } = this.#state;
-      const owned = segmentIdsOf({
-        segments: segments.map(segmentInManifest),
-        retired: committed?.value.retired ?? [],
-      });
-      for (const id of owned) await store.delete(paths.namespaceSegment(namespaceId, id));
-    });
+    await this.#upkeep.inTurn(() => deleteNamespaceObjects(store, namespaceId));
+    // A merge that was under way has stored, or is about to store, a segment that nobody will name.
+    void this.#upkeep
+      .whenCompacted()
+      .then((merged) => (merged ? deleteNamespaceObjects(store, namespaceId) : undefined))
+      .catch((error: unknown) =>
+        logger.error('a merged segment of a deleted namespace is left to the sweep', {
+          namespaceId,
+          error: describeError(error),
+        }),
+      );
     for (const [logId, { seq, index }] of this.#state.applied) {
       this.#components.log.flushed(this.identity, { logId, seq, index });
     }

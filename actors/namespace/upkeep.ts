@@ -29,7 +29,7 @@ export class Upkeep {
   readonly #state: NamespaceState;
   readonly #hooks: UpkeepHooks;
   readonly #commits = new Serial();
-  #compacting = false;
+  #compacting: Promise<void> | null = null;
   #stopped = false;
   #draining = false;
 
@@ -40,7 +40,7 @@ export class Upkeep {
   }
 
   get isIdle(): boolean {
-    return this.#commits.waiting === 0 && !this.#compacting;
+    return this.#commits.waiting === 0 && this.#compacting === null;
   }
 
   get #isOver(): boolean {
@@ -50,6 +50,13 @@ export class Upkeep {
   /** No commit begins any more. */
   stop(): void {
     this.#stopped = true;
+  }
+
+  /** Resolves when the compaction under way has ended; false where there is none. */
+  async whenCompacted(): Promise<boolean> {
+    if (this.#compacting === null) return false;
+    await this.#compacting;
+    return true;
   }
 
   /** No compaction begins any more; flushes go on. */
@@ -105,15 +112,14 @@ export class Upkeep {
 
   /** Until the policy finds nothing more. A failure leaves the segments as they are; the next flush tries again. */
   #compactInBackground(): void {
-    if (this.#compacting || this.#ending) return;
-    this.#compacting = true;
-    this.#compactAll()
+    if (this.#compacting !== null || this.#ending) return;
+    this.#compacting = this.#compactAll()
       .catch((error: unknown) => {
         const fields = { namespaceId: this.#state.identity.namespaceId, error: describeError(error) };
         if (!this.#ending) this.#components.logger.error('a compaction failed', fields);
       })
       .finally(() => {
-        this.#compacting = false;
+        this.#compacting = null;
       });
   }
 

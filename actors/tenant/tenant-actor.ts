@@ -4,6 +4,7 @@ import type { KeyRecord, NamespaceReport, ResolvedNamespace, TenantRecord } from
 import { makeApiKey } from '../../src/accounts/api-keys.ts';
 import { writeKeyClaim } from '../../src/accounts/key-claim.ts';
 import { must } from '../../src/base/assert.ts';
+import { describeError } from '../../src/base/log.ts';
 import { randomHex, randomId48 } from '../../src/base/random.ts';
 import { Serial } from '../../src/base/serial.ts';
 import { paths } from '../../src/object-store/paths.ts';
@@ -53,6 +54,8 @@ export class TenantActor {
   readonly #flushes = new Serial();
   readonly #pendingNames = new Map<string, PendingName>();
   readonly #applied = new Map<string, LogWatermark>();
+  /** Namespaces whose name is gone and whose objects may not be: id → name. The log is held until they are. */
+  readonly #drops = new Map<string, string>();
   #state: TenantState = emptyTenant();
   #committed: Committed<TenantManifest> | null = null;
   #submittedVersion = 0;
@@ -180,7 +183,18 @@ export class TenantActor {
     if (known === undefined) throw new ApiError('not_found', `there is no namespace named "${name}"`);
     const { namespaceId } = known;
     await this.#append({ kind: 'namespace-deleted', name, namespaceId });
+    await this.#drop(namespaceId, name).catch((error: unknown) =>
+      this.#components.logger.error('objects of a deleted namespace are deleted later', {
+        tenantId: this.tenantId,
+        namespaceId,
+        error: describeError(error),
+      }),
+    );
+  }
+
+  async #drop(namespaceId: string, name: string): Promise<void> {
     await this.#components.directory.drop(this.tenantId, name, namespaceId);
+    this.#drops.delete(namespaceId);
   }
 
   report(name: string, report: NamespaceReport): void {
@@ -206,9 +220,13 @@ export class TenantActor {
     return page;
   }
 
-  /** Puts everything applied into the manifest, and tells the log. */
+  /**
+   * Puts everything applied into the manifest, and tells the log. Not before the objects of deleted namespaces are
+   * deleted: once the log has forgotten the deletion, nothing would lead to them.
+   */
   flush(): Promise<void> {
     return this.#flushes.run(async () => {
+      for (const [namespaceId, name] of [...this.#drops]) await this.#drop(namespaceId, name);
       if (!this.#unflushed || this.#closed) return;
       this.#unflushed = false;
       const { log, random } = this.#components;
@@ -306,6 +324,7 @@ export class TenantActor {
 
   #apply(event: TenantEvent, logId: string, watermark: LogWatermark): void {
     applyTenantEvent(this.#state, event);
+    if (event.kind === 'namespace-deleted') this.#drops.set(event.namespaceId, event.name);
     this.#applied.set(logId, watermark);
     this.#sortedNames = null;
     this.#unflushed = true;

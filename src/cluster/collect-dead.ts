@@ -2,6 +2,7 @@ import { limits } from '../../protocol/limits.ts';
 import type { LogControl } from '../../protocol/worker-tasks.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, type Logger } from '../base/log.ts';
+import { listAll } from '../object-store/list-all.ts';
 import type { ObjectStore } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
 import { readView } from './view.ts';
@@ -54,11 +55,7 @@ export async function collectDead({
 
 async function listLeases(store: ObjectStore): Promise<string[]> {
   const prefix = paths.lease('');
-  const leases: string[] = [];
-  for (let after: string | undefined; ; ) {
-    const page = await store.list(prefix, { limit: 1_000, ...(after === undefined ? {} : { after }) });
-    for (const { key } of page.objects) leases.push(key.slice(prefix.length));
-    after = page.objects.at(-1)?.key ?? after;
-    if (!page.more) return leases;
-  }
+  const logIds: string[] = [];
+  for await (const { key } of listAll(store, prefix)) logIds.push(key.slice(prefix.length));
+  return logIds;
 }
