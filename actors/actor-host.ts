@@ -111,6 +111,7 @@ export class ActorHost {
 
   async #handle(call: ActorCall, body: Uint8Array | null): Promise<ActorReply> {
     if (call.operation === internalCalls.dropNamespace) return this.#drop(call);
+    if (call.operation === internalCalls.collectNamespace) return this.#collect(call);
     if (call.namespace === '') return handleTenantCall(await this.#tenant(call.tenantId), call, body);
     const writeKind = writeOperations.get(call.operation);
     if (writeKind === undefined) return this.#query(call, body);
@@ -307,7 +308,13 @@ export class ActorHost {
     } else {
       await this.#dropById({ tenantId: call.tenantId, namespaceId: call.argument });
     }
-    return { status: 204, json: '', report: emptyReadReport(), cpuMs: 0, documents: 0, bytes: 0 };
+    return nothingToSay();
+  }
+
+  async #collect(call: ActorCall): Promise<ActorReply> {
+    const actor = await this.#namespace(call, { create: false, report: emptyReadReport() });
+    if (actor.identity.namespaceId === call.argument) await this.#guard(call, actor, () => actor.collect());
+    return nothingToSay();
   }
 
   /** A namespace whose name is gone and whose actor is not open. */
@@ -372,6 +379,10 @@ export class ActorHost {
       return false;
     }
   }
+}
+
+function nothingToSay(): ActorReply {
+  return { status: 204, json: '', report: emptyReadReport(), cpuMs: 0, documents: 0, bytes: 0 };
 }
 
 function slotKey(tenantId: number, namespace: string): string {

@@ -34,6 +34,8 @@ export interface NamespaceDirectory {
   report(tenantId: number, name: string, report: NamespaceReportFields): void;
   /** Ends the open namespace, if any, and deletes its objects. */
   drop(tenantId: number, name: string, namespaceId: string): Promise<void>;
+  /** The namespace deletes what it has retired, where that is due; nothing where the name leads elsewhere. */
+  collect(tenantId: number, name: string, namespaceId: string): Promise<void>;
   /** Every front forgets what it has cached of the tenant. */
   forget(tenantId: number): Promise<void>;
 }

@@ -54,6 +54,9 @@ export function createDirectory(channel: PortChannel): NamespaceDirectory {
     async drop(tenantId, name, namespaceId) {
       await call(internalCalls.dropNamespace, { tenantId, namespace: name, argument: namespaceId });
     },
+    async collect(tenantId, name, namespaceId) {
+      await call(internalCalls.collectNamespace, { tenantId, namespace: name, argument: namespaceId });
+    },
     async forget(tenantId) {
       await call(internalCalls.forgetTenant, { tenantId, namespace: '' });
     },

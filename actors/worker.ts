@@ -21,6 +21,7 @@ import { remoteLanes } from './compute/remote-lanes.ts';
 import { createDirectory } from './directory.ts';
 import { createLogClient } from './log/log-client.ts';
 import { headFromWire } from './log/log-object.ts';
+import { keepSweeping } from './namespace/keep-sweeping.ts';
 import { BlockCache, BlockFetcher } from './storage/block-fetch.ts';
 import { noteOrderlyEnd, takeOrderlyEnd } from './storage/manifest-cache.ts';
 import { openWarmCache } from './storage/warm-cache.ts';
@@ -63,6 +64,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
   };
   host = new ActorHost(components);
   const serving = host;
+  let stopSweeping = () => {};
 
   await new Promise<void>((resolve) => {
     const control: ActorControl = {
@@ -70,8 +72,11 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
         await replay.finished;
         // Recovery asks other actors, which may live on threads that are not ready yet: it is not waited for.
         serving.recover();
+        // One thread for all: it asks the others through the router.
+        if (task.index === 0) stopSweeping = keepSweeping(components);
       },
       async drain() {
+        stopSweeping();
         await serving.drain();
         noteOrderlyEnd(warmCache, task.identity.logId);
         setImmediate(resolve);

@@ -89,6 +89,10 @@ export const limits = {
   segmentBytesMax: 2_000 * MiB,
   /** A replaced segment is kept this long for reads that began before; the longest query takes 30 s. */
   retiredGraceMs: 15 * 60_000,
+  /** What no manifest names may belong to an upload that is still running; the longest takes hours. */
+  orphanGraceMs: 24 * 3_600_000,
+  /** How often all namespaces are listed for orphans: a thousand objects a request. */
+  sweepEveryMs: 6 * 3_600_000,
   /** Frozen memtables that may wait for their flush; past it writers get write_busy. */
   frozenMemtablesMax: 4,
 

@@ -129,6 +129,7 @@ export const internalCalls = {
   confirmNamespace: 'tenant.confirm',
   reportNamespace: 'tenant.report',
   dropNamespace: 'namespace.drop',
+  collectNamespace: 'namespace.collect',
   /** actor → front: forget what is cached of a tenant; answered when it is forgotten. */
   forgetTenant: 'front.forget',
 } as const;

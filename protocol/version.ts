@@ -25,6 +25,7 @@ export const formats = {
   person: { version: 1, history: ['E-mail address, name, password hash, tenants.'] },
   tenant: { version: 1, history: ['Keys and names of namespaces.'] },
   logFloor: { version: 1, history: ['The highest slot of a log that nobody needs.'] },
+  swept: { version: 1, history: ['When orphans were last looked for, and up to which age.'] },
   keyClaim: { version: 1, history: ['The tenant and the key that a digest leads to.'] },
   emailClaim: { version: 1, history: ['The person whom an address belongs to.'] },
   cursor: { version: 1, history: ['Tenant, namespace, query hash and last sequence, signed.'] },

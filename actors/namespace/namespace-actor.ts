@@ -86,6 +86,7 @@ export class NamespaceActor {
   /** It takes no further work. What it has submitted goes on; the next one replays it from the log. */
   close(): void {
     this.#closed = true;
+    this.#upkeep.cancelCollection();
   }
 
   /** See NamespaceQueries. */
@@ -130,6 +131,11 @@ export class NamespaceActor {
 
   flush(): Promise<void> {
     return this.#upkeep.flush();
+  }
+
+  /** Deletes retired segments whose grace is over. */
+  collect(): Promise<void> {
+    return this.#upkeep.collect();
   }
 
   /** Ends the actor after what it has accepted is durable and flushed. */

@@ -30,6 +30,7 @@ export class Upkeep {
   readonly #hooks: UpkeepHooks;
   readonly #commits = new Serial();
   #compacting: Promise<void> | null = null;
+  #cancelCollection = () => {};
   #stopped = false;
   #draining = false;
 
@@ -50,6 +51,7 @@ export class Upkeep {
   /** No commit begins any more. */
   stop(): void {
     this.#stopped = true;
+    this.cancelCollection();
   }
 
   /** Resolves when the compaction under way has ended; false where there is none. */
@@ -93,6 +95,31 @@ export class Upkeep {
     await this.#flushing(async () => {
       await this.#flushFrozen();
       await flushNamespace(this.#components, this.#state);
+    });
+    this.#compactInBackground();
+  }
+
+  /** Deletes retired segments whose grace is over, and sees to those whose isn't. */
+  async collect(): Promise<void> {
+    await this.#flushing(async () => {});
+  }
+
+  /** A closed actor is not held in memory for the sake of what it retired: the sweep finds that. */
+  cancelCollection(): void {
+    this.#cancelCollection();
+    this.#cancelCollection = () => {};
+  }
+
+  #collectLater(): void {
+    this.cancelCollection();
+    if (this.#ending || (this.#state.committed?.value.retired.length ?? 0) === 0) return;
+    this.#cancelCollection = this.#components.clock.after(limits.retiredGraceMs, () => {
+      this.collect().catch((error: unknown) =>
+        this.#components.logger.error('retired segments were not collected', {
+          namespaceId: this.#state.identity.namespaceId,
+          error: describeError(error),
+        }),
+      );
     });
   }
 
@@ -144,6 +171,7 @@ export class Upkeep {
         if (isLost) this.#hooks.onLost();
         throw error;
       }
+      this.#collectLater();
       this.#hooks.onCommitted();
     });
   }

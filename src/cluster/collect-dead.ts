@@ -41,16 +41,21 @@ export function keepCollectingDead(components: CollectComponents): () => void {
 }
 
 /** One round. What fails is found again by the next. */
-export async function collectDead({
-  store,
-  log,
-}: Omit<CollectComponents, 'clock' | 'logger'>): Promise<void> {
+export async function collectDead(components: Omit<CollectComponents, 'logger'>): Promise<void> {
+  const { store, clock, log } = components;
   const leases = await listLeases(store);
   await log.listLogs();
   const view = await readView(store);
   const members = view.members.map((member) => member.logId);
   await log.collectLogs({ members, removed: view.removed.map((removed) => removed.logId) });
   for (const logId of leases) if (!members.includes(logId)) await store.delete(paths.lease(logId));
+  await collectProbes(store, clock.now() - limits.orphanGraceMs);
+}
+
+/** A process that was killed while it probed the store has left its objects. */
+async function collectProbes(store: ObjectStore, beforeMs: number): Promise<void> {
+  for await (const { key, modifiedAtMs } of listAll(store, paths.probes))
+    if (modifiedAtMs < beforeMs) await store.delete(key);
 }
 
 async function listLeases(store: ObjectStore): Promise<string[]> {

@@ -8,6 +8,8 @@ const fan = (id: string) => sha256Hex(id).slice(0, 2);
 
 export const paths = {
   view: 'cluster/view',
+  /** How far the sweep for orphans has come. */
+  swept: 'cluster/swept',
   lease: (logId: string) => `cluster/lease/${logId}`,
 
   logObject: (logId: string, seq: number) => `log/${logId}/${twentyDigits(seq)}`,
@@ -17,6 +19,8 @@ export const paths = {
   logFolder: (logId: string) => `log/${logId}/`,
   logBlob: (logId: string, blobId: string) => `log/${logId}/blob/${blobId}`,
 
+  /** Of all namespaces. */
+  namespaces: 'ns/',
   namespaceFolder: (namespaceId: string) => `ns/${fan(namespaceId)}/${namespaceId}/`,
   namespaceManifest: (namespaceId: string) => `ns/${fan(namespaceId)}/${namespaceId}/manifest`,
   namespaceSegment: (namespaceId: string, segmentId: string) =>
@@ -33,6 +37,7 @@ export const paths = {
   keyClaim: (keyDigest: string) => `account/key/${keyDigest}`,
 
   /** Objects of the start-up probe; removed by it. */
+  probes: 'probe/',
   probe: (id: string) => `probe/${id}`,
 } as const;
 
@@ -40,4 +45,9 @@ export const paths = {
 export function logSlotOfKey(key: string): number | null {
   const [, digits] = /^log\/[^/]+\/([0-9]{20})$/.exec(key) ?? [];
   return digits === undefined ? null : Number(digits);
+}
+
+/** The namespace that an object under `paths.namespaces` belongs to; null where the key is no such object's. */
+export function namespaceOfKey(key: string): string | null {
+  return /^ns\/[^/]+\/([^/]+)\//.exec(key)?.[1] ?? null;
 }

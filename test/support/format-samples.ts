@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFloor } from '../../actors/log/floor.ts';
 import { encodeLogObject } from '../../actors/log/log-object.ts';
+import { encodeSwept } from '../../actors/namespace/keep-sweeping.ts';
 import { encodeCursor } from '../../actors/search/cursor.ts';
 import { encodeManifest, type Manifest } from '../../actors/storage/manifest.ts';
 import { noTombstones, withDeleted } from '../../actors/storage/tombstones.ts';
@@ -167,6 +168,7 @@ export async function formatsNow(root: string): Promise<FormatRecord> {
     person: personBytes(),
     tenant: tenantBytes(),
     logFloor: await storedBytes(paths.logFloor(logId), (store) => writeFloor(store, logId, 42)),
+    swept: encodeSwept({ beganAtMs: 1_700_000_000_000, untilMs: 1_699_000_000_000 }),
     keyClaim: await storedBytes(paths.keyClaim(hex('9', 64)), (store) =>
       writeKeyClaim(store, systemClock, hex('9', 64), { tenantId: 7 as TenantId, keyId: 8 as KeyId }),
     ),

@@ -8,6 +8,7 @@ import { mergeSegments } from '../../actors/compute/merge-segments.ts';
 import { createLogClient } from '../../actors/log/log-client.ts';
 import { headFromWire } from '../../actors/log/log-object.ts';
 import { LogService } from '../../actors/log/log-service.ts';
+import { keepSweeping } from '../../actors/namespace/keep-sweeping.ts';
 import { BlockCache, BlockFetcher } from '../../actors/storage/block-fetch.ts';
 import { parseWriteBody } from '../../actors/storage/parse-write.ts';
 import { ApiError } from '../../protocol/errors.ts';
@@ -143,6 +144,7 @@ export class InProcess {
     await replayed;
     if (options.recover ?? true) host.recover();
     keepCollectingDead({ ...logComponents, log });
+    keepSweeping(components);
     return process;
   }
 
@@ -350,6 +352,9 @@ function directoryThrough(hostOf: () => ActorHost | null): NamespaceDirectory {
     },
     async drop(tenant, name, namespaceId) {
       await ask(internalCalls.dropNamespace, { tenantId: tenant, namespace: name, argument: namespaceId });
+    },
+    async collect(tenant, name, namespaceId) {
+      await ask(internalCalls.collectNamespace, { tenantId: tenant, namespace: name, argument: namespaceId });
     },
     async forget() {},
   };

@@ -69,6 +69,7 @@ beforeEach(() => {
       confirm: async () => {},
       report: () => {},
       drop: async () => {},
+      collect: async () => {},
       forget: async () => {},
     },
     predecessors: new Set(),

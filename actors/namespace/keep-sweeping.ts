@@ -1,0 +1,67 @@
+import { limits } from '../../protocol/limits.ts';
+import { describeError } from '../../src/base/log.ts';
+import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
+import { paths } from '../../src/object-store/paths.ts';
+import type { ActorComponents } from '../components.ts';
+import { sweepOrphans } from './sweep-orphans.ts';
+
+/**
+ * When the sweep runs, over any number of restarts: one small object remembers when the last one began and how far it
+ * looked, so that a server that is restarted every hour sweeps no more often than one that is not.
+ */
+interface Swept {
+  readonly beganAtMs: number;
+  /** Everything modified up to here has been looked at. */
+  readonly untilMs: number;
+}
+
+export const sweptFormat = 1;
+const magic = 'TBSW';
+/** After the start, so that recovery comes first; and after a sweep that failed. */
+const firstAfterMs = 60_000;
+const retryAfterMs = 600_000;
+
+/** Sweeps now and then until the answer is called. */
+export function keepSweeping(components: ActorComponents): () => void {
+  const { clock, logger } = components;
+  let stopped = false;
+  let cancel = () => {};
+  const wait = (ms: number) => {
+    if (!stopped) cancel = clock.after(ms, () => void round());
+  };
+  const round = async () => {
+    try {
+      wait(await sweepIfDue(components));
+    } catch (error) {
+      logger.error('orphans were not swept', { error: describeError(error) });
+      wait(retryAfterMs);
+    }
+  };
+  wait(firstAfterMs);
+  return () => {
+    stopped = true;
+    cancel();
+  };
+}
+
+/** Answers in how many milliseconds the next one is due. */
+async function sweepIfDue(components: ActorComponents): Promise<number> {
+  const { store, clock } = components;
+  const found = await store.get(paths.swept);
+  const last = found === null ? null : decodeSwept(found.bytes);
+  const beganAtMs = clock.now();
+  const dueInMs = last === null ? 0 : last.beganAtMs + limits.sweepEveryMs - beganAtMs;
+  // A clock that was set back must not put the next sweep off for ever.
+  if (dueInMs > 0 && dueInMs <= limits.sweepEveryMs) return dueInMs;
+  const untilMs = beganAtMs - limits.orphanGraceMs;
+  await sweepOrphans(components, { afterMs: Math.min(last?.untilMs ?? 0, untilMs), untilMs });
+  const bytes = [encodeSwept({ beganAtMs, untilMs })];
+  // Refused: another process swept meanwhile, which is as good.
+  if (found === null) await store.putIfAbsent(paths.swept, bytes);
+  else await store.putIfMatch(paths.swept, bytes, found.etag);
+  return limits.sweepEveryMs;
+}
+
+export const encodeSwept = (swept: Swept): Uint8Array => encodeRecord(magic, sweptFormat, swept);
+const decodeSwept = (bytes: Uint8Array): Swept =>
+  decodeRecord(bytes, paths.swept, magic, sweptFormat) as Swept;

@@ -1,0 +1,112 @@
+import { limits } from '../../protocol/limits.ts';
+import { listAll } from '../../src/object-store/list-all.ts';
+import type { ListedObject } from '../../src/object-store/object-store.ts';
+import { namespaceOfKey, paths } from '../../src/object-store/paths.ts';
+import type { ActorComponents } from '../components.ts';
+import { type Manifest, segmentIdsOf } from '../storage/manifest.ts';
+import { loadCommitted } from '../storage/manifest-store.ts';
+import { manifestCodec } from './commit-manifest.ts';
+import { deleteNamespaceObjects } from './drop.ts';
+
+/**
+ * Finds objects of namespaces that no manifest names, and manifests that no name leads to: what uploads leave behind
+ * that were never committed, and duplicates of requests that arrive after their object was deleted.
+ *
+ * 1. Everything under `ns/` is listed. What is younger than a day may belong to work that is still under way.
+ * 2. A namespace is looked at if something in it became a day old since the round before, so that an idle namespace
+ *    costs its share of a listing and nothing else.
+ * 3. Looking at it: its manifest is read, and its tenant asked whether the name still leads to it. If not, everything
+ *    goes; the answer counts only if this process's log was not sealed when it was given, because what an overtaken
+ *    process knows may be old.
+ * 4. Otherwise objects that the manifest does not name go, the manifest being read again right before each, and the
+ *    owner is asked to collect what it retired, if that is due.
+ */
+export interface Sweep {
+  /** What was last modified after this and at or before `untilMs` is looked at; milliseconds since 1970. */
+  readonly afterMs: number;
+  readonly untilMs: number;
+}
+
+export interface ListedNamespace {
+  readonly namespaceId: string;
+  readonly objects: readonly ListedObject[];
+}
+
+/** Resolves when all was looked at; rejects at the first failure, what is left being found by the next try. */
+export async function sweepOrphans(components: ActorComponents, sweep: Sweep): Promise<void> {
+  for await (const listed of listNamespaces(components)) {
+    if (needsLook(listed, sweep)) await sweepNamespace(components, listed, sweep);
+    await components.clock.yieldTurn();
+  }
+}
+
+/** Whether something in it came to the age of orphans in this sweep. Pure. */
+export function needsLook({ objects }: ListedNamespace, { afterMs, untilMs }: Sweep): boolean {
+  return objects.some(({ modifiedAtMs }) => modifiedAtMs > afterMs && modifiedAtMs <= untilMs);
+}
+
+/** Old enough objects that the manifest does not name. Pure. */
+export function planOrphans(
+  { namespaceId, objects }: ListedNamespace,
+  manifest: Pick<Manifest, 'segments' | 'retired'> | null,
+  { untilMs }: Sweep,
+): string[] {
+  const named = new Set([
+    paths.namespaceManifest(namespaceId),
+    ...(manifest === null ? [] : segmentIdsOf(manifest)).map((id) => paths.namespaceSegment(namespaceId, id)),
+  ]);
+  return objects
+    .filter(({ key, modifiedAtMs }) => modifiedAtMs <= untilMs && !named.has(key))
+    .map(({ key }) => key);
+}
+
+/** A folder's keys follow each other in a listing. */
+async function* listNamespaces({ store }: ActorComponents): AsyncGenerator<ListedNamespace> {
+  let namespaceId: string | null = null;
+  let objects: ListedObject[] = [];
+  for await (const object of listAll(store, paths.namespaces)) {
+    const id = namespaceOfKey(object.key);
+    if (id !== namespaceId) {
+      if (namespaceId !== null) yield { namespaceId, objects };
+      namespaceId = id;
+      objects = [];
+    }
+    objects.push(object);
+  }
+  if (namespaceId !== null) yield { namespaceId, objects };
+}
+
+async function sweepNamespace(
+  components: ActorComponents,
+  listed: ListedNamespace,
+  sweep: Sweep,
+): Promise<void> {
+  const { store, logger, directory } = components;
+  const { namespaceId } = listed;
+  const manifest = await readManifest(components, namespaceId);
+  if (manifest !== null && (await isNameless(components, manifest))) {
+    logger.info('a namespace that no name leads to is deleted', { namespaceId });
+    await deleteNamespaceObjects(store, namespaceId);
+    return;
+  }
+  for (const key of planOrphans(listed, manifest, sweep)) {
+    const now = await readManifest(components, namespaceId);
+    if (!planOrphans(listed, now, sweep).includes(key)) continue;
+    logger.info('an object that no manifest names is deleted', { key });
+    await store.delete(key);
+  }
+  if (manifest === null) return;
+  const { tenantId, name, retired } = manifest;
+  const dueMs = components.clock.now() - limits.retiredGraceMs;
+  if (retired.some(({ atMs }) => atMs <= dueMs)) await directory.collect(tenantId, name, namespaceId);
+}
+
+async function readManifest({ store }: ActorComponents, namespaceId: string): Promise<Manifest | null> {
+  return (await loadCommitted(store, paths.namespaceManifest(namespaceId), manifestCodec))?.value ?? null;
+}
+
+async function isNameless({ directory, log }: ActorComponents, manifest: Manifest): Promise<boolean> {
+  const resolved = await directory.resolve(manifest.tenantId, manifest.name, false);
+  if (resolved?.namespaceId === manifest.namespaceId) return false;
+  return log.confirmOpen();
+}
