@@ -19,15 +19,36 @@ interface Format {
 export const formats = {
   /** A row of the write-ahead log, and the log object that groups them. */
   log: { version: 1, history: ['Records of all tenants in one object, each with a checksum.'] },
-  manifest: { version: 1, history: ['Segments, tombstones and a tail of recent documents.'] },
+  manifest: {
+    version: 2,
+    history: [
+      'Segments, tombstones and a tail of recent documents.',
+      'Bound to the key that it is stored under.',
+    ],
+  },
   segment: { version: 1, history: ['Table of contents, then sections with checksums.'] },
   clusterView: { version: 1, history: ['Members, leases and logs.'] },
-  person: { version: 1, history: ['E-mail address, name, password hash, tenants.'] },
-  tenant: { version: 1, history: ['Keys and names of namespaces.'] },
-  logFloor: { version: 1, history: ['The highest slot of a log that nobody needs.'] },
+  person: {
+    version: 2,
+    history: ['E-mail address, name, password hash, tenants.', 'Bound to the key that it is stored under.'],
+  },
+  tenant: {
+    version: 2,
+    history: ['Keys and names of namespaces.', 'Bound to the key that it is stored under.'],
+  },
+  logFloor: {
+    version: 2,
+    history: ['The highest slot of a log that nobody needs.', 'Bound to the key that it is stored under.'],
+  },
   swept: { version: 1, history: ['When orphans were last looked for, and up to which age.'] },
-  keyClaim: { version: 1, history: ['The tenant and the key that a digest leads to.'] },
-  emailClaim: { version: 1, history: ['The person whom an address belongs to.'] },
+  keyClaim: {
+    version: 2,
+    history: ['The tenant and the key that a digest leads to.', 'Bound to the key that it is stored under.'],
+  },
+  emailClaim: {
+    version: 2,
+    history: ['The person whom an address belongs to.', 'Bound to the key that it is stored under.'],
+  },
   cursor: { version: 1, history: ['Tenant, namespace, query hash and last sequence, signed.'] },
 } as const satisfies Record<string, Format>;
 

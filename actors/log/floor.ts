@@ -2,7 +2,7 @@ import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
 
-const floorFormat = 1;
+const floorFormat = 2;
 const magic = 'TBLF';
 
 /**
@@ -18,7 +18,7 @@ export async function readFloor(store: ObjectStore, logId: string): Promise<numb
 /** Raises the floor. Never lowers it: a floor already as high stays. */
 export async function writeFloor(store: ObjectStore, logId: string, floor: number): Promise<void> {
   const key = paths.logFloor(logId);
-  const bytes = [encodeRecord(magic, floorFormat, { floor })];
+  const bytes = [encodeRecord(magic, floorFormat, { floor }, key)];
   const found = await store.get(key);
   if (found === null) {
     await store.putIfAbsent(key, bytes);

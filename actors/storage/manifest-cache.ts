@@ -1,5 +1,6 @@
 import { DataError } from '../../src/base/assert.ts';
 import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
+import { paths } from '../../src/object-store/paths.ts';
 import { decodeManifest, encodeManifest, type Manifest } from './manifest.ts';
 import type { Committed } from './manifest-store.ts';
 import type { WarmCache } from './warm-cache.ts';
@@ -26,7 +27,8 @@ export function cachedManifest(cache: WarmCache | null, namespaceId: string): Co
   if (found === undefined || found === null) return null;
   try {
     const { etag, bytes } = decodeRecord(found, name, magic, format) as { etag: string; bytes: Uint8Array };
-    return { value: decodeManifest(bytes, name), etag, size: bytes.byteLength };
+    const manifest = decodeManifest(bytes, paths.namespaceManifest(namespaceId));
+    return { value: manifest, etag, size: bytes.byteLength };
   } catch (error) {
     // A damaged cache is an empty cache.
     if (error instanceof DataError) return null;

@@ -28,7 +28,8 @@ export class ActorClosed extends Error {
 }
 
 export interface RecordCodec<T> {
-  encode(value: T): Uint8Array;
+  /** `place` is the object's key. */
+  encode(value: T, place: string): Uint8Array;
   decode(bytes: Uint8Array, place: string): T;
 }
 
@@ -53,7 +54,7 @@ export async function commit<T extends Versioned>(
 ): Promise<Committed<T>> {
   const { store, clock } = components;
   const { key, next, current } = change;
-  const bytes = codec.encode(next);
+  const bytes = codec.encode(next, key);
   for (let delayMs = retryDelayMsMin; ; delayMs = Math.min(delayMs * 2, retryDelayMsMax)) {
     try {
       const put =

@@ -1,9 +1,10 @@
 import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
+import { paths } from '../../src/object-store/paths.ts';
 import type { SegmentToc } from './segment-format.ts';
 import { type Tombstones, tombstonesFromWire, tombstonesToWire } from './tombstones.ts';
 
 /** What a namespace consists of: the one object that is changed by compare-and-set. Edits are pure. */
-export const manifestFormat = 1;
+export const manifestFormat = 2;
 const magic = 'TBMF';
 
 export interface LogWatermark {
@@ -68,7 +69,7 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
     applied: [...manifest.applied].map(([logId, { seq, index }]) => [logId, seq, index]),
     segments: manifest.segments.map((s) => [s.id, s.size, s.toc, tombstonesToWire(s.tombstones)]),
   };
-  return encodeRecord(magic, manifestFormat, wire);
+  return encodeRecord(magic, manifestFormat, wire, paths.namespaceManifest(manifest.namespaceId));
 }
 
 type ManifestWire = Omit<Manifest, 'applied' | 'segments'> & {

@@ -77,13 +77,13 @@ export interface TenantManifest {
   readonly state: TenantState;
 }
 
-export const tenantManifestFormat = 1;
+export const tenantManifestFormat = 2;
 const magic = 'TBTM';
 
 export const tenantManifestCodec = {
-  encode(manifest: TenantManifest): Uint8Array {
+  encode(manifest: TenantManifest, place: string): Uint8Array {
     const { state } = manifest;
-    return encodeRecord(magic, tenantManifestFormat, {
+    const wire = {
       ...manifest,
       applied: [...manifest.applied].map(([logId, { seq, index }]) => [logId, seq, index]),
       state: {
@@ -92,7 +92,8 @@ export const tenantManifestCodec = {
         names: [...state.names],
         version: state.version,
       },
-    });
+    };
+    return encodeRecord(magic, tenantManifestFormat, wire, place);
   },
   decode(bytes: Uint8Array, place: string): TenantManifest {
     const wire = decodeRecord(bytes, place, magic, tenantManifestFormat) as Omit<

@@ -16,7 +16,7 @@ export interface KeyClaim {
 }
 
 const magic = 'TBKC';
-const formatVersion = 1;
+const formatVersion = 2;
 
 /** Writing the same claim again is success. Throws `StoreError`. */
 export async function writeKeyClaim(
@@ -25,8 +25,13 @@ export async function writeKeyClaim(
   keyDigest: string,
   { tenantId, keyId }: KeyClaim,
 ): Promise<void> {
-  const bytes = encodeRecord(magic, formatVersion, { tenantId, keyId });
-  const outcome = await claim(store, clock, paths.keyClaim(keyDigest), bytes);
+  const key = paths.keyClaim(keyDigest);
+  const outcome = await claim(
+    store,
+    clock,
+    key,
+    encodeRecord(magic, formatVersion, { tenantId, keyId }, key),
+  );
   assert(outcome === 'won', () => `two keys of one digest: tenant ${tenantId}, key ${keyId}`);
 }
 

@@ -80,7 +80,7 @@ export interface Signup {
 
 const firstKeyName = 'first key';
 const emailClaimMagic = 'TBEM';
-const emailClaimVersion = 1;
+const emailClaimVersion = 2;
 
 /** Hashes one password nobody knows; that is all it waits for. */
 export async function preparePeople(components: PeopleComponents): Promise<People> {
@@ -143,8 +143,8 @@ async function writePersonAndTenant(
 }
 
 /** The bytes of the claim of an address: who has it, and by which sign-up. */
-export function encodeEmailClaim({ id, nonce }: Pick<Person, 'id' | 'nonce'>): Uint8Array {
-  return encodeRecord(emailClaimMagic, emailClaimVersion, { personId: id, nonce });
+export function encodeEmailClaim({ id, nonce, email }: Pick<Person, 'id' | 'nonce' | 'email'>): Uint8Array {
+  return encodeRecord(emailClaimMagic, emailClaimVersion, { personId: id, nonce }, emailPath(email));
 }
 
 async function claimAddress({ objectStore, clock }: People, person: Person): Promise<void> {

@@ -27,7 +27,7 @@ export interface Person {
 }
 
 const magic = 'TBPN';
-const formatVersion = 1;
+const formatVersion = 2;
 const nonceBytes = 16;
 
 /** Tries of one compare-and-set; people are touched rarely, so more than a few losses mean something is wrong. */
@@ -45,7 +45,7 @@ export function newNonce(random: Random): string {
 }
 
 export function encodePerson(person: Person): Uint8Array {
-  return encodeRecord(magic, formatVersion, person);
+  return encodeRecord(magic, formatVersion, person, paths.person(person.id));
 }
 
 /** Null where there is no such person. Throws `StoreError` and `DataError`. */

@@ -104,7 +104,7 @@ function tenantBytes(): Uint8Array {
   });
   const { owner, applied, nonce } = manifest;
   return Buffer.concat([
-    tenantManifestCodec.encode({ version: 1, nonce, owner, applied, state }),
+    tenantManifestCodec.encode({ version: 1, nonce, owner, applied, state }, paths.tenantManifest(7)),
     encodeTenantEvent({ kind: 'tenant-created', tenant, firstKey: key }),
     encodeTenantEvent({ kind: 'key-created', key }),
     encodeTenantEvent({ kind: 'key-revoked', keyId: 8 }),
@@ -172,7 +172,7 @@ export async function formatsNow(root: string): Promise<FormatRecord> {
     keyClaim: await storedBytes(paths.keyClaim(hex('9', 64)), (store) =>
       writeKeyClaim(store, systemClock, hex('9', 64), { tenantId: 7 as TenantId, keyId: 8 as KeyId }),
     ),
-    emailClaim: encodeEmailClaim({ id: 9 as PersonId, nonce: hex('f', 32) }),
+    emailClaim: encodeEmailClaim({ id: 9 as PersonId, nonce: hex('f', 32), email: 'ada@example.com' }),
     cursor: cursorBytes(),
   };
   const wire = JSON.stringify(buildOpenApi('https://tidebase.example'));

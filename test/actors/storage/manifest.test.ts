@@ -10,6 +10,7 @@ import {
 import { checkManifest } from '../../../actors/storage/manifest-invariants.ts';
 import { noTombstones, withDeleted } from '../../../actors/storage/tombstones.ts';
 import { AssertionError, DataError } from '../../../src/base/assert.ts';
+import { paths } from '../../../src/object-store/paths.ts';
 import { goldenBytes } from '../../support/golden.ts';
 import { entryOf } from '../../support/segments.ts';
 
@@ -45,6 +46,7 @@ const manifest: Manifest = {
   retired: [{ segmentId: 'e0', atMs: 1.7e12 }],
   counters: { version: 9, lastSequence: 20, lastWrittenAt: 1.7e15, docsWritten: 21, bytesWritten: 2 ** 41 },
 };
+const place = paths.namespaceManifest(manifest.namespaceId);
 
 const plain = (value: Manifest) => ({
   ...value,
@@ -54,7 +56,7 @@ const plain = (value: Manifest) => ({
 });
 
 test('a manifest comes back as it went in', () => {
-  assert.deepEqual(plain(decodeManifest(encodeManifest(manifest), 'here')), plain(manifest));
+  assert.deepEqual(plain(decodeManifest(encodeManifest(manifest), place)), plain(manifest));
 });
 
 test('a change of any byte of a manifest is found', () => {
@@ -63,17 +65,17 @@ test('a change of any byte of a manifest is found', () => {
   for (let at = 0; at < bytes.length; at++) {
     const spoilt = Buffer.from(bytes);
     spoilt[at] = (spoilt[at] ?? 0) ^ 16;
-    assert.throws(() => decodeManifest(spoilt, 'ns/x/manifest'), DataError, `byte ${at}`);
+    assert.throws(() => decodeManifest(spoilt, place), DataError, `byte ${at}`);
   }
 });
 
 test('the bytes of a manifest are those of the golden file', () => {
   const bytes = encodeManifest(manifest);
 
-  const golden = goldenBytes('manifest-v1.bin', bytes);
+  const golden = goldenBytes('manifest-v2.bin', bytes);
 
   assert.deepEqual(Buffer.from(bytes), golden);
-  assert.deepEqual(plain(decodeManifest(golden, 'golden')), plain(manifest));
+  assert.deepEqual(plain(decodeManifest(golden, place)), plain(manifest));
 });
 
 test('live documents are those of segments without tombstones, and of the tail', () => {

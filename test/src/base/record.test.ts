@@ -54,3 +54,13 @@ test('a record decodes from the middle of a larger buffer', () => {
 
   assert.deepEqual(decodeRecord(larger.subarray(7, 7 + record.length), 'place', 'TEST', 1), value);
 });
+
+test('a record that is bound to its place reads nowhere else', () => {
+  const record = encodeRecord('TEST', 1, value, 'tenant/a');
+
+  assert.deepEqual(decodeRecord(record, 'tenant/a', 'TEST', 1), value);
+  assert.throws(() => decodeRecord(record, 'tenant/b', 'TEST', 1), /tenant\/b at byte 8: the checksum/);
+  const unbound = Buffer.from(record);
+  unbound[6] = 0;
+  assert.throws(() => decodeRecord(unbound, 'tenant/a', 'TEST', 1), DataError);
+});
