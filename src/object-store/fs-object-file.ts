@@ -1,22 +1,29 @@
 import fs from 'node:fs';
 import { promisify } from 'node:util';
 import { DataError } from '../base/assert.ts';
+import { xxh64 } from '../base/hash.ts';
 import { fileStat, missing, openFile, readFile, releaseFile, unless, writeNewFile } from './fs-calls.ts';
 import { cutRange, totalBytes } from './keys.ts';
 import type { ByteRange } from './object-store.ts';
 
 /**
- * One file of the folder store: a header of 24 bytes, then the object's bytes as they are.
+ * One file of the folder store: a header of 32 bytes, then the object's bytes as they are.
  *
- *     0  magic "TBO1"
- *     4  1 once the object was updated: its version folder says what is current; else 0
- *     5  zeros
+ *     0  magic "TBO2"
+ *     4  "once", or "more" once the object was updated: its version folder says then what is current
  *     8  size of the object in bytes, unsigned 64 bits, little-endian
  *    16  nonce, 8 random bytes: no two files share one
+ *    24  xxh64 of size and nonce, little-endian
+ *
+ * The two words of offset 4 are far apart: a damaged one must not make an old version of an object its current one.
+ * The object's own bytes are checked by whoever knows their format.
  */
-const headerBytes = 24;
-const updatedOffset = 4;
-const magic = Buffer.from('TBO1');
+const headerBytes = 32;
+const stateOffset = 4;
+const checkedOffset = 8;
+const checksumOffset = 24;
+const magic = Buffer.from('TBO2');
+const stateWords = { once: Buffer.from('once'), updated: Buffer.from('more') } as const;
 
 /** Objects up to this size cost one read; larger ones a second. */
 const firstReadBytes = 16 * 1024;
@@ -46,8 +53,10 @@ export async function writeObjectFile(
 ): Promise<void> {
   const header = Buffer.alloc(headerBytes);
   magic.copy(header);
+  stateWords.once.copy(header, stateOffset);
   header.writeBigUInt64LE(BigInt(totalBytes(parts)), 8);
   header.write(nonce, 16, 'hex');
+  header.writeBigUInt64LE(xxh64(header.subarray(checkedOffset, checksumOffset)), checksumOffset);
   await writeNewFile(path, [header, ...parts]);
 }
 
@@ -83,7 +92,7 @@ export async function markUpdated(path: string, nonce: string): Promise<boolean>
   const marked = await withFile(path, 'r+', async (file) => {
     const header = parseHeader(path, await readAt(file, 0, headerBytes));
     if (header.nonce !== nonce) return false;
-    if (!header.updated) await writeAt(file, Uint8Array.of(1), 0, 1, updatedOffset);
+    if (!header.updated) await writeAt(file, stateWords.updated, 0, stateWords.updated.length, stateOffset);
     // Also where another writer has set the mark: it may not have come to its sync.
     await syncData(file);
     return true;
@@ -159,9 +168,11 @@ function parseHeader(path: string, first: Uint8Array): ObjectFile {
   const header = Buffer.from(first.buffer, first.byteOffset, Math.min(first.length, headerBytes));
   if (header.length < headerBytes || !header.subarray(0, 4).equals(magic))
     throw new DataError(path, 0, 'no header of an object file');
-  return {
-    nonce: header.toString('hex', 16, 24),
-    updated: header[updatedOffset] === 1,
-    size: Number(header.readBigUInt64LE(8)),
-  };
+  if (header.readBigUInt64LE(checksumOffset) !== xxh64(header.subarray(checkedOffset, checksumOffset)))
+    throw new DataError(path, checksumOffset, 'the checksum of the header does not match');
+  const state = header.subarray(stateOffset, checkedOffset);
+  const updated = state.equals(stateWords.updated);
+  if (!updated && !state.equals(stateWords.once))
+    throw new DataError(path, stateOffset, 'neither updated nor not');
+  return { nonce: header.toString('hex', 16, 24), updated, size: Number(header.readBigUInt64LE(8)) };
 }

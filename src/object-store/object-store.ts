@@ -9,7 +9,8 @@
  *    equal for two different versions of a key whose bytes differ; a missing object counts as a mismatch.
  * 4. A `get` returns one whole version, never a mixture, and the etag of that version.
  * 5. A failure is a `StoreError`. `outcome: 'not-applied'` is a promise that nothing was stored; `'unknown'` says the
- *    write may or may not have happened, now or later. No implementation retries a conditional put by itself.
+ *    write may or may not have happened, now or later. No implementation retries a conditional put by itself. An
+ *    implementation that finds its own files damaged says so by a `DataError`, and nothing was stored.
  * 6. Keys are 1 to 900 bytes of `a-z A-Z 0-9 - _ . /`, no empty part, no part that begins with a dot, no part over
  *    200 bytes (file names end at 255). A key is never also the folder of another key. Arguments that break this, or
  *    the bounds below, are an `AssertionError`.

@@ -1,4 +1,4 @@
-import { AssertionError } from '../base/assert.ts';
+import { AssertionError, DataError } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
 import { StoreError } from './object-store.ts';
 
@@ -83,6 +83,8 @@ export class StoreCalls {
         (error: unknown) => {
           settle();
           if (error instanceof StoreError || error instanceof AssertionError) return reject(error);
+          // Damage is not a store that does not answer: asking again changes nothing, and it must be named.
+          if (error instanceof DataError && !call.mayBeApplied) return reject(error);
           reject(failure(call.mayBeApplied ? cutOutcome : 'not-applied', 'failed', error));
         },
       );
