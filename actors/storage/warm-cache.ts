@@ -1,22 +1,31 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { rename, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Database, open, type RootDatabase } from 'lmdb';
-import { xxh64, xxh64Text } from '../../src/base/hash.ts';
 import { describeError, type Logger } from '../../src/base/log.ts';
 import { viewOf } from './segment-format.ts';
 import {
+  chargeOf,
+  encodeEntry,
+  entryHeadBytes,
+  fileIn,
+  isContentOf,
+  isEntry,
+  isNamed,
+  lengthIn,
+} from './warm-entry.ts';
+import { type Databases, openDatabases, readState, settled } from './warm-environment.ts';
+import {
   type FreeSpace,
-  freeSpaceOf,
   markClosedInOrder,
   markDamaged,
   prepareFolder,
   type WarmFolder,
   warmFolder,
 } from './warm-folder.ts';
+import { WarmRoom } from './warm-room.ts';
 
 /**
- * The door to LMDB: bytes under names on the local disk, one environment per thread. It may forget anything at any
+ * Bytes under names on the local disk, one LMDB environment per thread. It may forget anything at any
  * time and never gives wrong bytes: whatever is read carries our own checksum of name and bytes, checked on a copy.
  *
  * - Immutable names (blocks of segments) are never stale. Names under `meta/` are replaced, and after a crash an older
@@ -27,7 +36,7 @@ import {
  */
 export interface WarmCacheOptions {
   readonly folder: string;
-  /** All entries together, counted in disk pages. */
+  /** Of the disk, all in all. */
   readonly bytesMax: number;
   readonly log: Logger;
   readonly freeSpace?: (folder: string) => FreeSpace;
@@ -48,36 +57,12 @@ const valueBytesMax = 17 * 1024 * 1024;
 const inlineBytesMaxDefault = 64 * 1024;
 /** Values on their way to disk; more are dropped, because the disk is slower than the object store then. */
 const pendingBytesMax = 64 * 1024 * 1024;
-/** Growth stops below both: the disk belongs to others too, and LMDB does not survive a full one. */
-const freeBytesMin = 512 * 1024 * 1024;
-const freeShareMin = 0.05;
-/** Free space is looked up after this many bytes of puts; far below `freeBytesMin`. */
-const freeSpaceEveryBytes = 4 * 1024 * 1024;
 /** Names read since the clock's hand passed them. */
 const usedNamesMax = 100_000;
 /** Entries that one put may evict or pass over. */
 const evictionStepsMax = 256;
 /** A cache that breaks more often than this in one process stays off. */
 const wipesMax = 3;
-
-const diskPageBytes = 4096;
-/** Name, index record and page heads of one entry, about. */
-const entryOverheadBytes = 256;
-
-/** u32 magic | u32 length | u48 file number, 0 for inline | u16 zero | u64 xxh64 of the name | u64 xxh64 of the bytes. */
-const headBytes = 32;
-const headMagic = 0x7277_4254; // "TBwr"
-
-interface Databases {
-  readonly root: RootDatabase<Buffer, string>;
-  /** Name → head, and the bytes where they are inline. */
-  readonly entries: Database<Buffer, string>;
-  /** Number, rising with time → name: whom to evict next. A hint: names may be gone or appear twice. */
-  readonly ages: Database<string, number>;
-  /** File number → name, so that files without an entry are found after a crash. */
-  readonly files: Database<string, number>;
-  readonly state: Database<number, string>;
-}
 
 interface Pending {
   /** Null while a removal is on its way. */
@@ -94,22 +79,23 @@ export function openWarmCache(options: WarmCacheOptions): WarmCache {
 export class WarmCache {
   readonly #paths: WarmFolder;
   readonly #bytesMax: number;
+  readonly #room: WarmRoom;
   readonly #inlineBytesMax: number;
   readonly #log: Logger;
-  readonly #freeSpace: (folder: string) => FreeSpace;
   /** Null while broken, wiped or closed: reads find nothing, puts keep nothing. */
   #databases: Databases | null = null;
   readonly #pending = new Map<string, Pending>();
   #pendingBytes = 0;
   readonly #writing = new Set<Promise<void>>();
   #bytes = 0;
+  /** Of these, what lies in files. */
+  #fileBytes = 0;
+  #fileBytesSaved = 0;
   #bytesSaveQueued = false;
   #lastNumber = 0;
   /** The clock's hand: ages up to here have been passed. */
   #hand = 0;
   readonly #used = new Set<string>();
-  #untilSpaceCheckBytes = 0;
-  #diskIsFull = false;
   #wipes = 0;
   #closed = false;
 
@@ -118,7 +104,7 @@ export class WarmCache {
     this.#bytesMax = options.bytesMax;
     this.#inlineBytesMax = options.inlineBytesMax ?? inlineBytesMaxDefault;
     this.#log = options.log;
-    this.#freeSpace = options.freeSpace ?? freeSpaceOf;
+    this.#room = new WarmRoom(this.#paths, options.bytesMax, options.freeSpace);
     this.#open();
   }
 
@@ -129,7 +115,7 @@ export class WarmCache {
   /** The bytes last put under the name, the caller's to keep and not to change; undefined where there are none. */
   get(name: string): Uint8Array | undefined {
     const pending = this.#pending.get(name);
-    if (pending !== undefined) return pending.value?.subarray(headBytes);
+    if (pending !== undefined) return pending.value?.subarray(entryHeadBytes);
     if (this.#databases === null) return undefined;
     const value = this.#read(this.#databases, name);
     if (value === undefined) return undefined;
@@ -197,7 +183,8 @@ export class WarmCache {
     const charge = chargeOf(bytes.length) - (replaced === undefined ? 0 : chargeOf(lengthIn(replaced)));
     if (!this.#makeRoom(databases, charge)) return false;
     if (replaced !== undefined) this.#unlinkFileOf(databases, replaced);
-    const value = encode(name, bytes, isFile ? ++this.#lastNumber : 0);
+    const value = encodeEntry(name, bytes, isFile ? ++this.#lastNumber : 0);
+    if (isFile) this.#fileBytes += chargeOf(bytes.length);
     this.#charge(charge);
     const age = replaced === undefined ? ++this.#lastNumber : (this.#pending.get(name)?.age ?? null);
     this.#setPending(name, value, age);
@@ -225,11 +212,22 @@ export class WarmCache {
   #openDatabases(): Databases {
     prepareFolder(this.#paths);
     const databases = openDatabases(this.#paths.environment, this.#bytesMax);
-    this.#bytes = databases.state.get('bytes') ?? 0;
-    this.#lastNumber = Math.max(lastKey(databases.ages), lastKey(databases.files));
-    this.#hand = 0;
-    this.#untilSpaceCheckBytes = 0;
-    this.#removeStrayFiles(databases);
+    try {
+      const found = readState(databases);
+      this.#bytes = found.bytes;
+      this.#fileBytes = found.fileBytes;
+      this.#fileBytesSaved = found.fileBytes;
+      this.#lastNumber = found.lastNumber;
+      this.#hand = 0;
+      this.#removeStrayFiles(databases);
+      this.#room.look();
+      const reason = this.#room.whyStartOver(this.#fileBytes);
+      if (reason !== null) throw new Error(reason);
+    } catch (error) {
+      // Nothing was queued yet, so it closes at once; its path is needed for the next one.
+      databases.root.close().catch(() => {});
+      throw error;
+    }
     return databases;
   }
 
@@ -251,6 +249,7 @@ export class WarmCache {
     this.#pendingBytes = 0;
     this.#used.clear();
     this.#bytes = 0;
+    this.#fileBytes = 0;
     if (databases === null) return;
     try {
       await databases.root.close();
@@ -288,12 +287,10 @@ export class WarmCache {
 
   /** The bytes, or undefined where value, file and name do not belong together. */
   #check(name: string, value: Buffer): Uint8Array | undefined {
-    if (value.length < headBytes || value.readUInt32LE(0) !== headMagic) return undefined;
-    if (value.readBigUInt64LE(16) !== xxh64Text(name)) return undefined;
+    if (!isEntry(value) || !isNamed(value, name)) return undefined;
     const file = fileIn(value);
-    const bytes = file === 0 ? value.subarray(headBytes) : this.#readFile(file);
-    if (bytes === undefined || bytes.length !== lengthIn(value)) return undefined;
-    return value.readBigUInt64LE(24) === xxh64(bytes) ? bytes : undefined;
+    const bytes = file === 0 ? value.subarray(entryHeadBytes) : this.#readFile(file);
+    return bytes !== undefined && isContentOf(value, bytes) ? bytes : undefined;
   }
 
   #readFile(number: number): Buffer | undefined {
@@ -307,12 +304,12 @@ export class WarmCache {
   /** The head of the entry as the queued writes will leave it; undefined for none and for a damaged one. */
   #headOf(databases: Databases, name: string): Buffer | undefined {
     const pending = this.#pending.get(name);
-    if (pending !== undefined) return pending.value?.subarray(0, headBytes);
+    if (pending !== undefined) return pending.value?.subarray(0, entryHeadBytes);
     try {
       const mapped = databases.entries.getBinaryFast(name);
-      if (mapped === undefined || mapped.length < headBytes) return undefined;
-      const head = Buffer.from(mapped.subarray(0, headBytes));
-      return head.readUInt32LE(0) === headMagic && lengthIn(head) <= valueBytesMax ? head : undefined;
+      if (mapped === undefined || !isEntry(mapped)) return undefined;
+      const head = Buffer.from(mapped.subarray(0, entryHeadBytes));
+      return lengthIn(head) <= valueBytesMax ? head : undefined;
     } catch (error) {
       this.#fail(error);
       return undefined;
@@ -331,7 +328,7 @@ export class WarmCache {
     const number = fileIn(value);
     const path = join(this.#paths.files, String(number));
     try {
-      await writeFile(`${path}.part`, value.subarray(headBytes));
+      await writeFile(`${path}.part`, value.subarray(entryHeadBytes));
       await rename(`${path}.part`, path);
     } catch (error) {
       this.#log.info('the warm cache could not write a file', { reason: describeError(error) });
@@ -343,13 +340,14 @@ export class WarmCache {
       await unlink(path).catch(() => {}); // What can't be unlinked now goes with the next opening.
       return;
     }
-    const entry = this.#putEntry(databases, name, value.subarray(0, headBytes), age);
+    const entry = this.#putEntry(databases, name, value.subarray(0, entryHeadBytes), age);
     await settled(() => [entry, databases.files.put(number, name)]);
   }
 
   #unlinkFileOf(databases: Databases, head: Buffer): void {
     const number = fileIn(head);
     if (number === 0) return;
+    this.#fileBytes = Math.max(0, this.#fileBytes - chargeOf(lengthIn(head)));
     this.#trackUnnamed(() => [databases.files.remove(number)]);
     unlink(join(this.#paths.files, String(number))).catch(() => {
       // Already gone, or not written yet; what is left over goes with the next opening.
@@ -386,8 +384,10 @@ export class WarmCache {
 
   /** Evicts until `bytes` more fit. False where they don't, or must not because the disk is nearly full. */
   #makeRoom(databases: Databases, bytes: number): boolean {
-    this.#lookAtDisk(bytes);
-    const bytesMax = this.#diskIsFull ? Math.min(this.#bytes, this.#bytesMax) : this.#bytesMax;
+    this.#room.grows(bytes);
+    const reason = this.#room.whyStartOver(this.#fileBytes);
+    if (reason !== null) return this.#startOver(reason);
+    const bytesMax = this.#room.entryBytesMax(this.#bytes);
     if (bytes > bytesMax) return false;
     for (let steps = 0; this.#bytes + bytes > bytesMax; steps++) {
       if (steps === evictionStepsMax || !this.#evictNext(databases)) return false;
@@ -395,16 +395,12 @@ export class WarmCache {
     return true;
   }
 
-  #lookAtDisk(bytes: number): void {
-    this.#untilSpaceCheckBytes -= Math.max(bytes, 0);
-    if (this.#untilSpaceCheckBytes > 0 && !this.#diskIsFull) return;
-    this.#untilSpaceCheckBytes = freeSpaceEveryBytes;
-    try {
-      const { freeBytes, totalBytes } = this.#freeSpace(this.#paths.folder);
-      this.#diskIsFull = freeBytes < freeBytesMin || freeBytes < totalBytes * freeShareMin;
-    } catch {
-      this.#diskIsFull = true; // A folder that can't be asked is not written to.
-    }
+  #startOver(reason: string): boolean {
+    this.#log.info('the warm cache starts empty', { reason });
+    this.wipe().catch((cause: unknown) => {
+      this.#log.error('the warm cache stays off', { reason: describeError(cause) });
+    });
+    return false;
   }
 
   /** Moves the clock's hand by one entry, which goes unless it was used. False where there is none left. */
@@ -440,85 +436,12 @@ export class WarmCache {
     queueMicrotask(() => {
       this.#bytesSaveQueued = false;
       const databases = this.#databases;
-      if (databases !== null) this.#trackUnnamed(() => [databases.state.put('bytes', this.#bytes)]);
+      if (databases === null) return;
+      const { state } = databases;
+      this.#trackUnnamed(() => [state.put('bytes', this.#bytes)]);
+      if (this.#fileBytes === this.#fileBytesSaved) return;
+      this.#fileBytesSaved = this.#fileBytes;
+      this.#trackUnnamed(() => [state.put('fileBytes', this.#fileBytesSaved)]);
     });
   }
-}
-
-function openDatabases(path: string, bytesMax: number): Databases {
-  const root = open<Buffer, string>({
-    path,
-    noSubdir: false,
-    // Nothing is synchronised: prepareFolder wipes what a machine's crash may have left half-written.
-    noSync: true,
-    noMetaSync: true,
-    overlappingSync: false,
-    // With it lmdb keeps a promise of each batch to itself, and a full disk ends the process as an unhandled rejection.
-    // Without it writes keep their order and may land in two transactions, which nothing here minds.
-    eventTurnBatching: false,
-    // Address space, not disk: room for pages between values that are free and too few in a row.
-    mapSize: mapBytesFor(bytesMax),
-    maxDbs: 8,
-    encoding: 'binary',
-  });
-  return {
-    root,
-    entries: root.openDB<Buffer, string>({ name: 'entries', encoding: 'binary' }),
-    ages: root.openDB<string, number>({ name: 'ages', encoding: 'string' }),
-    files: root.openDB<string, number>({ name: 'files', encoding: 'string' }),
-    state: root.openDB<number, string>({ name: 'state', encoding: 'ordered-binary' }),
-  };
-}
-
-function mapBytesFor(bytesMax: number): number {
-  const slackBytes = 64 * 1024 * 1024;
-  return Math.ceil((bytesMax * 2 + slackBytes) / diskPageBytes) * diskPageBytes;
-}
-
-function lastKey(database: Database<string, number>): number {
-  for (const key of database.getKeys({ reverse: true, limit: 1 })) return key;
-  return 0;
-}
-
-function encode(name: string, bytes: Uint8Array, file: number): Buffer {
-  const value = Buffer.allocUnsafeSlow(headBytes + bytes.length);
-  value.writeUInt32LE(headMagic, 0);
-  value.writeUInt32LE(bytes.length, 4);
-  value.writeUIntLE(file, 8, 6);
-  value.writeUInt16LE(0, 14);
-  value.writeBigUInt64LE(xxh64Text(name), 16);
-  value.writeBigUInt64LE(xxh64(bytes), 24);
-  value.set(bytes, headBytes);
-  return value;
-}
-
-function lengthIn(head: Buffer): number {
-  return head.readUInt32LE(4);
-}
-
-function fileIn(head: Buffer): number {
-  return head.readUIntLE(8, 6);
-}
-
-/** Bytes on disk of a value, about. */
-function chargeOf(length: number): number {
-  return Math.ceil((length + headBytes) / diskPageBytes) * diskPageBytes + entryOverheadBytes;
-}
-
-/**
- * Queues the writes at once and waits for all: none is left without a handler, and one that throws while it is queued
- * counts as failed. Rejects with the first failure.
- */
-async function settled(queue: () => readonly Promise<unknown>[]): Promise<void> {
-  for (const result of await Promise.allSettled(queue())) {
-    if (result.status === 'fulfilled') continue;
-    silenceCommitError(result.reason);
-    throw result.reason;
-  }
-}
-
-/** lmdb hangs a second promise on a failed commit's error, which would end the process as an unhandled rejection. */
-function silenceCommitError(error: unknown): void {
-  if (!(error instanceof Error) || !('commitError' in error)) return;
-  if (error.commitError instanceof Promise) error.commitError.catch(() => {});
 }

@@ -143,7 +143,7 @@ test('the bytes stay within their bound, the oldest go first, the used ones stay
   const kept = Array.from({ length: 400 }, (_, at) => cache.get(`n${at}`)).filter(
     (value) => value !== undefined,
   );
-  assert.ok(kept.length > 100, `${kept.length} kept`);
+  assert.ok(kept.length > 80, `${kept.length} kept`);
 });
 
 test('evicted files are unlinked', async (t) => {
@@ -181,8 +181,8 @@ test('a nearly full disk stops growth and not service', async (t) => {
   const { bytes } = cache.stats();
 
   for (free of [
-    { freeBytes: 100 * MiB, totalBytes: 1000 * MiB },
-    { freeBytes: 600 * MiB, totalBytes: 100_000 * MiB },
+    { freeBytes: 300 * MiB, totalBytes: 1000 * MiB },
+    { freeBytes: 4000 * MiB, totalBytes: 100_000 * MiB },
   ]) {
     // The look at the disk is due after some megabytes of puts.
     for (let at = 0; at < 3000; at++) {
@@ -192,6 +192,9 @@ test('a nearly full disk stops growth and not service', async (t) => {
     assert.ok(cache.stats().bytes < bytes + 6 * MiB, `${cache.stats().bytes} bytes`);
   }
   same(cache.get('more999'), bytesOf(5000, 2999 % 256));
+  free = { freeBytes: 100 * MiB, totalBytes: 1000 * MiB };
+  cache.put('none', bytesOf(5000, 1));
+  assert.equal(cache.get('none'), undefined, 'a disk that is all but full is left alone');
 });
 
 test('more bytes on their way than the disk takes are dropped', async (t) => {

@@ -1,0 +1,77 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type FreeSpace, freeSpaceOf, type WarmFolder } from './warm-folder.ts';
+
+/**
+ * How much a warm cache may take of its disk, looked up as it grows.
+ *
+ * Entries are charged by the page, but LMDB leaves holes that no value fits into, and its file never shrinks. So entries
+ * get a part of what the cache may take; where file and entries together still took more than all of it, because large
+ * values came where small ones had been, only a new file helps.
+ */
+/** Growth stops below both: the disk belongs to others too, and LMDB does not survive a full one. */
+const freeBytesMin = 512 * 1024 * 1024;
+const freeShareMin = 0.05;
+/** Of these: below it nothing is put at all, since LMDB takes some new pages for whatever it replaces. */
+const exhaustedShare = 0.5;
+/** The disk is looked at after this many bytes of puts; far below `freeBytesMin`. */
+const lookEveryBytes = 4 * 1024 * 1024;
+/** Of what the cache may take; values of 4 to 64 KB in random order leave holes of a fifth (measured). */
+const entriesShare = 0.7;
+
+export class WarmRoom {
+  readonly #paths: WarmFolder;
+  readonly #bytesMax: number;
+  readonly #freeSpace: (folder: string) => FreeSpace;
+  #untilLookBytes = 0;
+  #disk: 'free' | 'nearly-full' | 'exhausted' = 'free';
+  #environmentBytes: number | null = 0;
+
+  constructor(paths: WarmFolder, bytesMax: number, freeSpace: (folder: string) => FreeSpace = freeSpaceOf) {
+    this.#paths = paths;
+    this.#bytesMax = bytesMax;
+    this.#freeSpace = freeSpace;
+  }
+
+  /** What all entries together may be charged, where they are charged `entryBytes` now. */
+  entryBytesMax(entryBytes: number): number {
+    const most = Math.floor(this.#bytesMax * entriesShare);
+    if (this.#disk === 'free') return most;
+    // Nearly full: it may change and not grow.
+    return this.#disk === 'nearly-full' ? Math.min(entryBytes, most) : 0;
+  }
+
+  /** Why the cache must start empty; null where it need not. `fileBytes`: what its entries take outside LMDB. */
+  whyStartOver(fileBytes: number): string | null {
+    if (this.#environmentBytes === null) return 'its file was removed';
+    if (this.#environmentBytes + fileBytes > this.#bytesMax) return 'it took more of the disk than it may';
+    return null;
+  }
+
+  /** Looks at the disk where enough was put since the last time. */
+  grows(bytes: number): void {
+    this.#untilLookBytes -= Math.max(bytes, 0);
+    if (this.#untilLookBytes <= 0 || this.#disk !== 'free') this.look();
+  }
+
+  look(): void {
+    this.#untilLookBytes = lookEveryBytes;
+    try {
+      this.#environmentBytes = environmentBytes(this.#paths);
+      const { freeBytes, totalBytes } = this.#freeSpace(this.#paths.folder);
+      const least = Math.max(freeBytesMin, totalBytes * freeShareMin);
+      this.#disk =
+        freeBytes >= least ? 'free' : freeBytes >= least * exhaustedShare ? 'nearly-full' : 'exhausted';
+    } catch {
+      this.#disk = 'exhausted'; // A folder that can't be asked is not written to.
+    }
+  }
+}
+
+const statBlockBytes = 512;
+
+/** On the disk; null where the file is gone. */
+function environmentBytes(paths: WarmFolder): number | null {
+  const stat = statSync(join(paths.environment, 'data.mdb'), { throwIfNoEntry: false });
+  return stat === undefined ? null : stat.blocks * statBlockBytes;
+}
