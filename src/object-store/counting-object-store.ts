@@ -4,15 +4,19 @@ import type {
   GetOptions,
   ListOptions,
   ListPage,
+  ListUploadsOptions,
   ObjectStore,
   PutResult,
   StoredObject,
+  StreamResult,
+  Upload,
+  UploadPage,
 } from './object-store.ts';
 
 export type CountedOperation = 'get' | 'put' | 'delete' | 'list';
 
 export interface StoreCounts {
-  /** Calls, counted when they begin; a `getIfChanged` is a get, a refused put is a put. */
+  /** Calls, counted when they begin; a `getIfChanged` is a get, a refused put is a put, a stream one put. */
   readonly gets: number;
   readonly puts: number;
   readonly deletes: number;
@@ -23,7 +27,7 @@ export interface StoreCounts {
   readonly bytesWritten: number;
 }
 
-/** `bytes` are those of a put; 0 otherwise. `key` is the prefix for a list. Called before the store is. */
+/** `bytes` are those of a put; 0 otherwise, and for a stream. `key` is the prefix for a list. Called before the store is. */
 export type OnStoreCall = (operation: CountedOperation, key: string, bytes: number) => void;
 
 type MutableCounts = { -readonly [K in keyof StoreCounts]: number };
@@ -91,6 +95,22 @@ export class CountingObjectStore implements ObjectStore {
     return this.#store.putIfMatch(key, bytes, etag, options);
   }
 
+  putStream(key: string, chunks: AsyncIterable<Uint8Array>, options?: CallOptions): Promise<StreamResult> {
+    const counts = this.#begin('put', key, 0);
+    counts.puts++;
+    return this.#store.putStream(key, counted(chunks, counts), options);
+  }
+
+  listUploads(prefix: string, options: ListUploadsOptions): Promise<UploadPage> {
+    this.#begin('list', prefix, 0).lists++;
+    return this.#store.listUploads(prefix, options);
+  }
+
+  abortUpload(upload: Upload, options?: CallOptions): Promise<void> {
+    this.#begin('delete', upload.key, 0).deletes++;
+    return this.#store.abortUpload(upload, options);
+  }
+
   delete(key: string, options?: CallOptions): Promise<void> {
     this.#begin('delete', key, 0).deletes++;
     return this.#store.delete(key, options);
@@ -121,6 +141,16 @@ export class CountingObjectStore implements ObjectStore {
       this.#byKind.set(kind, counts);
     }
     return counts;
+  }
+}
+
+async function* counted(
+  chunks: AsyncIterable<Uint8Array>,
+  counts: MutableCounts,
+): AsyncGenerator<Uint8Array, void, void> {
+  for await (const chunk of chunks) {
+    counts.bytesWritten += chunk.byteLength;
+    yield chunk;
   }
 }
 

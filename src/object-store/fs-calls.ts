@@ -65,9 +65,14 @@ export function releaseFile(file: number): void {
   fs.close(file, () => {});
 }
 
+/** A file that was not there before, for reading and writing. */
+export function openNewFile(path: string): Promise<number> {
+  return openFile(path, 'wx+', fileMode);
+}
+
 /** A new file with these bytes, on the disk when the promise resolves. Its name is not: the folder must be synced. */
 export async function writeNewFile(path: string, parts: readonly Uint8Array[]): Promise<void> {
-  const file = await openFile(path, 'wx', fileMode);
+  const file = await openNewFile(path);
   try {
     await writeAll(file, parts);
     await syncFile(file);
@@ -76,7 +81,8 @@ export async function writeNewFile(path: string, parts: readonly Uint8Array[]): 
   }
 }
 
-async function writeAll(file: number, parts: readonly Uint8Array[]): Promise<void> {
+/** Writes the parts where the file's position stands. */
+export async function writeAll(file: number, parts: readonly Uint8Array[]): Promise<void> {
   let rest = parts.filter((part) => part.byteLength > 0);
   while (rest.length > 0) {
     const { bytesWritten } = await writeParts(file, rest.slice(0, partsPerWriteMax));

@@ -18,6 +18,9 @@ import {
 const knownFoldersMax = 20_000;
 /** No call lives this long, so a temporary file of this age belongs to a process that was killed. */
 const temporaryAgeMaxMs = 60 * 60 * 1000;
+/** But an upload may; its folder's name begins so. Those that can be named are aborted by whoever collects, sooner. */
+const uploadMark = 'upload-';
+const uploadAgeMaxMs = 7 * 24 * 60 * 60 * 1000;
 
 /** The root folder, its temporary files, and the folders on the way to an object. */
 export class FsFolders {
@@ -40,6 +43,17 @@ export class FsFolders {
 
   temporaryPath(name: string): string {
     return join(this.#temporary, name);
+  }
+
+  /** The folder of an upload, not made yet. */
+  uploadFolder(uploadId: string): string {
+    return this.temporaryPath(uploadMark + uploadId);
+  }
+
+  /** Of every upload that has not ended, in no order. */
+  async uploadIds(): Promise<string[]> {
+    const names = await readFolder(this.#temporary);
+    return names.filter((name) => name.startsWith(uploadMark)).map((name) => name.slice(uploadMark.length));
   }
 
   /** Puts the names in a folder on the disk. A folder that is gone has none. */
@@ -76,7 +90,8 @@ export class FsFolders {
     for (const name of await readFolder(this.#temporary)) {
       const path = this.temporaryPath(name);
       const stat = await unless(fileStat(path), missing, null);
-      if (stat === null || nowMs - stat.mtimeMs < temporaryAgeMaxMs) continue;
+      const ageMaxMs = name.startsWith(uploadMark) ? uploadAgeMaxMs : temporaryAgeMaxMs;
+      if (stat === null || nowMs - stat.mtimeMs < ageMaxMs) continue;
       if (stat.isDirectory()) await removeFlatFolder(path);
       else await succeeds(unlink(path), missing);
     }

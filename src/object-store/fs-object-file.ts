@@ -51,13 +51,28 @@ export async function writeObjectFile(
   nonce: string,
   parts: readonly Uint8Array[],
 ): Promise<void> {
+  await writeNewFile(path, [headerOf(nonce, totalBytes(parts)), ...parts]);
+}
+
+/** What stands before an object's bytes while they are still coming: no header, so that the file is no object. */
+export function placeOfHeader(): Uint8Array {
+  return Buffer.alloc(headerBytes);
+}
+
+/** Makes an object of a file that `placeOfHeader` and `size` bytes were written to. */
+export async function writeHeader(file: number, nonce: string, size: number): Promise<void> {
+  const header = headerOf(nonce, size);
+  await writeAt(file, header, 0, header.length, 0);
+}
+
+function headerOf(nonce: string, size: number): Buffer {
   const header = Buffer.alloc(headerBytes);
   magic.copy(header);
   stateWords.once.copy(header, stateOffset);
-  header.writeBigUInt64LE(BigInt(totalBytes(parts)), 8);
+  header.writeBigUInt64LE(BigInt(size), 8);
   header.write(nonce, 16, 'hex');
   header.writeBigUInt64LE(xxh64(header.subarray(checkedOffset, checksumOffset)), checksumOffset);
-  await writeNewFile(path, [header, ...parts]);
+  return header;
 }
 
 /** Null where no file is. */

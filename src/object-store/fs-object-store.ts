@@ -12,6 +12,7 @@ import {
   readObjectHeader,
   writeObjectFile,
 } from './fs-object-file.ts';
+import { abortFsUpload, FsUpload, fsUploads } from './fs-uploads.ts';
 import { FsVersions, formatEtag, parseEtag, versionPath } from './fs-versions.ts';
 import { assertKey, assertListing, assertRange } from './keys.ts';
 import {
@@ -19,15 +20,22 @@ import {
   type GetOptions,
   type ListOptions,
   type ListPage,
+  type ListUploadsOptions,
   type ObjectStore,
   type PutResult,
   type StoredObject,
   StoreError,
+  type StreamResult,
+  type Upload,
+  type UploadPage,
 } from './object-store.ts';
 import { type StoreCall, StoreCalls } from './store-calls.ts';
+import { inParts, pageOfUploads } from './uploads.ts';
 
 /** A disk that syncs for longer than this is as good as gone. */
 export const fsTimeoutMsDefault = 30_000;
+/** A stream is written to its file this much at a time. */
+const streamPartBytes = 1024 * 1024;
 /** Keys whose last write failed in an unknown way; more than a few means that the disk is failing. */
 const unsettledMax = 1000;
 /** A new name that failed with one of these was not made. Any other failure leaves it open. */
@@ -110,6 +118,45 @@ export class FsObjectStore implements ObjectStore {
     );
   }
 
+  async putStream(
+    key: string,
+    chunks: AsyncIterable<Uint8Array>,
+    options?: CallOptions,
+  ): Promise<StreamResult> {
+    assertKey(key);
+    const nonce = randomHex(this.#random, 8);
+    const upload = new FsUpload(this.#folders, nonce);
+    // As a read: whatever becomes of a step before the last one, nothing was stored.
+    const step = (work: () => Promise<void>) =>
+      this.#calls.read('stream', key, options?.timeoutMs, () => this.#onSoundDisk(work));
+    try {
+      await step(() => upload.begin(key));
+      for await (const part of inParts(chunks, streamPartBytes)) await step(() => upload.append(part));
+      await step(() => upload.finish());
+      return await this.#write('stream', key, options, async (call) => {
+        const put = await this.#install(call, key, { temporary: upload.path, nonce });
+        return put.kind === 'refused' ? put : { ...put, size: upload.size };
+      });
+    } finally {
+      await upload.discard();
+    }
+  }
+
+  async listUploads(prefix: string, options: ListUploadsOptions): Promise<UploadPage> {
+    const { after, limit, timeoutMs } = options;
+    assertListing(prefix, { limit });
+    return this.#calls.read('list-uploads', prefix, timeoutMs, async () =>
+      pageOfUploads(await fsUploads(this.#folders), { prefix, after, limit }),
+    );
+  }
+
+  async abortUpload({ key, uploadId }: Upload, options?: CallOptions): Promise<void> {
+    assertKey(key);
+    return this.#calls.read('abort-upload', key, options?.timeoutMs, () =>
+      abortFsUpload(this.#folders, uploadId),
+    );
+  }
+
   async delete(key: string, options?: CallOptions): Promise<void> {
     assertKey(key);
     const path = this.#path(key);
@@ -159,21 +206,30 @@ export class FsObjectStore implements ObjectStore {
   }
 
   async #create(call: StoreCall, key: string, bytes: readonly Uint8Array[]): Promise<PutResult> {
-    const path = this.#path(key);
     const nonce = randomHex(this.#random, 8);
     const temporary = this.#folders.temporaryPath(nonce);
     try {
       await writeObjectFile(temporary, nonce, bytes);
-      call.signal.throwIfAborted();
-      const linked = await this.#link(call, temporary, path);
-      // Also where it was refused: the caller trusts the object that stands in its way.
-      await this.#folders.sync(dirname(path));
-      return linked
-        ? { kind: 'stored', etag: formatEtag({ incarnation: nonce, number: 1, nonce }) }
-        : { kind: 'refused' };
+      return await this.#install(call, key, { temporary, nonce });
     } finally {
       await succeeds(unlink(temporary), missing);
     }
+  }
+
+  /** Gives a finished object file its name. */
+  async #install(
+    call: StoreCall,
+    key: string,
+    { temporary, nonce }: { readonly temporary: string; readonly nonce: string },
+  ): Promise<PutResult> {
+    const path = this.#path(key);
+    call.signal.throwIfAborted();
+    const linked = await this.#link(call, temporary, path);
+    // Also where it was refused: the caller trusts the object that stands in its way.
+    await this.#folders.sync(dirname(path));
+    return linked
+      ? { kind: 'stored', etag: formatEtag({ incarnation: nonce, number: 1, nonce }) }
+      : { kind: 'refused' };
   }
 
   async #link(call: StoreCall, temporary: string, path: string): Promise<boolean> {

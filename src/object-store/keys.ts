@@ -25,7 +25,7 @@ export function assertRange(range: ByteRange | undefined): void {
   );
 }
 
-export function assertListing(prefix: string, options: ListOptions): void {
+export function assertListing(prefix: string, options: Pick<ListOptions, 'after' | 'limit'>): void {
   assertPrefix(prefix, 'prefix');
   if (options.after !== undefined) assertPrefix(options.after, 'after');
   assert(

@@ -1,17 +1,22 @@
 import { must } from '../base/assert.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
-import { assertKey, assertListing, assertRange, concatenate, cutRange } from './keys.ts';
+import { assertKey, assertListing, assertRange, concatenate, cutRange, totalBytes } from './keys.ts';
 import {
   type CallOptions,
   type GetOptions,
   type ListedObject,
   type ListOptions,
   type ListPage,
+  type ListUploadsOptions,
   type ObjectStore,
   type PutResult,
   type StoredObject,
   StoreError,
+  type StreamResult,
+  type Upload,
+  type UploadPage,
 } from './object-store.ts';
+import { pageOfUploads } from './uploads.ts';
 
 interface Version {
   readonly bytes: Uint8Array;
@@ -24,7 +29,9 @@ export class MemoryObjectStore implements ObjectStore {
   readonly #versions = new Map<string, Version>();
   /** All keys in order; null after a key came or went, until the next listing. */
   #sortedKeys: readonly string[] | null = null;
+  readonly #uploads = new Map<string, Upload>();
   #versionsMade = 0;
+  #uploadsMade = 0;
   #closed = false;
   readonly #clock: Clock;
 
@@ -60,6 +67,36 @@ export class MemoryObjectStore implements ObjectStore {
     return this.#store(key, bytes);
   }
 
+  async putStream(key: string, chunks: AsyncIterable<Uint8Array>): Promise<StreamResult> {
+    this.#begin('stream', key);
+    if (this.#versions.has(key)) return { kind: 'refused' };
+    const uploadId = String(++this.#uploadsMade).padStart(12, '0');
+    this.#uploads.set(uploadId, { key, uploadId, startedAtMs: this.#clock.now() });
+    const taken: Uint8Array[] = [];
+    try {
+      for await (const chunk of chunks) {
+        this.#assertUploading(key, uploadId);
+        taken.push(Uint8Array.from(chunk));
+      }
+      this.#assertUploading(key, uploadId);
+    } finally {
+      this.#uploads.delete(uploadId);
+    }
+    const put = await this.putIfAbsent(key, taken);
+    return put.kind === 'refused' ? put : { ...put, size: totalBytes(taken) };
+  }
+
+  async listUploads(prefix: string, options: ListUploadsOptions): Promise<UploadPage> {
+    this.#assertOpen('list-uploads', prefix);
+    assertListing(prefix, { limit: options.limit });
+    return pageOfUploads([...this.#uploads.values()], { prefix, after: options.after, limit: options.limit });
+  }
+
+  async abortUpload({ key, uploadId }: Upload): Promise<void> {
+    this.#begin('abort-upload', key);
+    this.#uploads.delete(uploadId);
+  }
+
   async delete(key: string, _options?: CallOptions): Promise<void> {
     this.#begin('delete', key);
     if (this.#versions.delete(key)) this.#sortedKeys = null;
@@ -88,6 +125,14 @@ export class MemoryObjectStore implements ObjectStore {
     const etag = `"${++this.#versionsMade}"`;
     this.#versions.set(key, { bytes: concatenate(bytes), etag, modifiedAtMs: this.#clock.now() });
     return { kind: 'stored', etag };
+  }
+
+  #assertUploading(key: string, uploadId: string): void {
+    this.#assertOpen('stream', key);
+    if (this.#uploads.has(uploadId)) return;
+    throw new StoreError('stream', key, 'not-applied', 'failed', {
+      cause: new Error('the upload was aborted'),
+    });
   }
 
   #begin(operation: string, key: string): void {

@@ -14,6 +14,9 @@
  * 6. Keys are 1 to 900 bytes of `a-z A-Z 0-9 - _ . /`, no empty part, no part that begins with a dot, no part over
  *    200 bytes (file names end at 255). A key is never also the folder of another key. Arguments that break this, or
  *    the bounds below, are an `AssertionError`.
+ * 7. `putStream` stores an object that need not fit into memory, under a name that nobody else writes (immutable objects
+ *    have random ones). It is seen as a whole or not at all. Until it ends it is an upload that `listUploads` shows; a
+ *    process that is killed leaves it there, and `abortUpload` frees what it takes.
  *
  * Callers own the byte arrays that they pass in until the promise settles (they must not change them), and own what
  * they get back. Arrays passed in may be views on SharedArrayBuffers.
@@ -30,6 +33,17 @@ export interface ObjectStore {
     etag: string,
     options?: CallOptions,
   ): Promise<PutResult>;
+  /**
+   * Stores what the chunks are together, taking the next ones as fast as it gets rid of them. Refused where the key is
+   * seen to be taken, which is no race that anybody may run. It repeats by itself what may be repeated; after `'unknown'`
+   * the object may be there, now or later, and is never another one. An error of `chunks` is thrown as it is, and
+   * nothing was stored then. Each step may take `timeoutMs`, however long the whole takes.
+   */
+  putStream(key: string, chunks: AsyncIterable<Uint8Array>, options?: CallOptions): Promise<StreamResult>;
+  /** Uploads under a prefix that have not ended, by key, after `after`, at most `limit` (1 to 1,000). */
+  listUploads(prefix: string, options: ListUploadsOptions): Promise<UploadPage>;
+  /** Ends an upload of whatever process: its `putStream` fails. One that has ended already counts as aborted. */
+  abortUpload(upload: Upload, options?: CallOptions): Promise<void>;
   /** Missing objects count as deleted. */
   delete(key: string, options?: CallOptions): Promise<void>;
   /** Keys under a prefix in byte order, after `after`, at most `limit` (1 to 1,000). */
@@ -64,6 +78,31 @@ export type PutResult =
   | { readonly kind: 'stored'; readonly etag: string }
   /** The condition did not hold: nothing was stored by this call. */
   | { readonly kind: 'refused' };
+
+export type StreamResult =
+  /** `size` in bytes. */
+  { readonly kind: 'stored'; readonly etag: string; readonly size: number } | { readonly kind: 'refused' };
+
+/** An object on its way. */
+export interface Upload {
+  readonly key: string;
+  /** The store's name of it; a key may have several. */
+  readonly uploadId: string;
+  /** Milliseconds since 1970 by the store's own clock, to about a second. */
+  readonly startedAtMs: number;
+}
+
+export interface ListUploadsOptions extends CallOptions {
+  /** Only uploads after this one, the last of the page before. */
+  readonly after?: Upload;
+  readonly limit: number;
+}
+
+export interface UploadPage {
+  readonly uploads: readonly Upload[];
+  /** Whether more uploads follow the last one. */
+  readonly more: boolean;
+}
 
 export interface ListOptions extends CallOptions {
   /** Only keys above this one, which need not exist. */

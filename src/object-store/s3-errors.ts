@@ -19,6 +19,11 @@ export function isMissingKey(error: unknown): boolean {
   return statusOf(error) === 404 && error instanceof Error && error.name === 'NoSuchKey';
 }
 
+/** The multipart upload was aborted, or is complete. */
+export function isMissingUpload(error: unknown): boolean {
+  return statusOf(error) === 404 && error instanceof Error && error.name === 'NoSuchUpload';
+}
+
 /** `place` is named in the error's cause, for the operator. */
 export function failureOf(
   error: unknown,

@@ -1,13 +1,18 @@
 import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
   DeleteObjectCommand,
   GetObjectCommand,
   type GetObjectCommandInput,
   type GetObjectCommandOutput,
   HeadObjectCommand,
+  ListMultipartUploadsCommand,
   ListObjectsV2Command,
   PutObjectCommand,
   S3Client,
   type S3ClientConfig,
+  UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import { must } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
@@ -18,12 +23,17 @@ import type {
   GetOptions,
   ListOptions,
   ListPage,
+  ListUploadsOptions,
   ObjectStore,
   PutResult,
   StoredObject,
   StoreError,
+  StreamResult,
+  Upload,
+  UploadPage,
 } from './object-store.ts';
-import { failureOf, isMissingKey, statusOf } from './s3-errors.ts';
+import { failureOf, isMissingKey, isMissingUpload, statusOf } from './s3-errors.ts';
+import { putS3Stream, type S3StreamCalls, UploadGone } from './s3-multipart.ts';
 import { type StoreCall, StoreCalls } from './store-calls.ts';
 
 /** The whole call with its retries: S3's slowest percentile is well under a second, a 64 MB body takes a few. */
@@ -56,6 +66,7 @@ export interface S3Settings {
 export class S3ObjectStore implements ObjectStore {
   readonly #bucket: string;
   readonly #calls: StoreCalls;
+  readonly #clock: Clock;
   /** For what may be repeated. */
   readonly #reader: S3Client;
   /** For conditional writes: a repeated one could be refused by its own first sending. */
@@ -63,6 +74,7 @@ export class S3ObjectStore implements ObjectStore {
 
   constructor(settings: S3Settings, clock: Clock, timeoutMs = s3TimeoutMsDefault) {
     this.#bucket = settings.bucket;
+    this.#clock = clock;
     this.#calls = new StoreCalls(clock, timeoutMs);
     const config = clientConfig(settings);
     this.#reader = new S3Client({ ...config, maxAttempts: s3ReadAttemptsMax });
@@ -119,6 +131,91 @@ export class S3ObjectStore implements ObjectStore {
   ): Promise<PutResult> {
     assertKey(key);
     return this.#put('update', key, bytes, { IfMatch: etag }, options);
+  }
+
+  async putStream(
+    key: string,
+    chunks: AsyncIterable<Uint8Array>,
+    options?: CallOptions,
+  ): Promise<StreamResult> {
+    assertKey(key);
+    return putS3Stream(this.#streamCalls(key, options), chunks);
+  }
+
+  async listUploads(prefix: string, options: ListUploadsOptions): Promise<UploadPage> {
+    const { after, limit, timeoutMs } = options;
+    assertListing(prefix, { limit });
+    return this.#calls.read('list-uploads', prefix, timeoutMs, async (call) => {
+      try {
+        const command = new ListMultipartUploadsCommand({
+          Bucket: this.#bucket,
+          Prefix: prefix,
+          MaxUploads: limit,
+          ...(after === undefined ? {} : { KeyMarker: after.key, UploadIdMarker: after.uploadId }),
+        });
+        const page = await this.#reader.send(command, { abortSignal: call.signal });
+        const uploads = (page.Uploads ?? []).map(({ Key, UploadId, Initiated }) => ({
+          key: must(Key, 'key of an upload'),
+          uploadId: must(UploadId, 'id of an upload'),
+          startedAtMs: must(Initiated, 'time of an upload').getTime(),
+        }));
+        return { uploads, more: page.IsTruncated === true };
+      } catch (error) {
+        throw this.#failure(error, 'list-uploads', prefix, 'read');
+      }
+    });
+  }
+
+  async abortUpload({ key, uploadId }: Upload, options?: CallOptions): Promise<void> {
+    assertKey(key);
+    const Upload = { Bucket: this.#bucket, Key: key, UploadId: uploadId };
+    await this.#calls.write('abort-upload', key, options?.timeoutMs, async (call) => {
+      try {
+        await this.#reader.send(new AbortMultipartUploadCommand(Upload), { abortSignal: call.signal });
+      } catch (error) {
+        if (!isMissingUpload(error)) throw this.#failure(error, 'abort-upload', key, 'write');
+      }
+    });
+  }
+
+  /** Each is sent once, so that its outcome is that of one sending. */
+  #streamCalls(key: string, options: CallOptions | undefined): S3StreamCalls {
+    const place = { Bucket: this.#bucket, Key: key };
+    const send = <T>(kind: 'read' | 'write', work: (abort: { abortSignal: AbortSignal }) => Promise<T>) =>
+      this.#calls[kind]('stream', key, options?.timeoutMs, async ({ signal }) => {
+        try {
+          return await work({ abortSignal: signal });
+        } catch (error) {
+          const failure = this.#failure(error, 'stream', key, kind);
+          if (!isMissingUpload(error)) throw failure;
+          throw new UploadGone('stream', key, 'not-applied', 'failed', { cause: failure.cause });
+        }
+      });
+    return {
+      clock: this.#clock,
+      isClosed: () => this.#calls.isClosed,
+      find: () => this.#calls.read('stream', key, options?.timeoutMs, (call) => this.#head(call, key)),
+      create: (bytes) => this.#put('stream', key, [bytes], { IfNoneMatch: '*' }, options),
+      begin: () =>
+        send('read', async (abort) => {
+          const begun = await this.#writer.send(new CreateMultipartUploadCommand(place), abort);
+          return must(begun.UploadId, 'id of an upload');
+        }),
+      // As a read: parts are no object.
+      part: (UploadId, PartNumber, Body) =>
+        send('read', async (abort) => {
+          const command = new UploadPartCommand({ ...place, UploadId, PartNumber, Body });
+          return must((await this.#writer.send(command, abort)).ETag, 'etag of a part');
+        }),
+      complete: (UploadId, etags) =>
+        send('write', async (abort) => {
+          const Parts = etags.map((ETag, at) => ({ ETag, PartNumber: at + 1 }));
+          const MultipartUpload = { Parts };
+          const command = new CompleteMultipartUploadCommand({ ...place, UploadId, MultipartUpload });
+          return (await this.#writer.send(command, abort)).ETag || null;
+        }),
+      abort: (uploadId) => this.abortUpload({ key, uploadId, startedAtMs: 0 }, options),
+    };
   }
 
   async delete(key: string, options?: CallOptions): Promise<void> {

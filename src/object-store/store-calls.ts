@@ -23,6 +23,10 @@ export class StoreCalls {
     this.#timeoutMs = timeoutMs;
   }
 
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
   read<T>(
     operation: string,
     key: string,

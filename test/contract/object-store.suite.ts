@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { AssertionError } from '../../src/base/assert.ts';
-import { type ObjectStore, type PutResult, StoreError } from '../../src/object-store/object-store.ts';
+import {
+  type ObjectStore,
+  type PutResult,
+  StoreError,
+  type Upload,
+} from '../../src/object-store/object-store.ts';
 
 const racers = 32;
 /** A store's clock is its own, and its times are whole seconds. */
@@ -320,6 +325,179 @@ export function objectStoreSuite(name: string, open: () => Promise<ObjectStore>)
       });
     });
 
+    describe('streams', () => {
+      it('stores what the chunks are together, of every size around a part', async () => {
+        const partBytes = 8 * 1024 * 1024;
+        for (const size of [0, 1, 1000, partBytes - 1, partBytes, partBytes + 1, 2 * partBytes, 43_000_000]) {
+          const key = newKey();
+          const whole = randomBytes(size);
+          const result = await store.putStream(key, chunksOf(whole, 1_234_567));
+          assert.ok(result.kind === 'stored');
+          assert.equal(result.size, size);
+          const object = must(await store.get(key));
+          assert.deepEqual([object.size, object.etag], [size, result.etag]);
+          assert.equal(Buffer.compare(object.bytes, whole), 0);
+          const range = must(await store.get(key, { range: { suffix: 10 } }));
+          assert.deepEqual([...range.bytes], [...whole.subarray(Math.max(0, size - 10))]);
+        }
+        assert.deepEqual(await uploadsOf(store, folder), []);
+      });
+
+      it('takes empty chunks, parts of larger buffers and shared memory, and keeps none of them', async () => {
+        const key = newKey();
+        const reused = new Uint8Array(new SharedArrayBuffer(64), 8, 4);
+        async function* chunks() {
+          yield new Uint8Array(0);
+          for (let i = 0; i < 5; i++) yield reused.fill(65 + i);
+          yield Buffer.from('0123456789').subarray(3, 6);
+        }
+        await store.putStream(key, chunks());
+        assert.equal((await read(store, key))?.text, 'AAAABBBBCCCCDDDDEEEE345');
+      });
+
+      it('refuses to replace an object, small or large', async () => {
+        const key = newKey();
+        const etag = stored(await store.putIfAbsent(key, [text('first')]));
+        for (const size of [5, 20_000_000]) {
+          const again = await store.putStream(key, chunksOf(randomBytes(size), 1_000_000));
+          assert.deepEqual(again, { kind: 'refused' });
+        }
+        assert.deepEqual(await read(store, key), { text: 'first', etag, size: 5 });
+        assert.deepEqual(await uploadsOf(store, folder), []);
+      });
+
+      it('can be created against, updated and deleted as any object', async () => {
+        const key = newKey();
+        const result = await store.putStream(key, chunksOf(randomBytes(20_000_000), 5_000_000));
+        assert.ok(result.kind === 'stored');
+        assert.deepEqual(await store.putIfAbsent(key, [text('x')]), { kind: 'refused' });
+        stored(await store.putIfMatch(key, [text('next')], result.etag));
+        assert.equal((await read(store, key))?.text, 'next');
+        await store.delete(key);
+        assert.equal(await store.get(key), null);
+      });
+
+      it('stores nothing where the chunks fail, and leaves no upload', async () => {
+        for (const size of [100, 30_000_000]) {
+          const key = newKey();
+          const failure = new Error('no more');
+          async function* chunks() {
+            yield* chunksOf(randomBytes(size), 1_000_000);
+            throw failure;
+          }
+          await assert.rejects(store.putStream(key, chunks()), (error) => error === failure);
+          assert.equal(await store.get(key), null);
+        }
+        assert.deepEqual(await uploadsOf(store, folder), []);
+      });
+
+      it('takes no chunk before it has room for it', async () => {
+        let ahead = 0;
+        let aheadMax = 0;
+        const body = randomBytes(1_000_000);
+        async function* chunks() {
+          for (let i = 0; i < 100; i++) {
+            aheadMax = Math.max(aheadMax, ++ahead);
+            // Whoever asks for the next one has taken this one.
+            yield body;
+            ahead--;
+          }
+        }
+        await store.putStream(newKey(), chunks());
+        assert.equal(aheadMax, 1);
+      });
+    });
+
+    describe('uploads', () => {
+      /** An upload that has begun and goes on when `end` is called. */
+      async function begin(key: string) {
+        let end = () => {};
+        const held = new Promise<void>((resolve) => {
+          end = resolve;
+        });
+        async function* chunks() {
+          yield randomBytes(20_000_000);
+          await held;
+          yield randomBytes(10);
+        }
+        const result = store.putStream(key, chunks());
+        result.catch(() => {});
+        const until = Date.now() + 10_000;
+        while ((await uploadsOf(store, key)).length === 0 && Date.now() < until)
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        return { end, result };
+      }
+
+      it('are shown with their key and time until they end, and no object is', async () => {
+        const key = newKey();
+        const { end, result } = await begin(key);
+        const [upload] = await uploadsOf(store, folder);
+        assert.equal(upload?.key, key);
+        assert.ok(Math.abs(must(upload).startedAtMs - Date.now()) <= clockToleranceMs);
+        assert.equal(await store.get(key), null);
+        assert.deepEqual(await keysOf(store, key), []);
+        end();
+        assert.equal((await result).kind, 'stored');
+        assert.deepEqual(await uploadsOf(store, folder), []);
+        assert.equal((await store.get(key))?.size, 20_000_010);
+      });
+
+      it('can be aborted by anybody: nothing is stored then', async () => {
+        const key = newKey();
+        const { end, result } = await begin(key);
+        const [upload] = await uploadsOf(store, key);
+        await store.abortUpload(must(upload));
+        await store.abortUpload(must(upload));
+        assert.deepEqual(await uploadsOf(store, key), []);
+        end();
+        await assert.rejects(
+          result,
+          (error) => error instanceof StoreError && error.outcome === 'not-applied',
+        );
+        assert.equal(await store.get(key), null);
+      });
+
+      it('are aborted without complaint after they have ended, and the object stays', async () => {
+        const key = newKey();
+        const { end, result } = await begin(key);
+        const [upload] = await uploadsOf(store, key);
+        end();
+        await result;
+        await store.abortUpload(must(upload));
+        assert.equal((await store.get(key))?.size, 20_000_010);
+      });
+
+      it('are listed by prefix and in pages', async () => {
+        const root = `${newKey()}/`;
+        const keys = ['a/1', 'a/2', 'b', 'b', 'c'].map((name) => root + name);
+        const begun: Awaited<ReturnType<typeof begin>>[] = [];
+        for (const key of keys) begun.push(await begin(key));
+        assert.deepEqual(
+          (await uploadsOf(store, `${root}a`)).map((upload) => upload.key),
+          keys.slice(0, 2),
+        );
+        assert.equal((await uploadsOf(store, root)).length, 5);
+        const seen: Upload[] = [];
+        for (;;) {
+          const after = seen.at(-1);
+          const page = await store.listUploads(root, { limit: 2, ...(after && { after }) });
+          seen.push(...page.uploads);
+          assert.ok(page.uploads.length <= 2);
+          if (!page.more) break;
+        }
+        assert.deepEqual(
+          seen.map((upload) => upload.key),
+          keys,
+        );
+        assert.equal(new Set(seen.map((upload) => upload.uploadId)).size, 5);
+        for (const upload of seen) await store.abortUpload(upload);
+        for (const { end, result } of begun) {
+          end();
+          await assert.rejects(result, StoreError);
+        }
+      });
+    });
+
     describe('list', () => {
       const names = [
         'a',
@@ -472,6 +650,7 @@ export function objectStoreSuite(name: string, open: () => Promise<ObjectStore>)
           await assert.rejects(store.getIfChanged(key, 'x'), AssertionError, key);
           await assert.rejects(store.putIfAbsent(key, []), AssertionError, key);
           await assert.rejects(store.putIfMatch(key, [], 'x'), AssertionError, key);
+          await assert.rejects(store.putStream(key, chunksOf(text('x'), 1)), AssertionError, key);
           await assert.rejects(store.delete(key), AssertionError, key);
         }
       });
@@ -481,7 +660,12 @@ export function objectStoreSuite(name: string, open: () => Promise<ObjectStore>)
       it('fails calls after it with a StoreError that promises that nothing was stored', async () => {
         const closed = await open();
         await closed.close();
-        for (const call of [closed.get(newKey()), closed.putIfAbsent(newKey(), []), closed.delete(newKey())])
+        for (const call of [
+          closed.get(newKey()),
+          closed.putIfAbsent(newKey(), []),
+          closed.delete(newKey()),
+          closed.putStream(newKey(), chunksOf(text('x'), 1)),
+        ])
           await assert.rejects(
             call,
             (error) => error instanceof StoreError && error.outcome === 'not-applied',
@@ -542,6 +726,14 @@ async function fill(store: ObjectStore, root: string, names: readonly string[]):
 async function keysOf(store: ObjectStore, prefix: string, after?: string): Promise<string[]> {
   const page = await store.list(prefix, { limit: 1000, ...(after === undefined ? {} : { after }) });
   return page.objects.map((object) => object.key);
+}
+
+async function uploadsOf(store: ObjectStore, prefix: string): Promise<readonly Upload[]> {
+  return (await store.listUploads(prefix, { limit: 1000 })).uploads;
+}
+
+async function* chunksOf(whole: Uint8Array, chunkBytes: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < whole.length; at += chunkBytes) yield whole.subarray(at, at + chunkBytes);
 }
 
 function byKey(a: { key: string }, b: { key: string }): number {

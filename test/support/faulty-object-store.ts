@@ -4,10 +4,14 @@ import {
   type GetOptions,
   type ListOptions,
   type ListPage,
+  type ListUploadsOptions,
   type ObjectStore,
   type PutResult,
   type StoredObject,
   StoreError,
+  type StreamResult,
+  type Upload,
+  type UploadPage,
 } from '../../src/object-store/object-store.ts';
 
 /** What happens to one call. */
@@ -23,7 +27,15 @@ export type Fault =
   /** It arrives when the promise resolves. */
   | { readonly until: Promise<void> };
 
-export type FaultyOperation = 'get' | 'create' | 'update' | 'delete' | 'list';
+export type FaultyOperation =
+  | 'get'
+  | 'create'
+  | 'update'
+  | 'stream'
+  | 'delete'
+  | 'list'
+  | 'list-uploads'
+  | 'abort-upload';
 
 /** Asked before each call: what shall happen to it. Undefined: nothing out of the ordinary. */
 export type FaultPlan = (call: {
@@ -77,16 +89,61 @@ export class FaultyObjectStore implements ObjectStore {
     return this.#put('update', key, () => this.#store.putIfMatch(key, bytes, etag, options));
   }
 
-  async delete(key: string, options?: CallOptions): Promise<void> {
-    const fault = await this.#begin('delete', key);
-    if (fault === 'drop-before-apply') return this.#answer(() => fail('delete', key, 'unknown'));
-    await this.#store.delete(key, options);
-    return this.#answer(() => (fault === undefined ? undefined : fail('delete', key, 'unknown')));
+  /** A fault meets it before its first chunk. A dropped one leaves an upload behind, and so does a killed process. */
+  async putStream(
+    key: string,
+    chunks: AsyncIterable<Uint8Array>,
+    options?: CallOptions,
+  ): Promise<StreamResult> {
+    const fault = await this.#begin('stream', key);
+    if (fault === 'drop-before-apply') {
+      this.#store.putStream(key, withoutEnd(), options).catch(() => {});
+      return this.#answer(() => fail('stream', key, 'unknown'));
+    }
+    const result = await this.#store.putStream(key, this.#whileAlive(chunks), options);
+    if (fault === 'error-after-apply') return this.#answer(() => fail('stream', key, 'unknown'));
+    if (fault === 'refuse-after-apply') return this.#answer(() => ({ kind: 'refused' }));
+    return this.#answer(() => result);
+  }
+
+  listUploads(prefix: string, options: ListUploadsOptions): Promise<UploadPage> {
+    return this.#read('list-uploads', prefix, () => this.#store.listUploads(prefix, options));
+  }
+
+  abortUpload(upload: Upload, options?: CallOptions): Promise<void> {
+    return this.#remove('abort-upload', upload.key, () => this.#store.abortUpload(upload, options));
+  }
+
+  delete(key: string, options?: CallOptions): Promise<void> {
+    return this.#remove('delete', key, () => this.#store.delete(key, options));
   }
 
   async close(): Promise<void> {}
 
-  async #read<T>(operation: 'get' | 'list', key: string, read: () => Promise<T>): Promise<T> {
+  async *#whileAlive(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, void> {
+    for await (const chunk of chunks) {
+      if (this.#killed) await never();
+      yield chunk;
+    }
+    if (this.#killed) await never();
+  }
+
+  async #remove(
+    operation: 'delete' | 'abort-upload',
+    key: string,
+    remove: () => Promise<void>,
+  ): Promise<void> {
+    const fault = await this.#begin(operation, key);
+    if (fault === 'drop-before-apply') return this.#answer(() => fail(operation, key, 'unknown'));
+    await remove();
+    return this.#answer(() => (fault === undefined ? undefined : fail(operation, key, 'unknown')));
+  }
+
+  async #read<T>(
+    operation: 'get' | 'list' | 'list-uploads',
+    key: string,
+    read: () => Promise<T>,
+  ): Promise<T> {
     const fault = await this.#begin(operation, key);
     if (fault !== undefined) return this.#answer(() => fail(operation, key, 'not-applied'));
     const value = await read();
@@ -120,6 +177,10 @@ export class FaultyObjectStore implements ObjectStore {
   }
 }
 
+async function* withoutEnd(): AsyncGenerator<Uint8Array, void, void> {
+  yield await never<Uint8Array>();
+}
+
 function never<T>(): Promise<T> {
   return new Promise(() => {});
 }
@@ -134,7 +195,8 @@ export function randomFaults(random: () => number, probability: number, delayMsM
     if (random() >= probability) return undefined;
     const kind = random();
     if (kind < 0.4) return { delayMs: Math.floor(random() * delayMsMax) };
-    if (operation === 'get' || operation === 'list' || operation === 'delete') return 'drop-before-apply';
+    if (operation !== 'create' && operation !== 'update' && operation !== 'stream')
+      return 'drop-before-apply';
     if (kind < 0.6) return 'drop-before-apply';
     return kind < 0.8 ? 'error-after-apply' : 'refuse-after-apply';
   };

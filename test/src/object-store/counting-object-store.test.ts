@@ -55,6 +55,19 @@ describe('the counting store', () => {
     ]);
   });
 
+  it('counts a stream as one put with the bytes that were taken, and uploads as a list and a delete', async () => {
+    const store = new CountingObjectStore(new MemoryObjectStore());
+    async function* chunks() {
+      yield Buffer.from('12');
+      yield Buffer.from('345');
+    }
+    await store.putStream('a/b', chunks());
+    await store.listUploads('a/', { limit: 1 });
+    await store.abortUpload({ key: 'a/b', uploadId: '1', startedAtMs: 0 });
+    const counts = { gets: 0, puts: 1, deletes: 1, lists: 1, bytesRead: 0, bytesWritten: 5 };
+    assert.deepEqual(store.total(), counts);
+  });
+
   it('knows the kinds of all paths', () => {
     const kinds: readonly (readonly [string, string])[] = [
       [paths.view, 'cluster/view'],
