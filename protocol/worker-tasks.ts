@@ -4,7 +4,7 @@ import type { MessagePort } from 'node:worker_threads';
 export type LogLevel = 'error' | 'info' | 'debug';
 
 /** A plain record that src/object-store/open-object-store.ts understands. */
-export type StoreSettings =
+export type StoreSettings = (
   | { readonly kind: 'fs'; readonly folder: string }
   | {
       readonly kind: 's3';
@@ -14,7 +14,11 @@ export type StoreSettings =
       readonly accessKeyId?: string | undefined;
       readonly secretAccessKey?: string | undefined;
       readonly forcePathStyle: boolean;
-    };
+    }
+) & {
+  /** Where every thread counts its calls: shared memory. */
+  readonly counters?: SharedArrayBuffer | undefined;
+};
 
 export interface SealedLog {
   readonly logId: string;

@@ -20,6 +20,7 @@ import { accountOperations } from './front/account-operations.ts';
 import { type FrontDoor, openDoor } from './front/door.ts';
 import { createHandler } from './front/handle.ts';
 import type { HttpEngine } from './front/http.ts';
+import { type MetricsDoor, openMetrics, storeMetricsText } from './front/metrics.ts';
 import { loginTokens } from './identity/login-token.ts';
 import { type PasswordHasher, type People, preparePeople } from './identity/people.ts';
 import { readPerson } from './identity/person-record.ts';
@@ -27,6 +28,7 @@ import { loadSecrets, type Secrets } from './identity/secrets.ts';
 import type { ObjectStore } from './object-store/object-store.ts';
 import { openObjectStore } from './object-store/open-object-store.ts';
 import { probeObjectStore } from './object-store/probe.ts';
+import { createSharedCounters, readCounters, type SharedCounters } from './object-store/store-counters.ts';
 import { ActorThread } from './router/actor-threads.ts';
 import { Router } from './router/router.ts';
 import { creatorOf, directoryOf, tenantsThrough } from './router/tenants.ts';
@@ -40,6 +42,8 @@ import { SettingsError } from './settings-values.ts';
  */
 export interface Server {
   readonly url: string;
+  /** Null where it was not asked for. */
+  readonly metricsUrl: string | null;
   /** Resolves once everything accepted is durable and every thread has ended. */
   stop(): Promise<void>;
 }
@@ -56,7 +60,8 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   // Before anything is opened: a server that cannot start must not have taken over the log of one that serves.
   const plans = plansOf(settings);
   await makeDataFolder(settings.dataDir);
-  const storeSettings = storeSettingsOf(settings);
+  const counters = createSharedCounters();
+  const storeSettings = { ...storeSettingsOf(settings), counters };
   const [store, secrets, serverId] = await Promise.all([
     openObjectStore(storeSettings, systemClock, systemRandom),
     loadSecrets({ ...settings, random: systemRandom }),
@@ -64,6 +69,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   ]);
   // Before anything is joined: a port that is taken must not cost a log each time it is tried.
   const door = await openDoor(settings, options.engine ?? 'auto', logger);
+  const metrics = await metricsOf(settings, counters);
   const log = startLogThread(storeSettings, settings);
   await probeObjectStore(store, systemRandom);
   const address = `${settings.host}:${settings.port}`;
@@ -95,7 +101,22 @@ export async function startServer(settings: Settings, options: ServerOptions): P
 
   door.serve(requestHandler({ door, plans, store, router, authenticator, people, logger }));
   const stopping = { door, threads, log, lanes, store, logger, stopCollecting };
-  return { url: door.baseUrl, stop: () => stop(stopping) };
+  return {
+    url: door.baseUrl,
+    metricsUrl: metrics?.url ?? null,
+    async stop() {
+      await stop(stopping);
+      metrics?.close();
+    },
+  };
+}
+
+function metricsOf(
+  { host, metricsPort: port }: Settings,
+  counters: SharedCounters,
+): Promise<MetricsDoor | null> {
+  if (port === null) return Promise.resolve(null);
+  return openMetrics({ host, port }, () => storeMetricsText(readCounters(counters)));
 }
 
 async function makeDataFolder(folder: string): Promise<void> {

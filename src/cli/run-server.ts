@@ -27,6 +27,7 @@ export async function runServer(): Promise<number> {
     process.stderr.write(`tidebase cannot start: ${sentenceOf(error)}\n`);
     process.exit(isOperators(error) ? exitCodes.cannotStart : 1);
   }
+  if (server.metricsUrl !== null) process.stdout.write(`tidebase tells metrics on ${server.metricsUrl}\n`);
   process.stdout.write(`tidebase listening on ${server.url}\n`);
   await stopped;
   await server.stop();

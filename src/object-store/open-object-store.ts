@@ -1,16 +1,33 @@
 import { unreachable } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
+import { CountingObjectStore } from './counting-object-store.ts';
 import { FsObjectStore } from './fs-object-store.ts';
 import type { ObjectStore } from './object-store.ts';
 import type { S3Settings } from './s3-object-store.ts';
+import { countInto, type SharedCounters } from './store-counters.ts';
 
 /** A plain record: it crosses threads, each of which opens its own store. */
-export type ObjectStoreSettings =
+export type ObjectStoreSettings = (
   | { readonly kind: 'fs'; readonly folder: string }
-  | ({ readonly kind: 's3' } & S3Settings);
+  | ({ readonly kind: 's3' } & S3Settings)
+) & {
+  /** Where this process counts its calls; nobody counts them where it is absent. */
+  readonly counters?: SharedCounters | undefined;
+};
 
 export async function openObjectStore(
+  settings: ObjectStoreSettings,
+  clock: Clock,
+  random: Random,
+): Promise<ObjectStore> {
+  const store = await openUncounted(settings, clock, random);
+  return settings.counters === undefined
+    ? store
+    : new CountingObjectStore(store, countInto(settings.counters));
+}
+
+async function openUncounted(
   settings: ObjectStoreSettings,
   clock: Clock,
   random: Random,

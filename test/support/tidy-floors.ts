@@ -55,7 +55,6 @@ export const entries: Entries = new Map([
   ['actors/compute/compute-worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/compute/hash-worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['src/object-store/memory-object-store.ts', 'the exact twin that tests use'],
-  ['src/object-store/counting-object-store.ts', 'tests of cost count requests with it'],
 ]);
 
 /** Dependencies that are run and never imported: `npm start` compiles. */

@@ -1,0 +1,68 @@
+import { type CountedOperation, keyKind, type OnStoreCall } from './counting-object-store.ts';
+
+/**
+ * The calls of the object store that every thread of a process makes, by kind of key, in memory that all threads share:
+ * whoever reports them needs to ask nobody, and a thread that died has lost none. Counted when they begin.
+ */
+export type SharedCounters = SharedArrayBuffer;
+
+/** What `keyKind` answers; anything else counts as `other`. */
+const kinds: readonly string[] = [
+  'log',
+  'log/blob',
+  'log/floor',
+  'log/done',
+  'ns/manifest',
+  'ns/segment',
+  'tenant/manifest',
+  'tenant/segment',
+  'cluster/view',
+  'cluster/lease',
+  'account/person',
+  'account/email',
+  'account/key',
+  'probe',
+  'other',
+];
+const operations: readonly CountedOperation[] = ['get', 'put', 'delete', 'list'];
+/** Of a kind: one for each operation, and one for the bytes of puts. */
+const cellsOfKind = operations.length + 1;
+const cellBytes = 8;
+
+export interface KindOfCalls {
+  readonly kind: string;
+  readonly gets: number;
+  readonly puts: number;
+  readonly deletes: number;
+  readonly lists: number;
+  /** Bytes that puts carried, whether they were stored or not. */
+  readonly putBytes: number;
+}
+
+export function createSharedCounters(): SharedCounters {
+  return new SharedArrayBuffer(kinds.length * cellsOfKind * cellBytes);
+}
+
+/** For a CountingObjectStore of any thread. */
+export function countInto(counters: SharedCounters): OnStoreCall {
+  const cells = new BigInt64Array(counters);
+  return (operation, key, bytes) => {
+    const first = placeOf(keyKind(key)) * cellsOfKind;
+    Atomics.add(cells, first + operations.indexOf(operation), 1n);
+    if (bytes > 0) Atomics.add(cells, first + operations.length, BigInt(bytes));
+  };
+}
+
+function placeOf(kind: string): number {
+  const place = kinds.indexOf(kind);
+  return place < 0 ? kinds.indexOf('other') : place;
+}
+
+/** Every kind, in a fixed order. */
+export function readCounters(counters: SharedCounters): KindOfCalls[] {
+  const cells = new BigInt64Array(counters);
+  return kinds.map((kind, place) => {
+    const cell = (index: number) => Number(Atomics.load(cells, place * cellsOfKind + index));
+    return { kind, gets: cell(0), puts: cell(1), deletes: cell(2), lists: cell(3), putBytes: cell(4) };
+  });
+}

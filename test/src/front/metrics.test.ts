@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { CannotListen } from '../../../src/front/door.ts';
+import { openMetrics, storeMetricsText } from '../../../src/front/metrics.ts';
+
+const host = '127.0.0.1';
+
+describe('metrics', () => {
+  it('are told as Prometheus reads them, on a port of their own', async () => {
+    const calls = { kind: 'log', gets: 1, puts: 2, deletes: 3, lists: 4, putBytes: 5 };
+    const metrics = await openMetrics({ host, port: 0 }, () => storeMetricsText([calls]));
+    const answer = await fetch(`${metrics.url}/metrics`);
+    const text = await answer.text();
+    const elsewhere = await fetch(`${metrics.url}/v1`);
+    await elsewhere.text();
+    metrics.close();
+
+    assert.equal(answer.status, 200);
+    assert.match(answer.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/);
+    assert.match(
+      text,
+      /^# TYPE tidebase_store_puts_total counter\ntidebase_store_puts_total\{kind="log"\} 2$/m,
+    );
+    assert.match(text, /^tidebase_store_put_bytes_total\{kind="log"\} 5$/m);
+    assert.equal(elsewhere.status, 404);
+  });
+
+  it('say which setting to change where the port is taken', async () => {
+    const first = await openMetrics({ host, port: 0 }, () => '');
+    const port = Number(new URL(first.url).port);
+
+    await assert.rejects(
+      openMetrics({ host, port }, () => ''),
+      (error) => error instanceof CannotListen && /TIDEBASE_METRICS_PORT/.test(error.message),
+    );
+    first.close();
+  });
+});

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { CountingObjectStore } from '../../../src/object-store/counting-object-store.ts';
+import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
+import { paths } from '../../../src/object-store/paths.ts';
+import { countInto, createSharedCounters, readCounters } from '../../../src/object-store/store-counters.ts';
+
+const none = { gets: 0, puts: 0, deletes: 0, lists: 0, putBytes: 0 };
+
+describe('the counters that all threads share', () => {
+  it('hold calls and bytes of every kind of object', async () => {
+    const counters = createSharedCounters();
+    const store = new CountingObjectStore(new MemoryObjectStore(), countInto(counters));
+    await store.putIfAbsent(paths.logObject('l', 1), [Buffer.from('12345')]);
+    await store.putIfAbsent(paths.logObject('l', 2), [Buffer.from('12')]);
+    await store.get(paths.namespaceManifest('n'));
+    await store.list('log/l/', { limit: 10 });
+    await store.delete(paths.logBlob('l', 'b'));
+    await store.putIfAbsent('elsewhere/x', [Buffer.from('1')]);
+
+    const counted = readCounters(counters).filter(
+      (calls) => JSON.stringify({ ...none, kind: calls.kind }) !== JSON.stringify({ ...none, ...calls }),
+    );
+    assert.deepEqual(
+      new Map(counted.map(({ kind, ...calls }) => [kind, calls])),
+      new Map([
+        ['log', { ...none, puts: 2, putBytes: 7, lists: 1 }],
+        ['log/blob', { ...none, deletes: 1 }],
+        ['ns/manifest', { ...none, gets: 1 }],
+        ['other', { ...none, puts: 1, putBytes: 1 }],
+      ]),
+    );
+  });
+
+  it('lose nothing to threads that count at once', async () => {
+    const counters = createSharedCounters();
+    const module = new URL('../../../src/object-store/store-counters.js', import.meta.url).href;
+    const source = `
+      const { workerData } = require('node:worker_threads');
+      import('${module}').then(({ countInto }) => {
+        const count = countInto(workerData);
+        for (let i = 0; i < 10_000; i++) count('put', 'cluster/view', 3);
+      });`;
+    const ended = [1, 2, 3].map(
+      () =>
+        new Promise((resolve) =>
+          new Worker(source, { eval: true, workerData: counters }).once('exit', resolve),
+        ),
+    );
+    assert.deepEqual(await Promise.all(ended), [0, 0, 0]);
+
+    const view = readCounters(counters).find(({ kind }) => kind === 'cluster/view');
+    assert.deepEqual(view, { ...none, kind: 'cluster/view', puts: 30_000, putBytes: 90_000 });
+  });
+});
