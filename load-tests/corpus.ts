@@ -18,11 +18,15 @@ export interface Corpus {
 
 /** Copies a folder's text files to another folder, which stays as it is while others install packages. */
 export function copyCorpus(from: string, to: string): void {
-  for (const path of filesBelow(from, '')) {
-    if (!extensions.has(extname(path))) continue;
+  for (const path of textFilesBelow(from)) {
     mkdirSync(dirname(join(to, path)), { recursive: true });
     copyFileSync(join(from, path), join(to, path));
   }
+}
+
+/** Paths within the folder. */
+export function textFilesBelow(folder: string): string[] {
+  return filesBelow(folder, '').filter((path) => extensions.has(extname(path)));
 }
 
 /** Everything that is to be a document, judged by this file's own reading of the rules. */

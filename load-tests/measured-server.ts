@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { type RunningServer, type StartOptions, startServer } from './server.ts';
 
@@ -10,16 +11,27 @@ export interface MeasuredServer {
 export async function startMeasured(options: StartOptions = {}): Promise<MeasuredServer> {
   const server = await startServer(options);
   const client = new Connections(server.url, '', 1);
-  const person = { email: 'load@example.com', name: 'Load', password: 'correct horse' };
+  // A bucket may hold the people of earlier runs.
+  const person = { email: `load-${randomUUID()}@example.com`, name: 'Load', password: 'correct horse' };
   const answer = await client.post('/v1/signup', Buffer.from(JSON.stringify(person)));
   client.close();
   return { process: server, key: (JSON.parse(answer) as { key: string }).key };
 }
 
 /** Stops it and starts it again on the same folder. */
-export async function restartMeasured({ process: server, key }: MeasuredServer): Promise<MeasuredServer> {
+export async function restartMeasured(
+  { process: server, key }: MeasuredServer,
+  options: Omit<StartOptions, 'folder'> = {},
+): Promise<MeasuredServer> {
   await server.stop();
-  return { process: await startServer({ folder: server.folder }), key };
+  return { process: await startServer({ ...options, folder: server.folder }), key };
+}
+
+export interface ClientAnswer {
+  readonly status: number;
+  readonly text: string;
+  /** What a refusal asks the client to wait; 0 where it says nothing. */
+  readonly retryAfterMs: number;
 }
 
 /**
@@ -41,35 +53,41 @@ export class Connections {
   }
 
   /** The answer's text. Rejects with it for anything but success: nothing but success is measured. */
-  post(path: string, body: Uint8Array): Promise<string> {
-    return this.#send('POST', path, body);
+  async post(path: string, body: Uint8Array): Promise<string> {
+    return successOf(`POST ${path}`, await this.send('POST', path, body));
   }
 
-  get(path: string): Promise<string> {
-    return this.#send('GET', path, null);
+  async get(path: string): Promise<string> {
+    return successOf(`GET ${path}`, await this.send('GET', path, null));
   }
 
   close(): void {
     this.#agent.destroy();
   }
 
-  #send(method: string, path: string, body: Uint8Array | null): Promise<string> {
-    const headers: Record<string, string | number> = { authorization: `Bearer ${this.#key}` };
-    if (this.#key === '') delete headers.authorization;
+  /** Whatever the answer is. `key` is used in place of the client's own. */
+  send(method: string, path: string, body: Uint8Array | null, key = this.#key): Promise<ClientAnswer> {
+    const headers: Record<string, string | number> = { authorization: `Bearer ${key}` };
+    if (key === '') delete headers.authorization;
     if (body !== null) headers['content-length'] = body.byteLength;
     const to = { hostname: this.#hostname, port: this.#port, agent: this.#agent, method, path, headers };
     return new Promise((resolve, reject) => {
       const request = httpRequest(to, (answer) => {
-        textOf(answer).then((text) => {
-          const status = answer.statusCode ?? 0;
-          if (status < 300) resolve(text);
-          else reject(new Error(`${method} ${path}: ${status} ${text.slice(0, 500)}`));
-        }, reject);
+        const retryAfterMs = Number(answer.headers['retry-after'] ?? 0) * 1_000;
+        textOf(answer).then(
+          (text) => resolve({ status: answer.statusCode ?? 0, text, retryAfterMs }),
+          reject,
+        );
       });
       request.once('error', reject);
       request.end(body ?? undefined);
     });
   }
+}
+
+function successOf(what: string, { status, text }: ClientAnswer): string {
+  if (status < 300) return text;
+  throw new Error(`${what}: ${status} ${text.slice(0, 500)}`);
 }
 
 async function textOf(answer: IncomingMessage): Promise<string> {

@@ -16,15 +16,23 @@ export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Of Node itself, such as `--cpu-prof`. */
   readonly nodeArguments?: readonly string[];
+  /** As `npm start` runs it: the server is then the child of a supervisor. */
+  readonly supervised?: boolean;
 }
 
 export interface RunningServer {
   readonly url: string;
+  /** Of `GET /metrics`, without the path. */
+  readonly metricsUrl: string;
   readonly folder: string;
+  /** Of the process that was started. */
+  readonly processId: number;
   /** Resident memory of the process, from the kernel. */
   residentBytes(): number;
   /** Resolves when it has ended well; rejects where it did not. */
   stop(): Promise<void>;
+  /** kill -9. Resolves when it is gone. Not for a supervised one, whose server would live on. */
+  kill(): Promise<void>;
 }
 
 const mainFile = fileURLToPath(new URL('../src/main.js', import.meta.url));
@@ -51,10 +59,14 @@ export function temporaryFolder(): string {
 /** Resolves once it listens. */
 export async function startServer(options: StartOptions = {}): Promise<RunningServer> {
   const folder = options.folder ?? temporaryFolder();
-  const child = spawn(process.execPath, [...(options.nodeArguments ?? []), mainFile, 'server'], {
+  const command = options.supervised === true ? 'serve' : 'server';
+  const child = spawn(process.execPath, [...(options.nodeArguments ?? []), mainFile, command], {
     env: {
       ...withoutTidebase(process.env),
+      // Every thread would print the SDK's notice about this version of Node.
+      AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
       TIDEBASE_PORT: '0',
+      TIDEBASE_METRICS_PORT: '0',
       TIDEBASE_DATA_DIR: folder,
       TIDEBASE_PLANS_FILE: plansFile,
       TIDEBASE_LOG_LEVEL: 'error',
@@ -64,24 +76,35 @@ export async function startServer(options: StartOptions = {}): Promise<RunningSe
   });
   living.add(child);
   child.once('exit', () => living.delete(child));
-  const url = await addressOf(child, child.stdout);
+  const addresses = await addressesOf(child, child.stdout);
   return {
-    url,
+    ...addresses,
     folder,
+    processId: child.pid ?? 0,
     residentBytes() {
       const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
       return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? Number.NaN) * 1_024;
     },
     stop: () => stop(child),
+    async kill() {
+      const ended = once(child, 'exit');
+      child.kill('SIGKILL');
+      await ended;
+    },
   };
 }
 
-async function addressOf(child: ChildProcess, output: NodeJS.ReadableStream): Promise<string> {
+async function addressesOf(
+  child: ChildProcess,
+  output: NodeJS.ReadableStream,
+): Promise<{ readonly url: string; readonly metricsUrl: string }> {
   const late = setTimeout(() => child.kill('SIGKILL'), startMsMax);
+  let metricsUrl = '';
   try {
     for await (const line of createInterface({ input: output })) {
+      metricsUrl = /^tidebase tells metrics on (\S+)$/.exec(line)?.[1] ?? metricsUrl;
       const url = /^tidebase listening on (\S+)$/.exec(line)?.[1];
-      if (url !== undefined) return url;
+      if (url !== undefined) return { url, metricsUrl };
     }
     throw new Error('the server ended before it listened');
   } finally {
