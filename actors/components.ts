@@ -1,3 +1,4 @@
+import type { FlowLimits } from '../protocol/limits.ts';
 import type { ResolvedNamespace } from '../protocol/messages.ts';
 import type { Clock } from '../src/base/clock.ts';
 import type { Logger } from '../src/base/log.ts';
@@ -14,6 +15,7 @@ export interface ActorComponents {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  readonly limits: FlowLimits;
   readonly log: LogClient;
   readonly lanes: ComputeLanes;
   readonly fetcher: BlockFetcher;

@@ -54,6 +54,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     clock: systemClock,
     random: systemRandom,
     logger,
+    limits,
     log: createLogClient(logChannel, task.identity),
     lanes: remoteLanes(task.lanes),
     fetcher,

@@ -104,6 +104,19 @@ export const limits = {
   openActorsMax: 20_000,
 } as const;
 
+/** Those that say when data moves on, from memory to the log to the store: a simulation has them small. */
+export type FlowLimits = {
+  readonly [Name in
+    | 'logGroupBytes'
+    | 'logRecordInlineBytesMax'
+    | 'memtableBytesMax'
+    | 'memtableDocumentsMax'
+    | 'manifestTailBytesMax'
+    | 'frozenMemtablesMax'
+    | 'flushAfterMs'
+    | 'retiredGraceMs']: number;
+};
+
 /** Relations that the code relies on, checked when the module loads. */
 const relations: readonly (readonly [boolean, string])[] = [
   [limits.documentTextBytesMax < limits.writeBodyBytesMax, 'a write body holds at least one document'],

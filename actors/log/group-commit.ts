@@ -1,4 +1,4 @@
-import { limits } from '../../protocol/limits.ts';
+import { type FlowLimits, limits } from '../../protocol/limits.ts';
 import type { LogIdentity } from '../../protocol/worker-tasks.ts';
 import { assert } from '../../src/base/assert.ts';
 import type { Clock } from '../../src/base/clock.ts';
@@ -39,6 +39,7 @@ export class AppendRefused extends Error {
 
 export interface GroupCommitOptions {
   readonly commitMs: number;
+  readonly limits?: FlowLimits;
   readonly onStored: (record: RecordHead, position: LogPosition) => void;
   readonly onSealed: () => void;
 }
@@ -68,6 +69,7 @@ export class GroupCommit {
   readonly #components: LogComponents;
   readonly #identity: LogIdentity;
   readonly #options: GroupCommitOptions;
+  readonly #limits: FlowLimits;
   #queue: Pending[] = [];
   /** The records of the PUT in flight. */
   #inFlight: readonly Pending[] = [];
@@ -93,6 +95,7 @@ export class GroupCommit {
     this.#components = components;
     this.#identity = identity;
     this.#options = options;
+    this.#limits = options.limits ?? limits;
   }
 
   /** The last slot that is known to be ours. */
@@ -181,7 +184,8 @@ export class GroupCommit {
     const key = targetKey(pending.head);
     const behind = this.#behindBlob.get(key);
     if (behind !== undefined) behind.push(pending);
-    else if (pending.payload.byteLength > limits.logRecordInlineBytesMax) void this.#upload(key, pending);
+    else if (pending.payload.byteLength > this.#limits.logRecordInlineBytesMax)
+      void this.#upload(key, pending);
     else this.#enqueue(pending);
   }
 
@@ -224,7 +228,7 @@ export class GroupCommit {
 
   #arm(): void {
     if (this.#sending || this.#queue.length === 0) return;
-    if (this.#queueBytes >= limits.logGroupBytes) {
+    if (this.#queueBytes >= this.#limits.logGroupBytes) {
       void this.#send();
       return;
     }
@@ -279,7 +283,7 @@ export class GroupCommit {
     let bytes = 0;
     let count = 0;
     for (const pending of this.#queue) {
-      if (count > 0 && bytes + pending.payload.byteLength > limits.logGroupBytes) break;
+      if (count > 0 && bytes + pending.payload.byteLength > this.#limits.logGroupBytes) break;
       bytes += pending.payload.byteLength;
       count++;
     }

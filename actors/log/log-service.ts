@@ -1,11 +1,16 @@
-import type { MessagePort } from 'node:worker_threads';
-import { limits } from '../../protocol/limits.ts';
+import { type FlowLimits, limits } from '../../protocol/limits.ts';
 import { logCalls } from '../../protocol/messages.ts';
 import { actorThreadNames, placementKey } from '../../protocol/placement.ts';
 import type { LogIdentity, NamedLogs, SealedLog } from '../../protocol/worker-tasks.ts';
 import { must } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
-import { type ChannelHandler, type Message, PortChannel, type Respond } from '../../src/base/port-channel.ts';
+import {
+  type ChannelHandler,
+  type ChannelPort,
+  type Message,
+  PortChannel,
+  type Respond,
+} from '../../src/base/port-channel.ts';
 import { rendezvousPick } from '../../src/base/rendezvous-hash.ts';
 import { Serial } from '../../src/base/serial.ts';
 import { paths } from '../../src/object-store/paths.ts';
@@ -35,6 +40,7 @@ const slotsAboveFloorMax = 1_200;
 export class LogService {
   readonly #components: LogComponents;
   readonly #commitMs: number;
+  readonly #limits: FlowLimits;
   #commit: GroupCommit | null = null;
   #logId = '';
   #floor = 0;
@@ -53,13 +59,17 @@ export class LogService {
   readonly sealed: Promise<void>;
   #end = () => {};
 
-  constructor(components: LogComponents, options: { readonly commitMs: number }) {
+  constructor(
+    components: LogComponents,
+    options: { readonly commitMs: number; readonly limits?: FlowLimits },
+  ) {
     this.sealed = new Promise((resolve) => {
       this.#end = resolve;
     });
     this.#components = components;
     this.#collection = new LogCollection(components.store);
     this.#commitMs = options.commitMs;
+    this.#limits = options.limits ?? limits;
   }
 
   seal(logId: string, viewVersion: number): Promise<number> {
@@ -79,6 +89,7 @@ export class LogService {
     this.#unflushed.set(identity.logId, new UnflushedTargets());
     this.#commit = new GroupCommit(this.#components, identity, {
       commitMs: this.#commitMs,
+      limits: this.#limits,
       onStored: (head, position) => {
         this.#own().appended(head, { ...position, atMs: this.#components.clock.monotonic() });
         if (head.blob !== null) this.#collection.blobStored(head.blob.id, position.seq);
@@ -98,12 +109,12 @@ export class LogService {
    * Serves an actor thread, after replaying to it every durable record of its targets that no manifest is known to
    * contain. A thread that takes another's place (same index) waits until what that one submitted is resolved.
    */
-  attach(port: MessagePort, placement: Placement): Promise<void> {
+  attach(port: ChannelPort, placement: Placement): Promise<void> {
     // One at a time: the first replay of a sealed log finds out for all threads whom it concerns.
     return this.#attaching.run(() => this.#attach(port, placement));
   }
 
-  async #attach(port: MessagePort, placement: Placement): Promise<void> {
+  async #attach(port: ChannelPort, placement: Placement): Promise<void> {
     const commit = must(this.#commit, 'an open log');
     this.#channels.get(placement.index)?.close();
     this.#actorCount = placement.count;
@@ -291,7 +302,7 @@ export class LogService {
   #askForFlushes(): void {
     const commit = must(this.#commit, 'an open log');
     const before = {
-      atMs: this.#components.clock.monotonic() - limits.flushAfterMs,
+      atMs: this.#components.clock.monotonic() - this.#limits.flushAfterMs,
       seq: commit.lastSeq - slotsAboveFloorMax,
     };
     for (const target of this.#own().overdue(before)) this.#askForFlush(target);

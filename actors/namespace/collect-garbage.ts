@@ -1,4 +1,3 @@
-import { limits } from '../../protocol/limits.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
 import type { Manifest } from '../storage/manifest.ts';
@@ -16,7 +15,10 @@ import type { NamespaceState } from './namespace-state.ts';
 export async function collectRetired(components: ActorComponents, state: NamespaceState): Promise<void> {
   const current = state.committed;
   if (current === null) return;
-  const { due, kept } = planRetirement(current.value.retired, components.clock.now());
+  const { due, kept } = planRetirement(
+    current.value.retired,
+    components.clock.now() - components.limits.retiredGraceMs,
+  );
   if (due.length === 0) return;
   const { namespaceId } = state.identity;
   const key = paths.namespaceManifest(namespaceId);
@@ -29,11 +31,11 @@ export async function collectRetired(components: ActorComponents, state: Namespa
   await commitManifest(components, state, { retired: kept });
 }
 
-/** Which are due, and what stays on the list. Pure. */
+/** Which were replaced by `untilMs`, and what stays on the list. Pure. */
 export function planRetirement(
   retired: Manifest['retired'],
-  nowMs: number,
+  untilMs: number,
 ): { readonly due: Manifest['retired']; readonly kept: Manifest['retired'] } {
-  const isDue = ({ atMs }: Manifest['retired'][number]) => atMs + limits.retiredGraceMs <= nowMs;
+  const isDue = ({ atMs }: Manifest['retired'][number]) => atMs <= untilMs;
   return { due: retired.filter(isDue), kept: retired.filter((entry) => !isDue(entry)) };
 }

@@ -1,4 +1,3 @@
-import { limits } from '../../protocol/limits.ts';
 import { must } from '../../src/base/assert.ts';
 import { randomHex } from '../../src/base/random.ts';
 import { paths } from '../../src/object-store/paths.ts';
@@ -38,7 +37,7 @@ function reachOf(state: NamespaceState): Reach {
 
 /** One flush; the caller sees to it that no two run at once. */
 export async function flushNamespace(components: ActorComponents, state: NamespaceState): Promise<void> {
-  if (state.frozen.length === 0 && tailFits(state.memtable)) {
+  if (state.frozen.length === 0 && tailFits(state.memtable, components.limits.manifestTailBytesMax)) {
     await commitReach(components, state, reachOf(state), { segment: null, tail: tailOf(state.memtable) });
     return;
   }
@@ -124,18 +123,14 @@ function buildTask(key: string, memtable: Memtable, rows: readonly number[]): Bu
   return { task: 'build-segment', key, buffers, bufferOf, offsets, sequences, writtenAt };
 }
 
-function tailFits(memtable: Memtable): boolean {
-  return liveBytes(memtable) <= limits.manifestTailBytesMax;
-}
-
-function liveBytes(memtable: Memtable): number {
+function tailFits(memtable: Memtable, bytesMax: number): boolean {
   // Cheap answers first: most memtables are either small or far too large.
-  if (memtable.documentBytes <= limits.manifestTailBytesMax) return memtable.documentBytes;
+  if (memtable.documentBytes <= bytesMax) return true;
   let bytes = 0;
-  for (let row = 0; row < memtable.rowCount && bytes <= limits.manifestTailBytesMax; row++) {
+  for (let row = 0; row < memtable.rowCount && bytes <= bytesMax; row++) {
     if (memtable.isLive(row)) bytes += documentEntryLength(memtable.bufferOf(row), memtable.offsetOf(row));
   }
-  return bytes;
+  return bytes <= bytesMax;
 }
 
 function tailOf(memtable: Memtable): ManifestTail | null {

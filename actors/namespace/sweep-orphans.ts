@@ -1,4 +1,3 @@
-import { limits } from '../../protocol/limits.ts';
 import { listAll } from '../../src/object-store/list-all.ts';
 import type { ListedObject } from '../../src/object-store/object-store.ts';
 import { namespaceOfKey, paths } from '../../src/object-store/paths.ts';
@@ -97,7 +96,7 @@ async function sweepNamespace(
   }
   if (manifest === null) return;
   const { tenantId, name, retired } = manifest;
-  const dueMs = components.clock.now() - limits.retiredGraceMs;
+  const dueMs = components.clock.now() - components.limits.retiredGraceMs;
   if (retired.some(({ atMs }) => atMs <= dueMs)) await directory.collect(tenantId, name, namespaceId);
 }
 

@@ -1,4 +1,3 @@
-import { limits } from '../../protocol/limits.ts';
 import { AssertionError, DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { Serial } from '../../src/base/serial.ts';
@@ -77,16 +76,18 @@ export class Upkeep {
 
   get memtableIsFull(): boolean {
     const { memtable } = this.#state;
+    const { limits } = this.#components;
     return memtable.bytes >= limits.memtableBytesMax || memtable.rowCount >= limits.memtableDocumentsMax;
   }
 
   /** Memory is bounded: no write is taken while this many memtables wait for their flush. */
   get isFull(): boolean {
-    return this.#state.frozen.length >= limits.frozenMemtablesMax && this.memtableIsFull;
+    return this.#state.frozen.length >= this.#components.limits.frozenMemtablesMax && this.memtableIsFull;
   }
 
   afterWrite(): void {
-    if (!this.memtableIsFull || this.#state.frozen.length >= limits.frozenMemtablesMax) return;
+    const { frozenMemtablesMax } = this.#components.limits;
+    if (!this.memtableIsFull || this.#state.frozen.length >= frozenMemtablesMax) return;
     freeze(this.#state);
     this.#flushInBackground();
   }
@@ -113,7 +114,7 @@ export class Upkeep {
   #collectLater(): void {
     this.cancelCollection();
     if (this.#ending || (this.#state.committed?.value.retired.length ?? 0) === 0) return;
-    this.#cancelCollection = this.#components.clock.after(limits.retiredGraceMs, () => {
+    this.#cancelCollection = this.#components.clock.after(this.#components.limits.retiredGraceMs, () => {
       this.collect().catch((error: unknown) =>
         this.#components.logger.error('retired segments were not collected', {
           namespaceId: this.#state.identity.namespaceId,

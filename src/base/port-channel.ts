@@ -1,4 +1,3 @@
-import type { MessagePort } from 'node:worker_threads';
 import { packMessage, unpackMessage } from './msgpack.ts';
 
 /**
@@ -12,6 +11,16 @@ import { packMessage, unpackMessage } from './msgpack.ts';
 export interface Message {
   readonly head: unknown;
   readonly body: Uint8Array | null;
+}
+
+/** What a channel needs of a port: a MessagePort has it, and so have the ports of a simulation. */
+export interface ChannelPort {
+  postMessage(message: unknown, transfer: ArrayBuffer[]): void;
+  on(event: 'message', take: (batch: [Uint8Array, (ArrayBuffer | SharedArrayBuffer)[]]) => void): unknown;
+  on(event: 'close', take: () => void): unknown;
+  close(): void;
+  /** Calls `run` when this turn of the thread ends; where it is missing the event loop decides. */
+  atEndOfTurn?(run: () => void): void;
 }
 
 export type Respond = (head: unknown, body?: Uint8Array | null) => void;
@@ -45,7 +54,7 @@ interface Waiting {
 type Wire = [number, number, unknown, Uint8Array | number | null];
 
 export class PortChannel {
-  readonly #port: MessagePort;
+  readonly #port: ChannelPort;
   readonly #handler: ChannelHandler;
   readonly #inlineBytesMax: number;
   readonly #waiting = new Map<number, Waiting>();
@@ -61,7 +70,7 @@ export class PortChannel {
     this.#sendBatch();
   };
 
-  constructor(port: MessagePort, handler: ChannelHandler, inlineBytesMax: number) {
+  constructor(port: ChannelPort, handler: ChannelHandler, inlineBytesMax: number) {
     this.#port = port;
     this.#handler = handler;
     this.#inlineBytesMax = inlineBytesMax;
@@ -118,7 +127,8 @@ export class PortChannel {
     }
     if (this.#flushArmed) return;
     this.#flushArmed = true;
-    setImmediate(this.#flush);
+    if (this.#port.atEndOfTurn === undefined) setImmediate(this.#flush);
+    else this.#port.atEndOfTurn(this.#flush);
   }
 
   #place(body: Uint8Array | null): Uint8Array | number | null {

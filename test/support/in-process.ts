@@ -12,7 +12,7 @@ import { keepSweeping } from '../../actors/namespace/keep-sweeping.ts';
 import { BlockCache, BlockFetcher } from '../../actors/storage/block-fetch.ts';
 import { parseWriteBody } from '../../actors/storage/parse-write.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import { limits } from '../../protocol/limits.ts';
+import { type FlowLimits, limits } from '../../protocol/limits.ts';
 import {
   type ActorCall,
   internalCalls,
@@ -25,7 +25,7 @@ import {
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import type { Logger } from '../../src/base/log.ts';
 import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
-import { type Message, PortChannel } from '../../src/base/port-channel.ts';
+import { type ChannelPort, type Message, PortChannel } from '../../src/base/port-channel.ts';
 import type { Random } from '../../src/base/random.ts';
 import { keepCollectingDead } from '../../src/cluster/collect-dead.ts';
 import { type Joined, joinCluster } from '../../src/cluster/view.ts';
@@ -95,57 +95,22 @@ export class InProcess {
   static async start(options: InProcessOptions): Promise<InProcess> {
     const clock = new ProcessClock(options.clock);
     const store = new FaultyObjectStore(options.store, clock);
-    const logger = options.logger ?? quiet;
-    const logComponents = { store, clock, random: options.random, logger };
-    const log = new LogService(logComponents, { commitMs: options.commitMs ?? 250 });
-    const control = {
-      seal: (logId: string, viewVersion: number) => log.seal(logId, viewVersion),
-      doneAmong: (logIds: readonly string[]) => log.doneAmong(logIds),
-    };
-    const joined = await joinCluster(
-      { ...logComponents, log: control },
-      options.serverId ?? 'server-a',
-      'here',
-    );
-    log.open(joined.identity, joined.sealedLogs);
-
-    let host: ActorHost | null = null;
-    let replayEnded = () => {};
-    const replayed = new Promise<void>((resolve) => {
-      replayEnded = resolve;
-    });
     const ports = new MessageChannel();
-    const channel = new PortChannel(
-      ports.port2,
-      {
-        call: (_message, respond) => respond(['refused']),
-        notice: (message) => onNotice(host, message, replayEnded),
-      },
-      limits.messageInlineBytesMax,
-    );
-    const components: ActorComponents = {
+    const composed = await composeProcess({
       store,
       clock,
       random: options.random,
-      logger,
-      log: createLogClient(channel, joined.identity),
+      logger: options.logger ?? quiet,
+      serverId: options.serverId ?? 'server-a',
+      commitMs: options.commitMs ?? 250,
+      limits,
       lanes: lanesInPlace(store, options.beforeBuild ?? (async () => {})),
-      fetcher: new BlockFetcher({ store, warmCache: null, cache: new BlockCache(64 * 1024 * 1024) }),
-      warmCache: null,
-      directory: directoryThrough(() => host),
-      predecessors: new Set(),
-      cursorKey: Buffer.from('a key of cursors'),
-    };
-    host = new ActorHost(components);
-    const process = new InProcess({ host, log, store, joined, components, clock, channel });
-    await log.attach(ports.port1, { index: 0, count: 1 });
+      ports: { log: ports.port1, actors: ports.port2 },
+    });
     ports.port1.unref();
     ports.port2.unref();
-    await replayed;
-    if (options.recover ?? true) host.recover();
-    keepCollectingDead({ ...logComponents, log });
-    keepSweeping(components);
-    return process;
+    if (options.recover ?? true) composed.host.recover();
+    return new InProcess({ ...composed, store, clock });
   }
 
   /** The process is gone between two instructions: nothing it began is answered, and it sends nothing any more. */
@@ -239,8 +204,76 @@ export class InProcess {
   }
 }
 
+export interface ProcessParts {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly serverId: string;
+  readonly commitMs: number;
+  readonly limits: FlowLimits;
+  readonly lanes: ComputeLanes;
+  /** The two ends of one channel. */
+  readonly ports: { readonly log: ChannelPort; readonly actors: ChannelPort };
+}
+
+export interface ComposedProcess {
+  readonly host: ActorHost;
+  readonly log: LogService;
+  readonly joined: Joined;
+  readonly components: ActorComponents;
+  readonly channel: PortChannel;
+}
+
+/** One process, as server.ts and the entries of its threads compose it: joined, replayed, ready for calls. */
+export async function composeProcess(parts: ProcessParts): Promise<ComposedProcess> {
+  const { store, clock, random, logger, commitMs } = parts;
+  const logComponents = { store, clock, random, logger };
+  const log = new LogService(logComponents, { commitMs, limits: parts.limits });
+  const control = {
+    seal: (logId: string, viewVersion: number) => log.seal(logId, viewVersion),
+    doneAmong: (logIds: readonly string[]) => log.doneAmong(logIds),
+  };
+  const joined = await joinCluster({ ...logComponents, log: control }, parts.serverId, 'here');
+  log.open(joined.identity, joined.sealedLogs);
+
+  let host: ActorHost | null = null;
+  let replayEnded = () => {};
+  const replayed = new Promise<void>((resolve) => {
+    replayEnded = resolve;
+  });
+  const channel = new PortChannel(
+    parts.ports.actors,
+    {
+      call: (_message, respond) => respond(['refused']),
+      notice: (message) => onNotice(host, message, replayEnded),
+    },
+    limits.messageInlineBytesMax,
+  );
+  const components: ActorComponents = {
+    store,
+    clock,
+    random,
+    logger,
+    limits: parts.limits,
+    log: createLogClient(channel, joined.identity),
+    lanes: parts.lanes,
+    fetcher: new BlockFetcher({ store, warmCache: null, cache: new BlockCache(64 * 1024 * 1024) }),
+    warmCache: null,
+    directory: directoryThrough(() => host),
+    predecessors: new Set(),
+    cursorKey: Buffer.from('a key of cursors'),
+  };
+  host = new ActorHost(components);
+  await log.attach(parts.ports.log, { index: 0, count: 1 });
+  await replayed;
+  keepCollectingDead({ ...logComponents, log });
+  keepSweeping(components);
+  return { host, log, joined, components, channel };
+}
+
 /** A document comes as bytes, everything else as text. */
-function bodyOf(asked: ActorCall, { json, packed }: ActorReply) {
+export function bodyOf(asked: ActorCall, { json, packed }: ActorReply) {
   const text =
     asked.operation === 'getDocument' && packed !== undefined ? Buffer.from(packed).toString() : json;
   return text === '' ? null : JSON.parse(text);
@@ -261,7 +294,7 @@ function onNotice(host: ActorHost | null, message: Message, replayEnded: () => v
   }
 }
 
-interface Asked {
+export interface Asked {
   readonly tenantId?: number;
   readonly argument?: string;
   readonly query?: string;
@@ -308,18 +341,22 @@ export const quiet: Logger = { error() {}, info() {}, debug() {} };
 /** Tries again at once: the fake clock of the actors does not move by itself. */
 const impatient: Clock = { ...systemClock, sleep: async () => {} };
 
-export function lanesInPlace(store: ObjectStore, beforeBuild: () => Promise<void>): ComputeLanes {
+export function lanesInPlace(
+  store: ObjectStore,
+  beforeBuild: () => Promise<void>,
+  clock: Clock = impatient,
+): ComputeLanes {
   return {
     async parse(task) {
       return parseWriteBody(task.kind, task.body);
     },
     async buildSegment(task) {
       await beforeBuild();
-      return buildSegment({ store, clock: impatient }, task);
+      return buildSegment({ store, clock }, task);
     },
     async mergeSegments(task) {
       await beforeBuild();
-      return mergeSegments({ store, clock: impatient }, task);
+      return mergeSegments({ store, clock }, task);
     },
   };
 }

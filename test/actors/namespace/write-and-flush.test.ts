@@ -13,6 +13,7 @@ import { scanNewestFirst } from '../../../actors/search/scan.ts';
 import { TimeSlice } from '../../../actors/search/time-slice.ts';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/storage/block-fetch.ts';
 import { BatchBuilder, documentId, documentText } from '../../../actors/storage/document-batch.ts';
+import { limits } from '../../../protocol/limits.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FaultyObjectStore, gate } from '../../support/faulty-object-store.ts';
@@ -60,6 +61,7 @@ beforeEach(() => {
     clock,
     random: seededBytes(4),
     logger: quiet,
+    limits,
     log: plainLog(),
     lanes: lanesInPlace(store, () => beforeBuild()),
     fetcher: new BlockFetcher({ store, warmCache: null, cache: new BlockCache(1024 * 1024) }),
