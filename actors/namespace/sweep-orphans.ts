@@ -1,4 +1,4 @@
-import { listAll } from '../../src/object-store/list-all.ts';
+import { listAll, listAllUploads } from '../../src/object-store/list-all.ts';
 import type { ListedObject } from '../../src/object-store/object-store.ts';
 import { namespaceOfKey, paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
@@ -19,6 +19,7 @@ import { deleteNamespaceObjects } from './drop.ts';
  *    process knows may be old.
  * 4. Otherwise objects that the manifest does not name go, the manifest being read again right before each, and the
  *    owner is asked to collect what it retired, if that is due.
+ * 5. Uploads that began a day ago are aborted.
  */
 export interface Sweep {
   /** What was last modified after this and at or before `untilMs` is looked at; milliseconds since 1970. */
@@ -36,6 +37,16 @@ export async function sweepOrphans(components: ActorComponents, sweep: Sweep): P
   for await (const listed of listNamespaces(components)) {
     if (needsLook(listed, sweep)) await sweepNamespace(components, listed, sweep);
     await components.clock.yieldTurn();
+  }
+  await abortOldUploads(components, sweep);
+}
+
+/** Uploads of a process that was killed, and of one that has hung for a day. */
+async function abortOldUploads({ store, logger }: ActorComponents, { untilMs }: Sweep): Promise<void> {
+  for await (const upload of listAllUploads(store, paths.namespaces)) {
+    if (upload.startedAtMs > untilMs) continue;
+    logger.info('an upload that never ended is aborted', { key: upload.key });
+    await store.abortUpload(upload);
   }
 }
 

@@ -185,6 +185,29 @@ test('a retired segment goes when its grace is over, though nobody writes any mo
   assert.equal((await clock.run(server.get('n', 'a0'))).status, 200);
 });
 
+test('an upload that never ended is aborted after a day', async () => {
+  await start();
+  const forever = gate();
+  const chunks = async function* () {
+    yield Buffer.from('begun');
+    await forever.opened;
+  };
+  const upload = truth.putStream(paths.namespaceSegment('x', 'y'), chunks()).then(
+    () => 'stored',
+    () => 'failed',
+  );
+  await clock.settle();
+  assert.equal((await truth.listUploads('ns/', { limit: 10 })).uploads.length, 1);
+
+  await hours(23);
+  assert.equal((await truth.listUploads('ns/', { limit: 10 })).uploads.length, 1);
+  await hours(8);
+
+  assert.equal((await truth.listUploads('ns/', { limit: 10 })).uploads.length, 0);
+  forever.open();
+  assert.equal(await upload, 'failed');
+});
+
 test('only what became a day old since the last sweep is looked at', () => {
   const at = (modifiedAtMs: number) => ({
     namespaceId: 'x',
