@@ -2,14 +2,16 @@ import type { Clock } from '../../src/base/clock.ts';
 import { describeError, type Logger } from '../../src/base/log.ts';
 import { type ObjectStore, StoreError } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import { decodeLogObject } from './log-object.ts';
+import { decodeLogObject, type LogObject } from './log-object.ts';
 
 /**
  * Puts one object into one slot of the log and finds out what became of it.
  *
  * 1. PUT if absent. Stored: the slot is ours.
  * 2. Refused: GET the slot. Our own batch id: an earlier try (or a duplicate on the way) got through; the slot is ours.
- *    A seal: this server was removed; nothing of this slot was written, and the log is at its end.
+ *    A seal: this server was removed; nothing of this slot was written, and the log is at its end. Unless the slot above
+ *    holds a seal too: then that one ended the log, when this slot was taken, by us. The group went into manifests and
+ *    was collected, and a seal on its way for long found the slot empty.
  * 3. Anything else (time-out, 5xx, conflict): the outcome is unknown. The same bytes again, for the same slot, until
  *    it is known. A slot never gets other bytes: a late first try could otherwise surface beside them.
  */
@@ -38,7 +40,7 @@ export async function appendToSlot(
     try {
       const put = await store.putIfAbsent(key, [slot.bytes], { timeoutMs: putTimeoutMs });
       if (put.kind === 'stored') return 'stored';
-      const outcome = await whoHolds(store, key, slot);
+      const outcome = await whoHolds(store, slot);
       if (outcome !== 'nobody') return outcome;
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
@@ -48,12 +50,21 @@ export async function appendToSlot(
   }
 }
 
-async function whoHolds(store: ObjectStore, key: string, slot: Slot): Promise<AppendOutcome | 'nobody'> {
-  const found = await store.get(key);
+async function whoHolds(store: ObjectStore, slot: Slot): Promise<AppendOutcome | 'nobody'> {
+  const object = await readSlot(store, slot.logId, slot.seq);
   // Refused and yet absent: the store contradicts itself for a moment; asking again is always safe.
-  if (found === null) return 'nobody';
-  const object = decodeLogObject(found.bytes, key);
+  if (object === null) return 'nobody';
   if (object.batchId === slot.batchId) return 'stored';
-  if (object.kind === 'seal') return 'sealed';
-  throw new Error(`${key} holds a batch of another writer: two processes use one log id`);
+  if (object.kind !== 'seal') {
+    const key = paths.logObject(slot.logId, slot.seq);
+    throw new Error(`${key} holds a batch of another writer: two processes use one log id`);
+  }
+  const above = await readSlot(store, slot.logId, slot.seq + 1);
+  return above?.kind === 'seal' ? 'stored' : 'sealed';
+}
+
+async function readSlot(store: ObjectStore, logId: string, seq: number): Promise<LogObject | null> {
+  const key = paths.logObject(logId, seq);
+  const found = await store.get(key);
+  return found === null ? null : decodeLogObject(found.bytes, key);
 }

@@ -312,6 +312,26 @@ test('a PUT that arrived before the seal counts, though its answer was lost and 
   assert.equal(written.position?.seq, 1);
 });
 
+test('a late seal in a slot that was stored, taken over and collected does not make it "not written"', async () => {
+  store.plan = ({ operation }) => (operation === 'create' ? 'error-after-apply' : undefined);
+  const written = append('a', 1);
+  await clock.advance(5);
+  await sealLog(truth, seededBytes(2), { logId, viewVersion: 2 });
+  // The successor's flush has the record, its collection empties the slot, and an earlier sealer's PUT arrives at last.
+  await truth.delete(paths.logObject(logId, 1));
+  const late = { logId, seq: 1, kind: 'seal', viewVersion: 2, previousChecksum: 0n } as const;
+  const { bytes } = encodeLogObject({ ...late, batchId: 'ef'.repeat(16) }, []);
+  await truth.putIfAbsent(paths.logObject(logId, 1), [bytes]);
+  store.plan = () => undefined;
+
+  await clock.run(commit.whenIdle());
+  const next = append('a', 2);
+  await clock.run(commit.whenIdle());
+
+  assert.equal(written.position?.seq, 1);
+  assert.equal(next.refusal, 'not-written');
+});
+
 test('past its bound the queue refuses, and everything of that epoch after it', async () => {
   const hold = gate();
   store.plan = ({ operation }) => (operation === 'create' ? { until: hold.opened } : undefined);
