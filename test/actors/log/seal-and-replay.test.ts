@@ -185,6 +185,33 @@ test('an object that does not follow the one before it, or lies in another slot,
   await assert.rejects(replay({ after: 2, through: 3 }), DataError);
 });
 
+test('what a paused writer collects while its log is replayed is passed over: it is in manifests', async () => {
+  await writeGroups(5);
+  for (const seq of [1, 2, 3]) await store.delete(paths.logObject(logId, seq));
+  // A seal that was on its way for long has found a collected slot.
+  const late = {
+    logId,
+    kind: 'seal',
+    viewVersion: 1,
+    previousChecksum: 0n,
+    batchId: 'ee'.repeat(16),
+  } as const;
+  await store.putIfAbsent(paths.logObject(logId, 2), [encodeLogObject({ ...late, seq: 2 }, []).bytes]);
+
+  await writeFloor(store, logId, 3);
+
+  assert.deepEqual(await replay({ after: 0, through: 5 }), [4, 5]);
+});
+
+test('what is missing from a log that is done was taken over by somebody', async () => {
+  await writeGroups(3);
+  await store.delete(paths.logObject(logId, 2));
+
+  await store.putIfAbsent(paths.logDone(logId), [Buffer.from([1])]);
+
+  assert.deepEqual(await replay({ after: 0, through: 3 }), [1]);
+});
+
 test('a blob that is missing or differs is damage', async () => {
   const bytes = Buffer.from('a large write');
   const blob = { id: 'dd'.repeat(16), length: bytes.length, checksum: xxh64(bytes) };
