@@ -96,8 +96,16 @@ export function invalidField(field: string, problem: string): ApiError {
   return new ApiError('invalid', `${field}: ${problem}`, { fields: { [field]: problem } });
 }
 
-/** The inverse of `ApiError.toBody`, as far as callers on another thread need it. */
+/** The inverse of `ApiError.toBody`, for callers on another thread. */
 export function apiErrorFromBody(body: Uint8Array): ApiError {
-  const { code, error } = JSON.parse(Buffer.from(body).toString()) as { code: ErrorCode; error: string };
-  return new ApiError(code, error);
+  const { code, error, fields, retry_after } = JSON.parse(Buffer.from(body).toString()) as {
+    code: ErrorCode;
+    error: string;
+    fields?: Readonly<Record<string, string>>;
+    retry_after?: number;
+  };
+  return new ApiError(code, error, {
+    ...(fields === undefined ? {} : { fields }),
+    ...(retry_after === undefined ? {} : { retryAfter: retry_after }),
+  });
 }
