@@ -27,7 +27,7 @@ export interface Slot {
 const retryDelayMsMin = 20;
 /** The store may be away for long; a client was told after ten seconds, the slot is resolved whenever it comes back. */
 const retryDelayMsMax = 1_000;
-const putTimeoutMs = 10_000;
+const callTimeoutMs = 10_000;
 
 export async function appendToSlot(
   store: ObjectStore,
@@ -38,7 +38,7 @@ export async function appendToSlot(
   const key = paths.logObject(slot.logId, slot.seq);
   for (let delayMs = retryDelayMsMin; ; delayMs = Math.min(delayMs * 2, retryDelayMsMax)) {
     try {
-      const put = await store.putIfAbsent(key, [slot.bytes], { timeoutMs: putTimeoutMs });
+      const put = await store.putIfAbsent(key, [slot.bytes], { timeoutMs: callTimeoutMs });
       if (put.kind === 'stored') return 'stored';
       const outcome = await whoHolds(store, slot);
       if (outcome !== 'nobody') return outcome;
@@ -65,6 +65,6 @@ async function whoHolds(store: ObjectStore, slot: Slot): Promise<AppendOutcome |
 
 async function readSlot(store: ObjectStore, logId: string, seq: number): Promise<LogObject | null> {
   const key = paths.logObject(logId, seq);
-  const found = await store.get(key);
+  const found = await store.get(key, { timeoutMs: callTimeoutMs });
   return found === null ? null : decodeLogObject(found.bytes, key);
 }
