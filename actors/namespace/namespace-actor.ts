@@ -3,6 +3,7 @@ import { limits } from '../../protocol/limits.ts';
 import { describeError } from '../../src/base/log.ts';
 import { type ActorReply, reply } from '../actor-reply.ts';
 import type { ActorComponents } from '../components.ts';
+import { confirmedInTime } from '../log/confirmed-in-time.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
@@ -183,26 +184,9 @@ export class NamespaceActor {
 
   /** A client is not kept waiting for a slot whose outcome is not known; the write itself goes on. */
   async #acknowledged(applied: Promise<AppliedWrite>): Promise<AppliedWrite> {
-    let giveUp = () => {};
-    const tooLong = new Promise<never>((_, reject) => {
-      giveUp = this.#components.clock.after(limits.writeUnknownAfterMs, () =>
-        reject(
-          new ApiError(
-            'write_unknown',
-            'object storage did not confirm the write in time: it may or may not be applied',
-            {
-              retryAfter: 1,
-            },
-          ),
-        ),
-      );
-    });
-    try {
-      const [result] = await Promise.race([Promise.all([applied, this.#ready]), tooLong]);
-      return result;
-    } finally {
-      giveUp();
-    }
+    const both = Promise.all([applied, this.#ready]);
+    const [result] = await confirmedInTime(this.#components.clock, both);
+    return result;
   }
 
   /** Deleting no ids is a write of nothing: no record, no new version. */

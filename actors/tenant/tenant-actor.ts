@@ -7,8 +7,10 @@ import { must } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { randomHex, randomId48 } from '../../src/base/random.ts';
 import { Serial } from '../../src/base/serial.ts';
+import { settledWithin } from '../../src/base/settled-within.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
+import { confirmedInTime } from '../log/confirmed-in-time.ts';
 import { isNotWritten } from '../log/log-client.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
 import type { LogWatermark } from '../storage/manifest.ts';
@@ -41,6 +43,12 @@ export interface NewKeyRequest {
   readonly personId: number;
 }
 
+/** How long a deletion is answered later for its objects to be gone with it. */
+const dropWaitMs = 5_000;
+/** Pauses double: about four minutes of a store's trouble. */
+const dropTriesMax = 10;
+const dropPauseMs = 250;
+
 interface PendingName {
   readonly namespaceId: string;
   readonly createdAt: string;
@@ -62,6 +70,7 @@ export class TenantActor {
   /** Higher than those of every earlier actor of this tenant, whose last one the log may have refused. */
   #epoch: number;
   #closed = false;
+  #draining = false;
   #sortedNames: readonly string[] | null = null;
   #unflushed = false;
 
@@ -117,7 +126,7 @@ export class TenantActor {
   /** Creating the same tenant again is success. */
   async create(tenant: TenantRecord, firstKey: KeyRecord): Promise<void> {
     if (this.exists) return;
-    await this.#append({ kind: 'tenant-created', tenant, firstKey });
+    await this.#confirmed(this.#append({ kind: 'tenant-created', tenant, firstKey }));
   }
 
   async createKey(request: NewKeyRequest): Promise<{ readonly key: string; readonly record: KeyRecord }> {
@@ -131,15 +140,18 @@ export class TenantActor {
     // The claim comes first: a claim without its key leads nowhere, a key without its claim could never be revoked.
     const claim = { tenantId: this.tenantId as TenantId, keyId: record.id as KeyId };
     await writeKeyClaim(this.#components.store, this.#components.clock, made.digest, claim);
-    await this.#append({ kind: 'key-created', key: record });
+    await this.#confirmed(this.#append({ kind: 'key-created', key: record }));
     return { key: made.key, record };
   }
 
   /** Durable and forgotten by every front when it resolves. */
   async revokeKey(keyId: number): Promise<void> {
     if (!this.#state.keys.has(keyId)) throw new ApiError('not_found', 'there is no such key');
-    await this.#append({ kind: 'key-revoked', keyId });
-    await this.#components.directory.forget(this.tenantId);
+    // Also where the client was told by then that nobody knows: a revoked key must not live on in a cache.
+    const revoked = this.#append({ kind: 'key-revoked', keyId }).then(() =>
+      this.#components.directory.forget(this.tenantId),
+    );
+    await this.#confirmed(revoked);
   }
 
   async createNamespace(name: string): Promise<ResolvedNamespace> {
@@ -149,7 +161,7 @@ export class TenantActor {
       });
     }
     const pending = this.#makeName(name);
-    await pending.durable;
+    await this.#confirmed(pending.durable);
     return { namespaceId: pending.namespaceId, createdAt: pending.createdAt, created: true };
   }
 
@@ -160,7 +172,7 @@ export class TenantActor {
       return { namespaceId: known.namespaceId, createdAt: known.createdAt, created: false };
     const pending = this.#pendingNames.get(name);
     if (pending !== undefined) {
-      if (!create) await pending.durable;
+      if (!create) await this.#known(pending);
       return { namespaceId: pending.namespaceId, createdAt: pending.createdAt, created: false };
     }
     if (!create || !this.exists) return null;
@@ -178,23 +190,54 @@ export class TenantActor {
 
   async deleteNamespace(name: string): Promise<void> {
     const pending = this.#pendingNames.get(name);
-    if (pending !== undefined) await pending.durable;
+    if (pending !== undefined) await this.#known(pending);
     const known = this.#state.names.get(name);
     if (known === undefined) throw new ApiError('not_found', `there is no namespace named "${name}"`);
     const { namespaceId } = known;
-    await this.#append({ kind: 'namespace-deleted', name, namespaceId });
-    await this.#drop(namespaceId, name).catch((error: unknown) =>
-      this.#components.logger.error('objects of a deleted namespace are deleted later', {
-        tenantId: this.tenantId,
-        namespaceId,
-        error: describeError(error),
-      }),
+    const dropped = this.#append({ kind: 'namespace-deleted', name, namespaceId }).then(() =>
+      settledWithin(this.#components.clock, this.#dropSoon(namespaceId, name), dropWaitMs),
     );
+    await this.#confirmed(dropped);
+  }
+
+  /**
+   * The name is gone durably, so the deletion has happened whatever becomes of the objects: while the store does not
+   * answer they are asked for again, at last by the flush.
+   */
+  async #dropSoon(namespaceId: string, name: string): Promise<void> {
+    const { clock, logger } = this.#components;
+    for (let tries = 1; this.#drops.has(namespaceId); tries++) {
+      try {
+        return await this.#drop(namespaceId, name);
+      } catch (error) {
+        logger.error('objects of a deleted namespace are still there', {
+          namespaceId,
+          error: describeError(error),
+        });
+      }
+      if (tries === dropTriesMax || this.#draining) return;
+      await clock.sleep(dropPauseMs * 2 ** (tries - 1));
+    }
   }
 
   async #drop(namespaceId: string, name: string): Promise<void> {
     await this.#components.directory.drop(this.tenantId, name, namespaceId);
     this.#drops.delete(namespaceId);
+  }
+
+  /** For who finds a name that is being made: until it is there or not. */
+  async #known(pending: PendingName): Promise<void> {
+    try {
+      await this.#confirmed(pending.durable);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'write_unknown') throw error;
+      const sentence = 'this namespace is being made, and object storage does not answer; nothing was done';
+      throw new ApiError('unavailable', sentence, { retryAfter: 1 });
+    }
+  }
+
+  #confirmed<T>(work: Promise<T>): Promise<T> {
+    return confirmedInTime(this.#components.clock, work);
   }
 
   report(name: string, report: NamespaceReport): void {
@@ -258,6 +301,7 @@ export class TenantActor {
   }
 
   async drain(): Promise<void> {
+    this.#draining = true;
     await this.#applies.whenIdle();
     await this.flush();
   }

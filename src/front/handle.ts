@@ -146,6 +146,12 @@ async function readBody({ exchange, operation }: Request): Promise<Uint8Array> {
   return body;
 }
 
+/** Whether it may leave something behind that later requests see. */
+function changesData({ operation, exchange }: Request): boolean {
+  const reads = operation.marker === 'query' || operation.name === 'login';
+  return !reads && exchange.method !== 'GET' && exchange.method !== 'HEAD';
+}
+
 interface Admitted {
   readonly principal: Principal;
   readonly ticket: AdmissionTicket;
@@ -153,7 +159,8 @@ interface Admitted {
 }
 
 function serve(front: FrontComponents, request: Request, admittedAs: Admitted): void {
-  const { operation } = request;
+  const { operation, exchange } = request;
+  if (changesData(request)) exchange.mayTakeEffect();
   if (operation.serves === 'front') return serveHere(front, request, admittedAs);
   if (operation.name === 'createKey') return serveWithAddress(front, request, admittedAs);
   deliver(front, request, admittedAs, '');
@@ -217,6 +224,7 @@ async function serveOpen(front: FrontComponents, request: Request): Promise<void
   const { exchange, operation, id } = request;
   checkRequest(request);
   const body = takesBody(operation, exchange.method) ? await readBody(request) : null;
+  if (changesData(request)) exchange.mayTakeEffect();
   respond(exchange, id, await runFrontOperation(front, request, { principal: null, body }));
 }
 

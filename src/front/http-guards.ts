@@ -93,7 +93,11 @@ export function brokenHandler(): ApiError {
 }
 
 /** What the door answers when the handler is silent. */
-export function silentHandler(): ApiError {
+export function silentHandler(mayTakeEffect: boolean): ApiError {
+  if (mayTakeEffect) {
+    const sentence = 'The request took longer than the server allows: it may or may not be applied.';
+    return new ApiError('write_unknown', sentence, { retryAfter: 1 });
+  }
   return new ApiError('unavailable', 'The request took longer than the server allows; try again.', {
     retryAfter: 1,
   });

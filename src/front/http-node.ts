@@ -135,6 +135,7 @@ class NodeExchange implements HttpExchange, Waiting {
   #phase: Phase = 'handling';
   #answered = false;
   #gone = false;
+  #mayTakeEffect = false;
   /** As `checkHead` gives it. */
   #declaredBytes = 0;
   #bodyAsked = false;
@@ -181,6 +182,10 @@ class NodeExchange implements HttpExchange, Waiting {
     return body;
   }
 
+  mayTakeEffect(): void {
+    this.#mayTakeEffect = true;
+  }
+
   respond(answer: HttpAnswer): void {
     assert(!this.#answered, () => 'an exchange is answered once');
     this.#answer(answer);
@@ -216,7 +221,7 @@ class NodeExchange implements HttpExchange, Waiting {
     else if (this.#phase !== 'handling') this.#request.socket.destroy();
     else if (this.#intake?.waiting) this.#expireBody(this.#intake);
     else {
-      this.#answer(errorAnswer(silentHandler()));
+      this.#answer(errorAnswer(silentHandler(this.#mayTakeEffect)));
       this.#abandon();
     }
   }

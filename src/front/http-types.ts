@@ -15,7 +15,7 @@
  * 4. An answer given while a body is not read to its end ends the connection, whatever its status. The client still gets
  *    to read it: what it goes on sending is thrown away for two seconds.
  * 5. `respond` may be called once (a second call is an assertion error); after an abort it does nothing. A request whose
- *    handler never responds is answered 503 at the handler deadline, which counts from the head or, where the body was
+ *    handler never responds is answered 503 (`write_unknown` after `mayTakeEffect`, else `unavailable`) at the handler deadline, which counts from the head or, where the body was
  *    read, from its end; the exchange then counts as aborted. A client that does not read its answer within the write
  *    deadline is cut off.
  * 6. A HEAD request gets the headers of the GET, its length too, and no body: answer it as the GET. Statuses 204 and 304 get
@@ -42,6 +42,8 @@ export interface HttpExchange {
   onAbort(run: () => void): void;
   /** The whole body as an ArrayBuffer of its own (it may be transferred to another thread). Empty where there is none. */
   readBody(limitBytes: number): Promise<ArrayBuffer>;
+  /** What the handler begins now may be done although it never answers: the door's answer in its place says so. */
+  mayTakeEffect(): void;
   respond(answer: HttpAnswer): void;
 }
 

@@ -143,6 +143,7 @@ class UwsExchange implements HttpExchange, Waiting {
   #inTurn = true;
   #answered = false;
   #gone = false;
+  #mayTakeEffect = false;
   /** As `checkHead` gives it. */
   #declaredBytes = 0;
   #bodyAsked = false;
@@ -196,6 +197,10 @@ class UwsExchange implements HttpExchange, Waiting {
       this.#resume();
     }
     return body;
+  }
+
+  mayTakeEffect(): void {
+    this.#mayTakeEffect = true;
   }
 
   respond(answer: HttpAnswer): void {
@@ -260,7 +265,7 @@ class UwsExchange implements HttpExchange, Waiting {
   }
 
   #expireHandler(): void {
-    this.#answer(errorAnswer(silentHandler()));
+    this.#answer(errorAnswer(silentHandler(this.#mayTakeEffect)));
     this.#abandon();
   }
 

@@ -164,12 +164,15 @@ async function unreachableYet<T>(step: () => Promise<T>): Promise<T> {
   try {
     return await step();
   } catch (error) {
-    throw error instanceof StoreError ? noAccountMade(error) : error;
+    // Of a tenant that nobody can reach it does not matter whether it is there.
+    const unknown = error instanceof ApiError && error.code === 'write_unknown';
+    throw error instanceof StoreError || unknown ? noAccountMade(error) : error;
   }
 }
 
-function noAccountMade(cause: StoreError): ApiError {
-  return new ApiError('unavailable', 'Object storage failed; no account was made: try again.', { cause });
+function noAccountMade(cause: Error): ApiError {
+  const sentence = 'Object storage failed; no account was made: try again.';
+  return new ApiError('unavailable', sentence, { retryAfter: 1, cause });
 }
 
 function addressTaken(): ApiError {
