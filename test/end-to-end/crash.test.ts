@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import type { NewKey } from '../../protocol/account.ts';
 import { ApiClient } from '../support/api-client.ts';
-import { answerOrNull, jsonOf, ModelWriter, outcomeOf, seededRandom } from '../support/model.ts';
+import { Load } from '../support/load.ts';
+import { seededRandom } from '../support/model.ts';
 import {
   ServerProcess,
   type ServerProcessOptions,
@@ -118,146 +118,6 @@ function crashable(crashFile: string): Pick<ServerProcessOptions, 'nodeArguments
     nodeArguments: ['--import', new URL('../support/crash-thread.js', import.meta.url).href],
     env: { TIDEBASE_COMMIT_MS: '25', TIDEBASE_TEST_CRASH_FILE: crashFile },
   };
-}
-
-/** Everything that writes at once: documents in shared namespaces, new namespaces, keys, people. */
-class Load {
-  readonly key: string;
-  readonly #random: () => number;
-  readonly #writers: readonly ModelWriter[];
-  readonly #spaces = new Map<string, { documents: number; state: 'there' | 'gone' | 'unknown' }>();
-  readonly #keys = new Map<string, 'live' | 'revoked' | 'unknown'>();
-  readonly #people: string[] = [];
-  #round = 1;
-  #stopped = false;
-
-  private constructor(key: string, random: () => number) {
-    this.key = key;
-    this.#random = random;
-    this.#writers = Array.from({ length: 10 }, (_, i) => {
-      const name = `w${i}`;
-      const isHeavy = i === 9;
-      return new ModelWriter({
-        name,
-        namespace: `shared-${i % 3}`,
-        random,
-        ids: isHeavy ? 20 : 200,
-        documentsMax: isHeavy ? 6 : 20,
-        textBytes: isHeavy ? 100_000 : 100,
-      });
-    });
-  }
-
-  static async begin(server: ServerProcess, random: () => number): Promise<Load> {
-    const api = new ApiClient(server.url);
-    const { key } = await api.signup('load@example.com');
-    api.close();
-    return new Load(key, random);
-  }
-
-  /** Resolves when all of it has stopped: the server went away, or `stop` was called. */
-  async run(api: ApiClient): Promise<void> {
-    const stopped = () => this.#stopped;
-    const writers = this.#writers.map((writer) => writer.run(api, stopped));
-    await Promise.all([...writers, this.#makeSpaces(api), this.#makeKeys(api), this.#makePeople(api)]);
-    api.close();
-  }
-
-  /** So many writes more, or as many as a slow machine gets done in two seconds. */
-  async untilAcknowledged(more: number): Promise<void> {
-    const target = this.#acknowledged() + more;
-    const deadline = performance.now() + 2_000;
-    while (this.#acknowledged() < target && performance.now() < deadline) await sleep(2);
-  }
-
-  stop(): void {
-    this.#stopped = true;
-  }
-
-  nextRound(): void {
-    this.#round++;
-    this.#stopped = false;
-  }
-
-  async check(api: ApiClient): Promise<void> {
-    for (const writer of this.#writers) await writer.check(api);
-    for (const [name, { documents, state }] of this.#spaces)
-      await checkSpace(api, { name, documents, state });
-    for (const [key, state] of this.#keys) {
-      const { status } = await api.as(key).request('GET', '/v1/me');
-      if (state !== 'unknown')
-        assert.equal(status, state === 'live' ? 200 : 401, `a ${state} key answers ${status}`);
-    }
-    for (const email of this.#people.splice(0)) await api.login(email);
-    this.#spaces.clear();
-    api.close();
-  }
-
-  summary(): string {
-    const refused = this.#writers.reduce((sum, writer) => sum + writer.refused, 0);
-    return `${this.#acknowledged()} writes acknowledged, ${refused} refused, ${this.#keys.size} keys`;
-  }
-
-  #acknowledged(): number {
-    return this.#writers.reduce((sum, writer) => sum + writer.acknowledged, 0);
-  }
-
-  /** Namespaces that their first write makes, some deleted again. */
-  async #makeSpaces(api: ApiClient): Promise<void> {
-    for (let i = 0; !this.#stopped; i++) {
-      const name = `space-${this.#round}-${i}`;
-      const documents = 1 + Math.floor(this.#random() * 30);
-      const docs = Array.from({ length: documents }, (_, n) => ({ id: `d${n}`, text: name }));
-      this.#spaces.set(name, { documents, state: 'unknown' });
-      const made = outcomeOf(await answerOrNull(api, 'POST', `/v1/namespaces/${name}/docs`, { docs }));
-      if (made === 'unknown') return;
-      this.#spaces.set(name, { documents, state: made === 'acknowledged' ? 'there' : 'gone' });
-      if (made === 'refused' || this.#random() < 0.6) continue;
-      this.#spaces.set(name, { documents, state: 'unknown' });
-      const gone = outcomeOf(await answerOrNull(api, 'DELETE', `/v1/namespaces/${name}`, undefined));
-      if (gone === 'unknown') return;
-      this.#spaces.set(name, { documents, state: gone === 'acknowledged' ? 'gone' : 'there' });
-    }
-  }
-
-  async #makeKeys(api: ApiClient): Promise<void> {
-    for (let i = 0; !this.#stopped; i++) {
-      const answer = await answerOrNull(api, 'POST', '/v1/keys', { name: `key ${i}` });
-      const outcome = outcomeOf(answer);
-      if (outcome === 'unknown') return;
-      if (outcome === 'refused') continue;
-      const { key, id } = jsonOf(answer) as NewKey;
-      this.#keys.set(key, 'live');
-      // Known to the front before it is revoked.
-      if ((await answerOrNull(api.as(key), 'GET', '/v1/me', undefined)) === null) return;
-      if (this.#random() < 0.5) continue;
-      this.#keys.set(key, 'unknown');
-      const revoked = outcomeOf(await answerOrNull(api, 'DELETE', `/v1/keys/${id}`, undefined));
-      if (revoked === 'unknown') return;
-      this.#keys.set(key, revoked === 'acknowledged' ? 'revoked' : 'live');
-    }
-  }
-
-  async #makePeople(api: ApiClient): Promise<void> {
-    for (let i = 0; i < 3 && !this.#stopped; i++) {
-      const email = `p${i}-of-${this.#round}@example.com`;
-      const body = { email, name: 'Somebody', password: 'correct horse' };
-      const outcome = outcomeOf(await answerOrNull(api.as(null), 'POST', '/v1/signup', body));
-      if (outcome === 'unknown') return;
-      if (outcome === 'acknowledged') this.#people.push(email);
-    }
-  }
-}
-
-async function checkSpace(
-  api: ApiClient,
-  { name, documents, state }: { name: string; documents: number; state: 'there' | 'gone' | 'unknown' },
-): Promise<void> {
-  const answer = await api.request('POST', `/v1/namespaces/${name}/count`, { body: {} });
-  const count = answer.status === 404 ? 0 : (answer.json() as { count: number }).count;
-  if (state === 'gone') assert.equal(answer.status, 404, `${name} was deleted or refused and is there`);
-  else if (state === 'there') assert.equal(count, documents, `${name} was acknowledged`);
-  else assert.ok(count === 0 || count === documents, `${name} has ${count} of ${documents} documents`);
 }
 
 /** The recovery of one start is cut off by the next. */

@@ -63,6 +63,8 @@ export class ApiClient {
   readonly url: string;
   readonly key: string | null;
   readonly #agent: Agent;
+  /** Sees every answer, also those of `as`. */
+  onAnswer: (answer: ApiAnswer, method: string, path: string) => void = () => {};
 
   constructor(
     url: string,
@@ -76,7 +78,9 @@ export class ApiClient {
 
   /** The same server, somebody else. */
   as(key: string | null): ApiClient {
-    return new ApiClient(this.url, key, this.#agent);
+    const other = new ApiClient(this.url, key, this.#agent);
+    other.onAnswer = this.onAnswer;
+    return other;
   }
 
   close(): void {
@@ -86,6 +90,7 @@ export class ApiClient {
   /** Any request. Rejects only where there was no answer. */
   async request(method: string, path: string, options: RequestOptions = {}): Promise<ApiAnswer> {
     const answer = await this.#send(method, path, options);
+    this.onAnswer(answer, method, path);
     checkAnswer(method, path, answer);
     return answer;
   }
@@ -312,6 +317,8 @@ function checkSuccess(method: string, operation: Operation | null, answer: ApiAn
 function checkHeaders(operation: Operation | null, answer: ApiAnswer, shown: string): void {
   assert.match(String(answer.headers['x-request-id']), /^[\w.-]{4,}$/, `X-Request-Id: ${shown}`);
   if (operation?.rateLimitHeaders !== true || answer.status === 401) return;
+  // Nor is it known whose request it is while the store does not say.
+  if (answer.status === 503 && answer.headers[rateLimitNames[0] ?? ''] === undefined) return;
   // What the door refuses before it knows whose request it is has no limit to tell of.
   if (answer.headers.connection === 'close') return;
   for (const name of rateLimitNames) assert.ok(answer.headers[name] !== undefined, `${name}: ${shown}`);
