@@ -16,7 +16,7 @@ async function main(args: readonly string[]): Promise<number> {
       return supervise();
     // The supervisor's child: the server itself.
     case 'server':
-      return runServer();
+      return runServer(rest);
     case 'load':
       return loadFolder(rest, process.env);
     case undefined:

@@ -13,6 +13,7 @@ import { type Remote, wrapControl } from './base/control.ts';
 import { createLogger, describeError, type Logger } from './base/log.ts';
 import { systemRandom } from './base/random.ts';
 import { settledWithin } from './base/settled-within.ts';
+import { noteCacheEnd, prepareCacheFolder } from './cluster/cache-folder.ts';
 import { keepCollectingDead } from './cluster/collect-dead.ts';
 import { loadServerId } from './cluster/server-id.ts';
 import { type Joined, joinCluster } from './cluster/view.ts';
@@ -53,6 +54,8 @@ export interface ServerOptions {
   readonly engine?: HttpEngine;
   /** Another process ended this one's log: it must go, and quickly. */
   readonly onSealed: () => void;
+  /** Native code ended the process before this one. */
+  readonly afterCrash?: boolean;
 }
 
 export async function startServer(settings: Settings, options: ServerOptions): Promise<Server> {
@@ -82,6 +85,13 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     replays: joined.sealedLogs.length,
   });
 
+  await prepareCacheFolder({
+    folder: cacheFolderOf(settings),
+    actorThreads: settings.actorThreads,
+    clock: systemClock,
+    log: logger,
+    afterCrash: options.afterCrash ?? false,
+  });
   const lanes = computeLanes(storeSettings, settings);
   const { router, authenticator, people } = frontOf({ plans, secrets, store, lanes, logger });
   const threads = actorThreads({
@@ -100,7 +110,8 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   const stopCollecting = keepCollectingDead({ store, clock: systemClock, logger, log: log.control });
 
   door.serve(requestHandler({ door, plans, store, router, authenticator, people, logger }));
-  const stopping = { door, threads, log, lanes, store, logger, stopCollecting };
+  const cacheFolder = cacheFolderOf(settings);
+  const stopping = { door, threads, log, lanes, store, cacheFolder, logger, stopCollecting };
   return {
     url: door.baseUrl,
     metricsUrl: metrics?.url ?? null,
@@ -117,6 +128,10 @@ function metricsOf(
 ): Promise<MetricsDoor | null> {
   if (port === null) return Promise.resolve(null);
   return openMetrics({ host, port }, () => storeMetricsText(readCounters(counters)));
+}
+
+function cacheFolderOf({ dataDir }: Settings): string {
+  return join(dataDir, 'cache');
 }
 
 async function makeDataFolder(folder: string): Promise<void> {
@@ -266,7 +281,7 @@ function actorThreads(parts: {
           store: storeSettings,
           identity: joined.identity,
           predecessors: joined.predecessors,
-          cacheFolder: join(settings.dataDir, 'cache'),
+          cacheFolder: cacheFolderOf(settings),
           cacheBytes: Math.floor(settings.cacheBytes / count),
           memoryBytes: Math.floor(settings.memoryBytes / count),
           cursorKey: secrets.cursorKey,
@@ -322,10 +337,11 @@ async function stop(parts: {
   log: LogThread;
   lanes: Lanes;
   store: ObjectStore;
+  cacheFolder: string;
   logger: Logger;
   stopCollecting: () => void;
 }): Promise<void> {
-  const { door, threads, log, lanes, store, logger } = parts;
+  const { door, threads, log, lanes, store, cacheFolder, logger } = parts;
   parts.stopCollecting();
   door.stopListening();
   const until = systemClock.monotonic() + limits.drainMs;
@@ -336,5 +352,6 @@ async function stop(parts: {
   await Promise.all(threads.map((thread) => thread.end()));
   await Promise.all([lanes.build.end(), lanes.hash.end(), log.end()]);
   await store.close();
+  await noteCacheEnd(cacheFolder);
   logger.info('drained');
 }

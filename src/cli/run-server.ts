@@ -10,8 +10,11 @@ import { SettingsError } from '../settings-values.ts';
 /** Exit codes of the server process: the supervisor restarts it after anything but these. */
 export const exitCodes = { done: 0, cannotStart: 78 } as const;
 
+/** The supervisor's word to a server whose predecessor was ended by native code. */
+export const afterCrashFlag = '--after-crash';
+
 /** Runs the server until SIGTERM or SIGINT; answers the exit code. */
-export async function runServer(): Promise<number> {
+export async function runServer(args: readonly string[]): Promise<number> {
   const logger = createLogger('front', 'info');
   process.on('unhandledRejection', (error) => {
     logger.error('a promise failed unhandled; the process ends', { error: describeError(error) });
@@ -22,7 +25,11 @@ export async function runServer(): Promise<number> {
   let server: Server;
   try {
     const engine = (process.env.TIDEBASE_TEST_HTTP_ENGINE ?? 'auto') as HttpEngine;
-    server = await startServer(readSettings(process.env), { engine, onSealed });
+    server = await startServer(readSettings(process.env), {
+      engine,
+      onSealed,
+      afterCrash: args.includes(afterCrashFlag),
+    });
   } catch (error) {
     process.stderr.write(`tidebase cannot start: ${sentenceOf(error)}\n`);
     process.exit(isOperators(error) ? exitCodes.cannotStart : 1);

@@ -1,16 +1,29 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../base/clock.ts';
-import { exitCodes } from './run-server.ts';
+import { afterCrashFlag, exitCodes } from './run-server.ts';
 
 /**
  * Starts the server as a child process and starts it again after an abnormal exit, a crash of native code included,
  * waiting longer each time while it keeps failing. Signals go on to the child. Answers the exit code.
+ *
+ * After a crash of native code the next server starts without the local cache, which is the only thing that native code
+ * maps: a damaged file of it costs one restart and not one after another.
  */
 const firstDelayMs = 200;
 const delayMsMax = 10_000;
 /** A server that ran this long has started well: the next failure is a new one. */
 const healthyAfterMs = 60_000;
+
+/** How native code ends: a page of a mapped file that is not there, a pointer read from one, an assertion. */
+const crashSignals: ReadonlySet<string> = new Set([
+  'SIGBUS',
+  'SIGSEGV',
+  'SIGABRT',
+  'SIGILL',
+  'SIGFPE',
+  'SIGTRAP',
+]);
 
 /** Threads of libuv's pool: every fsync of the fs store holds one, and reads must not wait for them. */
 const poolThreads = '16';
@@ -31,12 +44,17 @@ export async function supervise(): Promise<number> {
       child?.kill('SIGTERM');
     });
   }
+  let serverArguments = ['server'];
   for (let delayMs = firstDelayMs; ; ) {
     const began = systemClock.monotonic();
-    child = spawn(process.execPath, [...process.execArgv, serverEntry, 'server'], { stdio: 'inherit', env });
+    child = spawn(process.execPath, [...process.execArgv, serverEntry, ...serverArguments], {
+      stdio: 'inherit',
+      env,
+    });
     const ended = await endOf(child);
     if (stopping || ended.code === exitCodes.done || ended.code === exitCodes.cannotStart)
       return ended.code ?? 0;
+    serverArguments = crashSignals.has(ended.signal ?? '') ? ['server', afterCrashFlag] : ['server'];
     if (systemClock.monotonic() - began > healthyAfterMs) delayMs = firstDelayMs;
     process.stderr.write(
       `tidebase: the server ended (${ended.signal ?? ended.code}); starting it again in ${delayMs} ms\n`,

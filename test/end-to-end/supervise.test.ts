@@ -57,6 +57,33 @@ describe('the supervisor', { concurrency: 2 }, () => {
     assert.equal(lives(second), false);
   });
 
+  it('gives up the cache after a crash of native code, and after the second abnormal end within a minute', async () => {
+    const emptied = 'the cache starts empty after abnormal ends';
+    for (const { signals, startsEmpty } of [
+      { signals: ['SIGBUS'], startsEmpty: true },
+      { signals: ['SIGKILL'], startsEmpty: false },
+      { signals: ['SIGKILL', 'SIGKILL'], startsEmpty: true },
+    ] as const) {
+      const supervisor = await startServer(serve());
+      const api = new ApiClient(supervisor.url);
+      const { key } = await api.signup('crash@example.com');
+      await api.as(key).put('notes', [{ id: 'a', text: 'before the end' }]);
+      api.close();
+
+      for (const [at, signal] of signals.entries()) {
+        assert.ok(!supervisor.errors.includes(emptied));
+        process.kill(childOf(supervisor), signal);
+        await supervisor.listening(at + 2);
+      }
+
+      assert.equal(supervisor.errors.includes(emptied), startsEmpty, signals.join());
+      const again = new ApiClient(supervisor.url, key);
+      assert.equal((await again.get('notes', 'a')).text, 'before the end');
+      again.close();
+      assert.deepEqual(await supervisor.stop(), done);
+    }
+  });
+
   it('starts a server again whose log thread died', async () => {
     const folder = temporaryFolder();
     const crashFile = join(folder, 'crash');
