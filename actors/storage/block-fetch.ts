@@ -31,6 +31,9 @@ export const coalesceGapBytesMax = 64 * 1024;
 export const rangeBytesMax = 8 * 1024 * 1024;
 /** GETs of one request at a time; with the above at most 64 MB of one request are in memory undecoded. */
 export const rangesInFlightMax = 8;
+/** GETs of a stream, and how many are on their way or wait to be decoded: at most 8 MB. */
+const streamRangeBytes = 2 * 1024 * 1024;
+const streamRangesAhead = 3;
 /** What a cached block costs besides its bytes. */
 const blockOverheadBytes = 400;
 
@@ -221,6 +224,33 @@ export class ObjectBlocks {
     return block as Block;
   }
 
+  /**
+   * Blocks that follow each other in the object, in their order, each decoded when its turn comes and kept nowhere:
+   * memory is bounded by the bytes that are read ahead. Neither memory nor local disk is asked or filled.
+   */
+  async *stream(places: readonly BlockPlace[], report: ReadReport): AsyncGenerator<Block, void, void> {
+    const ranges = planRanges(places, { gapBytesMax: 0, bytesMax: streamRangeBytes });
+    const reading: { readonly range: RangePlan; readonly bytes: Promise<Uint8Array> }[] = [];
+    let next = 0;
+    const readAhead = () => {
+      for (; reading.length < streamRangesAhead && next < ranges.length; next++) {
+        const range = ranges[next] as RangePlan;
+        const bytes = this.#get(range, report);
+        bytes.catch(() => {}); // The consumer may stop before it comes to a read that fails.
+        reading.push({ range, bytes });
+      }
+    };
+    for (readAhead(); reading.length > 0; ) {
+      const { range, bytes } = reading.shift() as (typeof reading)[number];
+      const stored = await bytes;
+      readAhead();
+      for (const place of range.places) {
+        const part = cut(stored, place.offset - range.offset, place.length);
+        yield await this.#decodeOrReread(place, part, report);
+      }
+    }
+  }
+
   /** Forgets the decoded blocks; what is on local disk ages away by itself. */
   close(): void {
     this.#closed = true;
@@ -277,16 +307,29 @@ export class ObjectBlocks {
     return block;
   }
 
-  /** Decodes; throws `DataError` where the bytes are not the block. */
+  async #decodeOrReread(place: BlockPlace, stored: Uint8Array, report: ReadReport): Promise<Block> {
+    try {
+      return this.#decode(place, stored);
+    } catch (error) {
+      if (!(error instanceof DataError)) throw error;
+      return this.#decode(place, await this.#get(place, report));
+    }
+  }
+
   #keep(place: BlockPlace, stored: Uint8Array): Block {
+    const block = this.#decode(place, stored);
+    if (!this.#closed) this.#options.cache.add(block);
+    return block;
+  }
+
+  /** Throws `DataError` where the bytes are not the block. */
+  #decode(place: BlockPlace, stored: Uint8Array): Block {
     if (stored.length !== place.length) {
       const problem = `${stored.length} bytes where a block of ${place.length} should be`;
       throw new DataError(this.objectKey, place.offset, problem);
     }
     const raw = decodeBlock(stored, place.kind, this.objectKey, place.offset);
-    const block = new Block(raw, place.offset, this.#blocks);
-    if (!this.#closed) this.#options.cache.add(block);
-    return block;
+    return new Block(raw, place.offset, this.#blocks);
   }
 
   async #get(range: { offset: number; length: number }, report: ReadReport): Promise<Uint8Array> {

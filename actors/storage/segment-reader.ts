@@ -219,6 +219,13 @@ export class SegmentReader {
     }
   }
 
+  /** All blocks, oldest first, once: past the caches, for whoever reads everything and comes back to nothing. */
+  async *blocksAscending(report: ReadReport): AsyncGenerator<DocumentBlock, void, void> {
+    const index = await this.blockIndex(report);
+    const places = Array.from({ length: index.count }, (_, at) => index.place(at));
+    for await (const block of this.#blocks.stream(places, report)) yield this.#documents(block);
+  }
+
   async #loadBlockIndex(report: ReadReport): Promise<BlockIndex> {
     const count = this.#index.entryCount;
     const places = Array.from({ length: pageCount(this.#index, blockEntry) }, (_, page) =>

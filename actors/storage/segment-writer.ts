@@ -1,6 +1,7 @@
 import { limits } from '../../protocol/limits.ts';
 import { assert } from '../../src/base/assert.ts';
 import { xxh64 } from '../../src/base/hash.ts';
+import type { ByteSink } from '../../src/object-store/put-once.ts';
 import { documentEntryLength, documentIdBytes } from './document-batch.ts';
 import { DocumentBlockBuilder } from './document-block.ts';
 import { type HashFunction, orderByHash, splitHash } from './hash-order.ts';
@@ -16,13 +17,12 @@ import {
   segmentFormatVersion,
 } from './segment-format.ts';
 
-/** Takes the segment's bytes in order; the array is the sink's to keep. A promise holds the writer up. */
-export type SegmentSink = (chunk: Uint8Array) => void | Promise<void>;
-
 export interface SegmentWriterOptions {
   readonly hash?: HashFunction;
   /** Raw bytes of a document block. */
   readonly documentBlockBytes?: number;
+  /** How many rows come, where that is known: memory for them is made once. */
+  readonly rowsExpected?: number;
 }
 
 export interface FinishedSegment {
@@ -42,14 +42,14 @@ const rowsInitial = 1024;
  * row for sorting.
  */
 export class SegmentWriter {
-  readonly #sink: SegmentSink;
+  readonly #sink: ByteSink;
   readonly #hash: HashFunction;
   readonly #documentBlockBytes: number;
   readonly #builder = new DocumentBlockBuilder();
   readonly #blocks = new BlockList();
   readonly #sections: SegmentSection[] = [];
-  #hashLow = new Uint32Array(rowsInitial);
-  #hashHigh = new Uint32Array(rowsInitial);
+  #hashLow: Uint32Array<ArrayBuffer>;
+  #hashHigh: Uint32Array<ArrayBuffer>;
   #rowCount = 0;
   #minSequence = 0;
   #maxSequence = -1;
@@ -62,9 +62,12 @@ export class SegmentWriter {
     blockCount: 0,
   };
 
-  constructor(sink: SegmentSink, options: SegmentWriterOptions = {}) {
+  constructor(sink: ByteSink, options: SegmentWriterOptions = {}) {
     this.#sink = sink;
     this.#hash = options.hash ?? xxh64;
+    const rows = options.rowsExpected ?? rowsInitial;
+    this.#hashLow = new Uint32Array(rows);
+    this.#hashHigh = new Uint32Array(rows);
     this.#documentBlockBytes = options.documentBlockBytes ?? limits.documentBlockBytes;
   }
 
@@ -262,7 +265,7 @@ class BlockList {
 }
 
 function grown(array: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
-  const larger = new Uint32Array(array.length * 2);
+  const larger = new Uint32Array(Math.max(rowsInitial, array.length * 2));
   larger.set(array);
   return larger;
 }

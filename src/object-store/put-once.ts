@@ -1,3 +1,4 @@
+import { BytePipe, PipeClosed } from '../base/byte-pipe.ts';
 import type { Clock } from '../base/clock.ts';
 import { type ObjectStore, StoreError } from './object-store.ts';
 
@@ -5,6 +6,8 @@ import { type ObjectStore, StoreError } from './object-store.ts';
 export const putTriesMax = 7;
 const firstPauseMs = 250;
 const putTimeoutMs = 60_000;
+/** What a stream's maker may be ahead of its upload: the store's own parts come on top of it. */
+const aheadBytesMax = 4 * 1024 * 1024;
 
 /**
  * Stores an immutable object under a random name that belongs to this upload alone, so "refused" means that an earlier
@@ -16,10 +19,53 @@ export async function putOnce(
   key: string,
   bytes: readonly Uint8Array[],
 ): Promise<void> {
+  await patiently(clock, () => store.putIfAbsent(key, bytes, { timeoutMs: putTimeoutMs }));
+}
+
+/** Takes an object's bytes in order; the array is the sink's to keep. A promise holds the maker up. */
+export type ByteSink = (chunk: Uint8Array) => void | Promise<void>;
+
+/**
+ * As `putOnce`, for an object that is made while it is stored and need not fit into memory. `make` is called once a try
+ * and gives the same bytes each time; the answer is what it resolved to.
+ */
+export async function streamOnce<T>(
+  store: ObjectStore,
+  clock: Clock,
+  key: string,
+  make: (sink: ByteSink) => Promise<T>,
+): Promise<T> {
+  return patiently(clock, () => streamTry(store, key, make));
+}
+
+async function streamTry<T>(
+  store: ObjectStore,
+  key: string,
+  make: (sink: ByteSink) => Promise<T>,
+): Promise<T> {
+  const pipe = new BytePipe(aheadBytesMax);
+  const storing = store.putStream(key, pipe, { timeoutMs: putTimeoutMs }).finally(() => pipe.close());
+  const making = make((chunk) => pipe.write(chunk)).then(
+    (value) => {
+      pipe.end();
+      return value;
+    },
+    (error: unknown) => {
+      pipe.end(error);
+      throw error;
+    },
+  );
+  const [stored, made] = await Promise.allSettled([storing, making]);
+  if (made.status === 'rejected' && !(made.reason instanceof PipeClosed)) throw made.reason;
+  if (stored.status === 'rejected') throw stored.reason;
+  // Refused before all was made: the object is there, and what it is is found out without storing it.
+  return made.status === 'fulfilled' ? made.value : make(() => {});
+}
+
+async function patiently<T>(clock: Clock, work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
-      await store.putIfAbsent(key, bytes, { timeoutMs: putTimeoutMs });
-      return;
+      return await work();
     } catch (error) {
       if (!(error instanceof StoreError) || tries === putTriesMax) throw error;
       await clock.sleep(firstPauseMs * 2 ** (tries - 1));
