@@ -99,6 +99,9 @@ export class NamespaceState {
   }
 }
 
+/** Up to so many ids are looked up in all segments at once, in two rounds; more fill memory with pages, so in turn. */
+const idsAtOnceMax = 256;
+
 /** The live rows in segments of the ids that no memtable holds. */
 export async function findInSegments(
   state: NamespaceState,
@@ -108,11 +111,17 @@ export async function findInSegments(
   const wanted = ids.filter((id) => state.memtableOf(id) === null);
   const found = new Map<string, number[]>();
   if (wanted.length === 0) return found;
-  for (const { id: segmentId, reader, tombstones } of state.segments) {
-    const rows = await reader.findRows(wanted, report);
-    const live: number[] = [];
-    for (const row of rows) if (row >= 0 && !isDeleted(tombstones, row)) live.push(row);
-    if (live.length > 0) found.set(segmentId, live);
+  const { segments } = state;
+  const atOnce = wanted.length <= idsAtOnceMax ? segments.length : 1;
+  for (let from = 0; from < segments.length; from += atOnce) {
+    const asked = segments.slice(from, from + atOnce);
+    const answers = await Promise.allSettled(asked.map(({ reader }) => reader.findRows(wanted, report)));
+    answers.forEach((answer, at) => {
+      if (answer.status === 'rejected') throw answer.reason;
+      const { id, tombstones } = asked[at] as OpenSegment;
+      const live = [...answer.value].filter((row) => row >= 0 && !isDeleted(tombstones, row));
+      if (live.length > 0) found.set(id, live);
+    });
   }
   return found;
 }

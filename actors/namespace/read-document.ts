@@ -34,6 +34,10 @@ export function findWarm(state: NamespaceState, id: string): DocumentPlace | nul
   return null;
 }
 
+/**
+ * All segments are asked at once: a cold read waits for two rounds, however many there are. The newest one that has the
+ * document answers; one that can't be read matters only where no newer one has it.
+ */
 export async function findDocument(
   state: NamespaceState,
   id: string,
@@ -41,9 +45,12 @@ export async function findDocument(
 ): Promise<DocumentPlace | null> {
   const warm = findWarm(state, id);
   if (warm !== 'cold') return warm;
-  for (const { reader, tombstones } of [...state.segments].reverse()) {
-    const found = await reader.findRow(id, report);
-    if (found !== null && !isDeleted(tombstones, found.row)) return inBlock(found);
+  const asked = state.segments.map(({ reader, tombstones }) =>
+    reader.findRow(id, report, (row) => !isDeleted(tombstones, row)),
+  );
+  for (const answer of (await Promise.allSettled(asked)).reverse()) {
+    if (answer.status === 'rejected') throw answer.reason;
+    if (answer.value !== null) return inBlock(answer.value);
   }
   return null;
 }

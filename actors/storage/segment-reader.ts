@@ -117,8 +117,15 @@ export class SegmentReader {
     this.#blocks.close();
   }
 
-  /** The newest row with this id, null where there is none; compares the ids themselves, as hashes may collide. */
-  async findRow(id: string, report: ReadReport): Promise<DocumentPlace | null> {
+  /**
+   * The newest row with this id among those that `isLive`, null where there is none; compares the ids themselves, as
+   * hashes may collide. Blocks of other rows are not read.
+   */
+  async findRow(
+    id: string,
+    report: ReadReport,
+    isLive: (row: number) => boolean = () => true,
+  ): Promise<DocumentPlace | null> {
     const idBytes = Buffer.from(id);
     const { low, high } = splitHash(this.#hash(idBytes));
     const pages = new FetchedPages(this.#cachedPages);
@@ -128,6 +135,7 @@ export class SegmentReader {
       search = searchIds(this.#ids, low, high, pages);
     }
     for (const match of search.matches.toReversed()) {
+      if (!isLive(match.row)) continue;
       const block = await this.#blocks.fetchOne(documentsOf(match), report);
       const place = this.#placeOf(block, match.row);
       if (place.block.hasId(place.index, idBytes)) return place;
@@ -187,6 +195,13 @@ export class SegmentReader {
   async readBlock(index: number, report: ReadReport): Promise<DocumentBlock> {
     const blocks = await this.blockIndex(report);
     return this.#documents(await this.#blocks.fetchOne(blocks.place(index), report));
+  }
+
+  /** Blocks by their numbers, in that order; neighbours are one GET. */
+  async readBlocks(indexes: readonly number[], report: ReadReport): Promise<DocumentBlock[]> {
+    const blocks = await this.blockIndex(report);
+    const places = indexes.map((index) => blocks.place(index));
+    return (await this.#blocks.fetch(places, report)).map((block) => this.#documents(block));
   }
 
   blockCached(index: number): DocumentBlock | 'miss' {
