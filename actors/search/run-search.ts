@@ -34,7 +34,9 @@ export async function runSearch(context: QueryContext, request: SearchRequest): 
   const hits: string[] = [];
   let lastSequence = below;
   let more = false;
-  const end = await scan(context, below, (document) => {
+  // One document beyond the page tells whether there is another page.
+  const enough = isEverything(test) ? request.limit + 1 : undefined;
+  const end = await scan(context, { below, enough }, (document) => {
     if (!documentPasses(test, document.buffer, document.offset)) return true;
     if (hits.length === request.limit) {
       more = true;
@@ -55,8 +57,9 @@ export async function runCount(context: QueryContext, request: CountRequest): Pr
   const test = { filter: request.filter, matcher: matcherFor(request.q, request.regex) };
   let count = 0;
   const ids: string[] = [];
-  const everything = test.filter === null && test.matcher === null;
-  const end = await scan(context, Number.POSITIVE_INFINITY, (document) => {
+  const everything = isEverything(test);
+  const enough = everything ? limits.countIdsMax : undefined;
+  const end = await scan(context, { below: Number.POSITIVE_INFINITY, enough }, (document) => {
     if (!documentPasses(test, document.buffer, document.offset)) return true;
     count++;
     if (ids.length < limits.countIdsMax) ids.push(documentId(document.buffer, document.offset));
@@ -77,7 +80,7 @@ export async function runWarm(context: QueryContext, request: WarmRequest): Prom
   let timedOut = false;
   for (const q of request.queries) {
     const matcher = matcherFor(q, request.regex);
-    const end = await scan(context, Number.POSITIVE_INFINITY, (document) => {
+    const end = await scan(context, { below: Number.POSITIVE_INFINITY, enough: undefined }, (document) => {
       documentPasses({ filter: null, matcher }, document.buffer, document.offset);
       return true;
     });
@@ -100,12 +103,21 @@ function matcherFor(query: string, isRegex: boolean): Matcher | null {
   return query === '' ? null : compileMatcher(query, isRegex);
 }
 
+function isEverything(test: { readonly filter: unknown; readonly matcher: Matcher | null }): boolean {
+  return test.filter === null && test.matcher === null;
+}
+
 function scan(
   context: QueryContext,
-  below: number,
+  wanted: { readonly below: number; readonly enough: number | undefined },
   visit: Parameters<typeof scanNewestFirst>[2],
 ): Promise<ScanEnd> {
-  return scanNewestFirst(context.snapshot, { below, slice: context.slice, report: context.report }, visit);
+  const { below, enough = Number.POSITIVE_INFINITY } = wanted;
+  return scanNewestFirst(
+    context.snapshot,
+    { below, enough, slice: context.slice, report: context.report },
+    visit,
+  );
 }
 
 function cursorScope(identity: NamespaceIdentity, request: SearchRequest): CursorScope {

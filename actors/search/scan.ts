@@ -1,9 +1,9 @@
 import { StoreError } from '../../src/object-store/object-store.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import { documentEntryLength } from '../storage/document-batch.ts';
-import type { SegmentReader } from '../storage/segment-reader.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
-import { isDeleted, type Tombstones } from '../storage/tombstones.ts';
+import { isDeleted } from '../storage/tombstones.ts';
+import { blocksNewestFirst, type SegmentBlock } from './read-ahead.ts';
 import type { TimeSlice } from './time-slice.ts';
 
 /**
@@ -39,24 +39,36 @@ interface Walk {
   readonly report: ReadReport;
   readonly below: number;
   readonly visit: Visit;
+  /** Of memtables. */
+  visited: number;
   lastSequence: number;
   sinceLook: number;
 }
 
-/** Visits documents whose sequence is under `below`. */
+export interface ScanOptions {
+  /** Documents whose sequence is under this are visited. */
+  readonly below: number;
+  readonly slice: TimeSlice;
+  readonly report: ReadReport;
+  /** How many documents will be enough where that is known: no more is read ahead than holds them. */
+  readonly enough?: number;
+}
+
 export async function scanNewestFirst(
   snapshot: Snapshot,
-  options: { readonly below: number; readonly slice: TimeSlice; readonly report: ReadReport },
+  options: ScanOptions,
   visit: Visit,
 ): Promise<ScanEnd> {
-  const walk: Walk = { ...options, visit, lastSequence: options.below, sinceLook: 0 };
+  const { below, slice, report } = options;
+  const walk: Walk = { below, slice, report, visit, visited: 0, lastSequence: below, sinceLook: 0 };
   for (const source of snapshot.memtables) {
     const end = await scanMemtable(walk, snapshot.sequence, source);
     if (end !== null) return end;
   }
+  const rows = (options.enough ?? Number.POSITIVE_INFINITY) - walk.visited;
   try {
-    for (const segment of snapshot.segments) {
-      const end = await scanSegment(walk, segment.reader, segment.tombstones);
+    for await (const block of blocksNewestFirst(snapshot.segments, { below, rows, report })) {
+      const end = await scanBlock(walk, block);
       if (end !== null) return end;
     }
   } catch (cause) {
@@ -81,36 +93,27 @@ async function scanMemtable(
       writtenAt: memtable.writtenAtOf(row),
     };
     if (!walk.visit(document)) return { kind: 'stopped' };
+    walk.visited++;
     walk.lastSequence = document.sequence;
     if (isTimeToLook(walk, document) && (await look(walk))) return timedOut(walk);
   }
   return null;
 }
 
-async function scanSegment(
-  walk: Walk,
-  reader: SegmentReader,
-  tombstones: Tombstones,
-): Promise<ScanEnd | null> {
-  if (reader.toc.minSequence >= walk.below) return null;
-  const index = await reader.blockIndex(walk.report);
-  const last = index.blockOfSequence(walk.below);
-  const fromRow = index.firstRow(last) + index.rowCount(last) - 1;
-  for await (const block of reader.blocksDescending(fromRow, walk.report)) {
-    if (await look(walk)) return timedOut(walk);
-    for (let i = block.rowCount - 1; i >= 0; i--) {
-      const sequence = block.sequences[i] ?? 0;
-      if (sequence >= walk.below || isDeleted(tombstones, block.firstRow + i)) continue;
-      const document = {
-        buffer: block.buffer,
-        offset: block.entryOffset(i),
-        sequence,
-        writtenAt: block.writtenAt[i] ?? 0,
-      };
-      if (!walk.visit(document)) return { kind: 'stopped' };
-      walk.lastSequence = sequence;
-      if (isTimeToLook(walk, document) && (await look(walk))) return timedOut(walk);
-    }
+async function scanBlock(walk: Walk, { block, tombstones }: SegmentBlock): Promise<ScanEnd | null> {
+  if (await look(walk)) return timedOut(walk);
+  for (let i = block.rowCount - 1; i >= 0; i--) {
+    const sequence = block.sequences[i] ?? 0;
+    if (sequence >= walk.below || isDeleted(tombstones, block.firstRow + i)) continue;
+    const document = {
+      buffer: block.buffer,
+      offset: block.entryOffset(i),
+      sequence,
+      writtenAt: block.writtenAt[i] ?? 0,
+    };
+    if (!walk.visit(document)) return { kind: 'stopped' };
+    walk.lastSequence = sequence;
+    if (isTimeToLook(walk, document) && (await look(walk))) return timedOut(walk);
   }
   return null;
 }
