@@ -1,6 +1,6 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
-import type { CountRequest, SearchRequest, WarmRequest } from '../../protocol/search.ts';
+import type { CountRequest, SearchRequest } from '../../protocol/search.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import { documentId } from '../storage/document-batch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
@@ -12,7 +12,7 @@ import { documentPasses } from './document-filter.ts';
 import { type ScanEnd, scanNewestFirst } from './scan.ts';
 import type { TimeSlice } from './time-slice.ts';
 
-/** Search, count and warm over one snapshot, by walking it newest first. Answers are JSON text. */
+/** Search and count over one snapshot, by walking it newest first. Answers are JSON text. */
 export interface QueryContext {
   readonly identity: NamespaceIdentity;
   readonly snapshot: Snapshot;
@@ -74,32 +74,12 @@ export async function runCount(context: QueryContext, request: CountRequest): Pr
   return answer(context, end, `"count":${exact},"exact":true,"ids":${JSON.stringify(ids)}`);
 }
 
-/** Reads what the queries would read, so that they find it in memory. */
-export async function runWarm(context: QueryContext, request: WarmRequest): Promise<string> {
-  const ready: string[] = [];
-  let timedOut = false;
-  for (const q of request.queries) {
-    const matcher = matcherFor(q, request.regex);
-    const end = await scan(context, { below: Number.POSITIVE_INFINITY, enough: undefined }, (document) => {
-      documentPasses({ filter: null, matcher }, document.buffer, document.offset);
-      return true;
-    });
-    timedOut ||= end.kind === 'timed-out';
-    ready.push(`{"q":${JSON.stringify(q)},"ready":${!isCutShort(end)}}`);
-  }
-  const { identity, snapshot, report } = context;
-  return (
-    `{"namespace":${JSON.stringify(identity.name)},"docs":${snapshot.documents},` +
-    `"bytes_cached":${report.storeBytes},"queries":[${ready.join(',')}],` +
-    `${tookJson(context.monotonic() - context.beganAt)},${reportJson(queryReport(context, timedOut))}}`
-  );
-}
-
 function isCutShort(end: ScanEnd): end is Extract<ScanEnd, { sequence: number }> {
   return end.kind === 'timed-out' || end.kind === 'failed';
 }
 
-function matcherFor(query: string, isRegex: boolean): Matcher | null {
+/** ApiError 422 for a pattern that RE2 refuses. */
+export function matcherFor(query: string, isRegex: boolean): Matcher | null {
   return query === '' ? null : compileMatcher(query, isRegex);
 }
 
@@ -131,7 +111,7 @@ function cursorScope(identity: NamespaceIdentity, request: SearchRequest): Curso
   };
 }
 
-function queryReport(context: QueryContext, timedOut: boolean): QueryReport {
+export function queryReport(context: QueryContext, timedOut: boolean): QueryReport {
   const { temperature, report, slice } = context;
   return {
     temperature,

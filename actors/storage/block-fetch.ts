@@ -200,6 +200,11 @@ export class ObjectBlocks {
     return this.cached(place.offset) ?? this.#local(place);
   }
 
+  /** Whether memory or the local disk has the block. Nothing is decoded, and nothing moves nearer. */
+  isAtHand(place: BlockPlace): boolean {
+    return this.#blocks.has(place.offset) || this.#options.warmCache?.get(this.#nameOf(place)) !== undefined;
+  }
+
   /** The blocks in the order of `places`; all reads have settled when it throws. */
   async fetch(places: readonly BlockPlace[], report: ReadReport): Promise<Block[]> {
     const found = new Map<number, Block | Promise<Block>>();

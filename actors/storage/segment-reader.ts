@@ -204,6 +204,18 @@ export class SegmentReader {
     return (await this.#blocks.fetch(places, report)).map((block) => this.#documents(block));
   }
 
+  /** How many document blocks there are; null before their index was read. */
+  get blockCount(): number | null {
+    return this.#blockIndex?.count ?? null;
+  }
+
+  /** As stored: 0 where reading the block would take a read of the object store. */
+  bytesAtHand(index: number): number {
+    if (this.#blockIndex === null) return 0;
+    const place = this.#blockIndex.place(index);
+    return this.#blocks.isAtHand(place) ? place.length : 0;
+  }
+
   blockCached(index: number): DocumentBlock | 'miss' {
     if (this.#blockIndex === null) return 'miss';
     const block = this.#blocks.cachedOrLocal(this.#blockIndex.place(index));

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { type QueryContext, runSearch } from '../../../actors/search/run-search.ts';
+import { runWarm } from '../../../actors/search/run-warm.ts';
+import { TimeSlice } from '../../../actors/search/time-slice.ts';
+import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/storage/block-fetch.ts';
+import { SegmentReader } from '../../../actors/storage/segment-reader.ts';
+import { noTombstones } from '../../../actors/storage/tombstones.ts';
+import { openWarmCache, type WarmCache } from '../../../actors/storage/warm-cache.ts';
+import { parseSearchBody, parseWarmBody } from '../../../protocol/search.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { quiet } from '../../support/in-process.ts';
+import { buildSegment, CountingStore, randomRows } from '../../support/segments.ts';
+
+const segmentKey = 'ns/ab/n/segment/s';
+const clock = new FakeClock();
+
+/** A segment of some 60 blocks of 2 KB before compression, whose blocks in memory may take `memoryBytes`. */
+async function worldOf(memoryBytes: number, warmCache: WarmCache | null) {
+  const store = new CountingStore();
+  const { toc, bytes } = await buildSegment(randomRows(7, 600), { documentBlockBytes: 2_000 });
+  await store.putIfAbsent(segmentKey, [bytes]);
+  const fetcher = new BlockFetcher({ store, warmCache, cache: new BlockCache(memoryBytes) });
+  const reader = new SegmentReader(segmentKey, toc, fetcher);
+  const segments = [{ id: 's', size: bytes.length, reader, tombstones: noTombstones }];
+  const context = (): QueryContext => ({
+    identity: { tenantId: 1, name: 'n', namespaceId: 'ab'.repeat(16), createdAt: '' },
+    snapshot: { version: 1, sequence: 1e9, documents: 600, memtables: [], segments },
+    slice: new TimeSlice(clock, 10_000),
+    report: emptyReadReport(),
+    temperature: 'warm',
+    cursorKey: Buffer.from('key'),
+    monotonic: () => clock.monotonic(),
+    beganAt: 0,
+  });
+  const docsBytes = reader.section('docs').length;
+  return {
+    store,
+    docsBytes,
+    warm: async () => JSON.parse(await runWarm(context(), parseWarmBody({ queries: ['zzz'] }))),
+    search: async () => JSON.parse(await runSearch(context(), parseSearchBody({ q: 'zzz' }))),
+  };
+}
+
+test('what fits memory is ready, and the search after it reads nothing', async () => {
+  const { warm, search, docsBytes } = await worldOf(10_000_000, null);
+
+  const answer = await warm();
+
+  assert.deepEqual(answer.queries, [{ q: 'zzz', ready: true }]);
+  assert.equal(answer.bytes_cached, docsBytes);
+  assert.equal((await search()).store_gets, 0);
+});
+
+test('what fits the local disk alone is ready too', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tidebase-warm-'));
+  const cache = openWarmCache({ folder, bytesMax: 64 * 1024 * 1024, log: quiet });
+  try {
+    const { warm, search, docsBytes } = await worldOf(10_000, cache);
+
+    const answer = await warm();
+
+    assert.deepEqual(answer.queries, [{ q: 'zzz', ready: true }]);
+    assert.equal(answer.bytes_cached, docsBytes);
+    assert.equal((await search()).store_gets, 0);
+  } finally {
+    await cache.close();
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('more than the caches hold is not ready, and warming ends when they are full', async () => {
+  const { warm, store, docsBytes } = await worldOf(20_000, null);
+
+  const answer = await warm();
+
+  assert.deepEqual(answer.queries, [{ q: 'zzz', ready: false }]);
+  assert.equal(answer.timed_out, false);
+  assert.ok(answer.bytes_cached < 20_000, `${answer.bytes_cached} bytes`);
+  // What was on its way when the first block went counts as well.
+  assert.ok(store.getBytes < docsBytes, `${store.getBytes} of ${docsBytes} bytes were read`);
+});
