@@ -12,12 +12,13 @@ import { textDocumentBytes, textDocumentId } from './text-batches.ts';
  *
  * The reads ask for a thousand documents that were written first and were read before: they begin in the memtable, move to
  * a segment with the first flush, and to another with each compaction. `TIDEBASE_…` settings of whoever starts this are not
- * the server's; `--cpu-prof=FOLDER` has the server write a profile of each of its threads there.
+ * the server's; `--seconds=N` measures for that long, `--cpu-prof=FOLDER` has the server write a profile of each of its threads there.
  */
 const connections = 16;
 const batchDocuments = 1_000;
 const warmUpSeconds = isQuick ? 2 : 10;
-const seconds = isQuick ? 5 : 60;
+const given = process.argv.find((word) => word.startsWith('--seconds='));
+const seconds = given === undefined ? (isQuick ? 5 : 60) : Number(given.slice('--seconds='.length));
 const readsPerSecond = 200;
 const readConnections = 64;
 const readDocuments = 1_000;
@@ -117,10 +118,13 @@ function ownCpuSeconds(): number {
 function busyThreads(before: ReturnType<typeof threadCpu>, after: ReturnType<typeof threadCpu>): string[] {
   const usedBefore = new Map(before.map(({ threadId, seconds: used }) => [threadId, used]));
   return after
-    .map(({ threadId, name, seconds: used }) => ({ name, used: used - (usedBefore.get(threadId) ?? 0) }))
+    .map(({ threadId, name, seconds: used }, i) => ({
+      name: `${name} ${i}`,
+      used: used - (usedBefore.get(threadId) ?? 0),
+    }))
     .filter(({ used }) => used / seconds > 0.01)
     .toSorted((a, b) => b.used - a.used)
-    .map(({ name, used }) => `${name} ${Math.round((used / seconds) * 100)} %`);
+    .map(({ name, used }) => `${name}: ${Math.round((used / seconds) * 100)} %`);
 }
 
 function tellRates({ tell, say }: Judge, run: Run): void {

@@ -1,12 +1,12 @@
 import { toShared } from '../../src/base/shared-bytes.ts';
 import type { LogPosition } from '../log/replay.ts';
-import type { ReadReport } from '../storage/block-fetch.ts';
 import { documentId, readBatch } from '../storage/document-batch.ts';
 import type { LogWatermark, Manifest, NamespaceCounters, NamespaceIdentity } from '../storage/manifest.ts';
 import type { Committed } from '../storage/manifest-store.ts';
 import { Memtable } from '../storage/memtable.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import { isDeleted, withDeleted } from '../storage/tombstones.ts';
+import type { SegmentLookUp } from './segment-look-up.ts';
 
 /** A write request's documents and deletes, in bytes that all threads may see. */
 export interface LoadedBatch {
@@ -14,13 +14,24 @@ export interface LoadedBatch {
   /** Where each document entry starts in the buffer. */
   readonly documentOffsets: Uint32Array;
   readonly deletes: readonly string[];
+  /** Of the documents, in their order: made once, for everything that asks by id. */
+  readonly ids: readonly string[];
 }
 
 /** Reads the frame of a batch and checks it; moves it to shared memory where it is not there yet. */
 export function loadBatch(bytes: Uint8Array): LoadedBatch {
   const buffer = toShared(bytes);
   const { documentOffsets, deletes } = readBatch(buffer);
-  return { buffer, documentOffsets, deletes };
+  let ids: readonly string[] | null = null;
+  return {
+    buffer,
+    documentOffsets,
+    deletes,
+    get ids() {
+      ids ??= Array.from(documentOffsets, (offset) => documentId(buffer, offset));
+      return ids;
+    },
+  };
 }
 
 /** What a log record says beside its payload. */
@@ -31,9 +42,6 @@ export interface WriteStamp {
   /** Microseconds since 1970. */
   readonly writtenAt: number;
 }
-
-/** Rows of segments by the segment's id. */
-export type SegmentRows = ReadonlyMap<string, readonly number[]>;
 
 /**
  * What the open namespace consists of at this moment. Changed only by `applyBatch` and by the installation of a flush,
@@ -99,68 +107,37 @@ export class NamespaceState {
   }
 }
 
-/** Up to so many ids are looked up in all segments at once, in two rounds; more fill memory with pages, so in turn. */
-const idsAtOnceMax = 256;
-
-/** The live rows in segments of the ids that no memtable holds. */
-export async function findInSegments(
-  state: NamespaceState,
-  ids: readonly string[],
-  report: ReadReport,
-): Promise<SegmentRows> {
-  const wanted = ids.filter((id) => state.memtableOf(id) === null);
-  const found = new Map<string, number[]>();
-  if (wanted.length === 0) return found;
-  const { segments } = state;
-  const atOnce = wanted.length <= idsAtOnceMax ? segments.length : 1;
-  for (let from = 0; from < segments.length; from += atOnce) {
-    const asked = segments.slice(from, from + atOnce);
-    const answers = await Promise.allSettled(asked.map(({ reader }) => reader.findRows(wanted, report)));
-    answers.forEach((answer, at) => {
-      if (answer.status === 'rejected') throw answer.reason;
-      const { id, tombstones } = asked[at] as OpenSegment;
-      const live = [...answer.value].filter((row) => row >= 0 && !isDeleted(tombstones, row));
-      if (live.length > 0) found.set(id, live);
-    });
-  }
-  return found;
-}
-
-/** Ids of the batch, deletes first, as they are looked up. */
-export function idsOfBatch(batch: LoadedBatch): string[] {
-  const ids = [...batch.deletes];
-  for (const offset of batch.documentOffsets) ids.push(documentId(batch.buffer, offset));
-  return ids;
-}
-
 /**
- * Applies a durable batch in one synchronous step: deletes, then documents in their order. `rows` are the live segment
- * rows of the batch's ids, `deletedRows` those of its deletes alone. Answers how many deleted ids existed.
+ * Applies a durable batch in one synchronous step: deletes, then documents in their order. `lookUp` has asked every
+ * segment that there is now. Answers how many deleted ids existed.
  */
 export function applyBatch(
   state: NamespaceState,
   batch: LoadedBatch,
   stamp: WriteStamp,
-  found: { readonly rows: SegmentRows; readonly deletedRows: SegmentRows },
+  lookUp: SegmentLookUp,
   position: LogPosition,
 ): number {
   let deleted = 0;
-  // The same id twice in one request is found twice and was there once.
-  for (const rows of found.deletedRows.values()) deleted += new Set(rows).size;
   for (const id of batch.deletes) {
     const holder = state.memtableOf(id);
     if (holder?.supersede(id, stamp.firstSequence)) deleted++;
   }
   state.segments = state.segments.map((segment) => {
-    const rows = found.rows.get(segment.id);
-    return rows === undefined ? segment : { ...segment, tombstones: withDeleted(segment.tombstones, rows) };
+    const rows = lookUp.rowsIn(segment.id);
+    if (rows === null) return segment;
+    const isLive = (row: number) => row >= 0 && !isDeleted(segment.tombstones, row);
+    // The same id twice in one request is found twice and was there once.
+    deleted += new Set(rows.subarray(0, batch.deletes.length).filter(isLive)).size;
+    return { ...segment, tombstones: withDeleted(segment.tombstones, rows.filter(isLive)) };
   });
   let sequence = stamp.firstSequence;
-  for (const offset of batch.documentOffsets) {
+  batch.documentOffsets.forEach((offset, i) => {
     sequence++;
-    supersedeInFrozen(state, documentId(batch.buffer, offset), sequence);
-    state.memtable.add(batch.buffer, offset, sequence, stamp.writtenAt);
-  }
+    const id = batch.ids[i] ?? '';
+    supersedeInFrozen(state, id, sequence);
+    state.memtable.add(batch.buffer, offset, sequence, stamp.writtenAt, id);
+  });
   const { counters } = state;
   state.counters = {
     version: stamp.version,

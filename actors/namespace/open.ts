@@ -16,6 +16,7 @@ import { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import { manifestCodec } from './commit-manifest.ts';
 import { adoptManifest, loadBatch, NamespaceState } from './namespace-state.ts';
+import { SegmentLookUp } from './segment-look-up.ts';
 import { applyDurable, stampFromWire } from './write-pipeline.ts';
 
 /**
@@ -89,5 +90,6 @@ async function replay(
     () => `namespace ${namespaceId}: version ${head.version} follows ${state.counters.version} in the log`,
   );
   const stamp = stampFromWire(head.version, head.detail);
-  await applyDurable(components, state, { batch: loadBatch(payload), stamp, position });
+  const batch = loadBatch(payload);
+  await applyDurable(components, state, { batch, stamp, position, lookUp: new SegmentLookUp(batch) });
 }

@@ -6,23 +6,15 @@ import { StoreError } from '../../src/object-store/object-store.ts';
 import type { ActorComponents } from '../components.ts';
 import { isNotWritten } from '../log/log-client.ts';
 import type { LogPosition } from '../log/replay.ts';
-import { emptyReadReport } from '../storage/block-fetch.ts';
-import { documentId } from '../storage/document-batch.ts';
-import {
-  applyBatch,
-  findInSegments,
-  idsOfBatch,
-  type LoadedBatch,
-  type NamespaceState,
-  type WriteStamp,
-} from './namespace-state.ts';
+import { applyBatch, type LoadedBatch, type NamespaceState, type WriteStamp } from './namespace-state.ts';
+import { SegmentLookUp } from './segment-look-up.ts';
 
 /**
  * The way of a write through one namespace.
  *
  * 1. In turn: it gets its version, sequences and time from what was submitted before it, joins the overlay, and its
  *    record goes to the log without waiting for the ones before.
- * 2. Beside the PUT, the rows that it replaces are looked up, so that their blocks are cached.
+ * 2. Beside the PUT, the rows that it replaces are looked up in the segments that there are.
  * 3. Durable, in log order: it is applied to the memtable in one step and leaves the overlay. Then it is answered.
  * 4. Refused ("nothing written"): it and all that were submitted after it are refused; the overlay is dropped and the
  *    next write builds on the applied state.
@@ -112,8 +104,10 @@ export class WritePipeline {
     const epoch = this.#epoch;
     const durable = this.#components.log.append(head, batch.buffer, epoch);
     durable.catch(() => {});
-    this.#prefetch(batch);
-    const applied = this.#applies.run(() => this.#apply(batch, stamp, { durable, epoch }));
+    const lookUp = new SegmentLookUp(batch);
+    // A look-up that fails is made again, and retried, when the write is applied.
+    lookUp.ask(this.#state.segments).catch(() => {});
+    const applied = this.#applies.run(() => this.#apply(batch, stamp, { durable, epoch, lookUp }));
     // The caller may have given up (write_unknown); the write itself goes on.
     applied.catch(() => {});
     return { applied };
@@ -154,26 +148,24 @@ export class WritePipeline {
 
   #overlayBatch(batch: LoadedBatch, version: number): void {
     for (const id of batch.deletes) this.#overlay.set(id, { version, place: null });
-    for (const offset of batch.documentOffsets) {
-      const place = { buffer: batch.buffer, offset };
-      this.#overlay.set(documentId(batch.buffer, offset), { version, place });
-    }
-  }
-
-  /** A failed look-up is found again, and retried, when the write is applied. */
-  #prefetch(batch: LoadedBatch): void {
-    if (this.#state.segments.length === 0) return;
-    findInSegments(this.#state, idsOfBatch(batch), emptyReadReport()).catch(() => {});
+    batch.documentOffsets.forEach((offset, i) => {
+      this.#overlay.set(batch.ids[i] ?? '', { version, place: { buffer: batch.buffer, offset } });
+    });
   }
 
   async #apply(
     batch: LoadedBatch,
     stamp: WriteStamp,
-    submission: { readonly durable: Promise<LogPosition>; readonly epoch: number },
+    submission: {
+      readonly durable: Promise<LogPosition>;
+      readonly epoch: number;
+      readonly lookUp: SegmentLookUp;
+    },
   ): Promise<AppliedWrite> {
     try {
       const position = await submission.durable;
-      const deleted = await applyDurable(this.#components, this.#state, { batch, stamp, position });
+      const { lookUp } = submission;
+      const deleted = await applyDurable(this.#components, this.#state, { batch, stamp, position, lookUp });
       this.#leaveOverlay(batch, stamp.version);
       return { version: stamp.version, deleted };
     } catch (error) {
@@ -193,8 +185,8 @@ export class WritePipeline {
   }
 
   #leaveOverlay(batch: LoadedBatch, version: number): void {
-    for (const id of idsOfBatch(batch))
-      if (this.#overlay.get(id)?.version === version) this.#overlay.delete(id);
+    for (const ids of [batch.deletes, batch.ids])
+      for (const id of ids) if (this.#overlay.get(id)?.version === version) this.#overlay.delete(id);
   }
 
   /** Everything of the epoch is refused by the log as well, so the first refusal speaks for all of them. */
@@ -213,21 +205,21 @@ export class WritePipeline {
 export async function applyDurable(
   components: Pick<ActorComponents, 'clock' | 'logger'>,
   state: NamespaceState,
-  write: { readonly batch: LoadedBatch; readonly stamp: WriteStamp; readonly position: LogPosition },
+  write: {
+    readonly batch: LoadedBatch;
+    readonly stamp: WriteStamp;
+    readonly position: LogPosition;
+    readonly lookUp: SegmentLookUp;
+  },
 ): Promise<number> {
-  const { batch, stamp, position } = write;
-  const ids = idsOfBatch(batch);
+  const { batch, stamp, position, lookUp } = write;
   for (;;) {
     const generation = state.generation;
     try {
-      const rows = await findInSegments(state, ids, emptyReadReport());
-      const deletedRows =
-        batch.deletes.length === 0
-          ? new Map()
-          : await findInSegments(state, batch.deletes, emptyReadReport());
+      await lookUp.ask(state.segments);
       // A flush that was installed meanwhile moved rows to a segment in which nobody looked.
       if (generation !== state.generation) continue;
-      return applyBatch(state, batch, stamp, { rows, deletedRows }, position);
+      return applyBatch(state, batch, stamp, lookUp, position);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       components.logger.error('a durable write waits for its segments', {

@@ -36,11 +36,25 @@ const guessesMax = 6;
 
 const nothing: IdSearch = { kind: 'found', matches: [] };
 
-export function searchIds(section: SegmentSection, low: number, high: number, pages: PageSource): IdSearch {
+/** Where a hash cannot stand: before this page, whose first hash, as a part of all hashes, is below it. */
+interface Start {
+  readonly page: number;
+  readonly bound: number;
+}
+
+const atTheStart: Start = { page: 0, bound: 0 };
+
+export function searchIds(
+  section: SegmentSection,
+  low: number,
+  high: number,
+  pages: PageSource,
+  start = atTheStart,
+): IdSearch {
   const wanted = fraction(low, high);
-  let first = 0;
+  let first = start.page;
   let last = pageCount(section, idEntry) - 1;
-  let lowBound = 0;
+  let lowBound = start.bound;
   let highBound = 1;
   for (let guesses = 0; first <= last; guesses++) {
     const entries = Math.min(section.entryCount, (last + 1) * idEntry.perPage) - first * idEntry.perPage;
@@ -59,6 +73,53 @@ export function searchIds(section: SegmentSection, low: number, high: number, pa
     }
   }
   return nothing;
+}
+
+/**
+ * Hashes that are looked for in rising order. The page where the last one stood is the lower bound of the next, and near
+ * it: of a thousand hashes in a million entries nearly each is guessed at once, and of a thousand in a few thousand most
+ * stand on the page at hand. Hot where documents are written: every id is looked for in every segment.
+ */
+export class AscendingSearch {
+  readonly #section: SegmentSection;
+  readonly #pages: PageSource;
+  /** The page that was looked at last. */
+  #page = 0;
+  #raw: Buffer | null = null;
+  readonly #seen: PageSource = {
+    page: (page) => {
+      const raw = this.#pages.page(page);
+      if (raw !== undefined) {
+        this.#page = page;
+        this.#raw = raw;
+      }
+      return raw;
+    },
+  };
+
+  constructor(section: SegmentSection, pages: PageSource) {
+    this.#section = section;
+    this.#pages = pages;
+  }
+
+  search(low: number, high: number): IdSearch {
+    const raw = this.#raw;
+    // Equal hashes may begin on a page before.
+    if (raw === null || compareAt(raw, 0, low, high) >= 0)
+      return searchIds(this.#section, low, high, this.#seen);
+    // Strictly inside: the run of equal hashes, if there is one, ends here too.
+    if (compareAt(raw, raw.length - idEntry.bytes, low, high) > 0) return onPage(raw, low, high);
+    const start = { page: this.#page, bound: fractionAt(raw, 0) };
+    return searchIds(this.#section, low, high, this.#seen, start);
+  }
+}
+
+function onPage(raw: Buffer, low: number, high: number): IdSearch {
+  const at = lowerBound(raw, low, high);
+  if (compareAt(raw, at, low, high) !== 0) return nothing;
+  const matches: IdMatch[] = [];
+  collectPage(raw, low, high, matches);
+  return { kind: 'found', matches };
 }
 
 /** The window around the guess; it always holds the guessed page. */

@@ -43,13 +43,18 @@ export class Memtable {
   }
 
   /** Adds a document; the row that held its id is superseded by it. Answers the new row. */
-  add(buffer: Buffer, offset: number, sequence: number, writtenAt: number): number {
+  add(
+    buffer: Buffer,
+    offset: number,
+    sequence: number,
+    writtenAt: number,
+    id = documentId(buffer, offset),
+  ): number {
     const row = this.#offsets.length;
     assert(
       row === 0 || sequence > (this.#sequences[row - 1] ?? 0),
       () => `sequence ${sequence} does not rise`,
     );
-    const id = documentId(buffer, offset);
     const old = this.#rowOfId.get(id);
     if (old !== undefined) this.#supersededBy[old] = sequence;
     this.#buffers.push(buffer);

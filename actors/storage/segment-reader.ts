@@ -12,7 +12,7 @@ import {
 import { BlockIndex } from './block-index.ts';
 import { DocumentBlock } from './document-block.ts';
 import { type HashFunction, orderByHash, splitHash } from './hash-order.ts';
-import { type IdMatch, type IdSearch, type PageSource, searchIds } from './id-index.ts';
+import { AscendingSearch, type IdMatch, type IdSearch, type PageSource, searchIds } from './id-index.ts';
 import {
   type BlockPlace,
   blockEntry,
@@ -160,16 +160,25 @@ export class SegmentReader {
   }
 
   /** The newest row of each id, -1 where there is none. Reads the block of every row found, in turn and bounded. */
-  async findRows(ids: readonly string[], report: ReadReport): Promise<Int32Array> {
-    const hashes = hashAll(ids, this.#hash);
-    const order = orderByHash(hashes.low, hashes.high, ids.length);
+  findRows(ids: readonly string[], report: ReadReport): Promise<Int32Array> {
+    return this.findWanted(wantIds(ids, this.#hash), report);
+  }
+
+  /** As `findRows`, for ids that several segments are asked for, without the rows that `isGone` says yes to. */
+  async findWanted(
+    wanted: WantedIds,
+    report: ReadReport,
+    isGone: (row: number) => boolean = () => false,
+  ): Promise<Int32Array> {
+    const { ids, order } = wanted;
     const candidates: Candidate[] = [];
     for (let from = 0; from < order.length; ) {
-      from = await this.#searchPiece(order, from, hashes, candidates, report);
+      from = await this.#searchPiece(wanted, from, candidates, report);
       await this.#pause();
     }
     const rows = new Int32Array(ids.length).fill(-1);
-    await this.#verify(ids, candidates, rows, report);
+    const open = candidates.filter(({ match }) => !isGone(match.row));
+    await this.#verify(ids, open, rows, report);
     return rows;
   }
 
@@ -284,15 +293,14 @@ export class SegmentReader {
 
   /** Searches ids in the order of their hashes from `from` on, as many as one piece may; answers where it stopped. */
   async #searchPiece(
-    order: Uint32Array,
+    { order, low, high }: WantedIds,
     from: number,
-    hashes: Hashes,
     candidates: Candidate[],
     report: ReadReport,
   ): Promise<number> {
     const pages = new FetchedPages(this.#cachedPages);
-    const search = (id: number): IdSearch =>
-      searchIds(this.#ids, hashes.low[id] as number, hashes.high[id] as number, pages);
+    const ascending = new AscendingSearch(this.#ids, pages);
+    const search = (id: number): IdSearch => ascending.search(low[id] as number, high[id] as number);
     const settle = (id: number, result: IdSearch, wanted: Set<number>): boolean => {
       if (result.kind === 'need') for (const page of pageNumbers(result)) wanted.add(page);
       else for (const match of result.matches) candidates.push({ id, match });
@@ -361,9 +369,19 @@ export class SegmentReader {
   }
 }
 
-interface Hashes {
+/** Ids to look for, hashed and put into the order of their hashes: once, however many segments are asked. */
+export interface WantedIds {
+  readonly ids: readonly string[];
+  /** Halves of the hash of each id. */
   readonly low: Uint32Array;
   readonly high: Uint32Array;
+  /** Places in `ids` by rising hash. */
+  readonly order: Uint32Array;
+}
+
+export function wantIds(ids: readonly string[], hash: HashFunction = xxh64): WantedIds {
+  const { low, high } = hashAll(ids, hash);
+  return { ids, low, high, order: orderByHash(low, high, ids.length) };
 }
 
 interface Candidate {
@@ -409,7 +427,10 @@ function groupByBlock(candidates: readonly Candidate[]): Candidate[][] {
   return groups;
 }
 
-function hashAll(ids: readonly string[], hash: HashFunction): Hashes {
+function hashAll(
+  ids: readonly string[],
+  hash: HashFunction,
+): { readonly low: Uint32Array; readonly high: Uint32Array } {
   const low = new Uint32Array(ids.length);
   const high = new Uint32Array(ids.length);
   ids.forEach((id, at) => {
