@@ -1,6 +1,7 @@
 import { ApiError } from '../protocol/errors.ts';
 import { limits } from '../protocol/limits.ts';
 import { type ActorCall, internalCalls, noCaller } from '../protocol/messages.ts';
+import { DataError } from '../src/base/assert.ts';
 import { describeError } from '../src/base/log.ts';
 import { StoreError } from '../src/object-store/object-store.ts';
 import type { ActorReply } from './actor-reply.ts';
@@ -11,8 +12,9 @@ import { dropObjects } from './namespace/drop.ts';
 import { NamespaceActor } from './namespace/namespace-actor.ts';
 import type { OpenedNow } from './namespace/namespace-queries.ts';
 import { makesNamespace, prepareWrite, writeOperations } from './namespace/prepare-write.ts';
-import { emptyReadReport, type ReadReport } from './storage/block-fetch.ts';
+import { emptyReadReport, MissingObjectError, type ReadReport } from './storage/block-fetch.ts';
 import { ActorClosed, Deposed } from './storage/manifest-store.ts';
+import { isReadFailure } from './storage/read-failure.ts';
 import { TenantActor } from './tenant/tenant-actor.ts';
 import { handleTenantCall } from './tenant/tenant-calls.ts';
 
@@ -169,12 +171,21 @@ export class ActorHost {
     const { clock } = this.#components;
     const beganAt = clock.monotonic();
     const report = emptyReadReport();
-    const wasOpen = this.#namespaces.get(slotKey(call.tenantId, call.namespace))?.actor != null;
+    const wasOpen = this.#namespaces.get(slotKey(call.tenantId, call.namespace))?.actor?.closed === false;
     const actor = await this.#namespace(call, { create: false, report });
     const getsOfOpening = report.storeGets;
     const temperature = () => (wasOpen ? 'warm' : getsOfOpening > 0 ? 'cold' : 'local');
     const opened: OpenedNow = { report, beganAt, temperature };
-    return this.#guard(call, actor, () => actor.queries.handle(call, body, opened));
+    return this.#guard(call, actor, async () => {
+      try {
+        return await actor.queries.handle(call, body, opened);
+      } catch (error) {
+        if (!(error instanceof MissingObjectError)) throw error;
+        // Its manifest is older than a collection elsewhere. A read changes nothing, so it is done again.
+        actor.close();
+        throw new ActorClosed(error.message);
+      }
+    });
   }
 
   /** An actor that breaks is closed: its state can no longer be trusted, the durable one can. */
@@ -190,11 +201,11 @@ export class ActorHost {
         namespace: call.namespace,
         error: describeError(error),
       });
-      if (!(error instanceof Deposed)) throw error;
+      if (!(error instanceof Deposed) && !isReadFailure(error)) throw error;
       // The record may be durable: then the next actor applies it.
       throw new ApiError(
         'write_unknown',
-        'this namespace changed its owner: the write may or may not be applied',
+        'this namespace changed its owner, or could not be read: the write may or may not be applied',
         {
           retryAfter: 1,
         },
@@ -281,7 +292,12 @@ export class ActorHost {
 
   #open<Key, Actor>(slots: Map<Key, Slot<Actor>>, key: Key, open: () => Promise<Actor>): Promise<Actor> {
     const slot: Slot<Actor> = {
-      opening: open(),
+      opening: open().catch((error: unknown) => {
+        if (!(error instanceof DataError)) throw error;
+        this.#components.logger.error('an actor could not be opened', { error: describeError(error) });
+        const message = 'stored data could not be read; nothing was written';
+        throw new ApiError('unavailable', message, { retryAfter: 1, cause: error });
+      }),
       actor: null,
       lastUsedMs: this.#components.clock.monotonic(),
     };

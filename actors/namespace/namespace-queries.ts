@@ -15,6 +15,8 @@ import {
   type SearchRequest,
 } from '../../protocol/search.ts';
 import { parseQueryWith } from '../../protocol/validate.ts';
+import { DataError } from '../../src/base/assert.ts';
+import { describeError } from '../../src/base/log.ts';
 import { type ActorReply, namespaceJson, reply } from '../actor-reply.ts';
 import type { ActorComponents } from '../components.ts';
 import { readBody } from '../request-body.ts';
@@ -22,9 +24,10 @@ import type { QueryReport, Temperature } from '../search/answers.ts';
 import { type QueryContext, runCount, runSearch } from '../search/run-search.ts';
 import { runWarm } from '../search/run-warm.ts';
 import { TimeSlice } from '../search/time-slice.ts';
-import type { ReadReport } from '../storage/block-fetch.ts';
+import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
+import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
 import type { NamespaceState } from './namespace-state.ts';
-import { documentBytes, findDocument, findWarm } from './read-document.ts';
+import { type DocumentPlace, documentBytes, findDocument, findWarm } from './read-document.ts';
 import { takeSnapshot } from './take-snapshot.ts';
 
 /** How the namespace was found by this request, and what opening it read. */
@@ -46,7 +49,7 @@ export class NamespaceQueries {
 
   /** A read that memory answers, without a promise; null where it takes one. */
   getWarm(id: string, beganAt: number): Buffer | null {
-    const place = findWarm(this.#state, id);
+    const place = this.#findWarm(id);
     if (place === 'cold') return null;
     // An id that no document can have is looked up like any other: only who finds nothing pays for judging it.
     if (place === null) throw badId(id) ?? noSuchDocument(id);
@@ -54,7 +57,44 @@ export class NamespaceQueries {
     return documentBytes(place, { temperature: 'warm', storeGets: 0, storeBytes: 0, cpuMs, timedOut: false });
   }
 
+  #findWarm(id: string): DocumentPlace | null | 'cold' {
+    try {
+      return findWarm(this.#state, id);
+    } catch (error) {
+      // The long way finds the damage again, and answers for it.
+      if (error instanceof DataError) return 'cold';
+      throw error;
+    }
+  }
+
+  /**
+   * Throws MissingObjectError where a segment is gone that an older manifest named: whoever opens the namespace again
+   * may ask again. Other failures to read are 503, and searches answer what they found.
+   */
   async handle(call: ActorCall, body: Uint8Array | null, opened: OpenedNow): Promise<ActorReply> {
+    try {
+      return await this.#handle(call, body, opened);
+    } catch (error) {
+      if (!isReadFailure(error)) throw error;
+      this.#readFailed(error, opened);
+      throw new ApiError('unavailable', 'stored data could not be read; try again', {
+        retryAfter: 1,
+        cause: error,
+      });
+    }
+  }
+
+  /** Logs what could not be read, by name. */
+  #readFailed(failure: ReadFailure, opened: OpenedNow): void {
+    const mayBeOld = opened.temperature() !== 'cold';
+    if (failure instanceof MissingObjectError && mayBeOld) throw failure;
+    this.#components.logger.error('stored data could not be read', {
+      namespaceId: this.#state.identity.namespaceId,
+      error: describeError(failure),
+    });
+  }
+
+  async #handle(call: ActorCall, body: Uint8Array | null, opened: OpenedNow): Promise<ActorReply> {
     switch (call.operation) {
       case 'getDocument':
         return this.#getDocument(call, opened);
@@ -124,6 +164,7 @@ export class NamespaceQueries {
       cursorKey,
       monotonic: () => clock.monotonic(),
       beganAt: opened.beganAt,
+      readFailed: (failure) => this.#readFailed(failure, opened),
     };
     const json = await run(context);
     return reply(json, { report: opened.report, cpuMs: slice.cpuMs });

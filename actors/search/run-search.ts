@@ -4,6 +4,7 @@ import type { CountRequest, SearchRequest } from '../../protocol/search.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import { documentId } from '../storage/document-batch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
+import type { ReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { compileMatcher, type Matcher } from '../text/regex.ts';
 import { hitJson, type QueryReport, reportJson, type Temperature, tookJson } from './answers.ts';
@@ -22,6 +23,11 @@ export interface QueryContext {
   readonly cursorKey: Uint8Array;
   readonly monotonic: () => number;
   readonly beganAt: number;
+  /**
+   * Called where the answer will be partial. Throws the failure where the snapshot may be old and the query should begin
+   * again with another.
+   */
+  readonly readFailed: (failure: ReadFailure) => void;
 }
 
 export async function runSearch(context: QueryContext, request: SearchRequest): Promise<string> {
@@ -87,17 +93,16 @@ function isEverything(test: { readonly filter: unknown; readonly matcher: Matche
   return test.filter === null && test.matcher === null;
 }
 
-function scan(
+async function scan(
   context: QueryContext,
   wanted: { readonly below: number; readonly enough: number | undefined },
   visit: Parameters<typeof scanNewestFirst>[2],
 ): Promise<ScanEnd> {
   const { below, enough = Number.POSITIVE_INFINITY } = wanted;
-  return scanNewestFirst(
-    context.snapshot,
-    { below, enough, slice: context.slice, report: context.report },
-    visit,
-  );
+  const options = { below, enough, slice: context.slice, report: context.report };
+  const end = await scanNewestFirst(context.snapshot, options, visit);
+  if (end.kind === 'failed') context.readFailed(end.cause);
+  return end;
 }
 
 function cursorScope(identity: NamespaceIdentity, request: SearchRequest): CursorScope {

@@ -1,5 +1,5 @@
 import type { WarmRequest } from '../../protocol/search.ts';
-import { StoreError } from '../../src/object-store/object-store.ts';
+import { isReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { reportJson, tookJson } from './answers.ts';
 import { blocksNewestFirst } from './read-ahead.ts';
@@ -31,7 +31,7 @@ export async function runWarm(context: QueryContext, request: WarmRequest): Prom
 
 type End = 'complete' | 'timed-out' | 'full' | 'failed';
 
-async function bringNear({ snapshot, slice, report }: QueryContext): Promise<End> {
+async function bringNear({ snapshot, slice, report, readFailed }: QueryContext): Promise<End> {
   const wanted = { below: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY, report };
   try {
     for await (const _ of blocksNewestFirst(snapshot.segments, wanted)) {
@@ -41,7 +41,8 @@ async function bringNear({ snapshot, slice, report }: QueryContext): Promise<End
     }
     return 'complete';
   } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
+    if (!isReadFailure(error)) throw error;
+    readFailed(error);
     return 'failed';
   }
 }

@@ -1,6 +1,6 @@
-import { StoreError } from '../../src/object-store/object-store.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import { documentEntryLength } from '../storage/document-batch.ts';
+import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { isDeleted } from '../storage/tombstones.ts';
 import { blocksNewestFirst, type SegmentBlock } from './read-ahead.ts';
@@ -26,8 +26,8 @@ export type ScanEnd =
   | { readonly kind: 'stopped' }
   /** The deadline passed; documents of `sequence` and newer were visited. */
   | { readonly kind: 'timed-out'; readonly sequence: number }
-  /** Object storage did not answer; documents of `sequence` and newer were visited. */
-  | { readonly kind: 'failed'; readonly sequence: number; readonly cause: StoreError };
+  /** Stored documents could not be read; those of `sequence` and newer were visited. */
+  | { readonly kind: 'failed'; readonly sequence: number; readonly cause: ReadFailure };
 
 /** How many documents are visited between two looks at the clock. */
 const documentsPerLook = 16;
@@ -72,7 +72,7 @@ export async function scanNewestFirst(
       if (end !== null) return end;
     }
   } catch (cause) {
-    if (!(cause instanceof StoreError)) throw cause;
+    if (!isReadFailure(cause)) throw cause;
     return { kind: 'failed', sequence: walk.lastSequence, cause };
   }
   return { kind: 'complete' };

@@ -35,6 +35,7 @@ async function worldOf(memoryBytes: number, warmCache: WarmCache | null) {
     cursorKey: Buffer.from('key'),
     monotonic: () => clock.monotonic(),
     beganAt: 0,
+    readFailed: () => {},
   });
   const docsBytes = reader.section('docs').length;
   return {

@@ -92,6 +92,7 @@ function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9): Quer
     cursorKey: Buffer.from('key'),
     monotonic: () => clock.monotonic(),
     beganAt: clock.monotonic(),
+    readFailed: () => {},
   };
 }
 
