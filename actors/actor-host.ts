@@ -1,8 +1,10 @@
 import { ApiError } from '../protocol/errors.ts';
 import { limits } from '../protocol/limits.ts';
-import { type ActorCall, internalCalls, noCaller } from '../protocol/messages.ts';
+import { type ActorCall, internalCalls } from '../protocol/messages.ts';
+import type { ActorStatistics } from '../protocol/worker-tasks.ts';
 import { DataError } from '../src/base/assert.ts';
 import { describeError } from '../src/base/log.ts';
+import { LruMap } from '../src/base/lru.ts';
 import { StoreError } from '../src/object-store/object-store.ts';
 import type { ActorReply } from './actor-reply.ts';
 import type { ActorComponents } from './components.ts';
@@ -11,32 +13,34 @@ import type { LogTarget } from './log/unflushed.ts';
 import { dropObjects } from './namespace/drop.ts';
 import { NamespaceActor } from './namespace/namespace-actor.ts';
 import type { OpenedNow } from './namespace/namespace-queries.ts';
-import { makesNamespace, prepareWrite, writeOperations } from './namespace/prepare-write.ts';
+import {
+  makesNamespace,
+  type PreparedWrite,
+  prepareWrite,
+  writeOperations,
+} from './namespace/prepare-write.ts';
+import { type Evictable, Eviction, type Held, hold, OpenActors } from './open-actors.ts';
 import { emptyReadReport, MissingObjectError, type ReadReport } from './storage/block-fetch.ts';
+import type { NamespaceIdentity } from './storage/manifest.ts';
 import { ActorClosed, Deposed } from './storage/manifest-store.ts';
 import { isReadFailure } from './storage/read-failure.ts';
+import { StorageQuota } from './storage-quota.ts';
 import { TenantActor } from './tenant/tenant-actor.ts';
 import { handleTenantCall } from './tenant/tenant-calls.ts';
+import { WaitingReplays } from './waiting-replays.ts';
 
 /**
- * Which actors are open on this thread: opens them once and lazily, hands them their calls, closes one that failed so
- * that the next call reopens it from durable state, and puts the least recently used ones away when there are many.
+ * The actors of this thread: opens them once and lazily, hands them their calls, closes one that failed so that the next
+ * call reopens it from durable state. Which ones stay open is open-actors.ts.
  */
-interface Slot<Actor> {
-  readonly opening: Promise<Actor>;
-  /** Null while it opens. */
-  actor: Actor | null;
-  lastUsedMs: number;
-}
-
-/** Records of a target that came from the log before it was opened. */
-type Replays = Map<string, ReplayedRecord[]>;
 
 /** A call meets an actor that closes under it once, hardly ever twice. */
 const opensOfOneCallMax = 4;
 /** Between two rounds of recovery; the first failure is mostly another thread that is still starting. */
 const recoverAgainMsMin = 250;
 const recoverAgainMsMax = 30_000;
+/** Manifest versions remembered of namespaces that were put away, about 120 bytes each; others are read from the store. */
+const putAwayVersionsMax = 50_000;
 
 /** What namespaces and tenants ask of each other to end what they have begun. */
 const callsOfAcceptedWork: ReadonlySet<string> = new Set([
@@ -49,13 +53,13 @@ const noSuchNamespace = (name: string) => new ApiError('not_found', `there is no
 
 export class ActorHost {
   readonly #components: ActorComponents;
-  readonly #namespaces = new Map<string, Slot<NamespaceActor>>();
-  readonly #tenants = new Map<number, Slot<TenantActor>>();
-  readonly #namespaceReplays: Replays = new Map();
-  readonly #tenantReplays = new Map<number, ReplayedRecord[]>();
-  /** Namespaces and tenants whose actor failed: they are replayed before they open again. */
-  readonly #failed = new Set<string>();
-  readonly #failedTenants = new Set<number>();
+  readonly #namespaces: OpenActors<NamespaceActor>;
+  readonly #tenants: OpenActors<TenantActor>;
+  readonly #eviction: Eviction;
+  readonly #replays: WaitingReplays;
+  readonly #quota: StorageQuota;
+  /** By namespace id: see `Opening.putAwayVersion`. */
+  readonly #putAwayVersions = new LruMap<string, number>(putAwayVersionsMax);
   readonly #openActorsMax: number;
   #recovering: Promise<void> = Promise.resolve();
   #draining = false;
@@ -63,8 +67,17 @@ export class ActorHost {
   readonly #drainBegan: Promise<void>;
 
   constructor(components: ActorComponents, options: { readonly openActorsMax?: number } = {}) {
+    const { clock, memory, fetcher } = components;
     this.#components = components;
     this.#openActorsMax = options.openActorsMax ?? limits.openActorsMax;
+    this.#namespaces = new OpenActors(clock, (actor) =>
+      this.#putAwayVersions.set(actor.identity.namespaceId, actor.manifestVersion),
+    );
+    this.#tenants = new OpenActors(clock);
+    const kinds = [this.#namespaces, this.#tenants];
+    this.#eviction = new Eviction({ ...components, blocks: fetcher.options.cache }, kinds);
+    this.#replays = new WaitingReplays(memory);
+    this.#quota = new StorageQuota(components);
     this.#drainBegan = new Promise((resolve) => {
       this.#beginDrain = resolve;
     });
@@ -72,18 +85,12 @@ export class ActorHost {
 
   /** Before anything is served: a durable record of a target of this thread. */
   acceptReplay(record: ReplayedRecord): void {
-    const { tenantId, namespace, namespaceId } = record.head;
-    if (namespace === '') listOf(this.#tenantReplays, tenantId).push(record);
-    else listOf(this.#namespaceReplays, namespaceId).push(record);
+    this.#replays.accept(record);
   }
 
   /** Every replayed target is opened and flushed in the background, so that the old logs are soon done with. */
   recover(): void {
-    const targets: LogTarget[] = [];
-    for (const tenantId of this.#tenantReplays.keys())
-      targets.push({ tenantId, namespace: '', namespaceId: '' });
-    for (const [first] of this.#namespaceReplays.values()) if (first !== undefined) targets.push(first.head);
-    this.#recovering = this.#recoverAll(targets);
+    this.#recovering = this.#recoverAll(this.#replays.targets());
   }
 
   /** The warm document read, without a promise: by far the most frequent call. Null: take the long way. */
@@ -100,6 +107,11 @@ export class ActorHost {
     if (this.#draining && !callsOfAcceptedWork.has(call.operation)) {
       throw new ApiError('unavailable', 'this server is shutting down', { retryAfter: 1 });
     }
+    const { memory } = this.#components;
+    const bodyBytes = body?.byteLength ?? 0;
+    // Before its own body counts: a write as large as the whole budget gets in when nothing else is there.
+    if (writeOperations.has(call.operation)) this.#refuseWhileFull();
+    memory.add('bodies', bodyBytes);
     try {
       return await this.#untilOpen(() => this.#handle(call, body));
     } catch (error) {
@@ -108,20 +120,44 @@ export class ActorHost {
         retryAfter: 1,
         cause: error,
       });
+    } finally {
+      memory.add('bodies', -bodyBytes);
+      this.#eviction.makeRoom();
     }
+  }
+
+  #refuseWhileFull(): void {
+    if (!this.#eviction.isFull) return;
+    const sentence =
+      'the memory of this server is taken up by writes that are being stored; nothing was written';
+    throw new ApiError('write_busy', sentence, { retryAfter: 1 });
   }
 
   async #handle(call: ActorCall, body: Uint8Array | null): Promise<ActorReply> {
     if (call.operation === internalCalls.dropNamespace) return this.#drop(call);
     if (call.operation === internalCalls.collectNamespace) return this.#collect(call);
-    if (call.namespace === '') return handleTenantCall(await this.#tenant(call.tenantId), call, body);
+    if (call.namespace === '')
+      return this.#inTenant(call.tenantId, (actor) => handleTenantCall(actor, call, body));
     const writeKind = writeOperations.get(call.operation);
     if (writeKind === undefined) return this.#query(call, body);
     const write = await prepareWrite(this.#components.lanes, writeKind, body ?? new Uint8Array());
-    return this.#untilOpen(async () => {
-      const actor = await this.#namespace(call, { create: makesNamespace(write), report: emptyReadReport() });
-      return this.#guard(call, actor, () => actor.write(write));
-    });
+    return this.#write(call, write);
+  }
+
+  async #write(call: ActorCall, write: PreparedWrite): Promise<ActorReply> {
+    const { tenantId, caller } = call;
+    const { documentOffsets, buffer } = write.batch;
+    const adds = documentOffsets.length > 0;
+    if (adds) await this.#quota.admit(tenantId, caller.storageQuotaBytes, buffer.byteLength);
+    const opening = { create: makesNamespace(write), report: emptyReadReport() };
+    return this.#untilOpen(() =>
+      this.#inNamespace(call, opening, async (actor) => {
+        const reply = await this.#guard(call, actor, () => actor.write(write));
+        // Who deletes because the quota is full waits for the space, not for the next flush.
+        if (!adds && this.#quota.isFull(tenantId, caller.storageQuotaBytes)) actor.reclaim();
+        return reply;
+      }),
+    );
   }
 
   /** An actor that closed before it took the work is opened again: nothing was written, so nothing is done twice. */
@@ -140,31 +176,50 @@ export class ActorHost {
 
   /** The log is held up by this target's records. */
   async flush(tenantId: number, namespace: string, namespaceId: string): Promise<void> {
-    if (namespace === '') return (await this.#tenant(tenantId)).flush();
-    const actor = await this.#namespaces.get(slotKey(tenantId, namespace))?.opening;
-    if (actor?.identity.namespaceId === namespaceId && !actor.closed) return actor.flush();
+    if (namespace === '') return this.#inTenant(tenantId, (actor) => actor.flush());
+    const slot = this.#namespaces.get(slotKey(tenantId, namespace));
+    if (slot !== undefined) {
+      const held = await hold(slot, this.#components.clock);
+      try {
+        const { actor } = held;
+        if (actor.identity.namespaceId === namespaceId && !actor.closed) return await actor.flush();
+      } finally {
+        held.release();
+      }
+    }
     // Its actor failed and nobody called it since, or its name is gone: what the log holds of it is asked for again.
-    this.#failed.add(namespaceId);
+    this.#replays.forget({ tenantId, namespaceId });
     await this.#recoverNamespace({ tenantId, namespace, namespaceId });
   }
 
   /** Everything accepted becomes durable and is flushed. No call is taken any more. */
   async drain(): Promise<void> {
+    const ended = await Promise.allSettled([this.drainNamespaces()]);
+    // Tenants last: the namespaces' last words go to them.
+    ended.push(...(await drainAll(this.#tenants)));
+    for (const end of ended) if (end.status === 'rejected') throw end.reason;
+  }
+
+  /** The first half of `drain`, for every thread before any begins the second. */
+  async drainNamespaces(): Promise<void> {
     this.#draining = true;
     this.#beginDrain();
     await this.#recovering;
-    const drainAll = (slots: Iterable<Slot<{ drain(): Promise<void> }>>) =>
-      Promise.allSettled([...slots].map(async (slot) => (await slot.opening).drain()));
-    // Namespaces first: their last words go to their tenants.
-    const ended = [
-      ...(await drainAll(this.#namespaces.values())),
-      ...(await drainAll(this.#tenants.values())),
-    ];
-    for (const end of ended) if (end.status === 'rejected') throw end.reason;
+    for (const end of await drainAll(this.#namespaces)) if (end.status === 'rejected') throw end.reason;
   }
 
   get openNamespaces(): number {
     return this.#namespaces.size;
+  }
+
+  statistics(): ActorStatistics {
+    const { memory } = this.#components;
+    return {
+      openNamespaces: this.#namespaces.size,
+      evictions: this.#eviction.count,
+      residentBytes: memory.bytes,
+      residentBytesBy: memory.lines,
+    };
   }
 
   async #query(call: ActorCall, body: Uint8Array | null): Promise<ActorReply> {
@@ -172,19 +227,20 @@ export class ActorHost {
     const beganAt = clock.monotonic();
     const report = emptyReadReport();
     const wasOpen = this.#namespaces.get(slotKey(call.tenantId, call.namespace))?.actor?.closed === false;
-    const actor = await this.#namespace(call, { create: false, report });
-    const getsOfOpening = report.storeGets;
-    const temperature = () => (wasOpen ? 'warm' : getsOfOpening > 0 ? 'cold' : 'local');
-    const opened: OpenedNow = { report, beganAt, temperature };
-    return this.#guard(call, actor, async () => {
-      try {
-        return await actor.queries.handle(call, body, opened);
-      } catch (error) {
-        if (!(error instanceof MissingObjectError)) throw error;
-        // Its manifest is older than a collection elsewhere. A read changes nothing, so it is done again.
-        actor.close();
-        throw new ActorClosed(error.message);
-      }
+    return this.#inNamespace(call, { create: false, report }, (actor) => {
+      const getsOfOpening = report.storeGets;
+      const temperature = () => (wasOpen ? 'warm' : getsOfOpening > 0 ? 'cold' : 'local');
+      const opened: OpenedNow = { report, beganAt, temperature };
+      return this.#guard(call, actor, async () => {
+        try {
+          return await actor.queries.handle(call, body, opened);
+        } catch (error) {
+          if (!(error instanceof MissingObjectError)) throw error;
+          // Its manifest is older than a collection elsewhere. A read changes nothing, so it is done again.
+          actor.close();
+          throw new ActorClosed(error.message);
+        }
+      });
     });
   }
 
@@ -213,146 +269,151 @@ export class ActorHost {
     }
   }
 
-  async #namespace(
-    call: ActorCall,
+  /** Runs work with the namespace's actor, which stays open until it has ended. */
+  async #inNamespace<T>(
+    call: Pick<ActorCall, 'tenantId' | 'namespace'>,
     options: { readonly create: boolean; readonly report: ReadReport },
-  ): Promise<NamespaceActor> {
+    work: (actor: NamespaceActor) => Promise<T>,
+  ): Promise<T> {
+    const held = await this.#namespace(call, options);
+    try {
+      return await work(held.actor);
+    } finally {
+      held.release();
+    }
+  }
+
+  async #namespace(
+    call: Pick<ActorCall, 'tenantId' | 'namespace'>,
+    options: { readonly create: boolean; readonly report: ReadReport },
+  ): Promise<Held<NamespaceActor>> {
+    const { clock, directory } = this.#components;
     const key = slotKey(call.tenantId, call.namespace);
     const known = this.#namespaces.get(key);
     if (known !== undefined) {
-      known.lastUsedMs = this.#components.clock.monotonic();
-      const actor = await known.opening;
-      if (!actor.closed) return actor;
-      this.#failed.add(actor.identity.namespaceId);
-      if (this.#namespaces.get(key) === known) this.#namespaces.delete(key);
+      const held = await hold(known, clock);
+      if (!held.actor.closed) return held;
+      held.release();
+      // Another call may have seen it too, and opened the next one.
+      if (this.#namespaces.get(key) === known) {
+        this.#namespaces.delete(key, known);
+        this.#replays.forget(held.actor.identity);
+      }
     }
-    const resolved = await this.#components.directory.resolve(call.tenantId, call.namespace, options.create);
+    const resolved = await directory.resolve(call.tenantId, call.namespace, options.create);
     if (resolved === null) throw noSuchNamespace(call.namespace);
-    // Another call may have opened it while the name was looked up.
-    const meanwhile = this.#namespaces.get(key);
-    if (meanwhile !== undefined) return meanwhile.opening;
     const { namespaceId, createdAt, created } = resolved;
     const identity = { tenantId: call.tenantId, name: call.namespace, namespaceId, createdAt };
-    this.#evictIfFull();
-    return this.#open(this.#namespaces, key, async () => {
-      const again = await this.#replayAgain(identity);
-      const replayed = this.#namespaceReplays.get(namespaceId) ?? [];
-      const opening = { identity, created, replayed, again };
-      const actor = await NamespaceActor.open(this.#components, opening, options.report).catch(
-        (error: unknown) => {
-          // What was read does not fit together: everything is asked for again.
-          if (!(error instanceof StoreError)) this.#failed.add(namespaceId);
-          throw error;
-        },
-      );
-      this.#namespaceReplays.delete(namespaceId);
+    this.#eviction.makeRoomFor(this.#namespaces, this.#openActorsMax);
+    // Another call may have opened it while the name was looked up: then this one joins it.
+    const open = () => this.#openNamespace(identity, created, options.report);
+    return hold(
+      this.#namespaces.openOnce(key, () => this.#opening(open)),
+      clock,
+    );
+  }
+
+  async #openNamespace(
+    identity: NamespaceIdentity,
+    created: boolean,
+    report: ReadReport,
+  ): Promise<NamespaceActor> {
+    const again = await this.#replays.readAgain(identity, this.#components.log);
+    const putAwayVersion = this.#putAwayVersions.get(identity.namespaceId) ?? null;
+    const replayed = this.#replays.of(identity);
+    const opening = { identity, created, replayed, again, putAwayVersion };
+    try {
+      const actor = await NamespaceActor.open(this.#components, opening, report);
+      this.#replays.taken(identity);
       return actor;
-    });
+    } catch (error) {
+      // What was read does not fit together: everything is asked for again.
+      if (!(error instanceof StoreError)) this.#replays.forget(identity);
+      throw error;
+    }
   }
 
-  /** What a failed actor had applied and not flushed is in the log alone. Answers whether it was one. */
-  async #replayAgain(identity: {
-    readonly tenantId: number;
-    readonly namespaceId: string;
-  }): Promise<boolean> {
-    if (!this.#failed.has(identity.namespaceId)) return false;
-    this.#namespaceReplays.delete(identity.namespaceId);
-    await this.#components.log.replayTarget(identity);
-    this.#failed.delete(identity.namespaceId);
-    return true;
+  async #inTenant<T>(tenantId: number, work: (actor: TenantActor) => Promise<T>): Promise<T> {
+    const held = await this.#tenant(tenantId);
+    try {
+      return await work(held.actor);
+    } finally {
+      held.release();
+    }
   }
 
-  async #tenant(tenantId: number): Promise<TenantActor> {
-    const known = this.#tenants.get(tenantId);
+  async #tenant(tenantId: number): Promise<Held<TenantActor>> {
+    const { clock, log } = this.#components;
+    const key = slotKey(tenantId, '');
+    const target = { tenantId, namespaceId: '' };
+    const known = this.#tenants.get(key);
     if (known !== undefined) {
-      const actor = await known.opening;
-      if (!actor.closed) return actor;
-      if (this.#tenants.get(tenantId) === known) {
-        this.#tenants.delete(tenantId);
-        this.#failedTenants.add(tenantId);
+      const held = await hold(known, clock);
+      if (!held.actor.closed) return held;
+      held.release();
+      // Another call may have seen it too, and opened the next one.
+      if (this.#tenants.get(key) === known) {
+        this.#tenants.delete(key, known);
+        this.#replays.forget(target);
       }
     }
-    const meanwhile = this.#tenants.get(tenantId);
-    if (meanwhile !== undefined) return meanwhile.opening;
-    return this.#open(this.#tenants, tenantId, async () => {
-      if (this.#failedTenants.has(tenantId)) {
-        this.#tenantReplays.delete(tenantId);
-        await this.#components.log.replayTarget({ tenantId, namespaceId: '' });
-        this.#failedTenants.delete(tenantId);
-      }
-      const actor = await TenantActor.open(
-        this.#components,
-        tenantId,
-        this.#tenantReplays.get(tenantId) ?? [],
-      );
-      this.#tenantReplays.delete(tenantId);
+    this.#eviction.makeRoomFor(this.#tenants, this.#openActorsMax);
+    const open = async () => {
+      await this.#replays.readAgain(target, log);
+      const actor = await TenantActor.open(this.#components, tenantId, this.#replays.of(target));
+      this.#replays.taken(target);
       return actor;
-    });
+    };
+    return hold(
+      this.#tenants.openOnce(key, () => this.#opening(open)),
+      clock,
+    );
   }
 
-  #open<Key, Actor>(slots: Map<Key, Slot<Actor>>, key: Key, open: () => Promise<Actor>): Promise<Actor> {
-    const slot: Slot<Actor> = {
-      opening: open().catch((error: unknown) => {
-        if (!(error instanceof DataError)) throw error;
-        this.#components.logger.error('an actor could not be opened', { error: describeError(error) });
-        const message = 'stored data could not be read; nothing was written';
-        throw new ApiError('unavailable', message, { retryAfter: 1, cause: error });
-      }),
-      actor: null,
-      lastUsedMs: this.#components.clock.monotonic(),
-    };
-    slots.set(key, slot);
-    slot.opening.then(
-      (actor) => {
-        slot.actor = actor;
-      },
-      () => {
-        if (slots.get(key) === slot) slots.delete(key);
-      },
-    );
-    return slot.opening;
+  /** Damage is named in the log; who asked hears that the data can't be had now. */
+  async #opening<Actor>(open: () => Promise<Actor>): Promise<Actor> {
+    try {
+      return await open();
+    } catch (error) {
+      if (!(error instanceof DataError)) throw error;
+      this.#components.logger.error('an actor could not be opened', { error: describeError(error) });
+      const message = 'stored data could not be read; nothing was written';
+      throw new ApiError('unavailable', message, { retryAfter: 1, cause: error });
+    }
   }
 
   async #drop(call: ActorCall): Promise<ActorReply> {
     const key = slotKey(call.tenantId, call.namespace);
     const slot = this.#namespaces.get(key);
-    const actor = await slot?.opening.catch(() => undefined);
-    // The name may have been made again meanwhile: that is another namespace, and it stays.
-    if (actor?.identity.namespaceId === call.argument) {
-      if (this.#namespaces.get(key) === slot) this.#namespaces.delete(key);
-      await actor.drop();
-    } else {
-      await this.#dropById({ tenantId: call.tenantId, namespaceId: call.argument });
+    const held =
+      slot === undefined ? undefined : await hold(slot, this.#components.clock).catch(() => undefined);
+    try {
+      // The name may have been made again meanwhile: that is another namespace, and it stays.
+      if (slot !== undefined && held?.actor.identity.namespaceId === call.argument) {
+        this.#namespaces.delete(key, slot);
+        await held.actor.drop();
+      } else {
+        await this.#dropById({ tenantId: call.tenantId, namespaceId: call.argument });
+      }
+    } finally {
+      held?.release();
     }
     return nothingToSay();
   }
 
   async #collect(call: ActorCall): Promise<ActorReply> {
-    const actor = await this.#namespace(call, { create: false, report: emptyReadReport() });
-    if (actor.identity.namespaceId === call.argument) await this.#guard(call, actor, () => actor.collect());
+    await this.#inNamespace(call, { create: false, report: emptyReadReport() }, async (actor) => {
+      if (actor.identity.namespaceId === call.argument) await this.#guard(call, actor, () => actor.collect());
+    });
     return nothingToSay();
   }
 
   /** A namespace whose name is gone and whose actor is not open. */
   async #dropById(identity: { readonly tenantId: number; readonly namespaceId: string }): Promise<void> {
-    await this.#replayAgain(identity);
-    const records = this.#namespaceReplays.get(identity.namespaceId) ?? [];
-    const positions = records.map((record) => record.position);
+    await this.#replays.readAgain(identity, this.#components.log);
+    const positions = this.#replays.of(identity).map((record) => record.position);
     await dropObjects(this.#components, identity, positions);
-    this.#namespaceReplays.delete(identity.namespaceId);
-  }
-
-  #evictIfFull(): void {
-    if (this.#namespaces.size < this.#openActorsMax) return;
-    let oldest: [string, Slot<NamespaceActor>] | null = null;
-    for (const entry of this.#namespaces) {
-      if (entry[1].actor === null || !entry[1].actor.isIdle) continue;
-      if (oldest === null || entry[1].lastUsedMs < oldest[1].lastUsedMs) oldest = entry;
-    }
-    if (oldest === null) return;
-    this.#namespaces.delete(oldest[0]);
-    // A call that holds it already must not write through it beside its successor.
-    oldest[1].actor?.close();
+    this.#replays.taken(identity);
   }
 
   /** Again and again until every target is flushed: each one that is not keeps its log alive. */
@@ -372,8 +433,8 @@ export class ActorHost {
     const { tenantId, namespace, namespaceId } = head;
     const resolved = await this.#components.directory.resolve(tenantId, namespace, false);
     if (resolved?.namespaceId === namespaceId) {
-      const call = { ...internalCall(tenantId, namespace), argument: '' };
-      await (await this.#namespace(call, { create: false, report: emptyReadReport() })).flush();
+      const opening = { create: false, report: emptyReadReport() };
+      await this.#inNamespace({ tenantId, namespace }, opening, (actor) => actor.flush());
       return;
     }
     // Its name was deleted, or never became durable: nobody can ever see these records.
@@ -383,7 +444,7 @@ export class ActorHost {
   async #recoverOne(target: LogTarget): Promise<boolean> {
     const { tenantId, namespace, namespaceId } = target;
     try {
-      if (namespace === '') await (await this.#tenant(tenantId)).flush();
+      if (namespace === '') await this.#inTenant(tenantId, (actor) => actor.flush());
       else await this.#recoverNamespace(target);
       return true;
     } catch (error) {
@@ -405,14 +466,8 @@ function slotKey(tenantId: number, namespace: string): string {
   return `${tenantId}/${namespace}`;
 }
 
-function listOf<Key>(lists: Map<Key, ReplayedRecord[]>, key: Key): ReplayedRecord[] {
-  const known = lists.get(key);
-  if (known !== undefined) return known;
-  const made: ReplayedRecord[] = [];
-  lists.set(key, made);
-  return made;
-}
-
-function internalCall(tenantId: number, namespace: string): ActorCall {
-  return { operation: '', tenantId, namespace, argument: '', query: '', deadlineMs: 0, caller: noCaller };
+function drainAll<Actor extends Evictable & { drain(): Promise<void> }>(
+  actors: OpenActors<Actor>,
+): Promise<PromiseSettledResult<void>[]> {
+  return Promise.allSettled([...actors.slots()].map(async ([, slot]) => (await slot.opening).drain()));
 }

@@ -1,11 +1,13 @@
+import { ApiError } from '../protocol/errors.ts';
 import type { FlowLimits } from '../protocol/limits.ts';
-import type { ResolvedNamespace } from '../protocol/messages.ts';
+import type { NamespaceReport, ResolvedNamespace } from '../protocol/messages.ts';
 import type { Clock } from '../src/base/clock.ts';
 import type { Logger } from '../src/base/log.ts';
 import type { Random } from '../src/base/random.ts';
 import type { ObjectStore } from '../src/object-store/object-store.ts';
 import type { ComputeLanes } from './compute/lanes.ts';
 import type { LogClient } from './log/log-client.ts';
+import type { MemoryBudget } from './memory-budget.ts';
 import type { BlockFetcher } from './storage/block-fetch.ts';
 import type { WarmCache } from './storage/warm-cache.ts';
 
@@ -20,9 +22,13 @@ export interface ActorComponents {
   readonly lanes: ComputeLanes;
   readonly fetcher: BlockFetcher;
   readonly warmCache: WarmCache | null;
+  /** What this thread's data may take; everything that stays in memory is counted there. */
+  readonly memory: MemoryBudget;
   readonly directory: NamespaceDirectory;
   /** Logs of this server's own earlier processes that ended in order: manifests cached under them are current. */
   readonly predecessors: ReadonlySet<string>;
+  /** Logs that the view named when this process joined it: its own, and those that were or may have to be replayed. */
+  readonly logsOfView: ReadonlySet<string>;
   /** Signs cursors; the same on every server. */
   readonly cursorKey: Uint8Array;
 }
@@ -33,7 +39,10 @@ export interface NamespaceDirectory {
   resolve(tenantId: number, name: string, create: boolean): Promise<ResolvedNamespace | null>;
   /** Resolves once the name is durable; rejects where it was not made after all. */
   confirm(tenantId: number, name: string, namespaceId: string): Promise<void>;
-  report(tenantId: number, name: string, report: NamespaceReportFields): void;
+  /** Resolves once the tenant has heard, or cannot; never rejects. */
+  report(tenantId: number, name: string, report: NamespaceReport): Promise<void>;
+  /** What all namespaces of the tenant take in the store, as far as it has heard. */
+  storedBytes(tenantId: number): Promise<number>;
   /** Ends the open namespace, if any, and deletes its objects. */
   drop(tenantId: number, name: string, namespaceId: string): Promise<void>;
   /** The namespace deletes what it has retired, where that is due; nothing where the name leads elsewhere. */
@@ -42,9 +51,31 @@ export interface NamespaceDirectory {
   forget(tenantId: number): Promise<void>;
 }
 
-export interface NamespaceReportFields {
-  readonly namespaceId: string;
-  readonly docsWritten: number;
-  readonly bytesWritten: number;
-  readonly storedBytes: number;
+/**
+ * Whether nobody will ever replay the log again, so that a watermark of it may be forgotten. `owner`: of the manifest
+ * that holds the watermark.
+ *
+ * Every log of that manifest was a member of some view up to the owner's, and a log leaves the views only when it is done:
+ * sealed, and all its records in manifests. So one that a view as new as the owner's does not name any more is done.
+ */
+export function isGoneLog(
+  { logsOfView, log }: Pick<ActorComponents, 'logsOfView' | 'log'>,
+  owner: { readonly view: number },
+  logId: string,
+): boolean {
+  return owner.view <= log.viewVersion && !logsOfView.has(logId);
+}
+
+/**
+ * Throws 503 where the manifest's owner knows a newer view than this process, which was taken over and has not heard.
+ * What it holds of older logs must not be applied to that manifest: their watermarks may be forgotten there already.
+ */
+export function refuseNewerOwner(
+  { log }: Pick<ActorComponents, 'log'>,
+  owner: { readonly view: number },
+): void {
+  if (owner.view <= log.viewVersion) return;
+  throw new ApiError('unavailable', 'this data is served by another process now; nothing was written', {
+    retryAfter: 1,
+  });
 }

@@ -46,10 +46,13 @@ export function createDirectory(channel: PortChannel): NamespaceDirectory {
         query: namespaceId,
       });
     },
-    report(tenantId, name, report) {
+    async report(tenantId, name, report) {
       const to = { tenantId, namespace: '', argument: name };
       // A report that is lost is made good by the next one.
-      call(internalCalls.reportNamespace, to, packMessage(report)).catch(() => {});
+      await call(internalCalls.reportNamespace, to, packMessage(report)).catch(() => {});
+    },
+    async storedBytes(tenantId) {
+      return unpackMessage(await call(internalCalls.storedBytes, { tenantId, namespace: '' })) as number;
     },
     async drop(tenantId, name, namespaceId) {
       await call(internalCalls.dropNamespace, { tenantId, namespace: name, argument: namespaceId });

@@ -21,6 +21,7 @@ import { remoteLanes } from './compute/remote-lanes.ts';
 import { createDirectory } from './directory.ts';
 import { createLogClient } from './log/log-client.ts';
 import { headFromWire } from './log/log-object.ts';
+import { MemoryBudget } from './memory-budget.ts';
 import { keepSweeping } from './namespace/keep-sweeping.ts';
 import { BlockCache, BlockFetcher } from './storage/block-fetch.ts';
 import { noteOrderlyEnd, takeOrderlyEnd } from './storage/manifest-cache.ts';
@@ -31,10 +32,11 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
   const logger = createLogger(`actor-${task.index}`, task.logLevel);
   const store = await openObjectStore(task.store, systemClock, systemRandom);
   const warmCache = openWarmCache({ folder: task.cacheFolder, bytesMax: task.cacheBytes, log: logger });
+  const memory = new MemoryBudget(task.memoryBytes);
   const fetcher = new BlockFetcher({
     store,
     warmCache,
-    cache: new BlockCache(Math.floor(task.memoryBytes / 2)),
+    cache: new BlockCache(Math.floor(task.memoryBytes / 2), memory),
   });
 
   const replay = new Replay();
@@ -59,8 +61,10 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     lanes: remoteLanes(task.lanes),
     fetcher,
     warmCache,
+    memory,
     directory: createDirectory(frontChannel),
     predecessors: takeOrderlyEnd(warmCache, task.predecessors),
+    logsOfView: new Set(task.logsOfView),
     cursorKey: task.cursorKey,
   };
   host = new ActorHost(components);
@@ -76,13 +80,14 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
         // One thread for all: it asks the others through the router.
         if (task.index === 0) stopSweeping = keepSweeping(components);
       },
+      drainNamespaces: () => serving.drainNamespaces(),
       async drain() {
         stopSweeping();
         await serving.drain();
         noteOrderlyEnd(warmCache, task.identity.logId);
         setImmediate(resolve);
       },
-      statistics: async () => ({ openNamespaces: serving.openNamespaces }),
+      statistics: async () => serving.statistics(),
     };
     exposeControl(control, task.control);
   });

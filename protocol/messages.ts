@@ -29,6 +29,8 @@ export interface CallerNote {
   readonly personId: number;
   /** Seconds that a query of this tenant's plan may take. */
   readonly querySeconds: number;
+  /** Bytes that the tenant may have in the store; null: no limit. */
+  readonly storageQuotaBytes: number | null;
 }
 
 export type ActorCallWire = [
@@ -42,6 +44,7 @@ export type ActorCallWire = [
   string,
   number,
   number,
+  number | null,
 ];
 
 export function actorCallToWire(call: ActorCall): ActorCallWire {
@@ -57,6 +60,7 @@ export function actorCallToWire(call: ActorCall): ActorCallWire {
     caller.createdBy,
     caller.personId,
     caller.querySeconds,
+    caller.storageQuotaBytes,
   ];
 }
 
@@ -72,8 +76,9 @@ export function actorCallFromWire(wire: unknown): ActorCall {
     createdBy,
     personId,
     querySeconds,
+    storageQuotaBytes,
   ] = wire as ActorCallWire;
-  const caller = { namespaces, createdBy, personId, querySeconds };
+  const caller = { namespaces, createdBy, personId, querySeconds, storageQuotaBytes };
   return { operation, tenantId, namespace, argument, query, deadlineMs, caller };
 }
 
@@ -118,7 +123,7 @@ export function actorAnswerFromWire(wire: unknown): ActorAnswer {
 /**
  * Calls to a tenant actor that are not REST operations. Their bodies are MessagePack.
  * From the front: `tenant.create`, `tenant.key`, `tenant.get`.
- * From a namespace actor, through the router: `tenant.resolve`, `tenant.confirm`, `tenant.report`.
+ * From a namespace actor, through the router: `tenant.resolve`, `tenant.confirm`, `tenant.report`, `tenant.stored`.
  * From a tenant actor, through the router: `namespace.drop`.
  */
 export const internalCalls = {
@@ -128,13 +133,21 @@ export const internalCalls = {
   resolveNamespace: 'tenant.resolve',
   confirmNamespace: 'tenant.confirm',
   reportNamespace: 'tenant.report',
+  /** → what all its namespaces take in the store, in bytes. */
+  storedBytes: 'tenant.stored',
   dropNamespace: 'namespace.drop',
   collectNamespace: 'namespace.collect',
   /** actor → front: forget what is cached of a tenant; answered when it is forgotten. */
   forgetTenant: 'front.forget',
 } as const;
 
-export const noCaller: CallerNote = { namespaces: [], createdBy: '', personId: 0, querySeconds: 0 };
+export const noCaller: CallerNote = {
+  namespaces: [],
+  createdBy: '',
+  personId: 0,
+  querySeconds: 0,
+  storageQuotaBytes: null,
+};
 
 export interface KeyRecord {
   readonly id: number;
@@ -174,6 +187,8 @@ export interface NamespaceReport {
   readonly docsWritten: number;
   readonly bytesWritten: number;
   readonly storedBytes: number;
+  /** Whether its manifest contains all of this. What it does not contain is reported again by whoever replays the log. */
+  readonly flushed: boolean;
 }
 
 /** actor ↔ log thread. */

@@ -73,6 +73,8 @@ export interface ActorWorkerTask {
   readonly store: StoreSettings;
   readonly identity: LogIdentity;
   readonly predecessors: readonly string[];
+  /** All logs that the view names: this process's own and the sealed ones. */
+  readonly logsOfView: readonly string[];
   readonly cacheFolder: string;
   readonly cacheBytes: number;
   readonly memoryBytes: number;
@@ -84,12 +86,20 @@ export interface ActorWorkerTask {
 export interface ActorControl {
   /** Resolves once everything durable was replayed, so that calls may come. */
   ready(): Promise<void>;
+  /** First on every thread: namespaces flush, and tell their tenants, which may live on other threads. */
+  drainNamespaces(): Promise<void>;
+  /** Then on every thread: tenants flush what they were told. */
   drain(): Promise<void>;
   statistics(): Promise<ActorStatistics>;
 }
 
 export interface ActorStatistics {
   readonly openNamespaces: number;
+  /** Actors put away because memory or the number of open ones asked for it. */
+  readonly evictions: number;
+  /** What the thread's memory budget counts, in bytes, and the same by kind. */
+  readonly residentBytes: number;
+  readonly residentBytesBy: Readonly<Record<string, number>>;
 }
 
 /** What a compute thread is started with. */

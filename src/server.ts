@@ -282,6 +282,7 @@ function actorThreads(parts: {
           identity: joined.identity,
           predecessors: joined.predecessors,
           cacheFolder: cacheFolderOf(settings),
+          logsOfView: [joined.identity.logId, ...joined.sealedLogs.map(({ logId }) => logId)],
           cacheBytes: Math.floor(settings.cacheBytes / count),
           memoryBytes: Math.floor(settings.memoryBytes / count),
           cursorKey: secrets.cursorKey,
@@ -346,6 +347,7 @@ async function stop(parts: {
   door.stopListening();
   const until = systemClock.monotonic() + limits.drainMs;
   while (door.inFlight() > 0 && systemClock.monotonic() < until) await systemClock.sleep(drainLookMs);
+  await Promise.all(threads.map((thread) => thread.drainNamespaces()));
   await Promise.all(threads.map((thread) => thread.drain()));
   await log.control.drain();
   await door.close();

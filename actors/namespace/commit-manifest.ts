@@ -31,6 +31,7 @@ export async function commitManifest(
   checkManifest(next, current?.value ?? null);
   const key = paths.namespaceManifest(state.identity.namespaceId);
   state.committed = await commit(components, manifestCodec, { key, next, current });
+  if (changes.tail !== undefined) state.sharedTailBytes = 0;
   cacheManifest(components.warmCache, state.committed);
 }
 

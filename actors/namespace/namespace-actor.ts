@@ -5,6 +5,7 @@ import { type ActorReply, reply } from '../actor-reply.ts';
 import type { ActorComponents } from '../components.ts';
 import { confirmedInTime } from '../log/confirmed-in-time.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
+import { MemoryAccount } from '../memory-budget.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { ActorClosed } from '../storage/manifest-store.ts';
@@ -14,6 +15,7 @@ import type { LoadedBatch, NamespaceState } from './namespace-state.ts';
 import { openNamespace } from './open.ts';
 import { mergePatches } from './patch.ts';
 import type { PreparedWrite } from './prepare-write.ts';
+import { manifestBytes, openNamespaceBytes, readerBytes } from './resident.ts';
 import { Upkeep } from './upkeep.ts';
 import { type AppliedWrite, WritePipeline } from './write-pipeline.ts';
 
@@ -28,6 +30,8 @@ export interface Opening {
   readonly replayed: readonly ReplayedRecord[];
   /** The actor before it failed: only what the store says counts, not what the local disk remembers. */
   readonly again: boolean;
+  /** Of the manifest with which this thread put the namespace away; null where it has not, or does not remember. */
+  readonly putAwayVersion: number | null;
 }
 
 const reportEveryMs = 300;
@@ -40,6 +44,9 @@ export class NamespaceActor {
   readonly #upkeep: Upkeep;
   /** Resolves once the name is durable and this process owns the manifest: the first acknowledgement waits for it. */
   readonly #ready: Promise<void>;
+  readonly #account: MemoryAccount;
+  #measuredSegments: NamespaceState['segments'] | null = null;
+  #measuredManifest: NamespaceState['committed'] = null;
   #created: boolean;
   #reportArmed = false;
   #dropped = false;
@@ -52,12 +59,20 @@ export class NamespaceActor {
     this.#upkeep = new Upkeep(components, state, {
       isClosed: () => this.closed,
       onLost: () => this.close(),
-      onCommitted: () => this.#armReport(),
+      onCommitted: () => {
+        this.#measure();
+        this.#armReport();
+      },
     });
+    this.#account = new MemoryAccount(components.memory);
+    this.#account.set('actors', openNamespaceBytes);
+    this.#measure();
     this.#created = opening.created;
     this.#ready = this.#becomeReady(opening);
     // Not the owner, or of a name that was not made: it may acknowledge nothing, now or later.
     this.#ready.catch(() => this.close());
+    // What was reported before it was opened may be lost.
+    if (!opening.created) void this.#report();
   }
 
   static async open(
@@ -65,8 +80,8 @@ export class NamespaceActor {
     opening: Opening,
     report: ReadReport,
   ): Promise<NamespaceActor> {
-    const { identity, created, replayed, again } = opening;
-    const state = await openNamespace(components, identity, { isNew: created, replayed, again, report });
+    const { identity, created, ...rest } = opening;
+    const state = await openNamespace(components, identity, { isNew: created, ...rest, report });
     return new NamespaceActor(components, state, opening);
   }
 
@@ -74,9 +89,29 @@ export class NamespaceActor {
     return this.#state.identity;
   }
 
-  /** Whether it holds nothing that only it knows and does nothing that others wait for. */
+  /** Whether it does nothing that others wait for. */
   get isIdle(): boolean {
-    return this.#state.unflushedBytes === 0 && this.#pipeline.unsettled === 0 && this.#upkeep.isIdle;
+    return this.#pipeline.unsettled === 0 && this.#upkeep.isIdle;
+  }
+
+  /** Whether its manifest contains all that it knows. */
+  get isFlushed(): boolean {
+    return this.#state.unflushedBytes === 0;
+  }
+
+  get residentBytes(): number {
+    return this.#account.bytes;
+  }
+
+  /** Rows that become a segment leave the memory; those of a manifest's tail stay. */
+  get flushableBytes(): number {
+    const { frozen, memtable, memtableBytes } = this.#state;
+    return frozen.length > 0 || memtable.documentBytes > limits.manifestTailBytesMax ? memtableBytes : 0;
+  }
+
+  /** The version of its last committed manifest; 0 where there is none yet. */
+  get manifestVersion(): number {
+    return this.#state.committed?.value.version ?? 0;
   }
 
   /** Whether another one must be opened in its place. */
@@ -86,8 +121,12 @@ export class NamespaceActor {
 
   /** It takes no further work. What it has submitted goes on; the next one replays it from the log. */
   close(): void {
+    if (this.#closed) return;
     this.#closed = true;
     this.#upkeep.cancelCollection();
+    this.#account.release();
+    for (const { reader } of this.#state.segments) reader.close();
+    if (this.#reportArmed) void this.#report();
   }
 
   /** See NamespaceQueries. */
@@ -104,7 +143,7 @@ export class NamespaceActor {
     const created = this.#created;
     this.#created = false;
     const { applied, batch } = await this.#pipeline.inTurn(() => this.#submit(write));
-    const result = await this.#acknowledged(applied);
+    const [result] = await confirmedInTime(this.#components.clock, Promise.all([applied, this.#ready]));
     this.#afterWrite();
     return reply(
       `{"written":${batch.documentOffsets.length},"deleted":${result.deleted},"version":${result.version},` +
@@ -126,8 +165,29 @@ export class NamespaceActor {
       // A write that the patch was merged with was refused meanwhile: its words must not come back through the patch.
       if (epoch !== this.#pipeline.epoch) continue;
       const items = batch.documentOffsets.length + batch.deletes.length;
-      return { batch, applied: items === 0 ? this.#nothingToDo() : this.#pipeline.submit(batch).applied };
+      return { batch, applied: items === 0 ? this.#nothingToDo() : this.#submitted(batch) };
     }
+  }
+
+  #submitted(batch: LoadedBatch): Promise<AppliedWrite> {
+    const { applied } = this.#pipeline.submit(batch);
+    this.#measure();
+    // Also where nobody waits for it any more.
+    const measure = () => this.#measure();
+    applied.then(measure, measure);
+    return applied;
+  }
+
+  /** Tells the budget what it holds. Called on every write: the segments are walked only where they have changed. */
+  #measure(): void {
+    const state = this.#state;
+    this.#account.set('memtables', state.memtableBytes);
+    this.#account.set('overlay', this.#pipeline.pendingBytes);
+    if (state.segments === this.#measuredSegments && state.committed === this.#measuredManifest) return;
+    this.#measuredSegments = state.segments;
+    this.#measuredManifest = state.committed;
+    this.#account.set('manifests', manifestBytes(state, state.segments));
+    this.#account.set('readers', readerBytes(state.segments));
   }
 
   flush(): Promise<void> {
@@ -139,12 +199,18 @@ export class NamespaceActor {
     return this.#upkeep.collect();
   }
 
+  /** Space that deletes have freed comes back soon: asked for by somebody whose quota is full. */
+  reclaim(): void {
+    this.#upkeep.reclaim();
+  }
+
   /** Ends the actor after what it has accepted is durable and flushed. */
   async drain(): Promise<void> {
     this.#upkeep.drain();
     await this.#pipeline.whenIdle();
     if (this.closed) return;
-    if (this.#state.unflushedBytes > 0) await this.flush();
+    if (!this.isFlushed) await this.flush();
+    await this.#report();
   }
 
   /** The name is gone: the objects go at once, what is still in the log is dropped at replay. */
@@ -168,6 +234,7 @@ export class NamespaceActor {
     for (const [logId, { seq, index }] of this.#state.applied) {
       this.#components.log.flushed(this.identity, { logId, seq, index });
     }
+    this.close();
   }
 
   async #becomeReady(opening: Opening): Promise<void> {
@@ -180,13 +247,6 @@ export class NamespaceActor {
     await confirmed.catch((error: unknown) => {
       throw notConfirmed(error);
     });
-  }
-
-  /** A client is not kept waiting for a slot whose outcome is not known; the write itself goes on. */
-  async #acknowledged(applied: Promise<AppliedWrite>): Promise<AppliedWrite> {
-    const both = Promise.all([applied, this.#ready]);
-    const [result] = await confirmedInTime(this.#components.clock, both);
-    return result;
   }
 
   /** Deleting no ids is a write of nothing: no record, no new version. */
@@ -216,13 +276,19 @@ export class NamespaceActor {
     if (this.#reportArmed) return;
     this.#reportArmed = true;
     this.#components.clock.after(reportEveryMs, () => {
-      this.#reportArmed = false;
-      const { identity, counters, storedBytes } = this.#state;
-      const { namespaceId } = identity;
-      const { docsWritten, bytesWritten } = counters;
-      const report = { namespaceId, docsWritten, bytesWritten, storedBytes };
-      if (!this.#dropped) this.#components.directory.report(identity.tenantId, identity.name, report);
+      if (!this.#closed) void this.#report();
     });
+  }
+
+  /** One that is lost is made good by the next, or by the next opening. */
+  async #report(): Promise<void> {
+    this.#reportArmed = false;
+    if (this.#dropped) return;
+    const { identity, counters, storedBytes } = this.#state;
+    const { namespaceId } = identity;
+    const { docsWritten, bytesWritten } = counters;
+    const report = { namespaceId, docsWritten, bytesWritten, storedBytes, flushed: this.isFlushed };
+    await this.#components.directory.report(identity.tenantId, identity.name, report);
   }
 }
 

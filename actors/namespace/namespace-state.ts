@@ -63,6 +63,8 @@ export class NamespaceState {
   };
   readonly applied = new Map<string, LogWatermark>();
   committed: Committed<Manifest> | null = null;
+  /** Bytes of the committed tail that are those of the memtable itself: so after opening, until the next commit. */
+  sharedTailBytes = 0;
   /** Bytes of all records applied since it was opened, and of those of them that a manifest contains: both only rise. */
   appliedBytes = 0;
   flushedBytes = 0;
@@ -83,6 +85,13 @@ export class NamespaceState {
     for (const memtable of this.frozen) count += memtable.liveCount;
     for (const segment of this.segments) count += segment.reader.rowCount - segment.tombstones.count;
     return count;
+  }
+
+  /** Resident bytes of what is not in segments. */
+  get memtableBytes(): number {
+    let bytes = this.memtable.bytes;
+    for (const memtable of this.frozen) bytes += memtable.bytes;
+    return bytes;
   }
 
   /** What its objects take in the store: segments, manifest, and what it still has in the log. */
@@ -123,14 +132,17 @@ export function applyBatch(
     const holder = state.memtableOf(id);
     if (holder?.supersede(id, stamp.firstSequence)) deleted++;
   }
-  state.segments = state.segments.map((segment) => {
+  const marked = state.segments.map((segment) => {
     const rows = lookUp.rowsIn(segment.id);
     if (rows === null) return segment;
     const isLive = (row: number) => row >= 0 && !isDeleted(segment.tombstones, row);
     // The same id twice in one request is found twice and was there once.
     deleted += new Set(rows.subarray(0, batch.deletes.length).filter(isLive)).size;
-    return { ...segment, tombstones: withDeleted(segment.tombstones, rows.filter(isLive)) };
+    const live = rows.filter(isLive);
+    return live.length === 0 ? segment : { ...segment, tombstones: withDeleted(segment.tombstones, live) };
   });
+  // Mostly nothing is replaced: then the list stays the same one, and who looks for changes sees none.
+  if (marked.some((segment, i) => segment !== state.segments[i])) state.segments = marked;
   let sequence = stamp.firstSequence;
   batch.documentOffsets.forEach((offset, i) => {
     sequence++;
@@ -161,18 +173,22 @@ export function adoptManifest(
   committed: Committed<Manifest>,
   openSegment: (segment: Manifest['segments'][number]) => OpenSegment,
   tailBuffer: (bytes: Uint8Array) => Buffer,
+  isGone: (logId: string) => boolean,
 ): void {
   const manifest = committed.value;
-  state.committed = committed;
+  const { tail } = manifest;
+  // One copy for both: the manifest is kept for the next commit, and its rows are the memtable's.
+  const entries = tail === null ? null : tailBuffer(tail.entries);
+  const kept = tail === null || entries === null ? manifest : { ...manifest, tail: { ...tail, entries } };
+  state.committed = { ...committed, value: kept };
+  state.sharedTailBytes = entries?.byteLength ?? 0;
   state.counters = manifest.counters;
   state.segments = manifest.segments.map(openSegment);
-  for (const [logId, watermark] of manifest.applied) state.applied.set(logId, watermark);
-  const { tail } = manifest;
-  if (tail === null) return;
-  const buffer = tailBuffer(tail.entries);
+  for (const [logId, watermark] of manifest.applied) if (!isGone(logId)) state.applied.set(logId, watermark);
+  if (tail === null || entries === null) return;
   let offset = 0;
   tail.sequences.forEach((sequence, i) => {
-    state.memtable.add(buffer, offset, sequence, tail.writtenAt[i] ?? 0);
-    offset += buffer.readUInt32LE(offset);
+    state.memtable.add(entries, offset, sequence, tail.writtenAt[i] ?? 0);
+    offset += entries.readUInt32LE(offset);
   });
 }

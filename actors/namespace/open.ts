@@ -1,7 +1,7 @@
 import { assert } from '../../src/base/assert.ts';
 import { toShared } from '../../src/base/shared-bytes.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import type { ActorComponents } from '../components.ts';
+import { type ActorComponents, isGoneLog, refuseNewerOwner } from '../components.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import {
@@ -31,14 +31,23 @@ export async function openNamespace(
     readonly replayed: readonly ReplayedRecord[];
     /** Not from the local disk, whatever it says. */
     readonly again: boolean;
+    /** The manifest's version when this thread put the namespace away. */
+    readonly putAwayVersion: number | null;
     readonly report: ReadReport;
   },
 ): Promise<NamespaceState> {
   const state = new NamespaceState(identity);
   const committed = options.isNew ? null : await loadManifest(components, identity.namespaceId, options);
   if (committed !== null) {
+    refuseNewerOwner(components, committed.value.owner);
     assert(committed.value.state === 'live', () => `namespace ${identity.namespaceId} is deleted`);
-    adoptManifest(state, committed, (segment) => openSegment(components, identity, segment), toShared);
+    adoptManifest(
+      state,
+      committed,
+      (segment) => openSegment(components, identity, segment),
+      toShared,
+      (logId) => isGoneLog(components, committed.value.owner, logId),
+    );
   }
   for (const record of options.replayed) await replay(components, state, record);
   return state;
@@ -48,10 +57,15 @@ export async function openNamespace(
 async function loadManifest(
   components: ActorComponents,
   namespaceId: string,
-  { again, report }: { readonly again: boolean; readonly report: ReadReport },
+  options: {
+    readonly again: boolean;
+    readonly putAwayVersion: number | null;
+    readonly report: ReadReport;
+  },
 ): Promise<Committed<Manifest> | null> {
-  const local = again ? null : cachedManifest(components.warmCache, namespaceId);
-  if (local !== null && isOurs(components, local.value)) return local;
+  const { report } = options;
+  const local = options.again ? null : cachedManifest(components.warmCache, namespaceId);
+  if (local !== null && isCurrent(components, local.value, options.putAwayVersion)) return local;
   const key = paths.namespaceManifest(namespaceId);
   report.storeGets++;
   const committed = await loadCommitted(components.store, key, manifestCodec);
@@ -61,10 +75,15 @@ async function loadManifest(
   return committed;
 }
 
-/** Only the owner changes a manifest: one that this process, or the one whose log it sealed, owned is current. */
-function isOurs(components: ActorComponents, manifest: Manifest): boolean {
+/**
+ * Only the owner changes a manifest: the last one that this thread committed is current, and so is the last one of a
+ * process that ended in order, whose log this one sealed. The version is compared because a disk may bring back an older
+ * copy: of a thread that died before its cache was written, or of a folder that somebody put there.
+ */
+function isCurrent(components: ActorComponents, manifest: Manifest, putAwayVersion: number | null): boolean {
   const { logId } = manifest.owner;
-  return logId === components.log.logId || components.predecessors.has(logId);
+  if (logId === components.log.logId) return manifest.version === putAwayVersion;
+  return components.predecessors.has(logId);
 }
 
 function openSegment(

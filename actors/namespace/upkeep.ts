@@ -22,6 +22,8 @@ export interface UpkeepHooks {
 }
 
 const flushRetryMs = 1_000;
+/** Deletes come in batches: one flush for those of this long. */
+const reclaimAfterMs = 500;
 
 export class Upkeep {
   readonly #components: ActorComponents;
@@ -30,6 +32,7 @@ export class Upkeep {
   readonly #commits = new Serial();
   #compacting: Promise<void> | null = null;
   #cancelCollection = () => {};
+  #reclaimArmed = false;
   #stopped = false;
   #draining = false;
 
@@ -92,6 +95,7 @@ export class Upkeep {
     this.#flushInBackground();
   }
 
+  /** Compacts afterwards, in the background: a segment may have lost most of its rows. */
   async flush(): Promise<void> {
     await this.#flushing(async () => {
       await this.#flushFrozen();
@@ -121,6 +125,20 @@ export class Upkeep {
           error: describeError(error),
         }),
       );
+    });
+  }
+
+  /** A flush and what compaction makes of it, in the background; asked for again meanwhile, it happens once. */
+  reclaim(): void {
+    if (this.#reclaimArmed || this.#ending) return;
+    this.#reclaimArmed = true;
+    this.#components.clock.after(reclaimAfterMs, () => {
+      this.#reclaimArmed = false;
+      if (this.#ending || this.#state.unflushedBytes === 0) return;
+      this.flush().catch((error: unknown) => {
+        const fields = { namespaceId: this.#state.identity.namespaceId, error: describeError(error) };
+        this.#components.logger.error('space was not reclaimed yet', fields);
+      });
     });
   }
 

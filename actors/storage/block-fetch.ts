@@ -1,6 +1,7 @@
 import { DataError, must } from '../../src/base/assert.ts';
 import { SingleFlight } from '../../src/base/single-flight.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
+import type { MemoryBudget } from '../memory-budget.ts';
 import { type BlockPlace, decodeBlock } from './segment-format.ts';
 import type { WarmCache } from './warm-cache.ts';
 
@@ -66,35 +67,62 @@ export class Block {
   }
 }
 
-/** Bounds the decoded blocks of a thread by bytes. The clock algorithm: a hit costs a flag, and scans don't displace. */
+/** Of the thread's budget: without some blocks in memory every read would decode the same ones again and again. */
+const blocksShareMin = 1 / 16;
+
+/**
+ * Bounds the decoded blocks of a thread by bytes. The clock algorithm: a hit costs a flag, and scans don't displace.
+ * With a budget it takes what the other holders leave, at least `blocksShareMin` and at most `bytesMax`.
+ */
 export class BlockCache {
   readonly #bytesMax: number;
+  readonly #budget: MemoryBudget | null;
   readonly #held = new Set<Block>();
   #bytes = 0;
   /** Kept, because a new iterator would step over the holes of all earlier evictions. */
   #hand: Iterator<Block> = this.#held.values();
 
-  constructor(bytesMax: number) {
+  constructor(bytesMax: number, budget: MemoryBudget | null = null) {
     this.#bytesMax = bytesMax;
+    this.#budget = budget;
   }
 
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Puts the block among its siblings and takes it out again when room is needed. */
+  /** What it may hold at this moment. */
+  get room(): number {
+    const budget = this.#budget;
+    if (budget === null) return this.#bytesMax;
+    const left = budget.bytesMax - (budget.bytes - this.#bytes);
+    return Math.min(this.#bytesMax, Math.max(left, budget.bytesMax * blocksShareMin));
+  }
+
+  /** Puts the block among its siblings and takes others out where room is needed. */
   add(block: Block): void {
     const cost = costOf(block);
-    if (cost > this.#bytesMax || block.siblings.has(block.offset)) return;
-    while (this.#bytes + cost > this.#bytesMax) this.#evictOne();
+    const { room } = this;
+    if (cost > room || block.siblings.has(block.offset)) return;
+    this.#shrinkTo(room - cost);
     block.siblings.set(block.offset, block);
     this.#held.add(block);
-    this.#bytes += cost;
+    this.#charge(cost);
+  }
+
+  /** The others have grown: gives back what is over its room, and `more` bytes of the rest beyond its least share. */
+  giveBack(more: number): void {
+    const least = (this.#budget?.bytesMax ?? 0) * blocksShareMin;
+    this.#shrinkTo(Math.min(this.#bytes, Math.max(this.room - more, least)));
   }
 
   /** Forgets all blocks of one object. */
   drop(siblings: Map<number, Block>): void {
     for (const block of siblings.values()) this.#remove(block);
+  }
+
+  #shrinkTo(bytes: number): void {
+    while (this.#bytes > bytes) this.#evictOne();
   }
 
   /** Ends within two rounds: the first clears every flag that it passes. */
@@ -115,9 +143,14 @@ export class BlockCache {
   }
 
   #remove(block: Block): void {
-    this.#held.delete(block);
+    if (!this.#held.delete(block)) return;
     block.siblings.delete(block.offset);
-    this.#bytes -= costOf(block);
+    this.#charge(-costOf(block));
+  }
+
+  #charge(bytes: number): void {
+    this.#bytes += bytes;
+    this.#budget?.add('blocks', bytes);
   }
 }
 

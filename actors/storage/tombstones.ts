@@ -17,6 +17,11 @@ export function isDeleted(tombstones: Tombstones, row: number): boolean {
   return chunk !== undefined && ((chunk[(row & 0xffff) >>> 3] ?? 0) & (1 << (row & 7))) !== 0;
 }
 
+/** Resident bytes. */
+export function tombstoneBytes(tombstones: Tombstones): number {
+  return tombstones.chunks.size * bytesPerChunk;
+}
+
 /** The set with more rows in it. Rows that are in it already count once. */
 export function withDeleted(tombstones: Tombstones, rows: Iterable<number>): Tombstones {
   const chunks = new Map(tombstones.chunks);

@@ -9,10 +9,11 @@ import { randomHex, randomId48 } from '../../src/base/random.ts';
 import { Serial } from '../../src/base/serial.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import type { ActorComponents } from '../components.ts';
+import { type ActorComponents, isGoneLog, refuseNewerOwner } from '../components.ts';
 import { confirmedInTime } from '../log/confirmed-in-time.ts';
 import { isNotWritten } from '../log/log-client.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
+import { MemoryAccount } from '../memory-budget.ts';
 import type { LogWatermark } from '../storage/manifest.ts';
 import { ActorClosed, type Committed, commit, loadCommitted } from '../storage/manifest-store.ts';
 import {
@@ -55,6 +56,13 @@ interface PendingName {
   readonly durable: Promise<void>;
 }
 
+/** After a flush of a namespace was reported, the tenant is flushed too, so that its lists are right after a crash. */
+const ledgerFlushMs = 10_000;
+/** Resident bytes of the actor, of a key and of a name, with the maps that hold them. Measured like those of a namespace. */
+const openTenantBytes = 4_000;
+const keyBytes = 900;
+const nameBytes = 500;
+
 export class TenantActor {
   readonly tenantId: number;
   readonly #components: ActorComponents;
@@ -73,9 +81,16 @@ export class TenantActor {
   #draining = false;
   #sortedNames: readonly string[] | null = null;
   #unflushed = false;
+  /** Sum of the ledger. */
+  #storedBytes = 0;
+  /** Reports have come that its manifest does not contain. */
+  #ledgerChanged = false;
+  #ledgerFlushArmed = false;
+  readonly #account: MemoryAccount;
 
   private constructor(components: ActorComponents, tenantId: number) {
     this.#components = components;
+    this.#account = new MemoryAccount(components.memory);
     this.tenantId = tenantId;
     this.#epoch = Math.floor(components.clock.now() * 1_000);
   }
@@ -93,12 +108,49 @@ export class TenantActor {
       tenantManifestCodec,
     );
     if (actor.#committed !== null) {
-      actor.#state = actor.#committed.value.state;
-      for (const [logId, watermark] of actor.#committed.value.applied) actor.#applied.set(logId, watermark);
+      refuseNewerOwner(components, actor.#committed.value.owner);
+      actor.#adopt(actor.#committed.value);
     }
     for (const record of replayed) actor.#replay(record);
     actor.#submittedVersion = actor.#state.version;
+    actor.#measure();
     return actor;
+  }
+
+  #adopt(manifest: TenantManifest): void {
+    this.#state = copyOf(manifest.state);
+    for (const [logId, watermark] of manifest.applied)
+      if (!isGoneLog(this.#components, manifest.owner, logId)) this.#applied.set(logId, watermark);
+    for (const { storedBytes } of manifest.state.names.values()) this.#storedBytes += storedBytes;
+  }
+
+  /** Whether nothing is under way in it. */
+  get isIdle(): boolean {
+    return this.#applies.waiting === 0 && this.#flushes.waiting === 0;
+  }
+
+  /** Whether its manifest contains all that it knows. */
+  get isFlushed(): boolean {
+    return !this.#unflushed && !this.#ledgerChanged;
+  }
+
+  get residentBytes(): number {
+    return this.#account.bytes;
+  }
+
+  /** A flush alone gives nothing back. */
+  readonly flushableBytes = 0;
+
+  /** It takes no further work; the next one begins from its manifest. */
+  close(): void {
+    this.#closed = true;
+    this.#account.release();
+  }
+
+  #measure(): void {
+    const { keys, names } = this.#state;
+    // The manifest is kept for the next commit, with maps of its own.
+    this.#account.set('tenants', openTenantBytes + keys.size * keyBytes + names.size * nameBytes);
   }
 
   get exists(): boolean {
@@ -240,10 +292,36 @@ export class TenantActor {
     return confirmedInTime(this.#components.clock, work);
   }
 
+  /** What all its namespaces take in the store, in bytes, as far as they have reported it. */
+  get storedBytes(): number {
+    return this.#storedBytes;
+  }
+
   report(name: string, report: NamespaceReport): void {
     const known = this.#state.names.get(name);
     if (known?.namespaceId !== report.namespaceId) return;
-    this.#state.names.set(name, { ...known, ...report });
+    const { docsWritten, bytesWritten, storedBytes, flushed } = report;
+    // The last words of an actor that was put away may come after its successor's first.
+    if (docsWritten < known.docsWritten) return;
+    if (docsWritten !== known.docsWritten || storedBytes !== known.storedBytes) {
+      this.#state.names.set(name, { ...known, docsWritten, bytesWritten, storedBytes });
+      this.#storedBytes += storedBytes - known.storedBytes;
+      this.#ledgerChanged = true;
+    }
+    // What is not flushed is reported again by whoever replays it: only what is has to be kept here.
+    if (flushed && this.#ledgerChanged) this.#armLedgerFlush();
+  }
+
+  #armLedgerFlush(): void {
+    if (this.#ledgerFlushArmed) return;
+    this.#ledgerFlushArmed = true;
+    this.#components.clock.after(ledgerFlushMs, () => {
+      this.#ledgerFlushArmed = false;
+      this.flush().catch((error: unknown) => {
+        const fields = { tenantId: this.tenantId, error: describeError(error) };
+        this.#components.logger.error('the ledger of a tenant was not flushed', fields);
+      });
+    });
   }
 
   /** Names after `after`, in byte order, with one more than `limit` where there are more. */
@@ -270,8 +348,9 @@ export class TenantActor {
   flush(): Promise<void> {
     return this.#flushes.run(async () => {
       for (const [namespaceId, name] of [...this.#drops]) await this.#drop(namespaceId, name);
-      if (!this.#unflushed || this.#closed) return;
+      if (this.isFlushed || this.#closed) return;
       this.#unflushed = false;
+      this.#ledgerChanged = false;
       const { log, random } = this.#components;
       const applied = new Map(this.#applied);
       const next: TenantManifest = {
@@ -367,11 +446,16 @@ export class TenantActor {
   }
 
   #apply(event: TenantEvent, logId: string, watermark: LogWatermark): void {
+    if (event.kind === 'namespace-deleted') {
+      const gone = this.#state.names.get(event.name);
+      if (gone?.namespaceId === event.namespaceId) this.#storedBytes -= gone.storedBytes;
+    }
     applyTenantEvent(this.#state, event);
     if (event.kind === 'namespace-deleted') this.#drops.set(event.namespaceId, event.name);
     this.#applied.set(logId, watermark);
     this.#sortedNames = null;
     this.#unflushed = true;
+    this.#measure();
   }
 
   #nowText(): string {

@@ -66,6 +66,8 @@ async function handleInternal(actor: TenantActor, call: ActorCall, body: Uint8Ar
     case internalCalls.reportNamespace:
       actor.report(call.argument, unpackMessage(body) as NamespaceReport);
       return packed(null);
+    case internalCalls.storedBytes:
+      return packed(actor.storedBytes);
     default:
       throw new ApiError('not_implemented', `${call.operation} is not built yet`);
   }

@@ -60,6 +60,17 @@ export interface Plans {
 /** A longer query would meet the deadline of its request, and hold what it reads for as long. */
 export const querySecondsMax = 30;
 
+const gigabyte = 1e9;
+
+/** What a tenant of the plan may have in the store, in bytes; null: no limit. */
+export function storageQuotaBytes(
+  { storage_quota_gb, unverified_share }: Plan,
+  { ownerVerified }: { readonly ownerVerified: boolean },
+): number | null {
+  if (storage_quota_gb === null) return null;
+  return Math.floor(storage_quota_gb * gigabyte * (ownerVerified ? 1 : unverified_share));
+}
+
 export const builtInPlans: Plans = {
   free: {
     name: 'free',

@@ -6,7 +6,7 @@ import { type Operation, type OperationName, querySchemaOf, takesBody } from '..
 import { parseQueryString } from '../../protocol/query-string.ts';
 import { findOperation, type PathParameters } from '../../protocol/routing.ts';
 import { inputError, parseQueryWith } from '../../protocol/validate.ts';
-import type { Plans } from '../accounts/plans.ts';
+import { type Plans, storageQuotaBytes } from '../accounts/plans.ts';
 import { type Authenticator, credentialOf } from '../auth/authenticate.ts';
 import { type Authority, authorize } from '../auth/authorize.ts';
 import type { Principal } from '../auth/principal.ts';
@@ -199,6 +199,7 @@ function actorCall(front: FrontComponents, request: Request, principal: Principa
     createdBy: email,
     personId: principal.personId ?? 0,
     querySeconds: front.plans[principal.planName].query_seconds,
+    storageQuotaBytes: storageQuotaBytes(front.plans[principal.planName], principal),
   };
   return {
     operation: operation.name,

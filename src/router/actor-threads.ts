@@ -84,8 +84,13 @@ export class ActorThread {
     this.#control = remote;
   }
 
-  async drain(): Promise<void> {
+  /** On every thread before any is drained. */
+  async drainNamespaces(): Promise<void> {
     this.#ending = true;
+    await this.#control?.drainNamespaces();
+  }
+
+  async drain(): Promise<void> {
     await this.#control?.drain();
   }
 

@@ -8,6 +8,7 @@ import { mergeSegments } from '../../actors/compute/merge-segments.ts';
 import { createLogClient } from '../../actors/log/log-client.ts';
 import { headFromWire } from '../../actors/log/log-object.ts';
 import { LogService } from '../../actors/log/log-service.ts';
+import { MemoryBudget } from '../../actors/memory-budget.ts';
 import { keepSweeping } from '../../actors/namespace/keep-sweeping.ts';
 import { BlockCache, BlockFetcher } from '../../actors/storage/block-fetch.ts';
 import { parseWriteBody } from '../../actors/storage/parse-write.ts';
@@ -46,6 +47,8 @@ export interface InProcessOptions {
   readonly random: Random;
   readonly serverId?: string;
   readonly commitMs?: number;
+  /** The actors' memory budget. */
+  readonly memoryBytes?: number;
   /** Awaited before each build of a segment. */
   readonly beforeBuild?: () => Promise<void>;
   readonly logger?: Logger;
@@ -104,6 +107,7 @@ export class InProcess {
       serverId: options.serverId ?? 'server-a',
       commitMs: options.commitMs ?? 250,
       limits,
+      memoryBytes: options.memoryBytes ?? memoryBytesDefault,
       lanes: lanesInPlace(store, options.beforeBuild ?? (async () => {})),
       ports: { log: ports.port1, actors: ports.port2 },
     });
@@ -204,6 +208,9 @@ export class InProcess {
   }
 }
 
+/** More than any test needs that is not about memory. */
+export const memoryBytesDefault = 512 * 1024 * 1024;
+
 export interface ProcessParts {
   readonly store: ObjectStore;
   readonly clock: Clock;
@@ -212,6 +219,8 @@ export interface ProcessParts {
   readonly serverId: string;
   readonly commitMs: number;
   readonly limits: FlowLimits;
+  /** The actors' memory budget. */
+  readonly memoryBytes: number;
   readonly lanes: ComputeLanes;
   /** The two ends of one channel. */
   readonly ports: { readonly log: ChannelPort; readonly actors: ChannelPort };
@@ -250,6 +259,7 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
     },
     limits.messageInlineBytesMax,
   );
+  const memory = new MemoryBudget(parts.memoryBytes);
   const components: ActorComponents = {
     store,
     clock,
@@ -258,8 +268,10 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
     limits: parts.limits,
     log: createLogClient(channel, joined.identity),
     lanes: parts.lanes,
-    fetcher: new BlockFetcher({ store, warmCache: null, cache: new BlockCache(64 * 1024 * 1024) }),
+    fetcher: new BlockFetcher({ store, warmCache: null, cache: new BlockCache(memory.bytesMax / 2, memory) }),
     warmCache: null,
+    memory,
+    logsOfView: new Set([joined.identity.logId, ...joined.sealedLogs.map(({ logId }) => logId)]),
     directory: directoryThrough(() => host),
     predecessors: new Set(),
     cursorKey: Buffer.from('a key of cursors'),
@@ -382,10 +394,13 @@ function directoryThrough(hostOf: () => ActorHost | null): NamespaceDirectory {
     async confirm(tenant, name, namespaceId) {
       await ask(internalCalls.confirmNamespace, { tenantId: tenant, argument: name, query: namespaceId });
     },
-    report(tenant, name, report) {
-      ask(internalCalls.reportNamespace, { tenantId: tenant, argument: name }, packMessage(report)).catch(
-        () => {},
-      );
+    async report(tenant, name, report) {
+      const to = { tenantId: tenant, argument: name };
+      await ask(internalCalls.reportNamespace, to, packMessage(report)).catch(() => {});
+    },
+    async storedBytes(tenant) {
+      const { packed } = await ask(internalCalls.storedBytes, { tenantId: tenant });
+      return unpackMessage(packed ?? new Uint8Array()) as number;
     },
     async drop(tenant, name, namespaceId) {
       await ask(internalCalls.dropNamespace, { tenantId: tenant, namespace: name, argument: namespaceId });

@@ -30,7 +30,7 @@ export const sides: readonly Side[] = [
     owns: ['actors'],
     floors: [
       ...ground,
-      ['actors/request-body.ts', 'actors/columns'],
+      ['actors/request-body.ts', 'actors/memory-budget.ts', 'actors/columns'],
       ['actors/storage'],
       ['actors/text', 'actors/vector', 'actors/sql'],
       ['actors/search', 'actors/import', 'actors/embedding'],
@@ -39,6 +39,7 @@ export const sides: readonly Side[] = [
       ['actors/components.ts', 'actors/actor-reply.ts'],
       ['actors/directory.ts'],
       ['actors/namespace', 'actors/tenant'],
+      ['actors/open-actors.ts', 'actors/waiting-replays.ts', 'actors/storage-quota.ts'],
       ['actors/actor-host.ts'],
       ['actors/worker.ts', 'actors/log-worker.ts'],
     ],

@@ -3,6 +3,7 @@ import { beforeEach, test } from 'node:test';
 import type { ActorComponents } from '../../../actors/components.ts';
 import { AppendRefused } from '../../../actors/log/group-commit.ts';
 import type { LogClient } from '../../../actors/log/log-client.ts';
+import { MemoryBudget } from '../../../actors/memory-budget.ts';
 import { flushNamespace, freeze } from '../../../actors/namespace/flush.ts';
 import { loadBatch, NamespaceState } from '../../../actors/namespace/namespace-state.ts';
 import { openNamespace } from '../../../actors/namespace/open.ts';
@@ -66,10 +67,13 @@ beforeEach(() => {
     lanes: lanesInPlace(store, () => beforeBuild()),
     fetcher: new BlockFetcher({ store, warmCache: null, cache: new BlockCache(1024 * 1024) }),
     warmCache: null,
+    memory: new MemoryBudget(1e9),
+    logsOfView: new Set(['log-a']),
     directory: {
       resolve: async () => null,
       confirm: async () => {},
-      report: () => {},
+      report: async () => {},
+      storedBytes: async () => 0,
       drop: async () => {},
       collect: async () => {},
       forget: async () => {},
@@ -117,7 +121,13 @@ async function readAll(snapshot = takeSnapshot(state)): Promise<string[]> {
 
 /** What a process that begins with the store alone would see. */
 async function reopened(): Promise<NamespaceState> {
-  const options = { isNew: false, replayed: [], again: false, report: emptyReadReport() };
+  const options = {
+    isNew: false,
+    replayed: [],
+    again: false,
+    putAwayVersion: null,
+    report: emptyReadReport(),
+  };
   return openNamespace(components, identity, options);
 }
 

@@ -1,0 +1,41 @@
+import type { Manifest } from '../storage/manifest.ts';
+import type { Committed } from '../storage/manifest-store.ts';
+import { sectionOf } from '../storage/segment-format.ts';
+import type { OpenSegment } from '../storage/snapshot.ts';
+import { tombstoneBytes } from '../storage/tombstones.ts';
+import type { NamespaceState } from './namespace-state.ts';
+
+/** What an open namespace holds in memory, for the thread's budget. Pure. */
+
+/** An open actor without a document: its objects, closures and map entries. Measured by `test/bench/open-actors.bench.ts`. */
+export const openNamespaceBytes = 6_000;
+/** A decoded record beside the bytes it was decoded from. */
+const manifestOverheadShare = 2;
+/** A segment's reader and its table of contents as objects. */
+const segmentOverheadBytes = 2_500;
+/** A block's columns in the reader's index. */
+const blockIndexEntryBytes = 28;
+
+/** The manifest as it was committed last, and the tombstones of this moment. */
+export function manifestBytes(
+  { committed, sharedTailBytes }: { committed: Committed<Manifest> | null; sharedTailBytes: number },
+  segments: NamespaceState['segments'],
+): number {
+  let bytes = 0;
+  if (committed !== null) {
+    const tailBytes = committed.value.tail?.entries.byteLength ?? 0;
+    bytes = tailBytes - sharedTailBytes + (committed.size - tailBytes) * manifestOverheadShare;
+  }
+  for (const { tombstones } of segments) bytes += tombstoneBytes(tombstones);
+  return bytes;
+}
+
+/** As if every reader had loaded its index: a query that walks the segment loads it, and it stays. */
+export function readerBytes(segments: readonly OpenSegment[]): number {
+  let bytes = 0;
+  for (const { reader } of segments) {
+    const blocks = sectionOf(reader.toc, 'blocks')?.entryCount ?? 0;
+    bytes += segmentOverheadBytes + blocks * blockIndexEntryBytes;
+  }
+  return bytes;
+}

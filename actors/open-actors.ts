@@ -1,0 +1,272 @@
+import type { Clock } from '../src/base/clock.ts';
+import { describeError, type Logger } from '../src/base/log.ts';
+import type { MemoryBudget } from './memory-budget.ts';
+import type { BlockCache } from './storage/block-fetch.ts';
+
+/**
+ * The open actors of a thread, and the order in which memory is given back when its budget is used up:
+ *
+ * 1. the block cache shrinks to its least share;
+ * 2. actors that nobody uses are put away, least recently used first. One that holds records which only the log has is
+ *    flushed first, some at a time; those behind it are put away meanwhile;
+ * 3. actors in use that hold large memtables are flushed and stay open;
+ * 4. what is still missing is the writers' to wait for: the host refuses them while `isFull`.
+ *
+ * An actor is never put away under a request: whoever works with one holds it, which counts. The count rises in the
+ * same turn in which the slot is found, so there is no moment in between. What was put away is opened again
+ * by the next call, once for all who ask meanwhile, because the slot is in the map before its opening begins.
+ */
+export interface Evictable {
+  readonly closed: boolean;
+  /** Whether nothing is under way in it: no write, no flush, no compaction. */
+  readonly isIdle: boolean;
+  /** Whether durable objects contain all that it knows. */
+  readonly isFlushed: boolean;
+  /** What putting it away gives back. */
+  readonly residentBytes: number;
+  /** What a flush alone gives back. */
+  readonly flushableBytes: number;
+  flush(): Promise<void>;
+  close(): void;
+}
+
+export interface Slot<Actor> {
+  readonly opening: Promise<Actor>;
+  /** Null while it opens. */
+  actor: Actor | null;
+  lastUsedMs: number;
+  /** Calls that hold it. */
+  users: number;
+  /** A flush that memory asked for is under way. */
+  flushing: boolean;
+}
+
+/** Slots of one kind of actor. */
+export class OpenActors<Actor extends Evictable> {
+  readonly #slots = new Map<string, Slot<Actor>>();
+  readonly #clock: Clock;
+  readonly #onPutAway: (actor: Actor) => void;
+
+  constructor(clock: Clock, onPutAway: (actor: Actor) => void = () => {}) {
+    this.#clock = clock;
+    this.#onPutAway = onPutAway;
+  }
+
+  get size(): number {
+    return this.#slots.size;
+  }
+
+  get(key: string): Slot<Actor> | undefined {
+    return this.#slots.get(key);
+  }
+
+  slots(): IterableIterator<[string, Slot<Actor>]> {
+    return this.#slots.entries();
+  }
+
+  /** The one under the key; opened where there is none. A failed opening leaves nothing behind. */
+  openOnce(key: string, open: () => Promise<Actor>): Slot<Actor> {
+    const known = this.#slots.get(key);
+    if (known !== undefined) return known;
+    const slot: Slot<Actor> = {
+      opening: open(),
+      actor: null,
+      lastUsedMs: this.#clock.monotonic(),
+      users: 0,
+      flushing: false,
+    };
+    this.#slots.set(key, slot);
+    slot.opening.then(
+      (actor) => {
+        slot.actor = actor;
+      },
+      () => this.delete(key, slot),
+    );
+    return slot;
+  }
+
+  /** Forgets the slot, unless another one has taken its place. */
+  delete(key: string, slot: Slot<Actor>): void {
+    if (this.#slots.get(key) === slot) this.#slots.delete(key);
+  }
+
+  putAway(key: string, slot: Slot<Actor>): void {
+    if (slot.actor === null) return;
+    this.delete(key, slot);
+    slot.actor.close();
+    this.#onPutAway(slot.actor);
+  }
+}
+
+/** An open actor in somebody's hands: it is not put away before `release`, which is called once. */
+export interface Held<Actor> {
+  readonly actor: Actor;
+  release(): void;
+}
+
+/** Call in the turn in which the slot was found. */
+export async function hold<Actor>(slot: Slot<Actor>, clock: Clock): Promise<Held<Actor>> {
+  const release = () => {
+    slot.users--;
+    slot.lastUsedMs = clock.monotonic();
+  };
+  slot.users++;
+  slot.lastUsedMs = clock.monotonic();
+  try {
+    return { actor: await slot.opening, release };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+export interface EvictionComponents {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly memory: MemoryBudget;
+  readonly blocks: BlockCache;
+}
+
+/** Room is made for this share of the budget more than is missing, so that it is made seldom. */
+const slackShare = 1 / 32;
+/** Flushes that memory asked for, at a time: each is a PUT or the build of a segment. */
+const flushesMax = 8;
+/** After a look that found too little, how long until the next: it walks all open actors. */
+const lookAgainMs = 50;
+/** A flush of less gives back too little to be worth an object. */
+const flushBytesMin = 1024 * 1024;
+
+/** What eviction sees of one kind of actor. */
+interface Kind {
+  readonly size: number;
+  slots(): Iterable<[string, Slot<Evictable>]>;
+  putAway(key: string, slot: Slot<Evictable>): void;
+}
+
+/** A slot with its actor, as all kinds look from here. */
+interface Candidate {
+  readonly slot: Slot<Evictable>;
+  readonly actor: Evictable;
+  readonly putAway: () => void;
+}
+
+export class Eviction {
+  readonly #components: EvictionComponents;
+  readonly #kinds: readonly Kind[];
+  /** What the flushes under way will give back. */
+  #coming = 0;
+  #flushes = 0;
+  #nextLookMs = Number.NEGATIVE_INFINITY;
+  #putAway = 0;
+
+  constructor(components: EvictionComponents, kinds: readonly Kind[]) {
+    this.#components = components;
+    this.#kinds = kinds;
+  }
+
+  /** Actors put away since the start. */
+  get count(): number {
+    return this.#putAway;
+  }
+
+  /** Whether writers must wait. Cheap where the budget is not used up. */
+  get isFull(): boolean {
+    this.makeRoom();
+    return this.#components.memory.over > 0;
+  }
+
+  /** Cheap where the budget is not used up. */
+  makeRoom(): void {
+    const { memory, blocks, clock } = this.#components;
+    if (memory.over === 0) return;
+    const slack = memory.bytesMax * slackShare;
+    blocks.giveBack(slack);
+    if (memory.over === 0 || clock.monotonic() < this.#nextLookMs) return;
+    this.#free(memory.over + slack);
+    if (memory.over > 0) this.#nextLookMs = clock.monotonic() + lookAgainMs;
+  }
+
+  /** Puts the least recently used ones of one kind away until one more may be opened; as many as can be had. */
+  makeRoomFor(kind: Kind, openMax: number): void {
+    if (kind.size < openMax) return;
+    let toPutAway = kind.size - openMax + 1 + Math.floor(openMax * slackShare);
+    for (const candidate of oldestFirst(candidatesOf([kind]))) {
+      if (toPutAway === 0) return;
+      if (!isUnused(candidate) || !candidate.actor.isFlushed) continue;
+      this.#end(candidate);
+      toPutAway--;
+    }
+  }
+
+  #free(bytes: number): void {
+    let missing = bytes - this.#coming;
+    const candidates = oldestFirst(candidatesOf(this.#kinds));
+    for (const candidate of candidates) {
+      if (missing <= 0) return;
+      if (!isUnused(candidate)) continue;
+      const { actor } = candidate;
+      if (!actor.isFlushed && this.#flushes >= flushesMax) continue;
+      missing -= actor.residentBytes;
+      if (actor.isFlushed) this.#end(candidate);
+      else this.#flushFor(candidate, actor.residentBytes, () => this.#endIfUnused(candidate));
+    }
+    const largestFirst = candidates.sort((a, b) => b.actor.flushableBytes - a.actor.flushableBytes);
+    for (const candidate of largestFirst) {
+      const { slot, actor } = candidate;
+      if (missing <= 0 || this.#flushes >= flushesMax || actor.flushableBytes < flushBytesMin) return;
+      if (slot.flushing || actor.closed) continue;
+      missing -= actor.flushableBytes;
+      this.#flushFor(candidate, actor.flushableBytes, () => {});
+    }
+  }
+
+  /** In the background; one that fails is tried again when memory asks for it again. */
+  #flushFor({ slot, actor }: Candidate, bytes: number, then: () => void): void {
+    slot.flushing = true;
+    this.#flushes++;
+    this.#coming += bytes;
+    actor
+      .flush()
+      .catch((error: unknown) => {
+        this.#components.logger.error('a flush that memory asked for failed', {
+          error: describeError(error),
+        });
+      })
+      .finally(() => {
+        slot.flushing = false;
+        this.#flushes--;
+        this.#coming -= bytes;
+        then();
+        this.#nextLookMs = Number.NEGATIVE_INFINITY;
+        this.makeRoom();
+      });
+  }
+
+  #endIfUnused(candidate: Candidate): void {
+    if (isUnused(candidate) && candidate.actor.isFlushed) this.#end(candidate);
+  }
+
+  #end(candidate: Candidate): void {
+    candidate.putAway();
+    this.#putAway++;
+  }
+}
+
+function isUnused({ slot, actor }: Candidate): boolean {
+  return slot.users === 0 && !slot.flushing && !actor.closed && actor.isIdle;
+}
+
+function candidatesOf(kinds: readonly Kind[]): Candidate[] {
+  const candidates: Candidate[] = [];
+  for (const kind of kinds) {
+    for (const [key, slot] of kind.slots()) {
+      const { actor } = slot;
+      if (actor !== null) candidates.push({ slot, actor, putAway: () => kind.putAway(key, slot) });
+    }
+  }
+  return candidates;
+}
+
+function oldestFirst(candidates: Candidate[]): Candidate[] {
+  return candidates.sort((a, b) => a.slot.lastUsedMs - b.slot.lastUsedMs);
+}
