@@ -79,7 +79,8 @@ export class Connections {
           reject,
         );
       });
-      request.once('error', reject);
+      // A second one may follow when the server has closed the connection.
+      request.on('error', reject);
       request.end(body ?? undefined);
     });
   }

@@ -11,7 +11,7 @@ import { documentEntryLength, documentId } from './document-batch.ts';
 export const liveForever = Number.POSITIVE_INFINITY;
 
 /** A row costs about this much beside its document: the arrays, and the id in the map. */
-const rowOverheadBytes = 120;
+const rowOverheadBytes = 150;
 
 export class Memtable {
   readonly #buffers: Buffer[] = [];
