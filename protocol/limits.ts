@@ -87,6 +87,8 @@ export const limits = {
   documentBlockBytes: 128 * KiB,
   /** Compaction makes no larger segment: a merge must fit a build thread's time and the disk's cache. */
   segmentBytesMax: 2_000 * MiB,
+  /** And none of more rows: building one takes about 25 bytes of memory a row, 200 MB then. */
+  segmentRowsMax: 8_000_000,
   /** A replaced segment is kept this long for reads that began before; the longest query takes 30 s. */
   retiredGraceMs: 15 * 60_000,
   /** What no manifest names may belong to an upload that is still running; the longest takes hours. */

@@ -26,7 +26,13 @@ export const formats = {
       'Bound to the key that it is stored under.',
     ],
   },
-  segment: { version: 1, history: ['Table of contents, then sections with checksums.'] },
+  segment: {
+    version: 2,
+    history: [
+      'Table of contents, then sections with checksums.',
+      'Ids by 128 bits of their SHA-256, and a filter of them.',
+    ],
+  },
   clusterView: { version: 1, history: ['Members, leases and logs.'] },
   person: {
     version: 2,

@@ -1,6 +1,7 @@
 import { formatMicros, type QueryReport, reportJson } from '../search/answers.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import { documentId, documentMeta, documentText } from '../storage/document-batch.ts';
+import { type WantedIds, wantIds } from '../storage/hash-order.ts';
 import type { DocumentPlace as SegmentPlace } from '../storage/segment-reader.ts';
 import { isDeleted } from '../storage/tombstones.ts';
 import type { NamespaceState } from './namespace-state.ts';
@@ -24,12 +25,18 @@ export function findWarm(state: NamespaceState, id: string): DocumentPlace | nul
       writtenAt: memtable.writtenAtOf(row),
     };
   }
+  return state.segments.length === 0 ? null : findWarmInSegments(state, wantIds([id]));
+}
+
+function findWarmInSegments(state: NamespaceState, wanted: WantedIds): DocumentPlace | null | 'cold' {
   for (let i = state.segments.length - 1; i >= 0; i--) {
     const segment = state.segments[i];
     if (segment === undefined) continue;
-    const found = segment.reader.findCached(id);
+    const found = segment.reader.findCached(wanted, 0);
     if (found === 'miss') return 'cold';
-    if (found !== null && !isDeleted(segment.tombstones, found.row)) return inBlock(found);
+    if (found === null || isDeleted(segment.tombstones, found.row)) continue;
+    const place = segment.reader.placeCached(found);
+    return place === 'miss' ? 'cold' : inBlock(place);
   }
   return null;
 }
@@ -45,12 +52,15 @@ export async function findDocument(
 ): Promise<DocumentPlace | null> {
   const warm = findWarm(state, id);
   if (warm !== 'cold') return warm;
-  const asked = state.segments.map(({ reader, tombstones }) =>
-    reader.findRow(id, report, (row) => !isDeleted(tombstones, row)),
-  );
-  for (const answer of (await Promise.allSettled(asked)).reverse()) {
-    if (answer.status === 'rejected') throw answer.reason;
-    if (answer.value !== null) return inBlock(answer.value);
+  const wanted = wantIds([id]);
+  const asked = [...state.segments].reverse();
+  const answers = await Promise.allSettled(asked.map(({ reader }) => reader.findRow(wanted, 0, report)));
+  for (const [i, { reader, tombstones }] of asked.entries()) {
+    const answer = answers[i];
+    if (answer?.status === 'rejected') throw answer.reason;
+    const place = answer?.value ?? null;
+    if (place !== null && !isDeleted(tombstones, place.row))
+      return inBlock(await reader.readPlace(place, report));
   }
   return null;
 }

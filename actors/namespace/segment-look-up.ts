@@ -1,8 +1,7 @@
 import { SingleFlight } from '../../src/base/single-flight.ts';
 import { emptyReadReport } from '../storage/block-fetch.ts';
-import { type WantedIds, wantIds } from '../storage/segment-reader.ts';
+import { type WantedIds, wantIds } from '../storage/hash-order.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
-import { isDeleted } from '../storage/tombstones.ts';
 import type { LoadedBatch } from './namespace-state.ts';
 
 /** Up to so many ids are looked up in all segments at once, in two rounds; more fill memory with pages, so in turn. */
@@ -10,8 +9,7 @@ const idsAtOnceMax = 256;
 
 /**
  * Where the ids of one batch stand in the segments. Each segment is asked once, as it never changes: what it says before
- * the batch is durable holds when the batch is applied. Whether a row still lives is for that moment to say; a row that
- * is deleted already does not come back, so it is not looked at.
+ * the batch is durable holds when the batch is applied. Whether a row still lives is for that moment to say.
  */
 export class SegmentLookUp {
   readonly #ids: readonly string[];
@@ -42,10 +40,9 @@ export class SegmentLookUp {
     return this.#answered.get(segmentId) ?? null;
   }
 
-  async #askSegment({ id, reader, tombstones }: OpenSegment): Promise<void> {
+  async #askSegment({ id, reader }: OpenSegment): Promise<void> {
     this.#wanted ??= wantIds(this.#ids);
-    const isGone = (row: number) => isDeleted(tombstones, row);
-    const rows = await reader.findWanted(this.#wanted, emptyReadReport(), isGone);
+    const rows = await reader.findRows(this.#wanted, emptyReadReport());
     this.#answered.set(id, rows.some((row) => row >= 0) ? rows : null);
   }
 }

@@ -30,7 +30,7 @@ const runLengthMax = 32;
 const deletedShareMax = 0.5;
 
 export function chooseCompaction(segments: readonly SegmentSize[]): CompactionChoice | null {
-  return mostlyDeleted(segments) ?? evenRun(segments.map(liveBytes));
+  return mostlyDeleted(segments) ?? evenRun(segments);
 }
 
 function mostlyDeleted(segments: readonly SegmentSize[]): CompactionChoice | null {
@@ -39,16 +39,23 @@ function mostlyDeleted(segments: readonly SegmentSize[]): CompactionChoice | nul
 }
 
 /** Short runs first, of those the newest: it frees as many segments for the fewest bytes. */
-function evenRun(sizes: readonly number[]): CompactionChoice | null {
+function evenRun(segments: readonly SegmentSize[]): CompactionChoice | null {
+  const sizes = segments.map(liveBytes);
+  const rows = segments.map((segment) => segment.rows - segment.deletedRows);
   for (let length = fanIn; length <= Math.min(runLengthMax, sizes.length); length++) {
     for (let first = sizes.length - length; first >= 0; first--) {
       const run = sizes.slice(first, first + length);
-      const total = run.reduce((sum, bytes) => sum + bytes, 0);
-      if (total <= limits.segmentBytesMax && Math.max(...run) <= total / 2)
-        return { first, last: first + length - 1 };
+      const total = sum(run);
+      const fits =
+        total <= limits.segmentBytesMax && sum(rows.slice(first, first + length)) <= limits.segmentRowsMax;
+      if (fits && Math.max(...run) <= total / 2) return { first, last: first + length - 1 };
     }
   }
   return null;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
 }
 
 function liveBytes({ bytes, rows, deletedRows }: SegmentSize): number {

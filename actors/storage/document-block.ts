@@ -1,5 +1,5 @@
 import { DataError } from '../../src/base/assert.ts';
-import { documentEntryLength, documentHeadBytes, documentIdBytes } from './document-batch.ts';
+import { documentEntryLength, documentHeadBytes } from './document-batch.ts';
 
 /** Row count and first row, before the arrays. */
 const headBytes = 8;
@@ -42,11 +42,6 @@ export class DocumentBlock {
   /** Where the entry of the block's `index`-th row begins in `buffer`. */
   entryOffset(index: number): number {
     return this.#offsets[index] as number;
-  }
-
-  /** Whether the `index`-th row's document has this id. */
-  hasId(index: number, id: Uint8Array): boolean {
-    return documentIdBytes(this.buffer, this.entryOffset(index)).equals(id);
   }
 
   /** Checked once per block, so that nobody who reads entries has to. */

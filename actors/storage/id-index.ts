@@ -1,23 +1,26 @@
 import { idEntry, pageCount, type SegmentSection } from './segment-format.ts';
 
 /**
- * Finding a hash among the pages of the section `ids`. The hashes are spread evenly, so the page is guessed:
+ * Finding a digest among the pages of the section `ids`. Its first 64 bits, the hash, are spread evenly, so the page is
+ * guessed:
  *
  * 1. Where the hash should stand between the bounds known so far, entries × (hash − low) / (high − low).
  * 2. If that page is not at hand, ask for it and for its neighbours within a few standard deviations of the guess:
  *    one range read, which has the page in all but one of some 15,000 cases.
  * 3. Its first and last hash tell whether it is the page; otherwise they are new bounds, much closer: again from 1.
  * 4. Hashes that somebody chose are not spread evenly: after a few guesses the span is halved instead.
+ * 5. Of the entries with the hash, those with the whole digest are the ones.
  */
-export interface IdMatch {
+/** A row, and its document's block. */
+export interface RowPlace {
   readonly row: number;
   readonly blockOffset: number;
   readonly blockLength: number;
 }
 
 export type IdSearch =
-  /** Every entry with this hash, rows ascending: none or one, hardly ever more. */
-  | { readonly kind: 'found'; readonly matches: readonly IdMatch[] }
+  /** Every entry with this digest, rows ascending: one for each row with the id. */
+  | { readonly kind: 'found'; readonly matches: readonly RowPlace[] }
   /** Call again when `pages` has these. */
   | { readonly kind: 'need'; readonly firstPage: number; readonly lastPage: number };
 
@@ -44,14 +47,15 @@ interface Start {
 
 const atTheStart: Start = { page: 0, bound: 0 };
 
+/** `words` holds the digest at `at`. */
 export function searchIds(
   section: SegmentSection,
-  low: number,
-  high: number,
+  words: Uint32Array,
+  at: number,
   pages: PageSource,
   start = atTheStart,
 ): IdSearch {
-  const wanted = fraction(low, high);
+  const wanted = fraction(words[at] as number, words[at + 1] as number);
   let first = start.page;
   let last = pageCount(section, idEntry) - 1;
   let lowBound = start.bound;
@@ -62,14 +66,14 @@ export function searchIds(
     const page = Math.min(last, first + Math.floor((share * entries) / idEntry.perPage));
     const raw = pages.page(page);
     if (raw === undefined) return needAround(first, last, share, entries);
-    if (compareAt(raw, 0, low, high) > 0) {
+    if (compareAt(raw, 0, words, at) > 0) {
       last = page - 1;
       highBound = fractionAt(raw, 0);
-    } else if (compareAt(raw, raw.length - idEntry.bytes, low, high) < 0) {
+    } else if (compareAt(raw, raw.length - idEntry.bytes, words, at) < 0) {
       first = page + 1;
       lowBound = fractionAt(raw, raw.length - idEntry.bytes);
     } else {
-      return collect({ first, last, page }, low, high, pages);
+      return collect({ first, last, page }, words, at, pages);
     }
   }
   return nothing;
@@ -102,24 +106,22 @@ export class AscendingSearch {
     this.#pages = pages;
   }
 
-  search(low: number, high: number): IdSearch {
+  search(words: Uint32Array, at: number): IdSearch {
     const raw = this.#raw;
     // Equal hashes may begin on a page before.
-    if (raw === null || compareAt(raw, 0, low, high) >= 0)
-      return searchIds(this.#section, low, high, this.#seen);
+    if (raw === null || compareAt(raw, 0, words, at) >= 0)
+      return searchIds(this.#section, words, at, this.#seen);
     // Strictly inside: the run of equal hashes, if there is one, ends here too.
-    if (compareAt(raw, raw.length - idEntry.bytes, low, high) > 0) return onPage(raw, low, high);
+    if (compareAt(raw, raw.length - idEntry.bytes, words, at) > 0) return onPage(raw, words, at);
     const start = { page: this.#page, bound: fractionAt(raw, 0) };
-    return searchIds(this.#section, low, high, this.#seen, start);
+    return searchIds(this.#section, words, at, this.#seen, start);
   }
 }
 
-function onPage(raw: Buffer, low: number, high: number): IdSearch {
-  const at = lowerBound(raw, low, high);
-  if (compareAt(raw, at, low, high) !== 0) return nothing;
-  const matches: IdMatch[] = [];
-  collectPage(raw, low, high, matches);
-  return { kind: 'found', matches };
+function onPage(raw: Buffer, words: Uint32Array, at: number): IdSearch {
+  const matches: RowPlace[] = [];
+  collectPage(raw, words, at, matches);
+  return matches.length === 0 ? nothing : { kind: 'found', matches };
 }
 
 /** The window around the guess; it always holds the guessed page. */
@@ -136,61 +138,70 @@ function needAround(first: number, last: number, share: number, entries: number)
 
 /** All entries of the hash from the page where it stands, and from its neighbours where equal hashes go on. */
 function collect(
-  at: { readonly first: number; readonly last: number; readonly page: number },
-  low: number,
-  high: number,
+  found: { readonly first: number; readonly last: number; readonly page: number },
+  words: Uint32Array,
+  at: number,
   pages: PageSource,
 ): IdSearch {
-  let from = at.page;
+  let from = found.page;
   let raw = pages.page(from);
-  while (raw !== undefined && compareAt(raw, 0, low, high) === 0 && from > at.first) raw = pages.page(--from);
+  while (raw !== undefined && compareAt(raw, 0, words, at) === 0 && from > found.first)
+    raw = pages.page(--from);
   if (raw === undefined) return { kind: 'need', firstPage: from, lastPage: from };
-  const matches: IdMatch[] = [];
-  for (let page = from; page <= at.last; page++) {
+  const matches: RowPlace[] = [];
+  for (let page = from; page <= found.last; page++) {
     raw = pages.page(page);
     if (raw === undefined) return { kind: 'need', firstPage: page, lastPage: page };
-    collectPage(raw, low, high, matches);
+    collectPage(raw, words, at, matches);
     // Only a page that ends above the hash ends the run: the first page may end below it.
-    if (compareAt(raw, raw.length - idEntry.bytes, low, high) > 0) break;
+    if (compareAt(raw, raw.length - idEntry.bytes, words, at) > 0) break;
   }
   return matches.length === 0 ? nothing : { kind: 'found', matches };
 }
 
-function collectPage(raw: Buffer, low: number, high: number, matches: IdMatch[]): void {
-  for (let at = lowerBound(raw, low, high); at < raw.length; at += idEntry.bytes) {
-    if (compareAt(raw, at, low, high) !== 0) return;
+function collectPage(raw: Buffer, words: Uint32Array, at: number, matches: RowPlace[]): void {
+  for (let entry = lowerBound(raw, words, at); entry < raw.length; entry += idEntry.bytes) {
+    if (compareAt(raw, entry, words, at) !== 0) return;
+    if (!isDigest(raw, entry, words, at)) continue;
     matches.push({
-      row: raw.readUInt32LE(at + idEntry.row),
-      blockOffset: raw.readUIntLE(at + idEntry.offset, 6),
-      blockLength: raw.readUInt32LE(at + idEntry.length),
+      row: raw.readUInt32LE(entry + idEntry.row),
+      blockOffset: raw.readUIntLE(entry + idEntry.offset, 6),
+      blockLength: raw.readUInt32LE(entry + idEntry.length),
     });
   }
 }
 
 /** Where the first entry stands that is not below the hash; the page's length where all are. */
-function lowerBound(raw: Buffer, low: number, high: number): number {
+function lowerBound(raw: Buffer, words: Uint32Array, at: number): number {
   let from = 0;
   let to = raw.length / idEntry.bytes;
   while (from < to) {
     const middle = (from + to) >>> 1;
-    if (compareAt(raw, middle * idEntry.bytes, low, high) < 0) from = middle + 1;
+    if (compareAt(raw, middle * idEntry.bytes, words, at) < 0) from = middle + 1;
     else to = middle;
   }
   return from * idEntry.bytes;
 }
 
 /** The entry's hash compared with the wanted one. */
-function compareAt(raw: Buffer, at: number, low: number, high: number): number {
-  return raw.readUInt32LE(at + idEntry.hash + 4) - high || raw.readUInt32LE(at + idEntry.hash) - low;
+function compareAt(raw: Buffer, entry: number, words: Uint32Array, at: number): number {
+  return (
+    raw.readUInt32BE(entry) - (words[at] as number) || raw.readUInt32BE(entry + 4) - (words[at + 1] as number)
+  );
+}
+
+/** Whether the rest of the digest is equal too. */
+function isDigest(raw: Buffer, entry: number, words: Uint32Array, at: number): boolean {
+  return raw.readUInt32BE(entry + 8) === words[at + 2] && raw.readUInt32BE(entry + 12) === words[at + 3];
 }
 
 /** A hash as a part of all hashes, 0 to 1. */
-function fraction(low: number, high: number): number {
+function fraction(high: number, low: number): number {
   return (high + low / 2 ** 32) / 2 ** 32;
 }
 
 function fractionAt(raw: Buffer, at: number): number {
-  return fraction(raw.readUInt32LE(at + idEntry.hash), raw.readUInt32LE(at + idEntry.hash + 4));
+  return fraction(raw.readUInt32BE(at), raw.readUInt32BE(at + 4));
 }
 
 function shareOf(wanted: number, low: number, high: number): number {

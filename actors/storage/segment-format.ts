@@ -11,18 +11,19 @@ import { blockRawBytesMax, compressBlock, decompressBlock } from './compress.ts'
  * Block: u32 magic | u32 stored length | u32 raw length | u8 codec | u8 kind | u16 zero | u64 xxh64 of the stored bytes |
  * stored bytes. Every header field is checked: by its own constant, by the checksum, or because the lengths must agree.
  *
- * Sections of version 1:
+ * Sections of version 2:
  * - `docs`: blocks of documents in row order, rows ascending by sequence. Raw form: u32 row count | u32 first row |
  *   f64 sequence per row | f64 written at per row (microseconds since 1970) | u32 entry offset per row, from the start
  *   of the raw form | entries as document-batch.ts encodes them, without gaps.
  * - `blocks`: the index of the document blocks, pages of `blockEntry`: u32 first row | u32 row count | f64 first
  *   sequence | u48 object offset | u32 block length.
- * - `ids`: pages of `idEntry` sorted by hash, then row: u64 xxh64 of the id's UTF-8 | u32 row | u48 object offset and
- *   u32 length of the row's document block.
+ * - `filter`: pages of `filterEntry`, the blocks of a filter of the ids (id-filter.ts).
+ * - `ids`: pages of `idEntry` sorted by the first 64 bits of the id's digest (id-digest.ts), then row: the digest, big-endian
+ *   | u32 row | u48 object offset and u32 length of the row's document block.
  *
  * Pages are uncompressed blocks of equal size (the last one may be shorter), so that page n's place is arithmetic.
  */
-export const segmentFormatVersion = 1;
+export const segmentFormatVersion = 2;
 
 export const blockHeaderBytes = 24;
 export const footerBytes = 32;
@@ -31,10 +32,12 @@ const footerMagic = 0x6765_5354; // "TSeg"
 const tocMagic = 'TBST';
 
 /** Part of the disk format: never reused for another meaning. Later sections take the next numbers. */
-export const blockKinds = { documents: 1, blockIndex: 2, ids: 3 } as const;
+export const blockKinds = { documents: 1, blockIndex: 2, ids: 3, filter: 4 } as const;
 
 /** Chosen so that a page with its header, and the warm cache's own, is one 4 KB page of LMDB. */
-export const idEntry = { bytes: 22, perPage: 182, hash: 0, row: 8, offset: 12, length: 18 } as const;
+export const idEntry = { bytes: 30, perPage: 133, digest: 0, row: 16, offset: 20, length: 26 } as const;
+/** Pages of 32 KB: a filter is asked for many ids at a time, and its pages stay where they were read once. */
+export const filterEntry = { bytes: 64, perPage: 512 } as const;
 export const blockEntry = {
   bytes: 26,
   perPage: 154,

@@ -1,5 +1,4 @@
 import { DataError } from '../../src/base/assert.ts';
-import { xxh64 } from '../../src/base/hash.ts';
 import { SingleFlight } from '../../src/base/single-flight.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import {
@@ -11,14 +10,17 @@ import {
 } from './block-fetch.ts';
 import { BlockIndex } from './block-index.ts';
 import { DocumentBlock } from './document-block.ts';
-import { type HashFunction, orderByHash, splitHash } from './hash-order.ts';
-import { AscendingSearch, type IdMatch, type IdSearch, type PageSource, searchIds } from './id-index.ts';
+import type { WantedIds } from './hash-order.ts';
+import { idDigestWords } from './id-digest.ts';
+import { filterBlockOf, mayHold } from './id-filter.ts';
+import { AscendingSearch, type IdSearch, type PageSource, type RowPlace, searchIds } from './id-index.ts';
 import {
   type BlockPlace,
   blockEntry,
   blockKinds,
   decodeFooter,
   decodeToc,
+  filterEntry,
   footerBytes,
   idEntry,
   pageCount,
@@ -37,7 +39,6 @@ export interface DocumentPlace {
 }
 
 export interface SegmentReaderOptions {
-  readonly hash?: HashFunction;
   /** Called between pieces of long work of some milliseconds; may give way to others. */
   readonly pause?: () => void | Promise<void>;
 }
@@ -47,7 +48,9 @@ const tailBytes = 64 * 1024;
 /** Pages that one piece of a bulk look-up holds: 8 MB. */
 const bulkPagesMax = 2_048;
 const bulkIdsMax = 1_024;
-/** Document blocks that one piece of a bulk look-up or one read-ahead decodes: about 4 MB, 4 ms. */
+/** A filter up to this size, of some 340,000 ids, is read as a whole, beside the index of the blocks where that is read. */
+const wholeFilterBytesMax = 512 * 1024;
+/** Document blocks that one read-ahead decodes: about 4 MB, 4 ms. */
 const blocksPerPiece = 32;
 
 /** Reads the table of contents of a segment that no manifest describes. */
@@ -75,20 +78,21 @@ export async function readToc(
 export class SegmentReader {
   readonly toc: SegmentToc;
   readonly #blocks: ObjectBlocks;
-  readonly #hash: HashFunction;
   readonly #pause: () => void | Promise<void>;
   readonly #ids: SegmentSection;
+  readonly #filter: SegmentSection;
   readonly #index: SegmentSection;
   readonly #cachedPages: PageSource;
+  readonly #cachedFilter = (page: number) => this.#blocks.cachedOrLocal(this.#filterPlace(page))?.raw;
   readonly #loadingIndex = new SingleFlight<'index', BlockIndex>();
   #blockIndex: BlockIndex | null = null;
 
   constructor(objectKey: string, toc: SegmentToc, fetcher: BlockFetcher, options: SegmentReaderOptions = {}) {
     this.toc = toc;
     this.#blocks = fetcher.open(objectKey);
-    this.#hash = options.hash ?? xxh64;
     this.#pause = options.pause ?? (() => {});
     this.#ids = this.section('ids');
+    this.#filter = this.section('filter');
     this.#index = this.section('blocks');
     this.#cachedPages = { page: (page) => this.#pageCached(page) };
   }
@@ -118,68 +122,49 @@ export class SegmentReader {
   }
 
   /**
-   * The newest row with this id among those that `isLive`, null where there is none; compares the ids themselves, as
-   * hashes may collide. Blocks of other rows are not read.
+   * Where the newest row with an id lies, null where there is none: the id is `wanted`'s `index`-th. Asks the filter where it
+   * is at hand; reading it would take as long as reading the index.
    */
-  async findRow(
-    id: string,
-    report: ReadReport,
-    isLive: (row: number) => boolean = () => true,
-  ): Promise<DocumentPlace | null> {
-    const idBytes = Buffer.from(id);
-    const { low, high } = splitHash(this.#hash(idBytes));
+  async findRow(wanted: WantedIds, index: number, report: ReadReport): Promise<RowPlace | null> {
+    const at = index * idDigestWords;
+    if (this.#filterSays(wanted, at, this.#cachedFilter) === 'absent') return null;
     const pages = new FetchedPages(this.#cachedPages);
-    let search = searchIds(this.#ids, low, high, pages);
+    let search = searchIds(this.#ids, wanted.words, at, pages);
     while (search.kind === 'need') {
       await this.#fetchPages(pageNumbers(search), pages, report);
-      search = searchIds(this.#ids, low, high, pages);
+      search = searchIds(this.#ids, wanted.words, at, pages);
     }
-    for (const match of search.matches.toReversed()) {
-      if (!isLive(match.row)) continue;
-      const block = await this.#blocks.fetchOne(documentsOf(match), report);
-      const place = this.#placeOf(block, match.row);
-      if (place.block.hasId(place.index, idBytes)) return place;
-    }
-    return null;
+    return search.matches.at(-1) ?? null;
   }
 
   /** As `findRow`, or `'miss'` where something is needed from the object store. */
-  findCached(id: string): DocumentPlace | null | 'miss' {
-    const idBytes = Buffer.from(id);
-    const { low, high } = splitHash(this.#hash(idBytes));
-    const search = searchIds(this.#ids, low, high, this.#cachedPages);
+  findCached(wanted: WantedIds, index: number): RowPlace | null | 'miss' {
+    const at = index * idDigestWords;
+    if (this.#filterSays(wanted, at, this.#cachedFilter) === 'absent') return null;
+    const search = searchIds(this.#ids, wanted.words, at, this.#cachedPages);
     if (search.kind === 'need') return 'miss';
-    for (let at = search.matches.length - 1; at >= 0; at--) {
-      const match = search.matches[at] as IdMatch;
-      const block = this.#blocks.cachedOrLocal(documentsOf(match));
-      if (block === undefined) return 'miss';
-      const place = this.#placeOf(block, match.row);
-      if (place.block.hasId(place.index, idBytes)) return place;
-    }
-    return null;
+    return search.matches.at(-1) ?? null;
   }
 
-  /** The newest row of each id, -1 where there is none. Reads the block of every row found, in turn and bounded. */
-  findRows(ids: readonly string[], report: ReadReport): Promise<Int32Array> {
-    return this.findWanted(wantIds(ids, this.#hash), report);
-  }
-
-  /** As `findRows`, for ids that several segments are asked for, without the rows that `isGone` says yes to. */
-  async findWanted(
-    wanted: WantedIds,
-    report: ReadReport,
-    isGone: (row: number) => boolean = () => false,
-  ): Promise<Int32Array> {
-    const { ids, order } = wanted;
-    const candidates: Candidate[] = [];
-    for (let from = 0; from < order.length; ) {
-      from = await this.#searchPiece(wanted, from, candidates, report);
+  /** The newest row of each id, -1 where there is none. Reads no documents, and nothing but the filter for most others. */
+  async findRows(wanted: WantedIds, report: ReadReport): Promise<Int32Array> {
+    const rows = new Int32Array(wanted.count).fill(-1);
+    const passed = wanted.order.filter(await this.#passing(wanted, report));
+    for (let from = 0; from < passed.length; ) {
+      from = await this.#searchPiece(passed, from, wanted, rows, report);
       await this.#pause();
     }
-    const rows = new Int32Array(ids.length).fill(-1);
-    const open = candidates.filter(({ match }) => !isGone(match.row));
-    await this.#verify(ids, open, rows, report);
     return rows;
+  }
+
+  /** The document of a row that was found. */
+  async readPlace(place: RowPlace, report: ReadReport): Promise<DocumentPlace> {
+    return this.#placeOf(await this.#blocks.fetchOne(documentsOf(place), report), place.row);
+  }
+
+  placeCached(place: RowPlace): DocumentPlace | 'miss' {
+    const block = this.#blocks.cachedOrLocal(documentsOf(place));
+    return block === undefined ? 'miss' : this.#placeOf(block, place.row);
   }
 
   /** The document of a row. */
@@ -267,12 +252,57 @@ export class SegmentReader {
     const places = Array.from({ length: pageCount(this.#index, blockEntry) }, (_, page) =>
       pagePlace(this.#index, blockEntry, page, blockKinds.blockIndex),
     );
-    const pages = await this.#blocks.fetch(places, report);
+    // Its neighbour comes with the same GET.
+    const pages = await this.#blocks.fetch([...places, ...this.#wholeFilter()], report);
     this.#blockIndex = new BlockIndex(
       count,
-      pages.map((page) => page.raw),
+      pages.slice(0, places.length).map((page) => page.raw),
     );
     return this.#blockIndex;
+  }
+
+  /** The places of a small filter's pages; none where it is large. */
+  #wholeFilter(): BlockPlace[] {
+    if (this.#filter.length > wholeFilterBytesMax) return [];
+    return Array.from({ length: pageCount(this.#filter, filterEntry) }, (_, page) => this.#filterPlace(page));
+  }
+
+  #filterPlace(page: number): BlockPlace {
+    return pagePlace(this.#filter, filterEntry, page, blockKinds.filter);
+  }
+
+  /** What the filter says of the digest at `at`, as far as its pages are at hand. */
+  #filterSays(
+    { words }: WantedIds,
+    at: number,
+    pageAtHand: (page: number) => Buffer | undefined,
+  ): 'absent' | 'maybe' | 'unknown' {
+    const block = filterBlockOf(words, at, this.#filter.entryCount);
+    const page = pageAtHand(Math.floor(block / filterEntry.perPage));
+    if (page === undefined) return 'unknown';
+    return mayHold(page, (block % filterEntry.perPage) * filterEntry.bytes, words, at) ? 'maybe' : 'absent';
+  }
+
+  /** Reads what is missing of the filter, and answers which ids pass it. */
+  async #passing(wanted: WantedIds, report: ReadReport): Promise<(index: number) => boolean> {
+    const pages = new Map<number, Buffer>();
+    const missing = new Set<number>();
+    for (let index = 0; index < wanted.count; index++) {
+      const block = filterBlockOf(wanted.words, index * idDigestWords, this.#filter.entryCount);
+      const page = Math.floor(block / filterEntry.perPage);
+      if (pages.has(page) || missing.has(page)) continue;
+      const raw = this.#cachedFilter(page);
+      if (raw === undefined) missing.add(page);
+      else pages.set(page, raw);
+    }
+    const whole = missing.size === 0 ? [] : this.#wholeFilter();
+    const numbers = whole.length > 0 ? [...whole.keys()] : [...missing];
+    const places = numbers.map((page) => this.#filterPlace(page));
+    const blocks = await this.#blocks.fetch(places, report);
+    blocks.forEach((block, at) => {
+      pages.set(numbers[at] as number, block.raw);
+    });
+    return (index) => this.#filterSays(wanted, index * idDigestWords, (page) => pages.get(page)) === 'maybe';
   }
 
   #pageCached(page: number): Buffer | undefined {
@@ -293,60 +323,34 @@ export class SegmentReader {
 
   /** Searches ids in the order of their hashes from `from` on, as many as one piece may; answers where it stopped. */
   async #searchPiece(
-    { order, low, high }: WantedIds,
+    order: Uint32Array,
     from: number,
-    candidates: Candidate[],
+    { words }: WantedIds,
+    rows: Int32Array,
     report: ReadReport,
   ): Promise<number> {
     const pages = new FetchedPages(this.#cachedPages);
     const ascending = new AscendingSearch(this.#ids, pages);
-    const search = (id: number): IdSearch => ascending.search(low[id] as number, high[id] as number);
-    const settle = (id: number, result: IdSearch, wanted: Set<number>): boolean => {
-      if (result.kind === 'need') for (const page of pageNumbers(result)) wanted.add(page);
-      else for (const match of result.matches) candidates.push({ id, match });
+    const settle = (id: number, needed: Set<number>): boolean => {
+      const result: IdSearch = ascending.search(words, id * idDigestWords);
+      if (result.kind === 'need') for (const page of pageNumbers(result)) needed.add(page);
+      else rows[id] = result.matches.at(-1)?.row ?? -1;
       return result.kind === 'found';
     };
-    let wanted = new Set<number>();
+    let needed = new Set<number>();
     let open: number[] = [];
     let at = from;
-    for (; at < order.length && at - from < bulkIdsMax && wanted.size < bulkPagesMax; at++) {
+    for (; at < order.length && at - from < bulkIdsMax && needed.size < bulkPagesMax; at++) {
       const id = order[at] as number;
-      if (!settle(id, search(id), wanted)) open.push(id);
+      if (!settle(id, needed)) open.push(id);
     }
     while (open.length > 0) {
-      await this.#fetchPages([...wanted], pages, report);
+      await this.#fetchPages([...needed], pages, report);
       const again = new Set<number>();
-      open = open.filter((id) => !settle(id, search(id), again));
-      wanted = again;
+      open = open.filter((id) => !settle(id, again));
+      needed = again;
     }
     return at;
-  }
-
-  /** Reads the candidates' blocks, some at a time, and keeps the newest row whose id is the wanted one. */
-  async #verify(
-    ids: readonly string[],
-    candidates: readonly Candidate[],
-    rows: Int32Array,
-    report: ReadReport,
-  ): Promise<void> {
-    const groups = groupByBlock(candidates);
-    for (let from = 0; from < groups.length; from += blocksPerPiece) {
-      const piece = groups.slice(from, from + blocksPerPiece);
-      const places = piece.map((group) => documentsOf((group[0] as Candidate).match));
-      const blocks = await this.#blocks.fetch(places, report);
-      piece.forEach((group, at) => {
-        this.#verifyBlock(ids, group, blocks[at] as Block, rows);
-      });
-      await this.#pause();
-    }
-  }
-
-  #verifyBlock(ids: readonly string[], group: readonly Candidate[], block: Block, rows: Int32Array): void {
-    for (const { id, match } of group) {
-      const place = this.#placeOf(block, match.row);
-      const matches = place.block.hasId(place.index, Buffer.from(ids[id] as string));
-      if (matches && match.row > (rows[id] as number)) rows[id] = match.row;
-    }
   }
 
   #placeOf(block: Block, row: number): DocumentPlace {
@@ -367,27 +371,6 @@ export class SegmentReader {
     block.parsed = documents;
     return documents;
   }
-}
-
-/** Ids to look for, hashed and put into the order of their hashes: once, however many segments are asked. */
-export interface WantedIds {
-  readonly ids: readonly string[];
-  /** Halves of the hash of each id. */
-  readonly low: Uint32Array;
-  readonly high: Uint32Array;
-  /** Places in `ids` by rising hash. */
-  readonly order: Uint32Array;
-}
-
-export function wantIds(ids: readonly string[], hash: HashFunction = xxh64): WantedIds {
-  const { low, high } = hashAll(ids, hash);
-  return { ids, low, high, order: orderByHash(low, high, ids.length) };
-}
-
-interface Candidate {
-  /** Index of the id asked for. */
-  readonly id: number;
-  readonly match: IdMatch;
 }
 
 /** Pages read for one look-up: they stay at hand even where the cache has no room for them. */
@@ -412,31 +395,6 @@ function pageNumbers(need: { readonly firstPage: number; readonly lastPage: numb
   return Array.from({ length: need.lastPage - need.firstPage + 1 }, (_, at) => need.firstPage + at);
 }
 
-function documentsOf(match: IdMatch): BlockPlace {
-  return { offset: match.blockOffset, length: match.blockLength, kind: blockKinds.documents };
-}
-
-/** Groups of one block each, in the order of the blocks. */
-function groupByBlock(candidates: readonly Candidate[]): Candidate[][] {
-  const groups: Candidate[][] = [];
-  for (const candidate of candidates.toSorted((a, b) => a.match.blockOffset - b.match.blockOffset)) {
-    const last = groups.at(-1);
-    if (last?.[0]?.match.blockOffset === candidate.match.blockOffset) last.push(candidate);
-    else groups.push([candidate]);
-  }
-  return groups;
-}
-
-function hashAll(
-  ids: readonly string[],
-  hash: HashFunction,
-): { readonly low: Uint32Array; readonly high: Uint32Array } {
-  const low = new Uint32Array(ids.length);
-  const high = new Uint32Array(ids.length);
-  ids.forEach((id, at) => {
-    const halves = splitHash(hash(Buffer.from(id)));
-    low[at] = halves.low;
-    high[at] = halves.high;
-  });
-  return { low, high };
+function documentsOf(place: RowPlace): BlockPlace {
+  return { offset: place.blockOffset, length: place.blockLength, kind: blockKinds.documents };
 }

@@ -1,15 +1,17 @@
 import { limits } from '../../protocol/limits.ts';
 import { assert } from '../../src/base/assert.ts';
-import { xxh64 } from '../../src/base/hash.ts';
 import type { ByteSink } from '../../src/object-store/put-once.ts';
 import { documentEntryLength, documentIdBytes } from './document-batch.ts';
 import { DocumentBlockBuilder } from './document-block.ts';
-import { type HashFunction, orderByHash, splitHash } from './hash-order.ts';
+import { orderByHash } from './hash-order.ts';
+import { digestId, type IdDigestFunction, idDigestWords } from './id-digest.ts';
+import { addToFilter, filterBlockCount, filterBlockOf } from './id-filter.ts';
 import {
   blockEntry,
   blockKinds,
   encodeBlock,
   encodeTail,
+  filterEntry,
   idEntry,
   pageBytesOf,
   type SegmentSection,
@@ -18,7 +20,7 @@ import {
 } from './segment-format.ts';
 
 export interface SegmentWriterOptions {
-  readonly hash?: HashFunction;
+  readonly digest?: IdDigestFunction;
   /** Raw bytes of a document block. */
   readonly documentBlockBytes?: number;
   /** How many rows come, where that is known: memory for them is made once. */
@@ -38,18 +40,18 @@ const rowsInitial = 1024;
 /**
  * Builds one segment front to back. Order of calls: `add` per row, ascending by sequence; then, for each further
  * section, `beginSection`, `appendBlock`…, `endSection`; then `finish`. Whoever gets a promise awaits it before the
- * next call. Memory: one document block, and 12 bytes a row and 20 bytes a block until `finish`, which needs 8 more a
+ * next call. Memory: one document block, and 16 bytes a row and 20 bytes a block until `finish`, which needs 8 more a
  * row for sorting.
  */
 export class SegmentWriter {
   readonly #sink: ByteSink;
-  readonly #hash: HashFunction;
+  readonly #digest: IdDigestFunction;
   readonly #documentBlockBytes: number;
   readonly #builder = new DocumentBlockBuilder();
   readonly #blocks = new BlockList();
   readonly #sections: SegmentSection[] = [];
-  #hashLow: Uint32Array<ArrayBuffer>;
-  #hashHigh: Uint32Array<ArrayBuffer>;
+  /** Four words a row. */
+  #digests: Uint32Array<ArrayBuffer>;
   #rowCount = 0;
   #minSequence = 0;
   #maxSequence = -1;
@@ -64,10 +66,8 @@ export class SegmentWriter {
 
   constructor(sink: ByteSink, options: SegmentWriterOptions = {}) {
     this.#sink = sink;
-    this.#hash = options.hash ?? xxh64;
-    const rows = options.rowsExpected ?? rowsInitial;
-    this.#hashLow = new Uint32Array(rows);
-    this.#hashHigh = new Uint32Array(rows);
+    this.#digest = options.digest ?? digestId;
+    this.#digests = new Uint32Array((options.rowsExpected ?? rowsInitial) * idDigestWords);
     this.#documentBlockBytes = options.documentBlockBytes ?? limits.documentBlockBytes;
   }
 
@@ -96,7 +96,7 @@ export class SegmentWriter {
     return sent;
   }
 
-  /** Opens a section of the caller's own blocks. `docs`, `blocks` and `ids` are the writer's. */
+  /** Opens a section of the caller's own blocks. `docs`, `blocks`, `filter` and `ids` are the writer's. */
   async beginSection(name: string): Promise<void> {
     await this.#closeDocuments();
     assert(this.#section === null, () => `section ${name} begins inside of another`);
@@ -142,6 +142,7 @@ export class SegmentWriter {
       this.#blocks.count,
       (page, at, entry) => this.#blocks.writeEntry(page, at, entry),
     );
+    await this.#writeFilter();
     await this.#writeIds();
     const toc: SegmentToc = {
       formatVersion: segmentFormatVersion,
@@ -178,24 +179,33 @@ export class SegmentWriter {
   }
 
   #rememberId(id: Uint8Array): void {
-    if (this.#rowCount === this.#hashLow.length) {
-      this.#hashLow = grown(this.#hashLow);
-      this.#hashHigh = grown(this.#hashHigh);
+    const at = this.#rowCount * idDigestWords;
+    if (at === this.#digests.length) this.#digests = grown(this.#digests);
+    this.#digest(id, this.#digests, at);
+  }
+
+  async #writeFilter(): Promise<void> {
+    const count = filterBlockCount(this.#rowCount);
+    const filter = new Uint8Array(count * filterEntry.bytes);
+    const digests = this.#digests;
+    for (let row = 0; row < this.#rowCount; row++) {
+      const at = row * idDigestWords;
+      addToFilter(filter, filterBlockOf(digests, at, count) * filterEntry.bytes, digests, at);
     }
-    const hash = splitHash(this.#hash(id));
-    this.#hashLow[this.#rowCount] = hash.low;
-    this.#hashHigh[this.#rowCount] = hash.high;
+    await this.#writePages('filter', blockKinds.filter, filterEntry, count, (page, at, entry) =>
+      page.set(filter.subarray(entry * filterEntry.bytes, (entry + 1) * filterEntry.bytes), at),
+    );
   }
 
   async #writeIds(): Promise<void> {
-    const low = this.#hashLow;
-    const high = this.#hashHigh;
-    const order = orderByHash(low, high, this.#rowCount);
+    const digests = this.#digests;
+    const order = orderByHash(digests, this.#rowCount);
     const blockOfRow = this.#blocks.blockOfRows(this.#rowCount);
     await this.#writePages('ids', blockKinds.ids, idEntry, this.#rowCount, (page, at, entry) => {
       const row = order[entry] as number;
-      page.writeUInt32LE(low[row] as number, at + idEntry.hash);
-      page.writeUInt32LE(high[row] as number, at + idEntry.hash + 4);
+      for (let word = 0; word < idDigestWords; word++) {
+        page.writeUInt32BE(digests[row * idDigestWords + word] as number, at + idEntry.digest + word * 4);
+      }
       page.writeUInt32LE(row, at + idEntry.row);
       this.#blocks.writePlace(page, at + idEntry.offset, blockOfRow[row] as number);
     });

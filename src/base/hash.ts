@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import xxhash from 'xxhash-wasm';
 
 /** The door to xxHash: checksums of stored bytes and hashes of document ids. Not for secrets. */
@@ -17,4 +17,9 @@ export function xxh64Text(text: string): bigint {
 /** SHA-256 as lower-case hexadecimal: digests of keys and of addresses. */
 export function sha256Hex(data: string | Uint8Array): string {
   return createHash('sha256').update(data).digest('hex');
+}
+
+/** SHA-256 of the bytes or of a string's UTF-8, a character a byte: the quickest way out of the native side. */
+export function sha256Latin1(data: string | Uint8Array): string {
+  return hash('sha256', data, 'latin1' as 'binary');
 }

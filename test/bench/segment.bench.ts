@@ -3,12 +3,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../../actors/storage/block-fetch.ts';
 import { documentTextLength } from '../../actors/storage/document-batch.ts';
-import { orderByHash } from '../../actors/storage/hash-order.ts';
+import { orderByHash, wantIds } from '../../actors/storage/hash-order.ts';
+import { idDigestWords } from '../../actors/storage/id-digest.ts';
 import { SegmentReader } from '../../actors/storage/segment-reader.ts';
 import { SegmentWriter } from '../../actors/storage/segment-writer.ts';
 import { openWarmCache } from '../../actors/storage/warm-cache.ts';
 import { silentLogger } from '../../src/base/log.ts';
-import { CountingStore, entryOf, randomText, seededRandom, type TestRow } from '../support/segments.ts';
+import {
+  CountingStore,
+  entryOf,
+  findById,
+  findCachedById,
+  randomText,
+  seededRandom,
+  type TestRow,
+} from '../support/segments.ts';
 
 /** Building, reading and scanning one segment. Run: node dist/test/bench/segment.bench.js [rows] */
 const rowCount = Number(process.argv[2] ?? 100_000);
@@ -35,10 +44,9 @@ function makeRows(): TestRow[] {
 
 function sorting(count: number): void {
   const random = seededRandom(2);
-  const low = Uint32Array.from({ length: count }, () => random() * 2 ** 32);
-  const high = Uint32Array.from({ length: count }, () => random() * 2 ** 32);
+  const digests = Uint32Array.from({ length: count * idDigestWords }, () => random() * 2 ** 32);
   const startedAt = performance.now();
-  orderByHash(low, high, count);
+  orderByHash(digests, count);
   print(`sort ${count} hashes: ${(performance.now() - startedAt).toFixed(1)} ms`);
 }
 
@@ -64,10 +72,10 @@ async function pointReads(reader: SegmentReader, rows: readonly TestRow[], label
   const startedAt = performance.now();
   for (let i = 0; i < count; i++) {
     const row = rows[Math.floor(random() * rows.length)] as TestRow;
-    const place = reader.findCached(row.id);
+    const place = findCachedById(reader, row.id);
     if (place === 'miss') {
       misses++;
-      await reader.findRow(row.id, emptyReadReport());
+      await findById(reader, row.id, emptyReadReport());
     }
   }
   print(`${label}: ${perSecond(count, startedAt)} point reads/s, ${misses} needed the store`);
@@ -105,7 +113,7 @@ await pointReads(reader, rows, 'first', 10_000);
 await pointReads(reader, rows, 'memory', 300_000);
 const ids = rows.filter((_, at) => at % Math.ceil(rowCount / 10_000) === 0).map((row) => row.id);
 const bulkAt = performance.now();
-await reader.findRows(ids, emptyReadReport());
+await reader.findRows(wantIds(ids), emptyReadReport());
 print(`bulk, memory: ${ids.length} ids in ${(performance.now() - bulkAt).toFixed(1)} ms`);
 await warmCache.drained();
 const local = open(2 ** 20);

@@ -1,5 +1,9 @@
+import type { ReadReport } from '../../actors/storage/block-fetch.ts';
 import { encodeDocument, encodedDocumentLength } from '../../actors/storage/document-batch.ts';
+import { wantIds } from '../../actors/storage/hash-order.ts';
+import type { IdDigestFunction } from '../../actors/storage/id-digest.ts';
 import type { SegmentToc } from '../../actors/storage/segment-format.ts';
+import type { DocumentPlace, SegmentReader } from '../../actors/storage/segment-reader.ts';
 import { SegmentWriter, type SegmentWriterOptions } from '../../actors/storage/segment-writer.ts';
 import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
 import type { ByteRange, GetOptions, StoredObject } from '../../src/object-store/object-store.ts';
@@ -64,6 +68,22 @@ export async function buildSegment(
   for (const row of rows) await writer.add(row.sequence, row.writtenAt, row.entry, 0);
   const { toc } = await writer.finish();
   return { toc, bytes: Buffer.concat(chunks) };
+}
+
+/** The document with an id, as a single read finds it. */
+export async function findById(
+  reader: SegmentReader,
+  id: string,
+  report: ReadReport,
+  digest?: IdDigestFunction,
+): Promise<DocumentPlace | null> {
+  const place = await reader.findRow(wantIds([id], digest), 0, report);
+  return place && reader.readPlace(place, report);
+}
+
+export function findCachedById(reader: SegmentReader, id: string): DocumentPlace | null | 'miss' {
+  const place = reader.findCached(wantIds([id]), 0);
+  return place === null || place === 'miss' ? place : reader.placeCached(place);
 }
 
 /** A memory store that counts GETs and can spoil what it gives. */

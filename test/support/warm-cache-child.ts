@@ -3,7 +3,7 @@ import { BlockCache, BlockFetcher, emptyReadReport } from '../../actors/storage/
 import { SegmentReader } from '../../actors/storage/segment-reader.ts';
 import { openWarmCache } from '../../actors/storage/warm-cache.ts';
 import { silentLogger } from '../../src/base/log.ts';
-import { buildSegment, CountingStore, randomRows, seededRandom } from './segments.ts';
+import { buildSegment, CountingStore, findById, randomRows, seededRandom } from './segments.ts';
 
 /**
  * One life of a process with a warm cache, for the tests that damage its folder in between: LMDB may take the process
@@ -37,7 +37,7 @@ const fetcher = new BlockFetcher({ store, warmCache: cache, cache: new BlockCach
 const reader = new SegmentReader(key, toc, fetcher);
 for (let row = 0; row < rows.length; row += 7) {
   const expected = rows[row];
-  const place = await reader.findRow(expected?.id ?? '', emptyReadReport());
+  const place = await findById(reader, expected?.id ?? '', emptyReadReport());
   if (place === null || expected === undefined) {
     wrong++;
     continue;

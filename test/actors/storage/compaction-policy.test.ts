@@ -25,6 +25,7 @@ const choices: readonly (readonly [
   ['one that is larger than the rest together waits', sizes(100, 8, 8, 8), null],
   ['a longer run where no short one is even', sizes(64, 16, 4, 1, 64), { first: 0, last: 4 }],
   ['what would be too large stays', sizes(1_900, 1_900, 1_900, 1_900), null],
+  ['what would have too many rows stays', Array.from({ length: 4 }, () => ({ ...size(8), rows: 3e6 })), null],
   [
     'a segment that is mostly deleted is rewritten alone',
     [size(8), size(400, 0.6), size(8)],

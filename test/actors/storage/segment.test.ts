@@ -10,16 +10,18 @@ import {
 } from '../../../actors/storage/block-fetch.ts';
 import { documentId, documentIdBytes, documentText } from '../../../actors/storage/document-batch.ts';
 import type { DocumentBlock } from '../../../actors/storage/document-block.ts';
-import { orderByHash } from '../../../actors/storage/hash-order.ts';
+import { orderByHash, wantIds } from '../../../actors/storage/hash-order.ts';
+import { digestId, type IdDigestFunction, idDigestWords } from '../../../actors/storage/id-digest.ts';
 import { checkToc, type SegmentToc, sectionOf } from '../../../actors/storage/segment-format.ts';
 import { type DocumentPlace, readToc, SegmentReader } from '../../../actors/storage/segment-reader.ts';
 import { SegmentWriter, type SegmentWriterOptions } from '../../../actors/storage/segment-writer.ts';
 import { AssertionError, DataError } from '../../../src/base/assert.ts';
-import { xxh64 } from '../../../src/base/hash.ts';
 import {
   buildSegment,
   CountingStore,
   entryOf,
+  findById,
+  findCachedById,
   randomRows,
   seededRandom,
   type TestRow,
@@ -51,7 +53,7 @@ function readerOf(
 ): SegmentReader {
   const cache = new BlockCache(options.cacheBytes ?? 1e9);
   const fetcher = new BlockFetcher({ store, warmCache: null, cache });
-  return new SegmentReader(key, toc, fetcher, options.hash === undefined ? {} : { hash: options.hash });
+  return new SegmentReader(key, toc, fetcher);
 }
 
 function entryIn(block: DocumentBlock, index: number): Buffer {
@@ -94,11 +96,11 @@ test('random documents are found by id and by row, and scanned newest first', as
     assert.equal(toc.minSequence, rows[0]?.sequence);
     assert.equal(toc.maxSequence, rows.at(-1)?.sequence);
     for (let row = 0; row < count; row++) {
-      assertIsRow(await reader.findRow((rows[row] as TestRow).id, report()), row, rows);
+      assertIsRow(await findById(reader, (rows[row] as TestRow).id, report()), row, rows);
       assertIsRow(await reader.readRow(row, report()), row, rows);
-      assertIsRow(reader.findCached((rows[row] as TestRow).id), row, rows);
+      assertIsRow(findCachedById(reader, (rows[row] as TestRow).id), row, rows);
       assertIsRow(reader.rowCached(row), row, rows);
-      assert.equal(await reader.findRow(`absent-${row}`, report()), null);
+      assert.equal(await findById(reader, `absent-${row}`, report()), null);
     }
     assert.deepEqual(await allRows(reader), rows.map((row) => row.entry).reverse());
   }
@@ -115,14 +117,14 @@ test('a bulk look-up answers as single ones do, for present, absent and repeated
     random() < 0.3 ? `absent-${random()}` : (rows[Math.floor(random() * rows.length)] as TestRow).id,
   );
 
-  const found = await reader.findRows(ids, report());
+  const found = await reader.findRows(wantIds(ids), report());
 
   assert.deepEqual(
     [...found],
     ids.map((id) => rowOfId.get(id) ?? -1),
   );
   assert.ok(store.gets < 20, `${store.gets} GETs`);
-  assert.deepEqual([...(await reader.findRows([], report()))], []);
+  assert.deepEqual([...(await reader.findRows(wantIds([]), report()))], []);
 });
 
 test('a cold point read is two GETs: a range of the ids index, and the document block', async () => {
@@ -135,7 +137,7 @@ test('a cold point read is two GETs: a range of the ids index, and the document 
     const counted = emptyReadReport();
     store.gets = 0;
 
-    assertIsRow(await reader.findRow((rows[row] as TestRow).id, counted), row, rows);
+    assertIsRow(await findById(reader, (rows[row] as TestRow).id, counted), row, rows);
 
     assert.equal(counted.storeGets, store.gets);
     assert.ok(counted.storeBytes < 350_000, `${counted.storeBytes} bytes of ${ids?.length}`);
@@ -149,7 +151,7 @@ test('an absent id costs one cold GET', async () => {
   const { store, toc } = await opened(rows);
   const counted = emptyReadReport();
 
-  assert.equal(await readerOf(store, toc).findRow('nobody', counted), null);
+  assert.equal(await findById(readerOf(store, toc), 'nobody', counted), null);
 
   assert.equal(counted.storeGets, 1);
 });
@@ -158,36 +160,47 @@ test('a warm point read needs no promise, and says so when it cannot know', asyn
   const rows = randomRows(9, 500);
   const { reader } = await opened(rows);
   const { id } = rows[123] as TestRow;
-  assert.equal(reader.findCached(id), 'miss');
+  assert.equal(findCachedById(reader, id), 'miss');
   assert.equal(reader.rowCached(123), 'miss');
   assert.equal(reader.blockCached(0), 'miss');
 
-  await reader.findRow(id, report());
+  await findById(reader, id, report());
 
-  assertIsRow(reader.findCached(id), 123, rows);
+  assertIsRow(findCachedById(reader, id), 123, rows);
 });
 
-test('ids whose hashes are equal are told apart, also across pages', async () => {
+/** Digests whose first 64 bits are `hash` of the id, and the rest what it always is. */
+function digestBy(hash: (even: bigint) => bigint): IdDigestFunction {
+  return (id, words, at) => {
+    digestId(id, words, at);
+    const first = hash((BigInt(words[at] as number) << 32n) | BigInt(words[at + 1] as number));
+    words[at] = Number(first >> 32n);
+    words[at + 1] = Number(first & 0xffff_ffffn);
+  };
+}
+
+test('ids that share the first half of their digests are told apart, also across pages', async () => {
   const rows = randomRows(10, 1500, { wordsMax: 5 });
-  const hashes: Record<string, (bytes: Uint8Array) => bigint> = {
+  const hashes: Record<string, (even: bigint) => bigint> = {
     'all the same': () => 0x1234_5678_9abc_def0n,
     'all the lowest': () => 0n,
     'all the highest': () => 0xffff_ffff_ffff_ffffn,
-    'seven values': (bytes) => (xxh64(bytes) % 7n) << 60n,
-    'crowded low down': (bytes) => xxh64(bytes) >> 50n,
-    'crowded high up': (bytes) => 0xffff_ffff_ffff_ffffn - (xxh64(bytes) >> 45n),
+    'seven values': (even) => (even % 7n) << 60n,
+    'crowded low down': (even) => even >> 50n,
+    'crowded high up': (even) => 0xffff_ffff_ffff_ffffn - (even >> 45n),
   };
   for (const hash of Object.values(hashes)) {
-    const { toc, store, reader } = await opened(rows, { hash, documentBlockBytes: 8000 });
+    const digest = digestBy(hash);
+    const { toc, store, reader } = await opened(rows, { digest, documentBlockBytes: 8000 });
 
     for (let row = 0; row < rows.length; row += 97) {
-      assertIsRow(await reader.findRow((rows[row] as TestRow).id, report()), row, rows);
+      assertIsRow(await findById(reader, (rows[row] as TestRow).id, report(), digest), row, rows);
     }
-    assert.equal(await reader.findRow('absent', report()), null);
-    const cold = readerOf(store, toc, { hash });
+    assert.equal(await findById(reader, 'absent', report(), digest), null);
+    const cold = readerOf(store, toc);
     const wanted = [...rows.slice(700, 720).map((row) => row.id), 'absent'];
     assert.deepEqual(
-      [...(await cold.findRows(wanted, report()))],
+      [...(await cold.findRows(wantIds(wanted, digest), report()))],
       [...Array.from({ length: 20 }, (_, at) => 700 + at), -1],
     );
   }
@@ -195,19 +208,73 @@ test('ids whose hashes are equal are told apart, also across pages', async () =>
 
 test('hashes that somebody chose cost more reads, never a wrong answer', async () => {
   const rows = randomRows(11, 40_000, { wordsMax: 1 });
-  const hash = (bytes: Uint8Array) => {
-    const even = xxh64(bytes);
-    return even >> (even & 31n);
-  };
-  const { store, toc } = await opened(rows, { hash });
+  const digest = digestBy((even) => even >> (even & 31n));
+  const { store, toc } = await opened(rows, { digest });
   for (let row = 0; row < rows.length; row += 1999) {
-    const reader = readerOf(store, toc, { hash });
+    const reader = readerOf(store, toc);
     const counted = emptyReadReport();
 
-    assertIsRow(await reader.findRow((rows[row] as TestRow).id, counted), row, rows);
+    assertIsRow(await findById(reader, (rows[row] as TestRow).id, counted, digest), row, rows);
 
     assert.ok(counted.storeGets <= 20, `${counted.storeGets} GETs`);
   }
+});
+
+test('the filter knows of all ids that are there, and of at least 99 in 100 that are not', async (t) => {
+  const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 1e9));
+  t.diagnostic(`seed ${seed}`);
+  for (const count of [1, 40, 5000, 60_000]) {
+    const rows = randomRows(seed, count, { wordsMax: 1 });
+    const { reader, toc } = await opened(rows);
+    const present = rows.map((row) => row.id);
+    assert.deepEqual([...(await reader.findRows(wantIds(present), report()))], [...rows.keys()]);
+    const filterBytes = sectionOf(toc, 'filter')?.length ?? 0;
+    assert.ok(filterBytes <= count * 1.6 + 100, `${filterBytes} bytes for ${count} ids`);
+
+    const { store, toc: sameToc } = await opened(rows);
+    const cold = readerOf(store, sameToc);
+    await cold.blockIndex(report());
+    let passed = 0;
+    for (let i = 0; i < 10_000; i++) {
+      if (cold.findCached(wantIds([`absent-${seed}-${i}`]), 0) === 'miss') passed++;
+    }
+    assert.ok(passed <= 100, `${passed} of 10,000 absent ids pass among ${count}`);
+    assert.equal(cold.findCached(wantIds(present), 0), 'miss');
+  }
+});
+
+test('ids that are not there cost one read of the filter, and none after it', async () => {
+  const rows = randomRows(31, 20_000, { wordsMax: 5 });
+  const { store, toc } = await opened(rows);
+  const reader = readerOf(store, toc);
+  const absent = Array.from({ length: 50 }, (_, i) => `absent-${i}`);
+  const first = emptyReadReport();
+  await reader.findRows(wantIds(absent.slice(0, 1)), first);
+  assert.equal(first.storeGets, 1);
+  store.gets = 0;
+  assert.deepEqual(
+    [...(await reader.findRows(wantIds(absent), report()))],
+    absent.map(() => -1),
+  );
+  // One in 150 passes the filter and is looked for.
+  assert.ok(store.gets <= 3, `${store.gets} GETs`);
+});
+
+test('scattered ids that are there are found without a document being read', async () => {
+  const rows = randomRows(32, 30_000, { wordsMax: 100 });
+  const { store, toc } = await opened(rows);
+  const reader = readerOf(store, toc);
+  const wanted = rows.filter((_, row) => row % 30 === 0);
+  const counted = emptyReadReport();
+
+  const found = await reader.findRows(wantIds(wanted.map((row) => row.id)), counted);
+
+  assert.deepEqual(
+    [...found],
+    wanted.map((_, at) => at * 30),
+  );
+  const indexes = ['filter', 'ids'].map((name) => sectionOf(toc, name)?.length ?? 0);
+  assert.ok(counted.storeBytes <= (indexes[0] ?? 0) + (indexes[1] ?? 0), `${counted.storeBytes} bytes`);
 });
 
 test('of two rows with one id the newest is found', async () => {
@@ -216,8 +283,8 @@ test('of two rows with one id the newest is found', async () => {
   rows.push(twice);
   const { reader } = await opened(rows);
 
-  assertIsRow(await reader.findRow(twice.id, report()), 10, rows);
-  assert.deepEqual([...(await reader.findRows([twice.id], report()))], [10]);
+  assertIsRow(await findById(reader, twice.id, report()), 10, rows);
+  assert.deepEqual([...(await reader.findRows(wantIds([twice.id]), report()))], [10]);
 });
 
 test('a memory too small for anything changes nothing but the number of reads', async () => {
@@ -225,7 +292,7 @@ test('a memory too small for anything changes nothing but the number of reads', 
   const { reader } = await opened(rows, { cacheBytes: 0, documentBlockBytes: 2000 });
 
   for (let row = 0; row < rows.length; row += 37) {
-    assertIsRow(await reader.findRow((rows[row] as TestRow).id, report()), row, rows);
+    assertIsRow(await findById(reader, (rows[row] as TestRow).id, report()), row, rows);
   }
   assert.equal((await allRows(reader)).length, 800);
 });
@@ -287,7 +354,7 @@ test('a document larger than a block has one of its own', async () => {
   ];
   const { reader } = await opened(rows);
 
-  const place = await reader.findRow(id, report());
+  const place = await findById(reader, id, report());
 
   assertIsRow(place, 1, rows);
   assert.equal(place?.block.rowCount, 1);
@@ -354,9 +421,9 @@ test('no flipped byte anywhere in a segment gives a wrong answer', async () => {
     try {
       const reader = readerOf(store, await readToc(store, key, report()));
       for (let row = 0; row < rows.length; row += 5) {
-        assertIsRow(await reader.findRow((rows[row] as TestRow).id, report()), row, rows);
+        assertIsRow(await findById(reader, (rows[row] as TestRow).id, report()), row, rows);
       }
-      assert.equal(await reader.findRow('absent', report()), null);
+      assert.equal(await findById(reader, 'absent', report()), null);
       assert.deepEqual(await allRows(reader), rows.map((row) => row.entry).reverse());
     } catch (error) {
       assert.ok(error instanceof DataError, `byte ${at}: ${String(error)}`);
@@ -372,10 +439,7 @@ test('a truncated segment is an error, whatever its length', async () => {
   for (let length = 0; length < bytes.length; length += 7) {
     const store = new CountingStore();
     await store.putIfAbsent(key, [bytes.subarray(0, length)]);
-    const lookUps = readerOf(store, toc).findRows(
-      rows.map((row) => row.id),
-      report(),
-    );
+    const lookUps = readerOf(store, toc).findRows(wantIds(rows.map((row) => row.id)), report());
 
     await assert.rejects(readToc(store, key, report()), DataError);
     if (length < (sectionOf(toc, 'ids')?.offset ?? 0))
@@ -398,7 +462,7 @@ test('a block of another place is not taken for the one that was asked for', asy
   const other = new CountingStore();
   await other.putIfAbsent(key, [swapped]);
 
-  await assert.rejects(readerOf(other, toc).findRow((rows[0] as TestRow).id, report()), DataError);
+  await assert.rejects(findById(readerOf(other, toc), (rows[0] as TestRow).id, report()), DataError);
 });
 
 test('rows out of order, sections out of order and empty segments are our bugs', async () => {
@@ -456,19 +520,23 @@ test('hashes are ordered as numbers, equal ones by position', (t) => {
   t.diagnostic(`seed ${seed}`);
   const random = seededRandom(seed);
   for (const count of [0, 1, 2, 1000, 1024, 1025, 20_000]) {
-    const low = Uint32Array.from({ length: count + 5 }, () => random() * (random() < 0.5 ? 3 : 2 ** 32));
-    const high = Uint32Array.from({ length: count + 5 }, () => random() * (random() < 0.5 ? 3 : 2 ** 32));
-    const hashAt = (at: number) => (BigInt(high[at] as number) << 32n) | BigInt(low[at] as number);
+    const digests = Uint32Array.from(
+      { length: (count + 5) * idDigestWords },
+      () => random() * (random() < 0.5 ? 3 : 2 ** 32),
+    );
+    const hashAt = (at: number) =>
+      (BigInt(digests[at * idDigestWords] as number) << 32n) |
+      BigInt(digests[at * idDigestWords + 1] as number);
     const compare = (a: number, b: number) =>
       hashAt(a) === hashAt(b) ? a - b : hashAt(a) < hashAt(b) ? -1 : 1;
 
-    const order = orderByHash(low, high, count);
+    const order = orderByHash(digests, count);
 
     assert.deepEqual([...order], Array.from({ length: count }, (_, at) => at).sort(compare));
   }
 });
 
-test('segments of format 1 keep their bytes', async () => {
+test('segments of format 2 keep their bytes', async () => {
   const folder = join(process.cwd(), 'test/golden');
   const rows = randomRows(100, 200, { wordsMax: 20 });
   const { bytes, toc } = await buildSegment(rows, { documentBlockBytes: 4096 });
@@ -477,11 +545,11 @@ test('segments of format 1 keep their bytes', async () => {
     documents: rows.map((row) => ({ id: row.id, sequence: row.sequence, writtenAt: row.writtenAt })),
   };
   if (process.env.UPDATE_GOLDEN === '1') {
-    writeFileSync(join(folder, 'segment-v1.bin'), bytes);
-    writeFileSync(join(folder, 'segment-v1.json'), `${JSON.stringify(expected, null, 1)}\n`);
+    writeFileSync(join(folder, 'segment-v2.bin'), bytes);
+    writeFileSync(join(folder, 'segment-v2.json'), `${JSON.stringify(expected, null, 1)}\n`);
   }
 
-  const golden = readFileSync(join(folder, 'segment-v1.bin'));
+  const golden = readFileSync(join(folder, 'segment-v2.bin'));
   const store = new CountingStore();
   await store.putIfAbsent(key, [golden]);
   const goldenToc = await readToc(store, key, report());
@@ -498,7 +566,7 @@ test('segments of format 1 keep their bytes', async () => {
 
   assert.deepEqual(
     { toc: goldenToc, documents },
-    JSON.parse(readFileSync(join(folder, 'segment-v1.json'), 'utf8')),
+    JSON.parse(readFileSync(join(folder, 'segment-v2.json'), 'utf8')),
   );
   assert.deepEqual(golden, bytes);
   assert.ok(documentIdBytes(rows[0]?.entry ?? Buffer.alloc(16), 0).length > 0);
