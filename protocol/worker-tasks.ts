@@ -105,10 +105,18 @@ export interface ActorStatistics {
 /** What a compute thread is started with. */
 export interface ComputeThreadData {
   readonly store: StoreSettings;
+  /** How far it steps back behind threads that somebody waits for; 0 not at all. */
+  readonly backgroundSteps: number;
 }
+
+/**
+ * Each kind of work has threads of its own: a client waits for a parse, writers wait for builds that fall behind, and
+ * nobody waits for a merge, which is the longest.
+ */
+export type ComputeLaneName = 'parse' | 'build' | 'merge';
 
 /** Control calls from an actor thread to the compute lanes, which the front side owns. */
 export interface LanesControl {
   /** Runs a task of actors/compute/lanes.ts; its buffers are moved. */
-  run(task: unknown, moved: readonly ArrayBuffer[]): Promise<unknown>;
+  run(lane: ComputeLaneName, task: unknown, moved: readonly ArrayBuffer[]): Promise<unknown>;
 }

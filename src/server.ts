@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
 import { limits } from '../protocol/limits.ts';
 import { buildOpenApi } from '../protocol/openapi.ts';
-import type { LogControl, LogWorkerTask, StoreSettings } from '../protocol/worker-tasks.ts';
+import type {
+  ComputeThreadData,
+  LogControl,
+  LogWorkerTask,
+  StoreSettings,
+} from '../protocol/worker-tasks.ts';
 import { PlansError, parsePlans } from './accounts/parse-plans.ts';
 import { builtInPlans, type Plans } from './accounts/plans.ts';
 import { Authenticator } from './auth/authenticate.ts';
@@ -188,16 +193,27 @@ function startLogThread(store: StoreSettings, settings: Settings): LogThread {
 const logEndMsMax = 5_000;
 
 interface Lanes {
+  readonly parse: ComputeLane;
   readonly build: ComputeLane;
+  readonly merge: ComputeLane;
   readonly hash: ComputeLane;
 }
 
 /** Sign-ups and logins that wait for the one hashing thread; more get 429. */
 const hashQueueMax = 32;
 
-function computeLanes(store: StoreSettings, settings: Settings): Lanes {
+/** How far flushes and merges step back where the cores are busy: reads beside them then hardly feel them. */
+const backgroundSteps = { parse: 0, build: 5, merge: 10 };
+
+function computeLanes(store: StoreSettings, { computeThreads }: Settings): Lanes {
+  const lane = (steps: number, threads: number) => {
+    const data: ComputeThreadData = { store, backgroundSteps: steps };
+    return new ComputeLane({ entry: workerEntries.compute, threads, data });
+  };
   return {
-    build: new ComputeLane({ entry: workerEntries.build, threads: settings.computeThreads, data: { store } }),
+    parse: lane(backgroundSteps.parse, computeThreads),
+    build: lane(backgroundSteps.build, computeThreads),
+    merge: lane(backgroundSteps.merge, Math.ceil(computeThreads / 2)),
     hash: new ComputeLane({ entry: workerEntries.hash, threads: 1, queueMax: hashQueueMax }),
   };
 }
@@ -289,7 +305,7 @@ function actorThreads(parts: {
           logLevel: settings.logLevel,
         },
         log,
-        build: lanes.build,
+        lanes,
         logger,
         handler: router.handler(),
       }),
@@ -352,7 +368,7 @@ async function stop(parts: {
   await log.control.drain();
   await door.close();
   await Promise.all(threads.map((thread) => thread.end()));
-  await Promise.all([lanes.build.end(), lanes.hash.end(), log.end()]);
+  await Promise.all([...Object.values(lanes).map((lane) => lane.end()), log.end()]);
   await store.close();
   await noteCacheEnd(cacheFolder);
   logger.info('drained');

@@ -30,6 +30,7 @@ export interface Settings {
   readonly s3: S3Settings | null;
   readonly actorThreads: number;
   readonly frontThreads: number;
+  /** Of each kind of work: parsing and flushing; half of it for merging. */
   readonly computeThreads: number;
   readonly cacheBytes: number;
   readonly memoryBytes: number;
@@ -83,7 +84,7 @@ export interface Machine {
   diskBytes(folder: string): number;
 }
 
-/** No more build threads than this by default: they compete with the actors for the same cores. */
+/** No more compute threads of a kind than this by default: they compete with the actors for the same cores. */
 const computeThreadsDefaultMax = 4;
 const threadsMax = 256;
 const bytesMax = 2 ** 50;

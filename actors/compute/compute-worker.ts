@@ -5,6 +5,7 @@ import type { ComputeThreadData } from '../../protocol/worker-tasks.ts';
 import { unreachable } from '../../src/base/assert.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
+import { lowerThreadPriority } from '../../src/base/thread-priority.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { openObjectStore } from '../../src/object-store/open-object-store.ts';
 import { parseWriteBody } from '../storage/parse-write.ts';
@@ -12,11 +13,13 @@ import { buildSegment } from './build-segment.ts';
 import type { ComputeResult, ComputeTask } from './lanes.ts';
 import { mergeSegments } from './merge-segments.ts';
 
-/** Entry of the build lane's threads: one short task a call. */
+/** Entry of the compute lanes' threads: one short task a call. */
+const { store: storeSettings, backgroundSteps } = workerData as ComputeThreadData;
+if (backgroundSteps > 0) lowerThreadPriority(backgroundSteps);
 let opening: Promise<ObjectStore> | null = null;
 
 function objectStore(): Promise<ObjectStore> {
-  opening ??= openObjectStore((workerData as ComputeThreadData).store, systemClock, systemRandom);
+  opening ??= openObjectStore(storeSettings, systemClock, systemRandom);
   return opening;
 }
 

@@ -1,23 +1,27 @@
 import type { MessagePort } from 'node:worker_threads';
 import { apiErrorFromWire } from '../../protocol/messages.ts';
-import type { LanesControl } from '../../protocol/worker-tasks.ts';
+import type { ComputeLaneName, LanesControl } from '../../protocol/worker-tasks.ts';
 import { moved, wrapControl } from '../../src/base/control.ts';
 import type { BuiltSegment, ComputeLanes, ComputeResult, ComputeTask } from './lanes.ts';
 
 /** The compute lanes as an actor thread sees them. */
 export function remoteLanes(port: MessagePort): ComputeLanes {
   const control = wrapControl<LanesControl>(port);
-  const run = async <T>(task: ComputeTask, buffers: ArrayBuffer[]): Promise<T> => {
-    const result = (await control.run(moved(task, buffers), buffers)) as ComputeResult<T>;
+  const run = async <T>(
+    lane: ComputeLaneName,
+    task: ComputeTask,
+    buffers: ArrayBuffer[] = [],
+  ): Promise<T> => {
+    const result = (await control.run(lane, moved(task, buffers), buffers)) as ComputeResult<T>;
     if (!result.ok) throw apiErrorFromWire(result.error);
     return result.value;
   };
   return {
     parse(task) {
       // The body's buffer is its own: it came from the front as one.
-      return run<Uint8Array>(task, [task.body.buffer as ArrayBuffer]);
+      return run<Uint8Array>('parse', task, [task.body.buffer as ArrayBuffer]);
     },
-    buildSegment: (task) => run<BuiltSegment>(task, []),
-    mergeSegments: (task) => run<BuiltSegment | null>(task, []),
+    buildSegment: (task) => run<BuiltSegment>('build', task),
+    mergeSegments: (task) => run<BuiltSegment | null>('merge', task),
   };
 }

@@ -1,6 +1,12 @@
 import { MessageChannel } from 'node:worker_threads';
 import { limits } from '../../protocol/limits.ts';
-import type { ActorControl, ActorWorkerTask, LanesControl, LogControl } from '../../protocol/worker-tasks.ts';
+import type {
+  ActorControl,
+  ActorWorkerTask,
+  ComputeLaneName,
+  LanesControl,
+  LogControl,
+} from '../../protocol/worker-tasks.ts';
 import { systemClock } from '../base/clock.ts';
 import { exposeControl, moved, type Remote, wrapControl } from '../base/control.ts';
 import { describeError, type Logger } from '../base/log.ts';
@@ -22,7 +28,7 @@ export interface ActorThreadOptions {
   readonly count: number;
   readonly settings: ActorTaskSettings;
   readonly log: Remote<LogControl>;
-  readonly build: ComputeLane;
+  readonly lanes: Readonly<Record<ComputeLaneName, ComputeLane>>;
   readonly logger: Logger;
   /** Calls that actors make: to other actors, and to the front. */
   readonly handler: ChannelHandler;
@@ -103,7 +109,7 @@ export class ActorThread {
   }
 
   #lanesControl(): LanesControl {
-    return { run: (task, buffers) => this.#options.build.run(task as object, buffers) };
+    return { run: (lane, task, buffers) => this.#options.lanes[lane].run(task as object, buffers) };
   }
 
   #onEnd(error: unknown): void {

@@ -15,7 +15,7 @@ const entryOf = (name: string) => new URL(`../../actors/${name}.js`, import.meta
 export const workerEntries = {
   actor: entryOf('worker'),
   log: entryOf('log-worker'),
-  build: entryOf('compute/compute-worker'),
+  compute: entryOf('compute/compute-worker'),
   hash: entryOf('compute/hash-worker'),
 } as const;
 
