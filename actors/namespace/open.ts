@@ -110,5 +110,10 @@ async function replay(
   );
   const stamp = stampFromWire(head.version, head.detail);
   const batch = loadBatch(payload);
-  await applyDurable(components, state, { batch, stamp, position, lookUp: new SegmentLookUp(batch) });
+  await applyDurable(components, state, {
+    batch,
+    stamp,
+    position,
+    lookUp: new SegmentLookUp(batch, components.clock),
+  });
 }

@@ -1,3 +1,4 @@
+import type { Clock } from '../../src/base/clock.ts';
 import { SingleFlight } from '../../src/base/single-flight.ts';
 import { emptyReadReport } from '../storage/block-fetch.ts';
 import { type WantedIds, wantIds } from '../storage/hash-order.ts';
@@ -7,18 +8,27 @@ import type { LoadedBatch } from './namespace-state.ts';
 /** Up to so many ids are looked up in all segments at once, in two rounds; more fill memory with pages, so in turn. */
 const idsAtOnceMax = 256;
 
+/** Whether work on the batch takes milliseconds, so that others must have their turn between its parts. */
+export function isLarge({ ids, deletes }: LoadedBatch): boolean {
+  return ids.length + deletes.length > idsAtOnceMax;
+}
+
 /**
  * Where the ids of one batch stand in the segments. Each segment is asked once, as it never changes: what it says before
  * the batch is durable holds when the batch is applied. Whether a row still lives is for that moment to say.
+ *
+ * A large batch gives way to other work after each segment.
  */
 export class SegmentLookUp {
   readonly #ids: readonly string[];
   readonly #answered = new Map<string, Int32Array | null>();
   readonly #asking = new SingleFlight<string, void>();
+  readonly #clock: Pick<Clock, 'yieldTurn'>;
   #wanted: WantedIds | null = null;
 
-  constructor(batch: LoadedBatch) {
+  constructor(batch: LoadedBatch, clock: Pick<Clock, 'yieldTurn'>) {
     this.#ids = idsOfBatch(batch);
+    this.#clock = clock;
   }
 
   /** Resolves when every one of the segments has answered. Rejects with the store's error; may then be asked again. */
@@ -27,6 +37,7 @@ export class SegmentLookUp {
     const open = segments.filter(({ id }) => !this.#answered.has(id));
     const atOnce = this.#ids.length <= idsAtOnceMax ? open.length : 1;
     for (let from = 0; from < open.length; from += atOnce) {
+      if (from > 0) await this.#clock.yieldTurn();
       const asked = open.slice(from, from + atOnce);
       const ended = await Promise.allSettled(
         asked.map((segment) => this.#asking.run(segment.id, () => this.#askSegment(segment))),

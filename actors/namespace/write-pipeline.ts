@@ -7,7 +7,7 @@ import type { ActorComponents } from '../components.ts';
 import { isNotWritten } from '../log/log-client.ts';
 import type { LogPosition } from '../log/replay.ts';
 import { applyBatch, type LoadedBatch, type NamespaceState, type WriteStamp } from './namespace-state.ts';
-import { SegmentLookUp } from './segment-look-up.ts';
+import { isLarge, SegmentLookUp } from './segment-look-up.ts';
 
 /**
  * The way of a write through one namespace.
@@ -104,7 +104,7 @@ export class WritePipeline {
     const epoch = this.#epoch;
     const durable = this.#components.log.append(head, batch.buffer, epoch);
     durable.catch(() => {});
-    const lookUp = new SegmentLookUp(batch);
+    const lookUp = new SegmentLookUp(batch, this.#components.clock);
     // A look-up that fails is made again, and retried, when the write is applied.
     lookUp.ask(this.#state.segments).catch(() => {});
     const applied = this.#applies.run(() => this.#apply(batch, stamp, { durable, epoch, lookUp }));
@@ -217,6 +217,8 @@ export async function applyDurable(
     const generation = state.generation;
     try {
       await lookUp.ask(state.segments);
+      // A log object makes several large batches durable at once: a read need not wait until all are applied.
+      if (isLarge(batch)) await components.clock.yieldTurn();
       // A flush that was installed meanwhile moved rows to a segment in which nobody looked.
       if (generation !== state.generation) continue;
       return applyBatch(state, batch, stamp, lookUp, position);
