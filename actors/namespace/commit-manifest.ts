@@ -6,30 +6,45 @@ import { cacheManifest } from '../storage/manifest-cache.ts';
 import { checkManifest } from '../storage/manifest-invariants.ts';
 import { commit } from '../storage/manifest-store.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
+import { retiredDeletes, storeDeletes } from './deletes.ts';
 import type { NamespaceState } from './namespace-state.ts';
 
 export const manifestCodec = { encode: encodeManifest, decode: decodeManifest };
 
 /**
  * The one way in which a namespace's manifest changes: the current one with some parts replaced, the next version, this
- * process as its owner, checked, by compare-and-set. Callers see to it that no two run at once.
+ * process as its owner, checked, by compare-and-set. Sets of deleted rows that are too large for it are stored before. Callers see to it that no two run at once.
  */
 export async function commitManifest(
   components: ActorComponents,
   state: NamespaceState,
   changes: Partial<Pick<Manifest, 'applied' | 'counters' | 'segments' | 'tail' | 'retired'>>,
 ): Promise<void> {
-  const { log, random } = components;
+  const { log, random, clock } = components;
   const current = state.committed;
+  const { namespaceId } = state.identity;
+  const before = current?.value ?? firstManifest(state);
+  const segments = await storeDeletes(
+    components,
+    namespaceId,
+    changes.segments ?? before.segments,
+    before.segments,
+  );
+  const retired = [
+    ...(changes.retired ?? before.retired),
+    ...retiredDeletes(before.segments, segments, clock.now()),
+  ];
   const next: Manifest = {
-    ...(current?.value ?? firstManifest(state)),
+    ...before,
     ...changes,
+    segments,
+    retired,
     version: (current?.value.version ?? 0) + 1,
     nonce: randomHex(random, 16),
     owner: { logId: log.logId, view: log.viewVersion },
   };
   checkManifest(next, current?.value ?? null);
-  const key = paths.namespaceManifest(state.identity.namespaceId);
+  const key = paths.namespaceManifest(namespaceId);
   state.committed = await commit(components, manifestCodec, { key, next, current });
   if (changes.tail !== undefined) state.sharedTailBytes = 0;
   cacheManifest(components.warmCache, state.committed);
@@ -47,7 +62,7 @@ function firstManifest(state: NamespaceState): Omit<Manifest, 'version' | 'nonce
   };
 }
 
-/** An open segment as the manifest holds it, with the tombstones of this moment. */
+/** An open segment with the tombstones of this moment; `commitManifest` stores what needs an object of its own. */
 export function segmentInManifest({ id, size, reader, tombstones }: OpenSegment): ManifestSegment {
-  return { id, size, toc: reader.toc, tombstones };
+  return { id, size, toc: reader.toc, tombstones, deletes: null };
 }

@@ -85,7 +85,7 @@ async function replaceSegments(
   const current = must(state.committed, 'a committed manifest').value;
   await commitManifest(components, state, {
     segments: replaced().map(segmentInManifest),
-    retired: [...current.retired, ...inputs.map(({ id }) => ({ segmentId: id, atMs }))],
+    retired: [...current.retired, ...inputs.map(({ id }) => ({ kind: 'segment' as const, id, atMs }))],
   });
   // Only now: a snapshot taken during the commit still reads the inputs, which are not deleted before long.
   state.segments = replaced();

@@ -82,7 +82,7 @@ async function flushFrozen(
     tombstones: withDeleted(noTombstones, supersededSince(frozen, rows)),
   });
   const { tombstones } = segmentNow();
-  const segment = { id: segmentId, size: built.size, toc: built.toc, tombstones };
+  const segment = { id: segmentId, size: built.size, toc: built.toc, tombstones, deletes: null };
   await commitReach(components, state, reach, { segment, tail: null });
   state.segments = [...state.segments, segmentNow()];
   state.frozen = state.frozen.filter((memtable) => memtable !== frozen);

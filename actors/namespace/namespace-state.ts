@@ -94,10 +94,12 @@ export class NamespaceState {
     return bytes;
   }
 
-  /** What its objects take in the store: segments, manifest, and what it still has in the log. */
+  /** What its objects take in the store: segments, their sets of deleted rows, manifest, and what it still has in the log. */
   get storedBytes(): number {
     const segments = this.segments.reduce((sum, segment) => sum + segment.size, 0);
-    return segments + (this.committed?.size ?? 0) + this.unflushedBytes;
+    const sets = this.committed?.value.segments ?? [];
+    const deletes = sets.reduce((sum, segment) => sum + (segment.deletes?.size ?? 0), 0);
+    return segments + deletes + (this.committed?.size ?? 0) + this.unflushedBytes;
   }
 
   /** Newest first. */

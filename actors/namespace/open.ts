@@ -15,6 +15,7 @@ import { type Committed, loadCommitted } from '../storage/manifest-store.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import { manifestCodec } from './commit-manifest.ts';
+import { loadDeletes } from './deletes.ts';
 import { adoptManifest, loadBatch, NamespaceState } from './namespace-state.ts';
 import { SegmentLookUp } from './segment-look-up.ts';
 import { applyDurable, stampFromWire } from './write-pipeline.ts';
@@ -41,9 +42,10 @@ export async function openNamespace(
   if (committed !== null) {
     refuseNewerOwner(components, committed.value.owner);
     assert(committed.value.state === 'live', () => `namespace ${identity.namespaceId} is deleted`);
+    const value = await loadDeletes(components, committed.value, options.report);
     adoptManifest(
       state,
-      committed,
+      { ...committed, value },
       (segment) => openSegment(components, identity, segment),
       toShared,
       (logId) => isGoneLog(components, committed.value.owner, logId),

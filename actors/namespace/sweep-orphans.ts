@@ -2,7 +2,7 @@ import { listAll, listAllUploads } from '../../src/object-store/list-all.ts';
 import type { ListedObject } from '../../src/object-store/object-store.ts';
 import { namespaceOfKey, paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
-import { type Manifest, segmentIdsOf } from '../storage/manifest.ts';
+import { type Manifest, objectsOfManifest } from '../storage/manifest.ts';
 import { loadCommitted } from '../storage/manifest-store.ts';
 import { manifestCodec } from './commit-manifest.ts';
 import { deleteNamespaceObjects } from './drop.ts';
@@ -58,13 +58,10 @@ export function needsLook({ objects }: ListedNamespace, { afterMs, untilMs }: Sw
 /** Old enough objects that the manifest does not name. Pure. */
 export function planOrphans(
   { namespaceId, objects }: ListedNamespace,
-  manifest: Pick<Manifest, 'segments' | 'retired'> | null,
+  manifest: Pick<Manifest, 'namespaceId' | 'segments' | 'retired'> | null,
   { untilMs }: Sweep,
 ): string[] {
-  const named = new Set([
-    paths.namespaceManifest(namespaceId),
-    ...(manifest === null ? [] : segmentIdsOf(manifest)).map((id) => paths.namespaceSegment(namespaceId, id)),
-  ]);
+  const named = new Set(objectsOfManifest(manifest ?? { namespaceId, segments: [], retired: [] }));
   return objects
     .filter(({ key, modifiedAtMs }) => modifiedAtMs <= untilMs && !named.has(key))
     .map(({ key }) => key);

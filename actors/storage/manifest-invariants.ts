@@ -1,5 +1,5 @@
 import { assert } from '../../src/base/assert.ts';
-import type { Manifest } from './manifest.ts';
+import { isWhole, type Manifest } from './manifest.ts';
 
 /**
  * What must hold between a manifest and its successor, checked before each commit. Each predicate says what would be
@@ -30,6 +30,10 @@ const invariants: readonly (readonly [string, (next: Manifest, current: Manifest
   ],
   ['no watermark falls: flushed records would be applied twice', (n, c) => watermarksRise(n, c)],
   ['segments lie in time order without overlap: newest first would be wrong', (n) => segmentsInOrder(n)],
+  [
+    'tombstones are there: documents that are only counted as deleted would come back',
+    (n) => n.segments.every(isWhole),
+  ],
   ['tombstones fit their segment', (n) => n.segments.every((s) => s.tombstones.count <= s.toc.rowCount)],
 ];
 

@@ -63,7 +63,7 @@ export async function commit<T extends Versioned>(
           : await store.putIfMatch(key, [bytes], current.etag);
       if (put.kind === 'stored') return { value: next, etag: put.etag, size: bytes.byteLength };
       const found = await loadCommitted(store, key, codec);
-      if (found?.value.nonce === next.nonce) return found;
+      if (found?.value.nonce === next.nonce) return { ...found, value: next };
       throw new Deposed(`${key} was changed by another process`);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;

@@ -1,10 +1,10 @@
 import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { SegmentToc } from './segment-format.ts';
-import { type Tombstones, tombstonesFromWire, tombstonesToWire } from './tombstones.ts';
+import { decodeTombstones, encodeTombstones, type Tombstones } from './tombstones.ts';
 
 /** What a namespace consists of: the one object that is changed by compare-and-set. Edits are pure. */
-export const manifestFormat = 2;
+export const manifestFormat = 3;
 const magic = 'TBMF';
 
 export interface LogWatermark {
@@ -17,7 +17,17 @@ export interface ManifestSegment {
   /** Of the whole object, in bytes. */
   readonly size: number;
   readonly toc: SegmentToc;
+  /** Of a decoded manifest, only their count where `deletes` names the object that has them. */
   readonly tombstones: Tombstones;
+  /** The object of a set that is too large for the manifest. */
+  readonly deletes: { readonly id: string; readonly size: number } | null;
+}
+
+/** An object that the manifest named before and that reads may still need. */
+export interface RetiredObject {
+  readonly kind: 'segment' | 'deletes';
+  readonly id: string;
+  readonly atMs: number;
 }
 
 /** Recent documents that the manifest carries itself, so that a small namespace has no segment object. */
@@ -59,7 +69,7 @@ export interface Manifest extends NamespaceIdentity {
   /** Oldest first; sequences of one lie wholly before those of the next. */
   readonly segments: readonly ManifestSegment[];
   readonly tail: ManifestTail | null;
-  readonly retired: readonly { readonly segmentId: string; readonly atMs: number }[];
+  readonly retired: readonly RetiredObject[];
   readonly counters: NamespaceCounters;
 }
 
@@ -67,14 +77,21 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
   const wire = {
     ...manifest,
     applied: [...manifest.applied].map(([logId, { seq, index }]) => [logId, seq, index]),
-    segments: manifest.segments.map((s) => [s.id, s.size, s.toc, tombstonesToWire(s.tombstones)]),
+    segments: manifest.segments.map((s) => [
+      s.id,
+      s.size,
+      s.toc,
+      s.deletes === null
+        ? encodeTombstones(s.tombstones)
+        : [s.tombstones.count, s.deletes.id, s.deletes.size],
+    ]),
   };
   return encodeRecord(magic, manifestFormat, wire, paths.namespaceManifest(manifest.namespaceId));
 }
 
 type ManifestWire = Omit<Manifest, 'applied' | 'segments'> & {
   applied: [string, number, number][];
-  segments: [string, number, SegmentToc, unknown][];
+  segments: [string, number, SegmentToc, Uint8Array | [number, string, number]][];
 };
 
 export function decodeManifest(bytes: Uint8Array, place: string): Manifest {
@@ -86,9 +103,22 @@ export function decodeManifest(bytes: Uint8Array, place: string): Manifest {
       id,
       size,
       toc,
-      tombstones: tombstonesFromWire(tombstones),
+      ...tombstonesFromWire(tombstones),
     })),
   };
+}
+
+function tombstonesFromWire(
+  wire: Uint8Array | [number, string, number],
+): Pick<ManifestSegment, 'tombstones' | 'deletes'> {
+  if (wire instanceof Uint8Array) return { tombstones: decodeTombstones(wire), deletes: null };
+  const [count, id, size] = wire;
+  return { tombstones: { count, chunks: new Map() }, deletes: { id, size } };
+}
+
+/** Whether its tombstones are there, not only counted. */
+export function isWhole({ tombstones }: ManifestSegment): boolean {
+  return tombstones.count === 0 || tombstones.chunks.size > 0;
 }
 
 /** Documents that are neither replaced nor deleted, as far as this manifest knows. */
@@ -103,7 +133,23 @@ export function isApplied(manifest: Manifest, at: { logId: string; seq: number; 
   return at.seq < watermark.seq || (at.seq === watermark.seq && at.index <= watermark.index);
 }
 
-/** Of every segment object that the namespace owns, those that are only waiting to be deleted among them. */
-export function segmentIdsOf(manifest: Pick<Manifest, 'segments' | 'retired'>): string[] {
-  return [...manifest.segments.map(({ id }) => id), ...manifest.retired.map(({ segmentId }) => segmentId)];
+/** Keys of all objects that the namespace owns as far as it says, those that are only waiting to be deleted among them. */
+export function objectsOfManifest(
+  manifest: Pick<Manifest, 'namespaceId' | 'segments' | 'retired'>,
+): string[] {
+  const { namespaceId, segments, retired } = manifest;
+  return [
+    paths.namespaceManifest(namespaceId),
+    ...segments.map(({ id }) => paths.namespaceSegment(namespaceId, id)),
+    ...segments.flatMap(({ deletes }) =>
+      deletes === null ? [] : [paths.namespaceDeletes(namespaceId, deletes.id)],
+    ),
+    ...retired.map((object) => keyOfRetired(namespaceId, object)),
+  ];
+}
+
+export function keyOfRetired(namespaceId: string, { kind, id }: RetiredObject): string {
+  return kind === 'segment'
+    ? paths.namespaceSegment(namespaceId, id)
+    : paths.namespaceDeletes(namespaceId, id);
 }

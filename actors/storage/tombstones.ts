@@ -1,3 +1,5 @@
+import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
+
 /**
  * Which rows of a segment are replaced or deleted: bitmaps per 65,536 rows, copied on write, so that a running read
  * keeps the set it began with.
@@ -47,7 +49,7 @@ function copyOf(chunk: Uint8Array | undefined): Uint8Array {
   return chunk === undefined ? new Uint8Array(bytesPerChunk) : new Uint8Array(chunk);
 }
 
-/** For the manifest: pairs of chunk number and bitmap. */
+/** For another thread: pairs of chunk number and bitmap. */
 export function tombstonesToWire(tombstones: Tombstones): unknown {
   return [tombstones.count, [...tombstones.chunks.entries()]];
 }
@@ -55,4 +57,79 @@ export function tombstonesToWire(tombstones: Tombstones): unknown {
 export function tombstonesFromWire(wire: unknown): Tombstones {
   const [count, entries] = wire as [number, [number, Uint8Array][]];
   return { count, chunks: new Map(entries.map(([number, bitmap]) => [number, new Uint8Array(bitmap)])) };
+}
+
+/** Larger sets are objects of their own, so that a manifest stays small: this many bytes list some 2,000 rows. */
+export const tombstonesInlineBytesMax = 4_096;
+export const deletesFormat = 1;
+const deletesMagic = 'TBDL';
+
+/**
+ * The smallest form, little-endian: u32 count of rows, then per chunk u32 number | u32 rows listed, or `bitmapMark` | the
+ * rows, u16 each and ascending, or the bitmap.
+ */
+const bitmapMark = 0xffff_ffff;
+const chunkHeadBytes = 8;
+/** Above it the bitmap is smaller. */
+const listedRowsMax = bytesPerChunk / 2;
+
+export function encodeTombstones(tombstones: Tombstones): Uint8Array {
+  const head = Buffer.alloc(4);
+  head.writeUInt32LE(tombstones.count);
+  const chunks = [...tombstones.chunks].sort(([a], [b]) => a - b);
+  return Buffer.concat([head, ...chunks.flatMap(([number, bitmap]) => encodeChunk(number, bitmap))]);
+}
+
+function encodeChunk(number: number, bitmap: Uint8Array): readonly Uint8Array[] {
+  const rows = rowsOf(bitmap);
+  const listed = rows.length <= listedRowsMax;
+  const head = Buffer.alloc(chunkHeadBytes);
+  head.writeUInt32LE(number, 0);
+  head.writeUInt32LE(listed ? rows.length : bitmapMark, 4);
+  if (!listed) return [head, bitmap];
+  const list = Buffer.alloc(rows.length * 2);
+  rows.forEach((row, i) => {
+    list.writeUInt16LE(row, i * 2);
+  });
+  return [head, list];
+}
+
+function rowsOf(bitmap: Uint8Array): number[] {
+  const rows: number[] = [];
+  for (let at = 0; at < bitmap.length; at++) {
+    const byte = bitmap[at] ?? 0;
+    for (let bit = 0; byte >>> bit !== 0; bit++) if ((byte >>> bit) & 1) rows.push(at * 8 + bit);
+  }
+  return rows;
+}
+
+/** The bytes come out of a checksummed record. */
+export function decodeTombstones(bytes: Uint8Array): Tombstones {
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const chunks = new Map<number, Uint8Array>();
+  for (let at = 4; at < view.length; ) {
+    const number = view.readUInt32LE(at);
+    const listed = view.readUInt32LE(at + 4);
+    at += chunkHeadBytes;
+    const bitmap = new Uint8Array(bytesPerChunk);
+    if (listed === bitmapMark) bitmap.set(view.subarray(at, at + bytesPerChunk));
+    else for (let i = 0; i < listed; i++) setBit(bitmap, view.readUInt16LE(at + i * 2));
+    at += listed === bitmapMark ? bytesPerChunk : listed * 2;
+    chunks.set(number, bitmap);
+  }
+  return { count: view.readUInt32LE(0), chunks };
+}
+
+function setBit(bitmap: Uint8Array, row: number): void {
+  bitmap[row >>> 3] = (bitmap[row >>> 3] ?? 0) | (1 << (row & 7));
+}
+
+/** A set as an object of its own; `bytes` as `encodeTombstones` makes them. */
+export function encodeDeletes(bytes: Uint8Array, key: string): Uint8Array {
+  return encodeRecord(deletesMagic, deletesFormat, bytes, key);
+}
+
+/** Throws `DataError`. */
+export function decodeDeletes(object: Uint8Array, key: string): Tombstones {
+  return decodeTombstones(decodeRecord(object, key, deletesMagic, deletesFormat) as Uint8Array);
 }

@@ -160,7 +160,7 @@ function noCounts(): MutableCounts {
 
 /**
  * What a key (or a listing's prefix) is for, with the ids left out, as `paths.ts` spells it: `log`, `log/floor`,
- * `log/done`, `log/blob`, `ns/manifest`, `ns/segment`, `tenant/manifest`, `tenant/segment`, `cluster/view`,
+ * `log/done`, `log/blob`, `ns/manifest`, `ns/segment`, `ns/deletes`, `tenant/manifest`, `tenant/segment`, `cluster/view`,
  * `cluster/lease`, `account/person`, `account/email`, `account/key`, `probe`; what is not there yet, by its first part.
  */
 export function keyKind(key: string): string {

@@ -25,6 +25,9 @@ export const paths = {
   namespaceManifest: (namespaceId: string) => `ns/${fan(namespaceId)}/${namespaceId}/manifest`,
   namespaceSegment: (namespaceId: string, segmentId: string) =>
     `ns/${fan(namespaceId)}/${namespaceId}/segment/${segmentId}`,
+  /** A set of deleted rows that is too large for the manifest. */
+  namespaceDeletes: (namespaceId: string, id: string) =>
+    `ns/${fan(namespaceId)}/${namespaceId}/deletes/${id}`,
 
   tenantManifest: (tenantId: number) => `tenant/${fan(String(tenantId))}/${tenantId}/manifest`,
   tenantSegment: (tenantId: number, segmentId: string) =>

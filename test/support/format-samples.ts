@@ -6,7 +6,12 @@ import { encodeLogObject } from '../../actors/log/log-object.ts';
 import { encodeSwept } from '../../actors/namespace/keep-sweeping.ts';
 import { encodeCursor } from '../../actors/search/cursor.ts';
 import { encodeManifest, type Manifest } from '../../actors/storage/manifest.ts';
-import { noTombstones, withDeleted } from '../../actors/storage/tombstones.ts';
+import {
+  encodeDeletes,
+  encodeTombstones,
+  noTombstones,
+  withDeleted,
+} from '../../actors/storage/tombstones.ts';
 import { emptyTenant, encodeTenantEvent, tenantManifestCodec } from '../../actors/tenant/tenant-state.ts';
 import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
 import type { KeyRecord, TenantRecord } from '../../protocol/messages.ts';
@@ -67,12 +72,16 @@ const manifest: Manifest = {
       size: 1_000,
       toc: { formatVersion: 1, rowCount: 9, minSequence: 1, maxSequence: 9, docsRawBytes: 900, sections: [] },
       tombstones: withDeleted(noTombstones, [3]),
+      deletes: null,
     },
   ],
   tail: { sequences: [10], writtenAt: [1_000_000], entries: Uint8Array.of(1, 2, 3) },
-  retired: [{ segmentId: hex('c', 32), atMs: 4 }],
+  retired: [{ kind: 'segment', id: hex('c', 32), atMs: 4 }],
   counters: { version: 4, lastSequence: 10, lastWrittenAt: 1_000_000, docsWritten: 11, bytesWritten: 1_200 },
 };
+
+/** Some listed, some as a bitmap. */
+const manySet = withDeleted(noTombstones, [3, 7, ...Array.from({ length: 5_000 }, (_, i) => 65_536 + i * 3)]);
 
 function logBytes(): Uint8Array {
   const header = {
@@ -162,6 +171,7 @@ export async function formatsNow(root: string): Promise<FormatRecord> {
   const samples: Readonly<Record<FormatName, Uint8Array>> = {
     log: logBytes(),
     manifest: encodeManifest(manifest),
+    deletes: encodeDeletes(encodeTombstones(manySet), paths.namespaceDeletes(namespaceId, hex('b', 32))),
     // What these bytes must be is tested with the segments themselves.
     segment: readFileSync(join(root, `test/golden/segment-v${formats.segment.version}.bin`)),
     clusterView: await viewBytes(),

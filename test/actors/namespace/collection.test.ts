@@ -234,7 +234,11 @@ test('what a manifest names or has retired, and what is young, is no orphan', ()
       })),
     ],
   };
-  const manifest = { segments: [{ id: 'named' }], retired: [{ segmentId: 'retired', atMs: 0 }] };
+  const manifest = {
+    namespaceId: 'x',
+    segments: [{ id: 'named', deletes: null }],
+    retired: [{ kind: 'segment', id: 'retired', atMs: 0 }],
+  };
 
   const plan = planOrphans(listed, manifest as unknown as Parameters<typeof planOrphans>[1], {
     afterMs: 0,

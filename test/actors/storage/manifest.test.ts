@@ -6,6 +6,7 @@ import {
   isApplied,
   liveDocumentsOf,
   type Manifest,
+  objectsOfManifest,
 } from '../../../actors/storage/manifest.ts';
 import { checkManifest } from '../../../actors/storage/manifest-invariants.ts';
 import { noTombstones, withDeleted } from '../../../actors/storage/tombstones.ts';
@@ -39,11 +40,21 @@ const manifest: Manifest = {
     ['log-b', { seq: 3, index: 0 }],
   ]),
   segments: [
-    { id: 'e1', size: 900, toc: toc(1, 10), tombstones: withDeleted(noTombstones, [3, 4]) },
-    { id: 'e2', size: 901, toc: toc(11, 12), tombstones: noTombstones },
+    { id: 'e1', size: 900, toc: toc(1, 10), tombstones: withDeleted(noTombstones, [3, 4]), deletes: null },
+    { id: 'e2', size: 901, toc: toc(11, 12), tombstones: noTombstones, deletes: null },
+    {
+      id: 'e3',
+      size: 902,
+      toc: toc(13, 19),
+      tombstones: { count: 5, chunks: new Map() },
+      deletes: { id: 'd3', size: 9_000 },
+    },
   ],
   tail: { sequences: [20], writtenAt: [1.7e15], entries: entry },
-  retired: [{ segmentId: 'e0', atMs: 1.7e12 }],
+  retired: [
+    { kind: 'segment', id: 'e0', atMs: 1.7e12 },
+    { kind: 'deletes', id: 'd0', atMs: 1.7e12 },
+  ],
   counters: { version: 9, lastSequence: 20, lastWrittenAt: 1.7e15, docsWritten: 21, bytesWritten: 2 ** 41 },
 };
 const place = paths.namespaceManifest(manifest.namespaceId);
@@ -72,14 +83,23 @@ test('a change of any byte of a manifest is found', () => {
 test('the bytes of a manifest are those of the golden file', () => {
   const bytes = encodeManifest(manifest);
 
-  const golden = goldenBytes('manifest-v2.bin', bytes);
+  const golden = goldenBytes('manifest-v3.bin', bytes);
 
   assert.deepEqual(Buffer.from(bytes), golden);
   assert.deepEqual(plain(decodeManifest(golden, place)), plain(manifest));
 });
 
+test('all objects of a namespace are those that its manifest names', () => {
+  const { namespaceId } = manifest;
+  assert.deepEqual(objectsOfManifest(manifest).sort(), [
+    ...['d0', 'd3'].map((id) => paths.namespaceDeletes(namespaceId, id)),
+    place,
+    ...['e0', 'e1', 'e2', 'e3'].map((id) => paths.namespaceSegment(namespaceId, id)),
+  ]);
+});
+
 test('live documents are those of segments without tombstones, and of the tail', () => {
-  assert.equal(liveDocumentsOf(manifest), 8 + 2 + 1);
+  assert.equal(liveDocumentsOf(manifest), 8 + 2 + 2 + 1);
 });
 
 test('a record is applied up to the watermark of its log', () => {
@@ -95,7 +115,12 @@ test('a record is applied up to the watermark of its log', () => {
   );
 });
 
-const next: Manifest = { ...manifest, version: 5, nonce: 'ef'.repeat(16) };
+const next: Manifest = {
+  ...manifest,
+  version: 5,
+  nonce: 'ef'.repeat(16),
+  segments: manifest.segments.filter((segment) => segment.deletes === null),
+};
 
 test('a proper successor passes, and so does a first manifest', () => {
   checkManifest(next, manifest);
@@ -117,8 +142,13 @@ const broken: readonly (readonly [string, Partial<Manifest>])[] = [
   ['a tail older than a segment', { tail: { sequences: [12], writtenAt: [1], entries: entry } }],
   [
     'more tombstones than rows',
-    { segments: [{ id: 'e1', size: 1, toc: toc(1, 1), tombstones: withDeleted(noTombstones, [0, 1]) }] },
+    {
+      segments: [
+        { id: 'e1', size: 1, toc: toc(1, 1), tombstones: withDeleted(noTombstones, [0, 1]), deletes: null },
+      ],
+    },
   ],
+  ['tombstones that are only counted', { segments: manifest.segments }],
 ];
 
 for (const [what, change] of broken) {

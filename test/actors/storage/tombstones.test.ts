@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
+  decodeDeletes,
+  decodeTombstones,
+  encodeDeletes,
+  encodeTombstones,
   isDeleted,
   noTombstones,
   type Tombstones,
@@ -8,6 +12,7 @@ import {
   tombstonesToWire,
   withDeleted,
 } from '../../../actors/storage/tombstones.ts';
+import { DataError } from '../../../src/base/assert.ts';
 import { packMessage, unpackMessage } from '../../../src/base/msgpack.ts';
 import { seededRandom } from '../../support/segments.ts';
 
@@ -59,3 +64,27 @@ test('a random set is its naive twin, also after a way through a manifest', () =
   for (let row = 0; row < 300_000; row += 1 + Math.floor(random() * 5))
     assert.equal(isDeleted(set, row), twin.has(row));
 });
+
+test('a set is stored in as few bytes as it needs, and comes back as it was', () => {
+  const random = seededRandom(22);
+  for (const [count, rows, bytesMax] of [
+    [0, 1, 4],
+    [1, 10_000_000, 16],
+    [2_000, 60_000, 4_012],
+    [3_000, 10_000_000, 3_000 * 2 + 153 * 8 + 8],
+    [50_000, 65_536, 8_204],
+    [200_000, 300_000, 5 * 8_200 + 4],
+  ] as const) {
+    const wanted = Array.from({ length: count }, () => Math.floor(random() * rows));
+    const set = withDeleted(noTombstones, wanted);
+    const bytes = encodeTombstones(set);
+    const back = decodeTombstones(bytes);
+    assert.ok(bytes.length <= bytesMax, `${bytes.length} bytes for ${count} of ${rows}`);
+    assert.equal(back.count, set.count);
+    assert.deepEqual(new Map([...back.chunks].sort(byNumber)), new Map([...set.chunks].sort(byNumber)));
+    assert.deepEqual(decodeDeletes(encodeDeletes(bytes, 'ns/a/deletes/b'), 'ns/a/deletes/b'), back);
+    assert.throws(() => decodeDeletes(encodeDeletes(bytes, 'ns/a/deletes/b'), 'ns/a/deletes/c'), DataError);
+  }
+});
+
+const byNumber = ([a]: [number, unknown], [b]: [number, unknown]) => a - b;
