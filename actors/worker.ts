@@ -87,6 +87,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
         noteOrderlyEnd(warmCache, task.identity.logId);
         setImmediate(resolve);
       },
+      leave: () => warmCache.leave(),
       statistics: async () => serving.statistics(),
     };
     exposeControl(control, task.control);

@@ -90,6 +90,8 @@ export interface ActorControl {
   drainNamespaces(): Promise<void>;
   /** Then on every thread: tenants flush what they were told. */
   drain(): Promise<void>;
+  /** Another process has taken over: what native code has under way ends, so that the process can. */
+  leave(): Promise<void>;
   statistics(): Promise<ActorStatistics>;
 }
 

@@ -79,12 +79,11 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   const door = await openDoor(settings, options.engine ?? 'auto', logger);
   const metrics = await metricsOf(settings, counters);
   const log = startLogThread(storeSettings, settings);
-  await probeObjectStore(store, systemRandom);
+  await probeObjectStore(store, systemClock, systemRandom);
   const address = `${settings.host}:${settings.port}`;
   const components = { store, clock: systemClock, random: systemRandom, log: log.control };
   const joined = await joinCluster(components, serverId, address);
   await log.control.open(joined.identity, joined.sealedLogs);
-  void log.control.whenSealed().then(options.onSealed);
   logger.info('this process has its log', {
     logId: joined.identity.logId,
     replays: joined.sealedLogs.length,
@@ -110,6 +109,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     logger,
   });
   router.use(threads);
+  void log.control.whenSealed().then(() => leave(threads).then(options.onSealed));
   await Promise.all(threads.map((thread) => thread.start()));
 
   const stopCollecting = keepCollectingDead({ store, clock: systemClock, logger, log: log.control });
@@ -137,6 +137,14 @@ function metricsOf(
 
 function cacheFolderOf({ dataDir }: Settings): string {
   return join(dataDir, 'cache');
+}
+
+/** A place that was taken must be left at once; what the caches have under way would end the process by a signal. */
+const leaveMsMax = 100;
+
+async function leave(threads: readonly ActorThread[]): Promise<void> {
+  const left = Promise.all(threads.map((thread) => thread.leave()));
+  await settledWithin(systemClock, left, leaveMsMax);
 }
 
 async function makeDataFolder(folder: string): Promise<void> {

@@ -9,7 +9,7 @@ const magic = 'TBLF';
  * The floor of a log: everything at or under it is in manifests, so replay begins above it. One small object,
  * written by the log's own process alone, after the manifests that it speaks of are durable.
  */
-export async function readFloor(store: ObjectStore, logId: string): Promise<number> {
+export async function readFloor(store: Pick<ObjectStore, 'get'>, logId: string): Promise<number> {
   const found = await store.get(paths.logFloor(logId));
   if (found === null) return 0;
   return decodeFloor(found.bytes, logId);

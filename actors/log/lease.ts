@@ -5,17 +5,33 @@ import { packMessage } from '../../src/base/msgpack.ts';
 import { type ObjectStore, StoreError } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
 
+export interface LeaseComponents {
+  readonly store: ObjectStore;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** A beat that comes later than this was held up: the process, or the whole machine, stood still. */
+const lateMsMax = 1_000;
+
 /**
  * The heartbeat of a log's process: an object that changes every few seconds. It decides only how soon others suspect
- * this server, never whether anything is safe. The answer stops it.
+ * this server, never whether anything is safe. `onLate` is called after this process stood still for so long that
+ * another may have taken its place. The answer stops it.
  */
-export function keepLease(store: ObjectStore, clock: Clock, logger: Logger, logId: string): () => void {
+export function keepLease(
+  { store, clock, logger }: LeaseComponents,
+  logId: string,
+  onLate: () => void,
+): () => void {
   let etag: string | null = null;
   let beat = 0;
   let stopped = false;
   let cancel = () => {};
+  const isLate = lateness(clock);
   const renew = async () => {
     beat++;
+    if (isLate()) onLate();
     const bytes = [packMessage({ beat, at: clock.now() })];
     const key = paths.lease(logId);
     try {
@@ -26,11 +42,24 @@ export function keepLease(store: ObjectStore, clock: Clock, logger: Logger, logI
       if (!(error instanceof StoreError)) throw error;
       logger.debug('the lease was not renewed', { error: describeError(error) });
     }
+    if (isLate()) onLate();
     if (!stopped) cancel = clock.after(limits.leaseRenewMs, () => void renew());
   };
   void renew();
   return () => {
     stopped = true;
     cancel();
+  };
+}
+
+/** Whether more time went by since the last call than a beat takes; by both clocks, because one stands still with the machine. */
+function lateness(clock: Clock): () => boolean {
+  let monotonicMs = clock.monotonic();
+  let wallMs = clock.now();
+  return () => {
+    const passedMs = Math.max(clock.monotonic() - monotonicMs, clock.now() - wallMs);
+    monotonicMs = clock.monotonic();
+    wallMs = clock.now();
+    return passedMs > limits.leaseRenewMs + lateMsMax;
   };
 }

@@ -13,7 +13,9 @@ import {
 } from '../../src/base/port-channel.ts';
 import { rendezvousPick } from '../../src/base/rendezvous-hash.ts';
 import { Serial } from '../../src/base/serial.ts';
+import { type ObjectStore, StoreError } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
+import { patientGet } from '../../src/object-store/patient-get.ts';
 import { readFloor, writeFloor } from './floor.ts';
 import { AppendRefused, GroupCommit, type LogComponents } from './group-commit.ts';
 import { keepLease } from './lease.ts';
@@ -36,6 +38,10 @@ export interface Placement {
 const housekeepingMs = 10_000;
 /** Past this many slots above the floor, the targets that hold it back are flushed: replay stays short. */
 const slotsAboveFloorMax = 1_200;
+
+/** With the pauses between them two seconds. */
+const sealTriesMax = 5;
+const sealPauseMs = 200;
 
 export class LogService {
   readonly #components: LogComponents;
@@ -72,8 +78,17 @@ export class LogService {
     this.#limits = options.limits ?? limits;
   }
 
-  seal(logId: string, viewVersion: number): Promise<number> {
-    return sealLog(this.#components.store, this.#components.random, { logId, viewVersion });
+  /** Sealing again is safe: it finds its own seal. So a start does not fail for a moment's trouble of the store. */
+  async seal(logId: string, viewVersion: number): Promise<number> {
+    const { store, random, clock } = this.#components;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await sealLog(store, random, { logId, viewVersion });
+      } catch (error) {
+        if (!(error instanceof StoreError) || tries === sealTriesMax) throw error;
+        await clock.sleep(sealPauseMs * tries);
+      }
+    }
   }
 
   /** Logs of the list whose records are all in manifests, so that nobody needs them any more. */
@@ -96,13 +111,20 @@ export class LogService {
       },
       onSealed: () => this.#end(),
     });
-    this.#stopLease = keepLease(
-      this.#components.store,
-      this.#components.clock,
-      this.#components.logger,
-      identity.logId,
-    );
+    this.#stopLease = keepLease(this.#components, identity.logId, () => void this.#lookForSeal());
     this.#scheduleHousekeeping();
+  }
+
+  /** Without a write of its own an idle process would never hear that another has taken its place. */
+  async #lookForSeal(): Promise<void> {
+    for (let tries = 1; tries <= sealTriesMax; tries++) {
+      try {
+        return await this.#commit?.lookForSeal();
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+        await this.#components.clock.sleep(sealPauseMs * tries);
+      }
+    }
   }
 
   /**
@@ -128,24 +150,34 @@ export class LogService {
     const names = actorThreadNames(placement.count);
     const isTheirs = (head: RecordHead) =>
       rendezvousPick(placementKey(head.tenantId, head.namespace), names) === placement.index;
-    await this.#replayTo(channel, isTheirs);
+    const { store, clock } = this.#components;
+    await this.#replayTo(channel, isTheirs, patientGet(store, clock));
     channel.notify([logCalls.replayEnd]);
   }
 
-  async #replayTo(channel: PortChannel, wanted: (head: RecordHead) => boolean): Promise<void> {
+  async #replayTo(
+    channel: PortChannel,
+    wanted: (head: RecordHead) => boolean,
+    store: Pick<ObjectStore, 'get'> = this.#components.store,
+  ): Promise<void> {
     this.#replaying++;
     try {
-      await this.#replayAllTo(channel, wanted);
+      await this.#replayAllTo(channel, wanted, store);
     } finally {
       this.#replaying--;
     }
   }
 
-  async #replayAllTo(channel: PortChannel, wanted: (head: RecordHead) => boolean): Promise<void> {
+  async #replayAllTo(
+    channel: PortChannel,
+    wanted: (head: RecordHead) => boolean,
+    store: Pick<ObjectStore, 'get'>,
+  ): Promise<void> {
     for (const sealed of this.#sealedLogs) {
-      await this.#replay(channel, wanted, { logId: sealed.logId, through: sealed.sealSeq - 1 });
+      await this.#replay(channel, wanted, { store, logId: sealed.logId, through: sealed.sealSeq - 1 });
     }
     await this.#replay(channel, wanted, {
+      store,
       logId: this.#logId,
       through: must(this.#commit, 'an open log').lastSeq,
     });
@@ -179,9 +211,10 @@ export class LogService {
   async #replay(
     channel: PortChannel,
     wanted: (head: RecordHead) => boolean,
-    log: { readonly logId: string; readonly through: number },
+    log: { readonly store: Pick<ObjectStore, 'get'>; readonly logId: string; readonly through: number },
   ): Promise<void> {
-    const { store, clock } = this.#components;
+    const { store } = log;
+    const { clock } = this.#components;
     const known = this.#unflushed.get(log.logId);
     const unflushed = known ?? new UnflushedTargets();
     const after = await readFloor(store, log.logId);

@@ -28,7 +28,7 @@ export interface ReplayedRecord {
  * under it is in manifests. Otherwise a seal is the end, and a missing slot or a broken chain is damage: stop, never skip.
  */
 export async function* replayLog(
-  store: ObjectStore,
+  store: Pick<ObjectStore, 'get'>,
   range: { readonly logId: string; readonly after: number; readonly through: number },
 ): AsyncGenerator<ReplayedRecord> {
   const { logId, through } = range;
@@ -64,7 +64,7 @@ export async function* replayLog(
 
 /** Each call answers the next slot; some further ones are being read already. */
 function readAhead(
-  store: ObjectStore,
+  store: Pick<ObjectStore, 'get'>,
   range: { readonly logId: string; readonly after: number; readonly through: number },
 ): () => Promise<LogObject | null> {
   const ahead: Promise<LogObject | null>[] = [];
@@ -80,7 +80,11 @@ function readAhead(
   };
 }
 
-async function readSlot(store: ObjectStore, logId: string, seq: number): Promise<LogObject | null> {
+async function readSlot(
+  store: Pick<ObjectStore, 'get'>,
+  logId: string,
+  seq: number,
+): Promise<LogObject | null> {
   const key = paths.logObject(logId, seq);
   const found = await store.get(key);
   return found === null ? null : decodeLogObject(found.bytes, key);
@@ -88,7 +92,7 @@ async function readSlot(store: ObjectStore, logId: string, seq: number): Promise
 
 /** How far the log's records are in manifests, as far as is known now: all of them where the log is done. */
 async function collectedThrough(
-  store: ObjectStore,
+  store: Pick<ObjectStore, 'get'>,
   at: { readonly logId: string; readonly seq: number; readonly through: number },
 ): Promise<number> {
   const floor = await readFloor(store, at.logId);
@@ -111,7 +115,11 @@ function checkChain(previous: LogObject | null, object: LogObject, at: { logId: 
 }
 
 /** Null where it is missing. */
-async function readBlob(store: ObjectStore, logId: string, head: RecordHead): Promise<Uint8Array | null> {
+async function readBlob(
+  store: Pick<ObjectStore, 'get'>,
+  logId: string,
+  head: RecordHead,
+): Promise<Uint8Array | null> {
   if (head.blob === null) return null;
   const key = paths.logBlob(logId, head.blob.id);
   const found = await store.get(key);

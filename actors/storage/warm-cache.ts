@@ -176,6 +176,12 @@ export class WarmCache {
     }
   }
 
+  /** Ends all use of the folder, which another process may have taken over: nothing is said of how it was left. */
+  async leave(): Promise<void> {
+    this.#closed = true;
+    await this.#shut();
+  }
+
   #keep(databases: Databases, name: string, bytes: Uint8Array): boolean {
     if (bytes.length > valueBytesMax || this.#pendingBytes + bytes.length > pendingBytesMax) return false;
     const replaced = this.#headOf(databases, name);

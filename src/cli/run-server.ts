@@ -13,6 +13,11 @@ export const exitCodes = { done: 0, cannotStart: 78 } as const;
 /** The supervisor's word to a server whose predecessor was ended by native code. */
 export const afterCrashFlag = '--after-crash';
 
+/** What the server tells its supervisor before it ends by its own decision. */
+export interface Farewell {
+  readonly exitCode: number;
+}
+
 /** Runs the server until SIGTERM or SIGINT; answers the exit code. */
 export async function runServer(args: readonly string[]): Promise<number> {
   const logger = createLogger('front', 'info');
@@ -44,7 +49,13 @@ export async function runServer(args: readonly string[]): Promise<number> {
 /** Another process took this one's place: nothing it still does could be acknowledged. */
 function onSealed(): void {
   process.stderr.write('tidebase: another process has taken over this data; this one ends\n');
-  process.exit(exitCodes.cannotStart);
+  leave(exitCodes.cannotStart);
+}
+
+/** Native code under way can end the process by a signal while it exits: the supervisor hears the code before. */
+function leave(code: number): void {
+  if (process.send === undefined) process.exit(code);
+  process.send({ exitCode: code } satisfies Farewell, () => process.exit(code));
 }
 
 function stopSignal(): Promise<void> {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../base/clock.ts';
-import { afterCrashFlag, exitCodes } from './run-server.ts';
+import { afterCrashFlag, exitCodes, type Farewell } from './run-server.ts';
 
 /**
  * Starts the server as a child process and starts it again after an abnormal exit, a crash of native code included,
@@ -48,7 +48,7 @@ export async function supervise(): Promise<number> {
   for (let delayMs = firstDelayMs; ; ) {
     const began = systemClock.monotonic();
     child = spawn(process.execPath, [...process.execArgv, serverEntry, ...serverArguments], {
-      stdio: 'inherit',
+      stdio: [...stdio],
       env,
     });
     const ended = await endOf(child);
@@ -65,13 +65,20 @@ export async function supervise(): Promise<number> {
   }
 }
 
+/** The fourth is the channel on which the server says why it ends. */
+const stdio = ['inherit', 'inherit', 'inherit', 'ipc'] as const;
+
 const serverEntry = fileURLToPath(new URL('../main.js', import.meta.url));
 
 function endOf(
   child: ChildProcess,
 ): Promise<{ readonly code: number | null; readonly signal: string | null }> {
   return new Promise((resolve) => {
-    child.once('exit', (code, signal) => resolve({ code, signal }));
+    let said: number | null = null;
+    child.once('message', (message) => {
+      said = (message as Farewell).exitCode;
+    });
+    child.once('exit', (code, signal) => resolve({ code: said ?? code, signal }));
     child.once('error', () => resolve({ code: 1, signal: null }));
   });
 }

@@ -2,7 +2,7 @@ import type { LogControl, LogIdentity, SealedLog } from '../../protocol/worker-t
 import type { Clock } from '../base/clock.ts';
 import { type Random, randomHex } from '../base/random.ts';
 import { decodeRecord, encodeRecord } from '../base/record.ts';
-import type { ObjectStore } from '../object-store/object-store.ts';
+import { type ObjectStore, StoreError } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
 
 /**
@@ -44,6 +44,10 @@ export interface Joined {
 
 /** A change of the view that others kept overtaking this often is given up: something is wrong with this store. */
 const attemptsMax = 20;
+/** Changes of one start whose outcome was not known; a store that goes on so is left to the next start. */
+const unknownMax = 5;
+/** After a change whose outcome is not known; a store that is throttled wants rest. */
+const unknownPauseMs = 200;
 /** Another member whose lease has not changed for this long has died; see rule 6 of the commit protocol. */
 const suspectAfterMs = 10_000;
 
@@ -61,8 +65,10 @@ export async function joinCluster(
   address: string,
 ): Promise<Joined> {
   const { store, clock, random, log } = components;
-  const logId = newLogId(clock, random);
+  let unknown = 0;
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    // Another one each time: a change whose outcome was not known may still come to be, and is then sealed like any other.
+    const logId = newLogId(clock, random);
     const found = await store.get(paths.view);
     const current = found === null ? emptyView : decodeView(found.bytes);
     await waitForOthers(components, current, serverId);
@@ -81,7 +87,11 @@ export async function joinCluster(
       members: [{ logId, serverId, address, state: 'active' }],
       removed: sealedLogs,
     };
-    if (await replaceView(store, next, found?.etag ?? null)) {
+    const change = { next, etag: found?.etag ?? null };
+    const onUnknown = (error: StoreError) => {
+      if (++unknown === unknownMax) throw error;
+    };
+    if (await replaceView(components, change, onUnknown)) {
       const predecessors = current.members.filter((m) => m.serverId === serverId).map((m) => m.logId);
       return { identity: { logId, viewVersion: version }, sealedLogs, predecessors };
     }
@@ -114,13 +124,23 @@ async function waitForOthers(components: JoinComponents, view: ClusterView, serv
 }
 
 /** True where the view is now `next`; also where that is learned only from the object itself. */
-async function replaceView(store: ObjectStore, next: ClusterView, etag: string | null): Promise<boolean> {
+async function replaceView(
+  { store, clock }: Pick<JoinComponents, 'store' | 'clock'>,
+  { next, etag }: { readonly next: ClusterView; readonly etag: string | null },
+  onUnknown: (error: StoreError) => void,
+): Promise<boolean> {
   const bytes = [encodeRecord(magic, viewFormat, next)];
-  const put =
-    etag === null
-      ? await store.putIfAbsent(paths.view, bytes)
-      : await store.putIfMatch(paths.view, bytes, etag);
-  if (put.kind === 'stored') return true;
+  try {
+    const put =
+      etag === null
+        ? await store.putIfAbsent(paths.view, bytes)
+        : await store.putIfMatch(paths.view, bytes, etag);
+    if (put.kind === 'stored') return true;
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.outcome === 'not-applied') throw error;
+    onUnknown(error);
+    await clock.sleep(unknownPauseMs);
+  }
   const found = await store.get(paths.view);
   return found !== null && decodeView(found.bytes).nonce === next.nonce;
 }

@@ -1,3 +1,4 @@
+import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import { randomHex } from '../base/random.ts';
 import { type ObjectStore, type PutResult, StoreError } from './object-store.ts';
@@ -5,6 +6,9 @@ import { paths } from './paths.ts';
 
 /** Enough that a store which checks first and writes later is caught at once. */
 const racers = 32;
+/** A store that throttles a fifth of all requests lets one of five tries through; with the pauses half a minute. */
+const triesMax = 24;
+const pauseMs = 100;
 
 /**
  * Checks that a store keeps the promises that no acknowledged write is lost without: several S3-compatible stores
@@ -12,16 +16,10 @@ const racers = 32;
  *
  * Throws an `Error` that names the promise which the store does not keep, in words for the operator.
  */
-export async function probeObjectStore(store: ObjectStore, random: Random): Promise<void> {
-  const folder = paths.probe(randomHex(random, 8));
-  const probe: Probe = { store, random, key: (name) => `${folder}/${name}` };
+export async function probeObjectStore(store: ObjectStore, clock: Clock, random: Random): Promise<void> {
   try {
-    await settleAll([
-      createAndUpdate(probe),
-      createRace(probe),
-      updateRace(probe),
-      listAfterWrite(probe, `${folder}/listed/`),
-    ]);
+    for (let tries = 1; !(await probeOnce(store, random, tries === triesMax)); tries++)
+      await clock.sleep(pauseMs * tries);
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     const reason = error.cause instanceof Error ? error.cause.message : error.message;
@@ -31,6 +29,24 @@ export async function probeObjectStore(store: ObjectStore, random: Random): Prom
         cause: error,
       },
     );
+  }
+}
+
+/** False where the store asked for less, so that nothing can be said; it is asked again under other names. */
+async function probeOnce(store: ObjectStore, random: Random, isLast: boolean): Promise<boolean> {
+  const folder = paths.probe(randomHex(random, 8));
+  const probe: Probe = { store, random, key: (name) => `${folder}/${name}` };
+  try {
+    await settleAll([
+      createAndUpdate(probe),
+      createRace(probe),
+      updateRace(probe),
+      listAfterWrite(probe, `${folder}/listed/`),
+    ]);
+    return true;
+  } catch (error) {
+    if (isLast || !(error instanceof StoreError) || error.reason !== 'throttled') throw error;
+    return false;
   } finally {
     const keys = ['update', 'create-race', 'update-race', 'listed/a', 'listed/b'].map(probe.key);
     // What cannot be removed is a few bytes under a name that nobody reads.

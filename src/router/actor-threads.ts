@@ -100,6 +100,12 @@ export class ActorThread {
     await this.#control?.drain();
   }
 
+  /** The process is about to end without being drained. */
+  async leave(): Promise<void> {
+    this.#ending = true;
+    await this.#control?.leave();
+  }
+
   async end(): Promise<void> {
     this.#ending = true;
     // The task closes its cache in order after it was drained; ending the thread under it would lose that.

@@ -84,6 +84,33 @@ describe('the supervisor', { concurrency: 2 }, () => {
     }
   });
 
+  it('does not start a server again whose place was taken while it stood still', async () => {
+    const supervisor = await startServer(serve());
+    const child = childOf(supervisor);
+    const api = new ApiClient(supervisor.url);
+    const { key } = await api.signup('deposed@example.com');
+    await api.as(key).put('notes', [{ id: 'a', text: 'before' }]);
+
+    process.kill(child, 'SIGSTOP');
+    const successor = await startServer({ folder: supervisor.options.folder });
+    await new ApiClient(successor.url, key).put('notes', [{ id: 'b', text: 'after' }]);
+    // Its cache is busy when it hears: that must not make the end look like a crash.
+    const late = Array.from({ length: 20 }, (_, i) =>
+      api
+        .as(key)
+        .request('POST', '/v1/namespaces/notes/docs', { body: { docs: [{ id: `late ${i}`, text: 'late' }] } })
+        .catch(() => null),
+    );
+    process.kill(child, 'SIGCONT');
+
+    assert.deepEqual(await supervisor.end(), cannotStart);
+    for (const answer of await Promise.all(late)) assert.notEqual(answer?.status, 200);
+    const there = await new ApiClient(successor.url, key).count('notes');
+    assert.equal(there.count, 2);
+    assert.equal(lives(child), false);
+    assert.deepEqual(await successor.stop(), done);
+  });
+
   it('starts a server again whose log thread died', async () => {
     const folder = temporaryFolder();
     const crashFile = join(folder, 'crash');

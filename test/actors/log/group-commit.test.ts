@@ -285,6 +285,23 @@ test('a seal in the slot ends the log: nothing waiting was written, nothing more
   assert.deepEqual(await replayed(1), ['a1']);
 });
 
+test('an idle log that looks finds its seal, and nothing where there is none', async () => {
+  const first = append('a', 1);
+  await clock.advance(commitMs);
+  assert.ok(first.position !== null);
+  await clock.run(commit.lookForSeal());
+  assert.equal(ended, 0);
+
+  await sealLog(truth, seededBytes(2), { logId, viewVersion: 2 });
+  await clock.run(commit.lookForSeal());
+  await clock.run(commit.lookForSeal());
+  const late = append('a', 2);
+  await clock.advance(commitMs);
+
+  assert.equal(ended, 1);
+  assert.equal(late.refusal, 'not-written');
+});
+
 test('a PUT in flight when the log is sealed is answered by the slot it got', async () => {
   const landing = gate();
   store.plan = ({ operation }) => (operation === 'create' ? { until: landing.opened } : undefined);

@@ -117,14 +117,17 @@ const liars: readonly [new () => ObjectStore, RegExp][] = [
 describe('the start-up probe', () => {
   it('passes an honest store and leaves nothing behind', async () => {
     const store = new MemoryObjectStore();
-    await probeObjectStore(store, systemRandom);
+    await probeObjectStore(store, systemClock, systemRandom);
     assert.deepEqual((await store.list('', { limit: 10 })).objects, []);
   });
 
   it('passes the folder store, several probes at a time', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'tidebase-probe-'));
     const store = await FsObjectStore.open(folder, systemClock, systemRandom);
-    await Promise.all([probeObjectStore(store, systemRandom), probeObjectStore(store, systemRandom)]);
+    await Promise.all([
+      probeObjectStore(store, systemClock, systemRandom),
+      probeObjectStore(store, systemClock, systemRandom),
+    ]);
     assert.deepEqual((await store.list('', { limit: 10 })).objects, []);
     await store.close();
     await rm(folder, { recursive: true, maxRetries: 10, retryDelay: 50 });
@@ -139,13 +142,27 @@ describe('the start-up probe', () => {
         return result;
       }
     }
-    await probeObjectStore(new Conflicts(), systemRandom);
+    await probeObjectStore(new Conflicts(), systemClock, systemRandom);
+  });
+
+  it('asks a store that throttles again', async () => {
+    let asked = 0;
+    class Throttles extends Store {
+      override async putIfAbsent(key: string, bytes: readonly Uint8Array[]): Promise<PutResult> {
+        if (asked++ % 60 === 0) throw new StoreError('create', key, 'unknown', 'throttled');
+        return super.putIfAbsent(key, bytes);
+      }
+    }
+    const store = new Throttles();
+    await probeObjectStore(store, systemClock, systemRandom);
+    assert.ok(asked > 60);
+    assert.deepEqual((await store.list('', { limit: 10 })).objects, []);
   });
 
   for (const [Liar, message] of liars)
     it(`refuses a store that ${Liar.name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).trim()}`, async () => {
       const store = new Liar();
-      await assert.rejects(probeObjectStore(store, systemRandom), message);
+      await assert.rejects(probeObjectStore(store, systemClock, systemRandom), message);
       assert.deepEqual((await store.list('probe', { limit: 10 })).objects, []);
     });
 });
