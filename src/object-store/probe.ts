@@ -32,7 +32,12 @@ export async function probeObjectStore(store: ObjectStore, clock: Clock, random:
   }
 }
 
-/** False where the store asked for less, so that nothing can be said; it is asked again under other names. */
+/** A store that asks for less, or whose answer was lost: of neither can anything be said. */
+function mayPass({ reason, outcome }: StoreError): boolean {
+  return reason === 'throttled' || (reason === 'failed' && outcome === 'unknown');
+}
+
+/** False where the store did not say enough; it is asked again under other names. */
 async function probeOnce(store: ObjectStore, random: Random, isLast: boolean): Promise<boolean> {
   const folder = paths.probe(randomHex(random, 8));
   const probe: Probe = { store, random, key: (name) => `${folder}/${name}` };
@@ -45,7 +50,7 @@ async function probeOnce(store: ObjectStore, random: Random, isLast: boolean): P
     ]);
     return true;
   } catch (error) {
-    if (isLast || !(error instanceof StoreError) || error.reason !== 'throttled') throw error;
+    if (isLast || !(error instanceof StoreError) || !mayPass(error)) throw error;
     return false;
   } finally {
     const keys = ['update', 'create-race', 'update-race', 'listed/a', 'listed/b'].map(probe.key);

@@ -146,6 +146,12 @@ class Shared {
 
   accept(client: Socket): void {
     this.counters.connections++;
+    if (this.faults.mode === 'refuse') {
+      // It was made in the last moment of the listener.
+      this.counters.reset++;
+      client.resetAndDestroy();
+      return;
+    }
     const { targetPort, targetHost = '127.0.0.1' } = this.#options;
     const upstream = connect({ port: targetPort, host: targetHost, noDelay: true });
     const connection = new Connection(this, client, upstream);

@@ -12,6 +12,10 @@ export class Load {
   readonly key: string;
   readonly #random: () => number;
   readonly #writers: readonly ModelWriter[];
+  /** Bodies of megabytes: blobs in the log, and memtables that fill while one looks on. */
+  readonly #bulk: ModelWriter;
+  /** Whether the next run writes megabytes as well. */
+  isHeavy = false;
   readonly #spaces = new Map<string, { documents: number; state: 'there' | 'gone' | 'unknown' }>();
   readonly #keys = new Map<string, 'live' | 'revoked' | 'unknown'>();
   readonly #people: string[] = [];
@@ -21,6 +25,14 @@ export class Load {
   private constructor(key: string, random: () => number) {
     this.key = key;
     this.#random = random;
+    this.#bulk = new ModelWriter({
+      name: 'bulk',
+      namespace: 'bulk',
+      random,
+      ids: 60,
+      documentsMax: 40,
+      textBytes: 150_000,
+    });
     this.#writers = Array.from({ length: 10 }, (_, i) => {
       const name = `w${i}`;
       const isHeavy = i === 9;
@@ -46,6 +58,7 @@ export class Load {
   async run(api: ApiClient): Promise<void> {
     const stopped = () => this.#stopped;
     const writers = this.#writers.map((writer) => writer.run(api, stopped));
+    if (this.isHeavy) writers.push(this.#bulk.run(api, stopped));
     await Promise.all([...writers, this.#makeSpaces(api), this.#makeKeys(api), this.#makePeople(api)]);
     api.close();
   }
@@ -55,6 +68,13 @@ export class Load {
     const target = this.#acknowledged() + more;
     const deadline = performance.now() + 2_000;
     while (this.#acknowledged() < target && performance.now() < deadline) await sleep(2);
+  }
+
+  /** So many bodies of megabytes more, or as many as a slow machine gets done in ten seconds. */
+  async untilBulkAcknowledged(more: number): Promise<void> {
+    const target = this.#bulk.acknowledged + more;
+    const deadline = performance.now() + 10_000;
+    while (this.#bulk.acknowledged < target && performance.now() < deadline) await sleep(2);
   }
 
   stop(): void {
@@ -84,14 +104,8 @@ export class Load {
     await Promise.all(answers);
   }
 
-  /** One acknowledged write, by somebody whose answers are checked like all others. */
-  async untilSomeoneWrites(api: ApiClient): Promise<void> {
-    await this.settle(api);
-    api.close();
-  }
-
   async check(api: ApiClient): Promise<void> {
-    for (const writer of this.#writers) await writer.check(api);
+    for (const writer of [...this.#writers, this.#bulk]) await writer.check(api);
     for (const [name, { documents, state }] of this.#spaces)
       await checkSpace(api, { name, documents, state });
     for (const [key, state] of this.#keys) {
@@ -110,7 +124,7 @@ export class Load {
   }
 
   #acknowledged(): number {
-    return this.#writers.reduce((sum, writer) => sum + writer.acknowledged, 0);
+    return [...this.#writers, this.#bulk].reduce((sum, writer) => sum + writer.acknowledged, 0);
   }
 
   /** Namespaces that their first write makes, some deleted again. */
