@@ -104,7 +104,7 @@ export class WarmCache {
     this.#bytesMax = options.bytesMax;
     this.#inlineBytesMax = options.inlineBytesMax ?? inlineBytesMaxDefault;
     this.#log = options.log;
-    this.#room = new WarmRoom(this.#paths, options.bytesMax, options.freeSpace);
+    this.#room = new WarmRoom(this.#paths, options.bytesMax, options.log, options.freeSpace);
     this.#open();
   }
 

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Logger } from '../../src/base/log.ts';
 import { type FreeSpace, freeSpaceOf, type WarmFolder } from './warm-folder.ts';
 
 /**
@@ -22,14 +23,21 @@ const entriesShare = 0.7;
 export class WarmRoom {
   readonly #paths: WarmFolder;
   readonly #bytesMax: number;
+  readonly #log: Logger;
   readonly #freeSpace: (folder: string) => FreeSpace;
   #untilLookBytes = 0;
   #disk: 'free' | 'nearly-full' | 'exhausted' = 'free';
   #environmentBytes: number | null = 0;
 
-  constructor(paths: WarmFolder, bytesMax: number, freeSpace: (folder: string) => FreeSpace = freeSpaceOf) {
+  constructor(
+    paths: WarmFolder,
+    bytesMax: number,
+    log: Logger,
+    freeSpace: (folder: string) => FreeSpace = freeSpaceOf,
+  ) {
     this.#paths = paths;
     this.#bytesMax = bytesMax;
+    this.#log = log;
     this.#freeSpace = freeSpace;
   }
 
@@ -54,7 +62,19 @@ export class WarmRoom {
     if (this.#untilLookBytes <= 0 || this.#disk !== 'free') this.look();
   }
 
+  /** Says so where the disk has become fuller or emptier since the last time. */
   look(): void {
+    const before = this.#disk;
+    this.#lookAtDisk();
+    if (before === this.#disk) return;
+    const sentence =
+      this.#disk === 'free'
+        ? 'the warm cache has room to grow again'
+        : 'the warm cache grows no more: its disk is nearly full';
+    this.#log.info(sentence, { folder: this.#paths.folder });
+  }
+
+  #lookAtDisk(): void {
     this.#untilLookBytes = lookEveryBytes;
     try {
       this.#environmentBytes = environmentBytes(this.#paths);
