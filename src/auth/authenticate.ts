@@ -1,10 +1,11 @@
 import { ApiError } from '../../protocol/errors.ts';
 import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
 import { apiKeyDigest, apiKeyLooksRight, isApiKeyKind } from '../accounts/api-keys.ts';
-import { readKeyClaim } from '../accounts/key-claim.ts';
+import { type KeyClaim, readKeyClaim } from '../accounts/key-claim.ts';
 import type { PlanName, Plans } from '../accounts/plans.ts';
 import type { KeyCaps, Scope } from '../accounts/scopes.ts';
 import type { Clock } from '../base/clock.ts';
+import { LruMap } from '../base/lru.ts';
 import { type LoginTokens, loginTokenCharactersMax, verifyLoginToken } from '../identity/login-token.ts';
 import { readPerson } from '../identity/person-record.ts';
 import type { ObjectStore } from '../object-store/object-store.ts';
@@ -85,10 +86,15 @@ export function unauthorized(sentence: string): ApiError {
   return new ApiError('unauthorized', sentence, { headers: [['WWW-Authenticate', 'Bearer']] });
 }
 
+/** Of keys in use; an entry is about 200 bytes. */
+const claimsMax = 50_000;
+
 /** One per front thread. */
 export class Authenticator {
   readonly #components: AuthenticatorComponents;
   readonly #cache: KeyCache;
+  /** Key digest → where its key is kept, which never changes: so a revocation sends nobody else to the object store. */
+  readonly #claims = new LruMap<string, KeyClaim>(claimsMax);
 
   /** `revalidateAfterMs`: see key-cache.ts. */
   constructor(components: AuthenticatorComponents, revalidateAfterMs: number | null) {
@@ -128,8 +134,8 @@ export class Authenticator {
   }
 
   async #loadKey(key: string): Promise<LoadedPrincipal | null> {
-    const { objectStore, tenants, plans } = this.#components;
-    const claim = await readKeyClaim(objectStore, apiKeyDigest(key));
+    const { tenants, plans } = this.#components;
+    const claim = await this.#claimOf(apiKeyDigest(key));
     if (claim === null) return null;
     const [record, tenant] = await Promise.all([
       tenants.keyRecord(claim.tenantId, claim.keyId),
@@ -148,6 +154,14 @@ export class Authenticator {
       limits: principalLimits(plans[tenant.planName], record.caps.ratePerS),
     };
     return { principal, expiresAt: null };
+  }
+
+  async #claimOf(digest: string): Promise<KeyClaim | null> {
+    const known = this.#claims.get(digest);
+    if (known !== undefined) return known;
+    const claim = await readKeyClaim(this.#components.objectStore, digest);
+    if (claim !== null) this.#claims.set(digest, claim);
+    return claim;
   }
 
   /** `text` is that of `cacheText`: the token, and the tenant asked for. */

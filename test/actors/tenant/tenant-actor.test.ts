@@ -247,3 +247,60 @@ test('the bytes of a tenant’s manifest are those of the golden file, and any c
     assert.throws(() => tenantManifestCodec.decode(spoilt, 'golden'), DataError, `byte ${at}`);
   }
 });
+
+test('a change that the log does not confirm in time may or may not be applied, and its consequences still come', async () => {
+  const process = await withTenant();
+  await clock.run(createNamespace(process, 'old'));
+  await clock.run(process.ask('createKey', '', { body: { name: 'second' } }));
+  const listed = await clock.run(process.ask('listKeys', ''));
+  const { id } = listed.body.find(({ name }: { name: string }) => name === 'second');
+  let away = true;
+  process.store.plan = ({ key }) => (away && key.startsWith('log/') ? 'drop-before-apply' : undefined);
+
+  const answers = await clock.run(
+    Promise.all([
+      createNamespace(process, 'new'),
+      process.ask('getNamespace', 'new'),
+      deleteNamespace(process, 'old'),
+      process.ask('createKey', '', { body: { name: 'third' } }),
+      process.ask('revokeKey', '', { argument: String(id) }),
+    ]),
+  );
+  const codes = answers.map(({ code }) => code);
+  assert.deepEqual(codes, [
+    'write_unknown',
+    'unavailable',
+    'write_unknown',
+    'write_unknown',
+    'write_unknown',
+  ]);
+
+  away = false;
+  await clock.advance(2_000);
+  assert.deepEqual(await names(process), ['new']);
+  assert.ok((await keys(process)).includes('third'));
+  assert.ok(!(await keys(process)).includes('second'));
+  process.kill();
+});
+
+test('a deletion has happened though its objects cannot be removed yet; they go as soon as they can', async () => {
+  const first = await withTenant();
+  await clock.run(first.put('n', [{ id: 'a', text: 'x' }]));
+  await clock.run(first.host.drain());
+  first.kill();
+  const process = await start();
+  const objects = async () => (await truth.list('ns/', { limit: 10 })).objects.length;
+  let away = true;
+  process.store.plan = ({ operation }) => (away && operation === 'delete' ? 'drop-before-apply' : undefined);
+
+  assert.equal(await objects(), 1);
+  const { status } = await clock.run(deleteNamespace(process, 'n'));
+
+  assert.equal(status, 204);
+  assert.deepEqual(await names(process), []);
+  assert.equal(await objects(), 1);
+  away = false;
+  await clock.advance(10_000);
+  assert.equal(await objects(), 0);
+  process.kill();
+});

@@ -238,3 +238,16 @@ test('a login ends with its token, and with the generation of the person', async
   again.pass(24 * 60 * 60 * 1000);
   assert.equal(await codeOf(() => again.with({ authorization: `Bearer ${again.token}` })), 'unauthorized');
 });
+
+test('a key that was known needs no object store when its tenant changes', async () => {
+  const { authenticator, objectStore, keys, keyId, key, with: ask } = await house();
+  await ask({ 'x-api-key': key });
+  objectStore.get = () => Promise.reject(new Error('the store is away'));
+
+  authenticator.invalidateTenant(own);
+  assert.equal((await ask({ 'x-api-key': key })).keyId, keyId);
+
+  keys.delete(keyId);
+  authenticator.invalidateTenant(own);
+  assert.equal(await codeOf(() => ask({ 'x-api-key': key })), 'unauthorized');
+});
