@@ -1,0 +1,226 @@
+import type { Change, Op, ReadOp, Value, WriteOp } from './history.ts';
+
+/**
+ * Whether one order explains everything that the clients of one name saw: each operation takes effect at one moment
+ * between its begin and its end, whole, and each read sees exactly what the writes before it left.
+ *
+ * The search of Wing and Gong over the whole namespace. Answers carry the version that they made or saw, so it hardly
+ * branches: the write of version v + 1 follows version v, and a read of version v belongs right there. Only writes
+ * whose outcome nobody knows, and the ends of a name, after which versions begin again, are tried in several places.
+ */
+export type Verdict =
+  | { readonly kind: 'linearizable' }
+  | { readonly kind: 'undecided' }
+  | { readonly kind: 'violated'; readonly text: string };
+
+/** Positions looked at before giving up; all but odd histories need a few hundred. */
+const positionsMax = 50_000;
+
+interface Position {
+  readonly version: number;
+  readonly docs: ReadonlyMap<string, Value>;
+  /** Indexes of operations that have taken effect. */
+  readonly done: Uint8Array;
+  readonly doneCount: number;
+}
+
+export function judge(ops: readonly Op[]): Verdict {
+  const search = new Search([...ops].sort((a, b) => a.startMs - b.startMs));
+  return search.run();
+}
+
+class Search {
+  readonly #ops: readonly Op[];
+  readonly #requiredCount: number;
+  readonly #dropsPossible: boolean;
+  readonly #seen = new Set<string>();
+  #best: Position | null = null;
+  #bestRequired = -1;
+  #positions = 0;
+
+  constructor(ops: readonly Op[]) {
+    this.#ops = ops;
+    this.#requiredCount = ops.filter(isRequired).length;
+    this.#dropsPossible = ops.some((op) => op.kind === 'write' && op.change.kind === 'drop');
+  }
+
+  run(): Verdict {
+    const first: Position = {
+      version: 0,
+      docs: new Map(),
+      done: new Uint8Array(this.#ops.length),
+      doneCount: 0,
+    };
+    const open: Position[] = [first];
+    for (let position = open.pop(); position !== undefined; position = open.pop()) {
+      if (++this.#positions > positionsMax) return { kind: 'undecided' };
+      const settled = this.#takeReads(position);
+      if (this.#requiredDone(settled.done) === this.#requiredCount) return { kind: 'linearizable' };
+      if (this.#isKnown(settled)) continue;
+      this.#remember(settled);
+      // The likeliest is tried first, so it is pushed last.
+      for (const next of this.#nextWrites(settled).reverse()) open.push(next);
+    }
+    return { kind: 'violated', text: this.#explain() };
+  }
+
+  /** Reads that see exactly this are taken at once: they change nothing, so it is never wrong. */
+  #takeReads(position: Position): Position {
+    const done = position.done.slice();
+    let { doneCount } = position;
+    for (let again = true; again; ) {
+      again = false;
+      const end = this.#firstEnd(done);
+      for (let i = 0; i < this.#ops.length; i++) {
+        const op = this.#ops[i] as Op;
+        if (op.startMs > end) break;
+        if (done[i] === 1 || op.kind !== 'read' || !sees(op, position)) continue;
+        done[i] = 1;
+        doneCount++;
+        again = true;
+      }
+    }
+    return { ...position, done, doneCount };
+  }
+
+  #nextWrites(position: Position): Position[] {
+    const end = this.#firstEnd(position.done);
+    const acknowledged: Position[] = [];
+    const unknown: Position[] = [];
+    for (let i = 0; i < this.#ops.length; i++) {
+      const op = this.#ops[i] as Op;
+      if (op.startMs > end) break;
+      if (position.done[i] === 1 || op.kind !== 'write') continue;
+      const next = this.#after(position, op, i);
+      if (next === null) continue;
+      if (op.acknowledged) acknowledged.push(next);
+      else unknown.push(next);
+    }
+    // Where a name never ends, no two writes have one version.
+    if (!this.#dropsPossible && acknowledged.length > 0) return acknowledged;
+    return [...acknowledged, ...unknown];
+  }
+
+  #after(position: Position, op: WriteOp, index: number): Position | null {
+    const { change } = op;
+    const isDrop = change.kind === 'drop';
+    const version = isDrop ? 0 : position.version + 1;
+    if (!isDrop && op.version !== null && op.version !== version) return null;
+    const docs = applied(position.docs, change);
+    if (docs === null) return null;
+    if (op.deleted !== null && change.kind === 'put') {
+      const there = new Set(change.deletes.filter((id) => position.docs.has(id))).size;
+      if (there !== op.deleted) return null;
+    }
+    const done = position.done.slice();
+    done[index] = 1;
+    return { version, docs, done, doneCount: position.doneCount + 1 };
+  }
+
+  /** Nothing that begins later can take effect before the first end of those that are left. */
+  #firstEnd(done: Uint8Array): number {
+    let end = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < this.#ops.length; i++) {
+      const op = this.#ops[i] as Op;
+      if (op.startMs > end) break;
+      if (done[i] === 0 && isRequired(op) && op.endMs < end) end = op.endMs;
+    }
+    return end;
+  }
+
+  #requiredDone(done: Uint8Array): number {
+    let count = 0;
+    for (let i = 0; i < done.length; i++) if (done[i] === 1 && isRequired(this.#ops[i] as Op)) count++;
+    return count;
+  }
+
+  #isKnown({ version, docs, done }: Position): boolean {
+    const documents = [...docs].map(([id, value]) => `${id}=${value}`).sort();
+    const key = `${version};${Buffer.from(done).toString('latin1')};${documents.join(';')}`;
+    if (this.#seen.has(key)) return true;
+    this.#seen.add(key);
+    return false;
+  }
+
+  #remember(position: Position): void {
+    const required = this.#requiredDone(position.done);
+    if (required <= this.#bestRequired) return;
+    this.#best = position;
+    this.#bestRequired = required;
+  }
+
+  #explain(): string {
+    const best = this.#best;
+    if (best === null) return 'nothing fits';
+    const end = this.#firstEnd(best.done);
+    const left = this.#ops.filter((op, i) => best.done[i] === 0 && op.startMs <= end);
+    const state = [...best.docs].map(([id, value]) => `${id}=${value}`).join(' ');
+    return [
+      `${this.#bestRequired} of ${this.#requiredCount} operations fit; then, at version ${best.version} with`,
+      `{${state}}`,
+      'none of these can be next:',
+      ...left.map((op) => `  ${tellOp(op)}`),
+    ].join('\n');
+  }
+}
+
+/** Whether it must have its place: it was answered. */
+function isRequired(op: Op): boolean {
+  return op.kind === 'read' || op.acknowledged;
+}
+
+function sees(op: ReadOp, { version, docs }: Position): boolean {
+  if (op.version !== null && op.version !== version) return false;
+  const { saw } = op;
+  switch (saw.kind) {
+    case 'one':
+      return (docs.get(saw.id) ?? null) === saw.value;
+    case 'count':
+      return docs.size === saw.count;
+    case 'all':
+      if (docs.size !== saw.docs.size) return false;
+      for (const [id, value] of saw.docs) if (docs.get(id) !== value) return false;
+      return true;
+  }
+}
+
+/** The documents after a change; null where it cannot have been made to these. */
+function applied(docs: ReadonlyMap<string, Value>, change: Change): ReadonlyMap<string, Value> | null {
+  if (change.kind === 'drop') return new Map();
+  const next = new Map(docs);
+  if (change.kind === 'put') {
+    for (const id of change.deletes) next.delete(id);
+    for (const [id, value] of change.docs) next.set(id, value);
+    return next;
+  }
+  for (const { id, text, patch } of change.docs) {
+    const current = next.get(id);
+    if (current === undefined) return null;
+    const [token = '', oldText = '', oldPatch = ''] = current.split('|');
+    next.set(id, `${token}|${text ?? oldText}|${patch ?? oldPatch}`);
+  }
+  return next;
+}
+
+export function tellOp(op: Op): string {
+  const span = `${op.startMs.toFixed(0)}..${op.endMs.toFixed(0)} ms`;
+  if (op.kind === 'read') {
+    const { saw } = op;
+    const seen =
+      saw.kind === 'all'
+        ? `all {${[...saw.docs].map(([id, value]) => `${id}=${value}`).join(' ')}}`
+        : saw.kind === 'one'
+          ? `${saw.id}=${saw.value ?? 'absent'}`
+          : `${saw.count} documents`;
+    return `${op.token} read ${seen}${op.version === null ? '' : ` at version ${op.version}`} (${span})`;
+  }
+  const { change } = op;
+  const did =
+    change.kind === 'drop'
+      ? 'delete the namespace'
+      : change.kind === 'patch'
+        ? `patch ${change.docs.map(({ id }) => id).join(' ')}`
+        : `put ${change.docs.map(([id]) => id).join(' ')} delete ${change.deletes.join(' ')} (${op.deleted ?? '?'} were there)`;
+  const outcome = op.acknowledged ? `acknowledged as version ${op.version ?? '-'}` : 'not known';
+  return `${op.token} ${did}: ${outcome} (${span})`;
+}

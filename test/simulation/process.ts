@@ -1,0 +1,208 @@
+import { ApiError } from '../../protocol/errors.ts';
+import { type FlowLimits, limits } from '../../protocol/limits.ts';
+import { internalCalls, type TenantRecord } from '../../protocol/messages.ts';
+import { DataError } from '../../src/base/assert.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { packMessage } from '../../src/base/msgpack.ts';
+import { StoreError } from '../../src/object-store/object-store.ts';
+import {
+  type Asked,
+  bodyOf,
+  type ComposedProcess,
+  call,
+  composeProcess,
+  keyRecord,
+  lanesInPlace,
+} from '../support/in-process.ts';
+import { type Chance, randomOf } from './chance.ts';
+import { portPair } from './ports.ts';
+import type { Owner, Scheduler } from './scheduler.ts';
+import { type NetworkParts, SimulatedStore } from './simulated-store.ts';
+
+/** Small enough that everything that ever happens to a namespace happens to one of a few dozen writes. */
+export const simulatedLimits: FlowLimits = {
+  ...limits,
+  logGroupBytes: 4_096,
+  logRecordInlineBytesMax: 1_500,
+  memtableBytesMax: 6_000,
+  memtableDocumentsMax: 9,
+  manifestTailBytesMax: 700,
+  frozenMemtablesMax: 2,
+  flushAfterMs: 20_000,
+  retiredGraceMs: 75_000,
+};
+
+export interface Answer {
+  readonly status: number;
+  readonly code: string;
+  // biome-ignore lint/suspicious/noExplicitAny: an answer's JSON, read by the clients
+  readonly body: any;
+  /** Of an error that no caller has to do with: what went wrong inside. */
+  readonly error: unknown;
+}
+
+export interface ProcessOptions {
+  readonly number: number;
+  readonly scheduler: Scheduler;
+  readonly network: NetworkParts;
+  readonly chance: Chance;
+  readonly commitMs: number;
+}
+
+/** The moment from which the machines' clocks count. */
+const epochMs = 1_700_000_000_000;
+/** A server that is told of its end stops within this time. */
+const stopAfterSealMs = 100;
+const serverId = 'server-a';
+
+/** One process of the server in the simulated world: it can be paused, cut off, and killed between any two instructions. */
+export class SimulatedProcess implements Owner {
+  readonly number: number;
+  readonly store: SimulatedStore;
+  readonly #options: ProcessOptions;
+  readonly #onDeath: (() => void)[] = [];
+  #composed: ComposedProcess | null = null;
+  #clockOffsetMs = 0;
+  #draining = false;
+  dead = false;
+  starting = true;
+  pausedUntilMs = 0;
+  /** When the seal that ends its log was stored, by the world's time: from then on its reads may be old. */
+  sealedAtMs = Number.POSITIVE_INFINITY;
+
+  constructor(options: ProcessOptions) {
+    this.number = options.number;
+    this.#options = options;
+    this.store = new SimulatedStore(options.network, this);
+  }
+
+  get logId(): string {
+    return this.#composed?.joined.identity.logId ?? '';
+  }
+
+  get serving(): boolean {
+    return !this.dead && !this.starting && !this.#draining;
+  }
+
+  /** Rejects where it could not start, and never ends where it died of that. */
+  async start(): Promise<void> {
+    const { scheduler, chance, commitMs } = this.#options;
+    const clock = this.#clock();
+    const composed = await composeProcess({
+      store: this.store,
+      clock,
+      random: randomOf(chance),
+      logger: { error() {}, info() {}, debug() {} },
+      serverId,
+      commitMs,
+      limits: simulatedLimits,
+      lanes: lanesInPlace(this.store, async () => {}, clock),
+      ports: portPair(scheduler, this, chance),
+    });
+    this.#composed = composed;
+    this.starting = false;
+    void composed.log.sealed.then(() =>
+      scheduler.after(chance.fraction() * stopAfterSealMs, this, () => this.kill()),
+    );
+    composed.host.recover();
+  }
+
+  pause(ms: number): void {
+    this.pausedUntilMs = this.#options.scheduler.nowMs + ms;
+  }
+
+  /** Its machine's clock is set; how long things take does not change. */
+  jumpClock(ms: number): void {
+    this.#clockOffsetMs += ms;
+  }
+
+  /** It is gone between two instructions: it answers nobody, and sends nothing any more. */
+  kill(): void {
+    if (this.dead) return;
+    this.dead = true;
+    for (const told of this.#onDeath) told();
+  }
+
+  onDeath(told: () => void): void {
+    if (this.dead) told();
+    else this.#onDeath.push(told);
+  }
+
+  /** The orderly end; one that fails half-way is as good as a kill. */
+  async drain(): Promise<void> {
+    const composed = this.#composed;
+    if (composed === null) return;
+    this.#draining = true;
+    try {
+      await composed.host.drain();
+      await composed.log.drain();
+    } finally {
+      this.kill();
+    }
+  }
+
+  async createTenant(id: number): Promise<Answer> {
+    const createdAt = '2024-01-01T00:00:00.000Z';
+    const tenant: TenantRecord = { id, name: 'T', plan: 'free', status: 'active', ownerId: 1, createdAt };
+    const body = packMessage({ tenant, firstKey: keyRecord(1) });
+    return this.#answer(internalCalls.createTenant, '', { tenantId: id }, body);
+  }
+
+  ask(operation: string, namespace: string, asked: Asked): Promise<Answer> {
+    const body = asked.body === undefined ? null : new Uint8Array(Buffer.from(JSON.stringify(asked.body)));
+    return this.#answer(operation, namespace, asked, body);
+  }
+
+  async #answer(
+    operation: string,
+    namespace: string,
+    asked: Asked,
+    body: Uint8Array | null,
+  ): Promise<Answer> {
+    const host = this.#composed?.host;
+    if (host === undefined) return never();
+    const asking = call(operation, namespace, asked);
+    try {
+      const warm = operation === 'getDocument' ? host.getWarm(asking) : null;
+      if (warm !== null) return { status: 200, code: '', body: JSON.parse(warm.toString()), error: null };
+      const reply = await host.handle(asking, body);
+      const isTenant = operation === internalCalls.createTenant;
+      return { status: reply.status, code: '', body: isTenant ? null : bodyOf(asking, reply), error: null };
+    } catch (error) {
+      return answerOfError(error);
+    }
+  }
+
+  #clock(): Clock {
+    const { scheduler } = this.#options;
+    return {
+      now: () => Math.floor(epochMs + scheduler.nowMs + this.#clockOffsetMs),
+      monotonic: () => scheduler.nowMs,
+      sleep: (ms) => scheduler.sleep(ms, this),
+      after: (ms, run) => scheduler.after(ms, this, run),
+      yieldTurn: () => scheduler.sleep(0, this),
+    };
+  }
+}
+
+function answerOfError(error: unknown): Answer {
+  if (error instanceof ApiError) {
+    const body = JSON.parse(Buffer.from(error.toBody()).toString());
+    return { status: error.status, code: error.code, body, error: error.cause ?? null };
+  }
+  return { status: 500, code: 'internal', body: null, error };
+}
+
+/** Whether damage that the world has done explains the error. */
+export function isOfDamage(error: unknown): boolean {
+  if (error instanceof DataError) return true;
+  return error instanceof Error && error.cause !== undefined && isOfDamage(error.cause);
+}
+
+export function isOfStore(error: unknown): boolean {
+  return error instanceof StoreError;
+}
+
+function never<T>(): Promise<T> {
+  return new Promise(() => {});
+}

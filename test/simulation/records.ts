@@ -1,0 +1,133 @@
+import { groupSize, type Place, type Request, sawOf } from './clients.ts';
+import type { Op, ReadOp, Value, Violation } from './history.ts';
+import { judge } from './linearizable.ts';
+import { type Answer, isOfDamage, type SimulatedProcess } from './process.ts';
+
+/**
+ * What the clients heard, and what is wrong with it. Some of it shows at once (half a batch, a write that was called
+ * unwritten); the rest is judged when everything is over.
+ */
+export interface Heard {
+  readonly process: SimulatedProcess;
+  readonly place: Place;
+  readonly token: string;
+  readonly request: Request;
+  readonly startMs: number;
+  readonly endMs: number;
+  /** Null where none came. */
+  readonly answer: Answer | null;
+}
+
+/** Answers that promise that nothing was written, now or later. */
+const nothingWritten: ReadonlySet<string> = new Set(['unavailable', 'write_busy', 'rate_limited']);
+/** Of a request that does not fit what is there: it changed nothing. */
+const refusedByState: ReadonlySet<string> = new Set(['not_found', 'conflict']);
+
+export class Records {
+  readonly #ops = new Map<string, Op[]>();
+  readonly #refused = new Map<string, string>();
+  readonly #seen = new Map<string, string>();
+  readonly violations: Violation[] = [];
+  readonly answers = new Map<string, number>();
+
+  take(heard: Heard): void {
+    const { answer, request } = heard;
+    const told = answer === null ? 'no answer' : answer.status < 300 ? String(answer.status) : answer.code;
+    const name = `${request.operation} ${told}`;
+    this.answers.set(name, (this.answers.get(name) ?? 0) + 1);
+    if (answer?.code === 'internal') this.#takeInternal(heard, answer);
+    if (request.change === null) this.#takeRead(heard);
+    else this.#takeWrite(heard, request.change);
+  }
+
+  violate(kind: Violation['kind'], text: string): void {
+    this.violations.push({ kind, text });
+  }
+
+  /** When nothing happens any more. */
+  judge(): void {
+    for (const [token, how] of this.#refused) {
+      const where = this.#seen.get(token);
+      if (where !== undefined) this.violate('nothing written, yet visible', `${token}: ${how}; ${where}`);
+    }
+    for (const [place, ops] of this.#ops) {
+      const verdict = judge(ops);
+      if (verdict.kind === 'undecided') this.violate('undecided', `${place}: ${ops.length} operations`);
+      if (verdict.kind === 'violated') this.violate('not linearizable', `${place}: ${verdict.text}`);
+    }
+  }
+
+  #takeInternal({ process, token, request }: Heard, { error }: Answer): void {
+    // Damage that the world has done, or what a process that was overtaken still tried.
+    if (isOfDamage(error) || process.store.damaged || Number.isFinite(process.sealedAtMs)) return;
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.violate('unexpected error', `${token} ${request.operation}: ${text}`);
+  }
+
+  #takeRead({ process, place, token, request, startMs, endMs, answer }: Heard): void {
+    if (answer === null) return;
+    const found = sawOf(request.operation, answer, request.asked.argument ?? '');
+    if (found === null) return;
+    const at = `${token} of process ${process.number} at ${endMs.toFixed(0)} ms`;
+    if (found.saw.kind === 'one' && found.saw.value !== null) this.#see(found.saw.value, at);
+    if (found.saw.kind === 'all') this.#seeAll(found.saw.docs, at);
+    // A process whose log was sealed may answer from before: with one server nobody is sent to it any more.
+    if (process.sealedAtMs <= endMs) return;
+    this.#opsOf(place).push({ kind: 'read', token, startMs, endMs, ...found });
+  }
+
+  #takeWrite(heard: Heard, change: NonNullable<Request['change']>): void {
+    const { place, token, startMs, answer } = heard;
+    const acknowledged = answer !== null && answer.status < 300;
+    const code = answer?.code ?? '';
+    if (nothingWritten.has(code)) this.#refused.set(token, `${code} at ${heard.endMs.toFixed(0)} ms`);
+    if (nothingWritten.has(code) || refusedByState.has(code)) return;
+    const counted = change.kind === 'put' && acknowledged;
+    this.#opsOf(place).push({
+      kind: 'write',
+      token,
+      change,
+      startMs,
+      endMs: acknowledged ? heard.endMs : Number.POSITIVE_INFINITY,
+      acknowledged,
+      version: acknowledged && change.kind !== 'drop' ? answer.body.version : null,
+      deleted: counted ? answer.body.deleted : null,
+    });
+  }
+
+  #opsOf({ tenantId, namespace }: Place): Op[] {
+    const key = `${tenantId}/${namespace}`;
+    const known = this.#ops.get(key);
+    if (known !== undefined) return known;
+    const made: Op[] = [];
+    this.#ops.set(key, made);
+    return made;
+  }
+
+  #see(value: Value, at: string): void {
+    for (const token of value.split('|')) {
+      if (token === '' || this.#seen.has(token)) continue;
+      this.#seen.set(token, `seen by ${at}`);
+    }
+  }
+
+  /** Documents of one group were put whole and deleted whole. */
+  #seeAll(docs: Extract<ReadOp['saw'], { kind: 'all' }>['docs'], at: string): void {
+    const tokens = new Map<string, string[]>();
+    for (const [id, value] of docs) {
+      this.#see(value, at);
+      const [client, group, member] = id.split('-');
+      if (member === undefined) continue;
+      const key = `${client}-${group}`;
+      const known = tokens.get(key);
+      const token = value.slice(0, value.indexOf('|'));
+      if (known === undefined) tokens.set(key, [token]);
+      else known.push(token);
+    }
+    for (const [key, held] of tokens) {
+      const size = groupSize(Number(key.split('-')[1]));
+      if (held.length === size && new Set(held).size === 1) continue;
+      this.violate('partial batch', `${key} of ${size} documents holds ${held.join(' ')}, ${at}`);
+    }
+  }
+}

@@ -1,0 +1,326 @@
+import { Chance } from './chance.ts';
+import { Client, type Place, type Request } from './clients.ts';
+import { type EventHash, newEventHash } from './event-hash.ts';
+import { type FaultCounts, FaultPlan } from './faults.ts';
+import type { Violation } from './history.ts';
+import { checkLeftovers } from './leftovers.ts';
+import { runNemesis } from './nemesis.ts';
+import { type Answer, isOfDamage, SimulatedProcess } from './process.ts';
+import { Records } from './records.ts';
+import { Scheduler } from './scheduler.ts';
+import type { NetworkParts } from './simulated-store.ts';
+import { StoredObjects } from './stored-objects.ts';
+
+/** One seed: a world of clients, processes of one server that follow upon each other, and a store that fails. */
+export interface WorldResult {
+  readonly seed: number;
+  readonly hash: string;
+  readonly violations: readonly Violation[];
+  readonly faults: FaultCounts;
+  /** Operation and answer to how often. */
+  readonly answers: ReadonlyMap<string, number>;
+  readonly events: number;
+  readonly virtualMs: number;
+}
+
+const turnsMin = 200;
+const turnsMax = 230;
+/** Between two tries of a supervisor. */
+const restartMs = 300;
+/** A start that takes longer is given up. */
+const startPatienceMs = 120_000;
+const startsMax = 60;
+/** Everything that was delayed has arrived by then. */
+const settleMs = 70_000;
+const lastReadPatienceMs = 120_000;
+
+export class World {
+  readonly scheduler = new Scheduler();
+  readonly objects = new StoredObjects(() => this.scheduler.nowMs);
+  readonly records = new Records();
+  readonly faults: FaultPlan;
+  readonly #seed: number;
+  readonly #hash: EventHash;
+  readonly #commitMs: number;
+  readonly #processes: SimulatedProcess[] = [];
+  readonly #trace: ((line: string) => void) | null;
+  readonly #turnsWanted: number;
+  #turns = 0;
+  #starting: Promise<void> | null = null;
+  #over = false;
+  current: SimulatedProcess | null = null;
+
+  constructor(seed: number, trace: ((line: string) => void) | null) {
+    this.#seed = seed;
+    this.#trace = trace;
+    this.#hash = newEventHash();
+    const chance = new Chance(seed, 0);
+    this.faults = new FaultPlan(chance);
+    this.#commitMs = chance.pick([20, 100, 250]);
+    this.#turnsWanted = chance.integer(turnsMin, turnsMax);
+  }
+
+  get turns(): number {
+    return this.#turns;
+  }
+
+  get turnsWanted(): number {
+    return this.#turnsWanted;
+  }
+
+  get alive(): readonly SimulatedProcess[] {
+    return this.#processes.filter((process) => !process.dead);
+  }
+
+  /** Whether a client may ask once more. */
+  takeTurn(): boolean {
+    if (this.#turns >= this.#turnsWanted) return false;
+    this.#turns++;
+    return true;
+  }
+
+  /** Mostly the newest that serves, sometimes one that does not know yet that it was overtaken. */
+  processFor(chance: Chance): SimulatedProcess | null {
+    const { current } = this;
+    if (current === null || chance.happens(0.12)) {
+      const serving = this.#processes.filter((process) => process.serving);
+      return serving.length === 0 ? null : chance.pick(serving);
+    }
+    return current.serving ? current : null;
+  }
+
+  tell(what: string): void {
+    this.#hash.add(what);
+    this.#trace?.(`${this.scheduler.nowMs.toFixed(1).padStart(10)} ${what}`);
+  }
+
+  async ask(question: {
+    readonly process: SimulatedProcess;
+    readonly place: Place;
+    readonly token: string;
+    readonly request: Request;
+    readonly patienceMs: number;
+  }): Promise<Answer | null> {
+    const { process, place, token, request, patienceMs } = question;
+    const startMs = this.scheduler.nowMs;
+    const answering = process.ask(request.operation, request.namespace, request.asked);
+    const answer = await this.#answerOrNull(process, answering, patienceMs);
+    const endMs = this.scheduler.nowMs;
+    this.tell(
+      `p${process.number} ${place.tenantId}/${place.namespace} ${token} ${request.operation}: ${describeAnswer(answer)}`,
+    );
+    this.records.take({ process, place, token, request, startMs, endMs, answer });
+    return answer;
+  }
+
+  /** A connection breaks when its process dies, and nobody waits for ever. */
+  #answerOrNull(
+    process: SimulatedProcess,
+    answering: Promise<Answer>,
+    patienceMs: number,
+  ): Promise<Answer | null> {
+    return new Promise((resolve) => {
+      const cancel = this.scheduler.after(patienceMs, null, () => resolve(null));
+      const end = (answer: Answer | null) => {
+        cancel();
+        resolve(answer);
+      };
+      process.onDeath(() => end(null));
+      // What a process computed in its last instant goes nowhere, and a paused one answers when it goes on.
+      void answering.then((answer) => this.scheduler.after(0, process, () => end(answer)));
+    });
+  }
+
+  /** A process that takes the server's place, whatever else is running; tried again until one serves. */
+  startNext(): Promise<void> {
+    this.#starting ??= this.#startUntilServing().finally(() => {
+      this.#starting = null;
+    });
+    return this.#starting;
+  }
+
+  async #startUntilServing(): Promise<void> {
+    for (let tries = 0; tries < startsMax; tries++) {
+      const process = this.#makeProcess();
+      this.tell(`p${process.number} starts`);
+      const started = await Promise.race([
+        process.start().then(
+          () => true,
+          (error: unknown) => this.#startFailed(process, error),
+        ),
+        new Promise<boolean>((resolve) => process.onDeath(() => resolve(false))),
+        this.scheduler.sleep(startPatienceMs).then(() => false),
+      ]);
+      if (started && !process.dead) {
+        this.tell(`p${process.number} serves`);
+        this.current = process;
+        process.onDeath(() => this.#onDeath(process));
+        return;
+      }
+      process.kill();
+      await this.scheduler.sleep(restartMs);
+    }
+    this.records.violate('stuck', `no process got to serve in ${startsMax} starts`);
+    this.#over = true;
+  }
+
+  #startFailed(process: SimulatedProcess, error: unknown): boolean {
+    this.tell(`p${process.number} cannot start: ${String(error).split('\n')[0]}`);
+    const explained = isOfDamage(error) || process.store.damaged || String(error).includes('StoreError');
+    if (!explained && this.faults.on === false)
+      this.records.violate('unexpected error', `a start failed: ${String(error)}`);
+    return false;
+  }
+
+  #makeProcess(): SimulatedProcess {
+    const number = this.#processes.length;
+    const chance = new Chance(this.#seed, 1_000 + number);
+    const network: NetworkParts = {
+      scheduler: this.scheduler,
+      objects: this.objects,
+      chance,
+      faults: this.faults,
+      note: (operation, key, fault, what) => {
+        this.tell(`p${number} ${operation} ${key}${fault === null ? '' : ` [${fault}]`}: ${what}`);
+        if (operation === 'create' && what === 'stored') this.#noteSeal(key);
+      },
+    };
+    const made = new SimulatedProcess({
+      number,
+      scheduler: this.scheduler,
+      network,
+      chance: new Chance(this.#seed, 2_000 + number),
+      commitMs: this.#commitMs,
+    });
+    this.#processes.push(made);
+    return made;
+  }
+
+  /** Byte 6 of a log object is its kind, 1 a seal; see log-object.ts. */
+  #noteSeal(key: string): void {
+    if (!key.startsWith('log/') || this.objects.find(key)?.bytes[6] !== 1) return;
+    const logId = key.split('/')[1];
+    for (const process of this.#processes)
+      if (process.logId === logId) process.sealedAtMs = Math.min(process.sealedAtMs, this.scheduler.nowMs);
+  }
+
+  #onDeath(process: SimulatedProcess): void {
+    this.tell(`p${process.number} is gone`);
+    if (this.current !== process) return;
+    this.current = null;
+    if (!this.#over) void this.scheduler.sleep(restartMs).then(() => this.#ensureServing());
+  }
+
+  async #ensureServing(): Promise<void> {
+    if (this.current === null && !this.#over) await this.startNext();
+  }
+
+  /** A promise that was rejected and nobody looked at ends a real process. */
+  takeUnhandled(reason: unknown): void {
+    const damaged = this.alive.filter((process) => process.store.damaged);
+    this.tell(`unhandled: ${String(reason).split('\n')[0]}`);
+    if (!isOfDamage(reason) || damaged.length === 0) {
+      const text = reason instanceof Error ? (reason.stack ?? reason.message) : String(reason);
+      this.records.violate('unhandled rejection', text);
+    }
+    for (const process of damaged) process.kill();
+  }
+
+  async run(): Promise<WorldResult> {
+    const chance = new Chance(this.#seed, 3);
+    const places = placesOf(chance);
+    await this.startNext();
+    for (const tenantId of new Set(places.map((place) => place.tenantId))) {
+      await this.current?.createTenant(tenantId);
+    }
+    this.faults.on = true;
+    const clients = Array.from({ length: chance.integer(3, 6) }, (_, i) =>
+      new Client(`c${i}`, this, new Chance(this.#seed, 10 + i), places).run(),
+    );
+    const nemesis = runNemesis(this, new Chance(this.#seed, 5));
+    await Promise.all([...clients, nemesis]);
+    await this.#end(places);
+    return {
+      seed: this.#seed,
+      hash: this.#hash.text,
+      violations: this.records.violations,
+      faults: this.faults.counts,
+      answers: this.records.answers,
+      events: this.scheduler.events,
+      virtualMs: this.scheduler.nowMs,
+    };
+  }
+
+  /** Without faults a fresh process shows what is left of it all. */
+  async #end(places: readonly Place[]): Promise<void> {
+    this.faults.on = false;
+    this.tell('the faults end');
+    await this.scheduler.sleep(settleMs);
+    await this.#starting;
+    const before = this.alive;
+    this.current = null;
+    await this.startNext();
+    this.#over = true;
+    for (const process of before) process.kill();
+    const last = this.current as SimulatedProcess | null;
+    if (last === null) return;
+    for (const place of places) await this.#readLast(last, place);
+    this.records.judge();
+    await checkLeftovers(this);
+    last.kill();
+  }
+
+  async #readLast(process: SimulatedProcess, place: Place): Promise<void> {
+    const { tenantId, namespace } = place;
+    const request = (operation: string, argument: string, body?: unknown): Request => ({
+      operation,
+      namespace,
+      asked: { tenantId, argument, ...(body === undefined ? {} : { body }) },
+      change: null,
+    });
+    const patienceMs = lastReadPatienceMs;
+    const all = request('search', '', { limit: 1_000 });
+    const answer = await this.ask({ process, place, token: 'last', request: all, patienceMs });
+    if (answer === null || (answer.status !== 200 && answer.status !== 404) || answer.body.partial === true) {
+      const text = `${tenantId}/${namespace}: ${describeAnswer(answer)} ${String(answer?.error ?? '')}`;
+      this.records.violate('not available after the faults', text);
+      return;
+    }
+    // Reads by id go another way than searches.
+    const ids = ['s0', 's1', ...(answer.body.hits ?? []).slice(0, 3).map((hit: { id: string }) => hit.id)];
+    for (const id of ids) {
+      const one = request('getDocument', id);
+      await this.ask({ process, place, token: 'last', request: one, patienceMs });
+    }
+  }
+}
+
+function placesOf(chance: Chance): readonly Place[] {
+  const tenants = chance.integer(1, 2);
+  return Array.from({ length: chance.integer(tenants, 4) }, (_, i) => ({
+    tenantId: 7 + (i % tenants),
+    namespace: `n${i}`,
+  }));
+}
+
+function describeAnswer(answer: Answer | null): string {
+  if (answer === null) return 'no answer';
+  if (answer.status >= 300) return answer.code;
+  const version = answer.body?.version;
+  return version === undefined ? String(answer.status) : `${answer.status} version ${version}`;
+}
+
+/** Runs one seed to its end. One at a time in a process: unhandled rejections belong to the world that runs. */
+export async function runSeed(
+  seed: number,
+  trace: ((line: string) => void) | null = null,
+): Promise<WorldResult> {
+  const world = new World(seed, trace);
+  const onUnhandled = (reason: unknown) => world.takeUnhandled(reason);
+  process.on('unhandledRejection', onUnhandled);
+  try {
+    return await world.scheduler.run(world.run());
+  } finally {
+    process.off('unhandledRejection', onUnhandled);
+  }
+}
