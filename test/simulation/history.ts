@@ -57,6 +57,8 @@ export interface Violation {
   readonly kind:
     | 'nothing written, yet visible'
     | 'partial batch'
+    | 'acknowledged, not stored'
+    | 'times out of order'
     | 'not linearizable'
     | 'undecided'
     | 'unexpected error'

@@ -6,31 +6,37 @@ import type { Change, Op, ReadOp, Value, WriteOp } from './history.ts';
  *
  * The search of Wing and Gong over the whole namespace. Answers carry the version that they made or saw, so it hardly
  * branches: the write of version v + 1 follows version v, and a read of version v belongs right there. Only writes
- * whose outcome nobody knows, and the ends of a name, after which versions begin again, are tried in several places.
+ * whose outcome nobody knows, and the ends of a name, after which versions begin again, are tried in several places;
+ * `rankOf` says which of them to try first.
  */
 export type Verdict =
   | { readonly kind: 'linearizable' }
-  | { readonly kind: 'undecided' }
+  | { readonly kind: 'undecided'; readonly text: string }
   | { readonly kind: 'violated'; readonly text: string };
 
 /** Positions looked at before giving up; all but odd histories need a few hundred. */
-const positionsMax = 50_000;
+const positionsMax = 20_000;
 
 interface Position {
   readonly version: number;
   readonly docs: ReadonlyMap<string, Value>;
+  /** Of the documents. */
+  readonly hash: number;
   /** Indexes of operations that have taken effect. */
   readonly done: Uint8Array;
-  readonly doneCount: number;
 }
 
-export function judge(ops: readonly Op[]): Verdict {
-  const search = new Search([...ops].sort((a, b) => a.startMs - b.startMs));
+export function judge(ops: readonly Op[], rankOf: (token: string) => number): Verdict {
+  const search = new Search(
+    [...ops].sort((a, b) => a.startMs - b.startMs),
+    rankOf,
+  );
   return search.run();
 }
 
 class Search {
   readonly #ops: readonly Op[];
+  readonly #rankOf: (token: string) => number;
   readonly #requiredCount: number;
   readonly #dropsPossible: boolean;
   readonly #seen = new Set<string>();
@@ -38,8 +44,9 @@ class Search {
   #bestRequired = -1;
   #positions = 0;
 
-  constructor(ops: readonly Op[]) {
+  constructor(ops: readonly Op[], rankOf: (token: string) => number) {
     this.#ops = ops;
+    this.#rankOf = rankOf;
     this.#requiredCount = ops.filter(isRequired).length;
     this.#dropsPossible = ops.some((op) => op.kind === 'write' && op.change.kind === 'drop');
   }
@@ -48,12 +55,12 @@ class Search {
     const first: Position = {
       version: 0,
       docs: new Map(),
+      hash: 0,
       done: new Uint8Array(this.#ops.length),
-      doneCount: 0,
     };
     const open: Position[] = [first];
     for (let position = open.pop(); position !== undefined; position = open.pop()) {
-      if (++this.#positions > positionsMax) return { kind: 'undecided' };
+      if (++this.#positions > positionsMax) return { kind: 'undecided', text: this.#explain() };
       const settled = this.#takeReads(position);
       if (this.#requiredDone(settled.done) === this.#requiredCount) return { kind: 'linearizable' };
       if (this.#isKnown(settled)) continue;
@@ -67,7 +74,6 @@ class Search {
   /** Reads that see exactly this are taken at once: they change nothing, so it is never wrong. */
   #takeReads(position: Position): Position {
     const done = position.done.slice();
-    let { doneCount } = position;
     for (let again = true; again; ) {
       again = false;
       const end = this.#firstEnd(done);
@@ -76,29 +82,32 @@ class Search {
         if (op.startMs > end) break;
         if (done[i] === 1 || op.kind !== 'read' || !sees(op, position)) continue;
         done[i] = 1;
-        doneCount++;
         again = true;
       }
     }
-    return { ...position, done, doneCount };
+    return { ...position, done };
   }
 
   #nextWrites(position: Position): Position[] {
     const end = this.#firstEnd(position.done);
-    const acknowledged: Position[] = [];
-    const unknown: Position[] = [];
+    const acknowledged: Candidate[] = [];
+    const unknown: Candidate[] = [];
     for (let i = 0; i < this.#ops.length; i++) {
       const op = this.#ops[i] as Op;
       if (op.startMs > end) break;
       if (position.done[i] === 1 || op.kind !== 'write') continue;
       const next = this.#after(position, op, i);
       if (next === null) continue;
-      if (op.acknowledged) acknowledged.push(next);
-      else unknown.push(next);
+      const candidate = { next, rank: this.#rankOf(op.token) };
+      if (op.acknowledged) acknowledged.push(candidate);
+      else unknown.push(candidate);
     }
     // Where a name never ends, no two writes have one version.
-    if (!this.#dropsPossible && acknowledged.length > 0) return acknowledged;
-    return [...acknowledged, ...unknown];
+    const isForced = !this.#dropsPossible && acknowledged.length > 0;
+    const candidates = isForced ? acknowledged : [...acknowledged, ...unknown];
+    return candidates
+      .sort((a, b) => (a.rank < b.rank ? -1 : a.rank > b.rank ? 1 : 0))
+      .map(({ next }) => next);
   }
 
   #after(position: Position, op: WriteOp, index: number): Position | null {
@@ -114,7 +123,7 @@ class Search {
     }
     const done = position.done.slice();
     done[index] = 1;
-    return { version, docs, done, doneCount: position.doneCount + 1 };
+    return { version, docs, hash: hashAfter(position, docs, change), done };
   }
 
   /** Nothing that begins later can take effect before the first end of those that are left. */
@@ -134,9 +143,8 @@ class Search {
     return count;
   }
 
-  #isKnown({ version, docs, done }: Position): boolean {
-    const documents = [...docs].map(([id, value]) => `${id}=${value}`).sort();
-    const key = `${version};${Buffer.from(done).toString('latin1')};${documents.join(';')}`;
+  #isKnown({ version, hash, done }: Position): boolean {
+    const key = `${version};${hash};${Buffer.from(done).toString('latin1')}`;
     if (this.#seen.has(key)) return true;
     this.#seen.add(key);
     return false;
@@ -162,6 +170,30 @@ class Search {
       ...left.map((op) => `  ${tellOp(op)}`),
     ].join('\n');
   }
+}
+
+interface Candidate {
+  readonly next: Position;
+  readonly rank: number;
+}
+
+/** The sum of the hashes of all documents, corrected by those that changed. */
+function hashAfter(before: Position, docs: ReadonlyMap<string, Value>, change: Change): number {
+  if (change.kind === 'drop') return 0;
+  const ids: string[] = change.kind === 'put' ? [...change.deletes] : [];
+  for (const doc of change.docs) ids.push('id' in doc ? doc.id : doc[0]);
+  let hash = before.hash;
+  for (const id of new Set(ids))
+    hash = (hash - hashOf(id, before.docs.get(id)) + hashOf(id, docs.get(id))) | 0;
+  return hash;
+}
+
+function hashOf(id: string, value: Value | undefined): number {
+  if (value === undefined) return 0;
+  let hash = 0x811c9dc5;
+  for (const text of [id, value])
+    for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return hash | 0;
 }
 
 /** Whether it must have its place: it was answered. */

@@ -18,10 +18,12 @@ import { type Chance, randomOf } from './chance.ts';
 import { portPair } from './ports.ts';
 import type { Owner, Scheduler } from './scheduler.ts';
 import { type NetworkParts, SimulatedStore } from './simulated-store.ts';
+import { epochMs } from './stored-objects.ts';
 
 /** Small enough that everything that ever happens to a namespace happens to one of a few dozen writes. */
 export const simulatedLimits: FlowLimits = {
   ...limits,
+  logQueueBytesMax: 9_000,
   logGroupBytes: 4_096,
   logRecordInlineBytesMax: 1_500,
   memtableBytesMax: 6_000,
@@ -49,8 +51,6 @@ export interface ProcessOptions {
   readonly commitMs: number;
 }
 
-/** The moment from which the machines' clocks count. */
-const epochMs = 1_700_000_000_000;
 /** A server that is told of its end stops within this time. */
 const stopAfterSealMs = 100;
 const serverId = 'server-a';

@@ -2,6 +2,7 @@ import { groupSize, type Place, type Request, sawOf } from './clients.ts';
 import type { Op, ReadOp, Value, Violation } from './history.ts';
 import { judge } from './linearizable.ts';
 import { type Answer, isOfDamage, type SimulatedProcess } from './process.ts';
+import type { StoredRecords } from './stored-records.ts';
 
 /**
  * What the clients heard, and what is wrong with it. Some of it shows at once (half a batch, a write that was called
@@ -27,8 +28,13 @@ export class Records {
   readonly #ops = new Map<string, Op[]>();
   readonly #refused = new Map<string, string>();
   readonly #seen = new Map<string, string>();
+  readonly #stored: StoredRecords;
   readonly violations: Violation[] = [];
   readonly answers = new Map<string, number>();
+
+  constructor(stored: StoredRecords) {
+    this.#stored = stored;
+  }
 
   take(heard: Heard): void {
     const { answer, request } = heard;
@@ -44,6 +50,10 @@ export class Records {
     this.violations.push({ kind, text });
   }
 
+  opsFor(place: string): readonly Op[] {
+    return this.#ops.get(place) ?? [];
+  }
+
   /** When nothing happens any more. */
   judge(): void {
     for (const [token, how] of this.#refused) {
@@ -51,8 +61,11 @@ export class Records {
       if (where !== undefined) this.violate('nothing written, yet visible', `${token}: ${how}; ${where}`);
     }
     for (const [place, ops] of this.#ops) {
-      const verdict = judge(ops);
-      if (verdict.kind === 'undecided') this.violate('undecided', `${place}: ${ops.length} operations`);
+      const verdict = judge(
+        ops.filter((op) => this.#mayCount(op)),
+        (token) => this.#stored.rankOf(token),
+      );
+      if (verdict.kind === 'undecided') this.violate('undecided', `${place}: ${verdict.text}`);
       if (verdict.kind === 'violated') this.violate('not linearizable', `${place}: ${verdict.text}`);
     }
   }
@@ -70,7 +83,10 @@ export class Records {
     if (found === null) return;
     const at = `${token} of process ${process.number} at ${endMs.toFixed(0)} ms`;
     if (found.saw.kind === 'one' && found.saw.value !== null) this.#see(found.saw.value, at);
-    if (found.saw.kind === 'all') this.#seeAll(found.saw.docs, at);
+    if (found.saw.kind === 'all') {
+      this.#seeAll(found.saw.docs, at);
+      this.#checkTimes(answer, at);
+    }
     // A process whose log was sealed may answer from before: with one server nobody is sent to it any more.
     if (process.sealedAtMs <= endMs) return;
     this.#opsOf(place).push({ kind: 'read', token, startMs, endMs, ...found });
@@ -82,6 +98,8 @@ export class Records {
     const code = answer?.code ?? '';
     if (nothingWritten.has(code)) this.#refused.set(token, `${code} at ${heard.endMs.toFixed(0)} ms`);
     if (nothingWritten.has(code) || refusedByState.has(code)) return;
+    if (acknowledged && change.kind !== 'drop' && !this.#isStored(token))
+      this.violate('acknowledged, not stored', `${token} at ${heard.endMs.toFixed(0)} ms`);
     const counted = change.kind === 'put' && acknowledged;
     this.#opsOf(place).push({
       kind: 'write',
@@ -95,6 +113,19 @@ export class Records {
     });
   }
 
+  #isStored(token: string): boolean {
+    return Number.isFinite(this.#stored.rankOf(token));
+  }
+
+  /**
+   * A write that left no record has no effect; whoever shows one is wrong. Of the ends of names it is only known that
+   * there was one, not whose.
+   */
+  #mayCount(op: Op): boolean {
+    if (op.kind === 'read' || op.acknowledged || op.change.kind === 'drop') return true;
+    return this.#isStored(op.token);
+  }
+
   #opsOf({ tenantId, namespace }: Place): Op[] {
     const key = `${tenantId}/${namespace}`;
     const known = this.#ops.get(key);
@@ -102,6 +133,15 @@ export class Records {
     const made: Op[] = [];
     this.#ops.set(key, made);
     return made;
+  }
+
+  /** The newest comes first, and nothing is newer by its time than what was written after it. */
+  #checkTimes({ body }: Answer, at: string): void {
+    const hits: readonly { readonly written_at: string }[] = body.hits ?? [];
+    for (const [i, { written_at }] of hits.entries()) {
+      const before = hits[i - 1]?.written_at ?? written_at;
+      if (before < written_at) return this.violate('times out of order', `${before}, ${written_at}; ${at}`);
+    }
   }
 
   #see(value: Value, at: string): void {

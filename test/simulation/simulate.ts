@@ -1,28 +1,72 @@
+import { parseArgs } from 'node:util';
+import { tellCoverage, withCoverage } from './coverage.ts';
+import { runInJobs } from './jobs.ts';
+import { tellSummary, tellViolation } from './report.ts';
+import { runSeeds, seedsFrom } from './seed-runs.ts';
 import { runSeed } from './world.ts';
 
-const first = Number(process.argv[2] ?? 1);
-const count = Number(process.argv[3] ?? 20);
-const trace = process.argv[4] === 'trace' ? (line: string) => process.stdout.write(`${line}\n`) : null;
-const t = performance.now();
-const cpu = process.cpuUsage();
-let bad = 0;
-for (let seed = first; seed < first + count; seed++) {
-  try {
-    const r = await runSeed(seed, trace);
-    if (count <= 30)
-      process.stdout.write(
-        `${seed} ${r.hash} ev=${r.events} ms=${r.virtualMs.toFixed(0)} ${JSON.stringify([...r.faults])}\n`,
-      );
-    if (count <= 3) process.stdout.write(`${JSON.stringify([...r.answers])}\n`);
-    if (r.violations.length > 0) bad++;
-    for (const v of r.violations)
-      process.stdout.write(`VIOLATION seed ${seed} ${v.kind}: ${v.text.slice(0, 3000)}\n`);
-  } catch (e) {
-    bad++;
-    process.stdout.write(`FAIL seed ${seed} ${String((e as Error).stack)}\n`);
-  }
+/**
+ * The command of the simulation: `npm run simulate -- --seeds 3000 [--first 1] [--jobs 2]` runs seeds and tells what came
+ * of them, `--seed S` replays one with everything that happened in it, `--coverage` tells (in one process) which branches
+ * of the protocol's files were never taken. Ends with 1 where something was violated.
+ */
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '300' },
+    first: { type: 'string', default: '1' },
+    jobs: { type: 'string', default: '2' },
+    seed: { type: 'string' },
+    coverage: { type: 'boolean', default: false },
+    /** How this program calls itself. */
+    job: { type: 'boolean', default: false },
+    step: { type: 'string', default: '1' },
+    'until-violation': { type: 'boolean', default: false },
+  },
+});
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+async function replay(seed: number): Promise<number> {
+  const result = await runSeed(seed, say);
+  say(`hash ${result.hash}, ${result.events} events`);
+  for (const violation of result.violations) tellViolation({ seed, ...violation }, say);
+  return result.violations.length;
 }
-const u = process.cpuUsage(cpu);
-process.stdout.write(
-  `${((performance.now() - t) / count).toFixed(1)} ms a seed, cpu ${((u.user + u.system) / 1000 / count).toFixed(1)}, bad ${bad}\n`,
-);
+
+async function runJob(): Promise<number> {
+  const seeds = seedsFrom(Number(values.first), Number(values.seeds), Number(values.step));
+  const goOn = values['until-violation']
+    ? ({ violations }: { violations: unknown[] }) => violations.length === 0
+    : () => true;
+  const summary = await runSeeds(seeds, goOn);
+  process.stdout.write(JSON.stringify(summary));
+  return 0;
+}
+
+async function runCovered(): Promise<number> {
+  const began = performance.now();
+  const seeds = seedsFrom(Number(values.first), Number(values.seeds));
+  const { value: summary, files } = await withCoverage(() => runSeeds(seeds));
+  tellCoverage(files, say);
+  tellSummary(summary, performance.now() - began, say);
+  return summary.violations.length;
+}
+
+async function runAll(): Promise<number> {
+  const began = performance.now();
+  const summary = await runInJobs({
+    first: Number(values.first),
+    seeds: Number(values.seeds),
+    jobs: Number(values.jobs),
+    untilViolation: values['until-violation'],
+  });
+  tellSummary(summary, performance.now() - began, say);
+  return summary.violations.length;
+}
+
+function chosen(): Promise<number> {
+  if (values.seed !== undefined) return replay(Number(values.seed));
+  if (values.job) return runJob();
+  return values.coverage ? runCovered() : runAll();
+}
+
+process.exitCode = (await chosen()) > 0 ? 1 : 0;

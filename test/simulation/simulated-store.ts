@@ -4,12 +4,17 @@ import {
   type GetOptions,
   type ListOptions,
   type ListPage,
+  type ListUploadsOptions,
   type ObjectStore,
   type PutResult,
   type StoredObject,
   StoreError,
   type StoreFailure,
+  type StreamResult,
+  type Upload,
+  type UploadPage,
 } from '../../src/object-store/object-store.ts';
+import { pageOfUploads } from '../../src/object-store/uploads.ts';
 import type { Chance } from './chance.ts';
 import type { FaultPlan, StoreFault, StoreOperation } from './faults.ts';
 import type { Owner, Scheduler } from './scheduler.ts';
@@ -104,6 +109,46 @@ export class SimulatedStore implements ObjectStore {
     const apply = (): PutResult =>
       objects.find(key)?.etag === etag ? objects.store(key, whole) : { kind: 'refused' };
     return this.#call({ operation: 'update', key, apply, answerOfSecond: refused }, options);
+  }
+
+  /** Begins an upload, and makes an object of it in one step when all chunks are there. */
+  async putStream(
+    key: string,
+    chunks: AsyncIterable<Uint8Array>,
+    options?: CallOptions,
+  ): Promise<StreamResult> {
+    assertKey(key);
+    const { objects, scheduler } = this.#parts;
+    await scheduler.sleep(this.#wayMs(), this.#owner);
+    const uploadId = objects.beginUpload(key);
+    const taken: Uint8Array[] = [];
+    try {
+      for await (const chunk of chunks) taken.push(Uint8Array.from(chunk));
+    } catch (error) {
+      objects.endUpload(uploadId);
+      throw error;
+    }
+    const whole = concatenate(taken);
+    const apply = (): StreamResult => {
+      // Aborted, or delivered before.
+      if (!objects.endUpload(uploadId) || objects.find(key) !== undefined) return { kind: 'refused' };
+      objects.store(key, whole);
+      return { kind: 'stored', etag: objects.find(key)?.etag ?? '', size: whole.length };
+    };
+    const answerOfSecond = (): StreamResult => ({ kind: 'refused' });
+    return this.#call({ operation: 'create', key, apply, answerOfSecond }, options);
+  }
+
+  listUploads(prefix: string, options: ListUploadsOptions): Promise<UploadPage> {
+    const { objects } = this.#parts;
+    const { after, limit } = options;
+    const apply = () => pageOfUploads(objects.uploads, { prefix, after, limit });
+    return this.#call({ operation: 'list', key: prefix, apply }, options);
+  }
+
+  abortUpload({ key, uploadId }: Upload, options?: CallOptions): Promise<void> {
+    const apply = () => void this.#parts.objects.endUpload(uploadId);
+    return this.#call({ operation: 'delete', key, apply }, options);
   }
 
   delete(key: string, options?: CallOptions): Promise<void> {

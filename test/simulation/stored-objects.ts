@@ -1,11 +1,22 @@
 import { assertListing } from '../../src/object-store/keys.ts';
-import type { ListOptions, ListPage, PutResult } from '../../src/object-store/object-store.ts';
+import type {
+  ListedObject,
+  ListOptions,
+  ListPage,
+  PutResult,
+  Upload,
+} from '../../src/object-store/object-store.ts';
+
+/** The moment from which the world's clocks count. */
+export const epochMs = 1_700_000_000_000;
 
 export interface StoredVersion {
   readonly bytes: Uint8Array;
   readonly etag: string;
   /** When its key came to be, in virtual milliseconds. */
   readonly createdMs: number;
+  /** When this version of it came. */
+  readonly modifiedMs: number;
 }
 
 /** The truth behind every process's view of the store, without promises. Remembers what a stale listing would show. */
@@ -13,7 +24,9 @@ export class StoredObjects {
   readonly #nowMs: () => number;
   readonly #versions = new Map<string, StoredVersion>();
   readonly #deleted = new Map<string, { readonly createdMs: number; readonly deletedMs: number }>();
+  readonly #uploads = new Map<string, Upload>();
   #versionsMade = 0;
+  #uploadsMade = 0;
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs;
@@ -30,8 +43,24 @@ export class StoredObjects {
   store(key: string, bytes: Uint8Array): PutResult {
     const etag = `"${++this.#versionsMade}"`;
     const createdMs = this.#versions.get(key)?.createdMs ?? this.#nowMs();
-    this.#versions.set(key, { bytes, etag, createdMs });
+    this.#versions.set(key, { bytes, etag, createdMs, modifiedMs: this.#nowMs() });
     return { kind: 'stored', etag };
+  }
+
+  /** Objects on their way, whoever sends them and whether he lives. */
+  get uploads(): readonly Upload[] {
+    return [...this.#uploads.values()];
+  }
+
+  beginUpload(key: string): string {
+    const uploadId = String(++this.#uploadsMade).padStart(12, '0');
+    this.#uploads.set(uploadId, { key, uploadId, startedAtMs: epochMs + this.#nowMs() });
+    return uploadId;
+  }
+
+  /** Whether there was such an upload. */
+  endUpload(uploadId: string): boolean {
+    return this.#uploads.delete(uploadId);
   }
 
   delete(key: string): void {
@@ -55,8 +84,14 @@ export class StoredObjects {
     }
     const page = found.sort().slice(0, options.limit);
     return {
-      objects: page.map((key) => ({ key, size: this.#versions.get(key)?.bytes.length ?? 0 })),
+      objects: page.map((key) => this.#listed(key)),
       more: found.length > page.length,
     };
+  }
+
+  #listed(key: string): ListedObject {
+    const version = this.#versions.get(key);
+    const size = version?.bytes.length ?? 0;
+    return { key, size, modifiedAtMs: epochMs + (version?.modifiedMs ?? 0) };
   }
 }

@@ -10,6 +10,7 @@ import { Records } from './records.ts';
 import { Scheduler } from './scheduler.ts';
 import type { NetworkParts } from './simulated-store.ts';
 import { StoredObjects } from './stored-objects.ts';
+import { StoredRecords } from './stored-records.ts';
 
 /** One seed: a world of clients, processes of one server that follow upon each other, and a store that fails. */
 export interface WorldResult {
@@ -37,7 +38,8 @@ const lastReadPatienceMs = 120_000;
 export class World {
   readonly scheduler = new Scheduler();
   readonly objects = new StoredObjects(() => this.scheduler.nowMs);
-  readonly records = new Records();
+  readonly #stored = new StoredRecords(this.objects);
+  readonly records = new Records(this.#stored);
   readonly faults: FaultPlan;
   readonly #seed: number;
   readonly #hash: EventHash;
@@ -103,6 +105,7 @@ export class World {
   }): Promise<Answer | null> {
     const { process, place, token, request, patienceMs } = question;
     const startMs = this.scheduler.nowMs;
+    if (request.change?.kind === 'drop') this.#stored.askedToDrop(process.logId, place, token);
     const answering = process.ask(request.operation, request.namespace, request.asked);
     const answer = await this.#answerOrNull(process, answering, patienceMs);
     const endMs = this.scheduler.nowMs;
@@ -182,7 +185,9 @@ export class World {
       faults: this.faults,
       note: (operation, key, fault, what) => {
         this.tell(`p${number} ${operation} ${key}${fault === null ? '' : ` [${fault}]`}: ${what}`);
-        if (operation === 'create' && what === 'stored') this.#noteSeal(key);
+        if (operation !== 'create' || what !== 'stored') return;
+        this.#noteSeal(key);
+        this.#stored.stored(key);
       },
     };
     const made = new SimulatedProcess({

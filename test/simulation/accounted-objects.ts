@@ -1,0 +1,67 @@
+import { decodeFloor } from '../../actors/log/floor.ts';
+import { decodeLogObject } from '../../actors/log/log-object.ts';
+import { decodeManifest, segmentIdsOf } from '../../actors/storage/manifest.ts';
+import { tenantManifestCodec } from '../../actors/tenant/tenant-state.ts';
+import { type ClusterView, decodeView } from '../../src/cluster/view.ts';
+import { logSlotOfKey, paths } from '../../src/object-store/paths.ts';
+
+/** What the function below needs of a store. */
+export interface Objects {
+  readonly keys: readonly string[];
+  find(key: string): { readonly bytes: Uint8Array } | undefined;
+}
+
+/**
+ * Keys that nothing accounts for. What does: the view names members and sealed logs; a member has a lease and, above its
+ * floor, records and their blobs; every log keeps its seal and its floor, and one that the view still names the marker
+ * that it is done with; tenants name their namespaces, whose manifests name segments; people and claims stand for themselves.
+ */
+export function unaccountedObjects(objects: Objects): string[] {
+  const accounted = new Set<string>([paths.view, paths.swept]);
+  const view = viewOf(objects);
+  for (const { logId } of view.members) accounted.add(paths.lease(logId));
+  for (const { logId } of view.removed) accounted.add(paths.logDone(logId));
+  for (const key of objects.keys) accountFor(accounted, objects, view, key);
+  return objects.keys.filter((key) => !accounted.has(key));
+}
+
+function accountFor(accounted: Set<string>, objects: Objects, view: ClusterView, key: string): void {
+  if (/^(account|usage)\//.test(key) || /^log\/\w+\/floor$/.test(key)) accounted.add(key);
+  else if (key.startsWith('tenant/')) accountForTenant(accounted, objects, key);
+  else if (logSlotOfKey(key) !== null) accountForSlot(accounted, objects, view, key);
+}
+
+function accountForTenant(accounted: Set<string>, objects: Objects, key: string): void {
+  if (!key.endsWith('/manifest')) return;
+  accounted.add(key);
+  const { state } = tenantManifestCodec.decode(bytesOf(objects, key), key);
+  for (const { namespaceId } of state.names.values()) {
+    const manifestKey = paths.namespaceManifest(namespaceId);
+    accounted.add(manifestKey);
+    if (objects.find(manifestKey) === undefined) continue;
+    const manifest = decodeManifest(bytesOf(objects, manifestKey), manifestKey);
+    for (const id of segmentIdsOf(manifest)) accounted.add(paths.namespaceSegment(namespaceId, id));
+  }
+}
+
+function accountForSlot(accounted: Set<string>, objects: Objects, view: ClusterView, key: string): void {
+  const { kind, logId, seq, records } = decodeLogObject(bytesOf(objects, key), key);
+  const isMember = view.members.some((member) => member.logId === logId);
+  if (kind !== 'seal' && !(isMember && seq > floorOf(objects, logId))) return;
+  accounted.add(key);
+  for (const { head } of records) if (head.blob !== null) accounted.add(paths.logBlob(logId, head.blob.id));
+}
+
+function floorOf(objects: Objects, logId: string): number {
+  const key = paths.logFloor(logId);
+  if (objects.find(key) === undefined) return 0;
+  return decodeFloor(bytesOf(objects, key), logId);
+}
+
+function viewOf(objects: Objects): ClusterView {
+  return decodeView(bytesOf(objects, paths.view));
+}
+
+function bytesOf(objects: Objects, key: string): Uint8Array {
+  return objects.find(key)?.bytes ?? new Uint8Array();
+}

@@ -1,0 +1,52 @@
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { emptySummary, merge, type Summary } from './seed-runs.ts';
+
+/** Seeds on several processes: each takes every n-th and hands back what came of them. */
+export interface SeedsWanted {
+  readonly first: number;
+  readonly seeds: number;
+  readonly jobs: number;
+  /** Whether a job ends at its first violation. */
+  readonly untilViolation: boolean;
+}
+
+const entry = fileURLToPath(new URL('./simulate.js', import.meta.url));
+
+export async function runInJobs(wanted: SeedsWanted): Promise<Summary> {
+  const { first, seeds, jobs } = wanted;
+  const parts = await Promise.all(
+    Array.from({ length: Math.min(jobs, seeds) }, (_, job) =>
+      runJob(entry, [
+        ...['--job', '--first', String(first + job), '--seeds', String(seeds - job), '--step', String(jobs)],
+        ...(wanted.untilViolation ? ['--until-violation'] : []),
+      ]),
+    ),
+  );
+  const summary = emptySummary();
+  for (const part of parts) merge(summary, part);
+  summary.violations.sort((a, b) => a.seed - b.seed);
+  return summary;
+}
+
+/** One child; `program` is a compiled simulate.ts, this tree's or another one's. */
+export function runJob(program: string, options: readonly string[]): Promise<Summary> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, ['--max-old-space-size=600', program, ...options], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let out = '';
+    let errors = '';
+    child.stdout.on('data', (data: Buffer) => {
+      out += data.toString();
+    });
+    child.stderr.on('data', (data: Buffer) => {
+      errors += data.toString();
+    });
+    child.on('error', reject);
+    child.on('close', (code) => {
+      if (code === 0) resolve(JSON.parse(out) as Summary);
+      else reject(new Error(`a job of the simulation ended with ${code}:\n${errors.slice(0, 4_000)}`));
+    });
+  });
+}

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { buildFolder, catchMutation, mutateText } from './mutate.ts';
+import { mutations } from './mutations.ts';
+
+/** Noticed within a few seeds; all of them: `npm run simulate:mutations`. */
+const quick = [
+  'acknowledge before the PUT',
+  'a log is called sealed without a seal',
+  'the last slot of a sealed log is not replayed',
+  'a batch is applied in two steps',
+];
+const seeds = 20;
+
+test('every mutation still finds its text, once', () => {
+  for (const mutation of mutations) {
+    const text = readFileSync(join(buildFolder, mutation.file), 'utf8');
+    assert.notEqual(mutateText(text, mutation), text);
+  }
+});
+
+for (const name of quick) {
+  test(`the simulation notices: ${name}`, async () => {
+    const mutation = mutations.find((known) => known.name === name);
+    assert.ok(mutation !== undefined, name);
+    const { violation } = await catchMutation(mutation, seeds);
+    assert.ok(violation !== null, `${name}: ${mutation.why}`);
+  });
+}

@@ -1,0 +1,38 @@
+import { parseArgs } from 'node:util';
+import { type Caught, catchMutation } from './mutate.ts';
+import { mutations } from './mutations.ts';
+
+/**
+ * `npm run simulate:mutations [-- --seeds 1000 --jobs 2 --only WORD]`: breaks the protocol in every way of the list, one at a
+ * time, and ends with 1 where the simulation did not notice.
+ */
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string', default: '1000' },
+    jobs: { type: 'string', default: '2' },
+    only: { type: 'string', default: '' },
+  },
+});
+
+const wanted = mutations.filter(({ name }) => name.includes(values.only));
+const waiting = [...wanted];
+let missed = 0;
+
+function tell({ mutation, seeds, violation, elapsedMs }: Caught): void {
+  const seconds = (elapsedMs / 1_000).toFixed(1);
+  const found =
+    violation === null
+      ? `NOT CAUGHT in ${seeds} seeds`
+      : `caught by seed ${violation.seed} (${violation.kind})`;
+  process.stdout.write(`${mutation.name}: ${found}, ${seconds} s\n`);
+  if (violation === null) missed++;
+}
+
+async function work(): Promise<void> {
+  for (let mutation = waiting.shift(); mutation !== undefined; mutation = waiting.shift())
+    tell(await catchMutation(mutation, Number(values.seeds)));
+}
+
+await Promise.all(Array.from({ length: Number(values.jobs) }, work));
+process.stdout.write(`${wanted.length - missed} of ${wanted.length} mutations caught\n`);
+process.exitCode = missed > 0 ? 1 : 0;

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { repositoryRoot } from '../support/repository.ts';
+import { runInJobs } from './jobs.ts';
+import { tellSummary, tellViolation } from './report.ts';
+import type { Summary } from './seed-runs.ts';
+
+/** More of them: `npm run simulate`. */
+const seeds = 300;
+const jobs = 2;
+const seedsRunTwice = 20;
+
+function assertNothingViolated({ violations }: Summary): void {
+  const lines: string[] = [];
+  for (const violation of violations) tellViolation(violation, (line) => lines.push(line));
+  assert.equal(violations.length, 0, lines.join('\n'));
+}
+
+test(`whatever fails, every answer of ${seeds} simulated worlds is kept`, async (t) => {
+  const began = performance.now();
+  const summary = await runInJobs({ first: 1, seeds, jobs, untilViolation: false });
+  tellSummary(summary, performance.now() - began, (line) => t.diagnostic(line));
+  assertNothingViolated(summary);
+  assert.equal(summary.seeds, seeds);
+  assert.equal(summary.quietSeeds, 0, 'every world meets at least two faults');
+  assert.ok(summary.operations >= seeds * 200, 'every world sees at least 200 operations');
+});
+
+test('a seed decides everything that happens', async () => {
+  const wanted = { first: 1, seeds: seedsRunTwice, untilViolation: false };
+  const alone = await runInJobs({ ...wanted, jobs: 1 });
+  const shared = await runInJobs({ ...wanted, jobs });
+  assert.equal(Object.keys(alone.hashes).length, seedsRunTwice);
+  assert.deepEqual(shared.hashes, alone.hashes);
+});
+
+const regressions = JSON.parse(
+  readFileSync(join(repositoryRoot(), 'test/regressions/simulation-seeds.json'), 'utf8'),
+) as { readonly seed: number; readonly found: string }[];
+
+for (const { seed, found } of regressions) {
+  test(`seed ${seed} stays found: ${found}`, async () => {
+    assertNothingViolated(await runInJobs({ first: seed, seeds: 1, jobs: 1, untilViolation: false }));
+  });
+}
