@@ -109,6 +109,7 @@ export const limits = {
 /** Those that say when data moves on, from memory to the log to the store: a simulation has them small. */
 export type FlowLimits = {
   readonly [Name in
+    | 'logQueueBytesMax'
     | 'logGroupBytes'
     | 'logRecordInlineBytesMax'
     | 'memtableBytesMax'

@@ -28,6 +28,6 @@ export async function writeFloor(store: ObjectStore, logId: string, floor: numbe
 }
 
 /** Checked like every durable object: a floor that reads too high would lose what lies under it. */
-function decodeFloor(bytes: Uint8Array, logId: string): number {
+export function decodeFloor(bytes: Uint8Array, logId: string): number {
   return (decodeRecord(bytes, paths.logFloor(logId), magic, floorFormat) as { floor: number }).floor;
 }

@@ -181,7 +181,7 @@ export class GroupCommit {
   #refusal(pending: Pending): Refusal | null {
     const failed = this.#failedEpochs.get(targetKey(pending.head));
     if (this.#sealed || (failed !== undefined && failed >= pending.epoch)) return 'not-written';
-    return this.#waitingBytes + pending.bytes > limits.logQueueBytesMax ? 'busy' : null;
+    return this.#waitingBytes + pending.bytes > this.#limits.logQueueBytesMax ? 'busy' : null;
   }
 
   #refuse(pending: Pending, refusal: Refusal): void {

@@ -145,7 +145,7 @@ async function replaceView(
   return found !== null && decodeView(found.bytes).nonce === next.nonce;
 }
 
-function decodeView(bytes: Uint8Array): ClusterView {
+export function decodeView(bytes: Uint8Array): ClusterView {
   return decodeRecord(bytes, paths.view, magic, viewFormat) as ClusterView;
 }
 

@@ -1,6 +1,6 @@
 import { decodeFloor } from '../../actors/log/floor.ts';
 import { decodeLogObject } from '../../actors/log/log-object.ts';
-import { decodeManifest, segmentIdsOf } from '../../actors/storage/manifest.ts';
+import { decodeManifest, objectsOfManifest } from '../../actors/storage/manifest.ts';
 import { tenantManifestCodec } from '../../actors/tenant/tenant-state.ts';
 import { type ClusterView, decodeView } from '../../src/cluster/view.ts';
 import { logSlotOfKey, paths } from '../../src/object-store/paths.ts';
@@ -40,7 +40,7 @@ function accountForTenant(accounted: Set<string>, objects: Objects, key: string)
     accounted.add(manifestKey);
     if (objects.find(manifestKey) === undefined) continue;
     const manifest = decodeManifest(bytesOf(objects, manifestKey), manifestKey);
-    for (const id of segmentIdsOf(manifest)) accounted.add(paths.namespaceSegment(namespaceId, id));
+    for (const key of objectsOfManifest(manifest)) accounted.add(key);
   }
 }
 

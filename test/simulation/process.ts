@@ -13,6 +13,7 @@ import {
   composeProcess,
   keyRecord,
   lanesInPlace,
+  memoryBytesDefault,
 } from '../support/in-process.ts';
 import { type Chance, randomOf } from './chance.ts';
 import { portPair } from './ports.ts';
@@ -96,6 +97,7 @@ export class SimulatedProcess implements Owner {
       serverId,
       commitMs,
       limits: simulatedLimits,
+      memoryBytes: memoryBytesDefault,
       lanes: lanesInPlace(this.store, async () => {}, clock),
       ports: portPair(scheduler, this, chance),
     });

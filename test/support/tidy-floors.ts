@@ -55,6 +55,7 @@ export const entries: Entries = new Map([
   ['actors/log-worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/compute/compute-worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/compute/hash-worker.ts', 'thread, named in src/router/worker-pool.ts'],
+  ['test/simulation/run-mutations.ts', 'command, named in package.json'],
   ['test/support/with-s3.ts', 'command, named in package.json'],
   ['src/object-store/memory-object-store.ts', 'the exact twin that tests use'],
 ]);
