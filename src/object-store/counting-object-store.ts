@@ -30,17 +30,22 @@ export interface StoreCounts {
 /** `bytes` are those of a put; 0 otherwise, and for a stream. `key` is the prefix for a list. Called before the store is. */
 export type OnStoreCall = (operation: CountedOperation, key: string, bytes: number) => void;
 
+/** Bytes of a stream, as the store takes them. */
+export type OnStreamedBytes = (key: string, bytes: number) => void;
+
 type MutableCounts = { -readonly [K in keyof StoreCounts]: number };
 
 /** Counts the calls of the store it wraps, by kind of key. */
 export class CountingObjectStore implements ObjectStore {
   readonly #store: ObjectStore;
   readonly #onCall: OnStoreCall | undefined;
+  readonly #onStreamed: OnStreamedBytes | undefined;
   #byKind = new Map<string, MutableCounts>();
 
-  constructor(store: ObjectStore, onCall?: OnStoreCall) {
+  constructor(store: ObjectStore, onCall?: OnStoreCall, onStreamed?: OnStreamedBytes) {
     this.#store = store;
     this.#onCall = onCall;
+    this.#onStreamed = onStreamed;
   }
 
   /** Since the start or the last `reset`. */
@@ -98,7 +103,11 @@ export class CountingObjectStore implements ObjectStore {
   putStream(key: string, chunks: AsyncIterable<Uint8Array>, options?: CallOptions): Promise<StreamResult> {
     const counts = this.#begin('put', key, 0);
     counts.puts++;
-    return this.#store.putStream(key, counted(chunks, counts), options);
+    const onBytes = (bytes: number) => {
+      counts.bytesWritten += bytes;
+      this.#onStreamed?.(key, bytes);
+    };
+    return this.#store.putStream(key, counted(chunks, onBytes), options);
   }
 
   listUploads(prefix: string, options: ListUploadsOptions): Promise<UploadPage> {
@@ -146,10 +155,10 @@ export class CountingObjectStore implements ObjectStore {
 
 async function* counted(
   chunks: AsyncIterable<Uint8Array>,
-  counts: MutableCounts,
+  onBytes: (bytes: number) => void,
 ): AsyncGenerator<Uint8Array, void, void> {
   for await (const chunk of chunks) {
-    counts.bytesWritten += chunk.byteLength;
+    onBytes(chunk.byteLength);
     yield chunk;
   }
 }

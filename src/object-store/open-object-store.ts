@@ -5,7 +5,7 @@ import { CountingObjectStore } from './counting-object-store.ts';
 import { FsObjectStore } from './fs-object-store.ts';
 import type { ObjectStore } from './object-store.ts';
 import type { S3Settings } from './s3-object-store.ts';
-import { countInto, type SharedCounters } from './store-counters.ts';
+import { countInto, countStreamedInto, type SharedCounters } from './store-counters.ts';
 
 /** A plain record: it crosses threads, each of which opens its own store. */
 export type ObjectStoreSettings = (
@@ -22,9 +22,9 @@ export async function openObjectStore(
   random: Random,
 ): Promise<ObjectStore> {
   const store = await openUncounted(settings, clock, random);
-  return settings.counters === undefined
-    ? store
-    : new CountingObjectStore(store, countInto(settings.counters));
+  const { counters } = settings;
+  if (counters === undefined) return store;
+  return new CountingObjectStore(store, countInto(counters), countStreamedInto(counters));
 }
 
 async function openUncounted(

@@ -1,4 +1,9 @@
-import { type CountedOperation, keyKind, type OnStoreCall } from './counting-object-store.ts';
+import {
+  type CountedOperation,
+  keyKind,
+  type OnStoreCall,
+  type OnStreamedBytes,
+} from './counting-object-store.ts';
 
 /**
  * The calls of the object store that every thread of a process makes, by kind of key, in memory that all threads share:
@@ -47,10 +52,22 @@ export function createSharedCounters(): SharedCounters {
 export function countInto(counters: SharedCounters): OnStoreCall {
   const cells = new BigInt64Array(counters);
   return (operation, key, bytes) => {
-    const first = placeOf(keyKind(key)) * cellsOfKind;
+    const first = firstCellOf(key);
     Atomics.add(cells, first + operations.indexOf(operation), 1n);
     if (bytes > 0) Atomics.add(cells, first + operations.length, BigInt(bytes));
   };
+}
+
+/** As `countInto`, for the bytes of streams: they are known as they go by. */
+export function countStreamedInto(counters: SharedCounters): OnStreamedBytes {
+  const cells = new BigInt64Array(counters);
+  return (key, bytes) => {
+    Atomics.add(cells, firstCellOf(key) + operations.length, BigInt(bytes));
+  };
+}
+
+function firstCellOf(key: string): number {
+  return placeOf(keyKind(key)) * cellsOfKind;
 }
 
 function placeOf(kind: string): number {

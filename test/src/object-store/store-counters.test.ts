@@ -4,19 +4,35 @@ import { Worker } from 'node:worker_threads';
 import { CountingObjectStore } from '../../../src/object-store/counting-object-store.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { paths } from '../../../src/object-store/paths.ts';
-import { countInto, createSharedCounters, readCounters } from '../../../src/object-store/store-counters.ts';
+import {
+  countInto,
+  countStreamedInto,
+  createSharedCounters,
+  readCounters,
+} from '../../../src/object-store/store-counters.ts';
 
 const none = { gets: 0, puts: 0, deletes: 0, lists: 0, putBytes: 0 };
 
 describe('the counters that all threads share', () => {
   it('hold calls and bytes of every kind of object', async () => {
     const counters = createSharedCounters();
-    const store = new CountingObjectStore(new MemoryObjectStore(), countInto(counters));
+    const store = new CountingObjectStore(
+      new MemoryObjectStore(),
+      countInto(counters),
+      countStreamedInto(counters),
+    );
     await store.putIfAbsent(paths.logObject('l', 1), [Buffer.from('12345')]);
     await store.putIfAbsent(paths.logObject('l', 2), [Buffer.from('12')]);
     await store.get(paths.namespaceManifest('n'));
     await store.list('log/l/', { limit: 10 });
     await store.delete(paths.logBlob('l', 'b'));
+    await store.putStream(
+      paths.namespaceSegment('n', 's'),
+      (async function* () {
+        yield Buffer.from('1234');
+        yield Buffer.from('567');
+      })(),
+    );
     await store.putIfAbsent('elsewhere/x', [Buffer.from('1')]);
 
     const counted = readCounters(counters).filter(
@@ -28,6 +44,7 @@ describe('the counters that all threads share', () => {
         ['log', { ...none, puts: 2, putBytes: 7, lists: 1 }],
         ['log/blob', { ...none, deletes: 1 }],
         ['ns/manifest', { ...none, gets: 1 }],
+        ['ns/segment', { ...none, puts: 1, putBytes: 7 }],
         ['other', { ...none, puts: 1, putBytes: 1 }],
       ]),
     );
