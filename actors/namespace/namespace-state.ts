@@ -94,7 +94,7 @@ export class NamespaceState {
     return bytes;
   }
 
-  /** What its objects take in the store: segments, their sets of deleted rows, manifest, and what it still has in the log. */
+  /** What it takes in the store: segments, sets of deleted rows, manifest, and what it still has in the log. */
   get storedBytes(): number {
     const segments = this.segments.reduce((sum, segment) => sum + segment.size, 0);
     const sets = this.committed?.value.segments ?? [];

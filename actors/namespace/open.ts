@@ -48,7 +48,7 @@ export async function openNamespace(
       { ...committed, value },
       (segment) => openSegment(components, identity, segment),
       toShared,
-      (logId) => isGoneLog(components, committed.value.owner, logId),
+      (logId) => isGoneLog(components, value.owner, logId),
     );
   }
   for (const record of options.replayed) await replay(components, state, record);
