@@ -33,14 +33,14 @@ export async function runInJobs(wanted: SeedsWanted): Promise<Summary> {
 export function runJob(program: string, options: readonly string[]): Promise<Summary> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, ['--max-old-space-size=600', program, ...options], {
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     let out = '';
     let errors = '';
-    child.stdout.on('data', (data: Buffer) => {
+    child.stdout?.on('data', (data: Buffer) => {
       out += data.toString();
     });
-    child.stderr.on('data', (data: Buffer) => {
+    child.stderr?.on('data', (data: Buffer) => {
       errors += data.toString();
     });
     child.on('error', reject);

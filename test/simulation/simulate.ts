@@ -33,6 +33,9 @@ async function replay(seed: number): Promise<number> {
 }
 
 async function runJob(): Promise<number> {
+  // A job does not outlive whoever wants its seeds; the channel is there for that alone.
+  process.once('disconnect', () => process.exit(1));
+  process.channel?.unref();
   const seeds = seedsFrom(Number(values.first), Number(values.seeds), Number(values.step));
   const goOn = values['until-violation']
     ? ({ violations }: { violations: unknown[] }) => violations.length === 0
