@@ -1,7 +1,7 @@
 import { formatMicros, type QueryReport, reportJson } from '../search/answers.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import { documentId, documentMeta, documentText } from '../storage/document-batch.ts';
-import { type WantedIds, wantIds } from '../storage/hash-order.ts';
+import { type WantedIds, wantIdForNow, wantIds } from '../storage/hash-order.ts';
 import type { DocumentPlace as SegmentPlace } from '../storage/segment-reader.ts';
 import { isDeleted } from '../storage/tombstones.ts';
 import type { NamespaceState } from './namespace-state.ts';
@@ -25,7 +25,7 @@ export function findWarm(state: NamespaceState, id: string): DocumentPlace | nul
       writtenAt: memtable.writtenAtOf(row),
     };
   }
-  return state.segments.length === 0 ? null : findWarmInSegments(state, wantIds([id]));
+  return state.segments.length === 0 ? null : findWarmInSegments(state, wantIdForNow(id));
 }
 
 function findWarmInSegments(state: NamespaceState, wanted: WantedIds): DocumentPlace | null | 'cold' {

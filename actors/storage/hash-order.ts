@@ -81,3 +81,11 @@ export function wantIds(ids: readonly string[], digest: IdDigestFunction = diges
   });
   return { count: ids.length, words, order: orderByHash(words, ids.length) };
 }
+
+const single: WantedIds = { count: 1, words: new Uint32Array(idDigestWords), order: Uint32Array.of(0) };
+
+/** Hot: one id, in memory that the next call takes again. For look-ups that make no promise. */
+export function wantIdForNow(id: string): WantedIds {
+  digestId(id, single.words, 0);
+  return single;
+}

@@ -83,6 +83,9 @@ export class SegmentReader {
   readonly #filter: SegmentSection;
   readonly #index: SegmentSection;
   readonly #cachedPages: PageSource;
+  /** Not from the local disk: the page of the index lies there too. */
+  readonly #filterInMemory = (page: number) =>
+    this.#blocks.cached(this.#filter.offset + page * this.#filter.pageBytes)?.raw;
   readonly #cachedFilter = (page: number) => this.#blocks.cachedOrLocal(this.#filterPlace(page))?.raw;
   readonly #loadingIndex = new SingleFlight<'index', BlockIndex>();
   #blockIndex: BlockIndex | null = null;
@@ -123,11 +126,11 @@ export class SegmentReader {
 
   /**
    * Where the newest row with an id lies, null where there is none: the id is `wanted`'s `index`-th. Asks the filter where it
-   * is at hand; reading it would take as long as reading the index.
+   * is in memory; reading it would take as long as reading the index.
    */
   async findRow(wanted: WantedIds, index: number, report: ReadReport): Promise<RowPlace | null> {
     const at = index * idDigestWords;
-    if (this.#filterSays(wanted, at, this.#cachedFilter) === 'absent') return null;
+    if (this.#filterSays(wanted, at, this.#filterInMemory) === 'absent') return null;
     const pages = new FetchedPages(this.#cachedPages);
     let search = searchIds(this.#ids, wanted.words, at, pages);
     while (search.kind === 'need') {
@@ -140,7 +143,7 @@ export class SegmentReader {
   /** As `findRow`, or `'miss'` where something is needed from the object store. */
   findCached(wanted: WantedIds, index: number): RowPlace | null | 'miss' {
     const at = index * idDigestWords;
-    if (this.#filterSays(wanted, at, this.#cachedFilter) === 'absent') return null;
+    if (this.#filterSays(wanted, at, this.#filterInMemory) === 'absent') return null;
     const search = searchIds(this.#ids, wanted.words, at, this.#cachedPages);
     if (search.kind === 'need') return 'miss';
     return search.matches.at(-1) ?? null;

@@ -1,6 +1,6 @@
 import type { ReadReport } from '../../actors/storage/block-fetch.ts';
 import { encodeDocument, encodedDocumentLength } from '../../actors/storage/document-batch.ts';
-import { wantIds } from '../../actors/storage/hash-order.ts';
+import { wantIdForNow, wantIds } from '../../actors/storage/hash-order.ts';
 import type { IdDigestFunction } from '../../actors/storage/id-digest.ts';
 import type { SegmentToc } from '../../actors/storage/segment-format.ts';
 import type { DocumentPlace, SegmentReader } from '../../actors/storage/segment-reader.ts';
@@ -82,7 +82,7 @@ export async function findById(
 }
 
 export function findCachedById(reader: SegmentReader, id: string): DocumentPlace | null | 'miss' {
-  const place = reader.findCached(wantIds([id]), 0);
+  const place = reader.findCached(wantIdForNow(id), 0);
   return place === null || place === 'miss' ? place : reader.placeCached(place);
 }
 
