@@ -84,7 +84,7 @@ export class WaitingReplays {
   }
 
   /** Asks the log for all records of a target that is forgotten. Answers whether it was one. */
-  async readAgain(target: Target, log: LogClient): Promise<boolean> {
+  async readAgain(target: Target, log: Pick<LogClient, 'replayTarget'>): Promise<boolean> {
     const key = targetKey(target);
     if (!this.#forgotten.has(key)) return false;
     await this.#readingAgain.run(key, async () => {

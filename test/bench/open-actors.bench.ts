@@ -25,32 +25,32 @@ const options = { clock: systemClock, commitMs: 0, memoryBytes: 8e9, recover: fa
 
 /** In a scope of its own, so that nothing of the first process is held afterwards. */
 async function write(store: MemoryObjectStore, docs: readonly object[]): Promise<void> {
-  const process = await InProcess.start({ ...options, store, random: seededBytes(1) });
-  await process.createTenant();
+  const server = await InProcess.start({ ...options, store, random: seededBytes(1) });
+  await server.createTenant();
   const own = docs.map((doc, i) => ({ ...doc, id: `document-${i}` }));
-  await Promise.all(names.map((name) => process.put(name, own)));
-  await process.drain();
+  await Promise.all(names.map((name) => server.put(name, own)));
+  await server.drain();
 }
 
 async function measure(label: string, docs: readonly object[]): Promise<void> {
   const store = new MemoryObjectStore();
   await write(store, docs);
   await sleep(1_000);
-  const process = await InProcess.start({ ...options, store, random: seededBytes(2) });
-  await process.ask('listNamespaces', '');
+  const server = await InProcess.start({ ...options, store, random: seededBytes(2) });
+  await server.ask('listNamespaces', '');
   const before = await settled();
   for (const name of names) {
-    const { status } = await process.count(name, { q: 'zzz' });
+    const { status } = await server.count(name, { q: 'zzz' });
     if (status !== 200) throw new Error(`count ${status}`);
   }
   await sleep(1_000);
   const after = await settled();
-  const { actors, memtables, manifests, readers } = process.components.memory.lines;
+  const { actors, memtables, manifests, readers } = server.components.memory.lines;
   const counted = (actors + memtables + manifests + readers) / namespaces;
   const heap = (after.heapUsed - before.heapUsed) / namespaces;
   const figures = `${heap.toFixed(0)} bytes of heap a namespace, counted ${counted.toFixed(0)} in all`;
   stdout.write(`${label}: ${figures}\n`);
-  process.kill();
+  server.kill();
 }
 
 // The ports of the processes do not keep this one alive.

@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MemoryBudget } from '../../actors/memory-budget.ts';
+import { WaitingReplays } from '../../actors/waiting-replays.ts';
+import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { type Answer, InProcess, seededBytes, tenantId } from '../support/in-process.ts';
+import { seededRandom } from '../support/segments.ts';
+
+const MiB = 1024 * 1024;
+
+interface World {
+  readonly clock: FakeClock;
+  readonly truth: MemoryObjectStore;
+  start(memoryBytes: number): Promise<InProcess>;
+}
+
+function world(seed: number): World {
+  const clock = new FakeClock();
+  const truth = new MemoryObjectStore();
+  let starts = 0;
+  return {
+    clock,
+    truth,
+    start: (memoryBytes) =>
+      clock.run(
+        InProcess.start({ store: truth, clock, random: seededBytes(seed * 100 + starts++), memoryBytes }),
+      ),
+  };
+}
+
+/** Sends a write until it is taken; whatever is not taken must be write_busy. */
+async function putTaken(clock: FakeClock, send: () => Promise<Answer>): Promise<number> {
+  for (let refusals = 0; ; refusals++) {
+    const { status, code } = await send();
+    if (status === 200) return refusals;
+    assert.deepEqual([status, code], [429, 'write_busy']);
+    await clock.sleep(1_000);
+  }
+}
+
+const text = (name: string, bytes: number) => `${name} ${'tide '.repeat(bytes / 5)}`;
+
+test('thousands of namespaces touched in turn answer right and stay within a small budget', async () => {
+  const { clock, start } = world(1);
+  const process = await start(4 * MiB);
+  await clock.run(process.createTenant());
+  const { memory } = process.components;
+  const names = Array.from({ length: 2_000 }, (_, i) => `n${i}`);
+  for (let from = 0; from < names.length; from += 100) {
+    const batch = names.slice(from, from + 100);
+    const writes = batch.map((name) =>
+      putTaken(clock, () => process.put(name, [{ id: name, text: text(name, 3_000) }])),
+    );
+    await clock.run(Promise.all(writes), 600_000);
+  }
+
+  for (let round = 0; round < 2; round++) {
+    for (const name of names) {
+      const { body } = await clock.run(process.get(name, name));
+      assert.equal(body.text, text(name, 3_000));
+      const { body: found } = await clock.run(process.search(name, { q: name }));
+      assert.deepEqual(
+        found.hits.map(({ id }: { id: string }) => id),
+        [name],
+      );
+      assert.ok(memory.bytes <= memory.bytesMax, `${memory.bytes} bytes`);
+    }
+  }
+
+  assert.ok(process.host.openNamespaces < 600, `${process.host.openNamespaces} are open`);
+  const lines = Object.values(memory.lines);
+  assert.equal(
+    lines.reduce((sum, bytes) => sum + bytes, 0),
+    memory.bytes,
+  );
+  assert.ok(lines.every((bytes) => bytes >= 0));
+  process.kill();
+});
+
+for (const seed of [1, 2, 3, 4]) {
+  test(`requests between evictions find what a model finds (seed ${seed})`, async () => {
+    const random = seededRandom(seed);
+    const { clock, start } = world(seed);
+    let process = await start(512 * 1024);
+    await clock.run(process.createTenant());
+    const model = new Map<string, Map<string, string>>();
+    const names = Array.from({ length: 30 }, (_, i) => `n${i}`);
+    const pick = () => names[Math.floor(random() * names.length)] ?? 'n0';
+    const step = async (name: string, kind: number): Promise<void> => {
+      const known = model.get(name);
+      const id = `d${Math.floor(random() * 5)}`;
+      if (kind < 0.45) {
+        const content = text(`${name} ${random()}`, random() < 0.1 ? 300_000 : 5_000);
+        await putTaken(clock, () => process.put(name, [{ id, text: content }]));
+        model.set(name, (model.get(name) ?? new Map()).set(id, content));
+      } else if (kind < 0.55 && known !== undefined) {
+        await putTaken(clock, () => process.remove(name, [id]));
+        known.delete(id);
+      } else if (kind < 0.8) {
+        const { status, body } = await process.get(name, id);
+        const expected = known?.get(id);
+        assert.equal(status, expected === undefined ? 404 : 200);
+        if (expected !== undefined) assert.equal(body.text, expected);
+      } else if (known !== undefined) {
+        const { body } = await process.count(name, { q: 'tide' });
+        assert.equal(body.count, known.size);
+      }
+    };
+    for (let round = 0; round < 120; round++) {
+      // One request a namespace at a time, many namespaces at once: a model can say what each must answer.
+      const busy = new Set(Array.from({ length: 8 }, pick));
+      await clock.run(Promise.all([...busy].map((name) => step(name, random()))), 600_000);
+      if (random() < 0.1) await clock.advance(random() * 2_000);
+      if (random() < 0.02) {
+        if (random() < 0.5) process.kill();
+        else await clock.run(process.drain());
+        process = await start(512 * 1024);
+      }
+    }
+    for (const [name, documents] of model) {
+      const found = documents.size === 0 ? [] : await clock.run(process.list(name));
+      assert.deepEqual(found.sort(), [...documents.keys()].sort(), name);
+    }
+    process.kill();
+  });
+}
+
+test('writers hear write_busy while memory is taken up by what cannot be stored, and nothing was written', async () => {
+  const { clock, start } = world(7);
+  const process = await start(2 * MiB);
+  await clock.run(process.createTenant());
+  for (const name of ['a', 'b', 'c', 'd'])
+    await clock.run(putTaken(clock, () => process.put(name, [{ id: '1', text: text(name, 100) }])));
+  // Manifests and segments cannot be stored, the log can.
+  process.store.plan = ({ key, operation }) =>
+    key.startsWith('ns/') && operation !== 'get' ? 'drop-before-apply' : undefined;
+  let refused: Answer | null = null;
+  let taken = 1;
+  while (refused === null) {
+    const answer = await clock.run(process.put('a', [{ id: `d${taken}`, text: text('a', 200_000) }]));
+    if (answer.status === 200) taken++;
+    else refused = answer;
+    assert.ok(taken < 30);
+  }
+
+  assert.deepEqual([refused.status, refused.code, refused.body.retry_after], [429, 'write_busy', 1]);
+  assert.equal((await clock.run(process.count('a'))).body.count, taken);
+  process.store.plan = () => undefined;
+  await clock.advance(20_000);
+  await clock.run(putTaken(clock, () => process.put('a', [{ id: 'last', text: 'last' }])));
+  assert.equal((await clock.run(process.count('a'))).body.count, taken + 1);
+  process.kill();
+});
+
+test('records that wait for their actors are bounded, and those that were not kept are read again', async () => {
+  const { clock, start } = world(9);
+  const first = await start(64 * MiB);
+  await clock.run(first.createTenant());
+  const names = Array.from({ length: 12 }, (_, i) => `n${i}`);
+  for (const name of names)
+    for (const id of ['a', 'b', 'c'])
+      await clock.run(first.put(name, [{ id, text: text(`${name}-${id}`, 100_000) }]));
+  first.kill();
+
+  // Replays may take a half of it: a third of what the log holds.
+  const second = await start(2 * MiB);
+  const { memory } = second.components;
+  assert.ok(memory.line('replays') <= MiB, `${memory.line('replays')} bytes wait`);
+
+  for (const name of names)
+    assert.deepEqual((await clock.run(second.list(name))).sort(), ['a', 'b', 'c'], name);
+  await clock.advance(60_000);
+  assert.equal(memory.line('replays'), 0);
+  second.kill();
+});
+
+test('of a target that is forgotten nothing is kept until it is read again', async () => {
+  const replays = new WaitingReplays(new MemoryBudget(20_000));
+  const head = (namespaceId: string) => ({
+    tenantId,
+    namespace: namespaceId,
+    namespaceId,
+    version: 1,
+    blob: null,
+    detail: null,
+  });
+  const record = (namespaceId: string, seq: number, bytes: number) => ({
+    head: head(namespaceId),
+    position: { logId: 'log', seq, index: 0 },
+    payload: new Uint8Array(bytes),
+  });
+  replays.accept(record('small', 1, 100));
+  replays.accept(record('large', 2, 8_000));
+  replays.accept(record('large', 3, 8_000));
+  replays.accept(record('large', 4, 100));
+
+  const large = { tenantId, namespaceId: 'large' };
+  assert.deepEqual(replays.of(large), []);
+  assert.equal(replays.of({ tenantId, namespaceId: 'small' }).length, 1);
+  assert.equal(replays.targets().length, 2);
+
+  const again = [record('large', 2, 8_000), record('large', 3, 8_000), record('large', 4, 100)];
+  const log = {
+    replayTarget: async () => {
+      for (const each of again) replays.accept(each);
+    },
+  };
+  const asked = await Promise.all([replays.readAgain(large, log), replays.readAgain(large, log)]);
+  assert.deepEqual(asked, [true, true]);
+  assert.deepEqual(
+    replays.of(large).map(({ position }) => position.seq),
+    [2, 3, 4],
+  );
+  assert.equal(await replays.readAgain(large, log), false);
+});
