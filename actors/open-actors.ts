@@ -132,7 +132,7 @@ const slackShare = 1 / 32;
 /** Flushes that memory asked for, at a time: each is a PUT or the build of a segment. */
 const flushesMax = 8;
 /** After a look that found too little, how long until the next: it walks all open actors. */
-const lookAgainMs = 50;
+const lookAgainMs = 20;
 /** A flush of less gives back too little to be worth an object. */
 const flushBytesMin = 1024 * 1024;
 
@@ -222,6 +222,8 @@ export class Eviction {
 
   /** In the background; one that fails is tried again when memory asks for it again. */
   #flushFor({ slot, actor }: Candidate, bytes: number, then: () => void): void {
+    const { memory } = this.#components;
+    const before = memory.bytes;
     slot.flushing = true;
     this.#flushes++;
     this.#coming += bytes;
@@ -237,6 +239,8 @@ export class Eviction {
         this.#flushes--;
         this.#coming -= bytes;
         then();
+        // One that gave nothing back would be asked again at once, for ever: the next call looks again in time.
+        if (memory.bytes >= before) return;
         this.#nextLookMs = Number.NEGATIVE_INFINITY;
         this.makeRoom();
       });

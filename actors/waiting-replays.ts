@@ -89,6 +89,8 @@ export class WaitingReplays {
     if (!this.#forgotten.has(key)) return false;
     await this.#readingAgain.run(key, async () => {
       this.taken(target);
+      // Not before this run is known: what comes before that is not kept.
+      await Promise.resolve();
       await log.replayTarget(target);
       this.#forgotten.delete(key);
     });

@@ -21,6 +21,9 @@ const writers = 32;
 const sampleEveryMs = 250;
 const tellEveryMs = 10_000;
 
+/** As the supervisor starts the server; see src/cli/supervise.ts. */
+const allocator = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072' };
+
 const scenarios: readonly Scenario[] = [
   {
     name: 'small',
@@ -146,7 +149,7 @@ function percentile(values: readonly number[], share: number): number {
 }
 
 async function run(scenario: Scenario): Promise<Measurement[]> {
-  const server = await startMeasured({ env: { TIDEBASE_MEMORY_BYTES: String(memoryBytes) } });
+  const server = await startMeasured({ env: { TIDEBASE_MEMORY_BYTES: String(memoryBytes), ...allocator } });
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   const idle = server.process.residentBytes();
   const memory = new Memory(server.process);

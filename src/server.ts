@@ -283,6 +283,12 @@ function laneHasher(lane: ComputeLane): PasswordHasher {
   };
 }
 
+/**
+ * Of TIDEBASE_MEMORY_BYTES: what the actors keep. The rest is for what is on its way, which belongs to no actor: bodies on
+ * the front and in the build lanes, records in the log's queue, and buffers that no thread has collected yet.
+ */
+const residentShare = 0.5;
+
 function actorThreads(parts: {
   settings: Settings;
   storeSettings: StoreSettings;
@@ -308,7 +314,7 @@ function actorThreads(parts: {
           cacheFolder: cacheFolderOf(settings),
           logsOfView: [joined.identity.logId, ...joined.sealedLogs.map(({ logId }) => logId)],
           cacheBytes: Math.floor(settings.cacheBytes / count),
-          memoryBytes: Math.floor(settings.memoryBytes / count),
+          memoryBytes: Math.floor((settings.memoryBytes * residentShare) / count),
           cursorKey: secrets.cursorKey,
           logLevel: settings.logLevel,
         },

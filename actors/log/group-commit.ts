@@ -82,6 +82,11 @@ export class GroupCommit {
   #taken = 0;
   /** Uploaded or on their way, for records that are not in the log yet. */
   readonly #blobsOnTheWay = new Set<string>();
+  /**
+   * By target: its last epoch of which something was refused. Kept until the target's next epoch begins: its records come
+   * over one port in the order in which they were submitted, so nothing of the old epoch can follow. What stays are
+   * targets that were refused and never wrote again, at most one entry each.
+   */
   readonly #failedEpochs = new Map<string, number>();
   #lastSeq = 0;
   #lastChecksum = 0n;
@@ -138,6 +143,7 @@ export class GroupCommit {
       };
       const refusal = this.#refusal(pending);
       if (refusal !== null) return this.#refuse(pending, refusal);
+      this.#failedEpochs.delete(targetKey(head));
       this.#waitingBytes += pending.bytes;
       this.#enter(pending);
     });
@@ -185,7 +191,10 @@ export class GroupCommit {
   }
 
   #refuse(pending: Pending, refusal: Refusal): void {
-    this.#failedEpochs.set(targetKey(pending.head), pending.epoch);
+    const key = targetKey(pending.head);
+    const failed = this.#failedEpochs.get(key) ?? pending.epoch;
+    // A sealed log takes nothing of any epoch.
+    if (!this.#sealed) this.#failedEpochs.set(key, Math.max(failed, pending.epoch));
     pending.reject(new AppendRefused(refusal));
   }
 

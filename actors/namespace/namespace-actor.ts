@@ -105,6 +105,7 @@ export class NamespaceActor {
 
   /** Rows that become a segment leave the memory; those of a manifest's tail stay. */
   get flushableBytes(): number {
+    if (this.isFlushed) return 0;
     const { frozen, memtable, memtableBytes } = this.#state;
     return frozen.length > 0 || memtable.documentBytes > limits.manifestTailBytesMax ? memtableBytes : 0;
   }

@@ -28,11 +28,19 @@ const crashSignals: ReadonlySet<string> = new Set([
 /** Threads of libuv's pool: every fsync of the fs store holds one, and reads must not wait for them. */
 const poolThreads = '16';
 
+/**
+ * Of glibc. Every thread would have arenas of its own, which keep what was freed; and after the first large buffer it
+ * would take buffers of that size from them too, instead of giving each back to the system. Measured with 240 MB written
+ * in bodies of 2 MB: 589 MB resident without, 467 MB with.
+ */
+const allocator = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072' };
+
 export async function supervise(): Promise<number> {
   const env = {
     UV_THREADPOOL_SIZE: poolThreads,
     // Every thread would print the SDK's notice about this version of Node.
     AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+    ...allocator,
     ...process.env,
   };
   let child: ChildProcess | null = null;

@@ -371,6 +371,35 @@ test('past its bound the queue refuses, and everything of that epoch after it', 
   assert.equal((await replayed(commit.lastSeq)).length, fits + 2);
 });
 
+test('a refusal of an older epoch, heard late, does not let in what follows a refusal of the newer one', async () => {
+  const hold = gate();
+  let fails = false;
+  store.plan = ({ key }) => {
+    if (!key.includes('/blob/')) return undefined;
+    return fails ? 'drop-before-apply' : { until: hold.opened };
+  };
+  const blob = append('a', 1, 5 * MiB, 1);
+  await clock.settle();
+  const filling = Array.from({ length: limits.logQueueBytesMax / (4 * MiB) }, (_, i) =>
+    append(`f${i}`, 1, 4 * MiB - 256),
+  );
+  const newer = append('a', 2, 10 * MiB, 2);
+  await clock.settle();
+  fails = true;
+  hold.open();
+  await clock.advance(120_000);
+
+  const after = append('a', 3, 10, 2);
+  const next = append('a', 2, 10, 3);
+  await clock.advance(commitMs * 2);
+
+  assert.ok(blob.position !== null || blob.refusal !== null);
+  assert.equal(newer.refusal, 'busy');
+  assert.equal(after.refusal, 'not-written');
+  assert.ok(next.position);
+  assert.ok(filling.some(({ position }) => position !== null));
+});
+
 test('waiting for what was submitted ends although others go on writing', async () => {
   const mine = append('a', 1);
   let version = 1;

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ApiAnswer, ApiClient } from '../support/api-client.ts';
+import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
+
+/** Of the plan here: 4 MB, and a quarter of it for an address that is not verified. */
+const quotaBytes = 1_000_000;
+const text = 'tide '.repeat(20_000);
+
+describe('the storage quota', { concurrency: 1 }, () => {
+  const folder = temporaryFolder();
+  let server: ServerProcess;
+  let anyone: ApiClient;
+  let api: ApiClient;
+
+  before(async () => {
+    const plans = JSON.parse(readFileSync('load-tests/plans.unlimited.json', 'utf8'));
+    Object.assign(plans.free, { storage_quota_gb: 0.004, unverified_share: 0.25 });
+    const file = join(folder, 'plans.json');
+    writeFileSync(file, JSON.stringify(plans));
+    server = await startServer({ folder, env: { TIDEBASE_PLANS_FILE: file } });
+    anyone = new ApiClient(server.url);
+    api = anyone.as((await anyone.signup('full@example.com')).key);
+  });
+
+  after(async () => {
+    anyone.close();
+    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+  });
+
+  const put = (namespace: string, id: string): Promise<ApiAnswer> =>
+    api.request('POST', `/v1/namespaces/${namespace}/docs`, { body: { docs: [{ id, text }] } });
+
+  /** What is known of the stored bytes may be some seconds old. */
+  async function until(answers: () => Promise<ApiAnswer>, status: number): Promise<ApiAnswer> {
+    for (let tries = 0; ; tries++) {
+      const answer = await answers();
+      if (answer.status === status || tries === 60) return answer;
+      await sleep(250);
+    }
+  }
+
+  it('refuses documents with 507 once it is reached, and writes nothing of them', async () => {
+    let number = 0;
+    const refused = await until(() => put('notes', `d${number++}`), 507);
+
+    assert.equal(refused.status, 507);
+    const { error, code } = refused.json() as { error: string; code: string };
+    assert.equal(code, 'quota_full');
+    assert.match(error, /storage quota of 1000000 bytes .* nothing was written: delete data or upgrade/);
+    const counted = await api.request('POST', '/v1/namespaces/notes/count', { body: {} });
+    assert.equal((counted.json() as { count: number }).count, number - 1);
+    assert.ok(number > quotaBytes / text.length - 1, `${number} were taken`);
+    const missing = await put('other', 'first');
+    assert.equal(missing.status, 507);
+    assert.equal((await api.request('POST', '/v1/namespaces/other/count', { body: {} })).status, 404);
+  });
+
+  it('leaves reads and deletes alone, and lets writes in again once there is room', async () => {
+    assert.equal((await api.request('GET', '/v1/namespaces/notes/docs/d0')).status, 200);
+    const ids = Array.from({ length: 40 }, (_, i) => `d${i}`);
+    const gone = await api.request('POST', '/v1/namespaces/notes/docs', { body: { deletes: ids } });
+    assert.equal(gone.status, 200);
+
+    assert.equal((await until(() => put('notes', 'again'), 200)).status, 200);
+  });
+
+  it('is known after a restart, as the list tells it', async () => {
+    const before = await api.request('GET', '/v1/namespaces/notes');
+    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+    server = await startServer(server.options);
+    anyone.close();
+    anyone = new ApiClient(server.url);
+    api = anyone.as(api.key ?? '');
+
+    const [listed] = ((await api.request('GET', '/v1/namespaces')).json() as { namespaces: object[] })
+      .namespaces as { name: string; docs_written: number; stored_bytes: number }[];
+    const itself = (await api.request('GET', '/v1/namespaces/notes')).json() as typeof listed;
+    assert.equal(listed?.docs_written, (before.json() as typeof listed)?.docs_written);
+    assert.equal(listed?.stored_bytes, itself?.stored_bytes);
+  });
+});
