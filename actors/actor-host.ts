@@ -375,6 +375,11 @@ export class ActorHost {
     try {
       return await open();
     } catch (error) {
+      // Its name was deleted while it opened, so the name is looked up again; or its data is gone, and that is tried in vain.
+      if (error instanceof MissingObjectError) {
+        this.#components.logger.error('an actor met a missing object', { error: describeError(error) });
+        throw new ActorClosed(error.message, { cause: error });
+      }
       if (!(error instanceof DataError)) throw error;
       this.#components.logger.error('an actor could not be opened', { error: describeError(error) });
       const message = 'stored data could not be read; nothing was written';
