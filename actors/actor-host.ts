@@ -53,6 +53,8 @@ const noSuchNamespace = (name: string) => new ApiError('not_found', `there is no
 
 export class ActorHost {
   readonly #components: ActorComponents;
+  /** Namespaces whose end may be answered before their actor, still opening, has heard of it. */
+  readonly #dropping = new Set<string>();
   readonly #namespaces: OpenActors<NamespaceActor>;
   readonly #tenants: OpenActors<TenantActor>;
   readonly #eviction: Eviction;
@@ -292,12 +294,13 @@ export class ActorHost {
     const known = this.#namespaces.get(key);
     if (known !== undefined) {
       const held = await hold(known, clock);
-      if (!held.actor.closed) return held;
+      const isDropped = this.#dropping.has(held.actor.identity.namespaceId);
+      if (!held.actor.closed && !isDropped) return held;
       held.release();
       // Another call may have seen it too, and opened the next one.
       if (this.#namespaces.get(key) === known) {
         this.#namespaces.delete(key, known);
-        this.#replays.forget(held.actor.identity);
+        if (!isDropped) this.#replays.forget(held.actor.identity);
       }
     }
     const resolved = await directory.resolve(call.tenantId, call.namespace, options.create);
@@ -389,6 +392,7 @@ export class ActorHost {
 
   async #drop(call: ActorCall): Promise<ActorReply> {
     const key = slotKey(call.tenantId, call.namespace);
+    this.#dropping.add(call.argument);
     const slot = this.#namespaces.get(key);
     const held =
       slot === undefined ? undefined : await hold(slot, this.#components.clock).catch(() => undefined);
@@ -402,6 +406,7 @@ export class ActorHost {
       }
     } finally {
       held?.release();
+      this.#dropping.delete(call.argument);
     }
     return nothingToSay();
   }
