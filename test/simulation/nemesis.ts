@@ -6,7 +6,7 @@ import type { World } from './world.ts';
  * What happens to processes, at moments spread over the clients' turns. Every seed has an old process that was paused, with
  * calls still on their way, beside its successor; the rest is drawn.
  */
-const pauseMsMax = 60_000;
+const pauseMsMax = 120_000;
 const outageMsMax = 12_000;
 const clockJumpMsMax = 3_600_000;
 /** How long the world waits for an orderly end. */

@@ -32,7 +32,7 @@ const restartMs = 300;
 const startPatienceMs = 120_000;
 const startsMax = 60;
 /** Everything that was delayed has arrived by then. */
-const settleMs = 70_000;
+const settleMs = 130_000;
 const lastReadPatienceMs = 120_000;
 
 export class World {
