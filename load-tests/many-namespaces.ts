@@ -3,8 +3,9 @@ import { Connections, type MeasuredServer, startMeasured } from './measured-serv
 
 /**
  * `npm run many-namespaces`: more data than memory, against the real server. Each scenario writes its namespaces, then
- * touches each in turn with a read and a search, twice. Judged: no request fails, and resident memory stays inside
- * TIDEBASE_MEMORY_BYTES, which bounds data, plus what the idle server takes.
+ * touches each in turn with a read and a search, twice. Judged: no request fails, and memory stays inside
+ * TIDEBASE_MEMORY_BYTES, which bounds data, plus what the idle server takes. Pages of the local cache's files, which are
+ * mapped, are told and not judged: the kernel takes them back as it likes.
  */
 interface Scenario {
   readonly name: string;
@@ -12,12 +13,13 @@ interface Scenario {
   /** Of all documents of the `number`th namespace. */
   readonly bytesOf: (number: number) => number;
   readonly documentBytes: number;
+  /** Connections that write: bodies of small ones are small. */
+  readonly writers: number;
 }
 
 const MiB = 2 ** 20;
 const memoryBytes = Number(process.env.MEMORY_BYTES ?? 256 * MiB);
 const connections = Number(process.env.CONNECTIONS ?? 8);
-const writers = 32;
 const sampleEveryMs = 250;
 const tellEveryMs = 10_000;
 
@@ -31,12 +33,14 @@ const scenarios: readonly Scenario[] = [
     // 2 KB to 100 KB, as many of each magnitude: 25 KB on average.
     bytesOf: (number) => Math.round(2_000 * 50 ** ((number % 100) / 99)),
     documentBytes: 2_000,
+    writers: 32,
   },
   {
     name: 'large',
     namespaces: Number(process.env.LARGE_NAMESPACES ?? 300),
     bytesOf: () => 4_000_000,
     documentBytes: 20_000,
+    writers: 8,
   },
 ];
 
@@ -72,7 +76,9 @@ class Memory {
   readonly #server: MeasuredServer['process'];
   readonly #timer: NodeJS.Timeout;
   #toldAt = Date.now();
+  /** Without pages of files. */
   max = 0;
+  residentMax = 0;
 
   constructor(server: MeasuredServer['process']) {
     this.#server = server;
@@ -80,11 +86,14 @@ class Memory {
   }
 
   #sample(): void {
-    const bytes = this.#server.residentBytes();
+    const bytes = this.#server.anonymousBytes();
+    const resident = this.#server.residentBytes();
     this.max = Math.max(this.max, bytes);
+    this.residentMax = Math.max(this.residentMax, resident);
     if (Date.now() - this.#toldAt < tellEveryMs) return;
     this.#toldAt = Date.now();
-    say(`    resident ${megabytes(bytes)}, most ${megabytes(this.max)}`);
+    const most = `most ${megabytes(this.max)} and ${megabytes(this.residentMax)}`;
+    say(`    memory ${megabytes(bytes)}, with pages of files ${megabytes(resident)}; ${most}`);
   }
 
   end(): void {
@@ -153,7 +162,7 @@ async function run(scenario: Scenario): Promise<Measurement[]> {
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   const idle = server.process.residentBytes();
   const memory = new Memory(server.process);
-  const writing = new Connections(server.process.url, server.key, writers);
+  const writing = new Connections(server.process.url, server.key, scenario.writers);
   const bytes = Array.from({ length: scenario.namespaces }, (_, i) => scenario.bytesOf(i)).reduce(
     (a, b) => a + b,
   );
@@ -161,7 +170,7 @@ async function run(scenario: Scenario): Promise<Measurement[]> {
   say(`    budget ${megabytes(memoryBytes)}, idle server ${megabytes(idle)}`);
   const began = performance.now();
   let waits = 0;
-  await inParallel(scenario.namespaces, writers, async (number) => {
+  await inParallel(scenario.namespaces, scenario.writers, async (number) => {
     for (const body of bodiesOf(scenario, number))
       waits += await put(writing, `/v1/namespaces/${scenario.name}-${number}/docs`, body);
   });
@@ -182,11 +191,12 @@ async function run(scenario: Scenario): Promise<Measurement[]> {
   const name = (what: string) => `${scenario.name}: ${what}`;
   return [
     {
-      name: name('most resident memory'),
+      name: name('most memory'),
       value: megabytes(memory.max),
       bar: `<= ${megabytes(bar)}`,
       ok: memory.max <= bar,
     },
+    { name: name('most memory with pages of files'), value: megabytes(memory.residentMax) },
     { name: name('touches that failed'), value: String(told.errors), bar: '0', ok: told.errors === 0 },
     { name: name('namespaces opened again'), value: thousands(told.reopened) },
     {

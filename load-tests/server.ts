@@ -29,6 +29,8 @@ export interface RunningServer {
   readonly processId: number;
   /** Resident memory of the process, from the kernel. */
   residentBytes(): number;
+  /** Of that, what is not pages of files: the local cache is mapped, and the kernel takes its pages back when it likes. */
+  anonymousBytes(): number;
   /** Resolves when it has ended well; rejects where it did not. */
   stop(): Promise<void>;
   /** kill -9. Resolves when it is gone. Not for a supervised one, whose server would live on. */
@@ -89,10 +91,8 @@ export async function startServer(options: StartOptions = {}): Promise<RunningSe
     ...addresses,
     folder,
     processId: child.pid ?? 0,
-    residentBytes() {
-      const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
-      return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? Number.NaN) * 1_024;
-    },
+    residentBytes: () => statusBytes(child, 'VmRSS'),
+    anonymousBytes: () => statusBytes(child, 'RssAnon'),
     stop: () => stop(child),
     async kill() {
       const ended = once(child, 'exit');
@@ -131,6 +131,11 @@ async function stop(child: ChildProcess): Promise<void> {
     clearTimeout(late);
   }
   if (child.exitCode !== 0) throw new Error(`the server ended with ${child.signalCode ?? child.exitCode}`);
+}
+
+function statusBytes(child: ChildProcess, field: string): number {
+  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+  return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? Number.NaN) * 1_024;
 }
 
 /** The settings of whoever starts this are not the measured server's. */

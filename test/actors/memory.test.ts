@@ -55,6 +55,8 @@ test('thousands of namespaces touched in turn answer right and stay within a sma
     await clock.run(Promise.all(writes), 600_000);
   }
 
+  // What only the log has must be flushed before it can be put away: that takes time, these reads take none.
+  await clock.advance(400_000);
   for (let round = 0; round < 2; round++) {
     for (const name of names) {
       const { body } = await clock.run(process.get(name, name));
@@ -64,8 +66,7 @@ test('thousands of namespaces touched in turn answer right and stay within a sma
         found.hits.map(({ id }: { id: string }) => id),
         [name],
       );
-      // A little more between two looks for what can be put away.
-      assert.ok(memory.bytes <= memory.bytesMax * 1.05, `${memory.bytes} bytes`);
+      assert.ok(memory.bytes <= memory.bytesMax, `${memory.bytes} bytes`);
     }
   }
 
