@@ -159,15 +159,6 @@ export class GroupCommit {
     return this.#whenSettled(this.#taken);
   }
 
-  /** Ends this log where its next slot holds a seal. A PUT under way finds out by itself. Throws StoreError. */
-  async lookForSeal(): Promise<void> {
-    if (this.#sending || this.#sealed) return;
-    const key = paths.logObject(this.#identity.logId, this.#lastSeq + 1);
-    const found = await this.#components.store.get(key);
-    if (found === null || this.#sending || this.#sealed) return;
-    if (decodeLogObject(found.bytes, key).kind === 'seal') this.#end([]);
-  }
-
   #whenSettled(order: number): Promise<void> {
     if (this.#oldest() > order) return Promise.resolve();
     return new Promise((wake) => {

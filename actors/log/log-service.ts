@@ -119,7 +119,8 @@ export class LogService {
   async #lookForSeal(): Promise<void> {
     for (let tries = 1; tries <= sealTriesMax; tries++) {
       try {
-        return await this.#commit?.lookForSeal();
+        await this.#commit?.confirmOpen();
+        return;
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
         await this.#components.clock.sleep(sealPauseMs * tries);

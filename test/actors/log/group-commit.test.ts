@@ -289,12 +289,12 @@ test('an idle log that looks finds its seal, and nothing where there is none', a
   const first = append('a', 1);
   await clock.advance(commitMs);
   assert.ok(first.position !== null);
-  await clock.run(commit.lookForSeal());
+  assert.equal(await clock.run(commit.confirmOpen()), true);
   assert.equal(ended, 0);
 
   await sealLog(truth, seededBytes(2), { logId, viewVersion: 2 });
-  await clock.run(commit.lookForSeal());
-  await clock.run(commit.lookForSeal());
+  assert.equal(await clock.run(commit.confirmOpen()), false);
+  assert.equal(await clock.run(commit.confirmOpen()), false);
   const late = append('a', 2);
   await clock.advance(commitMs);
 
