@@ -1,6 +1,6 @@
 import { ApiError } from '../protocol/errors.ts';
 import { limits } from '../protocol/limits.ts';
-import { type ActorCall, internalCalls } from '../protocol/messages.ts';
+import { type ActorCall, internalCalls, type ResolvedNamespace } from '../protocol/messages.ts';
 import type { ActorStatistics } from '../protocol/worker-tasks.ts';
 import { DataError } from '../src/base/assert.ts';
 import { describeError } from '../src/base/log.ts';
@@ -305,11 +305,11 @@ export class ActorHost {
     }
     const resolved = await directory.resolve(call.tenantId, call.namespace, options.create);
     if (resolved === null) throw noSuchNamespace(call.namespace);
-    const { namespaceId, createdAt, created } = resolved;
+    const { namespaceId, createdAt } = resolved;
     const identity = { tenantId: call.tenantId, name: call.namespace, namespaceId, createdAt };
     this.#eviction.makeRoomFor(this.#namespaces, this.#openActorsMax);
     // Another call may have opened it while the name was looked up: then this one joins it.
-    const open = () => this.#openNamespace(identity, created, options.report);
+    const open = () => this.#openNamespace(identity, resolved, options.report);
     return hold(
       this.#namespaces.openOnce(key, () => this.#opening(open)),
       clock,
@@ -318,13 +318,13 @@ export class ActorHost {
 
   async #openNamespace(
     identity: NamespaceIdentity,
-    created: boolean,
+    { created, documentsKnown }: ResolvedNamespace,
     report: ReadReport,
   ): Promise<NamespaceActor> {
     const again = await this.#replays.readAgain(identity, this.#components.log);
     const putAwayVersion = this.#putAwayVersions.get(identity.namespaceId) ?? null;
     const replayed = this.#replays.of(identity);
-    const opening = { identity, created, replayed, again, putAwayVersion };
+    const opening = { identity, created, replayed, documentsKnown, again, putAwayVersion };
     try {
       const actor = await NamespaceActor.open(this.#components, opening, report);
       this.#replays.taken(identity);

@@ -20,7 +20,7 @@ import type { ActorComponents } from './components.ts';
 import { remoteLanes } from './compute/remote-lanes.ts';
 import { createDirectory } from './directory.ts';
 import { createLogClient } from './log/log-client.ts';
-import { headFromWire } from './log/log-object.ts';
+import { replayedFromWire } from './log/replay.ts';
 import { MemoryBudget } from './memory-budget.ts';
 import { keepSweeping } from './namespace/keep-sweeping.ts';
 import { BlockCache, BlockFetcher } from './storage/block-fetch.ts';
@@ -121,9 +121,7 @@ function onLogNotice(host: ActorHost | null, replay: Replay, message: Message): 
   if (kind === logCalls.replayEnd) {
     replay.end();
   } else if (kind === logCalls.replay) {
-    const [head, logId, seq, index] = rest as [unknown, string, number, number];
-    const payload = message.body ?? new Uint8Array();
-    host?.acceptReplay({ head: headFromWire(head), position: { logId, seq, index }, payload });
+    host?.acceptReplay(replayedFromWire(rest, message.body ?? new Uint8Array()));
   } else if (kind === logCalls.flush) {
     const [tenantId, namespace, namespaceId] = rest as [number, string, string];
     // A flush that fails is asked for again by the log's next round.

@@ -179,6 +179,8 @@ export interface ResolvedNamespace {
   readonly createdAt: string;
   /** True where this call made the name; it is not durable yet. */
   readonly created: boolean;
+  /** Documents written so far, as the namespace reported last: it has a manifest where there were any. */
+  readonly documentsKnown: number;
 }
 
 /** What a namespace actor tells its tenant actor, for lists and quotas. */
@@ -197,7 +199,7 @@ export const logCalls = {
   append: 'append',
   /** notice to the log: [flushed, tenantId, namespaceId, logId, seq, index]. */
   flushed: 'flushed',
-  /** notice to the actor: [replay, record head, logId, seq, index], body: payload. */
+  /** notice to the actor: [replay, record head, logId, seq, index, damage or null], body: payload. */
   replay: 'replay',
   /** call: [replay-target, tenantId, namespaceId] → [done], after replay notices with the target's records, or [failed]. */
   replayTarget: 'replay-target',

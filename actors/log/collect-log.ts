@@ -47,7 +47,10 @@ export function planLogCollection(log: ListedLog, standing: LogStanding): string
 }
 
 /** All objects under `prefix`, which is `log/` or within it, by their log. */
-export async function listLogs(store: ObjectStore, prefix = 'log/'): Promise<Map<string, ListedLog>> {
+export async function listLogs(
+  store: ObjectStore,
+  prefix: string = paths.logs,
+): Promise<Map<string, ListedLog>> {
   const logs = new Map<string, ListedLog>();
   for await (const object of listAll(store, prefix)) addListed(logs, object);
   return logs;

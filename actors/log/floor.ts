@@ -1,6 +1,7 @@
 import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
+import { readIntact } from '../../src/object-store/read-intact.ts';
 
 const floorFormat = 2;
 const magic = 'TBLF';
@@ -10,9 +11,7 @@ const magic = 'TBLF';
  * written by the log's own process alone, after the manifests that it speaks of are durable.
  */
 export async function readFloor(store: Pick<ObjectStore, 'get'>, logId: string): Promise<number> {
-  const found = await store.get(paths.logFloor(logId));
-  if (found === null) return 0;
-  return decodeFloor(found.bytes, logId);
+  return (await readIntact(store, paths.logFloor(logId), ({ bytes }) => decodeFloor(bytes, logId))) ?? 0;
 }
 
 /** Raises the floor. Never lowers it: a floor already as high stays. */

@@ -1,4 +1,5 @@
 import { limits } from '../../protocol/limits.ts';
+import { DataError } from '../../src/base/assert.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { describeError, type Logger } from '../../src/base/log.ts';
 import { packMessage } from '../../src/base/msgpack.ts';
@@ -39,7 +40,8 @@ export function keepLease(
         etag === null ? await store.putIfAbsent(key, bytes) : await store.putIfMatch(key, bytes, etag);
       etag = put.kind === 'stored' ? put.etag : ((await store.get(key))?.etag ?? null);
     } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
+      // A damaged lease is what it is where the store does not answer: not renewed, which is all that a lease can be.
+      if (!(error instanceof StoreError) && !(error instanceof DataError)) throw error;
       logger.debug('the lease was not renewed', { error: describeError(error) });
     }
     if (isLate()) onLate();

@@ -20,8 +20,8 @@ import { readFloor, writeFloor } from './floor.ts';
 import { AppendRefused, GroupCommit, type LogComponents } from './group-commit.ts';
 import { keepLease } from './lease.ts';
 import { LogCollection } from './log-collection.ts';
-import { encodeHead, headFromWire, type RecordHead } from './log-object.ts';
-import { type LogPosition, replayLog } from './replay.ts';
+import { headFromWire, type RecordHead } from './log-object.ts';
+import { type LogPosition, replayedToWire, replayLog } from './replay.ts';
 import { sealLog } from './seal.ts';
 import { type LogTarget, UnflushedTargets } from './unflushed.ts';
 
@@ -224,10 +224,7 @@ export class LogService {
       // The first replay of a sealed log finds out whom it concerns; later ones must not forget what was flushed since.
       if (known === undefined) unflushed.appended(head, { ...position, atMs: clock.monotonic() });
       if (!wanted(head)) continue;
-      channel.notify(
-        [logCalls.replay, encodeHead(head), log.logId, position.seq, position.index],
-        ownCopy(payload),
-      );
+      channel.notify([logCalls.replay, ...replayedToWire(record)], ownCopy(payload));
     }
     if (known === undefined) this.#unflushed.set(log.logId, unflushed);
   }

@@ -3,8 +3,9 @@ import { DataError, must } from '../../src/base/assert.ts';
 import { xxh64 } from '../../src/base/hash.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
+import { readIntact } from '../../src/object-store/read-intact.ts';
 import { readFloor } from './floor.ts';
-import { decodeLogObject, type LogObject, type RecordHead } from './log-object.ts';
+import { decodeLogObject, encodeHead, headFromWire, type LogObject, type RecordHead } from './log-object.ts';
 
 /** A place in a log: a slot and the record within it. Everything up to a watermark is contained in a manifest. */
 export interface LogPosition {
@@ -17,6 +18,8 @@ export interface ReplayedRecord {
   readonly position: LogPosition;
   readonly head: RecordHead;
   readonly payload: Uint8Array;
+  /** Why its payload can't be had: only its target suffers, which must not be opened without it. */
+  readonly damage?: DataError;
 }
 
 /**
@@ -25,7 +28,8 @@ export interface ReplayedRecord {
  *
  * A slot that is missing, or holds a seal, may have been collected while it was read: a paused writer of this log raises
  * its floor whenever it wakes up, and a late seal lands in whatever is empty. So the floor is read again, and what lies
- * under it is in manifests. Otherwise a seal is the end, and a missing slot or a broken chain is damage: stop, never skip.
+ * under it is in manifests. Otherwise a seal is the end, and a missing slot or a broken chain is damage: stop, never
+ * skip, since nobody knows whose records it held. A damaged blob is known to be its record's, so the replay goes on.
  */
 export async function* replayLog(
   store: Pick<ObjectStore, 'get'>,
@@ -38,7 +42,10 @@ export async function* replayLog(
   for (let seq = after + 1; seq <= through; seq++) {
     const reading = nextSlot();
     // Collected meanwhile, and whatever is found there now is nobody's.
-    if (seq <= after) continue;
+    if (seq <= after) {
+      previous = null;
+      continue;
+    }
     const object = await reading;
     if (object === null || object.kind === 'seal') {
       after = await collectedThrough(store, { logId, seq, through });
@@ -50,14 +57,17 @@ export async function* replayLog(
     checkChain(previous, object, { logId, seq });
     previous = object;
     for (const [index, record] of object.records.entries()) {
-      const payload = record.head.blob === null ? record.payload : await readBlob(store, logId, record.head);
-      if (payload === null) {
+      const found = { position: { logId, seq, index }, ...record };
+      const { blob } = record.head;
+      const whole = blob === null ? found : await withBlob(store, found, blob);
+      if (whole === null) {
         after = await collectedThrough(store, { logId, seq, through });
-        if (after < seq)
-          throw missing(paths.logBlob(logId, record.head.blob?.id ?? ''), 'and a record names it');
-        break;
+        if (after >= seq) break;
       }
-      yield { position: { logId, seq, index }, head: record.head, payload };
+      yield whole ?? {
+        ...found,
+        damage: missing(paths.logBlob(logId, blob?.id ?? ''), 'and a record names it'),
+      };
     }
   }
 }
@@ -86,8 +96,7 @@ async function readSlot(
   seq: number,
 ): Promise<LogObject | null> {
   const key = paths.logObject(logId, seq);
-  const found = await store.get(key);
-  return found === null ? null : decodeLogObject(found.bytes, key);
+  return readIntact(store, key, ({ bytes }) => decodeLogObject(bytes, key));
 }
 
 /** How far the log's records are in manifests, as far as is known now: all of them where the log is done. */
@@ -114,18 +123,41 @@ function checkChain(previous: LogObject | null, object: LogObject, at: { logId: 
   }
 }
 
-/** Null where it is missing. */
-async function readBlob(
+/** Null where the blob is missing. */
+async function withBlob(
   store: Pick<ObjectStore, 'get'>,
-  logId: string,
-  head: RecordHead,
-): Promise<Uint8Array | null> {
-  if (head.blob === null) return null;
-  const key = paths.logBlob(logId, head.blob.id);
-  const found = await store.get(key);
-  if (found === null) return null;
-  if (found.size !== head.blob.length || xxh64(found.bytes) !== head.blob.checksum) {
-    throw new DataError(key, 0, 'the checksum does not match');
+  record: ReplayedRecord,
+  blob: NonNullable<RecordHead['blob']>,
+): Promise<ReplayedRecord | null> {
+  const key = paths.logBlob(record.position.logId, blob.id);
+  try {
+    return await readIntact(store, key, ({ bytes, size }) => {
+      if (size !== blob.length) throw new DataError(key, size, `it should have ${blob.length} bytes`);
+      if (xxh64(bytes) !== blob.checksum) throw new DataError(key, 0, 'the checksum does not match');
+      return { ...record, payload: bytes };
+    });
+  } catch (error) {
+    if (!(error instanceof DataError)) throw error;
+    return { ...record, damage: error };
   }
-  return found.bytes;
+}
+
+/** A record as the log thread sends it to an actor thread, the payload apart. */
+export function replayedToWire({ head, position, damage }: ReplayedRecord): readonly unknown[] {
+  const { logId, seq, index } = position;
+  const found = damage === undefined ? null : [damage.place, damage.offset, damage.reason];
+  return [encodeHead(head), logId, seq, index, found];
+}
+
+/** The inverse of `replayedToWire`. */
+export function replayedFromWire(wire: readonly unknown[], payload: Uint8Array): ReplayedRecord {
+  const [head, logId, seq, index, damage] = wire as [
+    unknown,
+    string,
+    number,
+    number,
+    [string, number, string] | null,
+  ];
+  const record = { head: headFromWire(head), position: { logId, seq, index }, payload };
+  return damage === null ? record : { ...record, damage: new DataError(...damage) };
 }

@@ -3,6 +3,7 @@ import { assert } from '../../src/base/assert.ts';
 import { type Random, randomHex } from '../../src/base/random.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
+import { readIntact } from '../../src/object-store/read-intact.ts';
 import { listLogs } from './collect-log.ts';
 import { readFloor } from './floor.ts';
 import { decodeLogObject, encodeLogObject } from './log-object.ts';
@@ -49,8 +50,8 @@ async function sealFrom(
     );
     const put = await store.putIfAbsent(key, [seal.bytes]);
     if (put.kind === 'stored') return seq;
-    const found = await store.get(key);
-    if (found !== null && decodeLogObject(found.bytes, key).kind === 'seal') return seq;
+    const kind = await readIntact(store, key, ({ bytes }) => decodeLogObject(bytes, key).kind);
+    if (kind === 'seal') return seq;
   }
   throw new Error(`the end of log ${logId} was not found in ${limits.sealProbeMax} slots`);
 }

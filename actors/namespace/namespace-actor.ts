@@ -28,6 +28,8 @@ export interface Opening {
   /** The name was made by the request that opens it. */
   readonly created: boolean;
   readonly replayed: readonly ReplayedRecord[];
+  /** See open.ts. */
+  readonly documentsKnown: number;
   /** The actor before it failed: only what the store says counts, not what the local disk remembers. */
   readonly again: boolean;
   /** Of the manifest with which this thread put the namespace away; null where it has not, or does not remember. */

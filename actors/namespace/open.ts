@@ -1,4 +1,4 @@
-import { assert } from '../../src/base/assert.ts';
+import { assert, DataError } from '../../src/base/assert.ts';
 import { toShared } from '../../src/base/shared-bytes.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { type ActorComponents, isGoneLog, refuseNewerOwner } from '../components.ts';
@@ -30,6 +30,8 @@ export async function openNamespace(
   options: {
     readonly isNew: boolean;
     readonly replayed: readonly ReplayedRecord[];
+    /** What the tenant's ledger says was written to it; may lag behind. */
+    readonly documentsKnown: number;
     /** Not from the local disk, whatever it says. */
     readonly again: boolean;
     /** The manifest's version when this thread put the namespace away. */
@@ -51,8 +53,17 @@ export async function openNamespace(
       (logId) => isGoneLog(components, value.owner, logId),
     );
   }
+  if (committed === null && !beginsWith(options.replayed, options.documentsKnown)) {
+    throw new DataError(paths.namespaceManifest(identity.namespaceId), 0, 'the manifest is missing');
+  }
   for (const record of options.replayed) await replay(components, state, record);
   return state;
+}
+
+/** Whether a namespace without a manifest is one that never had any: the log still holds all that was written to it. */
+function beginsWith(replayed: readonly ReplayedRecord[], documentsKnown: number): boolean {
+  const [first] = replayed;
+  return first === undefined ? documentsKnown === 0 : first.head.version === 1;
 }
 
 /** From the local disk where the copy there is surely current, else from the store. */
@@ -103,8 +114,9 @@ async function replay(
   state: NamespaceState,
   record: ReplayedRecord,
 ): Promise<void> {
-  const { head, position, payload } = record;
+  const { head, position, payload, damage } = record;
   if (state.committed !== null && isApplied(state.committed.value, position)) return;
+  if (damage !== undefined) throw damage;
   const { namespaceId } = state.identity;
   assert(
     head.version === state.counters.version + 1,

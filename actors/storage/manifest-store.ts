@@ -1,5 +1,6 @@
 import type { Clock } from '../../src/base/clock.ts';
 import { type ObjectStore, StoreError } from '../../src/object-store/object-store.ts';
+import { readIntact } from '../../src/object-store/read-intact.ts';
 
 /**
  * Commits by compare-and-set, with the outcome always found out: an unknown PUT is sent again with the same bytes
@@ -41,9 +42,7 @@ export async function loadCommitted<T>(
   key: string,
   codec: RecordCodec<T>,
 ): Promise<Committed<T> | null> {
-  const found = await store.get(key);
-  if (found === null) return null;
-  return { value: codec.decode(found.bytes, key), etag: found.etag, size: found.size };
+  return readIntact(store, key, ({ bytes, etag, size }) => ({ value: codec.decode(bytes, key), etag, size }));
 }
 
 /** Makes `next` the successor of `current`. Throws Deposed where another writer was faster; never gives up otherwise. */

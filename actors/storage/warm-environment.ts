@@ -1,3 +1,5 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { diskPageBytes } from './warm-entry.ts';
 
@@ -27,6 +29,10 @@ export interface FoundState {
 }
 
 export function openDatabases(path: string, bytesMax: number): Databases {
+  // Mutexes lie in the lock file, and a damaged one might be waited for without end. Nobody else opens this environment,
+  // so each opening gets a new one, and it keeps no name under which anybody could come to it.
+  const lockFile = join(path, 'lock.mdb');
+  rmSync(lockFile, { recursive: true, force: true });
   const root = open<Buffer, string>({
     path,
     noSubdir: false,
@@ -42,6 +48,7 @@ export function openDatabases(path: string, bytesMax: number): Databases {
     maxDbs: 8,
     encoding: 'binary',
   });
+  rmSync(lockFile, { force: true });
   return {
     root,
     entries: root.openDB<Buffer, string>({ name: 'entries', encoding: 'binary' }),

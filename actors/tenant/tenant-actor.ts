@@ -214,22 +214,20 @@ export class TenantActor {
     }
     const pending = this.#makeName(name);
     await this.#confirmed(pending.durable);
-    return { namespaceId: pending.namespaceId, createdAt: pending.createdAt, created: true };
+    return resolved(pending, { created: true });
   }
 
   /** Answers at once, also where the name is only being made: `confirm` waits until it is durable. */
   async resolve(name: string, create: boolean): Promise<ResolvedNamespace | null> {
     const known = this.#state.names.get(name);
-    if (known !== undefined)
-      return { namespaceId: known.namespaceId, createdAt: known.createdAt, created: false };
+    if (known !== undefined) return resolved(known, { created: false, documentsKnown: known.docsWritten });
     const pending = this.#pendingNames.get(name);
     if (pending !== undefined) {
       if (!create) await this.#known(pending);
-      return { namespaceId: pending.namespaceId, createdAt: pending.createdAt, created: false };
+      return resolved(pending, { created: false });
     }
     if (!create || !this.exists) return null;
-    const made = this.#makeName(name);
-    return { namespaceId: made.namespaceId, createdAt: made.createdAt, created: true };
+    return resolved(this.#makeName(name), { created: true });
   }
 
   async confirm(name: string, namespaceId: string): Promise<void> {
@@ -442,6 +440,7 @@ export class TenantActor {
       (seq < watermark.seq || (seq === watermark.seq && index <= watermark.index))
     )
       return;
+    if (record.damage !== undefined) throw record.damage;
     this.#apply(decodeTenantEvent(record.payload), logId, { seq, index });
   }
 
@@ -461,6 +460,13 @@ export class TenantActor {
   #nowText(): string {
     return new Date(this.#components.clock.now()).toISOString();
   }
+}
+
+function resolved(
+  { namespaceId, createdAt }: Pick<NameEntry, 'namespaceId' | 'createdAt'>,
+  { created, documentsKnown = 0 }: { readonly created: boolean; readonly documentsKnown?: number },
+): ResolvedNamespace {
+  return { namespaceId, createdAt, created, documentsKnown };
 }
 
 /** What is encoded must not change while a commit is tried again. */

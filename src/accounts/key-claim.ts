@@ -5,6 +5,7 @@ import { decodeRecord, encodeRecord } from '../base/record.ts';
 import { claim } from '../object-store/claim.ts';
 import type { ObjectStore } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
+import { readIntact } from '../object-store/read-intact.ts';
 
 /**
  * The object that leads from a key's digest to its tenant. It is only a signpost: whether the key lives is the tenant's
@@ -38,6 +39,5 @@ export async function writeKeyClaim(
 /** Null where no key has this digest. Throws `StoreError` and `DataError`. */
 export async function readKeyClaim(store: ObjectStore, keyDigest: string): Promise<KeyClaim | null> {
   const path = paths.keyClaim(keyDigest);
-  const stored = await store.get(path);
-  return stored === null ? null : (decodeRecord(stored.bytes, path, magic, formatVersion) as KeyClaim);
+  return readIntact(store, path, ({ bytes }) => decodeRecord(bytes, path, magic, formatVersion) as KeyClaim);
 }

@@ -4,11 +4,13 @@ import { apiKeyDigest, apiKeyLooksRight, isApiKeyKind } from '../accounts/api-ke
 import { type KeyClaim, readKeyClaim } from '../accounts/key-claim.ts';
 import type { PlanName, Plans } from '../accounts/plans.ts';
 import type { KeyCaps, Scope } from '../accounts/scopes.ts';
+import { DataError } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
 import { LruMap } from '../base/lru.ts';
 import { type LoginTokens, loginTokenCharactersMax, verifyLoginToken } from '../identity/login-token.ts';
 import { readPerson } from '../identity/person-record.ts';
 import type { ObjectStore } from '../object-store/object-store.ts';
+import { paths } from '../object-store/paths.ts';
 import { KeyCache, type LoadedPrincipal } from './key-cache.ts';
 import { noCaps, type Principal, principalLimits, type TenantStatus } from './principal.ts';
 
@@ -141,7 +143,8 @@ export class Authenticator {
       tenants.keyRecord(claim.tenantId, claim.keyId),
       tenants.tenant(claim.tenantId),
     ]);
-    if (record === null || tenant === null || tenant.status === 'deleting') return null;
+    if (tenant === null) throw missingTenant(claim.tenantId);
+    if (record === null || tenant.status === 'deleting') return null;
     const principal: Principal = {
       auth: 'key',
       ...tenantPart(tenant),
@@ -175,7 +178,9 @@ export class Authenticator {
     const wanted = asked ?? String(person.defaultTenantId);
     const membership = person.tenants.find(({ tenantId }) => String(tenantId) === wanted);
     const tenant = membership === undefined ? null : await tenants.tenant(membership.tenantId);
-    if (membership === undefined || tenant === null || tenant.status === 'deleting') throw noSuchTenant();
+    if (membership === undefined) throw noSuchTenant();
+    if (tenant === null) throw missingTenant(membership.tenantId);
+    if (tenant.status === 'deleting') throw noSuchTenant();
     const principal: Principal = {
       auth: 'login',
       ...tenantPart(tenant),
@@ -189,6 +194,15 @@ export class Authenticator {
     };
     return { principal, expiresAt: claims.expiresAt };
   }
+}
+
+/** Claims, and tokens, are made after the tenant that they lead to was durable. */
+function missingTenant(tenantId: number): DataError {
+  return new DataError(
+    paths.tenantManifest(tenantId),
+    0,
+    'a credential leads to this tenant and it is missing',
+  );
 }
 
 function tenantPart({ tenantId, status, planName, ownerVerified }: TenantRecord) {

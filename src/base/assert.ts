@@ -24,9 +24,11 @@ export class DataError extends Error {
   override name = 'DataError';
   readonly place: string;
   readonly offset: number;
+  readonly reason: string;
   constructor(place: string, offset: number, reason: string) {
     super(`damaged data in ${place} at byte ${offset}: ${reason}`);
     this.place = place;
     this.offset = offset;
+    this.reason = reason;
   }
 }

@@ -65,7 +65,12 @@ function stopSignal(): Promise<void> {
   });
 }
 
+/**
+ * Whether an operator has to act before another start can do better. Damaged data is theirs too: each start would seal
+ * one more log and stop at the same object. From another thread an error comes by its name.
+ */
 function isOperators(error: unknown): boolean {
+  if (error instanceof Error && error.name === 'DataError') return true;
   return [SettingsError, SecretsError, PlansError, CannotListen].some((kind) => error instanceof kind);
 }
 

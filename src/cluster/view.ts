@@ -1,9 +1,11 @@
 import type { LogControl, LogIdentity, SealedLog } from '../../protocol/worker-tasks.ts';
+import { DataError } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Random, randomHex } from '../base/random.ts';
 import { decodeRecord, encodeRecord } from '../base/record.ts';
 import { type ObjectStore, StoreError } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
+import { readIntact } from '../object-store/read-intact.ts';
 
 /**
  * The cluster view: which logs are open and which were sealed. One object, changed by compare-and-set; a single server
@@ -69,8 +71,8 @@ export async function joinCluster(
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
     // Another one each time: a change whose outcome was not known may still come to be, and is then sealed like any other.
     const logId = newLogId(clock, random);
-    const found = await store.get(paths.view);
-    const current = found === null ? emptyView : decodeView(found.bytes);
+    const found = await loadView(store);
+    const current = found?.view ?? emptyView;
     await waitForOthers(components, current, serverId);
     const version = current.version + 1;
     const ended = await Promise.all(
@@ -101,8 +103,16 @@ export async function joinCluster(
 
 /** The view as it is now; an empty one where no server has ever started. */
 export async function readView(store: ObjectStore): Promise<ClusterView> {
-  const found = await store.get(paths.view);
-  return found === null ? emptyView : decodeView(found.bytes);
+  return (await loadView(store))?.view ?? emptyView;
+}
+
+/** Null before the first process. A view that is gone would be taken for that, and nobody would replay the logs. */
+async function loadView(store: ObjectStore): Promise<{ view: ClusterView; etag: string } | null> {
+  const found = await readIntact(store, paths.view, ({ bytes, etag }) => ({ view: decodeView(bytes), etag }));
+  if (found !== null) return found;
+  const { objects } = await store.list(paths.logs, { limit: 1 });
+  if (objects.length > 0) throw new DataError(paths.view, 0, 'there are logs and no view that names them');
+  return null;
 }
 
 const emptyView: ClusterView = { version: 0, nonce: '', members: [], removed: [] };

@@ -10,6 +10,7 @@ import { type Plans, storageQuotaBytes } from '../accounts/plans.ts';
 import { type Authenticator, credentialOf } from '../auth/authenticate.ts';
 import { type Authority, authorize } from '../auth/authorize.ts';
 import type { Principal } from '../auth/principal.ts';
+import { DataError } from '../base/assert.ts';
 import { parseJson } from '../base/json.ts';
 import { JsonSyntaxError } from '../base/json-scanner.ts';
 import { describeError, type Logger } from '../base/log.ts';
@@ -287,6 +288,8 @@ function apiErrorOf(front: FrontComponents, id: string, error: unknown): ApiErro
     return new ApiError('unavailable', 'object storage did not answer; try again', { retryAfter: 1 });
   }
   front.logger.error('a request failed', { requestId: id, error: describeError(error) });
+  if (error instanceof DataError)
+    return new ApiError('unavailable', 'stored data could not be read; nothing was done', { retryAfter: 1 });
   return new ApiError('internal', `the server failed to answer; tell us the request id ${id}`);
 }
 

@@ -2,6 +2,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
 import { makeApiKey, type NewApiKey } from '../accounts/api-keys.ts';
 import { writeKeyClaim } from '../accounts/key-claim.ts';
+import { DataError } from '../base/assert.ts';
 import { sha256Hex } from '../base/hash.ts';
 import { describeError, type Logger } from '../base/log.ts';
 import { randomHex, randomId48 } from '../base/random.ts';
@@ -9,6 +10,7 @@ import { decodeRecord, encodeRecord } from '../base/record.ts';
 import { claim } from '../object-store/claim.ts';
 import { StoreError } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
+import { readIntact } from '../object-store/read-intact.ts';
 import {
   encodePerson,
   newNonce,
@@ -204,15 +206,19 @@ export async function login(
 export async function findPerson(people: PersonStore, email: string): Promise<Person | null> {
   const personId = await personIdOf(people, email);
   const person = await readPerson(people.objectStore, personId ?? randomId48(people.random));
-  return personId === null ? null : person;
+  if (personId === null) return null;
+  // The claim is written last, so whoever it names was there.
+  if (person === null)
+    throw new DataError(paths.person(personId), 0, 'an address names this person and it is missing');
+  return person;
 }
 
 async function personIdOf({ objectStore }: PersonStore, email: string): Promise<PersonId | null> {
   const path = emailPath(email);
-  const stored = await objectStore.get(path);
-  if (stored === null) return null;
-  const record = decodeRecord(stored.bytes, path, emailClaimMagic, emailClaimVersion);
-  return (record as { readonly personId: PersonId }).personId;
+  return readIntact(objectStore, path, ({ bytes }) => {
+    const record = decodeRecord(bytes, path, emailClaimMagic, emailClaimVersion);
+    return (record as { readonly personId: PersonId }).personId;
+  });
 }
 
 function emailPath(email: string): string {

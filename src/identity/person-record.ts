@@ -6,6 +6,7 @@ import { type Random, randomHex } from '../base/random.ts';
 import { decodeRecord, encodeRecord } from '../base/record.ts';
 import { type ObjectStore, StoreError } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
+import { readIntact } from '../object-store/read-intact.ts';
 
 /** A person as stored at `account/person/<id>`, changed only by compare-and-set. */
 export interface Person {
@@ -93,7 +94,8 @@ async function readVersion(
   personId: number,
 ): Promise<{ person: Person; etag: string } | null> {
   const path = paths.person(personId);
-  const stored = await store.get(path);
-  if (stored === null) return null;
-  return { person: decodeRecord(stored.bytes, path, magic, formatVersion) as Person, etag: stored.etag };
+  return readIntact(store, path, ({ bytes, etag }) => ({
+    person: decodeRecord(bytes, path, magic, formatVersion) as Person,
+    etag,
+  }));
 }

@@ -12,6 +12,8 @@ export const paths = {
   swept: 'cluster/swept',
   lease: (logId: string) => `cluster/lease/${logId}`,
 
+  /** Of every log. */
+  logs: 'log/',
   logObject: (logId: string, seq: number) => `log/${logId}/${twentyDigits(seq)}`,
   logFloor: (logId: string) => `log/${logId}/floor`,
   logDone: (logId: string) => `log/${logId}/done`,

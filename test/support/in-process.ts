@@ -6,8 +6,8 @@ import { buildSegment } from '../../actors/compute/build-segment.ts';
 import type { ComputeLanes } from '../../actors/compute/lanes.ts';
 import { mergeSegments } from '../../actors/compute/merge-segments.ts';
 import { createLogClient } from '../../actors/log/log-client.ts';
-import { headFromWire } from '../../actors/log/log-object.ts';
 import { LogService } from '../../actors/log/log-service.ts';
+import { replayedFromWire } from '../../actors/log/replay.ts';
 import { MemoryBudget } from '../../actors/memory-budget.ts';
 import { keepSweeping } from '../../actors/namespace/keep-sweeping.ts';
 import { BlockCache, BlockFetcher } from '../../actors/storage/block-fetch.ts';
@@ -296,9 +296,7 @@ function onNotice(host: ActorHost | null, message: Message, replayEnded: () => v
   const [kind, ...rest] = message.head as [string, ...unknown[]];
   if (kind === logCalls.replayEnd) replayEnded();
   if (kind === logCalls.replay) {
-    const [head, logId, seq, index] = rest as [unknown, string, number, number];
-    const payload = message.body ?? new Uint8Array();
-    host?.acceptReplay({ head: headFromWire(head), position: { logId, seq, index }, payload });
+    host?.acceptReplay(replayedFromWire(rest, message.body ?? new Uint8Array()));
   }
   if (kind === logCalls.flush) {
     const [tenant, namespace, namespaceId] = rest as [number, string, string];

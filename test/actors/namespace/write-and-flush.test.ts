@@ -124,6 +124,7 @@ async function reopened(): Promise<NamespaceState> {
   const options = {
     isNew: false,
     replayed: [],
+    documentsKnown: 0,
     again: false,
     putAwayVersion: null,
     report: emptyReadReport(),
