@@ -20,7 +20,7 @@ import { ServerProcess, temporaryFolder } from '../support/server-process.ts';
  * log explains by the object's key; other tenants notice nothing. CORRUPT_OBJECTS is how many (the suite does a few),
  * CORRUPT_SEED repeats a run, CORRUPT_S3 does it in the bucket of TIDEBASE_TEST_S3_ENV, which must be empty.
  */
-const wanted = Number(process.env.CORRUPT_OBJECTS ?? 24);
+const wanted = Number(process.env.CORRUPT_OBJECTS ?? 16);
 const seed = Number(process.env.CORRUPT_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const s3File = process.env.CORRUPT_S3 === undefined ? null : (process.env.TIDEBASE_TEST_S3_ENV ?? '');
 
