@@ -29,10 +29,11 @@ export const formats = {
   },
   deletes: { version: 1, history: ['The tombstones of one segment.'] },
   segment: {
-    version: 2,
+    version: 3,
     history: [
       'Table of contents, then sections with checksums.',
       'Ids by 128 bits of their SHA-256, and a filter of them.',
+      'Each block bound to the key that it is stored under, and to its offset.',
     ],
   },
   clusterView: { version: 1, history: ['Members, leases and logs.'] },

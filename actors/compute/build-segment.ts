@@ -10,7 +10,7 @@ export function buildSegment(
 ): Promise<BuiltSegment> {
   const buffers = task.buffers.map((bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   return streamOnce(store, clock, task.key, async (sink) => {
-    const writer = new SegmentWriter(sink, { rowsExpected: task.offsets.length });
+    const writer = new SegmentWriter(task.key, sink, { rowsExpected: task.offsets.length });
     for (let row = 0; row < task.offsets.length; row++) {
       const buffer = must(buffers[task.bufferOf[row] ?? -1], 'the row’s buffer');
       const sent = writer.add(

@@ -32,7 +32,7 @@ export async function mergeSegments(
   const rowsExpected = inputs.reduce((sum, input) => sum + livingRows(input), 0);
   if (rowsExpected === 0) return null;
   return streamOnce(store, clock, task.key, async (sink) => {
-    const writer = new SegmentWriter(sink, { rowsExpected });
+    const writer = new SegmentWriter(task.key, sink, { rowsExpected });
     for (const input of inputs) await copyInput(input, writer);
     return writer.finish();
   });

@@ -2,7 +2,7 @@ import { DataError, must } from '../../src/base/assert.ts';
 import { SingleFlight } from '../../src/base/single-flight.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import type { MemoryBudget } from '../memory-budget.ts';
-import { type BlockPlace, decodeBlock } from './segment-format.ts';
+import { BlockOwner, type BlockPlace, decodeBlock } from './segment-format.ts';
 import type { WarmCache } from './warm-cache.ts';
 
 /**
@@ -211,6 +211,7 @@ export class BlockFetcher {
 /** One open object. */
 export class ObjectBlocks {
   readonly objectKey: string;
+  readonly #owner: BlockOwner;
   readonly #options: BlockFetcherOptions;
   readonly #blocks = new Map<number, Block>();
   readonly #loading = new SingleFlight<number, Block>();
@@ -218,6 +219,7 @@ export class ObjectBlocks {
 
   constructor(objectKey: string, options: BlockFetcherOptions) {
     this.objectKey = objectKey;
+    this.#owner = new BlockOwner(objectKey);
     this.#options = options;
   }
 
@@ -366,7 +368,7 @@ export class ObjectBlocks {
       const problem = `${stored.length} bytes where a block of ${place.length} should be`;
       throw new DataError(this.objectKey, place.offset, problem);
     }
-    const raw = decodeBlock(stored, place.kind, this.objectKey, place.offset);
+    const raw = decodeBlock(stored, place.kind, this.#owner, place.offset);
     return new Block(raw, place.offset, this.#blocks);
   }
 

@@ -1,5 +1,5 @@
 import { DataError } from '../../src/base/assert.ts';
-import { xxh64 } from '../../src/base/hash.ts';
+import { xxh64, xxh64Text } from '../../src/base/hash.ts';
 import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
 import { blockRawBytesMax, compressBlock, decompressBlock } from './compress.ts';
 
@@ -10,8 +10,9 @@ import { blockRawBytesMax, compressBlock, decompressBlock } from './compress.ts'
  *
  * Block: u32 magic | u32 stored length | u32 raw length | u8 codec | u8 kind | u16 zero | u64 xxh64 of the stored bytes |
  * stored bytes. Every header field is checked: by its own constant, by the checksum, or because the lengths must agree.
+ * The checksum is seeded with the object's key and the block's offset, so that an intact block verifies nowhere else.
  *
- * Sections of version 2:
+ * Sections since version 2:
  * - `docs`: blocks of documents in row order, rows ascending by sequence. Raw form: u32 row count | u32 first row |
  *   f64 sequence per row | f64 written at per row (microseconds since 1970) | u32 entry offset per row, from the start
  *   of the raw form | entries as document-batch.ts encodes them, without gaps.
@@ -23,7 +24,7 @@ import { blockRawBytesMax, compressBlock, decompressBlock } from './compress.ts'
  *
  * Pages are uncompressed blocks of equal size (the last one may be shorter), so that page n's place is arithmetic.
  */
-export const segmentFormatVersion = 2;
+export const segmentFormatVersion = 3;
 
 export const blockHeaderBytes = 24;
 export const footerBytes = 32;
@@ -79,8 +80,31 @@ export interface BlockHeader {
   readonly codec: number;
 }
 
-/** A whole block of `kind`: header and stored bytes. `compress: false` for pages, whose size must be known beforehand. */
-export function encodeBlock(kind: number, raw: Uint8Array, options: { compress: boolean }): Buffer {
+/** The one object, and its bytes, that blocks belong to. */
+export class BlockOwner {
+  readonly objectKey: string;
+  readonly #seed: bigint;
+
+  constructor(objectKey: string) {
+    this.objectKey = objectKey;
+    this.#seed = xxh64Text(objectKey);
+  }
+
+  /** Of the stored bytes of the block at `offset`. */
+  checksum(stored: Uint8Array, offset: number): bigint {
+    return xxh64(stored, this.#seed + BigInt(offset));
+  }
+}
+
+/**
+ * A whole block of `kind`: header and stored bytes, for the place where it will be stored. `compress: false` for pages,
+ * whose size must be known beforehand.
+ */
+export function encodeBlock(
+  kind: number,
+  raw: Uint8Array,
+  options: { readonly compress: boolean; readonly owner: BlockOwner; readonly offset: number },
+): Buffer {
   if (raw.length > blockRawBytesMax) throw new RangeError(`a block of ${raw.length} bytes`);
   const { codec, bytes } = options.compress ? compressBlock(raw) : { codec: 0, bytes: raw };
   const block = Buffer.allocUnsafeSlow(blockHeaderBytes + bytes.length);
@@ -90,27 +114,27 @@ export function encodeBlock(kind: number, raw: Uint8Array, options: { compress: 
   block.writeUInt8(codec, 12);
   block.writeUInt8(kind, 13);
   block.writeUInt16LE(0, 14);
-  block.writeBigUInt64LE(xxh64(bytes), 16);
+  block.writeBigUInt64LE(options.owner.checksum(bytes, options.offset), 16);
   block.set(bytes, blockHeaderBytes);
   return block;
 }
 
 /**
- * The raw bytes of the block that fills `bytes`, as a buffer of its own. `place` and `offset` name it in the
- * `DataError` that anything but an intact block of `kind` throws.
+ * The raw bytes of the block that fills `bytes`, as a buffer of its own. Throws a `DataError` that names it for anything
+ * but the intact block of `kind` of that object and offset.
  */
-export function decodeBlock(bytes: Uint8Array, kind: number, place: string, offset: number): Buffer {
-  const header = checkBlockHeader(bytes, kind, place, offset);
+export function decodeBlock(bytes: Uint8Array, kind: number, owner: BlockOwner, offset: number): Buffer {
+  const header = checkBlockHeader(bytes, kind, owner, offset);
   const stored = bytes.subarray(blockHeaderBytes);
   try {
     return decompressBlock(header.codec, stored, header.rawLength);
   } catch (cause) {
-    throw Object.assign(new DataError(place, offset, 'a block does not decompress'), { cause });
+    throw Object.assign(new DataError(owner.objectKey, offset, 'a block does not decompress'), { cause });
   }
 }
 
-function checkBlockHeader(bytes: Uint8Array, kind: number, place: string, offset: number): BlockHeader {
-  const damaged = (reason: string) => new DataError(place, offset, reason);
+function checkBlockHeader(bytes: Uint8Array, kind: number, owner: BlockOwner, offset: number): BlockHeader {
+  const damaged = (reason: string) => new DataError(owner.objectKey, offset, reason);
   if (bytes.length < blockHeaderBytes) throw damaged('shorter than a block header');
   const header = viewOf(bytes);
   if (header.readUInt32LE(0) !== blockMagic) throw damaged('not a block');
@@ -118,15 +142,15 @@ function checkBlockHeader(bytes: Uint8Array, kind: number, place: string, offset
   if (storedLength !== bytes.length - blockHeaderBytes) throw damaged('a block of another length');
   if (header.readUInt8(13) !== kind || header.readUInt16LE(14) !== 0)
     throw damaged('a block of another kind');
-  if (header.readBigUInt64LE(16) !== xxh64(bytes.subarray(blockHeaderBytes))) {
-    throw damaged('the checksum of a block does not match');
+  if (header.readBigUInt64LE(16) !== owner.checksum(bytes.subarray(blockHeaderBytes), offset)) {
+    throw damaged('the checksum is not that of these bytes at this place');
   }
   return { storedLength, rawLength: header.readUInt32LE(8), codec: header.readUInt8(12) };
 }
 
 /** Table of contents and footer: the last bytes of a segment whose sections end at `tocOffset`. */
-export function encodeTail(toc: SegmentToc, tocOffset: number): Buffer {
-  const record = encodeRecord(tocMagic, segmentFormatVersion, toc);
+export function encodeTail(toc: SegmentToc, tocOffset: number, objectKey: string): Buffer {
+  const record = encodeRecord(tocMagic, segmentFormatVersion, toc, objectKey);
   const footer = Buffer.alloc(footerBytes);
   footer.writeUInt32LE(footerMagic, 0);
   footer.writeUInt32LE(segmentFormatVersion, 4);

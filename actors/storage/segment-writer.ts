@@ -7,6 +7,7 @@ import { orderByHash } from './hash-order.ts';
 import { digestId, type IdDigestFunction, idDigestWords } from './id-digest.ts';
 import { addToFilter, filterBlockCount, filterBlockOf } from './id-filter.ts';
 import {
+  BlockOwner,
   blockEntry,
   blockKinds,
   encodeBlock,
@@ -44,6 +45,7 @@ const rowsInitial = 1024;
  * row for sorting.
  */
 export class SegmentWriter {
+  readonly #owner: BlockOwner;
   readonly #sink: ByteSink;
   readonly #digest: IdDigestFunction;
   readonly #documentBlockBytes: number;
@@ -64,7 +66,9 @@ export class SegmentWriter {
     blockCount: 0,
   };
 
-  constructor(sink: ByteSink, options: SegmentWriterOptions = {}) {
+  /** `objectKey`: where the bytes will be stored; they read under no other. */
+  constructor(objectKey: string, sink: ByteSink, options: SegmentWriterOptions = {}) {
+    this.#owner = new BlockOwner(objectKey);
     this.#sink = sink;
     this.#digest = options.digest ?? digestId;
     this.#digests = new Uint32Array((options.rowsExpected ?? rowsInitial) * idDigestWords);
@@ -110,7 +114,7 @@ export class SegmentWriter {
     options: { compress: boolean },
   ): Promise<{ offset: number; length: number }> {
     assert(this.#section !== null && this.#section.name !== 'docs', () => 'a block outside of a section');
-    const block = encodeBlock(kind, raw, options);
+    const block = encodeBlock(kind, raw, { ...options, owner: this.#owner, offset: this.#offset });
     const place = { offset: this.#offset, length: block.length };
     this.#section.blockCount++;
     await this.#send(block);
@@ -152,7 +156,7 @@ export class SegmentWriter {
       docsRawBytes: this.#docsRawBytes,
       sections: this.#sections,
     };
-    await this.#send(encodeTail(toc, this.#offset));
+    await this.#send(encodeTail(toc, this.#offset, this.#owner.objectKey));
     return { toc, size: this.#offset };
   }
 
@@ -166,7 +170,8 @@ export class SegmentWriter {
     const { rowCount, firstSequence } = this.#builder;
     const firstRow = this.#rowCount - rowCount;
     const raw = this.#builder.build(firstRow);
-    const block = encodeBlock(blockKinds.documents, raw, { compress: true });
+    const place = { owner: this.#owner, offset: this.#offset };
+    const block = encodeBlock(blockKinds.documents, raw, { compress: true, ...place });
     this.#blocks.add({ firstRow, rowCount, firstSequence, offset: this.#offset, length: block.length });
     this.#docsRawBytes += raw.length;
     if (this.#section !== null) this.#section.blockCount++;

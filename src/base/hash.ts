@@ -4,9 +4,9 @@ import xxhash from 'xxhash-wasm';
 /** The door to xxHash: checksums of stored bytes and hashes of document ids. Not for secrets. */
 const { h64Raw, h64 } = await xxhash();
 
-/** XXH64 of the bytes, seed 0. */
-export function xxh64(bytes: Uint8Array): bigint {
-  return h64Raw(bytes);
+/** XXH64 of the bytes; a seed above 64 bits counts modulo 2^64. */
+export function xxh64(bytes: Uint8Array, seed = 0n): bigint {
+  return h64Raw(bytes, seed);
 }
 
 /** XXH64 of a string's UTF-8. */

@@ -24,6 +24,8 @@ const rowCount = Number(process.argv[2] ?? 100_000);
 const MB = 1e6;
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
+const key = 'ns/ab/x/segment/s';
+
 function perSecond(count: number, startedAt: number): number {
   return Math.round((count / (performance.now() - startedAt)) * 1000);
 }
@@ -53,7 +55,7 @@ function sorting(count: number): void {
 async function build(rows: readonly TestRow[]) {
   const chunks: Uint8Array[] = [];
   const startedAt = performance.now();
-  const writer = new SegmentWriter((chunk) => void chunks.push(chunk));
+  const writer = new SegmentWriter(key, (chunk) => void chunks.push(chunk));
   for (const row of rows) writer.add(row.sequence, row.writtenAt, row.entry, 0);
   const addedAt = performance.now();
   const { toc, size } = await writer.finish();
@@ -96,15 +98,11 @@ sorting(1_000_000);
 const rows = makeRows();
 const { toc, bytes } = await build(rows);
 const store = new CountingStore();
-await store.putIfAbsent('ns/ab/x/segment/s', [bytes]);
+await store.putIfAbsent(key, [bytes]);
 const folder = mkdtempSync(join(tmpdir(), 'segment-bench-'));
 const warmCache = openWarmCache({ folder, bytesMax: 2 ** 30, log: silentLogger });
 const open = (cacheBytes: number) =>
-  new SegmentReader(
-    'ns/ab/x/segment/s',
-    toc,
-    new BlockFetcher({ store, warmCache, cache: new BlockCache(cacheBytes) }),
-  );
+  new SegmentReader(key, toc, new BlockFetcher({ store, warmCache, cache: new BlockCache(cacheBytes) }));
 
 const reader = open(2 ** 30);
 await scan(reader, 'scan from the store');

@@ -62,9 +62,10 @@ export function entryOf(parts: Parameters<typeof encodeDocument>[0]): Buffer {
 export async function buildSegment(
   rows: readonly TestRow[],
   options: SegmentWriterOptions = {},
+  objectKey = 'ns/ab/n/segment/s',
 ): Promise<{ toc: SegmentToc; bytes: Buffer }> {
   const chunks: Uint8Array[] = [];
-  const writer = new SegmentWriter((chunk) => void chunks.push(chunk), options);
+  const writer = new SegmentWriter(objectKey, (chunk) => void chunks.push(chunk), options);
   for (const row of rows) await writer.add(row.sequence, row.writtenAt, row.entry, 0);
   const { toc } = await writer.finish();
   return { toc, bytes: Buffer.concat(chunks) };

@@ -45,6 +45,7 @@ async function segmentsOf(
     const { toc, bytes } = await buildSegment(
       piece,
       documentBlockBytes === undefined ? {} : { documentBlockBytes },
+      key,
     );
     await store.putIfAbsent(key, [bytes]);
     const deleted = piece.flatMap((_, row) => (random() < options.deleted ? [row] : []));
@@ -79,7 +80,7 @@ test('a merge is what a segment built from the living rows is, byte for byte', a
       assert.deepEqual([merged, stored], [null, null]);
       continue;
     }
-    const rebuilt = await buildSegment(living);
+    const rebuilt = await buildSegment(living, {}, outKey);
     assert.deepEqual(merged, { toc: rebuilt.toc, size: rebuilt.bytes.length });
     assert.equal(Buffer.compare(stored?.bytes ?? Buffer.alloc(0), rebuilt.bytes), 0);
   }

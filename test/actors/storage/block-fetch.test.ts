@@ -9,7 +9,7 @@ import {
   planRanges,
   rangeBytesMax,
 } from '../../../actors/storage/block-fetch.ts';
-import { type BlockPlace, encodeBlock } from '../../../actors/storage/segment-format.ts';
+import { BlockOwner, type BlockPlace, encodeBlock } from '../../../actors/storage/segment-format.ts';
 import { DataError } from '../../../src/base/assert.ts';
 import { CountingStore } from '../../support/segments.ts';
 
@@ -38,9 +38,10 @@ async function objectOf(sizes: readonly number[], options: { gap?: number; cache
   const store = new CountingStore();
   const places: BlockPlace[] = [];
   const parts: Buffer[] = [];
+  const owner = new BlockOwner(key);
   let offset = 0;
   sizes.forEach((size, at) => {
-    const block = encodeBlock(9, Buffer.alloc(size, at + 1), { compress: false });
+    const block = encodeBlock(9, Buffer.alloc(size, at + 1), { compress: false, owner, offset });
     places.push(place(offset, block.length));
     parts.push(block, Buffer.alloc(options.gap ?? 0));
     offset += block.length + (options.gap ?? 0);

@@ -374,7 +374,7 @@ test('the table of contents is found by one GET of the tail, and is small', asyn
 
 test('a table of contents longer than the tail takes a second GET', async () => {
   const chunks: Uint8Array[] = [];
-  const writer = new SegmentWriter((chunk) => void chunks.push(chunk));
+  const writer = new SegmentWriter(key, (chunk) => void chunks.push(chunk));
   writer.add(1, 1, (randomRows(19, 1)[0] as TestRow).entry, 0);
   await writer.beginSection('trigrams');
   const block = await writer.appendBlock(77, Buffer.alloc(5000, 'abc'), { compress: true });
@@ -465,10 +465,25 @@ test('a block of another place is not taken for the one that was asked for', asy
   await assert.rejects(findById(readerOf(other, toc), (rows[0] as TestRow).id, report()), DataError);
 });
 
+test('a whole segment that got under another key is not taken for the one that belongs there', async () => {
+  const rows = randomRows(22, 200);
+  const own = await buildSegment(rows);
+  // The same rows under another key: every length and every offset is the same.
+  const other = await buildSegment(rows, {}, `${key}2`);
+  assert.deepEqual(other.toc, own.toc);
+  const store = new CountingStore();
+  await store.putIfAbsent(key, [other.bytes]);
+  const { id } = rows[0] as TestRow;
+
+  await assert.rejects(findById(readerOf(store, own.toc), id, report()), DataError);
+  await assert.rejects(allRows(readerOf(store, own.toc)), DataError);
+  await assert.rejects(readToc(store, key, report()), DataError);
+});
+
 test('rows out of order, sections out of order and empty segments are our bugs', async () => {
   const { entry } = randomRows(23, 1)[0] as TestRow;
-  const writer = new SegmentWriter(() => {});
-  await assert.rejects(new SegmentWriter(() => {}).finish(), AssertionError);
+  const writer = new SegmentWriter(key, () => {});
+  await assert.rejects(new SegmentWriter(key, () => {}).finish(), AssertionError);
   writer.add(5, 1, entry, 0);
   assert.throws(() => writer.add(5, 1, entry, 0), AssertionError);
   await writer.beginSection('trigrams');
@@ -481,6 +496,7 @@ test('a slow sink holds the writer up, and the bytes stay in order', async () =>
   const chunks: Uint8Array[] = [];
   let busy = false;
   const writer = new SegmentWriter(
+    key,
     async (chunk) => {
       assert.equal(busy, false);
       busy = true;
@@ -503,7 +519,7 @@ test('a slow sink holds the writer up, and the bytes stay in order', async () =>
 test('the writer copies its rows: the caller may use the buffer again', async () => {
   const rows = randomRows(25, 50);
   const chunks: Uint8Array[] = [];
-  const writer = new SegmentWriter((chunk) => void chunks.push(chunk));
+  const writer = new SegmentWriter(key, (chunk) => void chunks.push(chunk));
   const buffer = Buffer.alloc(100_000);
 
   for (const row of rows) {
@@ -545,11 +561,11 @@ test('segments of format 2 keep their bytes', async () => {
     documents: rows.map((row) => ({ id: row.id, sequence: row.sequence, writtenAt: row.writtenAt })),
   };
   if (process.env.UPDATE_GOLDEN === '1') {
-    writeFileSync(join(folder, 'segment-v2.bin'), bytes);
-    writeFileSync(join(folder, 'segment-v2.json'), `${JSON.stringify(expected, null, 1)}\n`);
+    writeFileSync(join(folder, 'segment-v3.bin'), bytes);
+    writeFileSync(join(folder, 'segment-v3.json'), `${JSON.stringify(expected, null, 1)}\n`);
   }
 
-  const golden = readFileSync(join(folder, 'segment-v2.bin'));
+  const golden = readFileSync(join(folder, 'segment-v3.bin'));
   const store = new CountingStore();
   await store.putIfAbsent(key, [golden]);
   const goldenToc = await readToc(store, key, report());
@@ -566,7 +582,7 @@ test('segments of format 2 keep their bytes', async () => {
 
   assert.deepEqual(
     { toc: goldenToc, documents },
-    JSON.parse(readFileSync(join(folder, 'segment-v2.json'), 'utf8')),
+    JSON.parse(readFileSync(join(folder, 'segment-v3.json'), 'utf8')),
   );
   assert.deepEqual(golden, bytes);
   assert.ok(documentIdBytes(rows[0]?.entry ?? Buffer.alloc(16), 0).length > 0);
