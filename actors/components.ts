@@ -9,6 +9,7 @@ import type { ComputeLanes } from './compute/lanes.ts';
 import type { LogClient } from './log/log-client.ts';
 import type { MemoryBudget } from './memory-budget.ts';
 import type { BlockFetcher } from './storage/block-fetch.ts';
+import type { OrderlyEnd } from './storage/manifest-cache.ts';
 import type { WarmCache } from './storage/warm-cache.ts';
 
 /** What an actor is built with: the thread makes one of these, top to bottom, in worker.ts. */
@@ -25,8 +26,10 @@ export interface ActorComponents {
   /** What this thread's data may take; everything that stays in memory is counted there. */
   readonly memory: MemoryBudget;
   readonly directory: NamespaceDirectory;
-  /** Logs of this server's own earlier processes that ended in order: manifests cached under them are current. */
-  readonly predecessors: ReadonlySet<string>;
+  /** Tells what this thread has put into its cache from what was put there by those before it. */
+  readonly threadLife: string;
+  /** Of the thread before this one, in this server's process before: null where it died, or is not known. */
+  readonly orderlyEnd: OrderlyEnd | null;
   /** Logs that the view named when this process joined it: its own, and those that were or may have to be replayed. */
   readonly logsOfView: ReadonlySet<string>;
   /** Signs cursors; the same on every server. */

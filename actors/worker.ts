@@ -12,7 +12,7 @@ import { systemClock } from '../src/base/clock.ts';
 import { exposeControl } from '../src/base/control.ts';
 import { createLogger, describeError, type Logger } from '../src/base/log.ts';
 import { type Message, PortChannel, type Respond } from '../src/base/port-channel.ts';
-import { systemRandom } from '../src/base/random.ts';
+import { randomHex, systemRandom } from '../src/base/random.ts';
 import { openObjectStore } from '../src/object-store/open-object-store.ts';
 import { ActorHost } from './actor-host.ts';
 import type { ActorReply } from './actor-reply.ts';
@@ -33,6 +33,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
   const store = await openObjectStore(task.store, systemClock, systemRandom);
   const warmCache = openWarmCache({ folder: task.cacheFolder, bytesMax: task.cacheBytes, log: logger });
   const memory = new MemoryBudget(task.memoryBytes);
+  const threadLife = randomHex(systemRandom, 8);
   const fetcher = new BlockFetcher({
     store,
     warmCache,
@@ -63,7 +64,8 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     warmCache,
     memory,
     directory: createDirectory(frontChannel),
-    predecessors: takeOrderlyEnd(warmCache, task.predecessors),
+    threadLife,
+    orderlyEnd: takeOrderlyEnd(warmCache, task.predecessors),
     logsOfView: new Set(task.logsOfView),
     cursorKey: task.cursorKey,
   };
@@ -84,7 +86,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
       async drain() {
         stopSweeping();
         await serving.drain();
-        noteOrderlyEnd(warmCache, task.identity.logId);
+        noteOrderlyEnd(warmCache, { logId: task.identity.logId, threadLife });
         setImmediate(resolve);
       },
       leave: () => warmCache.leave(),

@@ -47,7 +47,7 @@ export async function commitManifest(
   const key = paths.namespaceManifest(namespaceId);
   state.committed = await commit(components, manifestCodec, { key, next, current });
   if (changes.tail !== undefined) state.sharedTailBytes = 0;
-  cacheManifest(components.warmCache, state.committed);
+  cacheManifest(components, state.committed);
 }
 
 function firstManifest(state: NamespaceState): Omit<Manifest, 'version' | 'nonce' | 'owner'> {

@@ -10,7 +10,7 @@ import {
   type ManifestSegment,
   type NamespaceIdentity,
 } from '../storage/manifest.ts';
-import { cachedManifest, cacheManifest } from '../storage/manifest-cache.ts';
+import { type CachedManifest, cachedManifest, cacheManifest } from '../storage/manifest-cache.ts';
 import { type Committed, loadCommitted } from '../storage/manifest-store.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
@@ -78,25 +78,29 @@ async function loadManifest(
 ): Promise<Committed<Manifest> | null> {
   const { report } = options;
   const local = options.again ? null : cachedManifest(components.warmCache, namespaceId);
-  if (local !== null && isCurrent(components, local.value, options.putAwayVersion)) return local;
+  if (local !== null && isCurrent(components, local, options.putAwayVersion)) return local;
   const key = paths.namespaceManifest(namespaceId);
   report.storeGets++;
   const committed = await loadCommitted(components.store, key, manifestCodec);
   if (committed === null) return null;
   report.storeBytes += committed.size;
-  cacheManifest(components.warmCache, committed);
+  cacheManifest(components, committed);
   return committed;
 }
 
 /**
  * Only the owner changes a manifest: the last one that this thread committed is current, and so is the last one of a
- * process that ended in order, whose log this one sealed. The version is compared because a disk may bring back an older
- * copy: of a thread that died before its cache was written, or of a folder that somebody put there.
+ * thread that ended in order, in a process whose log this one sealed. The version is compared because a disk may bring
+ * back an older copy: of a thread that died before its cache was written, or of a folder that somebody put there.
  */
-function isCurrent(components: ActorComponents, manifest: Manifest, putAwayVersion: number | null): boolean {
-  const { logId } = manifest.owner;
-  if (logId === components.log.logId) return manifest.version === putAwayVersion;
-  return components.predecessors.has(logId);
+function isCurrent(
+  { log, orderlyEnd }: ActorComponents,
+  { value, threadLife }: CachedManifest,
+  putAwayVersion: number | null,
+): boolean {
+  const { logId } = value.owner;
+  if (logId === log.logId) return value.version === putAwayVersion;
+  return orderlyEnd?.logId === logId && orderlyEnd.threadLife === threadLife;
 }
 
 function openSegment(

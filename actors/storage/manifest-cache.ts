@@ -7,28 +7,39 @@ import type { WarmCache } from './warm-cache.ts';
 
 /**
  * The last manifest of a namespace on the local disk, so that opening it again costs no read of the store. Whether it
- * is the current one is the reader's to judge, by its owner.
+ * is the current one is the reader's to judge, by its owner and by the life of the thread that cached it: what a thread
+ * cached last is lost where it dies.
  */
 const magic = 'TBMC';
-const format = 1;
+const format = 2;
 const nameOf = (namespaceId: string) => `meta/manifest/${namespaceId}`;
 
-export function cacheManifest(cache: WarmCache | null, committed: Committed<Manifest>): void {
-  const bytes = encodeManifest(committed.value);
-  cache?.put(
-    nameOf(committed.value.namespaceId),
-    encodeRecord(magic, format, { etag: committed.etag, bytes }),
-  );
+export interface CachedManifest extends Committed<Manifest> {
+  /** Of the thread that cached it. */
+  readonly threadLife: string;
 }
 
-export function cachedManifest(cache: WarmCache | null, namespaceId: string): Committed<Manifest> | null {
+export function cacheManifest(
+  { warmCache, threadLife }: { readonly warmCache: WarmCache | null; readonly threadLife: string },
+  { value, etag }: Committed<Manifest>,
+): void {
+  const bytes = encodeManifest(value);
+  warmCache?.put(nameOf(value.namespaceId), encodeRecord(magic, format, { etag, bytes, threadLife }));
+}
+
+export function cachedManifest(cache: WarmCache | null, namespaceId: string): CachedManifest | null {
   const name = nameOf(namespaceId);
   const found = cache?.get(name);
   if (found === undefined || found === null) return null;
   try {
-    const { etag, bytes } = decodeRecord(found, name, magic, format) as { etag: string; bytes: Uint8Array };
+    const record = decodeRecord(found, name, magic, format) as {
+      readonly etag: string;
+      readonly bytes: Uint8Array;
+      readonly threadLife: string;
+    };
+    const { etag, bytes, threadLife } = record;
     const manifest = decodeManifest(bytes, paths.namespaceManifest(namespaceId));
-    return { value: manifest, etag, size: bytes.byteLength };
+    return { value: manifest, etag, size: bytes.byteLength, threadLife };
   } catch (error) {
     // A damaged cache is an empty cache.
     if (error instanceof DataError) return null;
@@ -37,19 +48,27 @@ export function cachedManifest(cache: WarmCache | null, namespaceId: string): Co
 }
 
 /**
- * After a crash an older manifest may be in the cache than in the store. So a process that has flushed everything leaves
- * its log's id as the last thing that it puts; only manifests of a process that did are taken for current.
+ * After a crash an older manifest may be in the cache than in the store. So a thread that has flushed everything leaves
+ * its log's id and its own life's as the last thing that it puts; only manifests that it cached itself, under that log,
+ * are taken for current. What a thread cached that died before it may be older than what it committed.
  */
-const orderlyEnd = 'meta/orderly-end';
-
-export function noteOrderlyEnd(cache: WarmCache, logId: string): void {
-  cache.put(orderlyEnd, Buffer.from(logId));
+export interface OrderlyEnd {
+  readonly logId: string;
+  readonly threadLife: string;
 }
 
-/** The predecessors whose cached manifests are surely the last ones. Asked once: it forgets the note. */
-export function takeOrderlyEnd(cache: WarmCache, predecessors: readonly string[]): ReadonlySet<string> {
+const orderlyEnd = 'meta/orderly-end';
+
+export function noteOrderlyEnd(cache: WarmCache, { logId, threadLife }: OrderlyEnd): void {
+  cache.put(orderlyEnd, Buffer.from(`${logId} ${threadLife}`));
+}
+
+/** How the thread of one of the predecessors ended; null where none of them ended in order. Asked once: it forgets. */
+export function takeOrderlyEnd(cache: WarmCache, predecessors: readonly string[]): OrderlyEnd | null {
   const noted = cache.get(orderlyEnd);
   cache.remove(orderlyEnd);
-  const logId = noted === undefined ? '' : Buffer.from(noted).toString();
-  return new Set(predecessors.filter((predecessor) => predecessor === logId));
+  const [logId = '', threadLife = ''] = Buffer.from(noted ?? [])
+    .toString()
+    .split(' ');
+  return predecessors.includes(logId) ? { logId, threadLife } : null;
 }

@@ -273,7 +273,8 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
     memory,
     logsOfView: new Set([joined.identity.logId, ...joined.sealedLogs.map(({ logId }) => logId)]),
     directory: directoryThrough(() => host),
-    predecessors: new Set(),
+    threadLife: 'a thread',
+    orderlyEnd: null,
     cursorKey: Buffer.from('a key of cursors'),
   };
   host = new ActorHost(components);

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { beforeEach, test } from 'node:test';
 import type { ActorComponents } from '../../../actors/components.ts';
 import { AppendRefused } from '../../../actors/log/group-commit.ts';
@@ -14,6 +17,7 @@ import { scanNewestFirst } from '../../../actors/search/scan.ts';
 import { TimeSlice } from '../../../actors/search/time-slice.ts';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/storage/block-fetch.ts';
 import { BatchBuilder, documentId, documentText } from '../../../actors/storage/document-batch.ts';
+import { openWarmCache } from '../../../actors/storage/warm-cache.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -78,7 +82,8 @@ beforeEach(() => {
       collect: async () => {},
       forget: async () => {},
     },
-    predecessors: new Set(),
+    threadLife: 'a thread',
+    orderlyEnd: null,
     cursorKey: Buffer.from('k'),
   };
   state = new NamespaceState(identity);
@@ -120,14 +125,14 @@ async function readAll(snapshot = takeSnapshot(state)): Promise<string[]> {
 }
 
 /** What a process that begins with the store alone would see. */
-async function reopened(): Promise<NamespaceState> {
+async function reopened(report = emptyReadReport()): Promise<NamespaceState> {
   const options = {
     isNew: false,
     replayed: [],
     documentsKnown: 0,
     again: false,
     putAwayVersion: null,
-    report: emptyReadReport(),
+    report,
   };
   return openNamespace(components, identity, options);
 }
@@ -495,4 +500,34 @@ test('writers get write_busy while as much as may wait for its flush does', asyn
   assert.equal((await clock.run(process.put('n', docs))).status, 200);
   assert.equal((await clock.run(process.count('n'))).body.count, 50);
   process.kill();
+});
+
+test('a cached manifest is believed where the thread that cached it ended in order, and not where it died', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cached-manifest-'));
+  const warmCache = openWarmCache({ folder, bytesMax: 1e7, log: quiet });
+  const before = { ...components, warmCache, threadLife: 'died' };
+  await write(['a']);
+  await clock.run(flushNamespace(before, state));
+  // What it cached last never got to the disk.
+  await write(['b']);
+  await clock.run(flushNamespace({ ...before, warmCache: null }, state));
+  const opened = async (threadLife: string) => {
+    components = {
+      ...components,
+      warmCache,
+      log: { ...plainLog(), logId: 'log-b' },
+      orderlyEnd: { logId: 'log-a', threadLife },
+    };
+    const report = emptyReadReport();
+    return { documents: await readAll(takeSnapshot(await reopened(report))), gets: report.storeGets };
+  };
+
+  // The successor of the thread that died, which never had the namespace open, ended in order.
+  assert.deepEqual(await opened('successor'), { documents: ['b=text of b', 'a=text of a'], gets: 1 });
+  assert.deepEqual(await opened(components.threadLife), {
+    documents: ['b=text of b', 'a=text of a'],
+    gets: 0,
+  });
+  await warmCache.close();
+  rmSync(folder, { recursive: true });
 });
