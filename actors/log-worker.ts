@@ -3,11 +3,13 @@ import { systemClock } from '../src/base/clock.ts';
 import { exposeControl } from '../src/base/control.ts';
 import { createLogger } from '../src/base/log.ts';
 import { systemRandom } from '../src/base/random.ts';
+import { standStillWhenAsked } from '../src/base/stand-still.ts';
 import { openObjectStore } from '../src/object-store/open-object-store.ts';
 import { LogService } from './log/log-service.ts';
 
 /** Entry of the log thread: one task that lasts as long as the server. */
 export default async function serveLog(task: LogWorkerTask): Promise<void> {
+  standStillWhenAsked();
   const store = await openObjectStore(task.store, systemClock, systemRandom);
   const logger = createLogger('log', task.logLevel);
   const components = { store, clock: systemClock, random: systemRandom, logger };

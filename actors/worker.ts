@@ -13,6 +13,7 @@ import { exposeControl } from '../src/base/control.ts';
 import { createLogger, describeError, type Logger } from '../src/base/log.ts';
 import { type Message, PortChannel, type Respond } from '../src/base/port-channel.ts';
 import { randomHex, systemRandom } from '../src/base/random.ts';
+import { standStillWhenAsked } from '../src/base/stand-still.ts';
 import { openObjectStore } from '../src/object-store/open-object-store.ts';
 import { ActorHost } from './actor-host.ts';
 import type { ActorReply } from './actor-reply.ts';
@@ -29,6 +30,7 @@ import { openWarmCache } from './storage/warm-cache.ts';
 
 /** Entry of an actor thread: build the components, top to bottom, and hand messages to the host until drained. */
 export default async function serveActors(task: ActorWorkerTask): Promise<void> {
+  standStillWhenAsked();
   const logger = createLogger(`actor-${task.index}`, task.logLevel);
   const store = await openObjectStore(task.store, systemClock, systemRandom);
   const warmCache = openWarmCache({ folder: task.cacheFolder, bytesMax: task.cacheBytes, log: logger });

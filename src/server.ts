@@ -18,6 +18,7 @@ import { type Remote, wrapControl } from './base/control.ts';
 import { createLogger, describeError, type Logger } from './base/log.ts';
 import { systemRandom } from './base/random.ts';
 import { settledWithin } from './base/settled-within.ts';
+import { askToStandStill } from './base/stand-still.ts';
 import { noteCacheEnd, prepareCacheFolder } from './cluster/cache-folder.ts';
 import { keepCollectingDead } from './cluster/collect-dead.ts';
 import { loadServerId } from './cluster/server-id.ts';
@@ -141,10 +142,14 @@ function cacheFolderOf({ dataDir }: Settings): string {
 
 /** A place that was taken must be left at once; what the caches have under way would end the process by a signal. */
 const leaveMsMax = 100;
+/** A thread hears of it at the end of its turn. */
+const standStillMs = 50;
 
 async function leave(threads: readonly ActorThread[]): Promise<void> {
   const left = Promise.all(threads.map((thread) => thread.leave()));
   await settledWithin(systemClock, left, leaveMsMax);
+  askToStandStill();
+  await systemClock.sleep(standStillMs);
 }
 
 async function makeDataFolder(folder: string): Promise<void> {

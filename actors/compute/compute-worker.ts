@@ -5,6 +5,7 @@ import type { ComputeThreadData } from '../../protocol/worker-tasks.ts';
 import { unreachable } from '../../src/base/assert.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
+import { standStillWhenAsked } from '../../src/base/stand-still.ts';
 import { lowerThreadPriority } from '../../src/base/thread-priority.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { openObjectStore } from '../../src/object-store/open-object-store.ts';
@@ -14,6 +15,7 @@ import type { ComputeResult, ComputeTask } from './lanes.ts';
 import { mergeSegments } from './merge-segments.ts';
 
 /** Entry of the compute lanes' threads: one short task a call. */
+standStillWhenAsked();
 const { store: storeSettings, backgroundSteps } = workerData as ComputeThreadData;
 if (backgroundSteps > 0) lowerThreadPriority(backgroundSteps);
 let opening: Promise<ObjectStore> | null = null;

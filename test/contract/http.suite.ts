@@ -521,9 +521,9 @@ export function httpSuite(engine: HttpEngine): void {
       await withServer({ handler }, async ({ connect }) => {
         const connection = await connect();
         connection.send(get('/x?y').replace('\r\n\r\n', '\r\nX-A: b\r\n\r\n'));
-        await sleep(50);
+        await until(() => late !== undefined);
         connection.destroy();
-        await sleep(100);
+        await until(() => late?.aborted === true);
         late?.respond(ok('x'));
         let afterwards = 0;
         late?.onAbort(() => {
@@ -793,4 +793,10 @@ export function httpSuite(engine: HttpEngine): void {
 /** The next bytes from the server. */
 function once({ socket }: RawConnection): Promise<void> {
   return new Promise((resolve) => socket.once('data', () => resolve()));
+}
+
+/** However slow the machine is; what never comes is what the test then finds missing. */
+async function until(isSo: () => boolean): Promise<void> {
+  const waitedMsMax = 10_000;
+  for (let waitedMs = 0; waitedMs < waitedMsMax && !isSo(); waitedMs += 10) await sleep(10);
 }

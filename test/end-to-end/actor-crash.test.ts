@@ -72,7 +72,11 @@ test('an actor thread that dies is started again and has everything that was ack
     await new Promise((resolve) => setTimeout(resolve, 700));
     await actor.terminate();
   }
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  // Until there is enough to judge by, however slow the machine is.
+  const until = Date.now() + 60_000;
+  const isEnough = (name: string) => (acknowledged.get(name)?.length ?? 0) > 2;
+  do await new Promise((resolve) => setTimeout(resolve, 1_500));
+  while (!names.every(isEnough) && Date.now() < until);
   writing = false;
   await Promise.all(writers);
 
