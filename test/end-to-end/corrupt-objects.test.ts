@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import type { StoreSettings } from '../../protocol/worker-tasks.ts';
@@ -13,16 +13,18 @@ import { paths } from '../../src/object-store/paths.ts';
 import { type ApiAnswer, ApiClient, documentPath } from '../support/api-client.ts';
 import { appendGarbage, DamageTable, flipBits, randomRange, truncate, zeroRange } from '../support/damage.ts';
 import { seededRandom } from '../support/model.ts';
+import { newBucket, serverEnvOf } from '../support/s3-server.ts';
 import { ServerProcess, temporaryFolder } from '../support/server-process.ts';
 
 /**
  * Objects of the store are damaged while nobody looks. Every answer after that is the right one, or an error that the
  * log explains by the object's key; other tenants notice nothing. CORRUPT_OBJECTS is how many (the suite does a few),
- * CORRUPT_SEED repeats a run, CORRUPT_S3 does it in the bucket of TIDEBASE_TEST_S3_ENV, which must be empty.
+ * CORRUPT_SEED repeats a run, CORRUPT_S3 does it in a bucket of the server that TIDEBASE_TEST_S3_ENV names.
  */
 const wanted = Number(process.env.CORRUPT_OBJECTS ?? 4);
 const seed = Number(process.env.CORRUPT_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const s3File = process.env.CORRUPT_S3 === undefined ? null : (process.env.TIDEBASE_TEST_S3_ENV ?? '');
+/** Null where everything is in a folder. */
+const bucket = process.env.CORRUPT_S3 === undefined ? null : await newBucket();
 
 interface Tenant {
   readonly email: string;
@@ -91,7 +93,7 @@ class World {
   get env(): Record<string, string> {
     // One thread: it starts sooner, and where an actor lives makes no difference to what it reads.
     const threads = { TIDEBASE_ACTOR_THREADS: '1' };
-    return s3File === null ? threads : { ...threads, TIDEBASE_OBJECT_STORE: 's3', ...s3Settings() };
+    return bucket === null ? threads : { ...threads, ...serverEnvOf(bucket) };
   }
 
   open(folder: string): Promise<ObjectStore> {
@@ -178,7 +180,7 @@ class World {
 
   /** A folder with the same data, and the store in it. */
   async again(): Promise<string> {
-    if (s3File !== null) {
+    if (bucket !== null) {
       const store = await this.open(this.folder);
       for (const key of await keysOf(store)) await store.delete(key);
       for (const [key, bytes] of this.#objects) await store.putIfAbsent(key, [bytes]);
@@ -194,28 +196,10 @@ class World {
   }
 }
 
-function s3Settings(): Record<string, string> {
-  const lines = readFileSync(s3File ?? '', 'utf8').split('\n');
-  return Object.fromEntries(
-    lines.flatMap((line) => {
-      const [, name, value] = /^(?:export )?(S3_[A-Z_]+)=['"]?([^'"]*)['"]?$/.exec(line) ?? [];
-      return name === undefined || value === undefined ? [] : [[name, value]];
-    }),
-  );
-}
-
 function storeIn(folder: string): StoreSettings {
-  if (s3File === null) return { kind: 'fs', folder: join(folder, 'objects') };
-  const env = s3Settings();
-  return {
-    kind: 's3',
-    endpoint: env.S3_ENDPOINT,
-    region: env.S3_REGION ?? 'us-east-1',
-    bucket: env.S3_BUCKET ?? '',
-    accessKeyId: env.S3_ACCESS_KEY_ID,
-    secretAccessKey: env.S3_SECRET_ACCESS_KEY,
-    forcePathStyle: true,
-  };
+  if (bucket === null) return { kind: 'fs', folder: join(folder, 'objects') };
+  const { endpoint, region, bucket: name, accessKeyId, secretAccessKey } = bucket;
+  return { kind: 's3', endpoint, region, bucket: name, accessKeyId, secretAccessKey, forcePathStyle: true };
 }
 
 async function keysOf(store: ObjectStore): Promise<string[]> {
@@ -240,11 +224,6 @@ async function makeWorld(
   random: () => number,
 ): Promise<World> {
   const world = new World(temporaryFolder());
-  if (s3File !== null) {
-    const store = await world.open(world.folder);
-    assert.deepEqual(await keysOf(store), [], 'the bucket is empty');
-    await store.close();
-  }
   const options = { folder: world.folder, env: { ...world.env, TIDEBASE_COMMIT_MS: '10' } };
   let server = await new ServerProcess(options).listening();
   let api = clientOf(server);
@@ -471,7 +450,7 @@ describe(`damaged objects (CORRUPT_SEED=${seed})`, { concurrency: 1 }, () => {
     }
     for (const plan of ofServer) await damageServer(world, plan, table, random);
 
-    if (s3File !== null) {
+    if (bucket !== null) {
       const store = await world.open(world.folder);
       for (const key of await keysOf(store)) await store.delete(key);
       await store.close();
