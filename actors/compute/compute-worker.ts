@@ -5,6 +5,7 @@ import type { ComputeThreadData } from '../../protocol/worker-tasks.ts';
 import { unreachable } from '../../src/base/assert.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
+import { sawSharedIn } from '../../src/base/shared-bytes.ts';
 import { standStillWhenAsked } from '../../src/base/stand-still.ts';
 import { lowerThreadPriority } from '../../src/base/thread-priority.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
@@ -26,6 +27,7 @@ function objectStore(): Promise<ObjectStore> {
 }
 
 export default async function compute(task: ComputeTask): Promise<ComputeResult<unknown>> {
+  sawSharedIn(task);
   try {
     return { ok: true, value: await run(task) };
   } catch (error) {

@@ -1,4 +1,5 @@
 import { packMessage, unpackMessage } from './msgpack.ts';
+import { sawShared } from './shared-bytes.ts';
 
 /**
  * Calls and notices over a MessagePort, batched: what one event-loop turn sends travels as one message, or a few where
@@ -155,6 +156,7 @@ export class PortChannel {
   }
 
   #receive(batch: [Uint8Array, (ArrayBuffer | SharedArrayBuffer)[]]): void {
+    for (const body of batch[1]) if (body instanceof SharedArrayBuffer) sawShared(body.byteLength);
     const [wires, views] = unpackMessage(batch[0]) as [Wire[], [number, number][]];
     for (const [kind, id, head, place] of wires) {
       const message = { head, body: bodyOf(place, batch[1], views) };

@@ -12,6 +12,7 @@ import { exposeControl, moved, type Remote, wrapControl } from '../base/control.
 import { describeError, type Logger } from '../base/log.ts';
 import { type ChannelHandler, PortChannel } from '../base/port-channel.ts';
 import { settledWithin } from '../base/settled-within.ts';
+import { sawSharedIn } from '../base/shared-bytes.ts';
 import type { ComputeLane } from './worker-pool.ts';
 import { ResidentThread, workerEntries } from './worker-pool.ts';
 
@@ -115,7 +116,15 @@ export class ActorThread {
   }
 
   #lanesControl(): LanesControl {
-    return { run: (lane, task, buffers) => this.#options.lanes[lane].run(task as object, buffers) };
+    return {
+      run: async (lane, task, buffers) => {
+        const result = await this.#options.lanes[lane].run(task as object, buffers);
+        // They only pass through this thread, which has hardly any garbage of its own.
+        sawSharedIn(task);
+        sawSharedIn(result);
+        return result;
+      },
+    };
   }
 
   #onEnd(error: unknown): void {
