@@ -200,13 +200,13 @@ class Trial {
     await this.#withApi(async (client) => {
       for (let n = 0; n < 4; n++) {
         await this.#put(client, `small-${n}`, 5, 200);
-        await this.#put(client, `large-${n}`, 8, 60_000);
+        await this.#put(client, `large-${n}`, 8, n % 2 === 0 ? 60_000 : 200_000);
       }
     });
     await this.nextLife('SIGTERM');
-    // Over the segments that there are now: tombstones, and memory beside them.
+    // Over the segments that there are now: tombstones, and memory beside them. Blocks of more than 64 KB are cached as files.
     await this.#withApi(async (client) => {
-      for (let n = 0; n < 4; n++) await this.#put(client, `large-${n}`, 3, 120_000, 2);
+      for (let n = 0; n < 4; n++) await this.#put(client, `large-${n}`, 3, 200_000, 2);
     });
     await this.check();
   }
@@ -233,7 +233,9 @@ class Trial {
   damage(): { kind: string; damage: string } {
     for (let attempt = 0; attempt < 100; attempt++) {
       const files = filesBelow(this.cache);
-      const weighted = files.filter((file) => !file.endsWith('.json') || this.#random() < 0.4);
+      // There are many cached files, and few that hold everything together.
+      const shareOf = (file: string) => (file.includes('/files/') ? 0.15 : file.endsWith('.json') ? 0.4 : 1);
+      const weighted = files.filter((file) => this.#random() < shareOf(file));
       const file = weighted[Math.floor(this.#random() * weighted.length)];
       const damage = fileDamages[Math.floor(this.#random() * fileDamages.length)];
       if (file === undefined || damage === undefined) continue;
