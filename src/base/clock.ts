@@ -21,5 +21,21 @@ export const systemClock: Clock = {
     timer.unref();
     return () => clearTimeout(timer);
   },
-  yieldTurn: () => new Promise((resolve) => setImmediate(resolve)),
+  yieldTurn: () =>
+    new Promise((resolve) => {
+      if (yielding.push(resolve) === 1) setImmediate(resumeOne);
+    }),
 };
+
+/** Who gave way, in order. */
+const yielding: (() => void)[] = [];
+
+/**
+ * One goes on in each turn of the event loop, and messages that came meanwhile are handled before the next one. If all
+ * went on in the same turn, a read would wait for a slice of every write that is under way on its thread.
+ */
+function resumeOne(): void {
+  yielding[0]?.();
+  yielding.shift();
+  if (yielding.length > 0) setImmediate(resumeOne);
+}
