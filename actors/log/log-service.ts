@@ -2,7 +2,7 @@ import { type FlowLimits, limits } from '../../protocol/limits.ts';
 import { logCalls } from '../../protocol/messages.ts';
 import { actorThreadNames, placementKey } from '../../protocol/placement.ts';
 import type { LogIdentity, NamedLogs, SealedLog } from '../../protocol/worker-tasks.ts';
-import { must } from '../../src/base/assert.ts';
+import { DataError, must } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import {
   type ChannelHandler,
@@ -122,7 +122,8 @@ export class LogService {
         await this.#commit?.confirmOpen();
         return;
       } catch (error) {
-        if (!(error instanceof StoreError)) throw error;
+        // Damaged on its way, mostly: the next look tells.
+        if (!(error instanceof StoreError) && !(error instanceof DataError)) throw error;
         await this.#components.clock.sleep(sealPauseMs * tries);
       }
     }

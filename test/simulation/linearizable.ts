@@ -14,8 +14,8 @@ export type Verdict =
   | { readonly kind: 'undecided'; readonly text: string }
   | { readonly kind: 'violated'; readonly text: string };
 
-/** Positions looked at before giving up; all but odd histories need a few hundred. */
-const positionsMax = 20_000;
+/** Positions looked at before giving up, about ten seconds; all but odd histories need a few hundred. */
+const positionsMax = 2_000_000;
 
 interface Position {
   readonly version: number;
