@@ -282,10 +282,17 @@ interface ChildResult {
   readonly found: { hits: number; wrong: number; storeGets: number } | null;
 }
 
-/** One life of a process with the cache. Only a native crash may end it early. */
+/** A life lasts about a second; native code that walks a circle of damaged pages lasts for ever. */
+const lifeMsMax = 20_000;
+
+/**
+ * One life of a process with the cache. Only native code may end it early: by a crash, or by never coming back, where
+ * whoever watches the process has to end it.
+ */
 function live(folder: string, end: 'close' | 'kill' = 'close'): ChildResult {
   const script = fileURLToPath(new URL('../../support/warm-cache-child.js', import.meta.url));
-  const child = spawnSync(process.execPath, [script, folder, end], { encoding: 'utf8', timeout: 60_000 });
+  const limit = { timeout: lifeMsMax, killSignal: 'SIGKILL' } as const;
+  const child = spawnSync(process.execPath, [script, folder, end], { encoding: 'utf8', ...limit });
   const found = child.stdout === '' ? null : (JSON.parse(child.stdout) as ChildResult['found']);
   if (child.signal === null) assert.equal(child.status, 0, child.stderr);
   else assert.ok(['SIGBUS', 'SIGSEGV', 'SIGABRT', 'SIGKILL'].includes(child.signal), child.signal);
