@@ -16,6 +16,7 @@ import { Serial } from '../../src/base/serial.ts';
 import { type ObjectStore, StoreError } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { patientGet } from '../../src/object-store/patient-get.ts';
+import { type Patience, patiently } from '../../src/object-store/patiently.ts';
 import { readFloor, writeFloor } from './floor.ts';
 import { AppendRefused, GroupCommit, type LogComponents } from './group-commit.ts';
 import { keepLease } from './lease.ts';
@@ -40,8 +41,10 @@ const housekeepingMs = 10_000;
 const slotsAboveFloorMax = 1_200;
 
 /** With the pauses between them two seconds. */
-const sealTriesMax = 5;
-const sealPauseMs = 200;
+const sealPatience: Patience = { triesMax: 5, pauseMs: (tries) => 200 * tries };
+/** Damaged is mostly what was damaged on its way: the next look tells. */
+const mayPass = (error: unknown) => error instanceof StoreError || error instanceof DataError;
+const lookPatience: Patience = { ...sealPatience, passes: mayPass };
 
 export class LogService {
   readonly #components: LogComponents;
@@ -79,16 +82,9 @@ export class LogService {
   }
 
   /** Sealing again is safe: it finds its own seal. So a start does not fail for a moment's trouble of the store. */
-  async seal(logId: string, viewVersion: number): Promise<number> {
+  seal(logId: string, viewVersion: number): Promise<number> {
     const { store, random, clock } = this.#components;
-    for (let tries = 1; ; tries++) {
-      try {
-        return await sealLog(store, random, { logId, viewVersion });
-      } catch (error) {
-        if (!(error instanceof StoreError) || tries === sealTriesMax) throw error;
-        await clock.sleep(sealPauseMs * tries);
-      }
-    }
+    return patiently(clock, sealPatience, () => sealLog(store, random, { logId, viewVersion }));
   }
 
   /** Logs of the list whose records are all in manifests, so that nobody needs them any more. */
@@ -117,15 +113,12 @@ export class LogService {
 
   /** Without a write of its own an idle process would never hear that another has taken its place. */
   async #lookForSeal(): Promise<void> {
-    for (let tries = 1; tries <= sealTriesMax; tries++) {
-      try {
-        await this.#commit?.confirmOpen();
-        return;
-      } catch (error) {
-        // Damaged on its way, mostly: the next look tells.
-        if (!(error instanceof StoreError) && !(error instanceof DataError)) throw error;
-        await this.#components.clock.sleep(sealPauseMs * tries);
-      }
+    const commit = must(this.#commit, 'an open log');
+    try {
+      await patiently(this.#components.clock, lookPatience, () => commit.confirmOpen());
+    } catch (error) {
+      // Nothing is known then; the next beat that comes late looks again.
+      if (!mayPass(error)) throw error;
     }
   }
 

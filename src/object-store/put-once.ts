@@ -1,10 +1,12 @@
 import { BytePipe, PipeClosed } from '../base/byte-pipe.ts';
 import type { Clock } from '../base/clock.ts';
-import { type ObjectStore, StoreError } from './object-store.ts';
+import type { ObjectStore } from './object-store.ts';
+import { type Patience, patiently } from './patiently.ts';
 
 /** Tries of one upload, with pauses that double: about 15 seconds in all before it is given up. */
 export const putTriesMax = 7;
 const firstPauseMs = 250;
+const patience: Patience = { triesMax: putTriesMax, pauseMs: (tries) => firstPauseMs * 2 ** (tries - 1) };
 const putTimeoutMs = 60_000;
 /** What a stream's maker may be ahead of its upload: the store's own parts come on top of it. */
 const aheadBytesMax = 4 * 1024 * 1024;
@@ -19,7 +21,7 @@ export async function putOnce(
   key: string,
   bytes: readonly Uint8Array[],
 ): Promise<void> {
-  await patiently(clock, () => store.putIfAbsent(key, bytes, { timeoutMs: putTimeoutMs }));
+  await patiently(clock, patience, () => store.putIfAbsent(key, bytes, { timeoutMs: putTimeoutMs }));
 }
 
 /** Takes an object's bytes in order; the array is the sink's to keep. A promise holds the maker up. */
@@ -35,7 +37,7 @@ export async function streamOnce<T>(
   key: string,
   make: (sink: ByteSink) => Promise<T>,
 ): Promise<T> {
-  return patiently(clock, () => streamTry(store, key, make));
+  return patiently(clock, patience, () => streamTry(store, key, make));
 }
 
 async function streamTry<T>(
@@ -60,15 +62,4 @@ async function streamTry<T>(
   if (stored.status === 'rejected') throw stored.reason;
   // Refused before all was made: the object is there, and what it is is found out without storing it.
   return made.status === 'fulfilled' ? made.value : make(() => {});
-}
-
-async function patiently<T>(clock: Clock, work: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!(error instanceof StoreError) || tries === putTriesMax) throw error;
-      await clock.sleep(firstPauseMs * 2 ** (tries - 1));
-    }
-  }
 }
