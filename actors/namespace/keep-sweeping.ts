@@ -1,6 +1,7 @@
 import { limits } from '../../protocol/limits.ts';
 import { describeError } from '../../src/base/log.ts';
 import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
+import { repeat } from '../../src/base/repeat.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
 import { sweepOrphans } from './sweep-orphans.ts';
@@ -23,25 +24,14 @@ const retryAfterMs = 600_000;
 
 /** Sweeps now and then until the answer is called. */
 export function keepSweeping(components: ActorComponents): () => void {
-  const { clock, logger } = components;
-  let stopped = false;
-  let cancel = () => {};
-  const wait = (ms: number) => {
-    if (!stopped) cancel = clock.after(ms, () => void round());
-  };
-  const round = async () => {
+  return repeat(components.clock, firstAfterMs, async () => {
     try {
-      wait(await sweepIfDue(components));
+      return await sweepIfDue(components);
     } catch (error) {
-      logger.error('orphans were not swept', { error: describeError(error) });
-      wait(retryAfterMs);
+      components.logger.error('orphans were not swept', { error: describeError(error) });
+      return retryAfterMs;
     }
-  };
-  wait(firstAfterMs);
-  return () => {
-    stopped = true;
-    cancel();
-  };
+  });
 }
 
 /** Answers in how many milliseconds the next one is due. */

@@ -2,6 +2,7 @@ import { limits } from '../../protocol/limits.ts';
 import type { LogControl } from '../../protocol/worker-tasks.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, type Logger } from '../base/log.ts';
+import { repeat } from '../base/repeat.ts';
 import { listAll } from '../object-store/list-all.ts';
 import type { ObjectStore } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
@@ -24,20 +25,14 @@ const firstAfterMs = 60_000;
 
 /** The answer stops it. */
 export function keepCollectingDead(components: CollectComponents): () => void {
-  let stopped = false;
-  let cancel = components.clock.after(firstAfterMs, () => void round());
-  const round = async () => {
+  return repeat(components.clock, firstAfterMs, async () => {
     try {
       await collectDead(components);
     } catch (error) {
       components.logger.error('ended logs were not collected', { error: describeError(error) });
     }
-    if (!stopped) cancel = components.clock.after(limits.logCollectionEveryMs, () => void round());
-  };
-  return () => {
-    stopped = true;
-    cancel();
-  };
+    return limits.logCollectionEveryMs;
+  });
 }
 
 /** One round. What fails is found again by the next. */
