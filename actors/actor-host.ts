@@ -19,7 +19,7 @@ import {
   prepareWrite,
   writeOperations,
 } from './namespace/prepare-write.ts';
-import { type Evictable, Eviction, type Held, hold, OpenActors } from './open-actors.ts';
+import { type Evictable, Eviction, type Held, hold, OpenActors, withHeld } from './open-actors.ts';
 import { emptyReadReport, MissingObjectError, type ReadReport } from './storage/block-fetch.ts';
 import type { NamespaceIdentity } from './storage/manifest.ts';
 import { ActorClosed, Deposed } from './storage/manifest-store.ts';
@@ -277,12 +277,7 @@ export class ActorHost {
     options: { readonly create: boolean; readonly report: ReadReport },
     work: (actor: NamespaceActor) => Promise<T>,
   ): Promise<T> {
-    const held = await this.#namespace(call, options);
-    try {
-      return await work(held.actor);
-    } finally {
-      held.release();
-    }
+    return withHeld(await this.#namespace(call, options), work);
   }
 
   async #namespace(
@@ -337,12 +332,7 @@ export class ActorHost {
   }
 
   async #inTenant<T>(tenantId: number, work: (actor: TenantActor) => Promise<T>): Promise<T> {
-    const held = await this.#tenant(tenantId);
-    try {
-      return await work(held.actor);
-    } finally {
-      held.release();
-    }
+    return withHeld(await this.#tenant(tenantId), work);
   }
 
   async #tenant(tenantId: number): Promise<Held<TenantActor>> {

@@ -120,6 +120,18 @@ export async function hold<Actor>(slot: Slot<Actor>, clock: Clock): Promise<Held
   }
 }
 
+/** Runs work with an actor that is held until the work has ended. */
+export async function withHeld<Actor, T>(
+  held: Held<Actor>,
+  work: (actor: Actor) => T | Promise<T>,
+): Promise<T> {
+  try {
+    return await work(held.actor);
+  } finally {
+    held.release();
+  }
+}
+
 export interface EvictionComponents {
   readonly clock: Clock;
   readonly logger: Logger;

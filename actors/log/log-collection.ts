@@ -3,6 +3,13 @@ import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { type ListedLog, type LogStanding, listLogs, planLogCollection } from './collect-log.ts';
 
+/** The log of this process, as it stands. */
+interface OwnLog {
+  readonly logId: string;
+  readonly floor: number;
+  readonly blobsOnTheWay: ReadonlySet<string>;
+}
+
 /**
  * Deletes what collect-log.ts finds: the own log's slots as the floor passes them, by number, and now and then
  * whatever a listing of all logs shows beside.
@@ -38,11 +45,7 @@ export class LogCollection {
   }
 
   /** Of what was listed: `needed` logs stay whole; of the others, `inView` are done only where their marker says so. */
-  async collectListed(
-    own: { readonly logId: string; readonly floor: number; readonly blobsOnTheWay: ReadonlySet<string> },
-    needed: ReadonlySet<string>,
-    inView: ReadonlySet<string>,
-  ): Promise<void> {
+  async collectListed(own: OwnLog, needed: ReadonlySet<string>, inView: ReadonlySet<string>): Promise<void> {
     const listed = this.#listed;
     this.#listed = new Map();
     for (const log of listed.values()) {
@@ -53,11 +56,7 @@ export class LogCollection {
   #standing(
     log: ListedLog,
     known: {
-      readonly own: {
-        readonly logId: string;
-        readonly floor: number;
-        readonly blobsOnTheWay: ReadonlySet<string>;
-      };
+      readonly own: OwnLog;
       readonly needed: ReadonlySet<string>;
       readonly inView: ReadonlySet<string>;
     },

@@ -38,11 +38,6 @@ export interface DocumentPlace {
   readonly index: number;
 }
 
-export interface SegmentReaderOptions {
-  /** Called between pieces of long work of some milliseconds; may give way to others. */
-  readonly pause?: () => void | Promise<void>;
-}
-
 /** The table of contents and the footer of all but odd segments: one GET. */
 const tailBytes = 64 * 1024;
 /** Pages that one piece of a bulk look-up holds: 8 MB. */
@@ -78,7 +73,6 @@ export async function readToc(
 export class SegmentReader {
   readonly toc: SegmentToc;
   readonly #blocks: ObjectBlocks;
-  readonly #pause: () => void | Promise<void>;
   readonly #ids: SegmentSection;
   readonly #filter: SegmentSection;
   readonly #index: SegmentSection;
@@ -90,10 +84,9 @@ export class SegmentReader {
   readonly #loadingIndex = new SingleFlight<'index', BlockIndex>();
   #blockIndex: BlockIndex | null = null;
 
-  constructor(objectKey: string, toc: SegmentToc, fetcher: BlockFetcher, options: SegmentReaderOptions = {}) {
+  constructor(objectKey: string, toc: SegmentToc, fetcher: BlockFetcher) {
     this.toc = toc;
     this.#blocks = fetcher.open(objectKey);
-    this.#pause = options.pause ?? (() => {});
     this.#ids = this.section('ids');
     this.#filter = this.section('filter');
     this.#index = this.section('blocks');
@@ -155,7 +148,6 @@ export class SegmentReader {
     const passed = wanted.order.filter(await this.#passing(wanted, report));
     for (let from = 0; from < passed.length; ) {
       from = await this.#searchPiece(passed, from, wanted, rows, report);
-      await this.#pause();
     }
     return rows;
   }
