@@ -2,10 +2,11 @@ import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
 
 /**
  * Which rows of a segment are replaced or deleted: bitmaps per 65,536 rows, copied on write, so that a running read
- * keeps the set it began with.
+ * keeps the set it began with. A bitmap ends at most one doubling after its last row: most namespaces are small.
  */
 const rowsPerChunk = 65_536;
 const bytesPerChunk = rowsPerChunk / 8;
+const bitmapBytesMin = 32;
 
 export interface Tombstones {
   readonly count: number;
@@ -21,32 +22,41 @@ export function isDeleted(tombstones: Tombstones, row: number): boolean {
 
 /** Resident bytes. */
 export function tombstoneBytes(tombstones: Tombstones): number {
-  return tombstones.chunks.size * bytesPerChunk;
+  let bytes = 0;
+  for (const bitmap of tombstones.chunks.values()) bytes += bitmap.length;
+  return bytes;
 }
 
 /** The set with more rows in it. Rows that are in it already count once. */
 export function withDeleted(tombstones: Tombstones, rows: Iterable<number>): Tombstones {
   const chunks = new Map(tombstones.chunks);
-  const copied = new Set<number>();
+  const owned = new Set<Uint8Array>();
   let count = tombstones.count;
   for (const row of rows) {
     const number = row >>> 16;
-    if (!copied.has(number)) {
-      chunks.set(number, copyOf(chunks.get(number)));
-      copied.add(number);
-    }
-    const chunk = chunks.get(number) ?? new Uint8Array(bytesPerChunk);
     const byte = (row & 0xffff) >>> 3;
-    const bit = 1 << (row & 7);
-    if (((chunk[byte] ?? 0) & bit) !== 0) continue;
-    chunk[byte] = (chunk[byte] ?? 0) | bit;
-    count++;
+    let chunk = chunks.get(number);
+    if (chunk === undefined || !owned.has(chunk) || byte >= chunk.length) {
+      chunk = copyWithRoom(chunk, byte);
+      owned.add(chunk);
+      chunks.set(number, chunk);
+    }
+    const before = chunk[byte] ?? 0;
+    chunk[byte] = before | (1 << (row & 7));
+    if (chunk[byte] !== before) count++;
   }
   return count === tombstones.count ? tombstones : { count, chunks };
 }
 
-function copyOf(chunk: Uint8Array | undefined): Uint8Array {
-  return chunk === undefined ? new Uint8Array(bytesPerChunk) : new Uint8Array(chunk);
+function copyWithRoom(chunk: Uint8Array | undefined, byte: number): Uint8Array {
+  const copy = new Uint8Array(Math.max(chunk?.length ?? 0, bitmapBytes(byte)));
+  if (chunk !== undefined) copy.set(chunk);
+  return copy;
+}
+
+/** A power of two, so that rows that come one after the other do not copy it each time. */
+function bitmapBytes(lastByte: number): number {
+  return Math.max(bitmapBytesMin, 2 ** Math.ceil(Math.log2(lastByte + 1)));
 }
 
 /** For another thread: pairs of chunk number and bitmap. */
@@ -86,7 +96,7 @@ function encodeChunk(number: number, bitmap: Uint8Array): readonly Uint8Array[] 
   const head = Buffer.alloc(chunkHeadBytes);
   head.writeUInt32LE(number, 0);
   head.writeUInt32LE(listed ? rows.length : bitmapMark, 4);
-  if (!listed) return [head, bitmap];
+  if (!listed) return [head, copyWithRoom(bitmap, bytesPerChunk - 1)];
   const list = Buffer.alloc(rows.length * 2);
   rows.forEach((row, i) => {
     list.writeUInt16LE(row, i * 2);
@@ -111,17 +121,23 @@ export function decodeTombstones(bytes: Uint8Array): Tombstones {
     const number = view.readUInt32LE(at);
     const listed = view.readUInt32LE(at + 4);
     at += chunkHeadBytes;
-    const bitmap = new Uint8Array(bytesPerChunk);
-    if (listed === bitmapMark) bitmap.set(view.subarray(at, at + bytesPerChunk));
-    else for (let i = 0; i < listed; i++) setBit(bitmap, view.readUInt16LE(at + i * 2));
-    at += listed === bitmapMark ? bytesPerChunk : listed * 2;
-    chunks.set(number, bitmap);
+    const end = at + (listed === bitmapMark ? bytesPerChunk : listed * 2);
+    const stored = view.subarray(at, end);
+    chunks.set(number, listed === bitmapMark ? Uint8Array.from(stored) : bitmapOf(stored));
+    at = end;
   }
   return { count: view.readUInt32LE(0), chunks };
 }
 
-function setBit(bitmap: Uint8Array, row: number): void {
-  bitmap[row >>> 3] = (bitmap[row >>> 3] ?? 0) | (1 << (row & 7));
+/** Rows as `encodeChunk` lists them: u16 each, ascending. */
+function bitmapOf(listed: Buffer): Uint8Array {
+  const last = listed.length === 0 ? 0 : listed.readUInt16LE(listed.length - 2);
+  const bitmap = new Uint8Array(bitmapBytes(last >>> 3));
+  for (let at = 0; at < listed.length; at += 2) {
+    const row = listed.readUInt16LE(at);
+    bitmap[row >>> 3] = (bitmap[row >>> 3] ?? 0) | (1 << (row & 7));
+  }
+  return bitmap;
 }
 
 /** A set as an object of its own; `bytes` as `encodeTombstones` makes them. */

@@ -4,7 +4,7 @@ import type { World } from './world.ts';
 const hourMs = 3_600_000;
 /** Everything that waits for its hour has had it. */
 const idleMs = 48 * hourMs;
-const leapMs = 4 * hourMs;
+const leapMs = 6 * hourMs;
 /** Between two leaps: housekeeping and the lease have their turn. */
 const breathMs = 25_000;
 const keysShown = 10;

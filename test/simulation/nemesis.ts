@@ -11,7 +11,8 @@ const outageMsMax = 12_000;
 const clockJumpMsMax = 3_600_000;
 /** How long the world waits for an orderly end. */
 const drainPatienceMs = 20_000;
-const lookMs = 25;
+/** From the turn to the deed, so that it falls between any two events. */
+const waitMsMax = 25;
 
 const others: readonly ProcessFault[] = [
   'crash',
@@ -31,8 +32,9 @@ export async function runNemesis(world: World, chance: Chance): Promise<void> {
     .map((deed) => ({ deed, atTurn: chance.integer(8, world.turnsWanted - 10) }))
     .sort((a, b) => a.atTurn - b.atTurn);
   for (const { deed, atTurn } of plan) {
-    while (world.turns < atTurn) await world.scheduler.sleep(lookMs * chance.fraction());
-    while (world.current === null) await world.scheduler.sleep(lookMs);
+    await world.turn(atTurn);
+    await world.scheduler.sleep(waitMsMax * chance.fraction());
+    while (world.current === null) await world.startNext();
     world.faults.count(deed);
     world.tell(`p${world.current.number} meets: ${deed}`);
     await doers[deed](world, chance);

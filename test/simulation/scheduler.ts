@@ -84,18 +84,19 @@ export class Scheduler {
   }
 
   #next(): void {
-    const event = this.#pop();
+    let event = this.#pop();
+    // What was cancelled is not worth a turn of its own.
+    while (event !== undefined && (event.run === null || event.owner?.dead === true)) event = this.#pop();
     if (event === undefined) throw new Error('nothing will ever happen again, and the work has not ended');
     if (++this.#events > eventsMax) throw new Error(`${eventsMax} events, and the work has not ended`);
     const { owner, run } = event;
-    if (run === null || owner?.dead === true) return;
     this.#nowMs = Math.max(this.#nowMs, event.atMs);
     if (owner !== null && owner.pausedUntilMs > this.#nowMs) {
       event.atMs = owner.pausedUntilMs;
       this.#push(event);
       return;
     }
-    run();
+    run?.();
   }
 
   #push(event: Event): void {

@@ -25,7 +25,7 @@ export interface WorldResult {
 }
 
 const turnsMin = 200;
-const turnsMax = 230;
+const turnsMax = 206;
 /** Between two tries of a supervisor. */
 const restartMs = 300;
 /** A start that takes longer is given up. */
@@ -48,6 +48,7 @@ export class World {
   readonly #trace: ((line: string) => void) | null;
   readonly #turnsWanted: number;
   #turns = 0;
+  readonly #waitingForTurn = new Map<number, readonly (() => void)[]>();
   #starting: Promise<void> | null = null;
   #over = false;
   current: SimulatedProcess | null = null;
@@ -62,10 +63,6 @@ export class World {
     this.#turnsWanted = chance.integer(turnsMin, turnsMax);
   }
 
-  get turns(): number {
-    return this.#turns;
-  }
-
   get turnsWanted(): number {
     return this.#turnsWanted;
   }
@@ -78,7 +75,17 @@ export class World {
   takeTurn(): boolean {
     if (this.#turns >= this.#turnsWanted) return false;
     this.#turns++;
+    for (const waiting of this.#waitingForTurn.get(this.#turns) ?? []) waiting();
     return true;
+  }
+
+  /** When the clients have asked so often. */
+  turn(number: number): Promise<void> {
+    if (this.#turns >= number) return Promise.resolve();
+    return new Promise((resolve) => {
+      const waiting = this.#waitingForTurn.get(number) ?? [];
+      this.#waitingForTurn.set(number, [...waiting, resolve]);
+    });
   }
 
   /** Mostly the newest that serves, sometimes one that does not know yet that it was overtaken. */
