@@ -32,6 +32,8 @@ const troubleMs = long ? 20_000 : 3_000;
 /** Writes acknowledged before, between and after. */
 const warmUp = 40;
 
+/** Between two requests of one writer: what is tried here are the faults, not the load. */
+const paceMs = 20;
 /** They mostly wait. */
 const serversAtOnce = 4;
 
@@ -151,7 +153,7 @@ class House {
     const proxy = await startFaultProxy({ targetPort: bucket.port, random });
     const env = { ...serverEnvOf(bucket, proxy.url), TIDEBASE_COMMIT_MS: '50' };
     const server = await startServer({ folder: temporaryFolder(), env });
-    const house = new House(server, proxy, await Load.begin(server, random));
+    const house = new House(server, proxy, await Load.begin(server, random, paceMs));
     await house.underLoad(async () => {});
     await house.check();
     return house;

@@ -4,6 +4,8 @@ import { ApiClient } from './api-client.ts';
 import { answerOrNull, jsonOf, ModelWriter, outcomeOf } from './model.ts';
 import type { ServerProcess } from './server-process.ts';
 
+/** Each costs a password's hash now and another one later. */
+const peoplePerRun = 2;
 /** With the pauses between them at least ten seconds. */
 const settleTriesMax = 200;
 
@@ -21,9 +23,11 @@ export class Load {
   readonly #people: string[] = [];
   #round = 1;
   #stopped = false;
+  readonly #paceMs: number;
 
-  private constructor(key: string, random: () => number) {
+  private constructor(key: string, random: () => number, paceMs: number) {
     this.key = key;
+    this.#paceMs = paceMs;
     this.#random = random;
     this.#bulk = new ModelWriter({
       name: 'bulk',
@@ -47,18 +51,19 @@ export class Load {
     });
   }
 
-  static async begin(server: ServerProcess, random: () => number): Promise<Load> {
+  /** `paceMs` lie between a writer's two requests; with 0 it takes all that the machine has. */
+  static async begin(server: ServerProcess, random: () => number, paceMs = 0): Promise<Load> {
     const api = new ApiClient(server.url);
     const { key } = await api.signup('load@example.com');
     api.close();
-    return new Load(key, random);
+    return new Load(key, random, paceMs);
   }
 
   /** Resolves when all of it has stopped: the server went away, or `stop` was called. */
   async run(api: ApiClient): Promise<void> {
     const stopped = () => this.#stopped;
-    const writers = this.#writers.map((writer) => writer.run(api, stopped));
-    if (this.isHeavy) writers.push(this.#bulk.run(api, stopped));
+    const writers = this.#writers.map((writer) => writer.run(api, stopped, this.#paceMs));
+    if (this.isHeavy) writers.push(this.#bulk.run(api, stopped, this.#paceMs));
     await Promise.all([...writers, this.#makeSpaces(api), this.#makeKeys(api), this.#makePeople(api)]);
     api.close();
   }
@@ -130,6 +135,7 @@ export class Load {
   /** Namespaces that their first write makes, some deleted again. */
   async #makeSpaces(api: ApiClient): Promise<void> {
     for (let i = 0; !this.#stopped; i++) {
+      if (this.#paceMs > 0) await sleep(this.#paceMs);
       const name = `space-${this.#round}-${i}`;
       const documents = 1 + Math.floor(this.#random() * 30);
       const docs = Array.from({ length: documents }, (_, n) => ({ id: `d${n}`, text: name }));
@@ -147,6 +153,7 @@ export class Load {
 
   async #makeKeys(api: ApiClient): Promise<void> {
     for (let i = 0; !this.#stopped; i++) {
+      if (this.#paceMs > 0) await sleep(this.#paceMs);
       const answer = await answerOrNull(api, 'POST', '/v1/keys', { name: `key ${i}` });
       const outcome = outcomeOf(answer);
       if (outcome === 'unknown') return;
@@ -164,7 +171,7 @@ export class Load {
   }
 
   async #makePeople(api: ApiClient): Promise<void> {
-    for (let i = 0; i < 3 && !this.#stopped; i++) {
+    for (let i = 0; i < peoplePerRun && !this.#stopped; i++) {
       const email = `p${i}-of-${this.#round}@example.com`;
       const body = { email, name: 'Somebody', password: 'correct horse' };
       const outcome = outcomeOf(await answerOrNull(api.as(null), 'POST', '/v1/signup', body));

@@ -49,10 +49,11 @@ export class ModelWriter {
     this.options = options;
   }
 
-  /** Writes until told to stop, or until an outcome is not known. */
-  async run(api: ApiClient, stopped: () => boolean): Promise<void> {
+  /** Writes until told to stop, or until an outcome is not known; `paceMs` lie between two writes. */
+  async run(api: ApiClient, stopped: () => boolean, paceMs = 0): Promise<void> {
     while (!stopped()) {
       const outcome = await this.write(api);
+      if (paceMs > 0) await new Promise((resolve) => setTimeout(resolve, paceMs));
       if (outcome === 'unknown') return;
       if (outcome === 'refused') await new Promise((resolve) => setTimeout(resolve, 20));
     }
