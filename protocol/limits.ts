@@ -37,6 +37,10 @@ export const limits = {
   matchBytesMax: 256,
   lineBytesMax: 400,
   countIdsMax: 10,
+  /** Ranges of one document that `include: ["matches"]` shows. */
+  matchesMax: 100,
+  /** Of one search with whole texts; what does not fit is of the next page. As large as a write's body. */
+  answerBytesMax: 64 * MiB,
   minVersionWaitMs: 1_000,
 
   /** Request heads: uWebSockets' own bound is 4 KB of URL by default, import schemas need 64 KB. */

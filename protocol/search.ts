@@ -218,7 +218,8 @@ export function refuseUnbuilt(request: SearchRequest | CountRequest): void {
 }
 
 function unbuiltOfSearch(request: SearchRequest): string | null {
-  const fields = ['vector', 'semantic', 'include', 'max_bytes', 'rank', 'exact'] as const;
+  const fields = ['vector', 'semantic', 'rank', 'exact'] as const;
+  if (request.include?.includes('vector')) return 'include';
   return fields.find((field) => request[field] !== undefined) ?? null;
 }
 

@@ -7,9 +7,10 @@ import type { NamespaceIdentity } from '../storage/manifest.ts';
 import type { ReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { compileMatcher, type Matcher } from '../text/regex.ts';
-import { hitJson, type QueryReport, reportJson, type Temperature, tookJson } from './answers.ts';
+import { type QueryReport, reportJson, type Temperature, tookJson } from './answers.ts';
 import { type CursorScope, decodeCursor, encodeCursor, queryDigest } from './cursor.ts';
 import { documentPasses } from './document-filter.ts';
+import { Page } from './page.ts';
 import { type ScanEnd, scanNewestFirst } from './scan.ts';
 import type { TimeSlice } from './time-slice.ts';
 
@@ -37,26 +38,18 @@ export async function runSearch(context: QueryContext, request: SearchRequest): 
     request.cursor === null
       ? Number.POSITIVE_INFINITY
       : decodeCursor(context.cursorKey, scope, request.cursor);
-  const hits: string[] = [];
-  let lastSequence = below;
-  let more = false;
+  const page = new Page(request, test.matcher);
   // One document beyond the page tells whether there is another page.
   const enough = isEverything(test) ? request.limit + 1 : undefined;
-  const end = await scan(context, { below, enough }, (document) => {
-    if (!documentPasses(test, document.buffer, document.offset)) return true;
-    if (hits.length === request.limit) {
-      more = true;
-      return false;
-    }
-    hits.push(hitJson(document, test.matcher));
-    lastSequence = document.sequence;
-    return true;
-  });
+  const end = await scan(context, { below, enough }, (document) =>
+    documentPasses(test, document.buffer, document.offset) ? page.take(document) : true,
+  );
   // A search that ran out of time or of storage goes on where it stopped, not at its last hit.
-  const from = isCutShort(end) ? end.sequence : more ? lastSequence : null;
+  const from = isCutShort(end) ? end.sequence : page.isFull ? (page.lastSequence ?? below) : null;
   const next =
     from === null ? '' : encodeCursor(context.cursorKey, scope, Math.min(from, Number.MAX_SAFE_INTEGER));
-  return answer(context, end, `"hits":[${hits.join(',')}],"next":"${next}"`);
+  const truncated = page.isTruncated ? ',"truncated":true' : '';
+  return answer(context, end, `"hits":[${page.hits.join(',')}],"next":"${next}"${truncated}`);
 }
 
 export async function runCount(context: QueryContext, request: CountRequest): Promise<string> {

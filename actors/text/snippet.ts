@@ -1,4 +1,5 @@
 import { limits } from '../../protocol/limits.ts';
+import type { Matcher } from './regex.ts';
 
 /**
  * What a hit shows of a document's text (UTF-8 bytes): the match, and the line around it trimmed to a size. A hit
@@ -27,6 +28,31 @@ export function snippetOf(text: Buffer, match: { readonly start: number; readonl
     start,
     end,
   };
+}
+
+export interface MatchPlace {
+  /** Byte offsets in the text. */
+  readonly start: number;
+  readonly end: number;
+  /** 1-based, of the line in which it begins. */
+  readonly lineNumber: number;
+}
+
+/** The matches that do not overlap, from the first on, at most `limits.matchesMax`. */
+export function allMatches(text: Buffer, matcher: Matcher): MatchPlace[] {
+  const places: MatchPlace[] = [];
+  let lineNumber = 1;
+  let counted = 0;
+  for (let from = 0; from <= text.length && places.length < limits.matchesMax; ) {
+    const match = matcher.find(text, from);
+    if (match === null) break;
+    const { start, end } = match;
+    for (; counted < start; counted++) if (text[counted] === lineFeed) lineNumber++;
+    places.push({ start, end, lineNumber });
+    // After an empty match the next one begins at the next character.
+    from = end > start ? end : cutForward(text, end + 1, text.length);
+  }
+  return places;
 }
 
 /** Where nothing was searched for: the first line that is not blank. */

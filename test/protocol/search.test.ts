@@ -99,8 +99,7 @@ test('search: what is not built yet is refused as such', () => {
   const bodies = [
     { vector: [1] },
     { semantic: 'x' },
-    { include: ['text'] },
-    { max_bytes: 5_000 },
+    { include: ['text', 'vector'] },
     { rank: 'rrf' },
     { exact: true },
     { exact: false },
@@ -113,6 +112,7 @@ test('search: what is not built yet is refused as such', () => {
     );
   }
   refuseUnbuilt(parseSearchBody({ q: 'x', filter: {}, scan: true, min_version: 1 }));
+  refuseUnbuilt(parseSearchBody({ include: ['text', 'matches'], max_bytes: 5_000 }));
 });
 
 test('count: is exact unless told otherwise, and an estimate takes no filter', () => {

@@ -1,0 +1,68 @@
+import { limits } from '../../protocol/limits.ts';
+import type { SearchRequest } from '../../protocol/search.ts';
+import type { Matcher } from '../text/regex.ts';
+import { hitJson } from './answers.ts';
+import type { ScannedDocument } from './scan.ts';
+
+/** What an answer holds beside its hits: names, numbers and the cursor. */
+const frameBytes = 1_000;
+
+/**
+ * The hits of one answer, newest first, until it has as many as were asked for or as many bytes as it may have.
+ *
+ * The first hit is always there, or the next page would begin where this one did: one that alone is too large comes without
+ * the parts that were included on request.
+ */
+export class Page {
+  readonly hits: string[] = [];
+  readonly #request: SearchRequest;
+  readonly #matcher: Matcher | null;
+  #bytesLeft: number;
+  #lastSequence: number | null = null;
+  #isFull = false;
+  #isTruncated = false;
+
+  constructor(request: SearchRequest, matcher: Matcher | null) {
+    this.#request = request;
+    this.#matcher = matcher;
+    this.#bytesLeft =
+      Math.min(request.max_bytes ?? limits.answerBytesMax, limits.answerBytesMax) - frameBytes;
+  }
+
+  /** A document came that is of the next page. */
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
+  /** Something was left out to stay within the bytes. */
+  get isTruncated(): boolean {
+    return this.#isTruncated;
+  }
+
+  /** Of the last hit; null before the first. */
+  get lastSequence(): number | null {
+    return this.#lastSequence;
+  }
+
+  /** Answers false where the document is of the next page. */
+  take(document: ScannedDocument): boolean {
+    if (this.hits.length === this.#request.limit) return this.#close();
+    let hit = hitJson(document, this.#matcher, this.#request.include);
+    let bytes = Buffer.byteLength(hit) + 1;
+    if (bytes > this.#bytesLeft) {
+      this.#isTruncated = true;
+      if (this.hits.length > 0) return this.#close();
+      hit = hitJson(document, this.#matcher);
+      bytes = Buffer.byteLength(hit) + 1;
+    }
+    this.#bytesLeft -= bytes;
+    this.hits.push(hit);
+    this.#lastSequence = document.sequence;
+    return true;
+  }
+
+  #close(): boolean {
+    this.#isFull = true;
+    return false;
+  }
+}

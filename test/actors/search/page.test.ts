@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Page } from '../../../actors/search/page.ts';
+import { compileMatcher } from '../../../actors/text/regex.ts';
+import { allMatches } from '../../../actors/text/snippet.ts';
+import { limits } from '../../../protocol/limits.ts';
+import { parseSearchBody } from '../../../protocol/search.ts';
+import { entryOf, seededRandom } from '../../support/segments.ts';
+
+function documentOf(sequence: number, text: string) {
+  const buffer = entryOf({ id: `d${sequence}`, text: Buffer.from(text), meta: null, vector: null });
+  return { buffer, offset: 0, sequence, writtenAt: 1.7e15 };
+}
+
+function pageOf(body: object, texts: readonly string[]): { page: Page; hits: Record<string, unknown>[] } {
+  const request = parseSearchBody(body);
+  const page = new Page(request, request.q === '' ? null : compileMatcher(request.q, request.regex));
+  texts.every((text, i) => page.take(documentOf(100 - i, text)));
+  return { page, hits: page.hits.map((hit) => JSON.parse(hit)) };
+}
+
+test('a hit has the whole text and every match where they are asked for, and else neither', () => {
+  const text = 'a tide\nno\nthe Tide, the tide';
+  assert.deepEqual(Object.keys(pageOf({ q: 'tide' }, [text]).hits[0] ?? {}).slice(-2), [
+    'meta',
+    'written_at',
+  ]);
+
+  const [hit] = pageOf({ q: 'tide', include: ['matches', 'text'] }, [text]).hits;
+
+  assert.equal(hit?.text, text);
+  assert.deepEqual(hit?.matches, [
+    { start: 2, end: 6, line_number: 1 },
+    { start: 14, end: 18, line_number: 3 },
+    { start: 24, end: 28, line_number: 3 },
+  ]);
+  assert.deepEqual(pageOf({ include: ['matches'] }, [text]).hits[0]?.matches, [], 'nothing was searched for');
+});
+
+test('a page ends before the hit that would be too much, and says so', () => {
+  const texts = Array.from({ length: 50 }, (_, i) => `tide ${i} ${'x'.repeat(100)}`);
+
+  for (const max_bytes of [2_000, 3_000, 5_000]) {
+    const { page, hits } = pageOf({ q: 'tide', limit: 50, max_bytes }, texts);
+    assert.ok(hits.length > 0 && hits.length < 50);
+    assert.ok(Buffer.byteLength(page.hits.join()) <= max_bytes);
+    assert.deepEqual([page.isFull, page.isTruncated, page.lastSequence], [true, true, 101 - hits.length]);
+  }
+  const { page } = pageOf({ q: 'tide', limit: 10, max_bytes: 50_000 }, texts);
+  assert.deepEqual([page.isFull, page.isTruncated], [true, false], 'the limit came first');
+});
+
+test('a first hit that alone is too large comes without what was included, so that pages go on', () => {
+  const { page, hits } = pageOf({ q: 'x', max_bytes: 2_000, include: ['text', 'matches'] }, [
+    'x'.repeat(10_000),
+    'x',
+  ]);
+
+  assert.deepEqual(
+    hits.map((hit) => 'text' in hit),
+    [false, true],
+  );
+  assert.deepEqual([page.isFull, page.isTruncated, page.lastSequence], [false, true, 99]);
+});
+
+test('all matches are those of a global regex, with the lines in which they begin', () => {
+  const random = seededRandom(31);
+  const patterns = ['ab', 'a*', 'b|', '(?m)^', '(?m)$', 'é?', '[^\\n]+', 'x'];
+  for (let round = 0; round < 500; round++) {
+    const text = Array.from({ length: 12 }, () => 'ab\né'[Math.floor(random() * 4)]).join('');
+    const pattern = patterns[round % patterns.length] ?? '';
+    const wanted = [...text.matchAll(new RegExp(pattern.replace('(?m)', ''), 'gum'))].map((match) => {
+      const before = text.slice(0, match.index);
+      const start = Buffer.byteLength(before);
+      return { start, end: start + Buffer.byteLength(match[0]), lineNumber: before.split('\n').length };
+    });
+    assert.deepEqual(
+      allMatches(Buffer.from(text), compileMatcher(pattern, true)),
+      wanted,
+      `${pattern} on ${JSON.stringify(text)}`,
+    );
+  }
+  assert.equal(
+    allMatches(Buffer.from('a'.repeat(1_000)), compileMatcher('a', false)).length,
+    limits.matchesMax,
+  );
+});
