@@ -1,6 +1,7 @@
 import type { LogControl, LogWorkerTask } from '../protocol/worker-tasks.ts';
 import { systemClock } from '../src/base/clock.ts';
 import { exposeControl } from '../src/base/control.ts';
+import { boundGarbage } from '../src/base/garbage.ts';
 import { createLogger } from '../src/base/log.ts';
 import { systemRandom } from '../src/base/random.ts';
 import { standStillWhenAsked } from '../src/base/stand-still.ts';
@@ -10,6 +11,7 @@ import { LogService } from './log/log-service.ts';
 /** Entry of the log thread: one task that lasts as long as the server. */
 export default async function serveLog(task: LogWorkerTask): Promise<void> {
   standStillWhenAsked();
+  boundGarbage(task.processMemoryBytes);
   const store = await openObjectStore(task.store, systemClock, systemRandom);
   const logger = createLogger('log', task.logLevel);
   const components = { store, clock: systemClock, random: systemRandom, logger };

@@ -27,8 +27,12 @@ export type MemoryLine =
 
 export type MemoryLines = Readonly<Record<MemoryLine, number>>;
 
+/** What passes through soon, and is collected with the youngest objects. */
+const passing: ReadonlySet<MemoryLine> = new Set(['memtables', 'overlay', 'bodies']);
+
 export class MemoryBudget {
   readonly bytesMax: number;
+  readonly #onLetGo: (bytes: number) => void;
   readonly #lines: Record<MemoryLine, number> = {
     actors: 0,
     memtables: 0,
@@ -42,8 +46,10 @@ export class MemoryBudget {
   };
   #bytes = 0;
 
-  constructor(bytesMax: number) {
+  /** `onLetGo` is told of bytes that were held for long and are no longer. */
+  constructor(bytesMax: number, onLetGo: (bytes: number) => void = () => {}) {
     this.bytesMax = bytesMax;
+    this.#onLetGo = onLetGo;
   }
 
   get bytes(): number {
@@ -68,6 +74,7 @@ export class MemoryBudget {
   add(line: MemoryLine, bytes: number): void {
     this.#lines[line] += bytes;
     this.#bytes += bytes;
+    if (bytes < 0 && !passing.has(line)) this.#onLetGo(-bytes);
   }
 }
 

@@ -10,6 +10,7 @@ import {
 import type { ActorControl, ActorWorkerTask } from '../protocol/worker-tasks.ts';
 import { systemClock } from '../src/base/clock.ts';
 import { exposeControl } from '../src/base/control.ts';
+import { boundGarbage, letGo } from '../src/base/garbage.ts';
 import { createLogger, describeError, type Logger } from '../src/base/log.ts';
 import { type Message, PortChannel, type Respond } from '../src/base/port-channel.ts';
 import { randomHex, systemRandom } from '../src/base/random.ts';
@@ -31,10 +32,11 @@ import { openWarmCache } from './storage/warm-cache.ts';
 /** Entry of an actor thread: build the components, top to bottom, and hand messages to the host until drained. */
 export default async function serveActors(task: ActorWorkerTask): Promise<void> {
   standStillWhenAsked();
+  boundGarbage(task.processMemoryBytes);
   const logger = createLogger(`actor-${task.index}`, task.logLevel);
   const store = await openObjectStore(task.store, systemClock, systemRandom);
   const warmCache = openWarmCache({ folder: task.cacheFolder, bytesMax: task.cacheBytes, log: logger });
-  const memory = new MemoryBudget(task.memoryBytes);
+  const memory = new MemoryBudget(task.memoryBytes, letGo);
   const threadLife = randomHex(systemRandom, 8);
   const fetcher = new BlockFetcher({
     store,

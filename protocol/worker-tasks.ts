@@ -35,6 +35,7 @@ export interface LogWorkerTask {
   readonly control: MessagePort;
   readonly store: StoreSettings;
   readonly commitMs: number;
+  readonly processMemoryBytes: number;
   readonly logLevel: LogLevel;
 }
 
@@ -77,7 +78,10 @@ export interface ActorWorkerTask {
   readonly logsOfView: readonly string[];
   readonly cacheFolder: string;
   readonly cacheBytes: number;
+  /** What the thread's actors may hold. */
   readonly memoryBytes: number;
+  /** TIDEBASE_MEMORY_BYTES. */
+  readonly processMemoryBytes: number;
   readonly cursorKey: Uint8Array;
   readonly logLevel: LogLevel;
 }
@@ -109,6 +113,7 @@ export interface ComputeThreadData {
   readonly store: StoreSettings;
   /** How far it steps back behind threads that somebody waits for; 0 not at all. */
   readonly backgroundSteps: number;
+  readonly processMemoryBytes: number;
 }
 
 /**

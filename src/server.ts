@@ -15,6 +15,7 @@ import { builtInPlans, type Plans } from './accounts/plans.ts';
 import { Authenticator } from './auth/authenticate.ts';
 import { systemClock } from './base/clock.ts';
 import { type Remote, wrapControl } from './base/control.ts';
+import { boundGarbage } from './base/garbage.ts';
 import { createLogger, describeError, type Logger } from './base/log.ts';
 import { systemRandom } from './base/random.ts';
 import { settledWithin } from './base/settled-within.ts';
@@ -77,6 +78,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     loadServerId(settings.dataDir, systemRandom),
   ]);
   // Before anything is joined: a port that is taken must not cost a log each time it is tried.
+  boundGarbage(settings.memoryBytes);
   const door = await openDoor(settings, options.engine ?? 'auto', logger);
   const metrics = await metricsOf(settings, counters);
   const log = startLogThread(storeSettings, settings);
@@ -181,6 +183,7 @@ function startLogThread(store: StoreSettings, settings: Settings): LogThread {
     control: control.port2,
     store,
     commitMs: settings.commitMs,
+    processMemoryBytes: settings.memoryBytes,
     logLevel: settings.logLevel,
   };
   let ending = false;
@@ -218,9 +221,9 @@ const hashQueueMax = 32;
 /** How far flushes and merges step back where the cores are busy: reads beside them then hardly feel them. */
 const backgroundSteps = { parse: 0, build: 5, merge: 10 };
 
-function computeLanes(store: StoreSettings, { computeThreads }: Settings): Lanes {
+function computeLanes(store: StoreSettings, { computeThreads, memoryBytes }: Settings): Lanes {
   const lane = (steps: number, threads: number) => {
-    const data: ComputeThreadData = { store, backgroundSteps: steps };
+    const data: ComputeThreadData = { store, backgroundSteps: steps, processMemoryBytes: memoryBytes };
     return new ComputeLane({ entry: workerEntries.compute, threads, data });
   };
   return {
@@ -320,6 +323,7 @@ function actorThreads(parts: {
           logsOfView: [joined.identity.logId, ...joined.sealedLogs.map(({ logId }) => logId)],
           cacheBytes: Math.floor(settings.cacheBytes / count),
           memoryBytes: Math.floor((settings.memoryBytes * residentShare) / count),
+          processMemoryBytes: settings.memoryBytes,
           cursorKey: secrets.cursorKey,
           logLevel: settings.logLevel,
         },

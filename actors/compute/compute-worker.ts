@@ -4,8 +4,8 @@ import { apiErrorToWire } from '../../protocol/messages.ts';
 import type { ComputeThreadData } from '../../protocol/worker-tasks.ts';
 import { unreachable } from '../../src/base/assert.ts';
 import { systemClock } from '../../src/base/clock.ts';
+import { boundGarbage, sawSharedIn } from '../../src/base/garbage.ts';
 import { systemRandom } from '../../src/base/random.ts';
-import { sawSharedIn } from '../../src/base/shared-bytes.ts';
 import { standStillWhenAsked } from '../../src/base/stand-still.ts';
 import { lowerThreadPriority } from '../../src/base/thread-priority.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
@@ -17,7 +17,8 @@ import { mergeSegments } from './merge-segments.ts';
 
 /** Entry of the compute lanes' threads: one short task a call. */
 standStillWhenAsked();
-const { store: storeSettings, backgroundSteps } = workerData as ComputeThreadData;
+const { store: storeSettings, backgroundSteps, processMemoryBytes } = workerData as ComputeThreadData;
+boundGarbage(processMemoryBytes);
 if (backgroundSteps > 0) lowerThreadPriority(backgroundSteps);
 let opening: Promise<ObjectStore> | null = null;
 

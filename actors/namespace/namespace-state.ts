@@ -1,4 +1,4 @@
-import { toShared } from '../../src/base/shared-bytes.ts';
+import { toShared } from '../../src/base/garbage.ts';
 import type { LogPosition } from '../log/replay.ts';
 import { documentId, readBatch } from '../storage/document-batch.ts';
 import type { LogWatermark, Manifest, NamespaceCounters, NamespaceIdentity } from '../storage/manifest.ts';

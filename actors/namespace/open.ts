@@ -1,5 +1,5 @@
 import { assert, DataError } from '../../src/base/assert.ts';
-import { toShared } from '../../src/base/shared-bytes.ts';
+import { toShared } from '../../src/base/garbage.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { type ActorComponents, isGoneLog, refuseNewerOwner } from '../components.ts';
 import type { ReplayedRecord } from '../log/replay.ts';

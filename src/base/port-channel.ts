@@ -1,5 +1,5 @@
+import { sawShared } from './garbage.ts';
 import { packMessage, unpackMessage } from './msgpack.ts';
-import { sawShared } from './shared-bytes.ts';
 
 /**
  * Calls and notices over a MessagePort, batched: what one event-loop turn sends travels as one message, or a few where

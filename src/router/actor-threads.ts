@@ -9,10 +9,10 @@ import type {
 } from '../../protocol/worker-tasks.ts';
 import { systemClock } from '../base/clock.ts';
 import { exposeControl, moved, type Remote, wrapControl } from '../base/control.ts';
+import { sawSharedIn } from '../base/garbage.ts';
 import { describeError, type Logger } from '../base/log.ts';
 import { type ChannelHandler, PortChannel } from '../base/port-channel.ts';
 import { settledWithin } from '../base/settled-within.ts';
-import { sawSharedIn } from '../base/shared-bytes.ts';
 import type { ComputeLane } from './worker-pool.ts';
 import { ResidentThread, workerEntries } from './worker-pool.ts';
 

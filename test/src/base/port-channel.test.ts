@@ -7,7 +7,7 @@ import {
   type Message,
   PortChannel,
 } from '../../../src/base/port-channel.ts';
-import { toShared } from '../../../src/base/shared-bytes.ts';
+import { toShared } from '../../../src/base/garbage.ts';
 import { seededRandom } from '../../support/segments.ts';
 
 const inlineBytesMax = 1_000;
