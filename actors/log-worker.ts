@@ -1,3 +1,4 @@
+import { limits } from '../protocol/limits.ts';
 import type { LogControl, LogWorkerTask } from '../protocol/worker-tasks.ts';
 import { systemClock } from '../src/base/clock.ts';
 import { exposeControl } from '../src/base/control.ts';
@@ -5,6 +6,7 @@ import { boundGarbage } from '../src/base/garbage.ts';
 import { createLogger } from '../src/base/log.ts';
 import { systemRandom } from '../src/base/random.ts';
 import { standStillWhenAsked } from '../src/base/stand-still.ts';
+import { abandonProcess, keepBeating, Watchdog } from '../src/base/watchdog.ts';
 import { openObjectStore } from '../src/object-store/open-object-store.ts';
 import { LogService } from './log/log-service.ts';
 
@@ -12,6 +14,7 @@ import { LogService } from './log/log-service.ts';
 export default async function serveLog(task: LogWorkerTask): Promise<void> {
   standStillWhenAsked();
   boundGarbage(task.processMemoryBytes);
+  watchEachOther(task);
   const store = await openObjectStore(task.store, systemClock, systemRandom);
   const logger = createLogger('log', task.logLevel);
   const components = { store, clock: systemClock, random: systemRandom, logger };
@@ -34,4 +37,16 @@ export default async function serveLog(task: LogWorkerTask): Promise<void> {
     exposeControl(control, task.control);
   });
   await store.close();
+}
+
+/** The main thread watches all others, and this one the main thread: it renews the lease of a process that must answer. */
+function watchEachOther({ pulse, mainPulse }: LogWorkerTask): void {
+  keepBeating(systemClock, pulse, limits.threadBeatMs);
+  const watchdog = new Watchdog({
+    clock: systemClock,
+    everyMs: limits.threadBeatMs,
+    silentMsMax: limits.threadSilentMsMax,
+    onSilent: (thread) => abandonProcess('log', thread),
+  });
+  watchdog.watch('front', mainPulse);
 }

@@ -15,6 +15,7 @@ import { createLogger, describeError, type Logger } from '../src/base/log.ts';
 import { type Message, PortChannel, type Respond } from '../src/base/port-channel.ts';
 import { randomHex, systemRandom } from '../src/base/random.ts';
 import { standStillWhenAsked } from '../src/base/stand-still.ts';
+import { keepBeating } from '../src/base/watchdog.ts';
 import { openObjectStore } from '../src/object-store/open-object-store.ts';
 import { ActorHost } from './actor-host.ts';
 import type { ActorReply } from './actor-reply.ts';
@@ -33,6 +34,7 @@ import { openWarmCache } from './storage/warm-cache.ts';
 export default async function serveActors(task: ActorWorkerTask): Promise<void> {
   standStillWhenAsked();
   boundGarbage(task.processMemoryBytes);
+  keepBeating(systemClock, task.pulse, limits.threadBeatMs);
   const logger = createLogger(`actor-${task.index}`, task.logLevel);
   const store = await openObjectStore(task.store, systemClock, systemRandom);
   const warmCache = openWarmCache({ folder: task.cacheFolder, bytesMax: task.cacheBytes, log: logger });

@@ -102,6 +102,13 @@ export const limits = {
   /** Frozen memtables that may wait for their flush; past it writers get write_busy. */
   frozenMemtablesMax: 4,
 
+  /** How often a thread that owns something shows that it turns, and is looked at: next to no work. */
+  threadBeatMs: 1_000,
+  /**
+   * A thread that has not turned for so long never will, and the process ends. One call of RE2 for the largest document
+   * takes 16 s with a hostile pattern as simple as `a[ab]{900}c`; collections and opening caches take seconds.
+   */
+  threadSilentMsMax: 60_000,
   /** Long work gives way to other requests of its thread this often. */
   timeSliceMs: 5,
   /** Keys known to a front thread; an entry is about 500 bytes. */
@@ -137,6 +144,7 @@ const relations: readonly (readonly [boolean, string])[] = [
     limits.logQueueBytesMax >= limits.pendingWriteBytesMax,
     'one namespace alone cannot be refused by the log',
   ],
+  [limits.threadSilentMsMax >= 10 * limits.threadBeatMs, 'a thread that misses a few beats is not silent'],
   [limits.searchLimitDefault <= limits.searchLimitMax, 'the default page is allowed'],
 ];
 for (const [holds, meaning] of relations) {

@@ -33,6 +33,9 @@ export interface LogIdentity {
 
 export interface LogWorkerTask {
   readonly control: MessagePort;
+  /** Where this thread shows that it turns, and where the main one does, which this one watches: shared memory. */
+  readonly pulse: SharedArrayBuffer;
+  readonly mainPulse: SharedArrayBuffer;
   readonly store: StoreSettings;
   readonly commitMs: number;
   readonly processMemoryBytes: number;
@@ -71,6 +74,8 @@ export interface ActorWorkerTask {
   readonly front: MessagePort;
   readonly log: MessagePort;
   readonly lanes: MessagePort;
+  /** Where this thread shows that it turns: shared memory. */
+  readonly pulse: SharedArrayBuffer;
   readonly store: StoreSettings;
   readonly identity: LogIdentity;
   readonly predecessors: readonly string[];

@@ -20,6 +20,7 @@ import { createLogger, describeError, type Logger } from './base/log.ts';
 import { systemRandom } from './base/random.ts';
 import { settledWithin } from './base/settled-within.ts';
 import { askToStandStill } from './base/stand-still.ts';
+import { abandonProcess, createPulse, keepBeating, Watchdog } from './base/watchdog.ts';
 import { noteCacheEnd, prepareCacheFolder } from './cluster/cache-folder.ts';
 import { keepCollectingDead } from './cluster/collect-dead.ts';
 import { loadServerId } from './cluster/server-id.ts';
@@ -81,7 +82,13 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   boundGarbage(settings.memoryBytes);
   const door = await openDoor(settings, options.engine ?? 'auto', logger);
   const metrics = await metricsOf(settings, counters);
-  const log = startLogThread(storeSettings, settings);
+  const watchdog = new Watchdog({
+    clock: systemClock,
+    everyMs: limits.threadBeatMs,
+    silentMsMax: limits.threadSilentMsMax,
+    onSilent: (thread) => abandonProcess('front', thread),
+  });
+  const log = startLogThread(storeSettings, settings, watchdog);
   await probeObjectStore(store, systemClock, systemRandom);
   const address = `${settings.host}:${settings.port}`;
   const components = { store, clock: systemClock, random: systemRandom, log: log.control };
@@ -110,9 +117,14 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     lanes,
     router,
     logger,
+    watchdog,
   });
   router.use(threads);
-  void log.control.whenSealed().then(() => leave(threads).then(options.onSealed));
+  void log.control.whenSealed().then(() => {
+    // They are about to stand still because they are asked to.
+    watchdog.stop();
+    return leave(threads).then(options.onSealed);
+  });
   await Promise.all(threads.map((thread) => thread.start()));
 
   const stopCollecting = keepCollectingDead({ store, clock: systemClock, logger, log: log.control });
@@ -125,6 +137,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     metricsUrl: metrics?.url ?? null,
     async stop() {
       await stop(stopping);
+      watchdog.stop();
       metrics?.close();
     },
   };
@@ -176,31 +189,40 @@ interface LogThread {
   end(): Promise<void>;
 }
 
-function startLogThread(store: StoreSettings, settings: Settings): LogThread {
+function startLogThread(store: StoreSettings, settings: Settings, watchdog: Watchdog): LogThread {
   const thread = new ResidentThread(workerEntries.log);
   const control = new MessageChannel();
+  const [pulse, mainPulse] = [createPulse(), createPulse()];
+  const stopBeating = keepBeating(systemClock, mainPulse, limits.threadBeatMs);
+  const stopWatching = watchdog.watch('log', pulse);
   const task: LogWorkerTask = {
     control: control.port2,
+    pulse,
+    mainPulse,
     store,
     commitMs: settings.commitMs,
     processMemoryBytes: settings.memoryBytes,
     logLevel: settings.logLevel,
   };
   let ending = false;
-  const running = thread.run(task, [control.port2]).catch((error) => {
-    if (ending) return;
-    // Without its log the server can acknowledge nothing; the supervisor starts a new process with a log of its own.
-    createLogger('front', 'error').error('the log thread died; the process ends', {
-      error: describeError(error),
+  const running = thread
+    .run(task, [control.port2])
+    .finally(stopWatching)
+    .catch((error) => {
+      if (ending) return;
+      // Without its log the server can acknowledge nothing; the supervisor starts a new process with a log of its own.
+      createLogger('front', 'error').error('the log thread died; the process ends', {
+        error: describeError(error),
+      });
+      process.exit(1);
     });
-    process.exit(1);
-  });
   return {
     control: wrapControl<LogControl>(control.port1),
     async end() {
       ending = true;
       await settledWithin(systemClock, running, logEndMsMax);
       await thread.end();
+      stopBeating();
     },
   };
 }
@@ -306,8 +328,9 @@ function actorThreads(parts: {
   lanes: Lanes;
   router: Router;
   logger: Logger;
+  watchdog: Watchdog;
 }): ActorThread[] {
-  const { settings, storeSettings, secrets, joined, log, lanes, router, logger } = parts;
+  const { settings, storeSettings, secrets, joined, log, lanes, router, logger, watchdog } = parts;
   const count = settings.actorThreads;
   return Array.from(
     { length: count },
@@ -330,6 +353,7 @@ function actorThreads(parts: {
         log,
         lanes,
         logger,
+        watchdog,
         handler: router.handler(),
       }),
   );

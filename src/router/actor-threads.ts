@@ -13,13 +13,14 @@ import { sawSharedIn } from '../base/garbage.ts';
 import { describeError, type Logger } from '../base/log.ts';
 import { type ChannelHandler, PortChannel } from '../base/port-channel.ts';
 import { settledWithin } from '../base/settled-within.ts';
+import { createPulse, type Watchdog } from '../base/watchdog.ts';
 import type { ComputeLane } from './worker-pool.ts';
 import { ResidentThread, workerEntries } from './worker-pool.ts';
 
 /** One actor thread and the ports to it. One that dies is started again; what it was asked meanwhile is refused. */
 export type ActorTaskSettings = Omit<
   ActorWorkerTask,
-  'control' | 'front' | 'log' | 'lanes' | 'index' | 'cacheFolder'
+  'control' | 'front' | 'log' | 'lanes' | 'pulse' | 'index' | 'cacheFolder'
 > & {
   readonly cacheFolder: string;
 };
@@ -31,6 +32,7 @@ export interface ActorThreadOptions {
   readonly log: Remote<LogControl>;
   readonly lanes: Readonly<Record<ComputeLaneName, ComputeLane>>;
   readonly logger: Logger;
+  readonly watchdog: Watchdog;
   /** Calls that actors make: to other actors, and to the front. */
   readonly handler: ChannelHandler;
 }
@@ -58,7 +60,8 @@ export class ActorThread {
 
   /** Resolves once everything durable was replayed to it. */
   async start(): Promise<void> {
-    const { index, count, settings, log, handler } = this.#options;
+    const { index, count, settings, log, watchdog, handler } = this.#options;
+    const pulse = createPulse();
     const control = new MessageChannel();
     const front = new MessageChannel();
     const toLog = new MessageChannel();
@@ -72,9 +75,11 @@ export class ActorThread {
       front: front.port2,
       log: toLog.port2,
       lanes: lanes.port2,
+      pulse,
     };
+    const stopWatching = watchdog.watch(`actor-${index}`, pulse);
     const running = this.#thread.run(task, [control.port2, front.port2, toLog.port2, lanes.port2]);
-    this.#task = running.catch(() => {});
+    this.#task = running.catch(() => {}).finally(stopWatching);
     const died = running.then(
       () => this.#onEnd(null),
       (error: unknown) => this.#onEnd(error),

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -125,6 +126,46 @@ describe('the supervisor', { concurrency: 2 }, () => {
 
     assert.equal((await new ApiClient(supervisor.url).as(key).me()).auth, 'key');
     api.close();
+    assert.deepEqual(await supervisor.stop(), done);
+  });
+
+  it('starts a server again of which a thread does not turn any more', async () => {
+    const folder = temporaryFolder();
+    const [crashFile, fifo] = [join(folder, 'crash'), join(folder, 'fifo')];
+    execFileSync('mkfifo', [fifo]);
+    const nodeArguments = ['--import', new URL('../support/crash-thread.js', import.meta.url).href];
+    const env = {
+      TIDEBASE_TEST_CRASH_FILE: crashFile,
+      TIDEBASE_TEST_SILENT_MS: '2500',
+      TIDEBASE_ACTOR_THREADS: '1',
+    };
+    const supervisor = await startServer(serve({ folder, nodeArguments, env }));
+    const first = new ApiClient(supervisor.url);
+    const { key } = await first.signup('silent@example.com');
+    first.close();
+
+    for (const [thread, silent, at] of [
+      ['worker', 'actor-0', 1],
+      ['main', 'front', 2],
+    ] as const) {
+      const before = new ApiClient(supervisor.url, key);
+      await before.put('notes', [{ id: thread, text: 'before the silence' }]);
+      before.close();
+
+      writeFileSync(crashFile, `${thread} ${at} ${fifo}`);
+      await supervisor.until(
+        () => supervisor.errors.includes(`"silentThread":"${silent}"`),
+        'says which thread is silent',
+      );
+      await supervisor.listening(at + 1);
+
+      const after = new ApiClient(supervisor.url, key);
+      assert.equal((await after.get('notes', thread)).text, 'before the silence');
+      after.close();
+    }
+    assert.match(supervisor.errors, /the server ended \(SIGABRT\); starting it again/);
+    // What native code was lost in may be the cache.
+    assert.match(supervisor.errors, /the cache starts empty after abnormal ends/);
     assert.deepEqual(await supervisor.stop(), done);
   });
 

@@ -1,25 +1,40 @@
 /**
  * Loaded into the server by `node --import`: ends one of its threads by an uncaught error, as a bug would, when a file
- * asks for it. The file holds the entry of the thread and a number that is new each time: `log-worker 3`.
+ * asks for it. The file holds the entry of the thread and a number that is new each time: `log-worker 3`. With the path
+ * of a FIFO behind them, the thread does not end: it opens the FIFO, a call that never comes back and that nothing in the
+ * process can interrupt, as native code that loops, but that takes no time from anybody. `main` is the main thread.
+ *
+ * TIDEBASE_TEST_SILENT_MS: how long the server's threads may be silent.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, openSync, readFileSync } from 'node:fs';
 import { isMainThread, parentPort } from 'node:worker_threads';
+import { limits } from '../../protocol/limits.ts';
 
 const lookEveryMs = 10;
-const file = process.env.TIDEBASE_TEST_CRASH_FILE;
+const beatMs = 100;
+const { TIDEBASE_TEST_CRASH_FILE: file, TIDEBASE_TEST_SILENT_MS: silentMs } = process.env;
 
-if (!isMainThread && file !== undefined && parentPort !== null) {
+if (silentMs !== undefined)
+  Object.assign(limits, { threadBeatMs: beatMs, threadSilentMsMax: Number(silentMs) });
+
+if (file !== undefined) {
   // Asked for before this thread began: that was meant for the one before.
   const before = read(file);
-  whenNamed(parentPort, (name) => {
-    const timer = setInterval(() => {
-      const asked = read(file);
-      if (asked === before || asked.split(' ')[0] !== name) return;
-      clearInterval(timer);
-      throw new Error(`a test ends the thread of ${name}`);
-    }, lookEveryMs);
-    timer.unref();
-  });
+  // The supervisor is a main thread too.
+  if (isMainThread && process.argv[2] === 'server') watch(file, before, 'main');
+  if (parentPort !== null) whenNamed(parentPort, (name) => watch(file, before, name));
+}
+
+function watch(path: string, before: string, name: string): void {
+  const timer = setInterval(() => {
+    const asked = read(path);
+    const [thread, , fifo] = asked.split(' ');
+    if (asked === before || thread !== name) return;
+    clearInterval(timer);
+    if (fifo !== undefined) openSync(fifo, 'r');
+    throw new Error(`a test ends the thread of ${name}`);
+  }, lookEveryMs);
+  timer.unref();
 }
 
 function read(path: string): string {
