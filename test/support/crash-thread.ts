@@ -6,7 +6,7 @@
  *
  * TIDEBASE_TEST_SILENT_MS: how long the server's threads may be silent.
  */
-import { existsSync, openSync, readFileSync } from 'node:fs';
+import { existsSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { isMainThread, parentPort } from 'node:worker_threads';
 import { limits } from '../../protocol/limits.ts';
 
@@ -31,7 +31,10 @@ function watch(path: string, before: string, name: string): void {
     const [thread, , fifo] = asked.split(' ');
     if (asked === before || thread !== name) return;
     clearInterval(timer);
-    if (fifo !== undefined) openSync(fifo, 'r');
+    if (fifo !== undefined) {
+      writeSync(2, `a test holds the thread of ${name}\n`);
+      openSync(fifo, 'r');
+    }
     throw new Error(`a test ends the thread of ${name}`);
   }, lookEveryMs);
   timer.unref();
