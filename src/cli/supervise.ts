@@ -25,6 +25,9 @@ const crashSignals: ReadonlySet<string> = new Set([
   'SIGTRAP',
 ]);
 
+/** The supervisor's own, where the server crashed while it was to stop. */
+const crashedCode = 1;
+
 /** Threads of libuv's pool: every fsync of the fs store holds one, and reads must not wait for them. */
 const poolThreads = '16';
 
@@ -60,9 +63,11 @@ export async function supervise(): Promise<number> {
       env,
     });
     const ended = await endOf(child);
+    const crashed = crashSignals.has(ended.signal ?? '');
+    // Any other signal is somebody's word to stop, which came before the server could listen for it.
     if (stopping || ended.code === exitCodes.done || ended.code === exitCodes.cannotStart)
-      return ended.code ?? 0;
-    serverArguments = crashSignals.has(ended.signal ?? '') ? ['server', afterCrashFlag] : ['server'];
+      return ended.code ?? (crashed ? crashedCode : exitCodes.done);
+    serverArguments = crashed ? ['server', afterCrashFlag] : ['server'];
     if (systemClock.monotonic() - began > healthyAfterMs) delayMs = firstDelayMs;
     process.stderr.write(
       `tidebase: the server ended (${ended.signal ?? ended.code}); starting it again in ${delayMs} ms\n`,

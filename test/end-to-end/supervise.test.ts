@@ -167,7 +167,14 @@ describe('the supervisor', { concurrency: 2 }, () => {
     assert.match(supervisor.errors, /the server ended \(SIGABRT\); starting it again/);
     // What native code was lost in may be the cache.
     assert.match(supervisor.errors, /the cache starts empty after abnormal ends/);
-    assert.deepEqual(await supervisor.stop(), done);
+
+    // A server that is to stop waits for such a thread no longer either, and does not say that all went well.
+    writeFileSync(crashFile, `worker last ${fifo}`);
+    await supervisor.until(
+      () => supervisor.errors.split('a test holds the thread of worker').length === 3,
+      'holds it again',
+    );
+    assert.deepEqual(await supervisor.stop(), { code: 1, signal: null });
   });
 
   it('ends with its server on SIGTERM and on SIGINT, code 0', async () => {
