@@ -187,6 +187,8 @@ class Trial {
         TIDEBASE_COMMIT_MS: '10',
         TIDEBASE_ACTOR_THREADS: String(actorThreads),
         TIDEBASE_TEST_CRASH_FILE: this.#crashFile,
+        // Native code that walks a circle of damaged pages is ended well before a check gives up.
+        TIDEBASE_TEST_SILENT_MS: '10000',
       },
     });
   }
@@ -249,11 +251,7 @@ class Trial {
   /** Ends the process and starts another. */
   async nextLife(signal: 'SIGTERM' | 'SIGKILL', between = () => {}): Promise<void> {
     if (signal === 'SIGTERM') {
-      assert.deepEqual(
-        await this.#server.stop(),
-        { code: 0, signal: null },
-        this.#server.errors.slice(-2_000),
-      );
+      await this.end();
     } else {
       await this.#killBoth();
     }
@@ -364,8 +362,11 @@ class Trial {
     }
   }
 
+  /** In order, or by a crash of native code that meets the damage only now: the supervisor says 1 then. */
   async end(): Promise<void> {
-    assert.deepEqual(await this.#server.stop(), { code: 0, signal: null }, this.#server.errors.slice(-2_000));
+    const { code, signal } = await this.#server.stop();
+    const shown = `${signal ?? code}: ${this.#server.errors.slice(-2_000)}`;
+    assert.ok(signal === null && (code === 0 || code === 1), shown);
   }
 }
 
