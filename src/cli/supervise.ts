@@ -81,6 +81,9 @@ export async function supervise(): Promise<number> {
 /** The fourth is the channel on which the server says why it ends. */
 const stdio = ['inherit', 'inherit', 'inherit', 'ipc'] as const;
 
+/** From a server's farewell to its end, which waits for every thread: native code that loops would hold it for ever. */
+const exitMsMax = 2_000;
+
 const serverEntry = fileURLToPath(new URL('../main.js', import.meta.url));
 
 function endOf(
@@ -90,6 +93,7 @@ function endOf(
     let said: number | null = null;
     child.once('message', (message) => {
       said = (message as Farewell).exitCode;
+      systemClock.after(exitMsMax, () => child.kill('SIGKILL'));
     });
     child.once('exit', (code, signal) => resolve({ code: said ?? code, signal }));
     child.once('error', () => resolve({ code: 1, signal: null }));

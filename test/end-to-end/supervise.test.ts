@@ -36,6 +36,16 @@ function lives(pid: number): boolean {
   }
 }
 
+/** A server whose threads end, or open the FIFO and never come back, when the crash file says so. */
+function holdable() {
+  const folder = temporaryFolder();
+  const [crashFile, fifo] = [join(folder, 'crash'), join(folder, 'fifo')];
+  execFileSync('mkfifo', [fifo]);
+  const nodeArguments = ['--import', new URL('../support/crash-thread.js', import.meta.url).href];
+  const env = { TIDEBASE_TEST_CRASH_FILE: crashFile, TIDEBASE_ACTOR_THREADS: '1' };
+  return { folder, crashFile, fifo, nodeArguments, env };
+}
+
 describe('the supervisor', { concurrency: 2 }, () => {
   it('starts a server again that was killed, with all its data', async () => {
     const supervisor = await startServer(serve());
@@ -112,11 +122,34 @@ describe('the supervisor', { concurrency: 2 }, () => {
     assert.deepEqual(await successor.stop(), done);
   });
 
+  it('ends a server whose place was taken while one of its threads does not turn', async () => {
+    const { folder, crashFile, fifo, nodeArguments, env } = holdable();
+    const supervisor = await startServer(
+      serve({ folder, nodeArguments, env: { ...env, TIDEBASE_ACTOR_THREADS: '2' } }),
+    );
+    const child = childOf(supervisor);
+    const api = new ApiClient(supervisor.url);
+    const { key } = await api.signup('held@example.com');
+    // On both threads.
+    const names = Array.from({ length: 12 }, (_, i) => `notes-${i}`);
+    const write = (name: string) => api.as(key).put(name, [{ id: 'a', text: 'a' }]);
+    await Promise.all(names.map(write));
+    writeFileSync(crashFile, `worker 1 ${fifo}`);
+    await supervisor.until(() => supervisor.errors.includes('a test holds the thread of worker'), 'holds it');
+
+    const successor = await startServer({ folder });
+    // The other thread's writes find out.
+    const late = Promise.allSettled(names.map(write));
+
+    assert.deepEqual(await supervisor.end(), cannotStart);
+    assert.equal(lives(child), false);
+    for (const { status } of await late) assert.equal(status, 'rejected');
+    api.close();
+    assert.deepEqual(await successor.stop(), done);
+  });
+
   it('starts a server again whose log thread died', async () => {
-    const folder = temporaryFolder();
-    const crashFile = join(folder, 'crash');
-    const nodeArguments = ['--import', new URL('../support/crash-thread.js', import.meta.url).href];
-    const env = { TIDEBASE_TEST_CRASH_FILE: crashFile };
+    const { folder, crashFile, nodeArguments, env } = holdable();
     const supervisor = await startServer(serve({ folder, nodeArguments, env }));
     const api = new ApiClient(supervisor.url);
     const { key } = await api.signup('log@example.com');
@@ -130,16 +163,10 @@ describe('the supervisor', { concurrency: 2 }, () => {
   });
 
   it('starts a server again of which a thread does not turn any more', async () => {
-    const folder = temporaryFolder();
-    const [crashFile, fifo] = [join(folder, 'crash'), join(folder, 'fifo')];
-    execFileSync('mkfifo', [fifo]);
-    const nodeArguments = ['--import', new URL('../support/crash-thread.js', import.meta.url).href];
-    const env = {
-      TIDEBASE_TEST_CRASH_FILE: crashFile,
-      TIDEBASE_TEST_SILENT_MS: '2000',
-      TIDEBASE_ACTOR_THREADS: '1',
-    };
-    const supervisor = await startServer(serve({ folder, nodeArguments, env }));
+    const { folder, crashFile, fifo, nodeArguments, env } = holdable();
+    const supervisor = await startServer(
+      serve({ folder, nodeArguments, env: { ...env, TIDEBASE_TEST_SILENT_MS: '2000' } }),
+    );
     const first = new ApiClient(supervisor.url);
     const { key } = await first.signup('silent@example.com');
     first.close();

@@ -1,12 +1,12 @@
 /**
  * Loaded into the server by `node --import`: ends one of its threads by an uncaught error, as a bug would, when a file
  * asks for it. The file holds the entry of the thread and a number that is new each time: `log-worker 3`. With the path
- * of a FIFO behind them, the thread does not end: it opens the FIFO, a call that never comes back and that nothing in the
+ * of a FIFO behind them, one such thread does not end but opens it: a call that never comes back and that nothing in the
  * process can interrupt, as native code that loops, but that takes no time from anybody. `main` is the main thread.
  *
  * TIDEBASE_TEST_SILENT_MS: how long the server's threads may be silent.
  */
-import { existsSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { existsSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { isMainThread, parentPort } from 'node:worker_threads';
 import { limits } from '../../protocol/limits.ts';
 
@@ -32,12 +32,23 @@ function watch(path: string, before: string, name: string): void {
     if (asked === before || thread !== name) return;
     clearInterval(timer);
     if (fifo !== undefined) {
+      if (!takes(path)) return;
       writeSync(2, `a test holds the thread of ${name}\n`);
       openSync(fifo, 'r');
     }
     throw new Error(`a test ends the thread of ${name}`);
   }, lookEveryMs);
   timer.unref();
+}
+
+/** One thread of those that are meant is held. */
+function takes(path: string): boolean {
+  try {
+    renameSync(path, `${path}.taken`);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function read(path: string): string {
