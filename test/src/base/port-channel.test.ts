@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
+import { toShared } from '../../../src/base/garbage.ts';
 import {
   ChannelClosed,
   type ChannelHandler,
   type Message,
   PortChannel,
 } from '../../../src/base/port-channel.ts';
-import { toShared } from '../../../src/base/garbage.ts';
 import { seededRandom } from '../../support/segments.ts';
 
 const inlineBytesMax = 1_000;
