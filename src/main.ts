@@ -1,9 +1,5 @@
 #!/usr/bin/env node
-import { loadFolder } from './cli/load-folder.ts';
-import { runServer } from './cli/run-server.ts';
-import { supervise } from './cli/supervise.ts';
-
-/** The `tidebase` command. */
+/** The `tidebase` command. Each loads what it needs: a supervisor has no use for the server that it starts. */
 const usage = `tidebase serve                            start the server (settings are environment variables; see README.md)
 tidebase load FOLDER --namespace NAME     send a folder's text files as documents
                                           (--url and --key, or TIDEBASE_URL and TIDEBASE_API_KEY)
@@ -13,12 +9,12 @@ async function main(args: readonly string[]): Promise<number> {
   const [command, ...rest] = args;
   switch (command) {
     case 'serve':
-      return supervise();
+      return (await import('./cli/supervise.ts')).supervise();
     // The supervisor's child: the server itself.
     case 'server':
-      return runServer(rest);
+      return (await import('./cli/run-server.ts')).runServer(rest);
     case 'load':
-      return loadFolder(rest, process.env);
+      return (await import('./cli/load-folder.ts')).loadFolder(rest, process.env);
     case undefined:
     case 'help':
     case '--help':

@@ -6,17 +6,7 @@ import { SecretsError } from '../identity/secrets.ts';
 import { type Server, startServer } from '../server.ts';
 import { readSettings } from '../settings.ts';
 import { SettingsError } from '../settings-values.ts';
-
-/** Exit codes of the server process: the supervisor restarts it after anything but these. */
-export const exitCodes = { done: 0, cannotStart: 78 } as const;
-
-/** The supervisor's word to a server whose predecessor was ended by native code. */
-export const afterCrashFlag = '--after-crash';
-
-/** What the server tells its supervisor before it ends by its own decision. */
-export interface Farewell {
-  readonly exitCode: number;
-}
+import { afterCrashFlag, exitCodes, type Farewell } from './farewell.ts';
 
 /** Runs the server until SIGTERM or SIGINT; answers the exit code. */
 export async function runServer(args: readonly string[]): Promise<number> {

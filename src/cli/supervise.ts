@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../base/clock.ts';
-import { afterCrashFlag, exitCodes, type Farewell } from './run-server.ts';
+import { afterCrashFlag, exitCodes, type Farewell } from './farewell.ts';
 
 /**
  * Starts the server as a child process and starts it again after an abnormal exit, a crash of native code included,

@@ -1,12 +1,14 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import { errors, jwtVerify, SignJWT } from 'jose';
+import { JOSEError } from 'jose/errors';
+import { SignJWT } from 'jose/jwt/sign';
+import { jwtVerify } from 'jose/jwt/verify';
 import { type PersonId, parseId48 } from '../../protocol/ids.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Random, randomHex } from '../base/random.ts';
 
 /**
- * The door to jose: login tokens as JWTs. Algorithm, type, issuer and audience are fixed here and never taken from the
- * token, and what the token says about keys (`jku`, `x5u`, `jwk`) is ignored.
+ * The door to jose, of which only JWTs are loaded: login tokens. Algorithm, type, issuer and audience are fixed here and
+ * never taken from the token, and what the token says about keys (`jku`, `x5u`, `jwk`) is ignored.
  */
 const algorithm = 'HS256';
 const tokenType = 'login+jwt';
@@ -69,7 +71,7 @@ export async function verifyLoginToken(
     });
     return claimsOf(payload);
   } catch (error) {
-    if (error instanceof errors.JOSEError || error instanceof TypeError) return null;
+    if (error instanceof JOSEError || error instanceof TypeError) return null;
     throw error;
   }
 }
