@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../../actors/storage/block-fetch.ts';
 import { SegmentReader } from '../../actors/storage/segment-reader.ts';
-import { openWarmCache } from '../../actors/storage/warm-cache.ts';
+import { openWarmCache, type WarmCache } from '../../actors/storage/warm-cache.ts';
 import { silentLogger } from '../../src/base/log.ts';
 import { buildSegment, CountingStore, findById, randomRows, seededRandom } from './segments.ts';
 
 /**
- * One life of a process with a warm cache, for the tests that damage its folder in between: LMDB may take the process
- * down with it. Arguments: folder, how to end ('close' or 'kill'). Prints what it found, as JSON.
+ * A process with warm caches, one after the other, for the tests that damage their folders: LMDB may take the process
+ * down with it. Arguments: how to end ('close' or 'kill'), the folders. Prints what it found in each, a line of JSON.
  */
-const [folder = '', end = 'close'] = process.argv.slice(2);
+const [end = 'close', ...folders] = process.argv.slice(2);
 const key = 'ns/ab/n/segment/s';
 const names = 200;
 
@@ -19,36 +19,51 @@ function expectedAt(at: number): Buffer {
   return Buffer.alloc(length, createHash('sha256').update(String(at)).digest());
 }
 
-const cache = openWarmCache({ folder, bytesMax: 64 * 1024 * 1024, log: silentLogger });
-let hits = 0;
-let wrong = 0;
-for (let at = 0; at < names; at++) {
-  const found = cache.get(`name-${at}`);
-  if (found === undefined) continue;
-  hits++;
-  if (!expectedAt(at).equals(found)) wrong++;
-}
-
 const rows = randomRows(5, 800, { wordsMax: 300 });
 const { toc, bytes } = await buildSegment(rows, { documentBlockBytes: 16 * 1024 });
-const store = new CountingStore();
-await store.putIfAbsent(key, [bytes]);
-const fetcher = new BlockFetcher({ store, warmCache: cache, cache: new BlockCache(100_000) });
-const reader = new SegmentReader(key, toc, fetcher);
-for (let row = 0; row < rows.length; row += 7) {
-  const expected = rows[row];
-  const place = await findById(reader, expected?.id ?? '', emptyReadReport());
-  if (place === null || expected === undefined) {
-    wrong++;
-    continue;
+
+/** How many names the cache has, and how many of them with other bytes than were put. */
+function readNames(cache: WarmCache): { readonly hits: number; readonly wrong: number } {
+  let hits = 0;
+  let wrong = 0;
+  for (let at = 0; at < names; at++) {
+    const found = cache.get(`name-${at}`);
+    if (found === undefined) continue;
+    hits++;
+    if (!expectedAt(at).equals(found)) wrong++;
   }
-  const start = place.block.entryOffset(place.index);
-  const entry = place.block.buffer.subarray(start, start + expected.entry.length);
-  if (place.row !== row || !entry.equals(expected.entry)) wrong++;
+  return { hits, wrong };
 }
 
-for (let at = 0; at < names; at++) cache.put(`name-${at}`, expectedAt(at));
-await cache.drained();
-process.stdout.write(`${JSON.stringify({ hits, wrong, storeGets: store.gets })}\n`);
-if (end === 'kill') process.kill(process.pid, 'SIGKILL');
-await cache.close();
+/** Documents of a segment, through the cache: how many came wrong, and what the store was asked for. */
+async function readRows(cache: WarmCache): Promise<{ readonly wrong: number; readonly storeGets: number }> {
+  let wrong = 0;
+  const store = new CountingStore();
+  await store.putIfAbsent(key, [bytes]);
+  const fetcher = new BlockFetcher({ store, warmCache: cache, cache: new BlockCache(100_000) });
+  const reader = new SegmentReader(key, toc, fetcher);
+  for (let row = 0; row < rows.length; row += 7) {
+    const expected = rows[row];
+    const place = await findById(reader, expected?.id ?? '', emptyReadReport());
+    if (place === null || expected === undefined) {
+      wrong++;
+      continue;
+    }
+    const start = place.block.entryOffset(place.index);
+    const entry = place.block.buffer.subarray(start, start + expected.entry.length);
+    if (place.row !== row || !entry.equals(expected.entry)) wrong++;
+  }
+  return { wrong, storeGets: store.gets };
+}
+
+for (const folder of folders) {
+  const cache = openWarmCache({ folder, bytesMax: 64 * 1024 * 1024, log: silentLogger });
+  const byName = readNames(cache);
+  const byRow = await readRows(cache);
+  for (let at = 0; at < names; at++) cache.put(`name-${at}`, expectedAt(at));
+  await cache.drained();
+  const found = { hits: byName.hits, wrong: byName.wrong + byRow.wrong, storeGets: byRow.storeGets };
+  process.stdout.write(`${JSON.stringify(found)}\n`);
+  if (end === 'kill') process.kill(process.pid, 'SIGKILL');
+  await cache.close();
+}

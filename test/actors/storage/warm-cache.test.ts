@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
+  cpSync,
   existsSync,
   mkdtempSync,
   readdirSync,
@@ -12,7 +13,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { after, before, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { openWarmCache, type WarmCache, type WarmCacheOptions } from '../../../actors/storage/warm-cache.ts';
 import { silentLogger } from '../../../src/base/log.ts';
@@ -277,37 +278,47 @@ test('a start of the machine after an unclean end empties the folder; after a cl
   assert.equal(openIn(t, folder).get('name'), undefined);
 });
 
-interface ChildResult {
-  readonly signal: string | null;
-  readonly found: { hits: number; wrong: number; storeGets: number } | null;
+/** What one life with a folder found in it. */
+interface Found {
+  readonly hits: number;
+  readonly wrong: number;
+  readonly storeGets: number;
 }
 
-/** A life lasts about a second; native code that walks a circle of damaged pages lasts for ever. */
+interface ChildResult {
+  readonly signal: string | null;
+  /** A life each, up to the one that native code ended. */
+  readonly found: readonly Found[];
+}
+
+/** A process lasts about a second; native code that walks a circle of damaged pages lasts for ever. */
 const lifeMsMax = 20_000;
 
 /**
- * One life of a process with the cache. Only native code may end it early: by a crash, or by never coming back, where
- * whoever watches the process has to end it.
+ * A process that opens, uses and closes each of the folders. Only native code may end it early: by a crash, or by never
+ * coming back, where whoever watches the process has to end it.
  */
-function live(folder: string, end: 'close' | 'kill' = 'close'): ChildResult {
+function live(folders: readonly string[], end: 'close' | 'kill' = 'close'): ChildResult {
   const script = fileURLToPath(new URL('../../support/warm-cache-child.js', import.meta.url));
   const limit = { timeout: lifeMsMax, killSignal: 'SIGKILL' } as const;
-  const child = spawnSync(process.execPath, [script, folder, end], { encoding: 'utf8', ...limit });
-  const found = child.stdout === '' ? null : (JSON.parse(child.stdout) as ChildResult['found']);
+  const child = spawnSync(process.execPath, [script, end, ...folders], { encoding: 'utf8', ...limit });
+  const lines = child.stdout.split('\n').filter((line) => line !== '');
   if (child.signal === null) assert.equal(child.status, 0, child.stderr);
   else assert.ok(['SIGBUS', 'SIGSEGV', 'SIGABRT', 'SIGKILL'].includes(child.signal), child.signal);
-  return { signal: child.signal, found };
+  return { signal: child.signal, found: lines.map((line) => JSON.parse(line) as Found) };
 }
 
 test('a killed process leaves a cache that the next one uses', (t) => {
   const folder = newFolder(t);
 
-  const first = live(folder, 'kill');
-  const second = live(folder);
+  const first = live([folder], 'kill');
+  const second = live([folder]);
 
-  assert.deepEqual([first.found?.hits, first.found?.wrong], [0, 0]);
-  assert.deepEqual([second.found?.hits, second.found?.wrong], [200, 0]);
-  assert.equal(second.found?.storeGets, 0);
+  assert.deepEqual(
+    first.found.map(({ hits, wrong }) => [hits, wrong]),
+    [[0, 0]],
+  );
+  assert.deepEqual(second.found, [{ hits: 200, wrong: 0, storeGets: 0 }]);
 });
 
 type Damage = (folder: string, random: () => number) => void;
@@ -324,13 +335,8 @@ const filesOf = (folder: string) =>
 const randomAt = (bytes: Buffer, random: () => number, from = 0) =>
   from + Math.floor(random() * (bytes.length - from));
 
-const damages: Record<string, Damage> = {
-  'the folder is gone': (folder) => rmSync(folder, { recursive: true, maxRetries: 10, retryDelay: 50 }),
-  'the environment is gone': (folder) =>
-    rmSync(join(folder, 'environment'), { recursive: true, maxRetries: 10, retryDelay: 50 }),
-  'the files are gone': (folder) =>
-    rmSync(join(folder, 'files'), { recursive: true, maxRetries: 10, retryDelay: 50 }),
-  'the marker is rubbish': (folder) => writeFileSync(join(folder, 'marker.json'), '{'),
+/** What native code maps: it may end the process, so each gets one of its own. */
+const damagesOfEnvironment: Record<string, Damage> = {
   'the environment is empty': (folder) => truncateSync(data(folder), 0),
   'the environment is cut to one page and a half': (folder) => truncateSync(data(folder), 6000),
   'the environment is cut in half': (folder) =>
@@ -362,6 +368,16 @@ const damages: Record<string, Damage> = {
         page.copy(bytes, b);
       }
     }),
+};
+
+/** What our own code reads: one process looks at all of them. */
+const damagesOfFiles: Record<string, Damage> = {
+  'the folder is gone': (folder) => rmSync(folder, { recursive: true, maxRetries: 10, retryDelay: 50 }),
+  'the environment is gone': (folder) =>
+    rmSync(join(folder, 'environment'), { recursive: true, maxRetries: 10, retryDelay: 50 }),
+  'the files are gone': (folder) =>
+    rmSync(join(folder, 'files'), { recursive: true, maxRetries: 10, retryDelay: 50 }),
+  'the marker is rubbish': (folder) => writeFileSync(join(folder, 'marker.json'), '{'),
   'single bits of the files are flipped': (folder, random) => {
     for (const file of filesOf(folder)) {
       edited(file, (bytes) => {
@@ -382,23 +398,58 @@ const damages: Record<string, Damage> = {
   },
 };
 
-for (const [name, damage] of Object.entries(damages)) {
+const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 1e9));
+
+/** A folder that one life has filled; each damage has a copy of it. */
+let filled = '';
+before(() => {
+  filled = join(mkdtempSync(join(tmpdir(), 'warm-cache-')), 'cache');
+  assert.deepEqual(
+    live([filled]).found.map(({ wrong }) => wrong),
+    [0],
+  );
+});
+after(() => rmSync(join(filled, '..'), { recursive: true, force: true }));
+
+function damagedFolder(t: TestContext, damage: Damage): string {
+  t.diagnostic(`seed ${seed}`);
+  const folder = newFolder(t);
+  cpSync(filled, folder, { recursive: true });
+  damage(folder, seededRandom(seed));
+  return folder;
+}
+
+function assertNoneWrong({ found }: ChildResult): void {
+  for (const { wrong } of found) assert.equal(wrong, 0);
+}
+
+for (const [name, damage] of Object.entries(damagesOfEnvironment)) {
   test(`never a wrong answer where ${name}`, (t) => {
-    const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 1e9));
-    t.diagnostic(`seed ${seed}`);
-    const folder = newFolder(t);
-    assert.equal(live(folder).found?.wrong, 0);
+    const folder = damagedFolder(t, damage);
 
-    damage(folder, seededRandom(seed));
-    const after = live(folder);
-    if (after.signal !== null) t.diagnostic(`the process ended by ${after.signal}`);
+    const life = live([folder, folder]);
+    assertNoneWrong(life);
 
-    assert.equal(after.found?.wrong ?? 0, 0);
-    // What the supervisor does after a second abnormal end: start without the folder.
-    if (after.signal !== null && live(folder).signal !== null)
-      rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
-    const last = live(folder);
-    assert.deepEqual([last.signal, last.found?.wrong], [null, 0]);
+    if (life.signal !== null) {
+      t.diagnostic(`the process ended by ${life.signal}`);
+      // What the supervisor does after a second abnormal end: start without the folder.
+      if (live([folder]).signal !== null)
+        rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+      const last = live([folder]);
+      assert.equal(last.signal, null);
+      assertNoneWrong(last);
+    }
     assert.ok(existsSync(data(folder)));
   });
 }
+
+test(`never a wrong answer where ${Object.keys(damagesOfFiles).join(', ')}`, (t) => {
+  const folders = Object.values(damagesOfFiles).map((damage) => damagedFolder(t, damage));
+
+  const lives = live(folders.flatMap((folder) => [folder, folder]));
+
+  assert.equal(lives.signal, null, 'nothing here is native code');
+  assert.equal(lives.found.length, 2 * folders.length);
+  assertNoneWrong(lives);
+  for (const folder of folders) assert.ok(existsSync(data(folder)));
+});
