@@ -39,10 +39,17 @@ const documents = Array.from({ length: 40 }, (_, n) => ({
   meta: { n },
 }));
 
+/** Each on another HTTP engine: the one that is preferred, and the one that is always there. */
+const ways = [
+  { how: 'after SIGTERM', engine: 'node' },
+  { how: 'after kill -9', engine: 'auto' },
+] as const;
+
 describe('a server that is started again on its folder', { concurrency: true }, () => {
-  for (const how of ['after SIGTERM', 'after kill -9'] as const) {
-    it(`answers as before ${how}, and goes on`, async () => {
-      let server = await startServer({ folder: temporaryFolder(), env: { TIDEBASE_COMMIT_MS: '20' } });
+  for (const { how, engine } of ways) {
+    it(`answers as before ${how}, and goes on (HTTP engine ${engine})`, async () => {
+      const env = { TIDEBASE_COMMIT_MS: '20' };
+      let server = await startServer({ folder: temporaryFolder(), engine, env });
       let api = new ApiClient(server.url);
       const { key } = await api.signup('again@example.com');
       api = api.as(key);
