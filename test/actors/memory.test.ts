@@ -41,12 +41,12 @@ async function putTaken(clock: FakeClock, send: () => Promise<Answer>): Promise<
 
 const text = (name: string, bytes: number) => `${name} ${'tide '.repeat(bytes / 5)}`;
 
-test('thousands of namespaces touched in turn answer right and stay within a small budget', async () => {
+test('hundreds of namespaces touched in turn answer right and stay within a small budget', async () => {
   const { clock, start } = world(1);
-  const process = await start(2 * MiB);
+  const process = await start(MiB);
   await clock.run(process.createTenant());
   const { memory } = process.components;
-  const names = Array.from({ length: 1_000 }, (_, i) => `n${i}`);
+  const names = Array.from({ length: 400 }, (_, i) => `n${i}`);
   for (let from = 0; from < names.length; from += 100) {
     const batch = names.slice(from, from + 100);
     const writes = batch.map((name) =>
@@ -70,7 +70,7 @@ test('thousands of namespaces touched in turn answer right and stay within a sma
     }
   }
 
-  assert.ok(process.host.openNamespaces < 300, `${process.host.openNamespaces} are open`);
+  assert.ok(process.host.openNamespaces < 200, `${process.host.openNamespaces} are open`);
   const lines = Object.values(memory.lines);
   assert.equal(
     lines.reduce((sum, bytes) => sum + bytes, 0),
@@ -80,7 +80,11 @@ test('thousands of namespaces touched in turn answer right and stay within a sma
   process.kill();
 });
 
-for (const seed of [1, 2, 3, 4]) {
+/** Set to a number to run more seeds than the suite does. */
+const moreSeeds = Number(process.env.TIDEBASE_TEST_SEEDS ?? 0);
+const seeds = Array.from({ length: 2 + moreSeeds }, (_, i) => 1 + i);
+
+for (const seed of seeds) {
   test(`requests between evictions find what a model finds (seed ${seed})`, async () => {
     const random = seededRandom(seed);
     const { clock, start } = world(seed);

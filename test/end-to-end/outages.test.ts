@@ -33,7 +33,7 @@ const troubleMs = long ? 20_000 : 3_000;
 const warmUp = 40;
 
 /** Between two requests of one writer: what is tried here are the faults, not the load. */
-const paceMs = 20;
+const paceMs = 60;
 /** They mostly wait. */
 const serversAtOnce = 4;
 

@@ -19,10 +19,14 @@ function assertNothingViolated({ violations }: Summary): void {
   assert.equal(violations.length, 0, lines.join('\n'));
 }
 
+/** Of the run of all seeds: what the same seeds do in another process is compared with it. */
+let hashes: Summary['hashes'] = {};
+
 test(`whatever fails, every answer of ${seeds} simulated worlds is kept`, async (t) => {
   const began = performance.now();
   const summary = await runInJobs({ first: 1, seeds, jobs, untilViolation: false });
   tellSummary(summary, performance.now() - began, (line) => t.diagnostic(line));
+  hashes = summary.hashes;
   assertNothingViolated(summary);
   assert.equal(summary.seeds, seeds);
   assert.equal(summary.quietSeeds, 0, 'every world meets at least two faults');
@@ -30,11 +34,9 @@ test(`whatever fails, every answer of ${seeds} simulated worlds is kept`, async 
 });
 
 test('a seed decides everything that happens', async () => {
-  const wanted = { first: 1, seeds: seedsRunTwice, untilViolation: false };
-  const alone = await runInJobs({ ...wanted, jobs: 1 });
-  const shared = await runInJobs({ ...wanted, jobs });
-  assert.equal(Object.keys(alone.hashes).length, seedsRunTwice);
-  assert.deepEqual(shared.hashes, alone.hashes);
+  const again = await runInJobs({ first: 1, seeds: seedsRunTwice, jobs: 1, untilViolation: false });
+  assert.equal(Object.keys(again.hashes).length, seedsRunTwice);
+  for (const [seed, hash] of Object.entries(again.hashes)) assert.equal(hashes[seed], hash, `seed ${seed}`);
 });
 
 const regressions = JSON.parse(

@@ -26,6 +26,8 @@ import { counterBody, readCounter } from '../../support/counter-object.ts';
 
 const childScript = fileURLToPath(new URL('../../support/fs-store-child.js', import.meta.url));
 const key = 'counters/a';
+/** How often writers are killed, put to sleep and raced; the suite does a few. */
+const rounds = Number(process.env.FS_STORE_ROUNDS ?? 6);
 
 describe('the folder store', { timeout: 120_000 }, () => {
   let folder: string;
@@ -61,19 +63,19 @@ describe('the folder store', { timeout: 120_000 }, () => {
   describe('shared by processes', () => {
     it('loses no update of four processes that count up one object', async () => {
       await startCounter();
-      const counters = Array.from({ length: 4 }, () => startChild(folder, 50));
+      const counters = Array.from({ length: 4 }, () => startChild(folder, 30));
       await Promise.all(counters.map((child) => child.ended));
       const counted = counters.flatMap((child) => child.acknowledged()).sort((a, b) => a - b);
       assert.deepEqual(
         counted,
-        Array.from({ length: 200 }, (_, i) => i + 1),
+        Array.from({ length: 120 }, (_, i) => i + 1),
       );
-      assert.equal((await readCounter(store, key)).value, 200);
+      assert.equal((await readCounter(store, key)).value, 120);
     });
 
     it('keeps every acknowledged update when writers are killed, and goes on', async () => {
       await startCounter();
-      for (let round = 0; round < 20; round++) {
+      for (let round = 0; round < rounds; round++) {
         const before = (await readCounter(store, key)).value;
         const writers = [startChild(folder, 100_000), startChild(folder, 100_000)];
         await Promise.all(writers.map((child) => child.firstLine));
@@ -105,7 +107,7 @@ describe('the folder store', { timeout: 120_000 }, () => {
       const child = startChild(folder, 100_000);
       await child.firstLine;
       let own = 0;
-      for (let round = 0; round < 25; round++) {
+      for (let round = 0; round < 2 * rounds; round++) {
         child.process.kill('SIGSTOP');
         await incrementTimes(3);
         own += 3;
@@ -136,7 +138,7 @@ describe('the folder store', { timeout: 120_000 }, () => {
 
     it('never brings back an object that is deleted, re-created and updated in races', async () => {
       const other = await FsObjectStore.open(folder, systemClock, systemRandom);
-      for (let round = 0; round < 60; round++) {
+      for (let round = 0; round < 5 * rounds; round++) {
         const first = await store.putIfAbsent(key, [counterBody(1)]);
         assert.ok(first.kind === 'stored');
         if (round % 2 === 0) await store.putIfMatch(key, [counterBody(2)], first.etag);
