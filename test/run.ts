@@ -19,6 +19,8 @@ const root = repositoryRoot();
 
 /** Test files wait more than they compute: one more than the cores is right for a small machine. */
 const filesAtOnce = Math.max(2, availableParallelism());
+/** Folders whose files take longest: they begin first, so that no core waits at the end for the last of them. */
+const slowFolders = ['test/simulation/', 'test/end-to-end/'];
 /** A file that hangs must not hang the run; the longest takes about a minute. */
 const fileTimeoutMs = 5 * 60_000;
 
@@ -56,7 +58,9 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 function testFiles(words: readonly string[]): { readonly path: string; readonly compiled: string }[] {
   const sources = filesUnder(root, 'test').filter((path) => path.endsWith('.test.ts'));
   const wanted = sources.filter((path) => words.length === 0 || words.some((word) => path.includes(word)));
-  return wanted.toSorted().map((path) => {
+  const isQuick = (path: string) => !slowFolders.some((folder) => path.startsWith(folder));
+  const ordered = wanted.toSorted((a, b) => Number(isQuick(a)) - Number(isQuick(b)) || (a < b ? -1 : 1));
+  return ordered.map((path) => {
     const compiled = join(compiledFolder, '..', path.replace(/\.ts$/, '.js'));
     if (!existsSync(compiled)) throw new Error(`${path} is not compiled: npm run build`);
     return { path, compiled };
