@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import { ApiClient } from '../support/api-client.ts';
 import { Load } from '../support/load.ts';
 import { seededRandom } from '../support/model.ts';
@@ -84,45 +84,49 @@ describe(`crashes (CRASH_SEED=${seed})`, { concurrency: 1 }, () => {
     await server.kill();
   });
 
-  it('an actor thread that dies is started again and knows all that was acknowledged', async (t) => {
-    const random = seededRandom(seed + 2);
+  describe('of one thread of a server', { concurrency: 1 }, () => {
     const folder = temporaryFolder();
     const crashFile = join(folder, 'crash');
-    const server = await startServer({ folder, ...crashable(crashFile) });
-    const load = await Load.begin(server, random);
-    const api = new ApiClient(server.url, load.key);
+    let server: ServerProcess;
+    before(async () => {
+      server = await startServer({ folder, ...crashable(crashFile) });
+    });
+    after(async () => {
+      assert.deepEqual(await server.stop(), { code: 0, signal: null });
+    });
 
-    for (let death = 1; death <= 3; death++) {
-      const running = load.run(api);
-      await load.untilAcknowledged(5 + Math.floor(random() * 30));
-      writeFileSync(crashFile, `worker ${death}`);
-      const deaths = () => server.errors.split('an actor thread died').length - 1;
-      await server.until(() => deaths() === death, `its actor thread dies for the ${death}. time`, 5_000);
-      load.stop();
-      await running;
-      await untilServed(api);
-      await load.check(api);
-      load.nextRound();
-    }
+    it('an actor thread that dies is started again and knows all that was acknowledged', async (t) => {
+      const random = seededRandom(seed + 2);
+      const load = await Load.begin(server, random);
+      const api = new ApiClient(server.url, load.key);
 
-    t.diagnostic(load.summary());
-    assert.deepEqual(await server.stop(), { code: 0, signal: null });
-  });
+      for (let death = 1; death <= 3; death++) {
+        const running = load.run(api);
+        await load.untilAcknowledged(5 + Math.floor(random() * 30));
+        writeFileSync(crashFile, `worker ${death}`);
+        const deaths = () => server.errors.split('an actor thread died').length - 1;
+        await server.until(() => deaths() === death, `its actor thread dies for the ${death}. time`, 5_000);
+        load.stop();
+        await running;
+        await untilServed(api);
+        await load.check(api);
+        load.nextRound();
+      }
 
-  it('a thread of a lane that dies idle is replaced', async () => {
-    const folder = temporaryFolder();
-    const crashFile = join(folder, 'crash');
-    const server = await startServer({ folder, ...crashable(crashFile) });
-    const api = new ApiClient(server.url);
-    await api.signup('before@example.com');
+      t.diagnostic(load.summary());
+    });
 
-    writeFileSync(crashFile, 'hash-worker 1');
-    await sleep(100);
+    it('a thread of a lane that dies idle is replaced', async () => {
+      const api = new ApiClient(server.url);
+      await api.signup('before@example.com');
 
-    await api.signup('after@example.com');
-    await api.login('before@example.com');
-    api.close();
-    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+      writeFileSync(crashFile, 'hash-worker 1');
+      await sleep(100);
+
+      await api.signup('after@example.com');
+      await api.login('before@example.com');
+      api.close();
+    });
   });
 });
 

@@ -4,7 +4,7 @@ import { ApiClient } from './api-client.ts';
 import { answerOrNull, jsonOf, ModelWriter, outcomeOf } from './model.ts';
 import type { ServerProcess } from './server-process.ts';
 
-/** Each costs a password's hash now and another one later. */
+/** Each costs a password's hash now and another one later: where runs have a pace, every one makes one person. */
 const peoplePerRun = 2;
 /** With the pauses between them at least ten seconds. */
 const settleTriesMax = 200;
@@ -171,7 +171,8 @@ export class Load {
   }
 
   async #makePeople(api: ApiClient): Promise<void> {
-    for (let i = 0; i < peoplePerRun && !this.#stopped; i++) {
+    const people = this.#paceMs > 0 ? 1 : peoplePerRun;
+    for (let i = 0; i < people && !this.#stopped; i++) {
       const email = `p${i}-of-${this.#round}@example.com`;
       const body = { email, name: 'Somebody', password: 'correct horse' };
       const outcome = outcomeOf(await answerOrNull(api.as(null), 'POST', '/v1/signup', body));

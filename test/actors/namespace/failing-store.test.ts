@@ -15,12 +15,15 @@ let truth: MemoryObjectStore;
 let process: InProcess;
 let errors: string[];
 
+const older = documentsOf('a', 40, 30_000);
+const newer = documentsOf('b', 30, 30_000);
+
 /** The older segment has a0 to a39, the newer b0 to b29, memory has c0. */
 beforeEach(async () => {
   const first = await firstProcess();
   ({ clock, store: truth } = first);
-  for (const [prefix, count] of [['a', 40] as const, ['b', 30] as const]) {
-    await clock.run(first.process.put(namespace, documentsOf(prefix, count, 30_000)));
+  for (const documents of [older, newer]) {
+    await clock.run(first.process.put(namespace, documents));
     await flush(first.process, clock);
   }
   await clock.run(first.process.put(namespace, documentsOf('c', 1, 100)));
