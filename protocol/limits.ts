@@ -87,6 +87,8 @@ export const limits = {
   manifestTailBytesMax: 256 * KiB,
   /** A namespace with unflushed records older than this is flushed, so that replay stays short. */
   flushAfterMs: 300_000,
+  /** With more than this above its floor, who holds the floor back is flushed: half a second of replay from a disk. */
+  logAboveFloorBytesMax: 512 * MiB,
   /** Documents are stored in blocks of about this size before compression: one cold read fetches one. */
   documentBlockBytes: 128 * KiB,
   /** Compaction makes no larger segment: a merge must fit a build thread's time and the disk's cache. */
@@ -128,6 +130,7 @@ export type FlowLimits = {
     | 'manifestTailBytesMax'
     | 'frozenMemtablesMax'
     | 'flushAfterMs'
+    | 'logAboveFloorBytesMax'
     | 'retiredGraceMs']: number;
 };
 

@@ -40,7 +40,8 @@ export class AppendRefused extends Error {
 export interface GroupCommitOptions {
   readonly commitMs: number;
   readonly limits?: FlowLimits;
-  readonly onStored: (record: RecordHead, position: LogPosition) => void;
+  /** `bytes`: of its payload, in the log or in its blob. */
+  readonly onStored: (record: RecordHead, position: LogPosition, bytes: number) => void;
   readonly onSealed: () => void;
 }
 
@@ -307,7 +308,7 @@ export class GroupCommit {
     for (const [index, pending] of group.entries()) {
       const position = { logId: this.#identity.logId, seq, index };
       this.#waitingBytes -= pending.bytes;
-      this.#options.onStored(pending.head, position);
+      this.#options.onStored(pending.head, position, pending.bytes);
       if (pending.head.blob !== null) this.#blobsOnTheWay.delete(pending.head.blob.id);
       pending.resolve(position);
     }

@@ -24,6 +24,7 @@ import { LogCollection } from './log-collection.ts';
 import { headFromWire, type RecordHead } from './log-object.ts';
 import { type LogPosition, replayedToWire, replayLog } from './replay.ts';
 import { sealLog } from './seal.ts';
+import { SlotBytes } from './slot-bytes.ts';
 import { type LogTarget, UnflushedTargets } from './unflushed.ts';
 
 /**
@@ -37,6 +38,8 @@ export interface Placement {
 
 /** How often old records are looked for and the floor is raised. */
 const housekeepingMs = 10_000;
+/** And after each such part of what may lie above the floor. */
+const housekeepingShare = 1 / 4;
 /** Past this many slots above the floor, the targets that hold it back are flushed: replay stays short. */
 const slotsAboveFloorMax = 1_200;
 
@@ -62,6 +65,10 @@ export class LogService {
   readonly #attaching = new Serial();
   #actorCount = 0;
   #stopLease = () => {};
+  readonly #slotBytes = new SlotBytes();
+  #nextHousekeepingBytes: number;
+  #housekeeping = false;
+  #draining = false;
   #stopHousekeeping = () => {};
 
   /** Resolves when another process ended this one's log. */
@@ -79,6 +86,7 @@ export class LogService {
     this.#collection = new LogCollection(components.store);
     this.#commitMs = options.commitMs;
     this.#limits = options.limits ?? limits;
+    this.#nextHousekeepingBytes = this.#limits.logAboveFloorBytesMax * housekeepingShare;
   }
 
   /** Sealing again is safe: it finds its own seal. So a start does not fail for a moment's trouble of the store. */
@@ -101,7 +109,9 @@ export class LogService {
     this.#commit = new GroupCommit(this.#components, identity, {
       commitMs: this.#commitMs,
       limits: this.#limits,
-      onStored: (head, position) => {
+      onStored: (head, position, bytes) => {
+        this.#slotBytes.add(position.seq, bytes);
+        if (this.#slotBytes.total >= this.#nextHousekeepingBytes) this.#keepHouse();
         this.#own().appended(head, { ...position, atMs: this.#components.clock.monotonic() });
         if (head.blob !== null) this.#collection.blobStored(head.blob.id, position.seq);
       },
@@ -197,6 +207,7 @@ export class LogService {
   }
 
   async drain(): Promise<void> {
+    this.#draining = true;
     this.#stopHousekeeping();
     await this.#commit?.whenIdle();
     this.#stopLease();
@@ -278,12 +289,22 @@ export class LogService {
   }
 
   #scheduleHousekeeping(): void {
-    this.#stopHousekeeping = this.#components.clock.after(housekeepingMs, () => {
-      this.#askForFlushes();
-      void this.#tidy()
-        .then(() => this.#collect())
-        .then(() => this.#scheduleHousekeeping());
-    });
+    this.#stopHousekeeping = this.#components.clock.after(housekeepingMs, () => this.#keepHouse());
+  }
+
+  #keepHouse(): void {
+    if (this.#housekeeping) return;
+    this.#housekeeping = true;
+    this.#stopHousekeeping();
+    this.#nextHousekeepingBytes =
+      this.#slotBytes.total + this.#limits.logAboveFloorBytesMax * housekeepingShare;
+    this.#askForFlushes();
+    void this.#tidy()
+      .then(() => this.#collect())
+      .then(() => {
+        this.#housekeeping = false;
+        if (!this.#draining) this.#scheduleHousekeeping();
+      });
   }
 
   /** What fails is done by the next round, or by the next process. */
@@ -328,7 +349,10 @@ export class LogService {
     const commit = must(this.#commit, 'an open log');
     const before = {
       atMs: this.#components.clock.monotonic() - this.#limits.flushAfterMs,
-      seq: commit.lastSeq - slotsAboveFloorMax,
+      seq: Math.max(
+        commit.lastSeq - slotsAboveFloorMax,
+        this.#slotBytes.firstOfNewest(this.#limits.logAboveFloorBytesMax),
+      ),
     };
     for (const target of this.#own().overdue(before)) this.#askForFlush(target);
   }
@@ -354,6 +378,7 @@ export class LogService {
     if (floor <= this.#floor) return;
     await writeFloor(store, this.#logId, floor);
     this.#floor = floor;
+    this.#slotBytes.forget(floor);
   }
 }
 

@@ -32,6 +32,7 @@ export const simulatedLimits: FlowLimits = {
   manifestTailBytesMax: 700,
   frozenMemtablesMax: 2,
   flushAfterMs: 20_000,
+  logAboveFloorBytesMax: 60_000,
   retiredGraceMs: 75_000,
 };
 
