@@ -42,6 +42,8 @@ export interface GroupCommitOptions {
   readonly limits?: FlowLimits;
   /** `bytes`: of its payload, in the log or in its blob. */
   readonly onStored: (record: RecordHead, position: LogPosition, bytes: number) => void;
+  /** After `onStored` of all of a group's records. */
+  readonly onGroupStored: () => void;
   readonly onSealed: () => void;
 }
 
@@ -312,6 +314,7 @@ export class GroupCommit {
       if (pending.head.blob !== null) this.#blobsOnTheWay.delete(pending.head.blob.id);
       pending.resolve(position);
     }
+    this.#options.onGroupStored();
   }
 
   #end(group: readonly Pending[]): void {

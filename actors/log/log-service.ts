@@ -111,9 +111,12 @@ export class LogService {
       limits: this.#limits,
       onStored: (head, position, bytes) => {
         this.#slotBytes.add(position.seq, bytes);
-        if (this.#slotBytes.total >= this.#nextHousekeepingBytes) this.#keepHouse();
         this.#own().appended(head, { ...position, atMs: this.#components.clock.monotonic() });
         if (head.blob !== null) this.#collection.blobStored(head.blob.id, position.seq);
+      },
+      // Not sooner: the floor passes whatever is not known to be unflushed.
+      onGroupStored: () => {
+        if (this.#slotBytes.total >= this.#nextHousekeepingBytes) this.#keepHouse();
       },
       onSealed: () => this.#end(),
     });
@@ -293,7 +296,7 @@ export class LogService {
   }
 
   #keepHouse(): void {
-    if (this.#housekeeping) return;
+    if (this.#housekeeping || this.#draining) return;
     this.#housekeeping = true;
     this.#stopHousekeeping();
     this.#nextHousekeepingBytes =

@@ -42,6 +42,7 @@ beforeEach(() => {
       commitMs,
       onStored: (record, { seq, index }) =>
         stored.push(`${record.namespaceId}${record.version}@${seq}.${index}`),
+      onGroupStored: () => {},
       onSealed: () => ended++,
     },
   );
