@@ -44,7 +44,10 @@ async function sweepIfDue(components: ActorComponents): Promise<number> {
   // A clock that was set back must not put the next sweep off for ever.
   if (dueInMs > 0 && dueInMs <= limits.sweepEveryMs) return dueInMs;
   const untilMs = beganAtMs - limits.orphanGraceMs;
-  await sweepOrphans(components, { afterMs: Math.min(last?.untilMs ?? 0, untilMs), untilMs });
+  const sweep = { afterMs: Math.min(last?.untilMs ?? 0, untilMs), untilMs };
+  const namespaces = await sweepOrphans(components, sweep);
+  // An empty server that idles stores nothing but its lease.
+  if (namespaces === 0) return limits.sweepEveryMs;
   const bytes = [encodeSwept({ beganAtMs, untilMs })];
   // Refused: another process swept meanwhile, which is as good.
   if (found === null) await store.putIfAbsent(paths.swept, bytes);

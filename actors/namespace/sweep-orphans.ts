@@ -32,13 +32,19 @@ export interface ListedNamespace {
   readonly objects: readonly ListedObject[];
 }
 
-/** Resolves when all was looked at; rejects at the first failure, what is left being found by the next try. */
-export async function sweepOrphans(components: ActorComponents, sweep: Sweep): Promise<void> {
+/**
+ * Resolves when all was looked at, with how many namespaces there are; rejects at the first failure, what is left being
+ * found by the next try.
+ */
+export async function sweepOrphans(components: ActorComponents, sweep: Sweep): Promise<number> {
+  let namespaces = 0;
   for await (const listed of listNamespaces(components)) {
+    namespaces++;
     if (needsLook(listed, sweep)) await sweepNamespace(components, listed, sweep);
     await components.clock.yieldTurn();
   }
   await abortOldUploads(components, sweep);
+  return namespaces;
 }
 
 /** Uploads of a process that was killed, and of one that has hung for a day. */
