@@ -1,5 +1,5 @@
-import { sleep } from './judge.ts';
 import { Connections } from './measured-server.ts';
+import { postUntilTaken } from './put-texts.ts';
 import { numberBatch, textBatches } from './text-batches.ts';
 
 /** A closed loop of writers: each connection sends its next batch when the last one was answered. */
@@ -44,18 +44,9 @@ export function bodyWriters(options: WritersOptions, pathOf: (batch: number) => 
       const number = state.next++;
       numberBatch(batch, number * batchDocuments);
       const sentAt = performance.now();
-      await sendUntilTaken(pathOf(number), batch.body);
+      await postUntilTaken(client, pathOf(number), batch.body, () => state.busy++);
       state.latenciesMs.push(performance.now() - sentAt);
       state.documents += batch.documents;
-    }
-  };
-  const sendUntilTaken = async (path: string, body: Buffer) => {
-    for (;;) {
-      const { status, text, retryAfterMs } = await client.send('POST', path, body);
-      if (status === 200) return;
-      if (status !== 429) throw new Error(`POST ${path}: ${status} ${text.slice(0, 500)}`);
-      state.busy++;
-      await sleep(retryAfterMs);
     }
   };
   const running = Promise.all(Array.from({ length: connections }, (_, connection) => write(connection))).then(

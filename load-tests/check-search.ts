@@ -39,73 +39,99 @@ export interface Subject {
   readonly textOf: (id: string) => Buffer;
 }
 
-const hitsChecked = 20;
-/** Does not divide the hits that are checked, so that the last page is cut. */
-const pageSize = 8;
+/** How one case is asked. */
+export interface Asking {
+  /** So many of the newest hits are compared. */
+  readonly hitsMax: number;
+  readonly pageSize: number;
+  /** In the address, in place of a body. */
+  readonly viaGet: boolean;
+}
+
+const firstPageHits = 20;
+/** The pages do not divide the hits that are checked, so that the last one is cut. */
+const usualAsking: Asking = { hitsMax: firstPageHits, pageSize: 8, viaGet: false };
 const differencesShownMax = 5;
 
 /** Every id of the namespace as a listing gives them, page by page. */
 export async function listNewestFirst(client: Connections, namespace: string): Promise<string[]> {
-  const ids: string[] = [];
-  for (let cursor = ''; ; ) {
-    const page = await search(client, namespace, { limit: limits.searchLimitMax, cursor });
-    ids.push(...page.hits.map(({ id }) => id));
-    if (page.next === '') return ids;
-    cursor = page.next;
-  }
+  const asking = { ...usualAsking, hitsMax: Number.POSITIVE_INFINITY, pageSize: limits.searchLimitMax };
+  const { hits } = await pagedHits({ client, namespace }, {}, asking);
+  return hits.map(({ id }) => id);
 }
 
-export async function checkCase(subject: Subject, oracle: Oracle, asked: SearchCase): Promise<Checked> {
-  const query = { q: asked.query, regex: asked.isRegex };
+export async function checkCase(
+  subject: Subject,
+  oracle: Oracle,
+  asked: SearchCase,
+  asking: Asking = usualAsking,
+): Promise<Checked> {
+  const query = { q: asked.query, regex: asked.isRegex, scan: true };
   const expected = await oracle.matching(asked);
   const began = performance.now();
-  const counted = await count(subject, query);
+  const counted = await ask<CountAnswer>(subject, 'count', query, asking.viaGet);
   const countMs = performance.now() - began;
-  const newest = subject.newestFirst.filter((id) => expected.has(id)).slice(0, hitsChecked);
-  const { hits } = await search(subject.client, subject.namespace, { ...query, limit: hitsChecked });
-  const paged = await pagedIds(subject, query, newest.length);
+  const newest = subject.newestFirst.filter((id) => expected.has(id)).slice(0, asking.hitsMax);
+  const first = await ask<SearchAnswer>(subject, 'search', { ...query, limit: firstPageHits }, asking.viaGet);
+  const paged = await pagedHits(subject, query, asking);
   const places = await oracle.firstMatches(asked, newest);
   const differences = [
     ...(counted.count === expected.size && counted.exact
       ? []
       : [`counts ${counted.count}, not ${expected.size}`]),
-    ...sameIds('newest ids of the count', counted.ids, newest.slice(0, limits.countIdsMax)),
-    ...sameIds(
-      'newest hits',
-      hits.map(({ id }) => id),
-      newest,
+    ...[counted, first].flatMap(({ docs }) =>
+      docs === subject.newestFirst.length
+        ? []
+        : [`says ${docs} documents, not ${subject.newestFirst.length}`],
     ),
-    ...sameIds('newest hits page by page', paged, newest),
-    ...hits.flatMap((hit) => hitDifferences(hit, places.get(hit.id), subject.textOf)),
+    ...sameIds('newest ids of the count', counted.ids, newest.slice(0, limits.countIdsMax)),
+    ...(first.partial ? [] : sameIds('newest hits', idsOf(first.hits), newest.slice(0, firstPageHits))),
+    ...sameIds('newest hits page by page', idsOf(paged.hits), newest),
+    ...paged.wrongPages,
+    ...[...first.hits, ...paged.hits].flatMap((hit) =>
+      hitDifferences(hit, places.get(hit.id), subject.textOf),
+    ),
   ];
   return { asked, count: counted.count, expected: expected.size, countMs, differences: firstOf(differences) };
 }
+
+const idsOf = (hits: readonly Hit[]) => hits.map(({ id }) => id);
 
 function firstOf(differences: readonly string[]): string[] {
   const more = differences.length - differencesShownMax;
   return [...differences.slice(0, differencesShownMax), ...(more > 0 ? [`and ${more} more`] : [])];
 }
 
-async function count({ client, namespace }: Subject, query: object): Promise<CountAnswer> {
-  const body = Buffer.from(JSON.stringify(query));
-  return JSON.parse(await client.post(`/v1/namespaces/${namespace}/count`, body)) as CountAnswer;
+type Asked = Pick<Subject, 'client' | 'namespace'>;
+
+async function ask<Answer>(to: Asked, operation: string, query: object, viaGet: boolean): Promise<Answer> {
+  const path = `/v1/namespaces/${to.namespace}/${operation}`;
+  if (!viaGet) return JSON.parse(await to.client.post(path, Buffer.from(JSON.stringify(query)))) as Answer;
+  const parameters = Object.entries(query).map(
+    ([name, value]) => `${name}=${encodeURIComponent(String(value))}`,
+  );
+  return JSON.parse(await to.client.get(`${path}?${parameters.join('&')}`)) as Answer;
 }
 
-async function search(client: Connections, namespace: string, query: object): Promise<SearchAnswer> {
-  const body = Buffer.from(JSON.stringify(query));
-  return JSON.parse(await client.post(`/v1/namespaces/${namespace}/search`, body)) as SearchAnswer;
-}
-
-/** The first ids, asked for in small pages. */
-async function pagedIds({ client, namespace }: Subject, query: object, wanted: number): Promise<string[]> {
-  const ids: string[] = [];
-  for (let cursor = ''; ids.length < wanted; ) {
-    const page = await search(client, namespace, { ...query, limit: pageSize, cursor });
-    ids.push(...page.hits.map(({ id }) => id));
+/** The first hits, asked for in pages; and pages that are shorter than they may be, or promise more where none is. */
+async function pagedHits(
+  to: Asked,
+  query: object,
+  { hitsMax, pageSize, viaGet }: Asking,
+): Promise<{ readonly hits: readonly Hit[]; readonly wrongPages: readonly string[] }> {
+  const hits: Hit[] = [];
+  const wrongPages: string[] = [];
+  for (let cursor = ''; hits.length < hitsMax; ) {
+    const page = await ask<SearchAnswer>(to, 'search', { ...query, limit: pageSize, cursor }, viaGet);
+    hits.push(...page.hits);
+    // One that ran out of time goes on with the next one.
+    const isShort =
+      page.next === '' ? hits.length > 0 && page.hits.length === 0 : page.hits.length < pageSize;
+    if (isShort && !page.partial) wrongPages.push(`a page has ${page.hits.length} hits, not ${pageSize}`);
     if (page.next === '') break;
     cursor = page.next;
   }
-  return ids.slice(0, wanted);
+  return { hits: hits.slice(0, hitsMax), wrongPages };
 }
 
 function sameIds(what: string, got: readonly string[], wanted: readonly string[]): string[] {

@@ -26,25 +26,29 @@ export function copyCorpus(from: string, to: string): void {
 
 /** Paths within the folder. */
 export function textFilesBelow(folder: string): string[] {
-  return filesBelow(folder, '').filter((path) => extensions.has(extname(path)));
+  return filesBelow(folder).filter((path) => extensions.has(extname(path)));
 }
 
 /** Everything that is to be a document, judged by this file's own reading of the rules. */
 export function readCorpus(folder: string): Corpus {
+  return readFiles(folder, filesBelow(folder));
+}
+
+/** The same of some files of the folder. */
+export function readFiles(folder: string, paths: readonly string[]): Corpus {
   const texts = new Map<string, Buffer>();
-  let files = 0;
   let bytes = 0;
-  for (const path of filesBelow(folder, '')) {
+  for (const path of paths) {
     const text = readFileSync(join(folder, path));
-    files += 1;
     bytes += text.byteLength;
     const isDocument = text.byteLength <= limits.documentTextBytesMax && isUtf8(text);
     if (isDocument && Buffer.byteLength(path) <= limits.documentIdBytesMax) texts.set(path, text);
   }
-  return { folder, files, bytes, texts };
+  return { folder, files: paths.length, bytes, texts };
 }
 
-function filesBelow(root: string, folder: string): string[] {
+/** Paths of all files within the folder; links are left out. */
+export function filesBelow(root: string, folder = ''): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
     if (entry.isDirectory()) return filesBelow(root, path);
