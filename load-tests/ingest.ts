@@ -2,8 +2,15 @@ import { bodyWriters } from './body-writers.ts';
 import { isQuick, type Judge, judged, sleep } from './judge.ts';
 import { Connections, type MeasuredServer, restartMeasured, startMeasured } from './measured-server.ts';
 import { latencyText, type OpenLoopResult, percentile, runOpenLoop } from './open-loop.ts';
+import { numberOption, textOption } from './options.ts';
 import { threadCpu, treeCpuSeconds } from './processes.ts';
-import { type CountsByKind, putsTable, readStoreCounts, totalCounts } from './store-counts.ts';
+import {
+  type CountsByKind,
+  putsTable,
+  readStoreCounts,
+  totalCounts,
+  whenSegmentsRest,
+} from './store-counts.ts';
 import { textDocumentBytes, textDocumentId } from './text-batches.ts';
 
 /**
@@ -17,8 +24,7 @@ import { textDocumentBytes, textDocumentId } from './text-batches.ts';
 const connections = 16;
 const batchDocuments = 1_000;
 const warmUpSeconds = isQuick ? 2 : 10;
-const given = process.argv.find((word) => word.startsWith('--seconds='));
-const seconds = given === undefined ? (isQuick ? 5 : 60) : Number(given.slice('--seconds='.length));
+const seconds = numberOption('seconds', isQuick ? 5 : 60);
 const readsPerSecond = 200;
 const readConnections = 64;
 const readDocuments = 1_000;
@@ -26,25 +32,20 @@ const readEvery = 10;
 const namespace = 'ingest';
 const path = `/v1/namespaces/${namespace}/docs`;
 
-/** Until flushes and compactions have ended. */
-const restLookMs = 2_000;
-const restMsMax = 120_000;
-
-const bars = { mbPerSecond: 25, mbPerSecondAim: 40, readP99Ms: 25, putRatio: 4 };
+/** `mbPerSecondIndexed`: what is asked where every segment has its text index. Both bars are said until it has. */
+const bars = { mbPerSecond: 25, mbPerSecondIndexed: 10, mbPerSecondAim: 40, readP99Ms: 25, putRatio: 4 };
 
 await judged(async (judge) => {
-  const profileFolder = /^--cpu-prof=(.+)$/.exec(
-    process.argv.find((word) => word.startsWith('--cpu-prof=')) ?? '',
-  )?.[1];
+  const profileFolder = textOption('cpu-prof');
   const nodeArguments =
-    profileFolder === undefined
+    profileFolder === null
       ? []
       : ['--cpu-prof', '--cpu-prof-interval=500', `--cpu-prof-dir=${profileFolder}`];
   const server = await startMeasured({ nodeArguments });
   const run = await ingest(server);
   tellRates(judge, run);
   tellReads(judge, run.reads);
-  await whenPutsRest(server);
+  await whenSegmentsRest(server.process);
   const counts = await readStoreCounts(server.process);
   await tellPuts(judge, server, { counts, documents: run.documentsInAll, seconds: run.secondsInAll });
 });
@@ -139,7 +140,8 @@ function tellRates({ tell, say }: Judge, run: Run): void {
     bar: `≥ ${bars.mbPerSecond}`,
     ok: rate >= bars.mbPerSecond,
     note:
-      `aim ${bars.mbPerSecondAim}; ${Math.round(sum / seconds)} documents a second of ${textDocumentBytes} bytes; single seconds ` +
+      `aim ${bars.mbPerSecondAim}; with text indexes ≥ ${bars.mbPerSecondIndexed} ${rate >= bars.mbPerSecondIndexed ? 'holds' : 'is MISSED'}; ` +
+      `${Math.round(sum / seconds)} documents a second of ${textDocumentBytes} bytes; single seconds ` +
       `${at(0)} to ${at(1)}, median ${at(0.5)}; batches: ${latencyText(run.writeLatenciesMs)}; ${run.busy} answers of 429`,
   });
   const cpuMs = ((run.serverCpuSeconds * 1_000) / toMb(sum)).toFixed(0);
@@ -162,18 +164,6 @@ function tellReads({ tell }: Judge, { latenciesMs, startedAtS, failures }: OpenL
       `${latencyText(latenciesMs)}; ${slow.length} of ${latenciesMs.length} over the bar, in ${slowSeconds} of ${seconds} ` +
       `seconds; ${failures} failed`,
   });
-}
-
-/** Flushes and compactions that the load caused go on for a while after it. */
-async function whenPutsRest({ process: server }: MeasuredServer): Promise<void> {
-  const segments = async () => (await readStoreCounts(server)).get('ns/segment')?.puts;
-  const until = performance.now() + restMsMax;
-  for (let before = await segments(), still = 0; still < 2 && performance.now() < until; ) {
-    await sleep(restLookMs);
-    const now = await segments();
-    still = now === before ? still + 1 : 0;
-    before = now;
-  }
 }
 
 async function tellPuts(

@@ -30,20 +30,35 @@ function idOf(path: string): string {
   return path.replace(/^\.\//, '');
 }
 
-async function ripgrep(
-  folder: string,
+/** A whole command that lists the files which match, by two threads. */
+export function ripgrepCommand(asked: SearchCase): string[] {
+  return ['rg', ...argumentsFor(asked, ['-l', '-j2'], ['./'])];
+}
+
+function argumentsFor(
   { query, isRegex }: SearchCase,
   more: readonly string[],
   paths: readonly string[],
-): Promise<Buffer> {
+): string[] {
   const kind = isRegex ? [] : ['-i', '-F'];
-  const args = [...options, ...kind, ...more, '-e', query, '--', ...paths];
-  const child = spawn('rg', args, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
+  return [...options, ...kind, ...more, '-e', query, '--', ...paths];
+}
+
+async function ripgrep(
+  folder: string,
+  asked: SearchCase,
+  more: readonly string[],
+  paths: readonly string[],
+): Promise<Buffer> {
+  const child = spawn('rg', argumentsFor(asked, more, paths), {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const parts: Buffer[] = [];
   child.stdout.on('data', (part: Buffer) => parts.push(part));
   const [code] = (await once(child, 'close')) as [number | null];
   // 1 means that nothing matched.
-  if (code !== 0 && code !== 1) throw new Error(`rg ended with ${code} for ${JSON.stringify(query)}`);
+  if (code !== 0 && code !== 1) throw new Error(`rg ended with ${code} for ${JSON.stringify(asked.query)}`);
   return Buffer.concat(parts);
 }
 

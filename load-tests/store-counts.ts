@@ -1,3 +1,5 @@
+import { sleep } from './judge.ts';
+
 /** What a running server asked of its object store, by kind of object: its own counters, from `GET /metrics`. */
 export interface StoreCounts {
   readonly puts: number;
@@ -26,6 +28,25 @@ export async function readStoreCounts(server: { readonly metricsUrl: string }): 
   }
   if (counts.size === 0) throw new Error('the server tells no counters of its object store');
   return counts;
+}
+
+const restLookMs = 2_000;
+const restMsMax = 180_000;
+
+/** Flushes and compactions that a load caused go on for a while after it: resolves when no segment is put any more. */
+export async function whenSegmentsRest(server: { readonly metricsUrl: string }): Promise<void> {
+  const until = performance.now() + restMsMax;
+  for (let before = await segmentPuts(server), still = 0; still < 2 && performance.now() < until; ) {
+    await sleep(restLookMs);
+    const now = await segmentPuts(server);
+    still = now === before ? still + 1 : 0;
+    before = now;
+  }
+}
+
+/** Since the server's start. */
+export async function segmentPuts(server: { readonly metricsUrl: string }): Promise<number> {
+  return (await readStoreCounts(server)).get('ns/segment')?.puts ?? 0;
 }
 
 /** What came between two readings. */
