@@ -1,13 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { bodyWriters } from './body-writers.ts';
-import { startDelayProxy } from './delay-proxy.ts';
+import { delayMs, startCold, startFarStore } from './cold-server.ts';
 import { isQuick, judged } from './judge.ts';
 import { Connections, type MeasuredServer, startMeasured } from './measured-server.ts';
 import { latencyText, percentile } from './open-loop.ts';
-import { s3Settings } from './s3-settings.ts';
-import { startServer } from './server.ts';
 import { textDocumentBytes, textDocumentId } from './text-batches.ts';
 
 /**
@@ -21,26 +16,17 @@ const namespaces = isQuick ? 4 : 40;
 const batchesPerNamespace = 2;
 const batchDocuments = 1_000;
 const connections = 4;
-const delayMs = 30;
 const readP50Ms = 250;
 const nameOf = (number: number) => `cold-${number}`;
 
 await judged(async ({ tell, say }) => {
-  const s3 = s3Settings();
-  const proxy = await startDelayProxy(s3.S3_ENDPOINT ?? '', delayMs);
-  const env = {
-    ...s3,
-    S3_ENDPOINT: proxy.url,
-    TIDEBASE_OBJECT_STORE: 's3',
-    TIDEBASE_LOGIN_TOKEN_KEY: randomBytes(32).toString('base64'),
-    TIDEBASE_KEY_ENCRYPTION_KEY: randomBytes(32).toString('base64'),
-  };
+  const store = await startFarStore();
   const bucketSays = `${namespaces} namespaces of ${batchesPerNamespace * batchDocuments} documents of ${textDocumentBytes} bytes`;
-  let server = await startMeasured({ env: { ...env, S3_ENDPOINT: s3.S3_ENDPOINT ?? '' } });
+  let server = await startMeasured({ env: store.nearEnv });
   await fill(server);
   say(`${bucketSays} are stored`);
 
-  server = await startCold(server, env);
+  server = await startCold(server, store);
   const reads = await firstAnswers(server, (client, number) =>
     client.get(`/v1/namespaces/${nameOf(number)}/docs/${documentIn(number)}`),
   );
@@ -52,7 +38,7 @@ await judged(async ({ tell, say }) => {
     note: `${latencyText(reads.latenciesMs)}; GETs of each: ${reads.gets}`,
   });
 
-  server = await startCold(server, env);
+  server = await startCold(server, store);
   const search = Buffer.from(JSON.stringify({ q: 'export function', limit: 10 }));
   const searches = await firstAnswers(server, (client, number) =>
     client.post(`/v1/namespaces/${nameOf(number)}/search`, search),
@@ -63,7 +49,7 @@ await judged(async ({ tell, say }) => {
     note: `${latencyText(searches.latenciesMs)}; GETs of each: ${searches.gets}`,
   });
   await server.process.stop();
-  proxy.close();
+  store.proxy.close();
 });
 
 async function fill({ process: server, key }: MeasuredServer): Promise<void> {
@@ -78,23 +64,11 @@ function documentIn(namespace: number): string {
   return textDocumentId(namespace * batchDocuments + 17);
 }
 
-/** Nothing of what was read before is near: a new process and an empty cache. */
-async function startCold(
-  { process: server, key }: MeasuredServer,
-  env: Readonly<Record<string, string>>,
-): Promise<MeasuredServer> {
-  await server.stop();
-  rmSync(join(server.folder, 'cache'), { recursive: true, force: true });
-  return { process: await startServer({ folder: server.folder, env }), key };
-}
-
 async function firstAnswers(
   { process: server, key }: MeasuredServer,
   ask: (client: Connections, namespace: number) => Promise<string>,
 ): Promise<{ readonly latenciesMs: readonly number[]; readonly gets: string }> {
   const client = new Connections(server.url, key, 1);
-  // The key and its tenant are known from here on; no namespace is.
-  await client.get('/v1/namespaces?limit=1');
   const latenciesMs: number[] = [];
   const gets = new Map<number, number>();
   for (let namespace = 0; namespace < namespaces; namespace++) {

@@ -18,7 +18,7 @@ const resources = 'users orders invoices sessions carts payments shipments repor
 );
 const syllables = 'ba co di fe gu ha jo ki la me no pu ra se ti vo wa xe yo zu'.split(' ');
 const vocabularySize = 5_000;
-const messageWords = 14;
+const messageWords = 22;
 const firstMs = Date.UTC(2026, 0, 1);
 const linesPerSecond = 40;
 

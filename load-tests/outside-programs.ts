@@ -31,7 +31,8 @@ export function timeProgram(
     cwd,
     env: { ...process.env, LC_ALL: 'C', ...env },
     encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'inherit'],
+    // What it says of its failure goes into the error.
+    stdio: 'pipe',
   });
   const timesMs = [...printed.matchAll(/^(\S+) (\S+)$/gm)].map(
     ([, began, ended]) => (Number(ended) - Number(began)) * 1_000,

@@ -31,7 +31,7 @@ export function findPatterns(texts: readonly Buffer[], chance: Chance, perClass:
     query: loosened(longWord(texts, chance)),
     isRegex: true,
   }));
-  const scanning = { query: '[0-9][a-z][0-9][a-z][0-9][a-z][0-9][a-z][0-9][a-z][0-9]{6}', isRegex: true };
+  const scanning = { query: '[0-9]\\w[0-9]\\w[0-9]\\w[0-9]\\w[0-9]\\w[0-9]{6}q', isRegex: true };
   return {
     selectiveLiterals: literals,
     selectiveRegexes: regexes,

@@ -14,9 +14,9 @@ export interface Timed {
 
 /** What is asked first is not timed: it fills caches. */
 const warmUps = 2;
-const pageHits = 20;
 
 export class SearchClient {
+  static readonly pageHits = 20;
   readonly #client: Connections;
   readonly #path: string;
 
@@ -26,7 +26,7 @@ export class SearchClient {
   }
 
   search(pattern: CountedPattern): Promise<SearchAnswer> {
-    return this.#ask('search', { q: pattern.query, regex: pattern.isRegex, limit: pageHits });
+    return this.#ask('search', { q: pattern.query, regex: pattern.isRegex, limit: SearchClient.pageHits });
   }
 
   count(pattern: CountedPattern): Promise<CountAnswer> {
@@ -37,7 +37,7 @@ export class SearchClient {
   async timeSearches(patterns: readonly CountedPattern[], repetitions: number): Promise<Timed> {
     return timed(patterns, repetitions, async (pattern) => {
       const { hits, partial } = await this.search(pattern);
-      const wanted = Math.min(pattern.documents, pageHits);
+      const wanted = Math.min(pattern.documents, SearchClient.pageHits);
       return hits.length === wanted && !partial
         ? null
         : `${hits.length} hits, not ${wanted}, partial: ${partial}`;
