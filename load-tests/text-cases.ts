@@ -18,53 +18,48 @@ export interface CasesWanted {
 
 export function textCases(texts: readonly Buffer[], chance: Chance, wanted: CasesWanted): TextCase[] {
   const draw = new Drawing(texts, chance);
-  const literals = Object.entries(literalMakers);
-  const regexes = Object.entries(regexMakers);
+  // Every kind has its turn, however few are wanted.
+  const literal = (i: number) => drawCase(draw, literalMakers, { i, isRegex: false });
+  const regex = (i: number) => drawCase(draw, regexMakers, { i, isRegex: true });
   return [
-    // Every kind has its turn, however few are wanted.
-    ...Array.from({ length: wanted.literals }, (_, i) => literalCase(draw, literals, i)),
-    ...Array.from({ length: wanted.regexes }, (_, i) => regexCase(draw, regexes, i)),
+    ...Array.from({ length: wanted.literals }, (_, i) => literal(i)),
+    ...Array.from({ length: wanted.regexes }, (_, i) => regex(i)),
   ];
 }
 
 type Maker = (draw: Drawing) => string;
-type Makers = readonly (readonly [string, Maker])[];
+type Makers = Readonly<Record<string, Maker>>;
 
 /** A drawn pattern may be too long, or none: a maker gets so many tries. */
 const triesMax = 100;
+const piecesLookedAt = 30;
 
-function literalCase(draw: Drawing, makers: Makers, i: number): TextCase {
-  return drawn(makers, i, (query, kind) => {
-    const fits = isAskable(query) && Buffer.byteLength(query) <= limits.literalBytesMax;
-    return fits ? { query, isRegex: false, kind: `literal, ${kind}` } : null;
-  })(draw);
+function drawCase(
+  draw: Drawing,
+  makers: Makers,
+  { i, isRegex }: { readonly i: number; readonly isRegex: boolean },
+): TextCase {
+  const names = Object.keys(makers);
+  const name = names[i % names.length] ?? '';
+  for (let tries = 0; tries < triesMax; tries++) {
+    const query = makers[name]?.(draw) ?? '';
+    if (
+      isAskable(query) &&
+      (isRegex ? isAllowedPattern(query) : Buffer.byteLength(query) <= limits.literalBytesMax)
+    ) {
+      return { query, isRegex, kind: `${isRegex ? 'regex' : 'literal'}, ${name}` };
+    }
+  }
+  throw new Error(`nothing of the kind "${name}" could be made of these texts`);
 }
 
-function regexCase(draw: Drawing, makers: Makers, i: number): TextCase {
-  return drawn(makers, i, (query, kind) => {
-    const fits = isAskable(query) && query.length <= limits.patternCharactersMax && isPattern(query);
-    return fits ? { query, isRegex: true, kind: `regex, ${kind}` } : null;
-  })(draw);
+function isAllowedPattern(query: string): boolean {
+  return query.length <= limits.patternCharactersMax && isPattern(query);
 }
 
 /** Strings are cut between UTF-16 units here and there. */
 function isAskable(query: string): boolean {
   return query !== '' && query.isWellFormed();
-}
-
-function drawn(
-  makers: Makers,
-  i: number,
-  judge: (query: string, kind: string) => TextCase | null,
-): (draw: Drawing) => TextCase {
-  const [kind, make] = makers[i % makers.length] ?? ['', () => ''];
-  return (draw) => {
-    for (let tries = 0; tries < triesMax; tries++) {
-      const found = judge(make(draw), kind);
-      if (found !== null) return found;
-    }
-    throw new Error(`nothing of the kind "${kind}" could be made of these texts`);
-  };
 }
 
 /** Characters that fold to each other across blocks, and some of which one might think that they do. */
@@ -117,12 +112,20 @@ class Drawing {
 
   /** Of letters and digits, as they stand in a text. */
   word(from: number, to: number): string {
-    for (let tries = 0; tries < triesMax; tries++) {
-      const words = this.piece(200, 200).match(/[\p{L}\p{N}_]+/gu) ?? [];
-      const fitting = words.filter((word) => word.length >= from && word.length <= to);
-      if (fitting.length > 0) return this.chance.pick(fitting);
+    return (
+      this.found(new RegExp(`(?<![\\p{L}\\p{N}_])[\\p{L}\\p{N}_]{${from},${to}}(?![\\p{L}\\p{N}_])`, 'u')) ??
+      this.piece(from, to)
+    );
+  }
+
+  /** Somewhere in a text; null where many pieces have none. */
+  found(pattern: RegExp): string | null {
+    const every = new RegExp(pattern.source, `${pattern.flags}g`);
+    for (let tries = 0; tries < piecesLookedAt; tries++) {
+      const all = this.piece(200, 200).match(every);
+      if (all !== null) return this.chance.pick(all);
     }
-    return this.piece(from, to);
+    return null;
   }
 
   line(): string {
@@ -153,7 +156,7 @@ class Drawing {
   }
 }
 
-const literalMakers: Readonly<Record<string, Maker>> = {
+const literalMakers: Makers = {
   word: (draw) => draw.word(3, 20),
   piece: (draw) => draw.piece(3, 40),
   long: (draw) => draw.piece(60, 300),
@@ -163,9 +166,10 @@ const literalMakers: Readonly<Record<string, Maker>> = {
   'one of relatives': (draw) => draw.chance.pick(Array.from(draw.chance.pick(relatives))),
   'composed and decomposed': (draw) => draw.piece(3, 20).normalize(draw.chance.pick(['NFD', 'NFC', 'NFKD'])),
   'combining mark': (draw) =>
-    `${draw.word(2, 8)}${draw.chance.pick(['\u0301', '\u0345', '\u0130', '\u20DD'])}`,
+    draw.found(/.{0,3}\p{M}+.{0,3}/u) ??
+    `${draw.word(2, 8)}${draw.chance.pick(['\u0301', '\u0345', '\u0307'])}`,
   'one character changed': (draw) => mutated(draw, draw.piece(4, 20)),
-  signs: (draw) => draw.piece(20, 60).match(/[^\p{L}\p{N}]{2,}/u)?.[0] ?? '',
+  signs: (draw) => draw.found(/[^\p{L}\p{N}]{2,}/u) ?? '',
   nothing: (draw) => draw.absent(),
 };
 
@@ -183,16 +187,15 @@ function mutated(draw: Drawing, text: string): string {
   return characters.join('');
 }
 
-const regexMakers: Readonly<Record<string, Maker>> = {
+const regexMakers: Makers = {
   quoted: (draw) => quoted(draw.piece(4, 40)),
   classes: (draw) => withClasses(draw, draw.piece(5, 25)),
   alternation: (draw) => alternation(draw, () => quoted(draw.piece(3, 12))),
   'alternation in a word': (draw) => {
-    const word = draw.word(4, 14);
-    const cut = draw.chance.integer(1, word.length - 1);
-    return `${word.slice(0, cut)}${alternation(
+    const [first, second] = halves(draw, draw.word(4, 14));
+    return `${first}${alternation(
       draw,
-      () => word.slice(cut),
+      () => second,
       () => draw.word(2, 6),
     )}`;
   },
@@ -208,7 +211,10 @@ const regexMakers: Readonly<Record<string, Maker>> = {
   'ignoring case, relatives': (draw) =>
     `(?i)${quoted(draw.changed(draw.piece(3, 12), 0.8, (each) => draw.relative(each)))}`,
   'ignoring case, classes': (draw) => `(?i)${withClasses(draw, draw.piece(4, 16))}`,
-  'case of a part': (draw) => `${quoted(draw.word(2, 5))}(?i:${quoted(draw.otherCase(draw.piece(2, 8)))})`,
+  'case of a part': (draw) => {
+    const [first, second] = halves(draw, draw.piece(4, 14));
+    return `${quoted(first)}(?i:${quoted(draw.otherCase(second))})`;
+  },
   'over lines': (draw) => around(draw, '(?s)', draw.chance.pick(['.*', '.*?', '.+', '.{0,80}'])),
   'within a line': (draw) => around(draw, '', draw.chance.pick(['.*', '.*?', '[^;]*', '.{1,20}'])),
   'Unicode classes': (draw) =>
@@ -217,8 +223,10 @@ const regexMakers: Readonly<Record<string, Maker>> = {
     `\\p{${draw.chance.pick(['Greek', 'Cyrillic', 'Han', 'Hiragana', 'Hangul', 'Arabic', 'Devanagari'])}}` +
     `{${draw.chance.integer(1, 4)},}${draw.chance.pick(['', '\\s', '\\PL', '[0-9]', '(?:\\n|\\z)'])}`,
   repeats: (draw) => repeated(draw, draw.piece(4, 14)),
-  'optional parts': (draw) =>
-    `${quoted(draw.word(3, 8))}(?:${quoted(draw.piece(2, 6))})?${quoted(draw.piece(1, 3))}?`,
+  'optional parts': (draw) => {
+    const [first, second] = halves(draw, draw.piece(5, 16));
+    return `${quoted(first)}(?:${quoted(draw.piece(2, 6))})?${quoted(second)}(?:${quoted(draw.piece(1, 3))})*`;
+  },
   'ranges of letters and digits': (draw) =>
     `[${draw.chance.pick(['a-z', 'A-Z', '0-9a-f', 'а-я', 'ぁ-ん', '一-龥', '^\\x00-\\x7F'])}]{${draw.chance.integer(2, 9)}}` +
     quoted(draw.piece(1, 3)),
@@ -227,6 +235,12 @@ const regexMakers: Readonly<Record<string, Maker>> = {
   'character codes': (draw) => draw.changed(draw.piece(3, 10), 1, codeOf),
   nothing: (draw) => `${draw.absent()}[0-9]+${quoted(draw.word(3, 6))}`,
 };
+
+function halves(draw: Drawing, text: string): readonly [string, string] {
+  const characters = Array.from(text);
+  const cut = draw.chance.integer(1, Math.max(1, characters.length - 1));
+  return [characters.slice(0, cut).join(''), characters.slice(cut).join('')];
+}
 
 function alternation(draw: Drawing, first: () => string, other: () => string = first): string {
   const parts = [first(), ...Array.from({ length: draw.chance.integer(1, 3) }, other)];
