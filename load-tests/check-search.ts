@@ -19,6 +19,8 @@ export interface Oracle {
   matching(asked: SearchCase): Promise<ReadonlySet<string>>;
   /** The first match of each of these files, all of which match. */
   firstMatches(asked: SearchCase, ids: readonly string[]): Promise<ReadonlyMap<string, Place>>;
+  /** All matches of one file, for those who know them. */
+  allMatches?(asked: SearchCase, id: string): readonly Place[];
 }
 
 export interface Checked {
@@ -44,6 +46,8 @@ export interface Asking {
   /** So many of the newest hits are compared. */
   readonly hitsMax: number;
   readonly pageSize: number;
+  /** Of each page; pages may then be shorter. */
+  readonly bytesMax?: number;
   /** In the address, in place of a body. */
   readonly viaGet: boolean;
 }
@@ -52,6 +56,8 @@ const firstPageHits = 20;
 /** The pages do not divide the hits that are checked, so that the last one is cut. */
 const usualAsking: Asking = { hitsMax: firstPageHits, pageSize: 8, viaGet: false };
 const differencesShownMax = 5;
+/** Hits that are asked for with their whole text and all their matches. */
+const wholeHits = 3;
 
 /** Every id of the namespace as a listing gives them, page by page. */
 export async function listNewestFirst(client: Connections, namespace: string): Promise<string[]> {
@@ -88,6 +94,7 @@ export async function checkCase(
     ...(first.partial ? [] : sameIds('newest hits', idsOf(first.hits), newest.slice(0, firstPageHits))),
     ...sameIds('newest hits page by page', idsOf(paged.hits), newest),
     ...paged.wrongPages,
+    ...(await wholeDifferences(subject, oracle, asked)),
     ...[...first.hits, ...paged.hits].flatMap((hit) =>
       hitDifferences(hit, places.get(hit.id), subject.textOf),
     ),
@@ -117,17 +124,24 @@ async function ask<Answer>(to: Asked, operation: string, query: object, viaGet: 
 async function pagedHits(
   to: Asked,
   query: object,
-  { hitsMax, pageSize, viaGet }: Asking,
+  { hitsMax, pageSize, bytesMax, viaGet }: Asking,
 ): Promise<{ readonly hits: readonly Hit[]; readonly wrongPages: readonly string[] }> {
   const hits: Hit[] = [];
   const wrongPages: string[] = [];
   for (let cursor = ''; hits.length < hitsMax; ) {
-    const page = await ask<SearchAnswer>(to, 'search', { ...query, limit: pageSize, cursor }, viaGet);
+    const bytes = bytesMax === undefined ? {} : { max_bytes: bytesMax };
+    const page = await ask<SearchAnswer>(
+      to,
+      'search',
+      { ...query, ...bytes, limit: pageSize, cursor },
+      viaGet,
+    );
     hits.push(...page.hits);
     // One that ran out of time goes on with the next one.
     const isShort =
       page.next === '' ? hits.length > 0 && page.hits.length === 0 : page.hits.length < pageSize;
-    if (isShort && !page.partial) wrongPages.push(`a page has ${page.hits.length} hits, not ${pageSize}`);
+    if (isShort && !page.partial && !page.truncated)
+      wrongPages.push(`a page has ${page.hits.length} hits, not ${pageSize}`);
     if (page.next === '') break;
     cursor = page.next;
   }
@@ -156,6 +170,31 @@ function hitDifferences(hit: Hit, place: Place | undefined, textOf: (id: string)
   });
   if (got !== wanted) return [`${hit.id}: ${got}, not ${wanted}`];
   return lineIsRight(hit, text) ? [] : [`${hit.id}: the line is ${JSON.stringify(hit.line)}`];
+}
+
+/** The newest hits with all that they can hold on request. */
+async function wholeDifferences(subject: Subject, oracle: Oracle, asked: SearchCase): Promise<string[]> {
+  if (oracle.allMatches === undefined) return [];
+  const query = {
+    q: asked.query,
+    regex: asked.isRegex,
+    scan: true,
+    limit: wholeHits,
+    include: ['text', 'matches'],
+  };
+  const { hits } = await ask<SearchAnswer>(subject, 'search', query, false);
+  return hits.flatMap(({ id, text, matches }) => {
+    const wanted = oracle.allMatches?.(asked, id).slice(0, limits.matchesMax) ?? [];
+    const places = matches?.map(({ start, end, line_number: lineNumber }) => ({ start, end, lineNumber }));
+    return [
+      ...(text === subject.textOf(id).toString() ? [] : [`${id}: its text is not what was written`]),
+      ...(JSON.stringify(places) === JSON.stringify(wanted)
+        ? []
+        : [
+            `${id}: all matches are ${JSON.stringify(places)?.slice(0, 200)}, not ${JSON.stringify(wanted).slice(0, 200)}`,
+          ]),
+    ];
+  });
 }
 
 /** The matched text, cut at a size and never inside a character. */

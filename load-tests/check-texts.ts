@@ -31,6 +31,8 @@ const deleteEvery = 29;
 /** A case with more hits is asked for in larger pages: what is judged is that pages fit together, not their number. */
 const pagesMax = 12;
 const pageSizeMax = 1_000;
+/** A page of few bytes holds one hit at least: cases with more hits would take too many of them. */
+const hitsOfBoundedPages = 60;
 
 export interface StoredTexts {
   readonly server: MeasuredServer;
@@ -116,11 +118,13 @@ export async function checkTexts(
 
 function askingOf(expected: number, i: number, chance: Chance): Asking {
   const pageSize = Math.max(chance.integer(1, 40), Math.ceil(expected / pagesMax));
-  return {
+  const asking = {
     hitsMax: Number.POSITIVE_INFINITY,
     pageSize: Math.min(pageSize, pageSizeMax),
     viaGet: i % 2 === 1,
   };
+  const boundsBytes = expected < hitsOfBoundedPages && chance.happens(0.2);
+  return boundsBytes ? { ...asking, bytesMax: chance.integer(1_024, 20_000) } : asking;
 }
 
 function addTotals(

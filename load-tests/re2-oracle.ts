@@ -1,4 +1,5 @@
 import RE2 from 're2';
+import { limits } from '../protocol/limits.ts';
 import type { Oracle, Place } from './check-search.ts';
 import type { SearchCase } from './search-cases.ts';
 
@@ -20,6 +21,10 @@ export function re2Oracle(texts: ReadonlyMap<string, Buffer>): Oracle {
     async firstMatches(asked, ids) {
       const ranges = rangesOf(asked);
       return new Map(ids.map((id) => [id, placeOf(texts.get(id), ranges.get(id))]));
+    },
+    allMatches(asked, id) {
+      const text = texts.get(id) ?? Buffer.alloc(0);
+      return allRanges(text, asked).map((range) => placeOf(text, range));
     },
   };
 }
@@ -54,8 +59,8 @@ interface Range {
   readonly end: number;
 }
 
-function compiled({ query, isRegex }: SearchCase): RE2 {
-  return isRegex ? new RE2(query) : new RE2(`(?i)${quoted(query)}`);
+function compiled({ query, isRegex }: SearchCase, flags = ''): RE2 {
+  return new RE2(isRegex ? query : `(?i)${quoted(query)}`, flags);
 }
 
 function firstRanges(texts: ReadonlyMap<string, Buffer>, asked: SearchCase): Map<string, Range> {
@@ -66,6 +71,20 @@ function firstRanges(texts: ReadonlyMap<string, Buffer>, asked: SearchCase): Map
     const match = pattern.exec(text as unknown as string) as unknown as { index: number; 0: Buffer } | null;
     if (match !== null) ranges.set(id, { start: match.index, end: match.index + match[0].length });
   }
+  return ranges;
+}
+
+/** As a replacement of all matches goes through them: by RE2's own steps. At most so many as an answer shows. */
+function allRanges(text: Buffer, asked: SearchCase): Range[] {
+  const ranges: Range[] = [];
+  const note = (match: Buffer, ...groups: readonly unknown[]) => {
+    const start = groups.find((each) => typeof each === 'number') ?? 0;
+    if (ranges.length < limits.matchesMax) ranges.push({ start, end: start + match.length });
+    return match;
+  };
+  // With this mark the function is called with bytes, and the place is counted in bytes.
+  const replacer = Object.assign(note, { useBuffers: true });
+  compiled(asked, 'g').replace(text as unknown as string, replacer as unknown as string);
   return ranges;
 }
 

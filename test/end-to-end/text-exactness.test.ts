@@ -30,6 +30,27 @@ test('searches and counts answer what RE2 finds in every document', async (t) =>
   assert.ok(totals.filter(({ matches }) => matches > 0).length > totals.length / 2, `seed ${seed}`);
 });
 
+test('the comparison notices another order, another text and another match', async (t) => {
+  const texts = manyLanguages(40);
+  const stored = await storeTexts(await startMeasured({ env: { TIDEBASE_COMMIT_MS: '20' } }), 'texts', texts);
+  t.after(() => stored.server.process.stop());
+  const asked = { query: 'kelvin: \u212A', isRegex: false, kind: 'literal' };
+  const differences = async (expected: ReadonlyMap<string, Buffer>) => {
+    const check = await checkTexts({ ...stored, texts: expected }, [asked], new Chance(1, 1));
+    return check.differences.join('\n');
+  };
+  const written = [...stored.texts];
+  const changed = (from: string, to: string) =>
+    new Map(written.map(([id, text]) => [id, Buffer.from(text.toString().replaceAll(from, to))]));
+
+  assert.equal(await differences(stored.texts), '');
+  assert.match(await differences(new Map(written.toReversed())), /order of writing[\s\S]*newest hits/);
+  assert.match(await differences(changed('Kelvin', 'Kevin')), /counts \d+, not 0/);
+  assert.match(await differences(changed('Kelvin', ' Kelvin')), /"start":/);
+  assert.match(await differences(changed('Kelvin', '\nKelvin')), /"lineNumber":/);
+  assert.match(await differences(changed('k K', 'k X')), /its text is not[\s\S]*the line is/);
+});
+
 function someFiles(): ReadonlyMap<string, Buffer> {
   const { texts } = readFiles(
     'node_modules',
