@@ -3,13 +3,13 @@ import { delayMs, type FarStore, startCold, startFarStore } from './cold-server.
 import { readCorpusOf } from './corpora.ts';
 import { roundsOf } from './delay-proxy.ts';
 import { isQuick, judged } from './judge.ts';
-import { Connections, type MeasuredServer, restartMeasured, startMeasured } from './measured-server.ts';
+import { Connections, type MeasuredServer, startMeasured } from './measured-server.ts';
 import { latencyText, percentile } from './open-loop.ts';
 import { numberOption, seedOption } from './options.ts';
 import { putTexts } from './put-texts.ts';
+import { restartFlushed } from './restart-flushed.ts';
 import { type CountedPattern, findPatterns, patternLine } from './search-patterns.ts';
 import { SearchClient } from './search-times.ts';
-import { whenSegmentsRest } from './store-counts.ts';
 
 /**
  * `npm run cold-search`: the first search of a compacted namespace of real source code by a new process with an empty
@@ -45,9 +45,7 @@ await judged(async ({ say, tell }) => {
   const store = await startFarStore();
   let server = await startMeasured({ env: store.nearEnv });
   await fill(server, texts);
-  // Stopping flushes what is in memory; what that leaves to merge is merged by the next one.
-  server = await restartMeasured(server, { env: store.nearEnv });
-  await whenSegmentsRest(server.process);
+  server = await restartFlushed(server, [namespace], { env: store.nearEnv });
   say(
     `seed ${seed}; ${texts.size} documents, ${(bytes / 1e6).toFixed(1)} MB of source code in one namespace`,
   );

@@ -1,10 +1,11 @@
 import { Chance } from '../test/simulation/chance.ts';
 import { readCorpusOf } from './corpora.ts';
 import { isQuick, type Judge, judged } from './judge.ts';
-import { Connections, type MeasuredServer, restartMeasured, startMeasured } from './measured-server.ts';
+import { Connections, type MeasuredServer, startMeasured } from './measured-server.ts';
 import { latencyText, type OpenLoop, type OpenLoopResult, percentile, runOpenLoop } from './open-loop.ts';
 import { numberOption } from './options.ts';
 import { putTexts } from './put-texts.ts';
+import { restartFlushed } from './restart-flushed.ts';
 import { whenSegmentsRest } from './store-counts.ts';
 
 /**
@@ -77,8 +78,7 @@ async function filled({ say }: Judge): Promise<MeasuredServer> {
     Array.from({ length: readDocuments }, (_, i) => [`p${i}`, `document ${i}\n${'text '.repeat(200)}`]),
   );
   await put(server, large, largeTexts('segment', chance));
-  await whenSegmentsRest(server.process);
-  server = await restartMeasured(server, { env });
+  server = await restartFlushed(server, [source, points, large], { env });
   await put(server, large, largeTexts('memtable', chance));
   await whenSegmentsRest(server.process);
   say(

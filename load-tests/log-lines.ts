@@ -1,11 +1,11 @@
 import { Chance } from '../test/simulation/chance.ts';
 import { isQuick, judged } from './judge.ts';
 import { frequentWord, type LogLine, logLines, rareWord, traceOf } from './log-line-texts.ts';
-import { Connections, restartMeasured, startMeasured } from './measured-server.ts';
+import { Connections, startMeasured } from './measured-server.ts';
 import { numberOption } from './options.ts';
 import { putTexts } from './put-texts.ts';
+import { restartFlushed } from './restart-flushed.ts';
 import { SearchClient, timedMeasurement } from './search-times.ts';
-import { whenSegmentsRest } from './store-counts.ts';
 
 /**
  * `npm run log-lines`: many short documents in one namespace, warm, in segments: lines of a log, about 300 bytes each,
@@ -58,8 +58,7 @@ await judged(async ({ say, tell }) => {
     `${documents} lines of ${Math.round(counted.bytes / documents)} bytes, stored in ${seconds.toFixed(1)} s; ` +
       `"${rareWord}" in ${counted.rare}, "${frequentWord}" in ${counted.frequent}`,
   );
-  await whenSegmentsRest(server.process);
-  server = await restartMeasured(server);
+  server = await restartFlushed(server, [namespace]);
   const client = new SearchClient(server, namespace);
   const literal = (query: string, matching: number) => ({ query, isRegex: false, documents: matching });
   const searches = { p50MsMax: bars.searchMs };

@@ -3,13 +3,14 @@ import { limits } from '../protocol/limits.ts';
 import { Chance } from '../test/simulation/chance.ts';
 import { linkedFolder, readCorpusOf } from './corpora.ts';
 import { isQuick, type Judge, judged } from './judge.ts';
-import { Connections, type MeasuredServer, restartMeasured, startMeasured } from './measured-server.ts';
+import { Connections, type MeasuredServer, startMeasured } from './measured-server.ts';
 import { percentile } from './open-loop.ts';
 import { numberOption, seedOption } from './options.ts';
 import { missingPrograms, type ProgramRuns, timeProgram } from './outside-programs.ts';
 import { treeCpuSeconds } from './processes.ts';
 import { putTexts } from './put-texts.ts';
 import { quoted } from './re2-oracle.ts';
+import { restartFlushed } from './restart-flushed.ts';
 import { ripgrepCommand } from './ripgrep.ts';
 import { type CountedPattern, findPatterns, type Patterns, patternLine } from './search-patterns.ts';
 import { SearchClient, type Timed, timedMeasurement } from './search-times.ts';
@@ -59,9 +60,7 @@ async function main(judge: Judge): Promise<void> {
 
   let server = await startMeasured();
   await store(server, corpus.texts);
-  await whenSegmentsRest(server.process);
-  // Stopping flushes what is in memory.
-  server = await restartMeasured(server);
+  server = await restartFlushed(server, [namespace]);
   const subject = { patterns, bytes: corpus.bytes, outside };
   say('\nwarm, everything in segments');
   await measure(judge, server, subject);

@@ -1,0 +1,22 @@
+import { Connections, type MeasuredServer, restartMeasured } from './measured-server.ts';
+import type { StartOptions } from './server.ts';
+import { whenSegmentsRest } from './store-counts.ts';
+
+/**
+ * The state that "warm, in segments" means: stopping flushes what is in memory, each namespace is opened again, and what
+ * that leaves to merge is merged.
+ */
+export async function restartFlushed(
+  server: MeasuredServer,
+  namespaces: readonly string[],
+  options: Omit<StartOptions, 'folder'> = {},
+): Promise<MeasuredServer> {
+  await whenSegmentsRest(server.process);
+  const restarted = await restartMeasured(server, options);
+  const client = new Connections(restarted.process.url, restarted.key, 1);
+  for (const namespace of namespaces)
+    await client.post(`/v1/namespaces/${namespace}/warm`, Buffer.from('{}'));
+  client.close();
+  await whenSegmentsRest(restarted.process);
+  return restarted;
+}
