@@ -1,0 +1,87 @@
+import { foldedPairs } from './fold.ts';
+import type { Ranges } from './regex-syntax.ts';
+
+/** Sets of code points as ascending ranges; the operations that character classes need. */
+const codePointMax = 0x10ffff;
+
+/** Any ranges, in any order and overlapping, put in order. */
+export function rangesOf(pairs: readonly (readonly [first: number, last: number])[]): Ranges {
+  const ranges: number[] = [];
+  for (const [first, last] of pairs.toSorted(([a], [b]) => a - b)) {
+    const end = ranges.at(-1);
+    if (end === undefined || first > end + 1) ranges.push(first, last);
+    else if (last > end) ranges[ranges.length - 1] = last;
+  }
+  return ranges;
+}
+
+export function unionOf(a: Ranges, b: Ranges): Ranges {
+  return rangesOf([...pairsOf(a), ...pairsOf(b)]);
+}
+
+/** All code points that are not in the ranges. */
+export function complementOf(ranges: Ranges): Ranges {
+  const rest: number[] = [];
+  let next = 0;
+  for (const [first, last] of pairsOf(ranges)) {
+    if (first > next) rest.push(next, first - 1);
+    next = last + 1;
+  }
+  if (next <= codePointMax) rest.push(next, codePointMax);
+  return rest;
+}
+
+/** The ranges and whatever RE2 takes for the same under (?i). */
+export function withOrbits(ranges: Ranges): Ranges {
+  const members = sizeOf(ranges) <= foldedPairs.length ? orbitsOfEach(ranges) : orbitsOfMany(ranges);
+  if (members.length === 0) return ranges;
+  return unionOf(ranges, rangesOf(members.map((codePoint) => [codePoint, codePoint] as const)));
+}
+
+/** By member, all that have company in their orbit. */
+const orbits = new Map<number, number[]>();
+for (const [codePoint, representative] of foldedPairs) {
+  const orbit = orbits.get(representative) ?? [representative];
+  orbit.push(codePoint);
+  orbits.set(representative, orbit);
+  orbits.set(codePoint, orbit);
+}
+
+/** The code points that RE2 takes for this one under (?i), itself among them. */
+export function orbitOf(codePoint: number): readonly number[] {
+  return orbits.get(codePoint) ?? [codePoint];
+}
+
+function orbitsOfEach(ranges: Ranges): number[] {
+  const members: number[] = [];
+  for (const [first, last] of pairsOf(ranges)) {
+    for (let codePoint = first; codePoint <= last; codePoint++)
+      members.push(...(orbits.get(codePoint) ?? []));
+  }
+  return members;
+}
+
+function orbitsOfMany(ranges: Ranges): number[] {
+  return [...orbits].flatMap(([codePoint, orbit]) => (includes(ranges, codePoint) ? orbit : []));
+}
+
+export function pairsOf(ranges: Ranges): (readonly [first: number, last: number])[] {
+  return Array.from({ length: ranges.length / 2 }, (_, at) => [ranges[2 * at] ?? 0, ranges[2 * at + 1] ?? 0]);
+}
+
+/** How many code points the ranges hold. */
+export function sizeOf(ranges: Ranges): number {
+  return pairsOf(ranges).reduce((size, [first, last]) => size + last - first + 1, 0);
+}
+
+function includes(ranges: Ranges, codePoint: number): boolean {
+  let low = 0;
+  let high = ranges.length / 2;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((ranges[2 * middle + 1] ?? 0) < codePoint) low = middle + 1;
+    else high = middle;
+  }
+  const first = ranges[2 * low];
+  return first !== undefined && first <= codePoint;
+}
