@@ -55,6 +55,8 @@ export const entries: Entries = new Map([
   ['actors/log-worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/compute/compute-worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/compute/hash-worker.ts', 'thread, named in src/router/worker-pool.ts'],
+  ['actors/text/regex-plan.ts', 'the plan of a query, until the search of the text index asks for it'],
+  ['actors/text/pattern-cost.ts', 'the size of a program, until a budget asks for it'],
   ['test/simulation/run-mutations.ts', 'command, named in package.json'],
   ['test/support/with-s3.ts', 'command, named in package.json'],
   ['src/object-store/memory-object-store.ts', 'the exact twin that tests use'],
