@@ -19,6 +19,7 @@ const conditionsMax = 1_000;
 
 export function allOf(queries: readonly TrigramQuery[]): TrigramQuery {
   const parts = flatten(queries, 'and').filter(({ kind }) => kind !== 'all');
+  if (parts.length <= 1) return parts[0] ?? all;
   if (parts.some(({ kind }) => kind === 'none')) return none;
   const distinct = distinctOf(parts);
   // A and (A or B) is A.
@@ -121,18 +122,14 @@ function keysOf(queries: readonly TrigramQuery[]): ReadonlySet<string> {
   return made;
 }
 
-/** The same for queries that say the same in any order. */
+/** The same for queries that say the same in any order. Only those of parts are worth remembering. */
 function keyOf(query: TrigramQuery): string {
-  const known = keys.get(query);
-  if (known !== undefined) return known;
-  const made = makeKey(query);
-  keys.set(query, made);
-  return made;
-}
-
-function makeKey(query: TrigramQuery): string {
-  if (query.kind === 'trigram') return query.trigram.toString(16);
+  if (query.kind === 'trigram') return query.trigram.toString(36);
   if (query.kind === 'part') return `(${query.bytes.join(' ')})`;
   if (query.kind === 'all' || query.kind === 'none') return query.kind;
-  return `${query.kind}(${query.parts.map(keyOf).toSorted().join(',')})`;
+  const known = keys.get(query);
+  if (known !== undefined) return known;
+  const made = `${query.kind}(${query.parts.map(keyOf).toSorted().join(',')})`;
+  keys.set(query, made);
+  return made;
 }

@@ -223,17 +223,25 @@ function longestOf(strings: ByteStrings): number {
 
 function cutToEnds(matches: Matches, exact: ByteStrings): Matches {
   const query = allOf([matches.query, containsAny(exact)]);
-  return withShortEnds({ ...matches, exact: null, prefixes: exact, suffixes: exact, query });
+  return { ...matches, exact: null, prefixes: shortPrefixes(exact), suffixes: shortSuffixes(exact), query };
 }
 
 function withShortEnds(matches: Matches): Matches {
   const { prefixes, suffixes } = matches;
   return {
     ...matches,
-    prefixes: shortened(prefixes, (string, length) => string.slice(0, length)),
-    suffixes: shortened(suffixes, (string, length) => string.slice(Math.max(string.length - length, 0))),
+    prefixes: shortPrefixes(prefixes),
+    suffixes: shortSuffixes(suffixes),
     query: allOf([matches.query, containsAny(prefixes), containsAny(suffixes)]),
   };
+}
+
+function shortPrefixes(strings: ByteStrings): ByteStrings {
+  return shortened(strings, (string, length) => string.slice(0, length));
+}
+
+function shortSuffixes(strings: ByteStrings): ByteStrings {
+  return shortened(strings, (string, length) => string.slice(Math.max(string.length - length, 0)));
 }
 
 /** Two bytes are what a border's trigrams need; fewer where there are too many. */
@@ -243,13 +251,18 @@ function shortened(
 ): ByteStrings {
   for (let length = 2; ; length--) {
     const short = new Set(Array.from(strings, (string) => cut(string, length)));
-    // One that is the end of another says all that both say.
-    const needed = new Set(
-      [...short].filter(
-        (string) =>
-          !Array.from({ length: string.length }, (_, n) => cut(string, n)).some((s) => short.has(s)),
-      ),
-    );
+    const needed = new Set<ByteString>();
+    for (const string of short) if (!hasShorter(short, string, cut)) needed.add(string);
     if (needed.size <= endStringsMax || length === 0) return needed;
   }
+}
+
+/** Whether the beginning (or end) of a string is in the set itself, and so says all that both say. */
+function hasShorter(
+  strings: ByteStrings,
+  string: ByteString,
+  cut: (string: ByteString, length: number) => ByteString,
+): boolean {
+  for (let length = 0; length < string.length; length++) if (strings.has(cut(string, length))) return true;
+  return false;
 }
