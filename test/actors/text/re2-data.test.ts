@@ -19,9 +19,11 @@ const cases = (): readonly Re2Case[] =>
 
 test('matches begin and end where the published data says, leftmost-first', { skip }, () => {
   let tried = 0;
+  const matcherOf = remembered((pattern) => compileMatcher(pattern, true));
   for (const { pattern, text, leftmostFirst } of cases()) {
-    const found = compileMatcher(pattern, true).find(Buffer.from(text), 0);
-    assert.deepEqual(found, leftmostFirst, JSON.stringify({ pattern, text }));
+    const found = matcherOf(pattern).find(Buffer.from(text), 0);
+    const isRight = found?.start === leftmostFirst?.start && found?.end === leftmostFirst?.end;
+    if (!isRight) assert.deepEqual(found, leftmostFirst, JSON.stringify({ pattern, text }));
     tried++;
   }
   assert.ok(tried > 700, `${tried}`);
@@ -30,13 +32,25 @@ test('matches begin and end where the published data says, leftmost-first', { sk
 test('each published pattern is understood, and no text that matches is excluded by its plan', {
   skip,
 }, () => {
-  for (const { pattern, text, leftmostFirst } of cases()) {
+  const planOf = remembered((pattern) => {
     assert.notEqual(parseRegex(pattern).kind, 'anything', pattern);
-    if (leftmostFirst === null) continue;
-    const isCandidate = fulfils(trigramsOfText(Buffer.from(text)), planQuery(pattern, true));
-    assert.ok(isCandidate, JSON.stringify({ pattern, text }));
+    return planQuery(pattern, true);
+  });
+  for (const { pattern, text, leftmostFirst } of cases()) {
+    const plan = planOf(pattern);
+    if (leftmostFirst === null || plan.kind === 'all') continue;
+    if (!fulfils(trigramsOfText(Buffer.from(text)), plan)) assert.fail(JSON.stringify({ pattern, text }));
   }
 });
+
+/** What was made of the last pattern: the data has each with many texts. */
+function remembered<T>(make: (pattern: string) => T): (pattern: string) => T {
+  let last: { readonly pattern: string; readonly made: T } | null = null;
+  return (pattern) => {
+    if (last?.pattern !== pattern) last = { pattern, made: make(pattern) };
+    return last.made;
+  };
+}
 
 test('the form of the published data is read', () => {
   const text = '# a comment\nstrings\n""\n"x\\u00e9\\n"\nregexps\n"é|\\\\n"\n-;-;-;-\n-;1-3 1-3;-;1-3\n';
