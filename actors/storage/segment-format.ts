@@ -33,7 +33,15 @@ const footerMagic = 0x6765_5354; // "TSeg"
 const tocMagic = 'TBST';
 
 /** Part of the disk format: never reused for another meaning. Later sections take the next numbers. */
-export const blockKinds = { documents: 1, blockIndex: 2, ids: 3, filter: 4 } as const;
+export const blockKinds = {
+  documents: 1,
+  blockIndex: 2,
+  ids: 3,
+  filter: 4,
+  trigrams: 5,
+  trigramSparse: 6,
+  rowGroups: 7,
+} as const;
 
 /** Chosen so that a page with its header, and the warm cache's own, is one 4 KB page of LMDB. */
 export const idEntry = { bytes: 30, perPage: 133, digest: 0, row: 16, offset: 20, length: 26 } as const;

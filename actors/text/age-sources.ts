@@ -1,0 +1,132 @@
+import { lowerBound } from './postings.ts';
+
+/**
+ * Sets of row groups that are read once, newest first, as ascending ages. Reading is by windows, so that whoever wants
+ * the newest few pays for no more.
+ */
+export interface AgeSource {
+  /** At most so many ages: exact for a list. */
+  readonly count: number;
+  /** Moves all ages below `to` that were not read yet into `target` at `at`; answers where they end. */
+  take(to: number, target: Uint32Array, at: number): number;
+  /** Keeps those of the first `count` candidates, which ascend, that the set has. Ages below the last are read then. */
+  retain(candidates: Uint32Array, count: number): number;
+}
+
+export const noAges: AgeSource = { count: 0, take: (_to, _target, at) => at, retain: () => 0 };
+
+/** Every age below `bound`. */
+export class AllAges implements AgeSource {
+  readonly count: number;
+  #next = 0;
+
+  constructor(bound: number) {
+    this.count = bound;
+  }
+
+  take(to: number, target: Uint32Array, at: number): number {
+    const stop = Math.min(to, this.count);
+    let end = at;
+    for (; this.#next < stop; this.#next++) target[end++] = this.#next;
+    return end;
+  }
+
+  retain(_candidates: Uint32Array, count: number): number {
+    return count;
+  }
+}
+
+/** What all of them have. */
+export class Intersection implements AgeSource {
+  readonly count: number;
+  /** Rarest first: the others are only asked for what it has, and skip the blocks between. */
+  readonly #sources: readonly AgeSource[];
+
+  constructor(sources: readonly AgeSource[]) {
+    this.#sources = [...sources].sort((a, b) => a.count - b.count);
+    this.count = this.#sources[0]?.count ?? 0;
+  }
+
+  take(to: number, target: Uint32Array, at: number): number {
+    const [rarest, ...others] = this.#sources;
+    if (rarest === undefined) return at;
+    const end = rarest.take(to, target, at);
+    const candidates = target.subarray(at, end);
+    let count = end - at;
+    for (const source of others) {
+      if (count === 0) break;
+      count = source.retain(candidates, count);
+    }
+    return at + count;
+  }
+
+  retain(candidates: Uint32Array, count: number): number {
+    let kept = count;
+    for (const source of this.#sources) {
+      if (kept === 0) break;
+      kept = source.retain(candidates, kept);
+    }
+    return kept;
+  }
+}
+
+/** What any of them has, by a bitmap of the span: the number of sources may be large. */
+export class Union implements AgeSource {
+  readonly count: number;
+  readonly #sources: readonly AgeSource[];
+  readonly #bits: Uint32Array;
+  readonly #ages: Uint32Array;
+  /** The first age that was not read. */
+  #next = 0;
+
+  /** All ages are below `bound`. */
+  constructor(sources: readonly AgeSource[], bound: number) {
+    this.#sources = sources;
+    const sum = sources.reduce((total, source) => total + source.count, 0);
+    this.count = Math.min(bound, sum);
+    this.#bits = new Uint32Array((bound + 31) >>> 5);
+    this.#ages = new Uint32Array(bound);
+  }
+
+  take(to: number, target: Uint32Array, at: number): number {
+    if (to <= this.#next) return at;
+    const bits = this.#bits;
+    for (const source of this.#sources) this.#mark(source.take(to, this.#ages, 0));
+    let end = at;
+    const lastWord = Math.min(bits.length - 1, (to - 1) >>> 5);
+    for (let word = this.#next >>> 5; word <= lastWord; word++) {
+      let rest = bits[word] as number;
+      bits[word] = 0;
+      while (rest !== 0) {
+        const low = rest & -rest;
+        target[end++] = (word << 5) | (31 - Math.clz32(low));
+        rest ^= low;
+      }
+    }
+    this.#next = to;
+    return end;
+  }
+
+  retain(candidates: Uint32Array, count: number): number {
+    if (count === 0) return 0;
+    const ages = new Uint32Array(this.#ages.length);
+    const length = this.take((candidates[count - 1] as number) + 1, ages, 0);
+    let kept = 0;
+    let at = 0;
+    for (let i = 0; i < count; i++) {
+      const wanted = candidates[i] as number;
+      at = lowerBound(ages, at, length, wanted);
+      if (at < length && ages[at] === wanted) candidates[kept++] = wanted;
+    }
+    return kept;
+  }
+
+  #mark(length: number): void {
+    const ages = this.#ages;
+    const bits = this.#bits;
+    for (let i = 0; i < length; i++) {
+      const age = ages[i] as number;
+      bits[age >>> 5] = (bits[age >>> 5] as number) | (1 << (age & 31));
+    }
+  }
+}

@@ -1,0 +1,251 @@
+import { assert } from '../../src/base/assert.ts';
+import { blockKinds } from '../storage/segment-format.ts';
+import { foldedBytesMax, foldUtf8 } from './fold.ts';
+import { RowGroupsBuilder } from './row-groups.ts';
+import { encodeRoot, encodeSparse, type WrittenPage, type WrittenSpan } from './trigram-index-format.ts';
+import { type FinishedPage, PageBuilder, trigramBound } from './trigram-page.ts';
+import { mergeRuns, PairSorter, pairsPerRun, type SortedRun } from './trigram-runs.ts';
+
+/**
+ * Builds the trigram index of one segment, beside the writing of its rows:
+ *
+ * 1. A row joins the open row group or begins the next (row-groups.ts).
+ * 2. Its text is folded in pieces, and each trigram that the group does not have yet, by a bitmap of all trigrams, becomes
+ *    a pair with the group. Two bytes 0xFF, which no UTF-8 has, end every text: so every text has trigrams, and one that
+ *    has a byte or two has a trigram that begins with them.
+ * 3. Pairs are sorted by the half million into runs (trigram-runs.ts).
+ * 4. A span ends when its runs hold `runBytesMax`: they are merged, and each list goes into a page (trigram-page.ts).
+ *
+ * Memory: 12 MB, the runs of a span, and 2 bytes a row group. A segment whose index is larger than a span's runs has
+ * several spans, each with all of its trigrams: that costs a query a page more a span, and no disk is needed to sort.
+ */
+export interface TrigramIndexWriterOptions {
+  /** A span ends when its runs, which wait in memory, hold this many bytes. */
+  readonly runBytesMax?: number;
+  /** A span ends at this many row groups: a bitmap of them is 32 KB. */
+  readonly spanGroupsMax?: number;
+}
+
+/** Stores a block and answers its place: `SegmentWriter.appendBlock`. */
+export type AppendBlock = (
+  kind: number,
+  raw: Uint8Array,
+  options: { readonly compress: boolean },
+) => Promise<{ readonly offset: number; readonly length: number }>;
+
+const runBytesDefault = 40 * 1024 * 1024;
+const spanGroupsDefault = 1 << 18;
+/** Of text between two looks at the room for pairs. */
+const pieceBytes = 16 * 1024;
+/** Of text that is folded at once where a character is not ASCII. */
+const foldedPieceBytes = 256;
+/** Two of them stand after every text. */
+const endBytes = 2;
+const endOfText = Uint8Array.of(0xff, 0xff, 0xff);
+const notAscii = 0xff;
+/** What `foldUtf8` makes of a byte that is a character by itself. */
+const asciiFold = new Uint8Array(256).fill(notAscii);
+for (let byte = 0; byte < 0x80; byte++) foldUtf8(Uint8Array.of(byte), 0, 1, asciiFold, byte);
+
+export class TrigramIndexWriter {
+  readonly #runBytesMax: number;
+  readonly #spanGroupsMax: number;
+  readonly #groups = new RowGroupsBuilder();
+  readonly #sorter = new PairSorter();
+  /** A bit for each trigram that the open group has. */
+  readonly #seen = new Uint32Array(trigramBound / 32);
+  readonly #folded = new Uint8Array(foldedBytesMax(foldedPieceBytes));
+  readonly #spans: WrittenSpan[] = [];
+  #runs: SortedRun[] = [];
+  #runsBytes = 0;
+  /** The sorter's pairs so far, and where those of the open group begin. */
+  #pairCount = 0;
+  #groupStart = 0;
+  #spanFirstGroup = 0;
+  #groupIsOpen = false;
+  /** The last bytes of the open text, and how many more it needs before a trigram ends. */
+  #trigram = 0;
+  #skip = 0;
+
+  constructor(options: TrigramIndexWriterOptions = {}) {
+    this.#runBytesMax = options.runBytesMax ?? runBytesDefault;
+    this.#spanGroupsMax = options.spanGroupsMax ?? spanGroupsDefault;
+  }
+
+  /** Adds the next row's text: UTF-8 from `start` to `end`, nothing for a row without one. */
+  add(text: Uint8Array, start: number, end: number): void {
+    if (this.#groups.isFullFor(end - start)) this.#closeGroup();
+    if (!this.#groupIsOpen) this.#openGroup();
+    this.#groups.add(end - start);
+    this.#trigram = 0;
+    this.#skip = endBytes;
+    for (let from = start; from < end; ) {
+      from = this.#noteAscii(text, from, Math.min(end, from + pieceBytes));
+      if (from < end && (text[from] as number) >= 0x80) from = this.#noteFolded(text, from, end);
+    }
+    // An empty text has one trigram, of end bytes alone.
+    if (start === end) this.#noteBytes(endOfText, endBytes + 1);
+    else this.#noteBytes(endOfText, endBytes);
+  }
+
+  /** Whether `writeSpan` must come before the next row. */
+  get isSpanFull(): boolean {
+    return this.#runsBytes >= this.#runBytesMax || this.#spanGroups >= this.#spanGroupsMax;
+  }
+
+  /** Writes what was added since the last span; the next row begins a new group. */
+  async writeSpan(append: AppendBlock): Promise<void> {
+    this.#closeGroup();
+    const groupCount = this.#spanGroups;
+    if (groupCount === 0) return;
+    this.#closeRun();
+    const pages: WrittenPage[] = [];
+    for (const page of pagesOf(this.#runs, groupCount)) {
+      const { offset, length } = await append(blockKinds.trigrams, page.bytes, { compress: true });
+      const before = pages.at(-1);
+      assert(before === undefined || before.offset + before.length === offset, () => 'pages with a gap');
+      pages.push({ firstTrigram: page.firstTrigram, entryCount: page.entryCount, offset, length });
+    }
+    this.#spans.push({ groupCount, pages });
+    this.#spanFirstGroup = this.#groups.groupCount;
+    this.#runs = [];
+    this.#runsBytes = 0;
+  }
+
+  /** Writes the last span and the indexes of all; the root is for the table of contents. */
+  async finish(append: AppendBlock): Promise<Uint8Array> {
+    await this.writeSpan(append);
+    const sparse = await append(blockKinds.trigramSparse, encodeSparse(this.#spans), { compress: true });
+    const rowGroups = await append(blockKinds.rowGroups, this.#groups.encoded(), { compress: true });
+    return encodeRoot({
+      sparse: { ...sparse, kind: blockKinds.trigramSparse },
+      rowGroups: { ...rowGroups, kind: blockKinds.rowGroups },
+      groupCount: this.#groups.groupCount,
+      rowCount: this.#groups.rowCount,
+    });
+  }
+
+  /** Closed ones of the open span. */
+  get #spanGroups(): number {
+    return this.#groups.groupCount - this.#spanFirstGroup;
+  }
+
+  #openGroup(): void {
+    if (!this.#sorter.hasRoomForGroup) this.#closeRun();
+    this.#sorter.beginGroup(this.#spanGroups, this.#pairCount);
+    this.#groupStart = this.#pairCount;
+    this.#groupIsOpen = true;
+  }
+
+  #closeGroup(): void {
+    if (!this.#groupIsOpen) return;
+    this.#forgetSeen();
+    this.#groups.close();
+    this.#groupIsOpen = false;
+  }
+
+  /** The group's own trigrams are the list of the bits to clear. */
+  #forgetSeen(): void {
+    const { pairs } = this.#sorter;
+    for (let i = this.#groupStart; i < this.#pairCount; i++) this.#seen[(pairs[i] as number) >>> 5] = 0;
+  }
+
+  #closeRun(): void {
+    if (this.#pairCount === 0) return;
+    const run = this.#sorter.takeRun(this.#pairCount);
+    this.#runs.push(run);
+    this.#runsBytes += run.bytes.length;
+    this.#pairCount = 0;
+    this.#groupStart = 0;
+  }
+
+  /** A run ends inside of the open group: what of it comes later may repeat trigrams, which the merge leaves out. */
+  #splitGroup(): void {
+    this.#forgetSeen();
+    this.#closeRun();
+    this.#sorter.beginGroup(this.#spanGroups, 0);
+  }
+
+  #makeRoom(pairs: number): void {
+    if (this.#pairCount + pairs > pairsPerRun) this.#splitGroup();
+  }
+
+  /**
+   * Notes the trigrams that end before the first byte that is not ASCII, whose place it answers, folding on the way. Hot:
+   * nearly all of most texts goes through here, at some 250 MB/s.
+   */
+  #noteAscii(text: Uint8Array, start: number, end: number): number {
+    this.#makeRoom(end - start);
+    const seen = this.#seen;
+    const { pairs } = this.#sorter;
+    let count = this.#pairCount;
+    let trigram = this.#trigram;
+    let from = start;
+    while (this.#skip > 0 && from < end && (text[from] as number) < 0x80) {
+      trigram = (trigram << 8) | (asciiFold[text[from++] as number] as number);
+      this.#skip--;
+    }
+    for (; from < end; from++) {
+      const byte = asciiFold[text[from] as number] as number;
+      if (byte === notAscii) break;
+      trigram = ((trigram << 8) | byte) & 0xffffff;
+      const word = seen[trigram >>> 5] as number;
+      const bit = 1 << (trigram & 31);
+      if ((word & bit) === 0) {
+        seen[trigram >>> 5] = word | bit;
+        pairs[count++] = trigram;
+      }
+    }
+    this.#pairCount = count;
+    this.#trigram = trigram;
+    return from;
+  }
+
+  /** Folds a few characters from `from` on, notes their trigrams, and answers where they end. */
+  #noteFolded(text: Uint8Array, from: number, end: number): number {
+    const to = pieceEnd(text, from, end);
+    this.#noteBytes(this.#folded, foldUtf8(text, from, to, this.#folded, 0));
+    return to;
+  }
+
+  #noteBytes(folded: Uint8Array, length: number): void {
+    this.#makeRoom(length);
+    const seen = this.#seen;
+    const { pairs } = this.#sorter;
+    for (let i = 0; i < length; i++) {
+      const trigram = ((this.#trigram << 8) | (folded[i] as number)) & 0xffffff;
+      this.#trigram = trigram;
+      if (this.#skip > 0) {
+        this.#skip--;
+        continue;
+      }
+      const word = seen[trigram >>> 5] as number;
+      const bit = 1 << (trigram & 31);
+      if ((word & bit) !== 0) continue;
+      seen[trigram >>> 5] = word | bit;
+      pairs[this.#pairCount++] = trigram;
+    }
+  }
+}
+
+/** The end of the next piece, not inside of a character. */
+function pieceEnd(text: Uint8Array, from: number, end: number): number {
+  if (end - from <= foldedPieceBytes) return end;
+  let to = from + foldedPieceBytes;
+  while (to > from + foldedPieceBytes - 4 && ((text[to] as number) & 0xc0) === 0x80) to--;
+  return to;
+}
+
+/** Each list with its newest group first, as an age. */
+function* pagesOf(runs: readonly SortedRun[], groupCount: number): Generator<FinishedPage, void, void> {
+  const builder = new PageBuilder(groupCount);
+  const groups = new Uint32Array(groupCount + 1);
+  const ages = new Uint32Array(groupCount);
+  for (const { trigram, count } of mergeRuns(runs, groups)) {
+    for (let i = 0; i < count; i++) ages[i] = groupCount - 1 - (groups[count - 1 - i] as number);
+    const page = builder.add(trigram, ages, count);
+    if (page !== null) yield page;
+  }
+  const last = builder.finish();
+  if (last !== null) yield last;
+}
