@@ -36,6 +36,12 @@ export const formats = {
       'Each block bound to the key that it is stored under, and to its offset.',
     ],
   },
+  trigramIndex: {
+    version: 1,
+    history: [
+      'Posting lists over row groups, newest first, in pages; a sparse index and the groups beside them.',
+    ],
+  },
   clusterView: { version: 1, history: ['Members, leases and logs.'] },
   person: {
     version: 2,

@@ -74,7 +74,7 @@ export function encodeSparse(spans: readonly WrittenSpan[]): Uint8Array {
   return bytes.slice(0, at);
 }
 
-/** Oldest first. Throws `DataError` with `place` for anything but whole spans of that many groups. */
+/** Oldest first. `place` is where the bytes lie. Throws `DataError` for anything but whole spans of that many groups. */
 export function decodeSparse(
   bytes: Uint8Array,
   groupCount: number,
@@ -112,6 +112,8 @@ export function decodeSparse(
       entryCounts[page] = read();
     }
     offsets[pageCount] = offset;
+    // The sparse index stands after all pages.
+    if (offset > place.offset) throw damaged('pages where none can be');
     spans.push({ firstGroup, groupCount: groups, firstTrigrams, offsets, entryCounts });
     firstGroup += groups;
   }
@@ -119,8 +121,11 @@ export function decodeSparse(
   return spans;
 }
 
-/** u48 offset and u32 length of the sparse index, the same of the row groups, u32 groups, u32 rows. */
-const rootBytes = 28;
+/** As protocol/version.ts tells its history. */
+export const trigramIndexVersion = 1;
+
+/** u48 offset and u32 length of the sparse index, the same of the row groups, u32 groups, u32 rows, u32 version. */
+const rootBytes = 32;
 
 export function encodeRoot(root: IndexRoot): Uint8Array {
   const bytes = Buffer.alloc(rootBytes);
@@ -130,12 +135,16 @@ export function encodeRoot(root: IndexRoot): Uint8Array {
   bytes.writeUInt32LE(root.rowGroups.length, 16);
   bytes.writeUInt32LE(root.groupCount, 20);
   bytes.writeUInt32LE(root.rowCount, 24);
+  bytes.writeUInt32LE(trigramIndexVersion, 28);
   return bytes;
 }
 
 export function decodeRoot(bytes: Uint8Array, objectKey: string): IndexRoot {
   if (bytes.length !== rootBytes) throw new DataError(objectKey, 0, 'no root of a trigram index');
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const version = view.readUInt32LE(28);
+  if (version !== trigramIndexVersion)
+    throw new DataError(objectKey, 0, `trigram index format ${version} is not known`);
   return {
     sparse: { offset: view.readUIntLE(0, 6), length: view.readUInt32LE(6), kind: blockKinds.trigramSparse },
     rowGroups: { offset: view.readUIntLE(10, 6), length: view.readUInt32LE(16), kind: blockKinds.rowGroups },

@@ -1,7 +1,7 @@
 import { must } from '../../src/base/assert.ts';
 import type { ObjectBlocks, ReadReport } from '../storage/block-fetch.ts';
 import { type BlockPlace, blockKinds } from '../storage/segment-format.ts';
-import { AllAges, type AgeSource, Intersection, noAges, Union } from './age-sources.ts';
+import { type AgeSource, AllAges, Intersection, noAges, Union } from './age-sources.ts';
 import { PostingsCursor } from './postings.ts';
 import { RowGroups } from './row-groups.ts';
 import { decodeRoot, decodeSparse, type IndexSpan } from './trigram-index-format.ts';
@@ -31,12 +31,6 @@ export class TrigramIndexReader {
     this.#blocks = blocks;
     this.#spans = spans;
     this.rowGroups = rowGroups;
-  }
-
-  /** What `openTrigramIndex` reads: two blocks beside each other, in one round. */
-  static places(root: Uint8Array, objectKey: string): readonly BlockPlace[] {
-    const { sparse, rowGroups } = decodeRoot(root, objectKey);
-    return [sparse, rowGroups];
   }
 
   /** `root` is the section's. Reads two blocks that stand side by side: one GET. Memory: 16 bytes a page, 1.2 a group. */

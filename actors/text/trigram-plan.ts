@@ -1,5 +1,5 @@
-import { trigramBound } from './trigram-page.ts';
 import type { IndexSpan } from './trigram-index-format.ts';
+import { trigramBound } from './trigram-page.ts';
 import type { TrigramQuery } from './trigram-query.ts';
 
 /**

@@ -1,0 +1,113 @@
+import { emptyReadReport } from '../../actors/storage/block-fetch.ts';
+import { blockKinds } from '../../actors/storage/segment-format.ts';
+import type { TrigramQuery } from '../../actors/text/trigram-query.ts';
+import { logLines, paragraphsOf, readTexts } from '../support/text-corpora.ts';
+import { buildIndex, literalQuery, openIndex } from '../support/trigram-index.ts';
+
+/**
+ * Building a segment's trigram index and asking it: speed, size by part, time of queries on pages in memory.
+ * Run: node dist/test/bench/trigram-index.bench.js [folder …] [--paragraphs=BYTES] [--log-lines=N] [--mb=MAX]
+ * Without a folder: this repository's sources with its packages, and 200,000 log lines.
+ */
+const print = (line: string) => process.stdout.write(`${line}\n`);
+const MB = 1e6;
+
+const options = new Map<string, number>();
+const folders: string[] = [];
+for (const argument of process.argv.slice(2)) {
+  const [, name, value] = /^--([a-z-]+)=(\d+)$/.exec(argument) ?? [];
+  if (name === undefined) folders.push(argument);
+  else options.set(name, Number(value));
+}
+const bytesMax = (options.get('mb') ?? 150) * MB;
+const paragraphBytes = options.get('paragraphs') ?? 0;
+const logLineCount = options.get('log-lines') ?? (folders.length === 0 ? 200_000 : 0);
+if (folders.length === 0 && logLineCount > 0) folders.push('.');
+
+/** Of this process, of all threads: the machine may be busy with others. */
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
+async function measureBuild(name: string, texts: readonly Uint8Array[]) {
+  const textBytes = texts.reduce((sum, text) => sum + text.length, 0);
+  let built = await buildIndex(texts);
+  const startedAt = performance.now();
+  const startedCpuMs = cpuMs();
+  built = await buildIndex(texts);
+  const wallMs = performance.now() - startedAt;
+  const usedMs = cpuMs() - startedCpuMs;
+  const share = (bytes: number) => `${((bytes / textBytes) * 100).toFixed(2)} %`;
+  const of = (kind: number) => built.bytesByKind.get(kind) ?? 0;
+  const sum = [...built.bytesByKind.values()].reduce((total, bytes) => total + bytes, 0);
+  const { reader } = await openIndex(built);
+  print(
+    `\n${name}: ${texts.length} documents, ${(textBytes / MB).toFixed(1)} MB, ${reader.rowGroups.groupCount} groups`,
+  );
+  print(
+    `  built at ${(textBytes / 1000 / wallMs).toFixed(0)} MB/s, ${(textBytes / 1000 / usedMs).toFixed(0)} MB per second of processor`,
+  );
+  print(
+    `  size ${share(sum)}: pages ${share(of(blockKinds.trigrams))} in ${built.blockCount - 2}, ` +
+      `sparse index ${share(of(blockKinds.trigramSparse))}, groups ${share(of(blockKinds.rowGroups))}`,
+  );
+  return built;
+}
+
+/** Microseconds a run, the best of several rounds. */
+async function timed(run: () => Promise<number>): Promise<{ readonly us: number; readonly found: number }> {
+  let us = Number.POSITIVE_INFINITY;
+  let found = 0;
+  for (let round = 0; round < 7; round++) {
+    const startedAt = performance.now();
+    for (let n = 0; n < 20; n++) found = await run();
+    us = Math.min(us, ((performance.now() - startedAt) / 20) * 1000);
+  }
+  return { us, found };
+}
+
+async function measureQueries(built: Awaited<ReturnType<typeof buildIndex>>, literals: readonly string[]) {
+  const { reader } = await openIndex(built, 512e6);
+  const report = emptyReadReport();
+  const count = async (query: TrigramQuery, enough: number) => {
+    const candidates = reader.search(query);
+    let found = 0;
+    while (found < enough) {
+      const next = candidates.next(report);
+      const groups = next instanceof Promise ? await next : next;
+      if (groups === null) break;
+      found += groups.length;
+    }
+    return found;
+  };
+  const ask = async (name: string, query: TrigramQuery) => {
+    await count(query, Number.POSITIVE_INFINITY);
+    const first = await timed(() => count(query, 20));
+    const every = await timed(() => count(query, Number.POSITIVE_INFINITY));
+    print(
+      `  ${name.padEnd(44)} ${every.found} groups: all ${every.us.toFixed(0)} µs, the first 20 ${first.us.toFixed(0)} µs`,
+    );
+  };
+  for (const literal of literals) await ask(JSON.stringify(literal), literalQuery(literal));
+  await ask('any of them', { kind: 'or', parts: literals.map(literalQuery) });
+}
+
+/** Literals from the texts: a rare one, and words that are frequent. */
+function literalsOf(texts: readonly Uint8Array[]): string[] {
+  const sample = Buffer.from(texts[Math.floor(texts.length / 2)] ?? []).toString();
+  const longest = (sample.match(/[A-Za-z_]{8,}/g) ?? ['nothing']).sort((a, b) => b.length - a.length)[0] ?? '';
+  return [longest, sample.slice(20, 44), 'the', 'return', 'error', 'on', '~'];
+}
+
+async function measure(name: string, texts: readonly Uint8Array[]): Promise<void> {
+  await measureQueries(await measureBuild(name, texts), literalsOf(texts));
+}
+
+for (const folder of folders) {
+  const texts = readTexts(folder, bytesMax, /^(?!.*\/\.git\/)(?!.*\/dist\/)/);
+  await measure(folder, paragraphBytes === 0 ? texts : paragraphsOf(texts, paragraphBytes));
+}
+if (logLineCount > 0) {
+  await measure('log lines', [...logLines(1, logLineCount)]);
+}
