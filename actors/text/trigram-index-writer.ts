@@ -2,6 +2,7 @@ import { assert } from '../../src/base/assert.ts';
 import { blockKinds } from '../storage/segment-format.ts';
 import { foldedBytesMax, foldUtf8 } from './fold.ts';
 import { RowGroupsBuilder } from './row-groups.ts';
+import { pieceEnd } from './text-pieces.ts';
 import { encodeRoot, encodeSparse, type WrittenPage, type WrittenSpan } from './trigram-index-format.ts';
 import { type FinishedPage, PageBuilder, trigramBound } from './trigram-page.ts';
 import { mergeRuns, PairSorter, pairsPerRun, type SortedRun } from './trigram-runs.ts';
@@ -203,7 +204,7 @@ export class TrigramIndexWriter {
 
   /** Folds a few characters from `from` on, notes their trigrams, and answers where they end. */
   #noteFolded(text: Uint8Array, from: number, end: number): number {
-    const to = pieceEnd(text, from, end);
+    const to = pieceEnd(text, from, end, foldedPieceBytes);
     this.#noteBytes(this.#folded, foldUtf8(text, from, to, this.#folded, 0));
     return to;
   }
@@ -226,14 +227,6 @@ export class TrigramIndexWriter {
       pairs[this.#pairCount++] = trigram;
     }
   }
-}
-
-/** The end of the next piece, not inside of a character. */
-function pieceEnd(text: Uint8Array, from: number, end: number): number {
-  if (end - from <= foldedPieceBytes) return end;
-  let to = from + foldedPieceBytes;
-  while (to > from + foldedPieceBytes - 4 && ((text[to] as number) & 0xc0) === 0x80) to--;
-  return to;
 }
 
 /** Each list with its newest group first, as an age. */

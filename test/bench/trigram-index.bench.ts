@@ -96,7 +96,8 @@ async function measureQueries(built: Awaited<ReturnType<typeof buildIndex>>, lit
 /** Literals from the texts: a rare one, and words that are frequent. */
 function literalsOf(texts: readonly Uint8Array[]): string[] {
   const sample = Buffer.from(texts[Math.floor(texts.length / 2)] ?? []).toString();
-  const longest = (sample.match(/[A-Za-z_]{8,}/g) ?? ['nothing']).sort((a, b) => b.length - a.length)[0] ?? '';
+  const longest =
+    (sample.match(/[A-Za-z_]{8,}/g) ?? ['nothing']).sort((a, b) => b.length - a.length)[0] ?? '';
   return [longest, sample.slice(20, 44), 'the', 'return', 'error', 'on', '~'];
 }
 
