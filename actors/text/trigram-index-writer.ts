@@ -213,19 +213,21 @@ export class TrigramIndexWriter {
     this.#makeRoom(length);
     const seen = this.#seen;
     const { pairs } = this.#sorter;
-    for (let i = 0; i < length; i++) {
-      const trigram = ((this.#trigram << 8) | (folded[i] as number)) & 0xffffff;
-      this.#trigram = trigram;
-      if (this.#skip > 0) {
-        this.#skip--;
-        continue;
-      }
+    let count = this.#pairCount;
+    let trigram = this.#trigram;
+    let i = 0;
+    for (; this.#skip > 0 && i < length; this.#skip--) trigram = (trigram << 8) | (folded[i++] as number);
+    for (; i < length; i++) {
+      trigram = ((trigram << 8) | (folded[i] as number)) & 0xffffff;
       const word = seen[trigram >>> 5] as number;
       const bit = 1 << (trigram & 31);
-      if ((word & bit) !== 0) continue;
-      seen[trigram >>> 5] = word | bit;
-      pairs[this.#pairCount++] = trigram;
+      if ((word & bit) === 0) {
+        seen[trigram >>> 5] = word | bit;
+        pairs[count++] = trigram;
+      }
     }
+    this.#pairCount = count;
+    this.#trigram = trigram;
   }
 }
 

@@ -1,5 +1,8 @@
 import { emptyReadReport } from '../../actors/storage/block-fetch.ts';
 import { blockKinds } from '../../actors/storage/segment-format.ts';
+import { MemtableIndex } from '../../actors/text/memtable-index.ts';
+import { PostingsCursor } from '../../actors/text/postings.ts';
+import { findInPage, trigramBound } from '../../actors/text/trigram-page.ts';
 import type { TrigramQuery } from '../../actors/text/trigram-query.ts';
 import { logLines, paragraphsOf, readTexts } from '../support/text-corpora.ts';
 import { buildIndex, literalQuery, openIndex } from '../support/trigram-index.ts';
@@ -19,6 +22,8 @@ for (const argument of process.argv.slice(2)) {
   if (name === undefined) folders.push(argument);
   else options.set(name, Number(value));
 }
+/** Of a path: given with TIDEBASE_BENCH_NAMES, such as '\\.md$'. */
+const namePattern = new RegExp(process.env.TIDEBASE_BENCH_NAMES ?? '^(?!.*/\\.git/)');
 const bytesMax = (options.get('mb') ?? 150) * MB;
 const paragraphBytes = options.get('paragraphs') ?? 0;
 const logLineCount = options.get('log-lines') ?? (folders.length === 0 ? 200_000 : 0);
@@ -30,9 +35,47 @@ function cpuMs(): number {
   return (user + system) / 1000;
 }
 
+/** What the pages of one span hold, and what the same lists would take otherwise. */
+function partsOf(pages: readonly Uint8Array[], groupCount: number) {
+  const parts = {
+    trigrams: 0,
+    postings: 0,
+    postingsBytes: 0,
+    dictionaryBytes: 0,
+    varintBytes: 0,
+    mixedBytes: 0,
+  };
+  const ages = new Uint32Array(groupCount);
+  for (const bytes of pages) {
+    parts.dictionaryBytes += bytes.length;
+    const page = { bytes, bound: groupCount, place: { name: 'page', offset: 0 } };
+    for (const entry of findInPage(page, 0, trigramBound - 1)) {
+      new PostingsCursor(entry).take(groupCount, ages, 0);
+      let varintBytes = 0;
+      let previous = -1;
+      for (let i = 0; i < entry.count; i++) {
+        const gap = (ages[i] as number) - previous - 1;
+        varintBytes += gap < 0x80 ? 1 : gap < 0x4000 ? 2 : 3;
+        previous = ages[i] as number;
+      }
+      parts.trigrams++;
+      parts.postings += entry.count;
+      parts.postingsBytes += entry.end - entry.start;
+      parts.dictionaryBytes -= entry.end - entry.start;
+      parts.varintBytes += varintBytes;
+      parts.mixedBytes += Math.min(varintBytes, Math.ceil(groupCount / 8));
+    }
+  }
+  return parts;
+}
+
 async function measureBuild(name: string, texts: readonly Uint8Array[]) {
   const textBytes = texts.reduce((sum, text) => sum + text.length, 0);
-  let built = await buildIndex(texts);
+  const rawPages: Uint8Array[] = [];
+  const onBlock = (kind: number, raw: Uint8Array) => {
+    if (kind === blockKinds.trigrams) rawPages.push(raw);
+  };
+  let built = await buildIndex(texts, { onBlock });
   const startedAt = performance.now();
   const startedCpuMs = cpuMs();
   built = await buildIndex(texts);
@@ -42,15 +85,21 @@ async function measureBuild(name: string, texts: readonly Uint8Array[]) {
   const of = (kind: number) => built.bytesByKind.get(kind) ?? 0;
   const sum = [...built.bytesByKind.values()].reduce((total, bytes) => total + bytes, 0);
   const { reader } = await openIndex(built);
+  const { groupCount } = reader.rowGroups;
   print(
-    `\n${name}: ${texts.length} documents, ${(textBytes / MB).toFixed(1)} MB, ${reader.rowGroups.groupCount} groups`,
+    `\n${name}: ${texts.length} documents, ${(textBytes / MB).toFixed(1)} MB, ${groupCount} groups, ${built.blockCount - 2} pages`,
   );
   print(
     `  built at ${(textBytes / 1000 / wallMs).toFixed(0)} MB/s, ${(textBytes / 1000 / usedMs).toFixed(0)} MB per second of processor`,
   );
   print(
-    `  size ${share(sum)}: pages ${share(of(blockKinds.trigrams))} in ${built.blockCount - 2}, ` +
-      `sparse index ${share(of(blockKinds.trigramSparse))}, groups ${share(of(blockKinds.rowGroups))}`,
+    `  size ${share(sum)}: pages ${share(of(blockKinds.trigrams))}, sparse index ${share(of(blockKinds.trigramSparse))}, groups ${share(of(blockKinds.rowGroups))}`,
+  );
+  const parts = partsOf(rawPages, groupCount);
+  print(
+    `  before compression: postings ${share(parts.postingsBytes)}, dictionary ${share(parts.dictionaryBytes)}; ` +
+      `${parts.trigrams} trigrams, ${parts.postings} postings of ${((parts.postingsBytes * 8) / parts.postings).toFixed(2)} bits, ` +
+      `as varints ${((parts.varintBytes * 8) / parts.postings).toFixed(2)}, as the better of those and bitmaps ${((parts.mixedBytes * 8) / parts.postings).toFixed(2)}`,
   );
   return built;
 }
@@ -93,6 +142,34 @@ async function measureQueries(built: Awaited<ReturnType<typeof buildIndex>>, lit
   await ask('any of them', { kind: 'or', parts: literals.map(literalQuery) });
 }
 
+function measureMemtable(name: string, texts: readonly Uint8Array[], literals: readonly string[]): void {
+  const some = texts.slice(0, 10_000);
+  const textBytes = some.reduce((sum, text) => sum + text.length, 0);
+  let index = new MemtableIndex();
+  let usedMs = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < 5; round++) {
+    index = new MemtableIndex();
+    const startedCpuMs = cpuMs();
+    for (const text of some) index.add(text, 0, text.length);
+    usedMs = Math.min(usedMs, cpuMs() - startedCpuMs);
+  }
+  print(
+    `  memtable of ${some.length} documents of ${name}, ${(textBytes / MB).toFixed(1)} MB: ${(textBytes / 1000 / usedMs).toFixed(0)} MB per second of processor, memory ${((index.bytes / textBytes) * 100).toFixed(1)} % of the text`,
+  );
+  const target = new Uint32Array(some.length);
+  for (const literal of [...literals, 'zqxjkv']) {
+    const query = literalQuery(literal);
+    let us = Number.POSITIVE_INFINITY;
+    let found = 0;
+    for (let round = 0; round < 200; round++) {
+      const startedAt = performance.now();
+      found = index.findBelow(query, some.length, target);
+      us = Math.min(us, (performance.now() - startedAt) * 1000);
+    }
+    print(`    ${JSON.stringify(literal)}: ${found} rows, ${us.toFixed(0)} µs`);
+  }
+}
+
 /** Literals from the texts: a rare one, and words that are frequent. */
 function literalsOf(texts: readonly Uint8Array[]): string[] {
   const sample = Buffer.from(texts[Math.floor(texts.length / 2)] ?? []).toString();
@@ -102,11 +179,13 @@ function literalsOf(texts: readonly Uint8Array[]): string[] {
 }
 
 async function measure(name: string, texts: readonly Uint8Array[]): Promise<void> {
-  await measureQueries(await measureBuild(name, texts), literalsOf(texts));
+  const literals = literalsOf(texts);
+  await measureQueries(await measureBuild(name, texts), literals);
+  measureMemtable(name, texts, literals);
 }
 
 for (const folder of folders) {
-  const texts = readTexts(folder, bytesMax, /^(?!.*\/\.git\/)(?!.*\/dist\/)/);
+  const texts = readTexts(folder, bytesMax, namePattern);
   await measure(folder, paragraphBytes === 0 ? texts : paragraphsOf(texts, paragraphBytes));
 }
 if (logLineCount > 0) {

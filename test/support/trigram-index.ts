@@ -24,7 +24,7 @@ export interface BuiltIndex {
 /** As a segment's writer would, with other bytes before, between and after. */
 export async function buildIndex(
   texts: Iterable<Uint8Array>,
-  options: TrigramIndexWriterOptions = {},
+  options: TrigramIndexWriterOptions & { readonly onBlock?: (kind: number, raw: Uint8Array) => void } = {},
 ): Promise<BuiltIndex> {
   const writer = new TrigramIndexWriter(options);
   const owner = new BlockOwner(indexKey);
@@ -37,6 +37,7 @@ export async function buildIndex(
     offset += length;
   };
   const append = async (kind: number, raw: Uint8Array, { compress }: { compress: boolean }) => {
+    options.onBlock?.(kind, raw);
     const block = encodeBlock(kind, raw, { compress, owner, offset });
     const place = { offset, length: block.length };
     chunks.push(block);
