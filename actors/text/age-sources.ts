@@ -36,7 +36,14 @@ export class AllAges implements AgeSource {
   }
 }
 
-/** What all of them have. */
+/**
+ * What remains after so many sources in a row that took less than this part of it away is taken for what all have: the
+ * sources that follow are larger still, and looking at a document costs about as much as decoding a block of each.
+ */
+export const idleSourcesMax = 3;
+const idleShare = 16;
+
+/** What all of them have, and a few more. */
 export class Intersection implements AgeSource {
   readonly count: number;
   /** Rarest first: the others are only asked for what it has, and skip the blocks between. */
@@ -53,9 +60,12 @@ export class Intersection implements AgeSource {
     const end = rarest.take(to, target, at);
     const candidates = target.subarray(at, end);
     let count = end - at;
+    let idle = 0;
     for (const source of others) {
-      if (count === 0) break;
-      count = source.retain(candidates, count);
+      if (count === 0 || idle === idleSourcesMax) break;
+      const kept = source.retain(candidates, count);
+      idle = (count - kept) * idleShare < count ? idle + 1 : 0;
+      count = kept;
     }
     return at + count;
   }

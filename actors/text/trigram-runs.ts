@@ -8,9 +8,9 @@ import { readVarint, varintBytesMax, varintEnd, writeVarint } from './varint.ts'
  * 1. Trigrams are noted in arrival order, and where each group begins: the group needs no word of its own.
  * 2. A full buffer is sorted by two counting passes, stable, so that a trigram's groups stay in order: by the lower 12
  *    bits of the trigram into words of its upper 12 bits and the group (20 bits), then by the upper 12.
- * 3. The sorted run is kept as bytes, about 1.3 a pair: trigrams as distances, and each group as the distance to the one
+ * 3. The sorted run is kept as bytes, 1.0 to 1.1 a pair: trigrams as distances, and each group as the distance to the one
  *    before with a bit that says whether it is the trigram's last.
- * 4. Runs are merged by their heads: there are some dozens, so the smallest is found by looking at each.
+ * 4. Runs are merged by their heads: there are at most some 80, so the smallest is found by looking at each.
  */
 export const pairsPerRun = 1 << 19;
 
