@@ -50,6 +50,7 @@ export class PairSorter {
 
   /** The pairs from `length` on belong to `group`, which follows the one before. */
   beginGroup(group: number, length: number): void {
+    assert(group <= groupMask, () => `group ${group} of a span that was full`);
     if (this.#groupCount === 0) this.#firstGroup = group;
     this.#groupStarts[this.#groupCount++] = length;
   }
