@@ -76,6 +76,8 @@ export class MemtableIndex {
     if (group === this.#firstRows.length) this.#growGroups();
     const last = this.#chunks.at(-1);
     if (last === undefined || this.#wordsUsed + words > last.length) {
+      // As much again as there is: a memtable of one small document is small.
+      const chunkWords = Math.max(words, Math.min(chunkWordsMax, this.#bytes / 4));
       this.#chunks.push(new Uint32Array(chunkWords));
       this.#bytes += chunkWords * 4;
       this.#wordsUsed = 0;
@@ -161,13 +163,13 @@ export class MemtableIndex {
   }
 }
 
-const groupsInitial = 64;
+const groupsInitial = 8;
 const groupRowsMax = 256;
 /** Three words and a byte. */
 const groupBytes = 13;
 const pieceBytes = 16 * 1024;
-/** 64 KB: what a memtable of one small document costs. */
-const chunkWords = 16 * 1024;
+/** 64 KB. */
+const chunkWordsMax = 16 * 1024;
 const hashBitsMin = 12;
 /** The signature of a document of any size fits the processor's cache, and a chunk. */
 const hashBitsMax = 18;

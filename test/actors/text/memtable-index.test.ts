@@ -103,6 +103,11 @@ describe('the index of a memtable', () => {
     assert.deepEqual(find(index, { kind: 'and', parts: [harbour, tide] }, 3), []);
   });
 
+  it('is small where the memtable is', () => {
+    assert.ok(new MemtableIndex().bytes < 200);
+    assert.ok(indexOf([Buffer.from('one small document')]).bytes < 1000);
+  });
+
   it('holds a quarter of the text at most', () => {
     const texts = [...logLines(seed, 30_000)];
 

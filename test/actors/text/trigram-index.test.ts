@@ -239,6 +239,30 @@ describe('reading the trigram index', () => {
     assert.ok(!(reader.search(query).next(emptyReadReport()) instanceof Promise));
   });
 
+  it('takes further rounds where the spans are too many for one', async () => {
+    const texts = [...logLines(seed, 4000)];
+    const built = await buildIndex(texts, { spanGroupsMax: 1 });
+    const { reader } = await openIndex(built);
+    const naive = new NaiveIndex(texts, reader.rowGroups);
+    let rounds = 0;
+
+    for (const literal of ['mailer', 'q']) {
+      const candidates = reader.search(literalQuery(literal));
+      const found: number[] = [];
+      for (;;) {
+        const next = candidates.next(emptyReadReport());
+        if (next instanceof Promise) rounds++;
+        const groups = await next;
+        if (groups === null) break;
+        found.push(...groups);
+      }
+      assertDescending(found);
+      const missed = naive.find(literalQuery(literal)).filter((group) => !found.includes(group));
+      assert.deepEqual(missed, []);
+    }
+    assert.ok(rounds >= 2, `${rounds} rounds`);
+  });
+
   it('reads few pages for a long literal', async () => {
     const texts = [...logLines(seed, 6000)];
     const { reader, store } = await openIndex(await buildIndex(texts));
