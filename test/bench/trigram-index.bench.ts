@@ -27,7 +27,7 @@ const namePattern = new RegExp(process.env.TIDEBASE_BENCH_NAMES ?? '^(?!.*/\\.gi
 const bytesMax = (options.get('mb') ?? 150) * MB;
 const paragraphBytes = options.get('paragraphs') ?? 0;
 const logLineCount = options.get('log-lines') ?? (folders.length === 0 ? 200_000 : 0);
-if (folders.length === 0 && logLineCount > 0) folders.push('.');
+if (folders.length === 0 && !options.has('log-lines')) folders.push('.');
 
 /** Of this process, of all threads: the machine may be busy with others. */
 function cpuMs(): number {
