@@ -3,7 +3,9 @@ import { documentEntryLength } from '../storage/document-batch.ts';
 import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { isDeleted } from '../storage/tombstones.ts';
-import { blocksNewestFirst, type SegmentBlock } from './read-ahead.ts';
+import type { TrigramQuery } from '../text/trigram-query.ts';
+import { type CandidateBlock, candidateBlocks } from './candidate-blocks.ts';
+import { blocksNewestFirst } from './read-ahead.ts';
 import type { TimeSlice } from './time-slice.ts';
 
 /**
@@ -52,6 +54,8 @@ export interface ScanOptions {
   readonly report: ReadReport;
   /** How many documents will be enough where that is known: no more is read ahead than holds them. */
   readonly enough?: number;
+  /** What every document that is wanted satisfies: the others of segments are not read. Default: nothing. */
+  readonly condition?: TrigramQuery;
 }
 
 export async function scanNewestFirst(
@@ -59,16 +63,16 @@ export async function scanNewestFirst(
   options: ScanOptions,
   visit: Visit,
 ): Promise<ScanEnd> {
-  const { below, slice, report } = options;
+  const { below, slice, report, condition } = options;
+  if (condition?.kind === 'none') return { kind: 'complete' };
   const walk: Walk = { below, slice, report, visit, visited: 0, lastSequence: below, sinceLook: 0 };
   for (const source of snapshot.memtables) {
     const end = await scanMemtable(walk, snapshot.sequence, source);
     if (end !== null) return end;
   }
-  const rows = (options.enough ?? Number.POSITIVE_INFINITY) - walk.visited;
   try {
-    for await (const block of blocksNewestFirst(snapshot.segments, { below, rows, report })) {
-      const end = await scanBlock(walk, block);
+    for await (const candidates of segmentBlocks(snapshot, options, walk.visited)) {
+      const end = await scanBlock(walk, candidates);
       if (end !== null) return end;
     }
   } catch (cause) {
@@ -76,6 +80,22 @@ export async function scanNewestFirst(
     return { kind: 'failed', sequence: walk.lastSequence, cause };
   }
   return { kind: 'complete' };
+}
+
+/** All blocks, or those that may hold what satisfies the condition. */
+async function* segmentBlocks(
+  { segments }: Snapshot,
+  { below, report, condition, enough }: ScanOptions,
+  visited: number,
+): AsyncGenerator<CandidateBlock, void, void> {
+  if (condition !== undefined && condition.kind !== 'all') {
+    yield* candidateBlocks(segments, { condition, below, report });
+    return;
+  }
+  const rows = (enough ?? Number.POSITIVE_INFINITY) - visited;
+  for await (const { block, tombstones } of blocksNewestFirst(segments, { below, rows, report })) {
+    yield { block, tombstones, ranges: [block.firstRow, block.firstRow + block.rowCount] };
+  }
 }
 
 async function scanMemtable(
@@ -100,20 +120,26 @@ async function scanMemtable(
   return null;
 }
 
-async function scanBlock(walk: Walk, { block, tombstones }: SegmentBlock): Promise<ScanEnd | null> {
+async function scanBlock(
+  walk: Walk,
+  { block, tombstones, ranges }: CandidateBlock,
+): Promise<ScanEnd | null> {
   if (await look(walk)) return timedOut(walk);
-  for (let i = block.rowCount - 1; i >= 0; i--) {
-    const sequence = block.sequences[i] ?? 0;
-    if (sequence >= walk.below || isDeleted(tombstones, block.firstRow + i)) continue;
-    const document = {
-      buffer: block.buffer,
-      offset: block.entryOffset(i),
-      sequence,
-      writtenAt: block.writtenAt[i] ?? 0,
-    };
-    if (!walk.visit(document)) return { kind: 'stopped' };
-    walk.lastSequence = sequence;
-    if (isTimeToLook(walk, document) && (await look(walk))) return timedOut(walk);
+  for (let at = 0; at < ranges.length; at += 2) {
+    const first = (ranges[at] as number) - block.firstRow;
+    for (let i = (ranges[at + 1] as number) - block.firstRow - 1; i >= first; i--) {
+      const sequence = block.sequences[i] ?? 0;
+      if (sequence >= walk.below || isDeleted(tombstones, block.firstRow + i)) continue;
+      const document = {
+        buffer: block.buffer,
+        offset: block.entryOffset(i),
+        sequence,
+        writtenAt: block.writtenAt[i] ?? 0,
+      };
+      if (!walk.visit(document)) return { kind: 'stopped' };
+      walk.lastSequence = sequence;
+      if (isTimeToLook(walk, document) && (await look(walk))) return timedOut(walk);
+    }
   }
   return null;
 }

@@ -1,7 +1,8 @@
 import { limits } from '../../protocol/limits.ts';
 import { assert } from '../../src/base/assert.ts';
 import type { ByteSink } from '../../src/object-store/put-once.ts';
-import { documentEntryLength, documentIdBytes } from './document-batch.ts';
+import { TrigramIndexWriter } from '../text/trigram-index-writer.ts';
+import { documentEntryLength, documentIdBytes, documentText } from './document-batch.ts';
 import { DocumentBlockBuilder } from './document-block.ts';
 import { orderByHash } from './hash-order.ts';
 import { digestId, type IdDigestFunction, idDigestWords } from './id-digest.ts';
@@ -34,6 +35,7 @@ export interface FinishedSegment {
   readonly size: number;
 }
 
+const noText = Buffer.alloc(0);
 /** Row numbers fit an Int32Array, where -1 means none. */
 const rowsMax = 0x7fff_ffff;
 const rowsInitial = 1024;
@@ -41,8 +43,8 @@ const rowsInitial = 1024;
 /**
  * Builds one segment front to back. Order of calls: `add` per row, ascending by sequence; then, for each further
  * section, `beginSection`, `appendBlock`…, `endSection`; then `finish`. Whoever gets a promise awaits it before the
- * next call. Memory: one document block, and 16 bytes a row and 20 bytes a block until `finish`, which needs 8 more a
- * row for sorting.
+ * next call. Memory: one document block, 16 bytes a row and 20 bytes a block until `finish`, which needs 8 more a row for
+ * sorting, and what the text index takes (trigram-index-writer.ts).
  */
 export class SegmentWriter {
   readonly #owner: BlockOwner;
@@ -51,6 +53,7 @@ export class SegmentWriter {
   readonly #documentBlockBytes: number;
   readonly #builder = new DocumentBlockBuilder();
   readonly #blocks = new BlockList();
+  readonly #text = new TrigramIndexWriter();
   readonly #sections: SegmentSection[] = [];
   /** Four words a row. */
   #digests: Uint32Array<ArrayBuffer>;
@@ -97,10 +100,18 @@ export class SegmentWriter {
     this.#maxSequence = sequence;
     this.#builder.add(sequence, writtenAt, buffer, offset, length);
     this.#rowCount++;
-    return sent;
+    const text = documentText(buffer, offset) ?? noText;
+    this.#text.add(text, 0, text.length);
+    return this.#text.isSpanFull ? this.#writeTextSpan(sent) : sent;
   }
 
-  /** Opens a section of the caller's own blocks. `docs`, `blocks`, `filter` and `ids` are the writer's. */
+  /** Its pages lie among the documents' blocks, whose index knows the place of each. */
+  async #writeTextSpan(sent: void | Promise<void>): Promise<void> {
+    await sent;
+    await this.#text.writeSpan((kind, raw, options) => this.#append(kind, raw, options));
+  }
+
+  /** Opens a section of the caller's own blocks. `docs`, `blocks`, `filter`, `ids` and `text` are the writer's. */
   async beginSection(name: string): Promise<void> {
     await this.#closeDocuments();
     assert(this.#section === null, () => `section ${name} begins inside of another`);
@@ -114,9 +125,17 @@ export class SegmentWriter {
     options: { compress: boolean },
   ): Promise<{ offset: number; length: number }> {
     assert(this.#section !== null && this.#section.name !== 'docs', () => 'a block outside of a section');
+    this.#section.blockCount++;
+    return this.#append(kind, raw, options);
+  }
+
+  async #append(
+    kind: number,
+    raw: Uint8Array,
+    options: { readonly compress: boolean },
+  ): Promise<{ readonly offset: number; readonly length: number }> {
     const block = encodeBlock(kind, raw, { ...options, owner: this.#owner, offset: this.#offset });
     const place = { offset: this.#offset, length: block.length };
-    this.#section.blockCount++;
     await this.#send(block);
     return place;
   }
@@ -148,6 +167,7 @@ export class SegmentWriter {
     );
     await this.#writeFilter();
     await this.#writeIds();
+    await this.#writeText();
     const toc: SegmentToc = {
       formatVersion: segmentFormatVersion,
       rowCount: this.#rowCount,
@@ -200,6 +220,12 @@ export class SegmentWriter {
     await this.#writePages('filter', blockKinds.filter, filterEntry, count, (page, at, entry) =>
       page.set(filter.subarray(entry * filterEntry.bytes, (entry + 1) * filterEntry.bytes), at),
     );
+  }
+
+  async #writeText(): Promise<void> {
+    await this.beginSection('text');
+    const root = await this.#text.finish((kind, raw, options) => this.appendBlock(kind, raw, options));
+    this.endSection({ root });
   }
 
   async #writeIds(): Promise<void> {

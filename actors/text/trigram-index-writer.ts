@@ -49,13 +49,23 @@ const notAscii = 0xff;
 const asciiFold = new Uint8Array(256).fill(notAscii);
 for (let byte = 0; byte < 0x80; byte++) foldUtf8(Uint8Array.of(byte), 0, 1, asciiFold, byte);
 
+/** Ten megabytes that a writer works with, clean when it has finished: they are the thread's next writer's then. */
+interface Scratch {
+  readonly sorter: PairSorter;
+  /** A bit for each trigram that the open group has. */
+  readonly seen: Uint32Array;
+}
+const idleScratch: Scratch[] = [];
+/** More at a time are seldom; they are made, and forgotten. */
+const idleScratchMax = 2;
+
 export class TrigramIndexWriter {
+  readonly #scratch: Scratch;
   readonly #runBytesMax: number;
   readonly #spanGroupsMax: number;
   readonly #groups = new RowGroupsBuilder();
-  readonly #sorter = new PairSorter();
-  /** A bit for each trigram that the open group has. */
-  readonly #seen = new Uint32Array(trigramBound / 32);
+  readonly #sorter: PairSorter;
+  readonly #seen: Uint32Array;
   readonly #folded = new Uint8Array(foldedBytesMax(foldedPieceBytes));
   readonly #spans: WrittenSpan[] = [];
   #runs: SortedRun[] = [];
@@ -70,6 +80,12 @@ export class TrigramIndexWriter {
   #skip = 0;
 
   constructor(options: TrigramIndexWriterOptions = {}) {
+    this.#scratch = idleScratch.pop() ?? {
+      sorter: new PairSorter(),
+      seen: new Uint32Array(trigramBound / 32),
+    };
+    this.#sorter = this.#scratch.sorter;
+    this.#seen = this.#scratch.seen;
     this.#runBytesMax = options.runBytesMax ?? runBytesDefault;
     this.#spanGroupsMax = options.spanGroupsMax ?? spanGroupsDefault;
   }
@@ -114,9 +130,10 @@ export class TrigramIndexWriter {
     this.#runsBytes = 0;
   }
 
-  /** Writes the last span and the indexes of all; the root is for the table of contents. */
+  /** Writes the last span and the indexes of all; the root is for the table of contents. Nothing may be added after it. */
   async finish(append: AppendBlock): Promise<Uint8Array> {
     await this.writeSpan(append);
+    if (idleScratch.length < idleScratchMax) idleScratch.push(this.#scratch);
     const sparse = await append(blockKinds.trigramSparse, encodeSparse(this.#spans), { compress: true });
     const rowGroups = await append(blockKinds.rowGroups, this.#groups.encoded(), { compress: true });
     return encodeRoot({

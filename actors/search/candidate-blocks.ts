@@ -1,0 +1,213 @@
+import type { ReadReport } from '../storage/block-fetch.ts';
+import type { BlockIndex } from '../storage/block-index.ts';
+import type { DocumentBlock } from '../storage/document-block.ts';
+import type { SegmentReader } from '../storage/segment-reader.ts';
+import type { OpenSegment } from '../storage/snapshot.ts';
+import type { Tombstones } from '../storage/tombstones.ts';
+import type { RowGroups } from '../text/row-groups.ts';
+import type { CandidateGroups } from '../text/trigram-index-reader.ts';
+import type { TrigramQuery } from '../text/trigram-query.ts';
+
+/**
+ * The document blocks of segments that may hold a match, from the newest to the oldest, each with the rows to look at.
+ *
+ * 1. The indexes of all segments are asked for at once, and the posting lists as soon as a segment's index is there: two
+ *    rounds, whatever the number of segments.
+ * 2. Candidates are taken from the newest segment on. Blocks that are not in memory are asked for some at a time, twice as
+ *    many each time, and the next ones while those before are looked at: a third round for a search that finds little, and
+ *    little read in vain by one that finds its page at once.
+ */
+export interface CandidatesWanted {
+  readonly condition: TrigramQuery;
+  /** Sequences from here on are not wanted. */
+  readonly below: number;
+  readonly report: ReadReport;
+}
+
+export interface CandidateBlock {
+  readonly block: DocumentBlock;
+  readonly tombstones: Tombstones;
+  /** Rows of the segment: pairs of first and end, the newest pair first. */
+  readonly ranges: readonly number[];
+}
+
+/** Blocks of the first read, and of any: 1 MB and 4 MB before compression. */
+const readBlocksMin = 8;
+const readBlocksMax = 32;
+
+interface Wanted {
+  readonly reader: SegmentReader;
+  readonly tombstones: Tombstones;
+  readonly number: number;
+  readonly ranges: number[];
+}
+
+/** Newest first, as the segments are. A failed read ends it when its block's turn comes. */
+export async function* candidateBlocks(
+  segments: readonly OpenSegment[],
+  wanted: CandidatesWanted,
+): AsyncGenerator<CandidateBlock, void, void> {
+  const searches = segments
+    .filter(({ reader }) => reader.toc.minSequence < wanted.below)
+    .map((segment) => new SegmentSearch(segment, wanted));
+  let size = readBlocksMin;
+  let next = takeSome(searches, size);
+  for (;;) {
+    const some = next instanceof Promise ? await next : next;
+    if (some.length === 0) return;
+    const reading = readMissing(some, wanted.report);
+    size = Math.min(size * 2, readBlocksMax);
+    // While those are looked at, or on their way. Its failure is thrown when its turn comes.
+    next = takeSome(searches, size);
+    if (next instanceof Promise) next.catch(() => {});
+    if (reading !== null) await reading;
+    for (const { reader, tombstones, number, ranges } of some) {
+      const cached = reader.blockCached(number);
+      const block = cached === 'miss' ? await reader.readBlock(number, wanted.report) : cached;
+      yield { block, tombstones, ranges };
+    }
+  }
+}
+
+/** The next blocks, at most `count`, none at the end. A promise only where an index has to be read. */
+function takeSome(searches: SegmentSearch[], count: number): Wanted[] | Promise<Wanted[]> {
+  const taken: Wanted[] = [];
+  for (let search = searches[0]; search !== undefined && taken.length < count; search = searches[0]) {
+    const ready = search.ready();
+    if (ready !== null) {
+      // What is there already is looked at while more comes.
+      if (taken.length > 0) return taken;
+      return ready.then(() => takeSome(searches, count));
+    }
+    if (!search.take(taken, count)) searches.shift();
+  }
+  return taken;
+}
+
+/** Asks for what memory does not have: neighbours are one GET. The blocks stay in the cache for a moment at least. */
+function readMissing(some: readonly Wanted[], report: ReadReport): Promise<unknown> | null {
+  const missing = new Map<SegmentReader, number[]>();
+  for (const { reader, number } of some) {
+    if (reader.blockCached(number) !== 'miss') continue;
+    const numbers = missing.get(reader);
+    if (numbers === undefined) missing.set(reader, [number]);
+    else numbers.push(number);
+  }
+  if (missing.size === 0) return null;
+  return Promise.all([...missing].map(([reader, numbers]) => reader.readBlocks(numbers, report)));
+}
+
+/** The candidates of one segment. */
+class SegmentSearch {
+  readonly #segment: OpenSegment;
+  readonly #wanted: CandidatesWanted;
+  /** Row numbers from here on are not wanted. */
+  #rowEnd = 0;
+  #index: BlockIndex | null = null;
+  #rowGroups: RowGroups | null = null;
+  #candidates: CandidateGroups | null = null;
+  #groups: Uint32Array | null = null;
+  #at = 0;
+  #ended = false;
+  #opening: Promise<void> | null;
+
+  constructor(segment: OpenSegment, wanted: CandidatesWanted) {
+    this.#segment = segment;
+    this.#wanted = wanted;
+    this.#opening = this.#open();
+    // The consumer may stop before it comes to a segment that can't be read.
+    this.#opening?.catch(() => {});
+  }
+
+  /** Null where candidates are at hand, or there are no more; else what to wait for. */
+  ready(): Promise<void> | null {
+    if (this.#opening !== null) return this.#opening;
+    if (this.#ended || (this.#groups !== null && this.#at < this.#groups.length)) return null;
+    const more = this.#nextGroups();
+    return more;
+  }
+
+  /** Adds blocks until there are `count`. Answers false where the segment has no more. */
+  take(target: Wanted[], count: number): boolean {
+    const { reader, tombstones } = this.#segment;
+    const index = this.#index as BlockIndex;
+    const rowGroups = this.#rowGroups as RowGroups;
+    while (this.#groups !== null && this.#at < this.#groups.length) {
+      const group = this.#groups[this.#at] as number;
+      const first = rowGroups.firstRow(group);
+      let end = Math.min(rowGroups.firstRow(group + 1), this.#rowEnd);
+      // A group may begin in one block and end in the next.
+      while (end > first) {
+        const number = index.blockOfRow(end - 1);
+        const from = Math.max(first, index.firstRow(number));
+        const last = target.at(-1);
+        if (last !== undefined && last.number === number && last.reader === reader) {
+          addRange(last.ranges, from, end);
+        } else {
+          if (target.length >= count) return this.#stopInside(group, end);
+          target.push({ reader, tombstones, number, ranges: [from, end] });
+        }
+        end = from;
+      }
+      this.#at++;
+    }
+    return !this.#ended;
+  }
+
+  /** The rest of the group, below `end`, is for the next call. */
+  #stopInside(_group: number, end: number): boolean {
+    this.#rowEnd = end;
+    return true;
+  }
+
+  #nextGroups(): Promise<void> | null {
+    const candidates = this.#candidates as CandidateGroups;
+    const next = candidates.next(this.#wanted.report);
+    if (next instanceof Promise) return next.then((groups) => this.#accept(groups));
+    this.#accept(next);
+    return null;
+  }
+
+  #accept(groups: Uint32Array | null): void {
+    this.#groups = groups;
+    this.#at = 0;
+    this.#ended = groups === null;
+  }
+
+  /** Null where all is in memory. */
+  #open(): Promise<void> | null {
+    const { reader } = this.#segment;
+    const { report } = this.#wanted;
+    const index = reader.blockIndexAtHand;
+    const text = reader.textIndexAtHand;
+    if (index !== null && text !== null) {
+      this.#begin(index, text);
+      return null;
+    }
+    return Promise.all([reader.blockIndex(report), reader.textIndex(report)]).then(([blocks, texts]) => {
+      this.#begin(blocks, texts);
+      const more = this.#nextGroups();
+      const opened = () => {
+        this.#opening = null;
+      };
+      return more === null ? opened() : more.then(opened);
+    });
+  }
+
+  #begin(index: BlockIndex, text: NonNullable<SegmentReader['textIndexAtHand']>): void {
+    const { below, condition } = this.#wanted;
+    this.#index = index;
+    this.#rowGroups = text.rowGroups;
+    // The block that holds the first unwanted row is looked into; the rows of those behind it are not.
+    const lastBlock = below === Number.POSITIVE_INFINITY ? index.count - 1 : index.blockOfSequence(below);
+    this.#rowEnd = index.firstRow(lastBlock) + index.rowCount(lastBlock);
+    this.#candidates = text.search(condition);
+  }
+}
+
+/** Candidates come in descending order, so that a range ends where the one before begins, or lower. */
+function addRange(ranges: number[], from: number, end: number): void {
+  const last = ranges.length - 2;
+  if (ranges[last] === end) ranges[last] = from;
+  else ranges.push(from, end);
+}
