@@ -37,6 +37,9 @@ export const limits = {
   matchBytesMax: 256,
   lineBytesMax: 400,
   countIdsMax: 10,
+  /** A regex that the index cannot narrow may look at so much without `scan: true`. */
+  scanDocumentsMax: 20_000,
+  scanBytesMax: 64 * MiB,
   /** Ranges of one document that `include: ["matches"]` shows. */
   matchesMax: 100,
   /** Of one search with whole texts; what does not fit is of the next page. As large as a write's body. */

@@ -123,8 +123,7 @@ class SegmentSearch {
   ready(): Promise<void> | null {
     if (this.#opening !== null) return this.#opening;
     if (this.#ended || (this.#groups !== null && this.#at < this.#groups.length)) return null;
-    const more = this.#nextGroups();
-    return more;
+    return this.#nextGroups();
   }
 
   /** Adds blocks until there are `count`. Answers false where the segment has no more. */
@@ -144,7 +143,7 @@ class SegmentSearch {
         if (last !== undefined && last.number === number && last.reader === reader) {
           addRange(last.ranges, from, end);
         } else {
-          if (target.length >= count) return this.#stopInside(group, end);
+          if (target.length >= count) return this.#goOnBelow(end);
           target.push({ reader, tombstones, number, ranges: [from, end] });
         }
         end = from;
@@ -154,9 +153,9 @@ class SegmentSearch {
     return !this.#ended;
   }
 
-  /** The rest of the group, below `end`, is for the next call. */
-  #stopInside(_group: number, end: number): boolean {
-    this.#rowEnd = end;
+  /** The rest of the group is for the next call. */
+  #goOnBelow(row: number): boolean {
+    this.#rowEnd = row;
     return true;
   }
 

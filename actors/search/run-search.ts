@@ -7,9 +7,11 @@ import type { NamespaceIdentity } from '../storage/manifest.ts';
 import type { ReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { compileMatcher, type Matcher } from '../text/regex.ts';
+import { planQuery } from '../text/regex-plan.ts';
+import type { TrigramQuery } from '../text/trigram-query.ts';
 import { type QueryReport, reportJson, type Temperature, tookJson } from './answers.ts';
 import { type CursorScope, decodeCursor, encodeCursor, queryDigest } from './cursor.ts';
-import { documentPasses } from './document-filter.ts';
+import { type DocumentTest, documentPasses } from './document-filter.ts';
 import { Page } from './page.ts';
 import { type ScanEnd, scanNewestFirst } from './scan.ts';
 import type { TimeSlice } from './time-slice.ts';
@@ -32,7 +34,7 @@ export interface QueryContext {
 }
 
 export async function runSearch(context: QueryContext, request: SearchRequest): Promise<string> {
-  const test = { filter: request.filter, matcher: matcherFor(request.q, request.regex) };
+  const test = testOf(context.snapshot, request);
   const scope = cursorScope(context.identity, request);
   const below =
     request.cursor === null
@@ -41,7 +43,7 @@ export async function runSearch(context: QueryContext, request: SearchRequest): 
   const page = new Page(request, test.matcher);
   // One document beyond the page tells whether there is another page.
   const enough = isEverything(test) ? request.limit + 1 : undefined;
-  const end = await scan(context, { below, enough }, (document) =>
+  const end = await scan(context, { below, enough, condition: test.condition }, (document) =>
     documentPasses(test, document.buffer, document.offset) ? page.take(document) : true,
   );
   // A search that ran out of time or of storage goes on where it stopped, not at its last hit.
@@ -53,12 +55,13 @@ export async function runSearch(context: QueryContext, request: SearchRequest): 
 }
 
 export async function runCount(context: QueryContext, request: CountRequest): Promise<string> {
-  const test = { filter: request.filter, matcher: matcherFor(request.q, request.regex) };
+  const test = testOf(context.snapshot, request);
   let count = 0;
   const ids: string[] = [];
   const everything = isEverything(test);
   const enough = everything ? limits.countIdsMax : undefined;
-  const end = await scan(context, { below: Number.POSITIVE_INFINITY, enough }, (document) => {
+  const wanted = { below: Number.POSITIVE_INFINITY, enough, condition: test.condition };
+  const end = await scan(context, wanted, (document) => {
     if (!documentPasses(test, document.buffer, document.offset)) return true;
     count++;
     if (ids.length < limits.countIdsMax) ids.push(documentId(document.buffer, document.offset));
@@ -82,17 +85,53 @@ export function matcherFor(query: string, isRegex: boolean): Matcher | null {
   return query === '' ? null : compileMatcher(query, isRegex);
 }
 
+/** What a query asks of documents, and what the index knows of it. 422 for a pattern that is wrong, or that must scan. */
+function testOf(snapshot: Snapshot, request: SearchRequest | CountRequest): Test {
+  const { filter, q, regex, scan } = request;
+  const matcher = matcherFor(q, regex);
+  if (matcher === null) return { filter, matcher, condition: { kind: 'all' } };
+  const condition = planQuery(q, regex);
+  if (condition.kind === 'all' && regex && !scan) refuseLargeScan(snapshot);
+  return { filter, matcher, condition };
+}
+
+interface Test extends DocumentTest {
+  readonly condition: TrigramQuery;
+}
+
+function refuseLargeScan({ memtables, segments }: Snapshot): void {
+  let documents = 0;
+  let bytes = 0;
+  for (const { memtable, rowCount } of memtables) {
+    documents += rowCount;
+    bytes += memtable.documentBytes;
+  }
+  for (const { reader } of segments) {
+    documents += reader.rowCount;
+    bytes += reader.toc.docsRawBytes;
+  }
+  if (documents <= limits.scanDocumentsMax && bytes <= limits.scanBytesMax) return;
+  const problem = 'the index cannot narrow this regex, and the namespace is big';
+  throw new ApiError('scan_refused', `q: ${problem}: add a literal of three characters, or send scan: true`, {
+    fields: { q: problem },
+  });
+}
+
 function isEverything(test: { readonly filter: unknown; readonly matcher: Matcher | null }): boolean {
   return test.filter === null && test.matcher === null;
 }
 
 async function scan(
   context: QueryContext,
-  wanted: { readonly below: number; readonly enough: number | undefined },
+  wanted: {
+    readonly below: number;
+    readonly enough: number | undefined;
+    readonly condition: TrigramQuery;
+  },
   visit: Parameters<typeof scanNewestFirst>[2],
 ): Promise<ScanEnd> {
-  const { below, enough = Number.POSITIVE_INFINITY } = wanted;
-  const options = { below, enough, slice: context.slice, report: context.report };
+  const { below, condition, enough = Number.POSITIVE_INFINITY } = wanted;
+  const options = { below, enough, condition, slice: context.slice, report: context.report };
   const end = await scanNewestFirst(context.snapshot, options, visit);
   if (end.kind === 'failed') context.readFailed(end.cause);
   return end;

@@ -120,10 +120,7 @@ async function scanMemtable(
   return null;
 }
 
-async function scanBlock(
-  walk: Walk,
-  { block, tombstones, ranges }: CandidateBlock,
-): Promise<ScanEnd | null> {
+async function scanBlock(walk: Walk, { block, tombstones, ranges }: CandidateBlock): Promise<ScanEnd | null> {
   if (await look(walk)) return timedOut(walk);
   for (let at = 0; at < ranges.length; at += 2) {
     const first = (ranges[at] as number) - block.firstRow;
