@@ -1,21 +1,20 @@
 import type { ReadReport } from '../storage/block-fetch.ts';
 import type { BlockIndex } from '../storage/block-index.ts';
-import type { DocumentBlock } from '../storage/document-block.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import type { Tombstones } from '../storage/tombstones.ts';
 import type { RowGroups } from '../text/row-groups.ts';
 import type { CandidateGroups } from '../text/trigram-index-reader.ts';
 import type { TrigramQuery } from '../text/trigram-query.ts';
+import { blocksAheadMax, blocksPerReadMax, type SegmentBlock } from './read-ahead.ts';
 
 /**
  * The document blocks of segments that may hold a match, from the newest to the oldest, each with the rows to look at.
  *
  * 1. The indexes of all segments are asked for at once, and the posting lists as soon as a segment's index is there: two
  *    rounds, whatever the number of segments.
- * 2. Candidates are taken from the newest segment on. Blocks that are not in memory are asked for some at a time, twice as
- *    many each time, and the next ones while those before are looked at: a third round for a search that finds little, and
- *    little read in vain by one that finds its page at once.
+ * 2. Candidates are taken from the newest segment on, and their blocks asked for without waiting for those before, as
+ *    read-ahead.ts does it: one more round for a search that finds little.
  */
 export interface CandidatesWanted {
   readonly condition: TrigramQuery;
@@ -24,22 +23,9 @@ export interface CandidatesWanted {
   readonly report: ReadReport;
 }
 
-export interface CandidateBlock {
-  readonly block: DocumentBlock;
-  readonly tombstones: Tombstones;
+export interface CandidateBlock extends SegmentBlock {
   /** Rows of the segment: pairs of first and end, the newest pair first. */
   readonly ranges: readonly number[];
-}
-
-/** Blocks of the first read, and of any: 1 MB and 4 MB before compression. */
-const readBlocksMin = 8;
-const readBlocksMax = 32;
-
-interface Wanted {
-  readonly reader: SegmentReader;
-  readonly tombstones: Tombstones;
-  readonly number: number;
-  readonly ranges: number[];
 }
 
 /** Newest first, as the segments are. A failed read ends it when its block's turn comes. */
@@ -47,25 +33,108 @@ export async function* candidateBlocks(
   segments: readonly OpenSegment[],
   wanted: CandidatesWanted,
 ): AsyncGenerator<CandidateBlock, void, void> {
-  const searches = segments
-    .filter(({ reader }) => reader.toc.minSequence < wanted.below)
-    .map((segment) => new SegmentSearch(segment, wanted));
-  let size = readBlocksMin;
-  let next = takeSome(searches, size);
+  const ahead = new CandidatesAhead(segments, wanted);
   for (;;) {
-    const some = next instanceof Promise ? await next : next;
-    if (some.length === 0) return;
-    const reading = readMissing(some, wanted.report);
-    size = Math.min(size * 2, readBlocksMax);
-    // While those are looked at, or on their way. Its failure is thrown when its turn comes.
-    next = takeSome(searches, size);
-    if (next instanceof Promise) next.catch(() => {});
-    if (reading !== null) await reading;
-    for (const { reader, tombstones, number, ranges } of some) {
+    const reading = ahead.next();
+    if (reading === undefined) {
+      if (await ahead.more()) continue;
+      return;
+    }
+    if (reading.blocks !== null) await reading.blocks;
+    for (const { reader, tombstones, number, ranges } of reading.wanted) {
       const cached = reader.blockCached(number);
       const block = cached === 'miss' ? await reader.readBlock(number, wanted.report) : cached;
-      yield { block, tombstones, ranges };
+      yield { block, tombstones, ranges, isAtHand: () => reader.isAtHand(block) };
+      ahead.consumed();
     }
+  }
+}
+
+/** Whether `candidateBlocks` would read nothing from the object store. */
+export function areAtHand(segments: readonly OpenSegment[], wanted: CandidatesWanted): boolean {
+  for (const segment of segments) {
+    const search = new SegmentSearch(segment, wanted);
+    const candidates: Wanted[] = [];
+    do {
+      if (search.ready() !== null) return false;
+    } while (search.take(candidates, Number.POSITIVE_INFINITY));
+    if (candidates.some(({ reader, number }) => reader.bytesAtHand(number) === 0)) return false;
+  }
+  return true;
+}
+
+/** A block with its candidates. */
+interface Wanted {
+  readonly reader: SegmentReader;
+  readonly tombstones: Tombstones;
+  readonly number: number;
+  readonly ranges: number[];
+}
+
+interface Reading {
+  readonly wanted: readonly Wanted[];
+  /** Null where all of them are in memory. */
+  readonly blocks: Promise<unknown> | null;
+}
+
+/** What is asked for, and what to ask for next: as read-ahead.ts does it for all blocks. */
+class CandidatesAhead {
+  readonly #searches: SegmentSearch[];
+  readonly #report: ReadReport;
+  readonly #readings: Reading[] = [];
+  #blocksAhead = 0;
+  #size = 1;
+  /** Index pages on their way, and then the blocks that they name. */
+  #waiting: Promise<void> | null = null;
+
+  constructor(segments: readonly OpenSegment[], wanted: CandidatesWanted) {
+    this.#report = wanted.report;
+    this.#searches = segments
+      .filter(({ reader }) => reader.toc.minSequence < wanted.below)
+      .map((segment) => new SegmentSearch(segment, wanted));
+  }
+
+  next(): Reading | undefined {
+    this.#ask();
+    return this.#readings.shift();
+  }
+
+  consumed(): void {
+    this.#blocksAhead--;
+    this.#ask();
+  }
+
+  /** Resolves when more was asked for; false at the end. */
+  async more(): Promise<boolean> {
+    if (this.#waiting === null) return false;
+    await this.#waiting;
+    return true;
+  }
+
+  #ask(): void {
+    while (this.#waiting === null && this.#blocksAhead < blocksAheadMax) {
+      const some = takeSome(this.#searches, this.#size);
+      if (some instanceof Promise) {
+        this.#waiting = some.then((wanted) => {
+          this.#waiting = null;
+          this.#read(wanted);
+        });
+        // Thrown when the consumer comes to it.
+        this.#waiting.catch(() => {});
+        return;
+      }
+      if (some.length === 0) return;
+      this.#read(some);
+    }
+  }
+
+  #read(wanted: readonly Wanted[]): void {
+    if (wanted.length === 0) return;
+    const blocks = readMissing(wanted, this.#report);
+    blocks?.catch(() => {});
+    this.#readings.push({ wanted, blocks });
+    this.#blocksAhead += wanted.length;
+    this.#size = Math.min(this.#size * 2, blocksPerReadMax);
   }
 }
 

@@ -25,12 +25,14 @@ export interface BlocksWanted {
 export interface SegmentBlock {
   readonly block: DocumentBlock;
   readonly tombstones: Tombstones;
+  /** Whether memory or the local disk has it: whoever reads much may push out what it read first. */
+  readonly isAtHand: () => boolean;
 }
 
 /** About 4 MB before compression: what takes as long to search as a round to S3. */
 export const blocksAheadMax = 32;
 /** Blocks of one GET, so that the first of them come before the last are sent. */
-const blocksPerReadMax = 16;
+export const blocksPerReadMax = 16;
 
 interface Source {
   readonly segment: OpenSegment;
@@ -60,7 +62,8 @@ export async function* blocksNewestFirst(
         return;
       }
       for (const block of await reading.blocks) {
-        yield { block, tombstones: reading.segment.tombstones };
+        const { reader, tombstones } = reading.segment;
+        yield { block, tombstones, isAtHand: () => reader.isAtHand(block) };
         ahead.consumed();
       }
     }

@@ -89,14 +89,18 @@ export function matcherFor(query: string, isRegex: boolean): Matcher | null {
 function testOf(snapshot: Snapshot, request: SearchRequest | CountRequest): Test {
   const { filter, q, regex, scan } = request;
   const matcher = matcherFor(q, regex);
-  if (matcher === null) return { filter, matcher, condition: { kind: 'all' } };
-  const condition = planQuery(q, regex);
-  if (condition.kind === 'all' && regex && !scan) refuseLargeScan(snapshot);
+  const condition = conditionFor(q, regex);
+  if (condition.kind === 'all' && regex && !scan && matcher !== null) refuseLargeScan(snapshot);
   return { filter, matcher, condition };
 }
 
 interface Test extends DocumentTest {
   readonly condition: TrigramQuery;
+}
+
+/** What the index knows of a query. */
+export function conditionFor(query: string, isRegex: boolean): TrigramQuery {
+  return query === '' ? { kind: 'all' } : planQuery(query, isRegex);
 }
 
 function refuseLargeScan({ memtables, segments }: Snapshot): void {

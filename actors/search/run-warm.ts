@@ -1,26 +1,36 @@
 import type { WarmRequest } from '../../protocol/search.ts';
+import { emptyReadReport } from '../storage/block-fetch.ts';
 import { isReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
+import type { TrigramQuery } from '../text/trigram-query.ts';
 import { reportJson, tookJson } from './answers.ts';
-import { blocksNewestFirst } from './read-ahead.ts';
-import { matcherFor, type QueryContext, queryReport } from './run-search.ts';
+import { areAtHand, type CandidateBlock } from './candidate-blocks.ts';
+import { conditionFor, matcherFor, type QueryContext, queryReport } from './run-search.ts';
+import { segmentBlocks } from './scan.ts';
 
 /**
  * Brings near what queries need, so that they read nothing from the object store.
  *
  * 1. The patterns are judged first: a wrong one is refused before anything is read.
- * 2. Without an index every query needs every block, so all queries share one pass over them, the newest first.
- * 3. The pass ends where the caches are full: once the first block that it brought has made room for others, each
+ * 2. Each query's posting lists and candidates are read, the newest first; those of a query without a condition are all.
+ * 3. A pass ends where the caches are full: once the first block that it brought has made room for others, each
  *    further one would push out one that a search wants sooner.
- * 4. Then it is counted what is at hand. Ready means all of it: the next search reads nothing.
+ * 4. Then it is looked up what is at hand. A query is ready when it would read nothing.
  */
 export async function runWarm(context: QueryContext, request: WarmRequest): Promise<string> {
   for (const q of request.queries) matcherFor(q, request.regex);
-  const end = request.queries.length === 0 ? 'complete' : await bringNear(context);
+  const { snapshot } = context;
+  const conditions = request.queries.map((q) => conditionFor(q, request.regex));
+  let end: End = 'complete';
+  for (const condition of conditions) {
+    if (end === 'complete') end = await bringNear(context, condition);
+  }
   const held = await countHeld(context);
-  const ready = end === 'complete' && held.isWhole;
-  const queries = request.queries.map((q) => `{"q":${JSON.stringify(q)},"ready":${ready}}`);
-  const { identity, snapshot } = context;
+  const queries = request.queries.map((q, i) => {
+    const ready = end === 'complete' && isReady(snapshot, conditions[i] as TrigramQuery, held);
+    return `{"q":${JSON.stringify(q)},"ready":${ready}}`;
+  });
+  const { identity } = context;
   return (
     `{"namespace":${JSON.stringify(identity.name)},"docs":${snapshot.documents},` +
     `"bytes_cached":${held.bytes},"queries":[${queries.join(',')}],` +
@@ -31,13 +41,18 @@ export async function runWarm(context: QueryContext, request: WarmRequest): Prom
 
 type End = 'complete' | 'timed-out' | 'full' | 'failed';
 
-async function bringNear({ snapshot, slice, report, readFailed }: QueryContext): Promise<End> {
-  const wanted = { below: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY, report };
+async function bringNear(
+  { snapshot, slice, report, readFailed }: QueryContext,
+  condition: TrigramQuery,
+): Promise<End> {
+  const wanted = { condition, below: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY, report };
   try {
-    for await (const _ of blocksNewestFirst(snapshot.segments, wanted)) {
+    let first: CandidateBlock | null = null;
+    for await (const candidates of segmentBlocks(snapshot, wanted)) {
+      first ??= candidates;
       if (slice.due()) await slice.giveWay();
       if (slice.timedOut) return 'timed-out';
-      if (newestIsGone(snapshot)) return 'full';
+      if (!first.isAtHand()) return 'full';
     }
     return 'complete';
   } catch (error) {
@@ -47,9 +62,9 @@ async function bringNear({ snapshot, slice, report, readFailed }: QueryContext):
   }
 }
 
-function newestIsGone({ segments }: Snapshot): boolean {
-  const newest = segments[0]?.reader;
-  return newest !== undefined && newest.bytesAtHand((newest.blockCount ?? 0) - 1) === 0;
+function isReady({ segments }: Snapshot, condition: TrigramQuery, held: Held): boolean {
+  if (condition.kind === 'all') return held.isWhole;
+  return areAtHand(segments, { condition, below: Number.POSITIVE_INFINITY, report: emptyReadReport() });
 }
 
 interface Held {

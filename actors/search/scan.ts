@@ -58,20 +58,31 @@ export interface ScanOptions {
   readonly condition?: TrigramQuery;
 }
 
+const everything: TrigramQuery = { kind: 'all' };
+
+export interface BlocksOfSegments {
+  readonly condition: TrigramQuery;
+  readonly below: number;
+  /** How many rows will be enough, where there is no condition. */
+  readonly rows: number;
+  readonly report: ReadReport;
+}
+
 export async function scanNewestFirst(
   snapshot: Snapshot,
   options: ScanOptions,
   visit: Visit,
 ): Promise<ScanEnd> {
-  const { below, slice, report, condition } = options;
-  if (condition?.kind === 'none') return { kind: 'complete' };
+  const { below, slice, report, condition = everything } = options;
+  if (condition.kind === 'none') return { kind: 'complete' };
   const walk: Walk = { below, slice, report, visit, visited: 0, lastSequence: below, sinceLook: 0 };
   for (const source of snapshot.memtables) {
     const end = await scanMemtable(walk, snapshot.sequence, source);
     if (end !== null) return end;
   }
+  const rows = (options.enough ?? Number.POSITIVE_INFINITY) - walk.visited;
   try {
-    for await (const candidates of segmentBlocks(snapshot, options, walk.visited)) {
+    for await (const candidates of segmentBlocks(snapshot, { below, report, condition, rows })) {
       const end = await scanBlock(walk, candidates);
       if (end !== null) return end;
     }
@@ -83,18 +94,17 @@ export async function scanNewestFirst(
 }
 
 /** All blocks, or those that may hold what satisfies the condition. */
-async function* segmentBlocks(
+export async function* segmentBlocks(
   { segments }: Snapshot,
-  { below, report, condition, enough }: ScanOptions,
-  visited: number,
+  { below, report, condition, rows }: BlocksOfSegments,
 ): AsyncGenerator<CandidateBlock, void, void> {
-  if (condition !== undefined && condition.kind !== 'all') {
+  if (condition.kind !== 'all') {
     yield* candidateBlocks(segments, { condition, below, report });
     return;
   }
-  const rows = (enough ?? Number.POSITIVE_INFINITY) - visited;
-  for await (const { block, tombstones } of blocksNewestFirst(segments, { below, rows, report })) {
-    yield { block, tombstones, ranges: [block.firstRow, block.firstRow + block.rowCount] };
+  for await (const read of blocksNewestFirst(segments, { below, rows, report })) {
+    const { block } = read;
+    yield { ...read, ranges: [block.firstRow, block.firstRow + block.rowCount] };
   }
 }
 

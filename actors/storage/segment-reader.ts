@@ -223,6 +223,11 @@ export class SegmentReader {
     return this.#blocks.isAtHand(place) ? place.length : 0;
   }
 
+  /** Whether a block that was read can be read again without the object store. */
+  isAtHand(block: DocumentBlock): boolean {
+    return this.#blockIndex !== null && this.bytesAtHand(this.#blockIndex.blockOfRow(block.firstRow)) > 0;
+  }
+
   blockCached(index: number): DocumentBlock | 'miss' {
     if (this.#blockIndex === null) return 'miss';
     const block = this.#blocks.cachedOrLocal(this.#blockIndex.place(index));

@@ -111,12 +111,13 @@ for (const shape of [tailOnly, compacted, uneven]) {
       assert.deepEqual([costs.again.rounds, costs.again.gets], [0, 0]);
     });
 
-    test('a cold count with a condition costs what a search does', async () => {
+    test('a cold count of what all documents hold costs at most a round more than a search', async () => {
       const costs = await cold(shape, count);
 
       assertCold(costs);
       assert.equal(costs.first.answer.body.count, shape.segments.reduce((sum, n) => sum + n, 0) || 5);
-      assert.ok(costs.first.rounds <= (inSegments ? 4 : 1), `${costs.first.rounds} rounds`);
+      // All blocks are candidates: what is read ahead takes one round, the rest another.
+      assert.ok(costs.first.rounds <= (inSegments ? 5 : 1), `${costs.first.rounds} rounds`);
     });
 
     test('a cold listing reads the blocks of its page and no more', async () => {
