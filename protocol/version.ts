@@ -29,11 +29,12 @@ export const formats = {
   },
   deletes: { version: 1, history: ['The tombstones of one segment.'] },
   segment: {
-    version: 3,
+    version: 4,
     history: [
       'Table of contents, then sections with checksums.',
       'Ids by 128 bits of their SHA-256, and a filter of them.',
       'Each block bound to the key that it is stored under, and to its offset.',
+      'A trigram index of the documents’ texts.',
     ],
   },
   trigramIndex: {

@@ -1,6 +1,7 @@
 import { must } from '../../src/base/assert.ts';
 import { streamOnce } from '../../src/object-store/put-once.ts';
 import { SegmentWriter } from '../storage/segment-writer.ts';
+import { textIndexWriter } from '../text/text-index.ts';
 import type { BuildSegmentTask, BuiltSegment, ComputeComponents } from './lanes.ts';
 
 /** Rows of a frozen memtable → one immutable segment in the store. */
@@ -10,7 +11,10 @@ export function buildSegment(
 ): Promise<BuiltSegment> {
   const buffers = task.buffers.map((bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
   return streamOnce(store, clock, task.key, async (sink) => {
-    const writer = new SegmentWriter(task.key, sink, { rowsExpected: task.offsets.length });
+    const writer = new SegmentWriter(task.key, sink, {
+      rowsExpected: task.offsets.length,
+      indexes: [textIndexWriter()],
+    });
     for (let row = 0; row < task.offsets.length; row++) {
       const buffer = must(buffers[task.bufferOf[row] ?? -1], 'the row’s buffer');
       const sent = writer.add(

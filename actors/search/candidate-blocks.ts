@@ -4,7 +4,8 @@ import type { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import type { Tombstones } from '../storage/tombstones.ts';
 import type { RowGroups } from '../text/row-groups.ts';
-import type { CandidateGroups } from '../text/trigram-index-reader.ts';
+import { openTextIndex, textIndexAtHand } from '../text/text-index.ts';
+import type { CandidateGroups, TrigramIndexReader } from '../text/trigram-index-reader.ts';
 import type { TrigramQuery } from '../text/trigram-query.ts';
 import { blocksAheadMax, blocksPerReadMax, type SegmentBlock } from './read-ahead.ts';
 
@@ -247,12 +248,12 @@ class SegmentSearch {
     const { reader } = this.#segment;
     const { report } = this.#wanted;
     const index = reader.blockIndexAtHand;
-    const text = reader.textIndexAtHand;
+    const text = textIndexAtHand(reader);
     if (index !== null && text !== null) {
       this.#begin(index, text);
       return null;
     }
-    return Promise.all([reader.blockIndex(report), reader.textIndex(report)]).then(([blocks, texts]) => {
+    return Promise.all([reader.blockIndex(report), openTextIndex(reader, report)]).then(([blocks, texts]) => {
       this.#begin(blocks, texts);
       const more = this.#nextGroups();
       const opened = () => {
@@ -262,7 +263,7 @@ class SegmentSearch {
     });
   }
 
-  #begin(index: BlockIndex, text: NonNullable<SegmentReader['textIndexAtHand']>): void {
+  #begin(index: BlockIndex, text: TrigramIndexReader): void {
     const { below, condition } = this.#wanted;
     this.#index = index;
     this.#rowGroups = text.rowGroups;

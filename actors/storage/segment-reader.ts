@@ -1,7 +1,6 @@
 import { DataError } from '../../src/base/assert.ts';
 import { SingleFlight } from '../../src/base/single-flight.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
-import { TrigramIndexReader } from '../text/trigram-index-reader.ts';
 import {
   type Block,
   type BlockFetcher,
@@ -83,9 +82,7 @@ export class SegmentReader {
     this.#blocks.cached(this.#filter.offset + page * this.#filter.pageBytes)?.raw;
   readonly #cachedFilter = (page: number) => this.#blocks.cachedOrLocal(this.#filterPlace(page))?.raw;
   readonly #loadingIndex = new SingleFlight<'index', BlockIndex>();
-  readonly #loadingText = new SingleFlight<'text', TrigramIndexReader>();
   #blockIndex: BlockIndex | null = null;
-  #textIndex: TrigramIndexReader | null = null;
 
   constructor(objectKey: string, toc: SegmentToc, fetcher: BlockFetcher) {
     this.toc = toc;
@@ -179,16 +176,6 @@ export class SegmentReader {
     return { row, block, index: this.#indexIn(block, row) };
   }
 
-  /** The index of the texts: one GET the first time, which may run beside other first reads. */
-  async textIndex(report: ReadReport): Promise<TrigramIndexReader> {
-    return this.#textIndex ?? this.#loadingText.run('text', () => this.#loadTextIndex(report));
-  }
-
-  /** As far as it was read before. */
-  get textIndexAtHand(): TrigramIndexReader | null {
-    return this.#textIndex;
-  }
-
   /** The index of the document blocks: one GET the first time, which may run beside other first reads. */
   async blockIndex(report: ReadReport): Promise<BlockIndex> {
     return this.#blockIndex ?? this.#loadingIndex.run('index', () => this.#loadBlockIndex(report));
@@ -263,13 +250,6 @@ export class SegmentReader {
     const index = await this.blockIndex(report);
     const places = Array.from({ length: index.count }, (_, at) => index.place(at));
     for await (const block of this.#blocks.stream(places, report)) yield this.#documents(block);
-  }
-
-  async #loadTextIndex(report: ReadReport): Promise<TrigramIndexReader> {
-    const { root } = this.section('text');
-    if (root === null) throw new DataError(this.objectKey, 0, 'a text index without a root');
-    this.#textIndex = await TrigramIndexReader.open(root, this.#blocks, report);
-    return this.#textIndex;
   }
 
   async #loadBlockIndex(report: ReadReport): Promise<BlockIndex> {

@@ -1,8 +1,7 @@
 import { limits } from '../../protocol/limits.ts';
 import { assert } from '../../src/base/assert.ts';
 import type { ByteSink } from '../../src/object-store/put-once.ts';
-import { TrigramIndexWriter } from '../text/trigram-index-writer.ts';
-import { documentEntryLength, documentIdBytes, documentText } from './document-batch.ts';
+import { documentEntryLength, documentIdBytes } from './document-batch.ts';
 import { DocumentBlockBuilder } from './document-block.ts';
 import { orderByHash } from './hash-order.ts';
 import { digestId, type IdDigestFunction, idDigestWords } from './id-digest.ts';
@@ -21,7 +20,28 @@ import {
   segmentFormatVersion,
 } from './segment-format.ts';
 
+/** Stores a block of the section that is open, and answers its place in the object. */
+export type AppendBlock = (
+  kind: number,
+  raw: Uint8Array,
+  options: { readonly compress: boolean },
+) => Promise<{ readonly offset: number; readonly length: number }>;
+
+/** A further section, built while the rows come. */
+export interface RowIndexWriter {
+  readonly section: string;
+  /** The next row: the entry at `offset` of `buffer`. */
+  add(buffer: Buffer, offset: number): void;
+  /** It holds as much as it may: `writePart` comes before the next row. */
+  readonly isFull: boolean;
+  /** Writes what was added since the last part; those blocks lie among the documents', whose index knows their places. */
+  writePart(append: AppendBlock): Promise<void>;
+  /** Writes the rest; the section's root. */
+  finish(append: AppendBlock): Promise<Uint8Array>;
+}
+
 export interface SegmentWriterOptions {
+  readonly indexes?: readonly RowIndexWriter[];
   readonly digest?: IdDigestFunction;
   /** Raw bytes of a document block. */
   readonly documentBlockBytes?: number;
@@ -35,7 +55,6 @@ export interface FinishedSegment {
   readonly size: number;
 }
 
-const noText = Buffer.alloc(0);
 /** Row numbers fit an Int32Array, where -1 means none. */
 const rowsMax = 0x7fff_ffff;
 const rowsInitial = 1024;
@@ -44,7 +63,7 @@ const rowsInitial = 1024;
  * Builds one segment front to back. Order of calls: `add` per row, ascending by sequence; then, for each further
  * section, `beginSection`, `appendBlock`…, `endSection`; then `finish`. Whoever gets a promise awaits it before the
  * next call. Memory: one document block, 16 bytes a row and 20 bytes a block until `finish`, which needs 8 more a row for
- * sorting, and what the text index takes (trigram-index-writer.ts).
+ * sorting, and what the further indexes take.
  */
 export class SegmentWriter {
   readonly #owner: BlockOwner;
@@ -53,7 +72,7 @@ export class SegmentWriter {
   readonly #documentBlockBytes: number;
   readonly #builder = new DocumentBlockBuilder();
   readonly #blocks = new BlockList();
-  readonly #text = new TrigramIndexWriter();
+  readonly #indexes: readonly RowIndexWriter[];
   readonly #sections: SegmentSection[] = [];
   /** Four words a row. */
   #digests: Uint32Array<ArrayBuffer>;
@@ -73,6 +92,7 @@ export class SegmentWriter {
   constructor(objectKey: string, sink: ByteSink, options: SegmentWriterOptions = {}) {
     this.#owner = new BlockOwner(objectKey);
     this.#sink = sink;
+    this.#indexes = options.indexes ?? [];
     this.#digest = options.digest ?? digestId;
     this.#digests = new Uint32Array((options.rowsExpected ?? rowsInitial) * idDigestWords);
     this.#documentBlockBytes = options.documentBlockBytes ?? limits.documentBlockBytes;
@@ -100,18 +120,20 @@ export class SegmentWriter {
     this.#maxSequence = sequence;
     this.#builder.add(sequence, writtenAt, buffer, offset, length);
     this.#rowCount++;
-    const text = documentText(buffer, offset) ?? noText;
-    this.#text.add(text, 0, text.length);
-    return this.#text.isSpanFull ? this.#writeTextSpan(sent) : sent;
+    let written = sent;
+    for (const index of this.#indexes) {
+      index.add(buffer, offset);
+      if (index.isFull) written = this.#writePart(index, written);
+    }
+    return written;
   }
 
-  /** Its pages lie among the documents' blocks, whose index knows the place of each. */
-  async #writeTextSpan(sent: void | Promise<void>): Promise<void> {
-    await sent;
-    await this.#text.writeSpan((kind, raw, options) => this.#append(kind, raw, options));
+  async #writePart(index: RowIndexWriter, before: void | Promise<void>): Promise<void> {
+    await before;
+    await index.writePart((kind, raw, options) => this.#append(kind, raw, options));
   }
 
-  /** Opens a section of the caller's own blocks. `docs`, `blocks`, `filter`, `ids` and `text` are the writer's. */
+  /** Opens a section of the caller's own blocks. `docs`, `blocks`, `filter` and `ids` are the writer's. */
   async beginSection(name: string): Promise<void> {
     await this.#closeDocuments();
     assert(this.#section === null, () => `section ${name} begins inside of another`);
@@ -167,7 +189,7 @@ export class SegmentWriter {
     );
     await this.#writeFilter();
     await this.#writeIds();
-    await this.#writeText();
+    for (const index of this.#indexes) await this.#finishIndex(index);
     const toc: SegmentToc = {
       formatVersion: segmentFormatVersion,
       rowCount: this.#rowCount,
@@ -222,9 +244,9 @@ export class SegmentWriter {
     );
   }
 
-  async #writeText(): Promise<void> {
-    await this.beginSection('text');
-    const root = await this.#text.finish((kind, raw, options) => this.appendBlock(kind, raw, options));
+  async #finishIndex(index: RowIndexWriter): Promise<void> {
+    await this.beginSection(index.section);
+    const root = await index.finish((kind, raw, options) => this.appendBlock(kind, raw, options));
     this.endSection({ root });
   }
 

@@ -1,5 +1,6 @@
 import { assert } from '../../src/base/assert.ts';
 import { blockKinds } from '../storage/segment-format.ts';
+import type { AppendBlock } from '../storage/segment-writer.ts';
 import { foldedBytesMax, foldUtf8 } from './fold.ts';
 import { RowGroupsBuilder } from './row-groups.ts';
 import { pieceEnd } from './text-pieces.ts';
@@ -27,13 +28,6 @@ export interface TrigramIndexWriterOptions {
   /** A span ends at this many row groups: a bitmap of them is 32 KB. */
   readonly spanGroupsMax?: number;
 }
-
-/** Stores a block and answers its place: `SegmentWriter.appendBlock`. */
-export type AppendBlock = (
-  kind: number,
-  raw: Uint8Array,
-  options: { readonly compress: boolean },
-) => Promise<{ readonly offset: number; readonly length: number }>;
 
 const runBytesDefault = 40 * 1024 * 1024;
 const spanGroupsDefault = 1 << 18;

@@ -5,6 +5,7 @@ import type { IdDigestFunction } from '../../actors/storage/id-digest.ts';
 import type { SegmentToc } from '../../actors/storage/segment-format.ts';
 import type { DocumentPlace, SegmentReader } from '../../actors/storage/segment-reader.ts';
 import { SegmentWriter, type SegmentWriterOptions } from '../../actors/storage/segment-writer.ts';
+import { textIndexWriter } from '../../actors/text/text-index.ts';
 import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
 import type { ByteRange, GetOptions, StoredObject } from '../../src/object-store/object-store.ts';
 
@@ -65,7 +66,8 @@ export async function buildSegment(
   objectKey = 'ns/ab/n/segment/s',
 ): Promise<{ toc: SegmentToc; bytes: Buffer }> {
   const chunks: Uint8Array[] = [];
-  const writer = new SegmentWriter(objectKey, (chunk) => void chunks.push(chunk), options);
+  const indexes = [textIndexWriter()];
+  const writer = new SegmentWriter(objectKey, (chunk) => void chunks.push(chunk), { indexes, ...options });
   for (const row of rows) await writer.add(row.sequence, row.writtenAt, row.entry, 0);
   const { toc } = await writer.finish();
   return { toc, bytes: Buffer.concat(chunks) };

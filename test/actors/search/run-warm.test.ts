@@ -43,8 +43,10 @@ async function worldOf(memoryBytes: number, warmCache: WarmCache | null) {
   return {
     store,
     docsBytes,
-    warm: async () => JSON.parse(await runWarm(context(), parseWarmBody({ queries: [everything], regex: true }))),
-    search: async () => JSON.parse(await runSearch(context(), parseSearchBody({ q: everything, regex: true }))),
+    warm: async () =>
+      JSON.parse(await runWarm(context(), parseWarmBody({ queries: [everything], regex: true }))),
+    search: async () =>
+      JSON.parse(await runSearch(context(), parseSearchBody({ q: everything, regex: true }))),
   };
 }
 
