@@ -363,15 +363,21 @@ test('a document larger than a block has one of its own', async () => {
   assert.equal(documentText(place.block.buffer, place.block.entryOffset(0))?.length, 2_000_000);
 });
 
+/** Roots as text: a Buffer or not makes no difference. */
+function plain(toc: SegmentToc): object {
+  const text = (root: Uint8Array | null) => root && Buffer.from(root).toString('hex');
+  return { ...toc, sections: toc.sections.map((section) => ({ ...section, root: text(section.root) })) };
+}
+
 test('the table of contents is found by one GET of the tail, and is small', async () => {
   const { store, toc } = await opened(randomRows(18, 300));
   const counted = emptyReadReport();
 
-  assert.deepEqual(await readToc(store, key, counted), toc);
+  assert.deepEqual(plain(await readToc(store, key, counted)), plain(toc));
 
   assert.equal(counted.storeGets, 1);
   assert.ok(packMessage(toc).length < 600);
-  assert.deepEqual(checkToc(unpackMessage(packMessage(toc)), 'manifest'), toc);
+  assert.deepEqual(plain(checkToc(unpackMessage(packMessage(toc)), 'manifest')), plain(toc));
 });
 
 test('a table of contents longer than the tail takes a second GET', async () => {
@@ -574,7 +580,7 @@ test('segments of this format keep their bytes', async () => {
   const rows = randomRows(100, 200, { wordsMax: 20 });
   const { bytes, toc } = await buildSegment(rows, { documentBlockBytes: 4096 });
   const expected = {
-    toc,
+    toc: plain(toc),
     documents: rows.map((row) => ({ id: row.id, sequence: row.sequence, writtenAt: row.writtenAt })),
   };
   if (process.env.UPDATE_GOLDEN === '1') {
@@ -598,7 +604,7 @@ test('segments of this format keep their bytes', async () => {
   }
 
   assert.deepEqual(
-    { toc: goldenToc, documents },
+    { toc: plain(goldenToc), documents },
     JSON.parse(readFileSync(join(folder, 'segment-v4.json'), 'utf8')),
   );
   assert.deepEqual(golden, bytes);
