@@ -19,7 +19,9 @@ const rowsEach = Math.ceil((Number(megabytes) * MB) / documentBytes);
 const store = await openObjectStore({ kind: 'fs', folder }, systemClock, systemRandom);
 const components = { store, clock: systemClock };
 const buffers: Buffer[] = Array.from({ length: 16 }, (_, at) => {
-  const text = Buffer.from(Buffer.from(systemRandom.bytes(documentBytes)).toString('latin1'));
+  const text = Buffer.from(
+    Buffer.from(systemRandom.bytes(documentBytes)).toString('base64').slice(0, documentBytes),
+  );
   return entryOf({ id: `noise-${at}`, text, meta: null, vector: null });
 });
 
