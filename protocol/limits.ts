@@ -114,6 +114,12 @@ export const limits = {
    * takes 16 s with a hostile pattern as simple as `a[ab]{900}c`; collections and opening caches take seconds.
    */
   threadSilentMsMax: 60_000,
+  /** A call of RE2 that may take longer is not made on an actor's thread. */
+  matchInlineMsMax: 10,
+  /** Of RE2's program for a pattern: 2 MB take some 100 s with the worst of this size. A Unicode group has about 1,000. */
+  patternInstructionsMax: 20_000,
+  /** Texts that wait to be judged elsewhere, 2 MB each at most; a search has one at a time. */
+  matchesWaitingMax: 64,
   /** Long work gives way to other requests of its thread this often. */
   timeSliceMs: 5,
   /** Keys known to a front thread; an entry is about 500 bytes. */

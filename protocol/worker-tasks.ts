@@ -123,9 +123,9 @@ export interface ComputeThreadData {
 
 /**
  * Each kind of work has threads of its own: a client waits for a parse, writers wait for builds that fall behind, and
- * nobody waits for a merge, which is the longest.
+ * nobody waits for a merge, which is the longest. A match that RE2 may take seconds for waits for such alone.
  */
-export type ComputeLaneName = 'parse' | 'build' | 'merge';
+export type ComputeLaneName = 'parse' | 'build' | 'merge' | 'match';
 
 /** Control calls from an actor thread to the compute lanes, which the front side owns. */
 export interface LanesControl {

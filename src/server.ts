@@ -234,6 +234,7 @@ interface Lanes {
   readonly parse: ComputeLane;
   readonly build: ComputeLane;
   readonly merge: ComputeLane;
+  readonly match: ComputeLane;
   readonly hash: ComputeLane;
 }
 
@@ -241,17 +242,18 @@ interface Lanes {
 const hashQueueMax = 32;
 
 /** How far flushes and merges step back where the cores are busy: reads beside them then hardly feel them. */
-const backgroundSteps = { parse: 0, build: 5, merge: 10 };
+const backgroundSteps = { parse: 0, build: 5, merge: 10, match: 10 };
 
 function computeLanes(store: StoreSettings, { computeThreads, memoryBytes }: Settings): Lanes {
-  const lane = (steps: number, threads: number) => {
+  const lane = (steps: number, threads: number, queueMax?: number) => {
     const data: ComputeThreadData = { store, backgroundSteps: steps, processMemoryBytes: memoryBytes };
-    return new ComputeLane({ entry: workerEntries.compute, threads, data });
+    return new ComputeLane({ entry: workerEntries.compute, threads, data, ...(queueMax && { queueMax }) });
   };
   return {
     parse: lane(backgroundSteps.parse, computeThreads),
     build: lane(backgroundSteps.build, computeThreads),
     merge: lane(backgroundSteps.merge, Math.ceil(computeThreads / 2)),
+    match: lane(backgroundSteps.match, computeThreads, limits.matchesWaitingMax),
     hash: new ComputeLane({ entry: workerEntries.hash, threads: 1, queueMax: hashQueueMax }),
   };
 }

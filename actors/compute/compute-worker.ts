@@ -11,6 +11,7 @@ import { lowerThreadPriority } from '../../src/base/thread-priority.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { openObjectStore } from '../../src/object-store/open-object-store.ts';
 import { parseWriteBody } from '../storage/parse-write.ts';
+import { runMatch } from '../text/judge.ts';
 import { buildSegment } from './build-segment.ts';
 import type { ComputeResult, ComputeTask } from './lanes.ts';
 import { mergeSegments } from './merge-segments.ts';
@@ -46,6 +47,8 @@ async function run(task: ComputeTask): Promise<unknown> {
       return buildSegment({ store: await objectStore(), clock: systemClock }, task);
     case 'merge-segments':
       return mergeSegments({ store: await objectStore(), clock: systemClock }, task);
+    case 'match':
+      return runMatch(task);
     default:
       return unreachable(task);
   }

@@ -3,6 +3,7 @@ import type { Clock } from '../../src/base/clock.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import type { WriteKind } from '../storage/parse-write.ts';
 import type { SegmentToc } from '../storage/segment-format.ts';
+import type { MatchElsewhere, MatchTask } from '../text/judge.ts';
 
 /**
  * Work that would hold up an actor thread, done on compute threads. The front side owns the threads; an actor asks for
@@ -43,7 +44,7 @@ export interface MergeSegmentsTask {
   }[];
 }
 
-export type ComputeTask = ParseTask | BuildSegmentTask | MergeSegmentsTask;
+export type ComputeTask = ParseTask | BuildSegmentTask | MergeSegmentsTask | MatchTask;
 
 export interface BuiltSegment {
   readonly size: number;
@@ -60,4 +61,6 @@ export interface ComputeLanes {
   buildSegment(task: BuildSegmentTask): Promise<BuiltSegment>;
   /** Null where no row lives. */
   mergeSegments(task: MergeSegmentsTask): Promise<BuiltSegment | null>;
+  /** What RE2 says of one text. The text is moved. Rejects with ApiError 429 where too many wait. */
+  match: MatchElsewhere;
 }

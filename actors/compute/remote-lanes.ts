@@ -2,6 +2,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { apiErrorFromWire } from '../../protocol/messages.ts';
 import type { ComputeLaneName, LanesControl } from '../../protocol/worker-tasks.ts';
 import { moved, wrapControl } from '../../src/base/control.ts';
+import type { Found } from '../text/judge.ts';
 import type { BuiltSegment, ComputeLanes, ComputeResult, ComputeTask } from './lanes.ts';
 
 /** The compute lanes as an actor thread sees them. */
@@ -23,5 +24,6 @@ export function remoteLanes(port: MessagePort): ComputeLanes {
     },
     buildSegment: (task) => run<BuiltSegment>('build', task),
     mergeSegments: (task) => run<BuiltSegment | null>('merge', task),
+    match: (task) => run<Found>('match', task, [task.text.buffer as ArrayBuffer]),
   };
 }

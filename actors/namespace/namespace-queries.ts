@@ -153,7 +153,7 @@ export class NamespaceQueries {
     opened: OpenedNow,
     run: (context: QueryContext) => Promise<string>,
   ): Promise<ActorReply> {
-    const { clock, cursorKey } = this.#components;
+    const { clock, cursorKey, lanes } = this.#components;
     const slice = new TimeSlice(clock, Math.min(call.deadlineMs, call.caller.querySeconds * 1_000));
     const context: QueryContext = {
       identity: this.#state.identity,
@@ -162,6 +162,7 @@ export class NamespaceQueries {
       report: opened.report,
       temperature: opened.temperature(),
       cursorKey,
+      match: lanes.match,
       monotonic: () => clock.monotonic(),
       beganAt: opened.beganAt,
       readFailed: (failure) => this.#readFailed(failure, opened),

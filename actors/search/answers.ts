@@ -1,7 +1,6 @@
 import type { SearchRequest } from '../../protocol/search.ts';
 import { documentId, documentMeta, documentText } from '../storage/document-batch.ts';
-import type { Matcher } from '../text/regex.ts';
-import { allMatches, firstLineOf, snippetOf } from '../text/snippet.ts';
+import { firstLineOf, type MatchPlace, snippetOf } from '../text/snippet.ts';
 import type { ScannedDocument } from './scan.ts';
 
 /**
@@ -28,30 +27,31 @@ export function rawMetaOf(buffer: Buffer, offset: number): string {
   return meta === null ? '{}' : meta.toString('utf8');
 }
 
-/** `include` adds what hits do not hold by themselves: the text, and all ranges that match. */
+/**
+ * `matches` are the first of the document, or all that are shown; none where no text was asked for. `include` adds what
+ * hits do not hold by themselves: the text, and all ranges that match.
+ */
 export function hitJson(
   document: ScannedDocument,
-  matcher: Matcher | null,
+  matches: readonly MatchPlace[],
   include: SearchRequest['include'] = [],
 ): string {
   const { buffer, offset } = document;
   const text = documentText(buffer, offset);
-  const match = matcher === null || text === null ? null : matcher.find(text, 0);
-  const snippet = match === null || text === null ? firstLineOf(text) : snippetOf(text, match);
+  const [match] = matches;
+  const snippet = match === undefined || text === null ? firstLineOf(text) : snippetOf(text, match);
   const written = formatMicros(document.writtenAt);
   return (
     `{"id":${JSON.stringify(documentId(buffer, offset))},"match":${JSON.stringify(snippet.match)},` +
     `"line":${JSON.stringify(snippet.line)},"line_number":${snippet.lineNumber},` +
     `"start":${snippet.start},"end":${snippet.end},"meta":${rawMetaOf(buffer, offset)},"written_at":"${written}"` +
     `${include.includes('text') && text !== null ? `,"text":${JSON.stringify(text.toString('utf8'))}` : ''}` +
-    `${include.includes('matches') ? `,"matches":${matchesJson(text, matcher)}` : ''}}`
+    `${include.includes('matches') ? `,"matches":${matchesJson(matches)}` : ''}}`
   );
 }
 
-function matchesJson(text: Buffer | null, matcher: Matcher | null): string {
-  if (text === null || matcher === null) return '[]';
-  const ranges = allMatches(text, matcher);
-  return `[${ranges.map(({ start, end, lineNumber }) => `{"start":${start},"end":${end},"line_number":${lineNumber}}`)}]`;
+function matchesJson(matches: readonly MatchPlace[]): string {
+  return `[${matches.map(({ start, end, lineNumber }) => `{"start":${start},"end":${end},"line_number":${lineNumber}}`)}]`;
 }
 
 export type Temperature = 'warm' | 'local' | 'cold';

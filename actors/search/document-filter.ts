@@ -2,21 +2,27 @@ import { type Filter, filterMatches } from '../../protocol/filter.ts';
 import { limits } from '../../protocol/limits.ts';
 import { type JsonObject, parseJson } from '../../src/base/json.ts';
 import { documentMeta, documentText } from '../storage/document-batch.ts';
-import type { Matcher } from '../text/regex.ts';
+import type { Found, Judge, WantedMatches } from '../text/judge.ts';
 
 /** What a query asks of a document: its filter, which is cheap, before its text, which is not. */
 export interface DocumentTest {
   readonly filter: Filter | null;
-  readonly matcher: Matcher | null;
+  readonly judge: Judge | null;
 }
 
 const noMeta: JsonObject = {};
+const nothingWanted: Found = [];
 
-export function documentPasses(test: DocumentTest, buffer: Buffer, offset: number): boolean {
-  if (test.filter !== null && !filterMatches(test.filter, metaOf(buffer, offset))) return false;
-  if (test.matcher === null) return true;
+/** The matches that were wanted; none where no text is asked for. Null where the document does not pass. */
+export function findInDocument(
+  test: DocumentTest,
+  { buffer, offset }: { readonly buffer: Buffer; readonly offset: number },
+  wanted: WantedMatches,
+): Found | Promise<Found> {
+  if (test.filter !== null && !filterMatches(test.filter, metaOf(buffer, offset))) return null;
+  if (test.judge === null) return nothingWanted;
   const text = documentText(buffer, offset);
-  return text !== null && test.matcher.test(text);
+  return text === null ? null : test.judge.find(text, wanted);
 }
 
 function metaOf(buffer: Buffer, offset: number): JsonObject {

@@ -1,6 +1,7 @@
 import { limits } from '../../protocol/limits.ts';
 import type { SearchRequest } from '../../protocol/search.ts';
-import type { Matcher } from '../text/regex.ts';
+import type { WantedMatches } from '../text/judge.ts';
+import type { MatchPlace } from '../text/snippet.ts';
 import { hitJson } from './answers.ts';
 import type { ScannedDocument } from './scan.ts';
 
@@ -16,15 +17,13 @@ const frameBytes = 1_000;
 export class Page {
   readonly hits: string[] = [];
   readonly #request: SearchRequest;
-  readonly #matcher: Matcher | null;
   #bytesLeft: number;
   #lastSequence: number | null = null;
   #isFull = false;
   #isTruncated = false;
 
-  constructor(request: SearchRequest, matcher: Matcher | null) {
+  constructor(request: SearchRequest) {
     this.#request = request;
-    this.#matcher = matcher;
     this.#bytesLeft =
       Math.min(request.max_bytes ?? limits.answerBytesMax, limits.answerBytesMax) - frameBytes;
   }
@@ -44,15 +43,20 @@ export class Page {
     return this.#lastSequence;
   }
 
+  /** Which matches a hit shows. */
+  get wanted(): WantedMatches {
+    return this.#request.include?.includes('matches') ? 'all' : 'first';
+  }
+
   /** Answers false where the document is of the next page. */
-  take(document: ScannedDocument): boolean {
+  take(document: ScannedDocument, matches: readonly MatchPlace[]): boolean {
     if (this.hits.length === this.#request.limit) return this.#close();
-    let hit = hitJson(document, this.#matcher, this.#request.include);
+    let hit = hitJson(document, matches, this.#request.include);
     let bytes = Buffer.byteLength(hit) + 1;
     if (bytes > this.#bytesLeft) {
       this.#isTruncated = true;
       if (this.hits.length > 0) return this.#close();
-      hit = hitJson(document, this.#matcher);
+      hit = hitJson(document, matches);
       bytes = Buffer.byteLength(hit) + 1;
     }
     this.#bytesLeft -= bytes;

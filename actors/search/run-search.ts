@@ -6,12 +6,12 @@ import { documentId } from '../storage/document-batch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
 import type { ReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
-import { compileMatcher, type Matcher } from '../text/regex.ts';
+import { type Found, Judge, type MatchElsewhere } from '../text/judge.ts';
 import { planQuery } from '../text/regex-plan.ts';
 import type { TrigramQuery } from '../text/trigram-query.ts';
 import { type QueryReport, reportJson, type Temperature, tookJson } from './answers.ts';
 import { type CursorScope, decodeCursor, encodeCursor, queryDigest } from './cursor.ts';
-import { type DocumentTest, documentPasses } from './document-filter.ts';
+import { type DocumentTest, findInDocument } from './document-filter.ts';
 import { Page } from './page.ts';
 import { type ScanEnd, scanNewestFirst } from './scan.ts';
 import type { TimeSlice } from './time-slice.ts';
@@ -24,6 +24,8 @@ export interface QueryContext {
   readonly report: ReadReport;
   readonly temperature: Temperature;
   readonly cursorKey: Uint8Array;
+  /** For texts that RE2 may be long about. */
+  readonly match: MatchElsewhere;
   readonly monotonic: () => number;
   readonly beganAt: number;
   /**
@@ -34,18 +36,20 @@ export interface QueryContext {
 }
 
 export async function runSearch(context: QueryContext, request: SearchRequest): Promise<string> {
-  const test = testOf(context.snapshot, request);
+  const test = testOf(context, request);
   const scope = cursorScope(context.identity, request);
   const below =
     request.cursor === null
       ? Number.POSITIVE_INFINITY
       : decodeCursor(context.cursorKey, scope, request.cursor);
-  const page = new Page(request, test.matcher);
+  const page = new Page(request);
   // One document beyond the page tells whether there is another page.
   const enough = isEverything(test) ? request.limit + 1 : undefined;
-  const end = await scan(context, { below, enough, condition: test.condition }, (document) =>
-    documentPasses(test, document.buffer, document.offset) ? page.take(document) : true,
-  );
+  const end = await scan(context, { below, enough, condition: test.condition }, (document) => {
+    const take = (found: Found) => (found === null ? true : page.take(document, found));
+    const found = findInDocument(test, document, page.wanted);
+    return found instanceof Promise ? late(context, found, take) : take(found);
+  });
   // A search that ran out of time or of storage goes on where it stopped, not at its last hit.
   const from = isCutShort(end) ? end.sequence : page.isFull ? (page.lastSequence ?? below) : null;
   const next =
@@ -55,17 +59,21 @@ export async function runSearch(context: QueryContext, request: SearchRequest): 
 }
 
 export async function runCount(context: QueryContext, request: CountRequest): Promise<string> {
-  const test = testOf(context.snapshot, request);
+  const test = testOf(context, request);
   let count = 0;
   const ids: string[] = [];
   const everything = isEverything(test);
   const enough = everything ? limits.countIdsMax : undefined;
   const wanted = { below: Number.POSITIVE_INFINITY, enough, condition: test.condition };
   const end = await scan(context, wanted, (document) => {
-    if (!documentPasses(test, document.buffer, document.offset)) return true;
-    count++;
-    if (ids.length < limits.countIdsMax) ids.push(documentId(document.buffer, document.offset));
-    return !everything || ids.length < limits.countIdsMax;
+    const take = (found: Found) => {
+      if (found === null) return true;
+      count++;
+      if (ids.length < limits.countIdsMax) ids.push(documentId(document.buffer, document.offset));
+      return !everything || ids.length < limits.countIdsMax;
+    };
+    const found = findInDocument(test, document, 'none');
+    return found instanceof Promise ? late(context, found, take) : take(found);
   });
   if (end.kind === 'failed') throw end.cause;
   if (end.kind === 'timed-out') {
@@ -80,18 +88,28 @@ function isCutShort(end: ScanEnd): end is Extract<ScanEnd, { sequence: number }>
   return end.kind === 'timed-out' || end.kind === 'failed';
 }
 
+/** What is judged elsewhere is waited for as long as the query may take. */
+async function late(
+  { slice }: QueryContext,
+  found: Promise<Found>,
+  take: (found: Found) => boolean,
+): Promise<boolean | 'late'> {
+  const judged = await slice.waitUntilDeadline(found);
+  return judged === 'late' ? 'late' : take(judged);
+}
+
 /** ApiError 422 for a pattern that RE2 refuses. */
-export function matcherFor(query: string, isRegex: boolean): Matcher | null {
-  return query === '' ? null : compileMatcher(query, isRegex);
+export function judgeFor({ match }: QueryContext, query: string, isRegex: boolean): Judge | null {
+  return query === '' ? null : new Judge(query, isRegex, match);
 }
 
 /** What a query asks of documents, and what the index knows of it. 422 for a pattern that is wrong, or that must scan. */
-function testOf(snapshot: Snapshot, request: SearchRequest | CountRequest): Test {
+function testOf(context: QueryContext, request: SearchRequest | CountRequest): Test {
   const { filter, q, regex, scan } = request;
-  const matcher = matcherFor(q, regex);
+  const judge = judgeFor(context, q, regex);
   const condition = conditionFor(q, regex);
-  if (condition.kind === 'all' && regex && !scan && matcher !== null) refuseLargeScan(snapshot);
-  return { filter, matcher, condition };
+  if (condition.kind === 'all' && regex && !scan && judge !== null) refuseLargeScan(context.snapshot);
+  return { filter, judge, condition };
 }
 
 interface Test extends DocumentTest {
@@ -121,8 +139,8 @@ function refuseLargeScan({ memtables, segments }: Snapshot): void {
   });
 }
 
-function isEverything(test: { readonly filter: unknown; readonly matcher: Matcher | null }): boolean {
-  return test.filter === null && test.matcher === null;
+function isEverything(test: DocumentTest): boolean {
+  return test.filter === null && test.judge === null;
 }
 
 async function scan(

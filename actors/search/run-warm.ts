@@ -1,3 +1,4 @@
+import { ApiError, invalidField } from '../../protocol/errors.ts';
 import type { WarmRequest } from '../../protocol/search.ts';
 import { emptyReadReport } from '../storage/block-fetch.ts';
 import { isReadFailure } from '../storage/read-failure.ts';
@@ -5,7 +6,7 @@ import type { Snapshot } from '../storage/snapshot.ts';
 import type { TrigramQuery } from '../text/trigram-query.ts';
 import { reportJson, tookJson } from './answers.ts';
 import { areAtHand, type CandidateBlock } from './candidate-blocks.ts';
-import { conditionFor, matcherFor, type QueryContext, queryReport } from './run-search.ts';
+import { conditionFor, judgeFor, type QueryContext, queryReport } from './run-search.ts';
 import { segmentBlocks } from './scan.ts';
 
 /**
@@ -18,7 +19,9 @@ import { segmentBlocks } from './scan.ts';
  * 4. Then it is looked up what is at hand. A query is ready when it would read nothing.
  */
 export async function runWarm(context: QueryContext, request: WarmRequest): Promise<string> {
-  for (const q of request.queries) matcherFor(q, request.regex);
+  request.queries.forEach((q, i) => {
+    checkQuery(context, q, { isRegex: request.regex, field: `queries[${i}]` });
+  });
   const { snapshot } = context;
   const conditions = request.queries.map((q) => conditionFor(q, request.regex));
   let end: End = 'complete';
@@ -37,6 +40,20 @@ export async function runWarm(context: QueryContext, request: WarmRequest): Prom
     `${tookJson(context.monotonic() - context.beganAt)},` +
     `${reportJson(queryReport(context, end === 'timed-out' || held.timedOut))}}`
   );
+}
+
+/** 422 for a pattern that is wrong, under the name that it has here. */
+function checkQuery(
+  context: QueryContext,
+  q: string,
+  { isRegex, field }: { readonly isRegex: boolean; readonly field: string },
+): void {
+  try {
+    judgeFor(context, q, isRegex);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.fields?.q === undefined) throw error;
+    throw invalidField(field, error.fields.q);
+  }
 }
 
 type End = 'complete' | 'timed-out' | 'full' | 'failed';

@@ -20,8 +20,8 @@ export interface ScannedDocument {
   readonly writtenAt: number;
 }
 
-/** Answers false to end the walk. The document is valid during the call only. */
-export type Visit = (document: ScannedDocument) => boolean;
+/** Answers false to end the walk. A promise where judging the document takes long; `late` where it took too long. */
+export type Visit = (document: ScannedDocument) => boolean | Promise<boolean | 'late'>;
 
 export type ScanEnd =
   | { readonly kind: 'complete' }
@@ -122,9 +122,10 @@ async function scanMemtable(
       sequence: memtable.sequenceOf(row),
       writtenAt: memtable.writtenAtOf(row),
     };
-    if (!walk.visit(document)) return { kind: 'stopped' };
+    const visited = visit(walk, document);
+    const end = visited instanceof Promise ? await visited : visited;
+    if (end !== null) return end;
     walk.visited++;
-    walk.lastSequence = document.sequence;
     if (isTimeToLook(walk, document) && (await look(walk))) return timedOut(walk);
   }
   return null;
@@ -143,12 +144,28 @@ async function scanBlock(walk: Walk, { block, tombstones, ranges }: CandidateBlo
         sequence,
         writtenAt: block.writtenAt[i] ?? 0,
       };
-      if (!walk.visit(document)) return { kind: 'stopped' };
-      walk.lastSequence = sequence;
+      const visited = visit(walk, document);
+      const end = visited instanceof Promise ? await visited : visited;
+      if (end !== null) return end;
       if (isTimeToLook(walk, document) && (await look(walk))) return timedOut(walk);
     }
   }
   return null;
+}
+
+/** Null where the walk goes on. */
+function visit(walk: Walk, document: ScannedDocument): ScanEnd | null | Promise<ScanEnd | null> {
+  const visited = walk.visit(document);
+  return visited instanceof Promise
+    ? visited.then((goesOn) => endOfVisit(walk, document, goesOn))
+    : endOfVisit(walk, document, visited);
+}
+
+function endOfVisit(walk: Walk, { sequence }: ScannedDocument, goesOn: boolean | 'late'): ScanEnd | null {
+  if (goesOn === false) return { kind: 'stopped' };
+  // One that takes longer than a whole query may is left out: the next page would begin with it again, for ever.
+  if (goesOn !== 'late' || walk.lastSequence === walk.below) walk.lastSequence = sequence;
+  return goesOn === 'late' ? timedOut(walk) : null;
 }
 
 /** Often enough for small documents, and after each large one: matching 2 MB takes longer than a slice. */

@@ -1,5 +1,6 @@
 import { limits } from '../../protocol/limits.ts';
 import type { Clock } from '../../src/base/clock.ts';
+import { settledWithin } from '../../src/base/settled-within.ts';
 
 /**
  * Shares the thread: long work asks `due()` often and awaits `giveWay()` when it is, so that another request of the
@@ -46,6 +47,18 @@ export class TimeSlice {
     } finally {
       this.#sliceBegan = this.#clock.monotonic();
     }
+  }
+
+  /** As `waitFor`, but no longer than the deadline; then what was waited for goes on without anybody. */
+  async waitUntilDeadline<T>(work: Promise<T>): Promise<T | 'late'> {
+    work.catch(() => {});
+    const leftMs = Math.max(0, this.#deadlineAt - this.#clock.monotonic());
+    let settled = false;
+    const done = work.finally(() => {
+      settled = true;
+    });
+    await this.waitFor(settledWithin(this.#clock, done, leftMs));
+    return settled ? work : 'late';
   }
 
   /** Milliseconds of work so far. */

@@ -19,12 +19,19 @@ const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const ellipsis = '…';
 
-export function snippetOf(text: Buffer, match: { readonly start: number; readonly end: number }): Snippet {
-  const { start, end } = match;
+export function matchPlace(
+  text: Buffer,
+  match: { readonly start: number; readonly end: number },
+): MatchPlace {
+  return { start: match.start, end: match.end, lineNumber: countLines(text, match.start) + 1 };
+}
+
+export function snippetOf(text: Buffer, match: MatchPlace): Snippet {
+  const { start, end, lineNumber } = match;
   return {
     match: text.toString('utf8', start, cutBack(text, start, Math.min(end, start + limits.matchBytesMax))),
     line: lineAround(text, start, end),
-    lineNumber: countLines(text, start) + 1,
+    lineNumber,
     start,
     end,
   };

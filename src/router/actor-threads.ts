@@ -1,5 +1,7 @@
 import { MessageChannel } from 'node:worker_threads';
+import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
+import { apiErrorToWire } from '../../protocol/messages.ts';
 import type {
   ActorControl,
   ActorWorkerTask,
@@ -123,6 +125,7 @@ export class ActorThread {
   #lanesControl(): LanesControl {
     return {
       run: async (lane, task, buffers) => {
+        if (this.#options.lanes[lane].isFull) return { ok: false, error: apiErrorToWire(laneIsFull(lane)) };
         const result = await this.#options.lanes[lane].run(task as object, buffers);
         // They only pass through this thread, which has hardly any garbage of its own.
         sawSharedIn(task);
@@ -144,4 +147,11 @@ export class ActorThread {
       process.kill(process.pid, 'SIGTERM');
     });
   }
+}
+
+function laneIsFull(lane: ComputeLaneName): ApiError {
+  const options = { retryAfter: 1 };
+  return lane === 'match'
+    ? new ApiError('rate_limited', 'too many regexes that are slow to judge are running; try again', options)
+    : new ApiError('write_busy', 'the server has more writes than it can take in; try again', options);
 }

@@ -72,6 +72,11 @@ export class ComputeLane {
     return this.#pool.run(task, { transferList: [...moved] });
   }
 
+  /** Whether one more task would be refused. */
+  get isFull(): boolean {
+    return this.waiting >= this.#options.queueMax;
+  }
+
   /** Tasks that wait. */
   get waiting(): number {
     return this.#pool?.queueSize ?? 0;

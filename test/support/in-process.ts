@@ -12,6 +12,7 @@ import { MemoryBudget } from '../../actors/memory-budget.ts';
 import { keepSweeping } from '../../actors/namespace/keep-sweeping.ts';
 import { BlockCache, BlockFetcher } from '../../actors/storage/block-fetch.ts';
 import { parseWriteBody } from '../../actors/storage/parse-write.ts';
+import { runMatch } from '../../actors/text/judge.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { type FlowLimits, limits } from '../../protocol/limits.ts';
 import {
@@ -369,6 +370,7 @@ export function lanesInPlace(
       await beforeBuild();
       return mergeSegments({ store, clock }, task);
     },
+    match: async (task) => runMatch(task),
   };
 }
 

@@ -4,6 +4,7 @@ import { ApiClient } from './api-client.ts';
 import { answerOrNull, jsonOf, ModelWriter, outcomeOf } from './model.ts';
 import type { ServerProcess } from './server-process.ts';
 
+const heavyPace = 10;
 /** Each costs a password's hash now and another one later: where runs have a pace, every one makes one person. */
 const peoplePerRun = 2;
 /** With the pauses between them at least ten seconds. */
@@ -62,7 +63,10 @@ export class Load {
   /** Resolves when all of it has stopped: the server went away, or `stop` was called. */
   async run(api: ApiClient): Promise<void> {
     const stopped = () => this.#stopped;
-    const writers = this.#writers.map((writer) => writer.run(api, stopped, this.#paceMs));
+    // Bodies of half a megabyte come seldom where others come at a pace.
+    const pace = (writer: ModelWriter) =>
+      this.#paceMs * ((writer.options.textBytes ?? 0) > 1_000 ? heavyPace : 1);
+    const writers = this.#writers.map((writer) => writer.run(api, stopped, pace(writer)));
     if (this.isHeavy) writers.push(this.#bulk.run(api, stopped, this.#paceMs));
     await Promise.all([...writers, this.#makeSpaces(api), this.#makeKeys(api), this.#makePeople(api)]);
     api.close();

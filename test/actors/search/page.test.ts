@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Page } from '../../../actors/search/page.ts';
+import { findMatches } from '../../../actors/text/judge.ts';
 import { compileMatcher } from '../../../actors/text/regex.ts';
 import { allMatches } from '../../../actors/text/snippet.ts';
 import { limits } from '../../../protocol/limits.ts';
@@ -14,8 +15,12 @@ function documentOf(sequence: number, text: string) {
 
 function pageOf(body: object, texts: readonly string[]): { page: Page; hits: Record<string, unknown>[] } {
   const request = parseSearchBody(body);
-  const page = new Page(request, request.q === '' ? null : compileMatcher(request.q, request.regex));
-  texts.every((text, i) => page.take(documentOf(100 - i, text)));
+  const page = new Page(request);
+  const matcher = compileMatcher(request.q, request.regex);
+  texts.every((text, i) => {
+    const found = request.q === '' ? [] : findMatches(matcher, Buffer.from(text), page.wanted);
+    return found === null || page.take(documentOf(100 - i, text), found);
+  });
   return { page, hits: page.hits.map((hit) => JSON.parse(hit)) };
 }
 

@@ -10,6 +10,7 @@ import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/stora
 import { SegmentReader } from '../../../actors/storage/segment-reader.ts';
 import { noTombstones } from '../../../actors/storage/tombstones.ts';
 import { openWarmCache, type WarmCache } from '../../../actors/storage/warm-cache.ts';
+import { runMatch } from '../../../actors/text/judge.ts';
 import { parseSearchBody, parseWarmBody } from '../../../protocol/search.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { quiet } from '../../support/in-process.ts';
@@ -35,6 +36,7 @@ async function worldOf(memoryBytes: number, warmCache: WarmCache | null) {
     report: emptyReadReport(),
     temperature: 'warm',
     cursorKey: Buffer.from('key'),
+    match: async (task) => runMatch(task),
     monotonic: () => clock.monotonic(),
     beganAt: 0,
     readFailed: () => {},

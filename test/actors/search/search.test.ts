@@ -9,6 +9,7 @@ import { Memtable } from '../../../actors/storage/memtable.ts';
 import { SegmentReader } from '../../../actors/storage/segment-reader.ts';
 import type { Snapshot } from '../../../actors/storage/snapshot.ts';
 import { noTombstones, withDeleted } from '../../../actors/storage/tombstones.ts';
+import { runMatch } from '../../../actors/text/judge.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { parseCountBody, parseSearchBody } from '../../../protocol/search.ts';
@@ -90,6 +91,7 @@ function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9): Quer
     report: emptyReadReport(),
     temperature: 'warm',
     cursorKey: Buffer.from('key'),
+    match: async (task) => runMatch(task),
     monotonic: () => clock.monotonic(),
     beganAt: clock.monotonic(),
     readFailed: () => {},
@@ -303,4 +305,27 @@ test('pages don’t shift while documents are written, replaced, deleted and flu
   const other = await clock.run(process.search('n', { q: 'again', cursor: first.body.next }));
   assert.deepEqual([other.status, other.code], [422, 'invalid']);
   process.kill();
+});
+
+test('a document that takes longer than a query may is left out, and the search goes on behind it', async () => {
+  const { snapshot } = await snapshotOf(40);
+  const slow = Buffer.from('abcdefg '.repeat(1_000));
+  const memtable = new Memtable();
+  memtable.add(entryOf({ id: 'slow', text: slow, meta: null, vector: null }), 0, 41, 1.7e15);
+  const memtables = [{ memtable, rowCount: 1 }, ...snapshot.memtables];
+  const clock = new FakeClock();
+  const context = (): QueryContext => ({
+    ...contextOf({ ...snapshot, sequence: 41, memtables }, clock, 50),
+    match: () => new Promise(() => {}),
+  });
+  const body = { q: '(?:[a-q]?[b-p]){500}x|tide', regex: true };
+
+  const first = await clock.run(search(context(), body));
+  assert.deepEqual([first.hits.length, first.partial, first.timed_out], [0, true, true]);
+  const second = await search(context(), { ...body, cursor: first.next });
+  assert.deepEqual([second.hits.length, second.partial, second.next], [9, false, '']);
+  await assert.rejects(
+    clock.run(runCount(context(), parseCountBody(body))),
+    (error) => error instanceof ApiError && error.code === 'query_timeout',
+  );
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { compileMatcher } from '../../../actors/text/regex.ts';
-import { firstLineOf, snippetOf } from '../../../actors/text/snippet.ts';
+import { firstLineOf, matchPlace, snippetOf } from '../../../actors/text/snippet.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { seededRandom } from '../../support/segments.ts';
@@ -12,7 +12,7 @@ const matches = (query: string, text: string, isRegex = false) =>
 function hit(query: string, text: string, isRegex = false) {
   const bytes = Buffer.from(text);
   const found = compileMatcher(query, isRegex).find(bytes, 0);
-  return found === null ? null : snippetOf(bytes, found);
+  return found === null ? null : snippetOf(bytes, matchPlace(bytes, found));
 }
 
 test('every ASCII character is searched for literally', () => {
@@ -193,7 +193,7 @@ for (const seed of [71, 72, 73]) {
           : (['[^a]+', '😀(?s:.{0,300})', '潮*', '(?s).+'][Math.floor(random() * 4)] ?? 'x');
       const found = compileMatcher(pattern, true).find(bytes, 0);
       if (found === null) continue;
-      const { match, line, lineNumber, start, end } = snippetOf(bytes, found);
+      const { match, line, lineNumber, start, end } = snippetOf(bytes, matchPlace(bytes, found));
       const whole = bytes.toString('utf8', start, end);
       assert.equal(Buffer.from(whole).length, end - start, 'offsets are borders of characters');
       for (const shown of [match, line]) assert.equal(shown.includes('\ufffd'), false, JSON.stringify(shown));

@@ -25,15 +25,7 @@ const patterns = [
 ];
 
 /** Unicode groups count alike; these are among the largest. */
-const unicodePatterns = [
-  '\\pL',
-  '\\PL',
-  '(?i)\\pL',
-  '[^\\pM\\p{Lu}\\pN]',
-  '[\\pL\\pM\\pN]',
-  '\\P{Lu}',
-  '[^\\pN\\pL]',
-];
+const unicodePatterns = ['\\pL', '[^\\pM\\p{Lu}\\pN]', '[\\pL\\pM\\pN]', '\\P{Lu}', '[^\\pN\\pL]'];
 
 /** Programs are counted by what RE2 refuses, see the room that a pattern leaves. */
 let room: number | undefined;

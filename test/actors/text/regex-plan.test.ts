@@ -132,7 +132,7 @@ test('the largest plans stay small, and the worst patterns are planned', () => {
 });
 
 /** PLAN_PAIRS=1000000 for a longer run. */
-const pairs = Number(process.env.PLAN_PAIRS ?? 20_000);
+const pairs = Number(process.env.PLAN_PAIRS ?? 5_000);
 
 function matcherOrNull(pattern: string): Matcher | null {
   try {

@@ -1,0 +1,100 @@
+import { ApiError } from '../../protocol/errors.ts';
+import { limits } from '../../protocol/limits.ts';
+import { patternInstructions } from './pattern-cost.ts';
+import { compileMatcher, type Matcher } from './regex.ts';
+import { allMatches, type MatchPlace, matchPlace } from './snippet.ts';
+
+/**
+ * RE2's word on one text at a time, on this thread where that is cheap.
+ *
+ * RE2 cannot be interrupted. Most calls take a nanosecond or two for each byte; a pattern that makes it think of many
+ * states at once takes up to `nanosecondsPerInstruction` for each byte and each instruction of its program, seconds for a
+ * large document. Where that could be more than `limits.matchInlineMsMax`, the call is made on a thread that nobody else
+ * waits for.
+ */
+export type WantedMatches = 'none' | 'first' | 'all';
+
+/** Null where the text does not match; else the places that were wanted. */
+export type Found = readonly MatchPlace[] | null;
+
+/** Makes the call elsewhere. */
+export type MatchElsewhere = (task: MatchTask) => Promise<Found>;
+
+export interface MatchTask {
+  readonly task: 'match';
+  readonly query: string;
+  readonly isRegex: boolean;
+  /** UTF-8, of its own. */
+  readonly text: Uint8Array;
+  readonly wanted: WantedMatches;
+}
+
+/** Measured by test/bench/pattern-cost.bench.ts: the worst was 2.3. */
+const nanosecondsPerInstruction = 3;
+/** No program this small was slow on any text. */
+const cheapInstructions = 40;
+
+export class Judge {
+  readonly #query: string;
+  readonly #isRegex: boolean;
+  readonly #matcher: Matcher;
+  readonly #elsewhere: MatchElsewhere;
+  /** Longer texts are judged elsewhere. */
+  readonly #inlineBytesMax: number;
+
+  /** Throws ApiError 422 for a pattern that RE2 refuses, or whose program is too large. */
+  constructor(query: string, isRegex: boolean, elsewhere: MatchElsewhere) {
+    this.#query = query;
+    this.#isRegex = isRegex;
+    this.#matcher = compileMatcher(query, isRegex);
+    this.#elsewhere = elsewhere;
+    this.#inlineBytesMax = isRegex ? inlineBytesMax(checkedInstructions(query)) : Number.POSITIVE_INFINITY;
+  }
+
+  find(text: Buffer, wanted: WantedMatches): Found | Promise<Found> {
+    if (text.length <= this.#inlineBytesMax) return findMatches(this.#matcher, text, wanted);
+    const elsewhere = this.#elsewhere;
+    return elsewhere({
+      task: 'match',
+      query: this.#query,
+      isRegex: this.#isRegex,
+      text: Uint8Array.from(text),
+      wanted,
+    });
+  }
+}
+
+export function checkedInstructions(pattern: string): number {
+  const instructions = patternInstructions(pattern);
+  if (instructions <= limits.patternInstructionsMax) return instructions;
+  const problem = 'the regex is too large once its repetitions are written out';
+  throw new ApiError('invalid', `q: ${problem}: repeat fewer times, or smaller parts`, {
+    fields: { q: problem },
+  });
+}
+
+function inlineBytesMax(instructions: number): number {
+  if (instructions <= cheapInstructions) return Number.POSITIVE_INFINITY;
+  return (limits.matchInlineMsMax * 1e6) / (instructions * nanosecondsPerInstruction);
+}
+
+export function findMatches(matcher: Matcher, text: Buffer, wanted: WantedMatches): Found {
+  if (wanted === 'all') {
+    const places = allMatches(text, matcher);
+    return places.length === 0 ? null : places;
+  }
+  if (!matcher.test(text)) return null;
+  if (wanted === 'none') return [];
+  const match = matcher.find(text, 0);
+  return match === null ? null : [matchPlace(text, match)];
+}
+
+/** The last one: a search sends many texts with the same pattern. */
+let compiled: { readonly query: string; readonly isRegex: boolean; readonly matcher: Matcher } | null = null;
+
+/** What the other thread does. */
+export function runMatch({ query, isRegex, text, wanted }: MatchTask): Found {
+  if (compiled?.query !== query || compiled.isRegex !== isRegex)
+    compiled = { query, isRegex, matcher: compileMatcher(query, isRegex) };
+  return findMatches(compiled.matcher, Buffer.from(text.buffer, text.byteOffset, text.byteLength), wanted);
+}
