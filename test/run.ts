@@ -17,8 +17,8 @@ import { filesUnder, repositoryRoot } from './support/repository.ts';
 const compiledFolder = dirname(fileURLToPath(import.meta.url));
 const root = repositoryRoot();
 
-/** Test files wait more than they compute: one more than the cores is right for a small machine. */
-const filesAtOnce = Math.max(2, availableParallelism());
+/** Some files wait more than they compute. */
+const filesAtOnce = availableParallelism() + 1;
 /** Folders whose files take longest: they begin first, so that no core waits at the end for the last of them. */
 const slowFolders = ['test/simulation/', 'test/end-to-end/'];
 /** A file that hangs must not hang the run; the longest takes about a minute. */

@@ -18,12 +18,18 @@ const rowsEach = Math.ceil((Number(megabytes) * MB) / documentBytes);
 
 const store = await openObjectStore({ kind: 'fs', folder }, systemClock, systemRandom);
 const components = { store, clock: systemClock };
-const buffers: Buffer[] = Array.from({ length: 16 }, (_, at) => {
-  const text = Buffer.from(
-    Buffer.from(systemRandom.bytes(documentBytes)).toString('base64').slice(0, documentBytes),
-  );
-  return entryOf({ id: `noise-${at}`, text, meta: null, vector: null });
-});
+/** Noise in the meta, which is not indexed: noise has as many trigrams as bytes, ten times as many as text. */
+const textBytes = 1_000;
+const noise = (bytes: number) =>
+  Buffer.from(Buffer.from(systemRandom.bytes(bytes)).toString('base64').slice(0, bytes));
+const buffers: Buffer[] = Array.from({ length: 16 }, (_, at) =>
+  entryOf({
+    id: `noise-${at}`,
+    text: noise(textBytes),
+    meta: noise(documentBytes - textBytes),
+    vector: null,
+  }),
+);
 
 async function build(key: string, n: number): Promise<BuiltSegment> {
   const rows = Array.from({ length: rowsEach }, (_, row) => n * rowsEach + row);
