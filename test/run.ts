@@ -17,8 +17,8 @@ import { filesUnder, repositoryRoot } from './support/repository.ts';
 const compiledFolder = dirname(fileURLToPath(import.meta.url));
 const root = repositoryRoot();
 
-/** Some files wait more than they compute. */
-const filesAtOnce = availableParallelism() + 1;
+/** Together they compute as much as they wait: more at once only takes the cores from each other. */
+const filesAtOnce = Math.max(2, availableParallelism());
 /** Folders whose files take longest: they begin first, so that no core waits at the end for the last of them. */
 const slowFolders = ['test/simulation/', 'test/end-to-end/'];
 /** A file that hangs must not hang the run; the longest takes about a minute. */

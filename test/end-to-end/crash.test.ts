@@ -17,7 +17,7 @@ import {
  * What was acknowledged is there after any end of the process or of a thread, and no request is there by half.
  * CRASH_ROUNDS sets how often the process is killed; CRASH_SEED repeats a run (what it sends, not how it is timed).
  */
-const rounds = Number(process.env.CRASH_ROUNDS ?? 5);
+const rounds = Number(process.env.CRASH_ROUNDS ?? 4);
 /** `s3` takes the real server that TIDEBASE_TEST_S3_ENV names. */
 const store = process.env.CRASH_STORE === 's3' ? 's3' : 'fs';
 const heavyShare = 0.25;

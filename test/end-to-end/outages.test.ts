@@ -25,10 +25,10 @@ const seed = Number(process.env.OUTAGES_SEED ?? Math.floor(Math.random() * 2 ** 
 /** Past the ten seconds after which a waiting client is told write_unknown. */
 const outageMs = long ? 30_000 : 11_500;
 const blinkMs = 1_000;
-const hangMs = long ? 30_000 : 3_000;
-const pauseMs = long ? 20_000 : 4_000;
+const hangMs = long ? 30_000 : 2_000;
+const pauseMs = long ? 20_000 : 3_000;
 /** How long load runs under a fault that lets some requests through. */
-const troubleMs = long ? 20_000 : 3_000;
+const troubleMs = long ? 20_000 : 2_000;
 /** Writes acknowledged before, between and after. */
 const warmUp = 40;
 
