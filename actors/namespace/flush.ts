@@ -5,10 +5,11 @@ import type { ActorComponents } from '../components.ts';
 import type { BuildSegmentTask } from '../compute/lanes.ts';
 import { documentEntryLength } from '../storage/document-batch.ts';
 import type { LogWatermark, ManifestSegment, ManifestTail, NamespaceCounters } from '../storage/manifest.ts';
-import { Memtable } from '../storage/memtable.ts';
+import type { Memtable } from '../storage/memtable.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import { noTombstones, withDeleted } from '../storage/tombstones.ts';
+import { searchableMemtable } from '../text/searchable-memtable.ts';
 import { commitManifest, segmentInManifest } from './commit-manifest.ts';
 import type { NamespaceState } from './namespace-state.ts';
 
@@ -53,7 +54,7 @@ const reaches = new WeakMap<Memtable, Reach>();
 export function freeze(state: NamespaceState): void {
   reaches.set(state.memtable, reachOf(state));
   state.frozen = [...state.frozen, state.memtable];
-  state.memtable = new Memtable();
+  state.memtable = searchableMemtable();
   state.generation++;
 }
 

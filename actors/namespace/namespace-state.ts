@@ -3,9 +3,10 @@ import type { LogPosition } from '../log/replay.ts';
 import { documentId, readBatch } from '../storage/document-batch.ts';
 import type { LogWatermark, Manifest, NamespaceCounters, NamespaceIdentity } from '../storage/manifest.ts';
 import type { Committed } from '../storage/manifest-store.ts';
-import { Memtable } from '../storage/memtable.ts';
+import type { Memtable } from '../storage/memtable.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import { isDeleted, withDeleted } from '../storage/tombstones.ts';
+import { searchableMemtable } from '../text/searchable-memtable.ts';
 import type { SegmentLookUp } from './segment-look-up.ts';
 
 /** A write request's documents and deletes, in bytes that all threads may see. */
@@ -49,7 +50,7 @@ export interface WriteStamp {
  */
 export class NamespaceState {
   readonly identity: NamespaceIdentity;
-  memtable = new Memtable();
+  memtable: Memtable = searchableMemtable();
   /** Oldest first; on their way into segments. */
   frozen: readonly Memtable[] = [];
   /** Oldest first. */

@@ -3,6 +3,7 @@ import { documentEntryLength } from '../storage/document-batch.ts';
 import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { isDeleted } from '../storage/tombstones.ts';
+import { rowsBelow } from '../text/searchable-memtable.ts';
 import type { TrigramQuery } from '../text/trigram-query.ts';
 import { type CandidateBlock, candidateBlocks } from './candidate-blocks.ts';
 import { blocksNewestFirst } from './read-ahead.ts';
@@ -77,7 +78,7 @@ export async function scanNewestFirst(
   if (condition.kind === 'none') return { kind: 'complete' };
   const walk: Walk = { below, slice, report, visit, visited: 0, lastSequence: below, sinceLook: 0 };
   for (const source of snapshot.memtables) {
-    const end = await scanMemtable(walk, snapshot.sequence, source);
+    const end = await scanMemtable(walk, snapshot.sequence, source, condition);
     if (end !== null) return end;
   }
   const rows = (options.enough ?? Number.POSITIVE_INFINITY) - walk.visited;
@@ -108,25 +109,34 @@ export async function* segmentBlocks(
   }
 }
 
+/** Rows that an index of the memtable names at a time. */
+const rowsPerLook = 512;
+
 async function scanMemtable(
   walk: Walk,
   sequence: number,
-  source: Snapshot['memtables'][number],
+  { memtable, rowCount }: Snapshot['memtables'][number],
+  condition: TrigramQuery,
 ): Promise<ScanEnd | null> {
-  const { memtable, rowCount } = source;
-  for (let row = rowCount - 1; row >= 0; row--) {
-    if (memtable.sequenceOf(row) >= walk.below || !memtable.isLiveAt(row, sequence)) continue;
-    const document = {
-      buffer: memtable.bufferOf(row),
-      offset: memtable.offsetOf(row),
-      sequence: memtable.sequenceOf(row),
-      writtenAt: memtable.writtenAtOf(row),
-    };
-    const visited = visit(walk, document);
-    const end = visited instanceof Promise ? await visited : visited;
-    if (end !== null) return end;
-    walk.visited++;
-    if (isTimeToLook(walk, document) && (await look(walk))) return timedOut(walk);
+  const target = new Uint32Array(Math.min(rowsPerLook, rowCount));
+  for (let below = rowCount; below > 0; ) {
+    const count = rowsBelow(memtable, condition, { row: below, target });
+    for (let i = 0; i < count; i++) {
+      const row = target[i] as number;
+      if (memtable.sequenceOf(row) >= walk.below || !memtable.isLiveAt(row, sequence)) continue;
+      const document = {
+        buffer: memtable.bufferOf(row),
+        offset: memtable.offsetOf(row),
+        sequence: memtable.sequenceOf(row),
+        writtenAt: memtable.writtenAtOf(row),
+      };
+      const visited = visit(walk, document);
+      const end = visited instanceof Promise ? await visited : visited;
+      if (end !== null) return end;
+      walk.visited++;
+      if (isTimeToLook(walk, document) && (await look(walk))) return timedOut(walk);
+    }
+    below = count < target.length ? 0 : (target[count - 1] as number);
   }
   return null;
 }

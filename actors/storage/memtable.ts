@@ -13,7 +13,16 @@ export const liveForever = Number.POSITIVE_INFINITY;
 /** A row costs about this much beside its document: the arrays, and the id in the map. */
 const rowOverheadBytes = 150;
 
+/** Finds rows without reading their documents. Told of every row, in their order. */
+export interface RowFinder {
+  /** The next row: the entry at `offset` of `buffer`. */
+  add(buffer: Buffer, offset: number): void;
+  /** Memory that it holds. */
+  readonly bytes: number;
+}
+
 export class Memtable {
+  readonly finder: RowFinder | null;
   readonly #buffers: Buffer[] = [];
   readonly #offsets: number[] = [];
   readonly #sequences: number[] = [];
@@ -22,6 +31,10 @@ export class Memtable {
   readonly #rowOfId = new Map<string, number>();
   #bytes = 0;
   #documentBytes = 0;
+
+  constructor(finder: RowFinder | null = null) {
+    this.finder = finder;
+  }
 
   get rowCount(): number {
     return this.#offsets.length;
@@ -34,7 +47,7 @@ export class Memtable {
 
   /** Resident bytes, for the thread's budget. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#bytes + (this.finder?.bytes ?? 0);
   }
 
   /** Bytes of all rows' documents. */
@@ -66,6 +79,7 @@ export class Memtable {
     const length = documentEntryLength(buffer, offset);
     this.#documentBytes += length;
     this.#bytes += length + rowOverheadBytes;
+    this.finder?.add(buffer, offset);
     return row;
   }
 

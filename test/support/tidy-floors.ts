@@ -60,7 +60,6 @@ export const entries: Entries = new Map([
   ['test/simulation/run-mutations.ts', 'command, named in package.json'],
   ['test/support/with-s3.ts', 'command, named in package.json'],
   ['src/object-store/memory-object-store.ts', 'the exact twin that tests use'],
-  ['actors/text/memtable-index.ts', 'awaits the memtables that it is for'],
 ]);
 
 /** Dependencies that are run and never imported: `npm start` compiles. */

@@ -10,6 +10,7 @@ import { SegmentReader } from '../../../actors/storage/segment-reader.ts';
 import type { Snapshot } from '../../../actors/storage/snapshot.ts';
 import { noTombstones, withDeleted } from '../../../actors/storage/tombstones.ts';
 import { runMatch } from '../../../actors/text/judge.ts';
+import { searchableMemtable } from '../../../actors/text/searchable-memtable.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { parseCountBody, parseSearchBody } from '../../../protocol/search.ts';
@@ -66,7 +67,7 @@ async function snapshotOf(
     reader: new SegmentReader(segmentKey, toc, fetcher),
     tombstones,
   };
-  const [older, newer] = [new Memtable(), new Memtable()];
+  const [older, newer] = [new Memtable(), searchableMemtable()];
   for (const { entry, sequence, writtenAt } of rows.slice(half, half + 10))
     older.add(entry, 0, sequence, writtenAt);
   for (const { entry, sequence, writtenAt } of rows.slice(half + 10))
@@ -227,7 +228,7 @@ test('another request has its turn while a search runs', async () => {
   let turns = 0;
   const other = setInterval(() => turns++, 0);
 
-  await search(contextOf(snapshot, clock), { q: 'nothing that is there' });
+  await search(contextOf(snapshot, clock), { q: 'nothing', limit: 1_000 });
   clearInterval(other);
 
   assert.ok(clock.yields > 2, `${clock.yields} yields`);
