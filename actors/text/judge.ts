@@ -53,18 +53,12 @@ export class Judge {
 
   find(text: Buffer, wanted: WantedMatches): Found | Promise<Found> {
     if (text.length <= this.#inlineBytesMax) return findMatches(this.#matcher, text, wanted);
-    const elsewhere = this.#elsewhere;
-    return elsewhere({
-      task: 'match',
-      query: this.#query,
-      isRegex: this.#isRegex,
-      text: Uint8Array.from(text),
-      wanted,
-    });
+    const [query, isRegex] = [this.#query, this.#isRegex];
+    return this.#elsewhere({ task: 'match', query, isRegex, text: Uint8Array.from(text), wanted });
   }
 }
 
-export function checkedInstructions(pattern: string): number {
+function checkedInstructions(pattern: string): number {
   const instructions = patternInstructions(pattern);
   if (instructions <= limits.patternInstructionsMax) return instructions;
   const problem = 'the regex is too large once its repetitions are written out';
