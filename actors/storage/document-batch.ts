@@ -72,6 +72,13 @@ export function documentText(buffer: Buffer, offset: number): Buffer | null {
   return buffer.subarray(start, start + length);
 }
 
+const noBytes = Buffer.alloc(0);
+
+/** A view of the text, of no bytes where there is none. */
+export function documentTextBytes(buffer: Buffer, offset: number): Buffer {
+  return documentText(buffer, offset) ?? noBytes;
+}
+
 /** A view of the meta's JSON text, or null. */
 export function documentMeta(buffer: Buffer, offset: number): Buffer | null {
   const length = buffer.readUInt32LE(offset + 12);

@@ -1,4 +1,4 @@
-import { documentText } from '../storage/document-batch.ts';
+import { documentTextBytes } from '../storage/document-batch.ts';
 import { Memtable, type RowFinder } from '../storage/memtable.ts';
 import { MemtableIndex } from './memtable-index.ts';
 import type { TrigramQuery } from './trigram-query.ts';
@@ -25,8 +25,6 @@ export function rowsBelow(
   return count;
 }
 
-const noText = Buffer.alloc(0);
-
 class TextFinder implements RowFinder {
   /** Made with the first row: most open namespaces have an empty memtable. */
   index: MemtableIndex | null = null;
@@ -37,7 +35,7 @@ class TextFinder implements RowFinder {
 
   add(buffer: Buffer, offset: number): void {
     this.index ??= new MemtableIndex();
-    const text = documentText(buffer, offset) ?? noText;
+    const text = documentTextBytes(buffer, offset);
     this.index.add(text, 0, text.length);
   }
 }

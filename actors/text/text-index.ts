@@ -1,6 +1,7 @@
 import { DataError } from '../../src/base/assert.ts';
+import { SingleFlight } from '../../src/base/single-flight.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
-import { documentText } from '../storage/document-batch.ts';
+import { documentTextBytes } from '../storage/document-batch.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
 import type { RowIndexWriter } from '../storage/segment-writer.ts';
 import { TrigramIndexReader } from './trigram-index-reader.ts';
@@ -8,14 +9,13 @@ import { TrigramIndexWriter } from './trigram-index-writer.ts';
 
 /** The section `text` of a segment: the trigram index of its documents' texts, written beside the rows and opened once. */
 const section = 'text';
-const noText = Buffer.alloc(0);
 
 export function textIndexWriter(): RowIndexWriter {
   const writer = new TrigramIndexWriter();
   return {
     section,
     add(buffer, offset) {
-      const text = documentText(buffer, offset) ?? noText;
+      const text = documentTextBytes(buffer, offset);
       writer.add(text, 0, text.length);
     },
     get isFull() {
@@ -28,7 +28,7 @@ export function textIndexWriter(): RowIndexWriter {
 
 /** They go with their segment's reader. */
 const opened = new WeakMap<SegmentReader, TrigramIndexReader>();
-const opening = new WeakMap<SegmentReader, Promise<TrigramIndexReader>>();
+const opening = new SingleFlight<SegmentReader, TrigramIndexReader>();
 
 /** The index as far as it was opened before. */
 export function textIndexAtHand(reader: SegmentReader): TrigramIndexReader | null {
@@ -36,19 +36,14 @@ export function textIndexAtHand(reader: SegmentReader): TrigramIndexReader | nul
 }
 
 /** One GET the first time, which may run beside other first reads. */
-export async function openTextIndex(reader: SegmentReader, report: ReadReport): Promise<TrigramIndexReader> {
+export function openTextIndex(reader: SegmentReader, report: ReadReport): Promise<TrigramIndexReader> {
   const known = opened.get(reader);
-  if (known !== undefined) return known;
-  const begun = opening.get(reader);
-  if (begun !== undefined) return begun;
-  const { root } = reader.section(section);
-  if (root === null) throw new DataError(reader.objectKey, 0, 'a text index without a root');
-  const index = TrigramIndexReader.open(root, reader.blocks, report);
-  opening.set(reader, index);
-  try {
-    opened.set(reader, await index);
-    return await index;
-  } finally {
-    opening.delete(reader);
-  }
+  if (known !== undefined) return Promise.resolve(known);
+  return opening.run(reader, async () => {
+    const { root } = reader.section(section);
+    if (root === null) throw new DataError(reader.objectKey, 0, 'a text index without a root');
+    const index = await TrigramIndexReader.open(root, reader.blocks, report);
+    opened.set(reader, index);
+    return index;
+  });
 }
