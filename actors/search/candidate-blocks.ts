@@ -7,15 +7,14 @@ import type { RowGroups } from '../text/row-groups.ts';
 import { openTextIndex, textIndexAtHand } from '../text/text-index.ts';
 import type { CandidateGroups, TrigramIndexReader } from '../text/trigram-index-reader.ts';
 import type { TrigramQuery } from '../text/trigram-query.ts';
-import { blocksAheadMax, blocksPerReadMax, type SegmentBlock } from './read-ahead.ts';
+import type { BlockSource, WantedBlock } from './read-ahead.ts';
 
 /**
  * The document blocks of segments that may hold a match, from the newest to the oldest, each with the rows to look at.
  *
- * 1. The indexes of all segments are asked for at once, and the posting lists as soon as a segment's index is there: two
- *    rounds, whatever the number of segments.
- * 2. Candidates are taken from the newest segment on, and their blocks asked for without waiting for those before, as
- *    read-ahead.ts does it: one more round for a search that finds little.
+ * The indexes of all segments are asked for at once, and the posting lists as soon as a segment's index is there: two
+ * rounds, whatever the number of segments. Then candidates are taken from the newest segment on; reading their blocks is
+ * one more round for a search that finds little.
  */
 export interface CandidatesWanted {
   readonly condition: TrigramQuery;
@@ -24,38 +23,39 @@ export interface CandidatesWanted {
   readonly report: ReadReport;
 }
 
-export interface CandidateBlock extends SegmentBlock {
-  /** Rows of the segment: pairs of first and end, the newest pair first. */
-  readonly ranges: readonly number[];
-}
+export class CandidateBlocks implements BlockSource {
+  readonly firstRead = 1;
+  /** Nobody knows how many of them match. */
+  readonly isEnough = false;
+  /** Newest first, as the segments are. */
+  readonly #searches: SegmentSearch[];
 
-/** Newest first, as the segments are. A failed read ends it when its block's turn comes. */
-export async function* candidateBlocks(
-  segments: readonly OpenSegment[],
-  wanted: CandidatesWanted,
-): AsyncGenerator<CandidateBlock, void, void> {
-  const ahead = new CandidatesAhead(segments, wanted);
-  for (;;) {
-    const reading = ahead.next();
-    if (reading === undefined) {
-      if (await ahead.more()) continue;
-      return;
+  constructor(segments: readonly OpenSegment[], wanted: CandidatesWanted) {
+    this.#searches = segments
+      .filter(({ reader }) => reader.toc.minSequence < wanted.below)
+      .map((segment) => new SegmentSearch(segment, wanted));
+  }
+
+  take(count: number): WantedBlock[] | Promise<WantedBlock[]> {
+    const searches = this.#searches;
+    const taken: Candidates[] = [];
+    for (let search = searches[0]; search !== undefined && taken.length < count; search = searches[0]) {
+      const ready = search.ready();
+      if (ready !== null) {
+        // What is there already is looked at while more comes.
+        return taken.length > 0 ? taken : ready.then(() => this.take(count));
+      }
+      if (!search.take(taken, count)) searches.shift();
     }
-    if (reading.blocks !== null) await reading.blocks;
-    for (const { reader, tombstones, number, ranges } of reading.wanted) {
-      const cached = reader.blockCached(number);
-      const block = cached === 'miss' ? await reader.readBlock(number, wanted.report) : cached;
-      yield { block, tombstones, ranges, isAtHand: () => reader.isAtHand(block) };
-      ahead.consumed();
-    }
+    return taken;
   }
 }
 
-/** Whether `candidateBlocks` would read nothing from the object store. */
+/** Whether all of them can be read without the object store. */
 export function areAtHand(segments: readonly OpenSegment[], wanted: CandidatesWanted): boolean {
   for (const segment of segments) {
     const search = new SegmentSearch(segment, wanted);
-    const candidates: Wanted[] = [];
+    const candidates: Candidates[] = [];
     do {
       if (search.ready() !== null) return false;
     } while (search.take(candidates, Number.POSITIVE_INFINITY));
@@ -64,107 +64,11 @@ export function areAtHand(segments: readonly OpenSegment[], wanted: CandidatesWa
   return true;
 }
 
-/** A block with its candidates. */
-interface Wanted {
+/** A block with its candidates so far. */
+interface Candidates extends WantedBlock {
   readonly reader: SegmentReader;
   readonly tombstones: Tombstones;
-  readonly number: number;
   readonly ranges: number[];
-}
-
-interface Reading {
-  readonly wanted: readonly Wanted[];
-  /** Null where all of them are in memory. */
-  readonly blocks: Promise<unknown> | null;
-}
-
-/** What is asked for, and what to ask for next: as read-ahead.ts does it for all blocks. */
-class CandidatesAhead {
-  readonly #searches: SegmentSearch[];
-  readonly #report: ReadReport;
-  readonly #readings: Reading[] = [];
-  #blocksAhead = 0;
-  #size = 1;
-  /** Index pages on their way, and then the blocks that they name. */
-  #waiting: Promise<void> | null = null;
-
-  constructor(segments: readonly OpenSegment[], wanted: CandidatesWanted) {
-    this.#report = wanted.report;
-    this.#searches = segments
-      .filter(({ reader }) => reader.toc.minSequence < wanted.below)
-      .map((segment) => new SegmentSearch(segment, wanted));
-  }
-
-  next(): Reading | undefined {
-    this.#ask();
-    return this.#readings.shift();
-  }
-
-  consumed(): void {
-    this.#blocksAhead--;
-    this.#ask();
-  }
-
-  /** Resolves when more was asked for; false at the end. */
-  async more(): Promise<boolean> {
-    if (this.#waiting === null) return false;
-    await this.#waiting;
-    return true;
-  }
-
-  #ask(): void {
-    while (this.#waiting === null && this.#blocksAhead < blocksAheadMax) {
-      const some = takeSome(this.#searches, this.#size);
-      if (some instanceof Promise) {
-        this.#waiting = some.then((wanted) => {
-          this.#waiting = null;
-          this.#read(wanted);
-        });
-        // Thrown when the consumer comes to it.
-        this.#waiting.catch(() => {});
-        return;
-      }
-      if (some.length === 0) return;
-      this.#read(some);
-    }
-  }
-
-  #read(wanted: readonly Wanted[]): void {
-    if (wanted.length === 0) return;
-    const blocks = readMissing(wanted, this.#report);
-    blocks?.catch(() => {});
-    this.#readings.push({ wanted, blocks });
-    this.#blocksAhead += wanted.length;
-    this.#size = Math.min(this.#size * 2, blocksPerReadMax);
-  }
-}
-
-/** The next blocks, at most `count`, none at the end. A promise only where an index has to be read. */
-function takeSome(searches: SegmentSearch[], count: number): Wanted[] | Promise<Wanted[]> {
-  const taken: Wanted[] = [];
-  for (let search = searches[0]; search !== undefined && taken.length < count; search = searches[0]) {
-    const ready = search.ready();
-    if (ready !== null) {
-      // What is there already is looked at while more comes.
-      if (taken.length > 0) return taken;
-      return ready.then(() => takeSome(searches, count));
-    }
-    if (!search.take(taken, count)) searches.shift();
-  }
-  return taken;
-}
-
-/** Asks for what memory does not have: neighbours are one GET. The blocks stay in the cache for a moment at least. */
-function readMissing(some: readonly Wanted[], report: ReadReport): Promise<unknown> | null {
-  const missing = new Map<SegmentReader, number[]>();
-  for (const { reader, number } of some) {
-    if (reader.blockCached(number) !== 'miss') continue;
-    const numbers = missing.get(reader);
-    if (numbers === undefined) missing.set(reader, [number]);
-    else numbers.push(number);
-  }
-  if (missing.size === 0) return null;
-  return Promise.all([...missing].map(([reader, numbers]) => reader.readBlocks(numbers, report)));
 }
 
 /** The candidates of one segment. */
@@ -197,7 +101,7 @@ class SegmentSearch {
   }
 
   /** Adds blocks until there are `count`. Answers false where the segment has no more. */
-  take(target: Wanted[], count: number): boolean {
+  take(target: Candidates[], count: number): boolean {
     const { reader, tombstones } = this.#segment;
     const index = this.#index as BlockIndex;
     const rowGroups = this.#rowGroups as RowGroups;

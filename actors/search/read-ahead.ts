@@ -1,69 +1,61 @@
 import type { ReadReport } from '../storage/block-fetch.ts';
-import type { BlockIndex } from '../storage/block-index.ts';
 import type { DocumentBlock } from '../storage/document-block.ts';
-import type { OpenSegment } from '../storage/snapshot.ts';
+import type { SegmentReader } from '../storage/segment-reader.ts';
 import type { Tombstones } from '../storage/tombstones.ts';
 
 /**
- * The document blocks of segments from the newest to the oldest, read before they are wanted, across segments.
+ * Document blocks of segments, read before they are wanted, across segments: asked for without waiting for those before
+ * them, one block, then twice as many each time, neighbours joined into one GET, while fewer are on their way or unread
+ * than `blocksAheadMax`. So a namespace of some megabytes takes one round more than its indexes, and a large one as many
+ * bytes a round as a search gets through meanwhile.
  *
- * 1. The indexes of all segments are asked for at once: one round.
- * 2. Blocks are asked for without waiting for those before them: one block, then twice as many each time, neighbours
- *    joined into one GET, while fewer are on their way or unread than `blocksAheadMax`. So a namespace of some megabytes
- *    takes one round more, and a large one as many bytes a round as a search gets through meanwhile.
- * 3. Who wants the newest rows and puts no condition on them knows how many: no more blocks than hold them are asked
- *    for, and then one after the other.
+ * What memory or the local disk has is unpacked when its turn comes: whoever stops early has not paid for it.
  */
-export interface BlocksWanted {
-  /** Sequences from here on are not wanted. */
-  readonly below: number;
-  /** How many rows will be enough; infinite where only reading them tells. */
-  readonly rows: number;
-  readonly report: ReadReport;
+export interface WantedBlock {
+  readonly reader: SegmentReader;
+  readonly tombstones: Tombstones;
+  /** Of the block in its segment. */
+  readonly number: number;
+  /** Rows of the segment to look at: pairs of first and end, the newest pair first. */
+  readonly ranges: readonly number[];
 }
 
-export interface SegmentBlock {
+export interface ReadBlock extends WantedBlock {
   readonly block: DocumentBlock;
-  readonly tombstones: Tombstones;
-  /** Whether memory or the local disk has it: whoever reads much may push out what it read first. */
-  readonly isAtHand: () => boolean;
+}
+
+/** Which blocks are wanted, from the newest to the oldest. */
+export interface BlockSource {
+  /** The next ones, at most `count`, none at the end. A promise only where an index has to be read. */
+  take(count: number): readonly WantedBlock[] | Promise<readonly WantedBlock[]>;
+  /** Whether those taken will probably do: more are read only once all of them were looked at. */
+  readonly isEnough: boolean;
+  /** Blocks of the first read. */
+  readonly firstRead: number;
 }
 
 /** About 4 MB before compression: what takes as long to search as a round to S3. */
-export const blocksAheadMax = 32;
+const blocksAheadMax = 32;
 /** Blocks of one GET, so that the first of them come before the last are sent. */
 export const blocksPerReadMax = 16;
 
-interface Source {
-  readonly segment: OpenSegment;
-  /** Null until it is known. */
-  index: BlockIndex | null;
-  readonly opened: Promise<void>;
-  /** The next block to ask for, going down. */
-  next: number;
-}
-
-interface Reading {
-  readonly segment: OpenSegment;
-  readonly blocks: Promise<DocumentBlock[]>;
-}
-
-/** Newest first, as the segments are. A failed read ends it when its block's turn comes. */
-export async function* blocksNewestFirst(
-  segments: readonly OpenSegment[],
-  wanted: BlocksWanted,
-): AsyncGenerator<SegmentBlock, void, void> {
-  const ahead = new Ahead(segments, wanted);
+/** In the source's order. A failed read ends it when its block's turn comes. */
+export async function* readAhead(
+  source: BlockSource,
+  report: ReadReport,
+): AsyncGenerator<ReadBlock, void, void> {
+  const ahead = new Ahead(source, report);
   try {
     for (;;) {
-      const reading = ahead.take();
+      const reading = ahead.next();
       if (reading === undefined) {
-        if (await ahead.opened()) continue;
+        if (await ahead.more()) continue;
         return;
       }
-      for (const block of await reading.blocks) {
-        const { reader, tombstones } = reading.segment;
-        yield { block, tombstones, isAtHand: () => reader.isAtHand(block) };
+      const fetched = reading.fetched === null ? null : await reading.fetched;
+      for (const wanted of reading.wanted) {
+        const block = fetched?.get(wanted) ?? blockAtHand(wanted) ?? (await readAgain(wanted, report));
+        yield { ...wanted, block };
         ahead.consumed();
       }
     }
@@ -72,27 +64,45 @@ export async function* blocksNewestFirst(
   }
 }
 
+function blockAtHand({ reader, number }: WantedBlock): DocumentBlock | null {
+  const block = reader.blockCached(number);
+  return block === 'miss' ? null : block;
+}
+
+/** It was at hand when its neighbours were asked for, and has made room for others since. */
+function readAgain({ reader, number }: WantedBlock, report: ReadReport): Promise<DocumentBlock> {
+  return reader.readBlock(number, report);
+}
+
+type Fetched = ReadonlyMap<WantedBlock, DocumentBlock>;
+
+interface Reading {
+  readonly wanted: readonly WantedBlock[];
+  /** What was not at hand; null where all of it was. */
+  readonly fetched: Promise<Fetched> | null;
+}
+
 /** What is on its way, and what to ask for next. */
 class Ahead {
-  readonly #left: Source[];
-  readonly #wanted: BlocksWanted;
-  readonly #reading: Reading[] = [];
+  readonly #source: BlockSource;
+  readonly #report: ReadReport;
+  readonly #readings: Reading[] = [];
   #blocksAhead = 0;
-  #rowsAsked = 0;
   /** Blocks of the next read, at most. */
   #size: number;
+  /** Parts of an index on their way, and then the blocks that they name. */
+  #waiting: Promise<void> | null = null;
   #stopped = false;
 
-  constructor(segments: readonly OpenSegment[], wanted: BlocksWanted) {
-    this.#wanted = wanted;
-    this.#size = wanted.rows === Number.POSITIVE_INFINITY ? 1 : blocksPerReadMax;
-    this.#left = segments
-      .filter(({ reader }) => reader.toc.minSequence < wanted.below)
-      .map((segment) => this.#open(segment));
+  constructor(source: BlockSource, report: ReadReport) {
+    this.#source = source;
+    this.#report = report;
+    this.#size = source.firstRead;
   }
 
-  take(): Reading | undefined {
-    return this.#reading.shift();
+  next(): Reading | undefined {
+    this.#ask();
+    return this.#readings.shift();
   }
 
   consumed(): void {
@@ -100,11 +110,10 @@ class Ahead {
     this.#ask();
   }
 
-  /** Resolves when something more was asked for; false where nothing is left. */
-  async opened(): Promise<boolean> {
-    const [source] = this.#left;
-    if (source === undefined) return false;
-    await source.opened;
+  /** Resolves when more was asked for; false at the end. */
+  async more(): Promise<boolean> {
+    if (this.#waiting === null) return false;
+    await this.#waiting;
     return true;
   }
 
@@ -113,57 +122,50 @@ class Ahead {
     this.#stopped = true;
   }
 
-  #open(segment: OpenSegment): Source {
-    const { below, report } = this.#wanted;
-    const source: Source = {
-      segment,
-      index: null,
-      next: -1,
-      opened: segment.reader.blockIndex(report).then((index) => {
-        source.index = index;
-        source.next = index.blockOfSequence(below);
-        this.#ask();
-      }),
-    };
-    // The consumer may stop before it comes to a segment that can't be read.
-    source.opened.catch(() => {});
-    return source;
-  }
-
-  /** In order: a segment whose index is not known yet keeps older ones waiting. */
   #ask(): void {
-    if (this.#stopped) return;
-    for (let source = this.#left[0]; source !== undefined && this.#hasRoom(); source = this.#left[0]) {
-      if (source.index === null) return;
-      this.#read(source, source.index);
-      if (source.next < 0) this.#left.shift();
+    while (!this.#stopped && this.#waiting === null && this.#hasRoom()) {
+      const some = this.#source.take(this.#size);
+      if (some instanceof Promise) return this.#readLater(some);
+      if (some.length === 0) return;
+      this.#read(some);
     }
   }
 
   #hasRoom(): boolean {
-    if (this.#wanted.rows === Number.POSITIVE_INFINITY) return this.#blocksAhead < blocksAheadMax;
-    // Deleted rows were counted as well: whoever has not enough asks on, a block at a time.
-    return (
-      this.#blocksAhead === 0 || (this.#rowsAsked < this.#wanted.rows && this.#blocksAhead < blocksAheadMax)
-    );
+    return this.#blocksAhead < (this.#source.isEnough ? 1 : blocksAheadMax);
   }
 
-  #read(source: Source, index: BlockIndex): void {
-    const { segment } = source;
-    const numbers: number[] = [];
-    do {
-      numbers.push(source.next);
-      this.#rowsAsked += index.rowCount(source.next);
-      source.next--;
-    } while (source.next >= 0 && numbers.length < this.#size && this.#wantsMore());
+  #readLater(some: Promise<readonly WantedBlock[]>): void {
+    this.#waiting = some.then((wanted) => {
+      this.#waiting = null;
+      if (this.#stopped) return;
+      this.#read(wanted);
+      this.#ask();
+    });
+    // Thrown when the consumer comes to it; it may stop before.
+    this.#waiting.catch(() => {});
+  }
+
+  #read(wanted: readonly WantedBlock[]): void {
+    if (wanted.length === 0) return;
+    const fetched = fetchMissing(wanted, this.#report);
+    fetched?.catch(() => {});
+    this.#readings.push({ wanted, fetched });
+    this.#blocksAhead += wanted.length;
     this.#size = Math.min(this.#size * 2, blocksPerReadMax);
-    this.#blocksAhead += numbers.length;
-    const blocks = segment.reader.readBlocks(numbers, this.#wanted.report);
-    blocks.catch(() => {});
-    this.#reading.push({ segment, blocks });
   }
+}
 
-  #wantsMore(): boolean {
-    return this.#rowsAsked < this.#wanted.rows;
-  }
+/** Null where nothing has to be read. */
+function fetchMissing(some: readonly WantedBlock[], report: ReadReport): Promise<Fetched> | null {
+  const missing = some.filter(({ reader, number }) => reader.bytesAtHand(number) === 0);
+  if (missing.length === 0) return null;
+  const readers = [...new Set(missing.map(({ reader }) => reader))];
+  const reads = readers.map(async (reader) => {
+    const wanted = missing.filter((one) => one.reader === reader);
+    const numbers = wanted.map(({ number }) => number);
+    const blocks = await reader.readBlocks(numbers, report);
+    return wanted.map((one, i) => [one, blocks[i] as DocumentBlock] as const);
+  });
+  return Promise.all(reads).then((fetched) => new Map(fetched.flat()));
 }

@@ -5,7 +5,8 @@ import { isReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import type { TrigramQuery } from '../text/trigram-query.ts';
 import { reportJson, tookJson } from './answers.ts';
-import { areAtHand, type CandidateBlock } from './candidate-blocks.ts';
+import { areAtHand } from './candidate-blocks.ts';
+import type { ReadBlock } from './read-ahead.ts';
 import { conditionFor, judgeFor, type QueryContext, queryReport } from './run-search.ts';
 import { segmentBlocks } from './scan.ts';
 
@@ -64,12 +65,12 @@ async function bringNear(
 ): Promise<End> {
   const wanted = { condition, below: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY, report };
   try {
-    let first: CandidateBlock | null = null;
+    let first: ReadBlock | null = null;
     for await (const candidates of segmentBlocks(snapshot, wanted)) {
       first ??= candidates;
       if (slice.due()) await slice.giveWay();
       if (slice.timedOut) return 'timed-out';
-      if (!first.isAtHand()) return 'full';
+      if (first.reader.bytesAtHand(first.number) === 0) return 'full';
     }
     return 'complete';
   } catch (error) {

@@ -5,8 +5,9 @@ import type { Snapshot } from '../storage/snapshot.ts';
 import { isDeleted } from '../storage/tombstones.ts';
 import { rowsBelow } from '../text/searchable-memtable.ts';
 import type { TrigramQuery } from '../text/trigram-query.ts';
-import { type CandidateBlock, candidateBlocks } from './candidate-blocks.ts';
-import { blocksNewestFirst } from './read-ahead.ts';
+import { AllBlocks } from './all-blocks.ts';
+import { CandidateBlocks } from './candidate-blocks.ts';
+import { type ReadBlock, readAhead } from './read-ahead.ts';
 import type { TimeSlice } from './time-slice.ts';
 
 /**
@@ -95,18 +96,15 @@ export async function scanNewestFirst(
 }
 
 /** All blocks, or those that may hold what satisfies the condition. */
-export async function* segmentBlocks(
+export function segmentBlocks(
   { segments }: Snapshot,
   { below, report, condition, rows }: BlocksOfSegments,
-): AsyncGenerator<CandidateBlock, void, void> {
-  if (condition.kind !== 'all') {
-    yield* candidateBlocks(segments, { condition, below, report });
-    return;
-  }
-  for await (const read of blocksNewestFirst(segments, { below, rows, report })) {
-    const { block } = read;
-    yield { ...read, ranges: [block.firstRow, block.firstRow + block.rowCount] };
-  }
+): AsyncGenerator<ReadBlock, void, void> {
+  const source =
+    condition.kind === 'all'
+      ? new AllBlocks(segments, { below, rows, report })
+      : new CandidateBlocks(segments, { condition, below, report });
+  return readAhead(source, report);
 }
 
 /** Rows that an index of the memtable names at a time. */
@@ -141,7 +139,7 @@ async function scanMemtable(
   return null;
 }
 
-async function scanBlock(walk: Walk, { block, tombstones, ranges }: CandidateBlock): Promise<ScanEnd | null> {
+async function scanBlock(walk: Walk, { block, tombstones, ranges }: ReadBlock): Promise<ScanEnd | null> {
   if (await look(walk)) return timedOut(walk);
   for (let at = 0; at < ranges.length; at += 2) {
     const first = (ranges[at] as number) - block.firstRow;

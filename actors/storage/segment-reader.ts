@@ -45,8 +45,6 @@ const bulkPagesMax = 2_048;
 const bulkIdsMax = 1_024;
 /** A filter up to this size, of some 340,000 ids, is read as a whole, beside the index of the blocks where that is read. */
 const wholeFilterBytesMax = 512 * 1024;
-/** Document blocks that one read-ahead decodes: about 4 MB, 4 ms. */
-const blocksPerPiece = 32;
 
 /** Reads the table of contents of a segment that no manifest describes. */
 export async function readToc(
@@ -210,39 +208,10 @@ export class SegmentReader {
     return this.#blocks.isAtHand(place) ? place.length : 0;
   }
 
-  /** Whether a block that was read can be read again without the object store. */
-  isAtHand(block: DocumentBlock): boolean {
-    return this.#blockIndex !== null && this.bytesAtHand(this.#blockIndex.blockOfRow(block.firstRow)) > 0;
-  }
-
   blockCached(index: number): DocumentBlock | 'miss' {
     if (this.#blockIndex === null) return 'miss';
     const block = this.#blocks.cachedOrLocal(this.#blockIndex.place(index));
     return block === undefined ? 'miss' : this.#documents(block);
-  }
-
-  /**
-   * The blocks from the one that holds `fromRow` down to the first, newest first. Reads ahead while the consumer works:
-   * one block, then twice as many each time, so that whoever stops early has not read much in vain.
-   */
-  async *blocksDescending(fromRow: number, report: ReadReport): AsyncGenerator<DocumentBlock, void, void> {
-    const index = await this.blockIndex(report);
-    let next = index.blockOfRow(fromRow);
-    let size = 1;
-    const readNext = (): Promise<Block[]> | null => {
-      if (next < 0) return null;
-      const places: BlockPlace[] = [];
-      for (const stop = Math.max(0, next - size + 1); next >= stop; next--) places.push(index.place(next));
-      size = Math.min(size * 2, blocksPerPiece);
-      const blocks = this.#blocks.fetch(places, report);
-      blocks.catch(() => {}); // The consumer may stop before it comes to a read that fails.
-      return blocks;
-    };
-    for (let reading = readNext(); reading !== null; ) {
-      const blocks = await reading;
-      reading = readNext();
-      for (const block of blocks) yield this.#documents(block);
-    }
   }
 
   /** All blocks, oldest first, once: past the caches, for whoever reads everything and comes back to nothing. */

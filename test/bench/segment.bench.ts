@@ -10,6 +10,7 @@ import { SegmentWriter } from '../../actors/storage/segment-writer.ts';
 import { openWarmCache } from '../../actors/storage/warm-cache.ts';
 import { silentLogger } from '../../src/base/log.ts';
 import {
+  blocksNewestFirst,
   CountingStore,
   entryOf,
   findById,
@@ -86,7 +87,7 @@ async function pointReads(reader: SegmentReader, rows: readonly TestRow[], label
 async function scan(reader: SegmentReader, label: string) {
   const startedAt = performance.now();
   let textBytes = 0;
-  for await (const block of reader.blocksDescending(reader.rowCount - 1, emptyReadReport())) {
+  for await (const block of blocksNewestFirst(reader, emptyReadReport())) {
     for (let i = 0; i < block.rowCount; i++)
       textBytes += documentTextLength(block.buffer, block.entryOffset(i));
   }

@@ -1,10 +1,14 @@
+import { AllBlocks } from '../../actors/search/all-blocks.ts';
+import { readAhead } from '../../actors/search/read-ahead.ts';
 import type { ReadReport } from '../../actors/storage/block-fetch.ts';
 import { encodeDocument, encodedDocumentLength } from '../../actors/storage/document-batch.ts';
+import type { DocumentBlock } from '../../actors/storage/document-block.ts';
 import { wantIdForNow, wantIds } from '../../actors/storage/hash-order.ts';
 import type { IdDigestFunction } from '../../actors/storage/id-digest.ts';
 import type { SegmentToc } from '../../actors/storage/segment-format.ts';
 import type { DocumentPlace, SegmentReader } from '../../actors/storage/segment-reader.ts';
 import { SegmentWriter, type SegmentWriterOptions } from '../../actors/storage/segment-writer.ts';
+import { noTombstones } from '../../actors/storage/tombstones.ts';
 import { textIndexWriter } from '../../actors/text/text-index.ts';
 import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
 import type { ByteRange, GetOptions, StoredObject } from '../../src/object-store/object-store.ts';
@@ -87,6 +91,17 @@ export async function findById(
 export function findCachedById(reader: SegmentReader, id: string): DocumentPlace | null | 'miss' {
   const place = reader.findCached(wantIdForNow(id), 0);
   return place === null || place === 'miss' ? place : reader.placeCached(place);
+}
+
+/** The document blocks of one segment, newest first, as a search that has no condition reads them. */
+export async function* blocksNewestFirst(
+  reader: SegmentReader,
+  report: ReadReport,
+  below = Number.POSITIVE_INFINITY,
+): AsyncGenerator<DocumentBlock, void, void> {
+  const segment = { id: reader.objectKey, size: 0, reader, tombstones: noTombstones };
+  const blocks = new AllBlocks([segment], { below, rows: Number.POSITIVE_INFINITY, report });
+  for await (const { block } of readAhead(blocks, report)) yield block;
 }
 
 /** A memory store that counts GETs and can spoil what it gives. */
