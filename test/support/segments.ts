@@ -97,10 +97,10 @@ export function findCachedById(reader: SegmentReader, id: string): DocumentPlace
 export async function* blocksNewestFirst(
   reader: SegmentReader,
   report: ReadReport,
-  below = Number.POSITIVE_INFINITY,
+  { below = Number.POSITIVE_INFINITY, rows = Number.POSITIVE_INFINITY } = {},
 ): AsyncGenerator<DocumentBlock, void, void> {
   const segment = { id: reader.objectKey, size: 0, reader, tombstones: noTombstones };
-  const blocks = new AllBlocks([segment], { below, rows: Number.POSITIVE_INFINITY, report });
+  const blocks = new AllBlocks([segment], { below, rows, report });
   for await (const { block } of readAhead(blocks, report)) yield block;
 }
 
