@@ -6,7 +6,7 @@ import { boundGarbage } from '../src/base/garbage.ts';
 import { createLogger } from '../src/base/log.ts';
 import { systemRandom } from '../src/base/random.ts';
 import { standStillWhenAsked } from '../src/base/stand-still.ts';
-import { abandonProcess, keepBeating, Watchdog } from '../src/base/watchdog.ts';
+import { guardThreads, keepBeating } from '../src/base/watchdog.ts';
 import { openObjectStore } from '../src/object-store/open-object-store.ts';
 import { LogService } from './log/log-service.ts';
 
@@ -42,11 +42,9 @@ export default async function serveLog(task: LogWorkerTask): Promise<void> {
 /** The main thread watches all others, and this one the main thread: it renews the lease of a process that must answer. */
 function watchEachOther({ pulse, mainPulse }: LogWorkerTask): void {
   keepBeating(systemClock, pulse, limits.threadBeatMs);
-  const watchdog = new Watchdog({
-    clock: systemClock,
+  const watchdog = guardThreads(systemClock, 'log', {
     everyMs: limits.threadBeatMs,
     silentMsMax: limits.threadSilentMsMax,
-    onSilent: (thread) => abandonProcess('log', thread),
   });
   watchdog.watch('front', mainPulse);
 }

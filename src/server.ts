@@ -20,7 +20,7 @@ import { createLogger, describeError, type Logger } from './base/log.ts';
 import { systemRandom } from './base/random.ts';
 import { settledWithin } from './base/settled-within.ts';
 import { askToStandStill } from './base/stand-still.ts';
-import { abandonProcess, createPulse, keepBeating, Watchdog } from './base/watchdog.ts';
+import { createPulse, guardThreads, keepBeating, type Watchdog } from './base/watchdog.ts';
 import { noteCacheEnd, prepareCacheFolder } from './cluster/cache-folder.ts';
 import { keepCollectingDead } from './cluster/collect-dead.ts';
 import { loadServerId } from './cluster/server-id.ts';
@@ -68,6 +68,7 @@ export interface ServerOptions {
 
 export async function startServer(settings: Settings, options: ServerOptions): Promise<Server> {
   const logger = createLogger('front', settings.logLevel);
+  boundGarbage(settings.memoryBytes);
   // Before anything is opened: a server that cannot start must not have taken over the log of one that serves.
   const plans = plansOf(settings);
   await makeDataFolder(settings.dataDir);
@@ -79,14 +80,11 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     loadServerId(settings.dataDir, systemRandom),
   ]);
   // Before anything is joined: a port that is taken must not cost a log each time it is tried.
-  boundGarbage(settings.memoryBytes);
   const door = await openDoor(settings, options.engine ?? 'auto', logger);
   const metrics = await metricsOf(settings, counters);
-  const watchdog = new Watchdog({
-    clock: systemClock,
+  const watchdog = guardThreads(systemClock, 'front', {
     everyMs: limits.threadBeatMs,
     silentMsMax: limits.threadSilentMsMax,
-    onSilent: (thread) => abandonProcess('front', thread),
   });
   const log = startLogThread(storeSettings, settings, watchdog);
   await probeObjectStore(store, systemClock, systemRandom);
@@ -247,7 +245,7 @@ const backgroundSteps = { parse: 0, build: 5, merge: 10, match: 10 };
 function computeLanes(store: StoreSettings, { computeThreads, memoryBytes }: Settings): Lanes {
   const lane = (steps: number, threads: number, queueMax?: number) => {
     const data: ComputeThreadData = { store, backgroundSteps: steps, processMemoryBytes: memoryBytes };
-    return new ComputeLane({ entry: workerEntries.compute, threads, data, ...(queueMax && { queueMax }) });
+    return new ComputeLane({ entry: workerEntries.compute, threads, data, queueMax });
   };
   return {
     parse: lane(backgroundSteps.parse, computeThreads),

@@ -99,3 +99,17 @@ export function abandonProcess(observer: string, silentThread: string): void {
     process.kill(process.pid, 'SIGABRT');
   }
 }
+
+/** A watchdog that abandons the process for a thread of its. */
+export function guardThreads(
+  clock: Clock,
+  observer: string,
+  { everyMs, silentMsMax }: Pick<WatchdogOptions, 'everyMs' | 'silentMsMax'>,
+): Watchdog {
+  return new Watchdog({
+    clock,
+    everyMs,
+    silentMsMax,
+    onSilent: (thread) => abandonProcess(observer, thread),
+  });
+}

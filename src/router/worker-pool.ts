@@ -57,7 +57,13 @@ export class ComputeLane {
   };
   #pool: Piscina | null = null;
 
-  constructor(options: { entry: string; threads?: number; data?: object; queueMax?: number }) {
+  constructor(options: {
+    entry: string;
+    threads?: number;
+    data?: object;
+    /** Tasks that wait; as many as lanes usually have where it is undefined. */
+    queueMax?: number | undefined;
+  }) {
     this.#options = {
       entry: options.entry,
       threads: options.threads ?? availableParallelism(),
