@@ -1,6 +1,7 @@
 import { parseCharacterClass, parsePerlClass, skipUnicodeGroup } from './parse-character-class.ts';
 import { parseEscape } from './parse-escape.ts';
 import { NotUnderstood, PatternScanner } from './pattern-scanner.ts';
+import { writeOutText } from './quoted-text.ts';
 import { patternForRe2 } from './re2-pattern.ts';
 import { anything, emptyText, type RegexNode } from './regex-syntax.ts';
 
@@ -11,7 +12,7 @@ import { anything, emptyText, type RegexNode } from './regex-syntax.ts';
  * Never throws. RE2 decides whether a pattern is valid; one that this parser does not understand is `anything`.
  */
 export function parseRegex(pattern: string): RegexNode {
-  const scanner = new PatternScanner(patternForRe2(pattern));
+  const scanner = new PatternScanner(patternForRe2(writeOutText(pattern)));
   const parser = new RegexParser();
   try {
     while (!scanner.isAtEnd) parseItem(scanner, parser);

@@ -1,8 +1,7 @@
 /**
  * The pattern that RE2 is given by its binding: JavaScript's \uXXXX, \u{X}, \cX and (?<name>…) become RE2's own forms,
- * and a slash is escaped. The binding looks neither for classes nor for \Q…\E, so `[(?<]` gains a P and `\Qa/b\E` a
- * backslash; whoever reads a pattern must read it as RE2 does. Names of Unicode groups are left as they are: nobody
- * here looks them up.
+ * and a slash is escaped, whatever it stands in but for text that was written out before. Names of Unicode groups are
+ * left as they are: nobody here looks them up.
  */
 export function patternForRe2(pattern: string): string {
   if (pattern === '') return '(?:)';

@@ -1,6 +1,7 @@
 import RE2 from 're2';
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
+import { writeOutLiteral, writeOutText } from './quoted-text.ts';
 
 /**
  * The door to RE2: the only judge of a match, literal or regex, always on UTF-8 bytes, so that a literal and its
@@ -22,7 +23,7 @@ function compilePattern(pattern: string): Matcher {
     throw refusal(`a regex may have at most ${limits.patternCharactersMax} characters`);
   }
   try {
-    return matcherOf(pattern, '');
+    return matcherOf(writeOutText(pattern), '');
   } catch (error) {
     throw refusal(`not a valid RE2 regex: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -32,19 +33,11 @@ function compileLiteral(text: string): Matcher {
   if (Buffer.byteLength(text) > limits.literalBytesMax) {
     throw refusal(`text to search for may have at most ${limits.literalBytesMax} bytes`);
   }
-  return matcherOf(escapeLiteral(text), 'i');
+  return matcherOf(writeOutLiteral(text), 'i');
 }
 
 function refusal(problem: string): ApiError {
   return new ApiError('invalid', `q: ${problem}`, { fields: { q: problem } });
-}
-
-/** Every ASCII character that is no letter or digit may be escaped; NUL has no escape of its own. */
-function escapeLiteral(text: string): string {
-  return text.replaceAll(/[\x00-\x7f]/g, (character) => {
-    if (/[A-Za-z0-9]/.test(character)) return character;
-    return `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`;
-  });
 }
 
 function matcherOf(pattern: string, flags: string): Matcher {

@@ -33,6 +33,22 @@ test('every ASCII character is searched for literally', () => {
   assert.equal(matches('\\Qa\\E', 'a'), false);
 });
 
+test('quoted text and classes are read as RE2 reads them, whatever they look like to JavaScript', () => {
+  const quoted = ['a/b', '/', '\\u0041', '\\cA', '(?<n>', '\\', 'a\\', '.*', 'é/ü', '\u0000'];
+  for (const text of quoted) {
+    assert.equal(matches(`^\\Q${text}\\E$`, text, true), true, text);
+    assert.equal(matches(`\\Q${text}`, `x${text}`, true), true, text);
+    assert.equal(matches(`(?:\\Q${text}\\E){2}`, text, true), false, text);
+  }
+  assert.equal(matches('^\\Qa/\\E+$', 'a///', true), true);
+  assert.equal(matches('^a+\\Q\\E+$', 'aaa', true), true);
+  for (const character of ['(', '?', '<']) assert.equal(matches('^[(?<]$', character, true), true);
+  for (const character of ['P', '\\', '/']) assert.equal(matches('^[(?<]$', character, true), false);
+  for (const character of ['(', '?', '<', ']', 'a'])
+    assert.equal(matches('^[](?<[:alpha:]]$', character, true), true);
+  assert.equal(matches('^[^](?<]$', 'P', true), true);
+});
+
 test('literals ignore case, in every script, as RE2 folds it', () => {
   assert.equal(matches('GRÖSSE', 'die grösse'), true);
   assert.equal(matches('ΣΊΣΥΦΟΣ', 'σίσυφος'), true);
