@@ -37,6 +37,8 @@ export const limits = {
   matchBytesMax: 256,
   lineBytesMax: 400,
   countIdsMax: 10,
+  /** Groups of candidates that an estimate judges, of memtables and of segments each: 8 MB of documents, some 20 ms. */
+  estimateGroupsMax: 64,
   /** A regex that the index cannot narrow may look at so much without `scan: true`. */
   scanDocumentsMax: 20_000,
   scanBytesMax: 64 * MiB,

@@ -209,22 +209,15 @@ function checkPattern(query: string, isRegex: boolean, field: string): void {
 }
 
 /** Refuses with 501 what this server does not do yet. Called after the request was found to be right. */
-export function refuseUnbuilt(request: SearchRequest | CountRequest): void {
-  const unbuilt = 'limit' in request ? unbuiltOfSearch(request) : unbuiltOfCount(request);
-  if (unbuilt === null) return;
+export function refuseUnbuilt(request: SearchRequest): void {
+  const fields = ['vector', 'semantic', 'rank'] as const;
+  const unbuilt = request.include?.includes('vector')
+    ? 'include'
+    : fields.find((field) => request[field] !== undefined);
+  if (unbuilt === undefined) return;
   throw new ApiError('not_implemented', `${unbuilt} is not built yet`, {
     fields: { [unbuilt]: 'not built yet' },
   });
-}
-
-function unbuiltOfSearch(request: SearchRequest): string | null {
-  const fields = ['vector', 'semantic', 'rank', 'exact'] as const;
-  if (request.include?.includes('vector')) return 'include';
-  return fields.find((field) => request[field] !== undefined) ?? null;
-}
-
-function unbuiltOfCount(request: CountRequest): string | null {
-  return request.exact ? null : 'exact';
 }
 
 const matchRangeSchema = z.object({ start: z.int(), end: z.int(), line_number: z.int() });

@@ -206,10 +206,9 @@ function parseSearch(call: ActorCall, body: Uint8Array | null): SearchRequest {
 }
 
 function parseCount(call: ActorCall, body: Uint8Array | null): CountRequest {
-  const request =
-    body === null ? parseCountQuery(parseQueryString(call.query), parseText) : parseCountBody(readBody(body));
-  refuseUnbuilt(request);
-  return request;
+  return body === null
+    ? parseCountQuery(parseQueryString(call.query), parseText)
+    : parseCountBody(readBody(body));
 }
 
 const parseText = (text: string) => readBody(Buffer.from(text));

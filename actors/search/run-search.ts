@@ -4,7 +4,7 @@ import type { CountRequest, SearchRequest } from '../../protocol/search.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import { documentId } from '../storage/document-batch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
-import type { ReadFailure } from '../storage/read-failure.ts';
+import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { type Found, Judge, type MatchElsewhere } from '../text/judge.ts';
 import { planQuery } from '../text/regex-plan.ts';
@@ -12,6 +12,7 @@ import type { TrigramQuery } from '../text/trigram-query.ts';
 import { type QueryReport, reportJson, type Temperature, tookJson } from './answers.ts';
 import { type CursorScope, decodeCursor, encodeCursor, queryDigest } from './cursor.ts';
 import { type DocumentTest, findInDocument } from './document-filter.ts';
+import { estimateCount } from './estimate-count.ts';
 import { Page } from './page.ts';
 import { type ScanEnd, scanNewestFirst } from './scan.ts';
 import type { TimeSlice } from './time-slice.ts';
@@ -59,6 +60,32 @@ export async function runSearch(context: QueryContext, request: SearchRequest): 
 }
 
 export async function runCount(context: QueryContext, request: CountRequest): Promise<string> {
+  return (request.exact ? null : await runEstimate(context, request)) ?? runExactCount(context, request);
+}
+
+/** Null where an exact count costs no more. */
+async function runEstimate(context: QueryContext, request: CountRequest): Promise<string | null> {
+  const test = testOf(context, { ...request, scan: true });
+  if (isEverything(test)) return null;
+  const { slice, report } = context;
+  const options = { condition: test.condition, groupsMax: limits.estimateGroupsMax, slice, report };
+  const isMatch = (found: Found) => found !== null;
+  try {
+    const estimate = await estimateCount(context.snapshot, options, (document) => {
+      const found = findInDocument(test, document, 'none');
+      return found instanceof Promise ? late(context, found, isMatch) : isMatch(found);
+    });
+    if (estimate === null) return null;
+    const { count, low, high } = estimate;
+    const bounds = `"count":${count},"exact":${low === high},"low":${low},"high":${high},"ids":[]`;
+    return answer(context, { kind: 'complete' }, bounds);
+  } catch (error) {
+    if (isReadFailure(error)) context.readFailed(error);
+    throw error;
+  }
+}
+
+async function runExactCount(context: QueryContext, request: CountRequest): Promise<string> {
   const test = testOf(context, request);
   let count = 0;
   const ids: string[] = [];
@@ -81,7 +108,8 @@ export async function runCount(context: QueryContext, request: CountRequest): Pr
   }
   // How many documents live is known without reading them.
   const exact = everything ? context.snapshot.documents : count;
-  return answer(context, end, `"count":${exact},"exact":true,"ids":${JSON.stringify(ids)}`);
+  const bounds = request.exact ? '' : `"low":${exact},"high":${exact},`;
+  return answer(context, end, `"count":${exact},"exact":true,${bounds}"ids":${JSON.stringify(ids)}`);
 }
 
 function isCutShort(end: ScanEnd): end is Extract<ScanEnd, { sequence: number }> {

@@ -7,7 +7,7 @@ import { rowsBelow } from '../text/searchable-memtable.ts';
 import type { TrigramQuery } from '../text/trigram-query.ts';
 import { AllBlocks } from './all-blocks.ts';
 import { CandidateBlocks } from './candidate-blocks.ts';
-import { type ReadBlock, readAhead } from './read-ahead.ts';
+import { type BlockSource, type ReadBlock, readAhead } from './read-ahead.ts';
 import type { TimeSlice } from './time-slice.ts';
 
 /**
@@ -95,16 +95,18 @@ export async function scanNewestFirst(
   return { kind: 'complete' };
 }
 
-/** All blocks, or those that may hold what satisfies the condition. */
 export function segmentBlocks(
-  { segments }: Snapshot,
-  { below, report, condition, rows }: BlocksOfSegments,
+  snapshot: Snapshot,
+  wanted: BlocksOfSegments,
 ): AsyncGenerator<ReadBlock, void, void> {
-  const source =
-    condition.kind === 'all'
-      ? new AllBlocks(segments, { below, rows, report })
-      : new CandidateBlocks(segments, { condition, below, report });
-  return readAhead(source, report);
+  return readAhead(wantedBlocks(snapshot, wanted), wanted.report);
+}
+
+/** All blocks, or those that may hold what satisfies the condition. */
+export function wantedBlocks({ segments }: Snapshot, wanted: BlocksOfSegments): BlockSource {
+  return wanted.condition.kind === 'all'
+    ? new AllBlocks(segments, wanted)
+    : new CandidateBlocks(segments, wanted);
 }
 
 /** Rows that an index of the memtable names at a time. */

@@ -686,6 +686,9 @@ export function basicsSuite(): void {
           ['one'],
         );
         assert.equal(counted.count, 1);
+        const estimated = await api.call('GET', '/v1/namespaces/words/count?q=quick&exact=false');
+        const { count, low, high, exact } = estimated as Record<string, unknown>;
+        assert.deepEqual({ low, high, exact }, { low: count, high: count, exact: true });
         for (const query of [
           'limit=0',
           'limit=x',
@@ -849,7 +852,6 @@ export function basicsSuite(): void {
         await api.refused(refusal, 'GET', '/v1/usage');
         await api.refused(refusal, 'POST', `${path}/sql`, { body: { sql: 'SELECT 1' } });
         await api.refused(refusal, 'POST', `${path}/search`, { body: { vector: [1, 2] } });
-        await api.refused(refusal, 'POST', `${path}/count`, { body: { exact: false } });
         await api.refused(refusal, 'POST', '/v1/namespaces', { body: { name: 'v', vector: { dims: 3 } } });
       });
 

@@ -96,14 +96,7 @@ test('search: a filter in the query string must be JSON and fit its limit', () =
 });
 
 test('search: what is not built yet is refused as such', () => {
-  const bodies = [
-    { vector: [1] },
-    { semantic: 'x' },
-    { include: ['text', 'vector'] },
-    { rank: 'rrf' },
-    { exact: true },
-    { exact: false },
-  ];
+  const bodies = [{ vector: [1] }, { semantic: 'x' }, { include: ['text', 'vector'] }, { rank: 'rrf' }];
 
   for (const body of bodies) {
     assert.deepEqual(
@@ -111,7 +104,7 @@ test('search: what is not built yet is refused as such', () => {
       [501, Object.keys(body)],
     );
   }
-  refuseUnbuilt(parseSearchBody({ q: 'x', filter: {}, scan: true, min_version: 1 }));
+  refuseUnbuilt(parseSearchBody({ q: 'x', filter: {}, scan: true, min_version: 1, exact: true }));
   refuseUnbuilt(parseSearchBody({ include: ['text', 'matches'], max_bytes: 5_000 }));
 });
 
@@ -128,11 +121,6 @@ test('count: is exact unless told otherwise, and an estimate takes no filter', (
     refusal(() => parseCountBody({ limit: 5 })),
     [422, ['limit']],
   );
-  assert.deepEqual(
-    refusal(() => refuseUnbuilt(parseCountBody({ exact: false }))),
-    [501, ['exact']],
-  );
-  refuseUnbuilt(parseCountBody({ q: 'x', exact: true }));
 });
 
 test('warm: takes up to twenty queries, or no body', () => {

@@ -179,6 +179,65 @@ test('a count that runs out of time is refused, never short', async () => {
   await assert.rejects(counting, { code: 'query_timeout' });
 });
 
+const countOf = async (context: QueryContext, body: object) =>
+  JSON.parse(await runCount(context, parseCountBody(body)));
+
+test('an estimate is near, its bounds are sure, and it reads a part of what may match', async () => {
+  const { snapshot, store } = await snapshotOf(20_000);
+  const queries = [
+    { q: 'tide' },
+    { q: 'ing \\d*7$', regex: true },
+    { q: 'no such thing' },
+    { q: '[02468]$', regex: true },
+    { q: '7' },
+  ];
+  for (const query of queries) {
+    const exact = await countOf(contextOf(snapshot, new FakeClock()), { ...query, scan: true });
+    store.gets = 0;
+    const context = contextOf(snapshot, new FakeClock());
+    const { count, exact: isExact, low, high, ids } = await countOf(context, { ...query, exact: false });
+    const shown = JSON.stringify({ query, count, low, high, exact: exact.count });
+
+    assert.ok(low <= exact.count && exact.count <= high, shown);
+    assert.ok(low <= count && count <= high, shown);
+    assert.ok(Math.abs(count - exact.count) <= exact.count * 0.2, shown);
+    assert.equal(isExact, low === high, shown);
+    if (!isExact) assert.deepEqual(ids, []);
+    assert.ok(context.report.storeGets <= 10 + limits.estimateGroupsMax, `${shown}: ${store.gets} GETs`);
+  }
+});
+
+test('an estimate of what an exact count judges as fast is that count', async () => {
+  const { snapshot, ids } = await snapshotOf(90);
+  for (const body of [{ q: 'tide' }, { q: 'ing 1\\d', regex: true }, {}]) {
+    const exact = await countOf(contextOf(snapshot, new FakeClock()), body);
+    const estimate = await countOf(contextOf(snapshot, new FakeClock()), { ...body, exact: false });
+
+    assert.deepEqual(
+      [estimate.exact, estimate.low, estimate.high, estimate.count, estimate.ids],
+      [true, exact.count, exact.count, exact.count, exact.ids],
+    );
+  }
+  assert.ok(ids.length > 0);
+});
+
+test('an estimate that runs out of time tells what it has, or is refused as a count is', async () => {
+  const { snapshot } = await snapshotOf(20_000);
+  const exact = await countOf(contextOf(snapshot, new FakeClock()), { q: 'tide' });
+  let answered = 0;
+  for (const deadlineMs of [0, 20, 200, 2_000]) {
+    const counting = countOf(contextOf(snapshot, new BusyClock(), deadlineMs), { q: 'tide', exact: false });
+    const estimate = await counting.catch((error) => {
+      assert.equal(error.code, 'query_timeout');
+      return null;
+    });
+    if (estimate === null) continue;
+    answered++;
+    assert.ok(estimate.low <= exact.count && exact.count <= estimate.high);
+  }
+  assert.ok(answered > 0);
+});
+
 test('counts are exact, with and without a filter, and name the newest ids', async () => {
   const { snapshot, ids } = await snapshotOf(90);
   const count = async (body: object) =>
