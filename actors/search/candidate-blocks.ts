@@ -83,21 +83,20 @@ class SegmentSearch {
   #groups: Uint32Array | null = null;
   #at = 0;
   #ended = false;
-  #opening: Promise<void> | null;
+  /** Index pages on their way. It stays where it failed. */
+  #waiting: Promise<void> | null = null;
 
   constructor(segment: OpenSegment, wanted: CandidatesWanted) {
     this.#segment = segment;
     this.#wanted = wanted;
-    this.#opening = this.#open();
-    // The consumer may stop before it comes to a segment that can't be read.
-    this.#opening?.catch(() => {});
+    this.#waitFor(this.#open());
   }
 
   /** Null where candidates are at hand, or there are no more; else what to wait for. */
   ready(): Promise<void> | null {
-    if (this.#opening !== null) return this.#opening;
+    if (this.#waiting !== null) return this.#waiting;
     if (this.#ended || (this.#groups !== null && this.#at < this.#groups.length)) return null;
-    return this.#nextGroups();
+    return this.#waitFor(this.#nextGroups());
   }
 
   /** Adds blocks until there are `count`. Answers false where the segment has no more. */
@@ -133,6 +132,17 @@ class SegmentSearch {
     return true;
   }
 
+  /** Whoever asks again waits for the same: asked for twice, the next groups would be those after the next. */
+  #waitFor(work: Promise<void> | null): Promise<void> | null {
+    if (work === null) return null;
+    this.#waiting = work.then(() => {
+      this.#waiting = null;
+    });
+    // The consumer may stop before it comes to a segment that can't be read.
+    this.#waiting.catch(() => {});
+    return this.#waiting;
+  }
+
   #nextGroups(): Promise<void> | null {
     const candidates = this.#candidates as CandidateGroups;
     const next = candidates.next(this.#wanted.report);
@@ -159,11 +169,7 @@ class SegmentSearch {
     }
     return Promise.all([reader.blockIndex(report), openTextIndex(reader, report)]).then(([blocks, texts]) => {
       this.#begin(blocks, texts);
-      const more = this.#nextGroups();
-      const opened = () => {
-        this.#opening = null;
-      };
-      return more === null ? opened() : more.then(opened);
+      return this.#nextGroups() ?? undefined;
     });
   }
 

@@ -238,6 +238,35 @@ test('an estimate that runs out of time tells what it has, or is refused as a co
   assert.ok(answered > 0);
 });
 
+test('every segment is searched to its end, also where nothing of an open index is at hand', async () => {
+  const store = new CountingStore();
+  const fetcher = new BlockFetcher({ store, warmCache: null, cache: new BlockCache(1) });
+  const sizes = [40, 50, 60];
+  const segments: Snapshot['segments'][number][] = [];
+  let sequence = 0;
+  for (const [at, size] of sizes.entries()) {
+    const rows = Array.from({ length: size }, () => row(++sequence, `a tide of ${sequence}`));
+    const key = `${segmentKey}${at}`;
+    const { toc, bytes } = await buildSegment(rows, { documentBlockBytes: 300 }, key);
+    await store.putIfAbsent(key, [bytes]);
+    const reader = new SegmentReader(key, toc, fetcher);
+    segments.push({ id: key, size: bytes.length, reader, tombstones: noTombstones });
+  }
+  const documents = sequence;
+  const snapshot = { version: 1, sequence, documents, memtables: [], segments: segments.toReversed() };
+
+  for (const round of ['cold', 'open', 'open again']) {
+    const counted = await countOf(contextOf(snapshot, new FakeClock()), { q: 'tide' });
+    assert.equal(counted.count, documents, round);
+    const found = await search(contextOf(snapshot, new FakeClock()), { q: 'tide', limit: 1_000 });
+    assert.deepEqual(
+      found.hits.map((hit: { id: string }) => hit.id),
+      Array.from({ length: documents }, (_, i) => `d${documents - i}`),
+      round,
+    );
+  }
+});
+
 test('counts are exact, with and without a filter, and name the newest ids', async () => {
   const { snapshot, ids } = await snapshotOf(90);
   const count = async (body: object) =>
