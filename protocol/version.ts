@@ -29,12 +29,13 @@ export const formats = {
   },
   deletes: { version: 1, history: ['The tombstones of one segment.'] },
   segment: {
-    version: 4,
+    version: 5,
     history: [
       'Table of contents, then sections with checksums.',
       'Ids by 128 bits of their SHA-256, and a filter of them.',
       'Each block bound to the key that it is stored under, and to its offset.',
       'A trigram index of the documents’ texts.',
+      'Columns of the documents’ metas.',
     ],
   },
   trigramIndex: {
@@ -42,6 +43,10 @@ export const formats = {
     history: [
       'Posting lists over row groups, newest first, in pages; a sparse index and the groups beside them.',
     ],
+  },
+  columns: {
+    version: 1,
+    history: ['Values of a meta’s key in the rows of a chunk; a directory of chunks and columns.'],
   },
   clusterView: { version: 1, history: ['Members, leases and logs.'] },
   person: {

@@ -1,8 +1,8 @@
 import { must } from '../../src/base/assert.ts';
 import { streamOnce } from '../../src/object-store/put-once.ts';
 import { SegmentWriter } from '../storage/segment-writer.ts';
-import { textIndexWriter } from '../text/text-index.ts';
 import type { BuildSegmentTask, BuiltSegment, ComputeComponents } from './lanes.ts';
+import { rowIndexes } from './row-indexes.ts';
 
 /** Rows of a frozen memtable → one immutable segment in the store. */
 export function buildSegment(
@@ -13,7 +13,7 @@ export function buildSegment(
   return streamOnce(store, clock, task.key, async (sink) => {
     const writer = new SegmentWriter(task.key, sink, {
       rowsExpected: task.offsets.length,
-      indexes: [textIndexWriter()],
+      indexes: rowIndexes(),
     });
     for (let row = 0; row < task.offsets.length; row++) {
       const buffer = must(buffers[task.bufferOf[row] ?? -1], 'the row’s buffer');

@@ -4,8 +4,8 @@ import type { DocumentBlock } from '../storage/document-block.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
 import { SegmentWriter } from '../storage/segment-writer.ts';
 import { isDeleted, type Tombstones, tombstonesFromWire } from '../storage/tombstones.ts';
-import { textIndexWriter } from '../text/text-index.ts';
 import type { BuiltSegment, ComputeComponents, MergeSegmentsTask } from './lanes.ts';
+import { rowIndexes } from './row-indexes.ts';
 
 /** Of decoded blocks, for the indexes of one input: documents go past it, since a merge comes back to none. */
 const cacheBytes = 4 * 1024 * 1024;
@@ -33,7 +33,7 @@ export async function mergeSegments(
   const rowsExpected = inputs.reduce((sum, input) => sum + livingRows(input), 0);
   if (rowsExpected === 0) return null;
   return streamOnce(store, clock, task.key, async (sink) => {
-    const writer = new SegmentWriter(task.key, sink, { rowsExpected, indexes: [textIndexWriter()] });
+    const writer = new SegmentWriter(task.key, sink, { rowsExpected, indexes: rowIndexes() });
     for (const input of inputs) await copyInput(input, writer);
     return writer.finish();
   });

@@ -79,12 +79,21 @@ export function documentTextBytes(buffer: Buffer, offset: number): Buffer {
   return documentText(buffer, offset) ?? noBytes;
 }
 
+/** Bytes of the meta's JSON text; 0 where there is none. */
+export function documentMetaLength(buffer: Buffer, offset: number): number {
+  return buffer.readUInt32LE(offset + 12);
+}
+
+/** Where the meta's JSON text begins in the buffer. */
+export function documentMetaStart(buffer: Buffer, offset: number): number {
+  return offset + documentHeadBytes + buffer.readUInt16LE(offset + 4) + documentTextLength(buffer, offset);
+}
+
 /** A view of the meta's JSON text, or null. */
 export function documentMeta(buffer: Buffer, offset: number): Buffer | null {
-  const length = buffer.readUInt32LE(offset + 12);
+  const length = documentMetaLength(buffer, offset);
   if (length === 0) return null;
-  const start =
-    offset + documentHeadBytes + buffer.readUInt16LE(offset + 4) + documentTextLength(buffer, offset);
+  const start = documentMetaStart(buffer, offset);
   return buffer.subarray(start, start + length);
 }
 

@@ -23,10 +23,12 @@ import { blockRawBytesMax, compressBlock, decompressBlock } from './compress.ts'
  *   | u32 row | u48 object offset and u32 length of the row's document block.
  * - `text`, since version 4: the trigram index of the documents' texts (trigram-index-writer.ts). A large segment has further
  *   blocks of it among its documents'.
+ * - `columns`, since version 5: the documents' metas by key (actors/columns). As with `text`, most of its blocks may stand
+ *   among the documents'.
  *
  * Pages are uncompressed blocks of equal size (the last one may be shorter), so that page n's place is arithmetic.
  */
-export const segmentFormatVersion = 4;
+export const segmentFormatVersion = 5;
 
 export const blockHeaderBytes = 24;
 export const footerBytes = 32;
@@ -43,6 +45,8 @@ export const blockKinds = {
   trigrams: 5,
   trigramSparse: 6,
   rowGroups: 7,
+  column: 8,
+  columnDirectory: 9,
 } as const;
 
 /** Chosen so that a page with its header, and the warm cache's own, is one 4 KB page of LMDB. */

@@ -174,6 +174,7 @@ export async function formatsNow(root: string): Promise<FormatRecord> {
     deletes: encodeDeletes(encodeTombstones(manySet), paths.namespaceDeletes(namespaceId, hex('b', 32))),
     // What these bytes must be is tested with the segments themselves.
     segment: readFileSync(join(root, `test/golden/segment-v${formats.segment.version}.bin`)),
+    columns: readFileSync(join(root, `test/golden/columns-v${formats.columns.version}.bin`)),
     trigramIndex: readFileSync(join(root, `test/golden/trigram-index-v${formats.trigramIndex.version}.bin`)),
     clusterView: await viewBytes(),
     person: personBytes(),

@@ -18,7 +18,7 @@ const rowsEach = Math.ceil((Number(megabytes) * MB) / documentBytes);
 
 const store = await openObjectStore({ kind: 'fs', folder }, systemClock, systemRandom);
 const components = { store, clock: systemClock };
-/** Noise in the meta, which is not indexed: noise has as many trigrams as bytes, ten times as many as text. */
+/** Noise in the meta, as a string too long for columns, so that nothing is indexed: noise has as many trigrams as bytes, ten times as many as text. */
 const textBytes = 1_000;
 const noise = (bytes: number) =>
   Buffer.from(Buffer.from(systemRandom.bytes(bytes)).toString('base64').slice(0, bytes));
@@ -26,7 +26,7 @@ const buffers: Buffer[] = Array.from({ length: 16 }, (_, at) =>
   entryOf({
     id: `noise-${at}`,
     text: noise(textBytes),
-    meta: noise(documentBytes - textBytes),
+    meta: Buffer.from(JSON.stringify({ noise: noise(documentBytes - textBytes).toString() })),
     vector: null,
   }),
 );

@@ -1,3 +1,4 @@
+import { rowIndexes } from '../../actors/compute/row-indexes.ts';
 import { AllBlocks } from '../../actors/search/all-blocks.ts';
 import { readAhead } from '../../actors/search/read-ahead.ts';
 import type { ReadReport } from '../../actors/storage/block-fetch.ts';
@@ -9,7 +10,6 @@ import type { SegmentToc } from '../../actors/storage/segment-format.ts';
 import type { DocumentPlace, SegmentReader } from '../../actors/storage/segment-reader.ts';
 import { SegmentWriter, type SegmentWriterOptions } from '../../actors/storage/segment-writer.ts';
 import { noTombstones } from '../../actors/storage/tombstones.ts';
-import { textIndexWriter } from '../../actors/text/text-index.ts';
 import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
 import type { ByteRange, GetOptions, StoredObject } from '../../src/object-store/object-store.ts';
 
@@ -70,7 +70,7 @@ export async function buildSegment(
   objectKey = 'ns/ab/n/segment/s',
 ): Promise<{ toc: SegmentToc; bytes: Buffer }> {
   const chunks: Uint8Array[] = [];
-  const indexes = [textIndexWriter()];
+  const indexes = rowIndexes();
   const writer = new SegmentWriter(objectKey, (chunk) => void chunks.push(chunk), { indexes, ...options });
   for (const row of rows) await writer.add(row.sequence, row.writtenAt, row.entry, 0);
   const { toc } = await writer.finish();

@@ -30,8 +30,9 @@ export const sides: readonly Side[] = [
     owns: ['actors'],
     floors: [
       ...ground,
-      ['actors/request-body.ts', 'actors/memory-budget.ts', 'actors/columns'],
+      ['actors/request-body.ts', 'actors/memory-budget.ts'],
       ['actors/storage'],
+      ['actors/columns'],
       ['actors/text', 'actors/vector', 'actors/sql'],
       ['actors/search', 'actors/import', 'actors/embedding'],
       ['actors/compute'],

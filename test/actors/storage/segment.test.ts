@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { readColumn } from '../../../actors/columns/column-block.ts';
+import { openColumns } from '../../../actors/columns/columns-section.ts';
+import { rowIndexes } from '../../../actors/compute/row-indexes.ts';
 import { blocksPerReadMax } from '../../../actors/search/read-ahead.ts';
 import {
   BlockCache,
@@ -16,7 +19,7 @@ import { digestId, type IdDigestFunction, idDigestWords } from '../../../actors/
 import { checkToc, type SegmentToc, sectionOf } from '../../../actors/storage/segment-format.ts';
 import { type DocumentPlace, readToc, SegmentReader } from '../../../actors/storage/segment-reader.ts';
 import { SegmentWriter, type SegmentWriterOptions } from '../../../actors/storage/segment-writer.ts';
-import { openTextIndex, textIndexWriter } from '../../../actors/text/text-index.ts';
+import { openTextIndex } from '../../../actors/text/text-index.ts';
 import { AssertionError, DataError } from '../../../src/base/assert.ts';
 import { packMessage, unpackMessage } from '../../../src/base/msgpack.ts';
 import {
@@ -386,7 +389,7 @@ test('the table of contents is found by one GET of the tail, and is small', asyn
 
 test('a table of contents longer than the tail takes a second GET', async () => {
   const chunks: Uint8Array[] = [];
-  const writer = new SegmentWriter(key, (chunk) => void chunks.push(chunk), { indexes: [textIndexWriter()] });
+  const writer = new SegmentWriter(key, (chunk) => void chunks.push(chunk), { indexes: rowIndexes() });
   writer.add(1, 1, (randomRows(19, 1)[0] as TestRow).entry, 0);
   await writer.beginSection('trigrams');
   const block = await writer.appendBlock(77, Buffer.alloc(5000, 'abc'), { compress: true });
@@ -418,6 +421,18 @@ test('an object that is gone or is no segment is named', async () => {
   await store.putIfAbsent('other', [Buffer.alloc(1000)]);
   await assert.rejects(readToc(store, 'other', report()), DataError);
 });
+
+/** The one key that random rows have. */
+async function readColumns(reader: SegmentReader): Promise<void> {
+  const columns = await openColumns(reader, report());
+  if (columns === 'none') return;
+  for (let chunk = 0; chunk < columns.chunkCount; chunk++) {
+    const column = columns.column(chunk, 'n');
+    if (column === null) continue;
+    const { raw, offset } = await reader.blocks.fetchOne(column.place, report());
+    readColumn(raw, { name: reader.objectKey, offset });
+  }
+}
 
 /** Every page of it. */
 async function readTextIndex(reader: SegmentReader): Promise<void> {
@@ -452,6 +467,7 @@ test('no flipped byte anywhere in a segment gives a wrong answer', async (t) => 
       assert.equal(await findById(reader, 'absent', report()), null);
       assert.deepEqual(await allRows(reader), rows.map((row) => row.entry).reverse());
       await readTextIndex(reader);
+      await readColumns(reader);
     } catch (error) {
       assert.ok(error instanceof DataError, `byte ${at}: ${String(error)}`);
       detected++;
@@ -531,7 +547,7 @@ test('a slow sink holds the writer up, and the bytes stay in order', async () =>
       busy = false;
       chunks.push(chunk);
     },
-    { documentBlockBytes: 2000, indexes: [textIndexWriter()] },
+    { documentBlockBytes: 2000, indexes: rowIndexes() },
   );
 
   for (const row of rows) {
@@ -546,7 +562,7 @@ test('a slow sink holds the writer up, and the bytes stay in order', async () =>
 test('the writer copies its rows: the caller may use the buffer again', async () => {
   const rows = randomRows(25, 50);
   const chunks: Uint8Array[] = [];
-  const writer = new SegmentWriter(key, (chunk) => void chunks.push(chunk), { indexes: [textIndexWriter()] });
+  const writer = new SegmentWriter(key, (chunk) => void chunks.push(chunk), { indexes: rowIndexes() });
   const buffer = Buffer.alloc(100_000);
 
   for (const row of rows) {
@@ -588,11 +604,11 @@ test('segments of this format keep their bytes', async () => {
     documents: rows.map((row) => ({ id: row.id, sequence: row.sequence, writtenAt: row.writtenAt })),
   };
   if (process.env.UPDATE_GOLDEN === '1') {
-    writeFileSync(join(folder, 'segment-v4.bin'), bytes);
-    writeFileSync(join(folder, 'segment-v4.json'), `${JSON.stringify(expected, null, 1)}\n`);
+    writeFileSync(join(folder, 'segment-v5.bin'), bytes);
+    writeFileSync(join(folder, 'segment-v5.json'), `${JSON.stringify(expected, null, 1)}\n`);
   }
 
-  const golden = readFileSync(join(folder, 'segment-v4.bin'));
+  const golden = readFileSync(join(folder, 'segment-v5.bin'));
   const store = new CountingStore();
   await store.putIfAbsent(key, [golden]);
   const goldenToc = await readToc(store, key, report());
@@ -609,7 +625,7 @@ test('segments of this format keep their bytes', async () => {
 
   assert.deepEqual(
     { toc: plain(goldenToc), documents },
-    JSON.parse(readFileSync(join(folder, 'segment-v4.json'), 'utf8')),
+    JSON.parse(readFileSync(join(folder, 'segment-v5.json'), 'utf8')),
   );
   assert.deepEqual(golden, bytes);
   assert.ok(documentIdBytes(rows[0]?.entry ?? Buffer.alloc(16), 0).length > 0);

@@ -1,0 +1,44 @@
+import { DataError } from '../../src/base/assert.ts';
+import { SingleFlight } from '../../src/base/single-flight.ts';
+import type { ReadReport } from '../storage/block-fetch.ts';
+import type { SegmentReader } from '../storage/segment-reader.ts';
+import { ColumnDirectory, decodeRoot } from './column-directory.ts';
+
+/** The section `columns` of a segment: its documents' metas by key, written beside the rows and opened once. */
+export const columnsSection = 'columns';
+
+/** `none` where no row of the segment has any key. */
+export type SegmentColumns = ColumnDirectory | 'none';
+
+/** They go with their segment's reader. */
+const opened = new WeakMap<SegmentReader, SegmentColumns>();
+const opening = new SingleFlight<SegmentReader, SegmentColumns>();
+
+/** The directory as far as it was opened before. */
+export function columnsAtHand(reader: SegmentReader): SegmentColumns | null {
+  return opened.get(reader) ?? null;
+}
+
+/** One GET the first time, which may run beside other first reads. */
+export async function openColumns(reader: SegmentReader, report: ReadReport): Promise<SegmentColumns> {
+  return opened.get(reader) ?? opening.run(reader, () => open(reader, report));
+}
+
+async function open(reader: SegmentReader, report: ReadReport): Promise<SegmentColumns> {
+  const { root } = reader.section(columnsSection);
+  if (root === null) throw new DataError(reader.objectKey, 0, 'columns without a root');
+  const { directory, rowCount } = decodeRoot(root, reader.objectKey);
+  if (rowCount !== reader.rowCount) throw new DataError(reader.objectKey, 0, 'columns of other rows');
+  const columns = directory === null ? 'none' : await read(reader, directory, report);
+  opened.set(reader, columns);
+  return columns;
+}
+
+async function read(
+  reader: SegmentReader,
+  place: Parameters<SegmentReader['blocks']['fetchOne']>[0],
+  report: ReadReport,
+): Promise<ColumnDirectory> {
+  const { raw } = await reader.blocks.fetchOne(place, report);
+  return new ColumnDirectory(raw, reader.rowCount, { name: reader.objectKey, offset: place.offset });
+}

@@ -1,0 +1,244 @@
+import { type ColumnShape, columnLayout, presences, writeColumnHead } from './column-block.ts';
+import type { ColumnStatistics } from './column-directory.ts';
+import type { StringTable } from './string-table.ts';
+import { kindBound, valueKinds } from './value-kinds.ts';
+
+/** One key's entries of a chunk: `entries` are the numbers of them in the arrays, ascending by row. */
+export interface KeyEntries {
+  readonly rowCount: number;
+  readonly entries: Uint32Array;
+  readonly rows: Uint16Array;
+  /** `wideInteger` too: an integer whose value is in `wideValues`. */
+  readonly kinds: Uint8Array;
+  readonly values: Float64Array;
+  readonly wideValues: BigInt64Array;
+  readonly strings: StringTable;
+}
+
+export interface EncodedColumn {
+  readonly raw: Buffer;
+  readonly statistics: ColumnStatistics;
+}
+
+/** An entry's integer beyond 2^53: its value is in `wideValues`. In memory only. */
+export const wideInteger = kindBound;
+/** Rows are listed where fewer than one in so many has an entry; a list takes 16 bits a row, a bitmap one. */
+const listedRowsShare = 16;
+
+/** As column-block.ts lays it out. */
+export function encodeColumn(source: KeyEntries): EncodedColumn {
+  const { entries, rowCount } = source;
+  const counts = countKinds(source);
+  const integers = integerRange(source, counts);
+  const dictionary = dictionaryOf(source);
+  counts[valueKinds.integer] = integers.count;
+  const shape: ColumnShape = {
+    rowCount,
+    entryCount: entries.length,
+    presence: presenceOf(entries.length, rowCount),
+    integerBytes: integers.bytes,
+    codeBytes: dictionary.strings.length === 0 ? 0 : dictionary.strings.length <= 256 ? 1 : 2,
+    uniformKind: Math.max(0, counts.indexOf(entries.length)),
+    stringCount: dictionary.strings.length,
+    stringBytes: dictionary.bytes,
+    counts,
+  };
+  const layout = columnLayout(shape);
+  const raw = Buffer.alloc(layout.length);
+  writeColumnHead(raw, shape, integers.base);
+  const at = (offset: number) => raw.byteOffset + offset;
+  const floats = writeFloats(
+    source,
+    new Float64Array(raw.buffer, at(layout.floats), counts[valueKinds.float]),
+  );
+  writeIntegers(source, integers, raw, layout.integers);
+  const codesOf = shape.codeBytes === 1 ? Uint8Array : Uint16Array;
+  const codes = new codesOf(raw.buffer, at(layout.codes), counts[valueKinds.string]);
+  codes.set(dictionary.codes.subarray(0, codes.length));
+  writePresence(source, shape, raw, layout.present);
+  if (shape.uniformKind === 0) {
+    for (let i = 0; i < entries.length; i++) {
+      const kind = source.kinds[entries[i] as number] as number;
+      raw[layout.kinds + i] = kind === wideInteger ? valueKinds.integer : kind;
+    }
+  }
+  writeStrings(source, dictionary.strings, raw, layout);
+  const statistics = {
+    counts,
+    integerMin: integers.min,
+    integerMax: integers.max,
+    floatMin: floats.min,
+    floatMax: floats.max,
+    distinctStrings: dictionary.strings.length,
+  };
+  return { raw, statistics };
+}
+
+function presenceOf(entryCount: number, rowCount: number): number {
+  if (entryCount === rowCount) return presences.all;
+  return entryCount * listedRowsShare < rowCount ? presences.rows : presences.bitmap;
+}
+
+/** Wide integers apart; `missing` stays 0, so that it is never taken for the kind of all entries. */
+function countKinds({ entries, kinds }: KeyEntries): Uint32Array {
+  const counts = new Uint32Array(kindBound + 1);
+  for (let i = 0; i < entries.length; i++) (counts[kinds[entries[i] as number] as number] as number)++;
+  return counts;
+}
+
+interface Integers {
+  readonly count: number;
+  readonly min: bigint;
+  readonly max: bigint;
+  readonly bytes: number;
+  readonly base: bigint;
+}
+
+const noIntegers: Integers = { count: 0, min: 0n, max: 0n, bytes: 0, base: 0n };
+
+function integerRange({ entries, kinds, values, wideValues }: KeyEntries, counts: Uint32Array): Integers {
+  const wideCount = counts[wideInteger] as number;
+  const count = (counts[valueKinds.integer] as number) + wideCount;
+  counts[wideInteger] = 0;
+  if (count === 0) return noIntegers;
+  let low = Number.POSITIVE_INFINITY;
+  let high = Number.NEGATIVE_INFINITY;
+  let wideLow: bigint | null = null;
+  let wideHigh: bigint | null = null;
+  for (let i = 0; i < entries.length; i++) {
+    const entry = entries[i] as number;
+    if (kinds[entry] === valueKinds.integer) {
+      const value = values[entry] as number;
+      if (value < low) low = value;
+      if (value > high) high = value;
+    } else if (kinds[entry] === wideInteger) {
+      const value = wideValues[entry] as bigint;
+      if (wideLow === null || value < wideLow) wideLow = value;
+      if (wideHigh === null || value > wideHigh) wideHigh = value;
+    }
+  }
+  if (wideLow === null || wideHigh === null) {
+    const bytes = bytesOfRange(high - low);
+    return { count, min: BigInt(low), max: BigInt(high), bytes, base: bytes === 8 ? 0n : BigInt(low) };
+  }
+  // Wide ones lie outside of all others, on either side.
+  const min = low === Number.POSITIVE_INFINITY || wideLow < BigInt(low) ? wideLow : BigInt(low);
+  const max = high === Number.NEGATIVE_INFINITY || wideHigh > BigInt(high) ? wideHigh : BigInt(high);
+  const bytes = max - min < 0x1_0000_0000n ? bytesOfRange(Number(max - min)) : 8;
+  return { count, min, max, bytes, base: bytes === 8 ? 0n : min };
+}
+
+function bytesOfRange(range: number): number {
+  if (range < 0x100) return 1;
+  if (range < 0x1_0000) return 2;
+  return range < 0x1_0000_0000 ? 4 : 8;
+}
+
+function writeIntegers(
+  { entries, kinds, values, wideValues }: KeyEntries,
+  { count, bytes, base }: Integers,
+  raw: Buffer,
+  offset: number,
+): void {
+  if (count === 0) return;
+  const at = raw.byteOffset + offset;
+  let next = 0;
+  if (bytes === 8) {
+    const target = new BigInt64Array(raw.buffer, at, count);
+    const halves = new Int32Array(raw.buffer, at, count * 2);
+    for (let i = 0; i < entries.length; i++) {
+      const entry = entries[i] as number;
+      if (kinds[entry] === wideInteger) target[next++] = wideValues[entry] as bigint;
+      else if (kinds[entry] === valueKinds.integer) {
+        // As BigInt64Array would write it, without a bigint.
+        const value = values[entry] as number;
+        const high = Math.floor(value / 2 ** 32);
+        halves[next * 2] = value - high * 2 ** 32;
+        halves[next * 2 + 1] = high;
+        next++;
+      }
+    }
+    return;
+  }
+  const target =
+    bytes === 1
+      ? new Uint8Array(raw.buffer, at, count)
+      : bytes === 2
+        ? new Uint16Array(raw.buffer, at, count)
+        : new Uint32Array(raw.buffer, at, count);
+  const least = Number(base);
+  for (let i = 0; i < entries.length; i++) {
+    const entry = entries[i] as number;
+    if (kinds[entry] === valueKinds.integer) target[next++] = (values[entry] as number) - least;
+    else if (kinds[entry] === wideInteger) target[next++] = Number((wideValues[entry] as bigint) - base);
+  }
+}
+
+function writeFloats({ entries, kinds, values }: KeyEntries, target: Float64Array) {
+  let min = Number.POSITIVE_INFINITY;
+  let max = Number.NEGATIVE_INFINITY;
+  let next = 0;
+  if (target.length === 0) return { min: 0, max: 0 };
+  for (let i = 0; i < entries.length; i++) {
+    const entry = entries[i] as number;
+    if (kinds[entry] !== valueKinds.float) continue;
+    const value = values[entry] as number;
+    if (value < min) min = value;
+    if (value > max) max = value;
+    target[next++] = value;
+  }
+  return { min, max };
+}
+
+/** Shared: nothing yields while a column is encoded. */
+const codeScratch = new Uint16Array(65_536);
+
+/** Strings are numbered in the order of their first rows; each belongs to one key. */
+function dictionaryOf({ entries, kinds, values, strings: table }: KeyEntries) {
+  const codeOf = table.codes;
+  const strings: number[] = [];
+  let bytes = 0;
+  let next = 0;
+  for (let i = 0; i < entries.length; i++) {
+    const entry = entries[i] as number;
+    if (kinds[entry] !== valueKinds.string) continue;
+    const string = values[entry] as number;
+    let given = codeOf[string] as number;
+    if (given < 0) {
+      given = strings.length;
+      codeOf[string] = given;
+      strings.push(string);
+      bytes += table.length(string);
+    }
+    codeScratch[next++] = given;
+  }
+  return { codes: codeScratch, strings, bytes };
+}
+
+function writeStrings(
+  { strings: table }: KeyEntries,
+  strings: readonly number[],
+  raw: Buffer,
+  layout: ReturnType<typeof columnLayout>,
+): void {
+  const ends = new Uint32Array(raw.buffer, raw.byteOffset + layout.ends, strings.length);
+  let end = 0;
+  strings.forEach((string, at) => {
+    table.copyTo(string, raw, layout.strings + end);
+    end += table.length(string);
+    ends[at] = end;
+  });
+}
+
+function writePresence({ entries, rows }: KeyEntries, shape: ColumnShape, raw: Buffer, offset: number): void {
+  if (shape.presence === presences.rows) {
+    const target = new Uint16Array(raw.buffer, raw.byteOffset + offset, entries.length);
+    for (let i = 0; i < entries.length; i++) target[i] = rows[entries[i] as number] as number;
+  } else if (shape.presence === presences.bitmap) {
+    const words = new Uint32Array(raw.buffer, raw.byteOffset + offset, Math.ceil(shape.rowCount / 32));
+    for (let i = 0; i < entries.length; i++) {
+      const row = rows[entries[i] as number] as number;
+      words[row >>> 5] = (words[row >>> 5] as number) | (1 << (row & 31));
+    }
+  }
+}

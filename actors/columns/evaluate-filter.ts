@@ -1,0 +1,232 @@
+import type { BlockPlace } from '../storage/segment-format.ts';
+import { type ColumnValues, presences } from './column-block.ts';
+import type { ColumnDirectory, DirectoryColumn } from './column-directory.ts';
+import type { ColumnTerm } from './filter-terms.ts';
+import { judgeIntegers, judgeIntegersByRange, judgeStrings, judgeWith } from './judge-values.ts';
+import { chunkRowsMax, kindBound, valueKinds } from './value-kinds.ts';
+import { ask, no, type Verdict, yes } from './verdicts.ts';
+
+/**
+ * Which rows of a chunk pass a filter, as far as columns tell.
+ *
+ * 1. The directory alone answers a term where no value can pass, or all do, or no row has the key.
+ * 2. The columns of the other terms are read, and each is judged by one loop over its values; a string once for the whole
+ *    chunk. Verdicts are bits so that terms join by `&`.
+ */
+export type ChunkPlan =
+  | { readonly kind: 'none' }
+  /** All rows, without a look at columns; `isExact: false` where documents may still fail. */
+  | { readonly kind: 'all'; readonly isExact: boolean }
+  | { readonly kind: 'columns'; readonly isExact: boolean; readonly terms: readonly PlannedTerm[] };
+
+export interface PlannedTerm {
+  readonly term: ColumnTerm;
+  readonly column: DirectoryColumn;
+}
+
+export interface ChunkRows {
+  /** A bit a row of the chunk: it passes or may pass. */
+  readonly bits: Uint32Array;
+  readonly count: number;
+  /** Every one of them passes. */
+  readonly isExact: boolean;
+}
+
+export function planChunk(
+  directory: ColumnDirectory,
+  chunk: number,
+  terms: readonly ColumnTerm[],
+): ChunkPlan {
+  const planned: PlannedTerm[] = [];
+  let isExact = true;
+  for (const term of terms) {
+    const column = directory.column(chunk, term.key);
+    const verdict = column === null ? withoutColumn(directory, chunk, term) : verdictOf(term, column);
+    if (verdict === no) return { kind: 'none' };
+    if (verdict === ask) isExact = false;
+    if (verdict === 'some' && column !== null) planned.push({ term, column });
+  }
+  return planned.length === 0 ? { kind: 'all', isExact } : { kind: 'columns', isExact, terms: planned };
+}
+
+/** Each column once. */
+export function placesOf(terms: readonly PlannedTerm[]): BlockPlace[] {
+  const places = new Map(terms.map(({ column }) => [column.place.offset, column.place]));
+  return [...places.values()];
+}
+
+function withoutColumn(directory: ColumnDirectory, chunk: number, term: ColumnTerm): Verdict {
+  if (!directory.hasEveryKey(chunk)) return ask;
+  return term.negated ? yes : no;
+}
+
+/** The verdict of all rows where they have the same; else 'some'. */
+function verdictOf(term: ColumnTerm, column: DirectoryColumn): Verdict | 'some' {
+  let all: Verdict | 'some' | null = null;
+  for (let kind = 0; kind < kindBound; kind++) {
+    if (column.counts[kind] === 0) continue;
+    const verdict = verdictOfKind(term, kind, column);
+    if (verdict === 'some' || (all !== null && all !== verdict)) return 'some';
+    all = verdict;
+  }
+  return all ?? no;
+}
+
+function verdictOfKind(term: ColumnTerm, kind: number, column: DirectoryColumn): Verdict | 'some' {
+  switch (kind) {
+    case valueKinds.integer:
+      return inverted(term, rangeVerdict(term.integers, column.integerMin, column.integerMax));
+    case valueKinds.float:
+      return inverted(term, rangeVerdict(term.floats, column.floatMin, column.floatMax));
+    case valueKinds.string:
+      return term.strings.length === 0 ? inverted(term, no) : 'some';
+    default:
+      return plainVerdict(term, kind);
+  }
+}
+
+/** Of the kinds that have no values of their own. */
+function plainVerdict(term: ColumnTerm, kind: number): Verdict {
+  switch (kind) {
+    case valueKinds.missing:
+      return term.negated ? yes : no;
+    case valueKinds.null:
+      return term.null === term.negated ? no : yes;
+    case valueKinds.true:
+      return term.true === term.negated ? no : yes;
+    case valueKinds.false:
+      return term.false === term.negated ? no : yes;
+    default: {
+      const asks = kind === valueKinds.nested ? term.nested : term.other;
+      return asks ? ask : term.negated ? yes : no;
+    }
+  }
+}
+
+function inverted(term: ColumnTerm, verdict: Verdict | 'some'): Verdict | 'some' {
+  if (!term.negated || verdict === 'some') return verdict;
+  return verdict === no ? yes : no;
+}
+
+function rangeVerdict<N extends number | bigint>(
+  test: ColumnTerm['integers'] | ColumnTerm['floats'],
+  min: N,
+  max: N,
+): Verdict | 'some' {
+  if (test.kind === 'range') {
+    if (max < test.least || min > test.greatest) return no;
+    return min >= test.least && max <= test.greatest ? yes : 'some';
+  }
+  const values: readonly (number | bigint)[] = test.values;
+  if (!values.some((value) => value >= min && value <= max)) return no;
+  return min >= max ? yes : 'some';
+}
+
+/** Shared: nothing yields while a chunk is judged. A verdict an entry, or a row. */
+const entryVerdicts = new Uint8Array(chunkRowsMax);
+const valueVerdicts = new Uint8Array(chunkRowsMax);
+const rowVerdicts = new Uint8Array(chunkRowsMax);
+const termVerdicts = new Uint8Array(chunkRowsMax);
+
+/** The rows of a chunk that pass the planned terms; `columns` are theirs, in the same order. */
+export function evaluateChunk(
+  rowCount: number,
+  terms: readonly PlannedTerm[],
+  columns: readonly ColumnValues[],
+  isExact: boolean,
+): ChunkRows {
+  const verdicts = rowVerdicts.subarray(0, rowCount).fill(isExact ? yes : ask);
+  for (let at = 0; at < terms.length; at++) {
+    const { term } = terms[at] as PlannedTerm;
+    const column = columns[at] as ColumnValues;
+    judgeEntries(term, column);
+    if (!joinTerm(verdicts, term, column)) break;
+  }
+  return packed(verdicts);
+}
+
+/** Into `entryVerdicts`. */
+function judgeEntries(term: ColumnTerm, column: ColumnValues): void {
+  const { uniformKind } = column;
+  if (uniformKind !== 0) {
+    judgeKind(term, column, uniformKind, entryVerdicts);
+    if (term.negated) invert(column.entryCount, uniformKind);
+    return;
+  }
+  const { kinds } = column;
+  const plain = new Uint8Array(kindBound);
+  for (let kind = 0; kind < kindBound; kind++) plain[kind] = plainVerdict(term, kind);
+  for (let i = 0; i < kinds.length; i++) entryVerdicts[i] = plain[kinds[i] as number] as number;
+  for (const kind of [valueKinds.integer, valueKinds.float, valueKinds.string]) {
+    if (column.counts[kind] === 0) continue;
+    judgeKind(term, column, kind, valueVerdicts);
+    const flip = term.negated ? yes : no;
+    let next = 0;
+    for (let i = 0; i < kinds.length; i++)
+      if (kinds[i] === kind) entryVerdicts[i] = (valueVerdicts[next++] as number) ^ flip;
+  }
+}
+
+/** Values are yes or no, and `plainVerdict` has turned the others round already. */
+function invert(count: number, kind: number): void {
+  if (kind !== valueKinds.integer && kind !== valueKinds.float && kind !== valueKinds.string) return;
+  for (let i = 0; i < count; i++) entryVerdicts[i] = (entryVerdicts[i] as number) ^ yes;
+}
+
+function judgeKind(term: ColumnTerm, column: ColumnValues, kind: number, target: Uint8Array): void {
+  if (kind === valueKinds.integer) {
+    const { integers: test } = term;
+    if (test.kind === 'range') judgeIntegersByRange(column, test.least, test.greatest, target);
+    else judgeIntegers(column, test.values, target);
+  } else if (kind === valueKinds.float) {
+    judgeWith(column.floats, term.floats, target);
+  } else if (kind === valueKinds.string) {
+    judgeStrings(column, term.strings, target);
+  } else {
+    target.fill(plainVerdict(term, kind), 0, column.entryCount);
+  }
+}
+
+/** Answers false where no row is left. */
+function joinTerm(verdicts: Uint8Array, term: ColumnTerm, column: ColumnValues): boolean {
+  const { presence, entryCount, rows, bitmap } = column;
+  let left = 0;
+  let source = entryVerdicts;
+  if (presence !== presences.all) {
+    source = termVerdicts.fill(term.negated ? yes : no, 0, verdicts.length);
+    if (presence === presences.rows) {
+      for (let i = 0; i < entryCount; i++) source[rows[i] as number] = entryVerdicts[i] as number;
+    } else {
+      scatter(bitmap, source);
+    }
+  }
+  for (let row = 0; row < verdicts.length; row++) {
+    const verdict = (verdicts[row] as number) & (source[row] as number);
+    verdicts[row] = verdict;
+    left |= verdict;
+  }
+  return left !== 0;
+}
+
+function scatter(bitmap: Uint32Array, target: Uint8Array): void {
+  let entry = 0;
+  for (let at = 0; at < bitmap.length; at++) {
+    for (let word = bitmap[at] as number; word !== 0; word &= word - 1) {
+      target[at * 32 + 31 - Math.clz32(word & -word)] = entryVerdicts[entry++] as number;
+    }
+  }
+}
+
+function packed(verdicts: Uint8Array): ChunkRows {
+  const bits = new Uint32Array(Math.ceil(verdicts.length / 32));
+  let count = 0;
+  let yesCount = 0;
+  for (let row = 0; row < verdicts.length; row++) {
+    const verdict = verdicts[row] as number;
+    const passes = verdict & 1;
+    bits[row >>> 5] = (bits[row >>> 5] as number) | (passes << (row & 31));
+    count += passes;
+    yesCount += verdict >> 1;
+  }
+  return { bits, count, isExact: count === yesCount };
+}
