@@ -1,3 +1,4 @@
+import { columnsAtHand, openColumns, type SegmentColumns } from '../columns/columns-section.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import type { BlockIndex } from '../storage/block-index.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
@@ -7,19 +8,23 @@ import type { RowGroups } from '../text/row-groups.ts';
 import { openTextIndex, textIndexAtHand } from '../text/text-index.ts';
 import type { CandidateGroups, TrigramIndexReader } from '../text/trigram-index-reader.ts';
 import type { TrigramQuery } from '../text/trigram-query.ts';
+import { FilterRows, type SegmentFilter } from './filter-rows.ts';
 import type { BlockSource, WantedBlock } from './read-ahead.ts';
 
 /**
- * The document blocks of segments that may hold a match, from the newest to the oldest, each with the rows to look at.
+ * The document blocks of segments that may hold a match, from the newest to the oldest, each with the rows to look at: those
+ * that the text index names, and of them those that the columns of the filter's keys let pass.
  *
- * The indexes of all segments are asked for at once, and the posting lists as soon as a segment's index is there: two
- * rounds, whatever the number of segments. Then candidates are taken from the newest segment on; reading their blocks is
- * one more round for a search that finds little.
+ * The indexes of all segments are asked for at once, and posting lists and the newest columns as soon as a segment's
+ * indexes are there: two rounds, whatever the number of segments. Then candidates are taken from the newest segment on;
+ * reading their blocks is one more round for a search that finds little.
  */
 export interface CandidatesWanted {
   readonly condition: TrigramQuery;
   /** Sequences from here on are not wanted. */
   readonly below: number;
+  /** What every row that is wanted passes. Default: nothing. */
+  readonly filter?: SegmentFilter | null;
   readonly report: ReadReport;
 }
 
@@ -71,6 +76,9 @@ interface Candidates extends WantedBlock {
   readonly ranges: number[];
 }
 
+/** Where a chunk has no more candidate groups than this, their documents are less to read than its columns. */
+const groupsWithoutColumnsMax = 16;
+
 /** The candidates of one segment. */
 class SegmentSearch {
   readonly #segment: OpenSegment;
@@ -78,8 +86,10 @@ class SegmentSearch {
   /** Row numbers from here on are not wanted. */
   #rowEnd = 0;
   #index: BlockIndex | null = null;
-  #rowGroups: RowGroups | null = null;
-  #candidates: CandidateGroups | null = null;
+  #rowGroups: Pick<RowGroups, 'firstRow'> | null = null;
+  #candidates: Pick<CandidateGroups, 'next'> | null = null;
+  /** Null where there is no filter. */
+  #filter: FilterRows | null = null;
   #groups: Uint32Array | null = null;
   #at = 0;
   #ended = false;
@@ -95,23 +105,28 @@ class SegmentSearch {
   /** Null where candidates are at hand, or there are no more; else what to wait for. */
   ready(): Promise<void> | null {
     if (this.#waiting !== null) return this.#waiting;
-    if (this.#ended || (this.#groups !== null && this.#at < this.#groups.length)) return null;
-    return this.#waitFor(this.#nextGroups());
+    if (this.#ended) return null;
+    if (this.#groups === null || this.#at === this.#groups.length) return this.#waitFor(this.#nextGroups());
+    return this.#waitFor(this.#settleRows(this.#groups));
   }
 
   /** Adds blocks until there are `count`. Answers false where the segment has no more. */
   take(target: Candidates[], count: number): boolean {
     const { reader, tombstones } = this.#segment;
     const index = this.#index as BlockIndex;
-    const rowGroups = this.#rowGroups as RowGroups;
+    const filter = this.#filter;
     while (this.#groups !== null && this.#at < this.#groups.length) {
-      const group = this.#groups[this.#at] as number;
-      const first = rowGroups.firstRow(group);
-      let end = Math.min(rowGroups.firstRow(group + 1), this.#rowEnd);
+      let { first, end } = this.#rowsOf(this.#groups[this.#at] as number);
       // A group may begin in one block and end in the next.
       while (end > first) {
+        if (filter !== null) {
+          end = filter.passingEnd(first, end);
+          if (end === first) break;
+          if (!filter.isSettled(end - 1)) return this.#goOnBelow(end);
+        }
         const number = index.blockOfRow(end - 1);
-        const from = Math.max(first, index.firstRow(number));
+        const lowest = filter === null ? first : filter.passingStart(first, end);
+        const from = Math.max(lowest, index.firstRow(number));
         const last = target.at(-1);
         if (last !== undefined && last.number === number && last.reader === reader) {
           addRange(last.ranges, from, end);
@@ -143,8 +158,52 @@ class SegmentSearch {
     return this.#waiting;
   }
 
+  #rowsOf(group: number): { readonly first: number; readonly end: number } {
+    const rowGroups = this.#rowGroups as Pick<RowGroups, 'firstRow'>;
+    return {
+      first: rowGroups.firstRow(group),
+      end: Math.min(rowGroups.firstRow(group + 1), this.#rowEnd),
+    };
+  }
+
+  /** Null where it is known which of the next rows pass the filter. */
+  #settleRows(groups: Uint32Array): Promise<void> | null {
+    const filter = this.#filter;
+    if (filter === null) return null;
+    const { first, end } = this.#rowsOf(groups[this.#at] as number);
+    if (end <= first || filter.isSettled(end - 1)) return null;
+    const chunk = filter.chunkOfRow(end - 1);
+    if (!filter.isNear(chunk) && this.#hasFewGroups(groups, filter.firstRowOf(chunk))) {
+      filter.letPass(chunk);
+      return null;
+    }
+    return filter.settle(end - 1, this.#chunksBelow(groups, chunk));
+  }
+
+  /** Whether few of the candidates lie from a row on; one that is the whole segment has many. */
+  #hasFewGroups(groups: Uint32Array, row: number): boolean {
+    if (this.#wanted.condition.kind === 'all') return false;
+    const after = groups[this.#at + groupsWithoutColumnsMax];
+    return after === undefined || this.#rowsOf(after).end <= row;
+  }
+
+  /** Chunks that hold candidates below this one, as far as candidates are known. */
+  *#chunksBelow(groups: Uint32Array, chunk: number): Generator<number, void, void> {
+    const filter = this.#filter as FilterRows;
+    let last = chunk;
+    for (let at = this.#at; at < groups.length && last > 0; at++) {
+      const { first, end } = this.#rowsOf(groups[at] as number);
+      if (end <= first || first >= filter.firstRowOf(last)) continue;
+      const lowest = filter.chunkOfRow(first);
+      for (let next = Math.min(last - 1, filter.chunkOfRow(end - 1)); next >= lowest; next--) {
+        yield next;
+        last = next;
+      }
+    }
+  }
+
   #nextGroups(): Promise<void> | null {
-    const candidates = this.#candidates as CandidateGroups;
+    const candidates = this.#candidates as Pick<CandidateGroups, 'next'>;
     const next = candidates.next(this.#wanted.report);
     if (next instanceof Promise) return next.then((groups) => this.#accept(groups));
     this.#accept(next);
@@ -152,6 +211,7 @@ class SegmentSearch {
   }
 
   #accept(groups: Uint32Array | null): void {
+    this.#filter?.reconsider();
     this.#groups = groups;
     this.#at = 0;
     this.#ended = groups === null;
@@ -160,28 +220,59 @@ class SegmentSearch {
   /** Null where all is in memory. */
   #open(): Promise<void> | null {
     const { reader } = this.#segment;
-    const { report } = this.#wanted;
+    const { report, condition, filter = null } = this.#wanted;
     const index = reader.blockIndexAtHand;
-    const text = textIndexAtHand(reader);
-    if (index !== null && text !== null) {
-      this.#begin(index, text);
+    const text = condition.kind === 'all' ? 'none' : textIndexAtHand(reader);
+    const columns = filter === null ? 'none' : columnsAtHand(reader);
+    if (index !== null && text !== null && columns !== null) {
+      this.#begin(index, text, columns);
       return null;
     }
-    return Promise.all([reader.blockIndex(report), openTextIndex(reader, report)]).then(([blocks, texts]) => {
-      this.#begin(blocks, texts);
+    const reads = [
+      reader.blockIndex(report),
+      text ?? openTextIndex(reader, report),
+      columns ?? openColumns(reader, report),
+    ] as const;
+    return Promise.all(reads).then((opened) => {
+      this.#begin(...opened);
       return this.#nextGroups() ?? undefined;
     });
   }
 
-  #begin(index: BlockIndex, text: TrigramIndexReader): void {
-    const { below, condition } = this.#wanted;
+  #begin(index: BlockIndex, text: TrigramIndexReader | 'none', columns: SegmentColumns): void {
+    const { below, condition, filter = null, report } = this.#wanted;
+    const { reader } = this.#segment;
     this.#index = index;
-    this.#rowGroups = text.rowGroups;
+    this.#rowGroups = text === 'none' ? wholeSegment(reader.rowCount) : text.rowGroups;
     // The block that holds the first unwanted row is looked into; the rows of those behind it are not.
     const lastBlock = below === Number.POSITIVE_INFINITY ? index.count - 1 : index.blockOfSequence(below);
     this.#rowEnd = index.firstRow(lastBlock) + index.rowCount(lastBlock);
-    this.#candidates = text.search(condition);
+    this.#candidates = text === 'none' ? oneGroup() : text.search(condition);
+    if (filter === null) return;
+    this.#filter = new FilterRows(reader, columns, filter, report);
+    // Beside the posting lists: whether they name rows of these chunks is not known yet, but a round later it is late.
+    this.#filter.readAhead(chunksDown(this.#filter.chunkOfRow(this.#rowEnd - 1)));
   }
+}
+
+/** Where there is no condition, all rows are one group. */
+function wholeSegment(rowCount: number): Pick<RowGroups, 'firstRow'> {
+  return { firstRow: (group) => (group === 0 ? 0 : rowCount) };
+}
+
+function oneGroup(): Pick<CandidateGroups, 'next'> {
+  let given = false;
+  return {
+    next() {
+      if (given) return null;
+      given = true;
+      return Uint32Array.of(0);
+    },
+  };
+}
+
+function* chunksDown(from: number): Generator<number, void, void> {
+  for (let chunk = from; chunk >= 0; chunk--) yield chunk;
 }
 
 /** Candidates come in descending order, so that a range ends where the one before begins, or lower. */

@@ -1,4 +1,5 @@
 import { ApiError } from '../../protocol/errors.ts';
+import type { Filter } from '../../protocol/filter.ts';
 import { limits } from '../../protocol/limits.ts';
 import type { CountRequest, SearchRequest } from '../../protocol/search.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
@@ -46,11 +47,15 @@ export async function runSearch(context: QueryContext, request: SearchRequest): 
   const page = new Page(request);
   // One document beyond the page tells whether there is another page.
   const enough = isEverything(test) ? request.limit + 1 : undefined;
-  const end = await scan(context, { below, enough, condition: test.condition }, (document) => {
-    const take = (found: Found) => (found === null ? true : page.take(document, found));
-    const found = findInDocument(test, document, page.wanted);
-    return found instanceof Promise ? late(context, found, take) : take(found);
-  });
+  const end = await scan(
+    context,
+    { below, enough, condition: test.condition, filter: test.filter },
+    (document) => {
+      const take = (found: Found) => (found === null ? true : page.take(document, found));
+      const found = findInDocument(test, document, page.wanted);
+      return found instanceof Promise ? late(context, found, take) : take(found);
+    },
+  );
   // A search that ran out of time or of storage goes on where it stopped, not at its last hit.
   const from = isCutShort(end) ? end.sequence : page.isFull ? (page.lastSequence ?? below) : null;
   const next =
@@ -91,7 +96,8 @@ async function runExactCount(context: QueryContext, request: CountRequest): Prom
   const ids: string[] = [];
   const everything = isEverything(test);
   const enough = everything ? limits.countIdsMax : undefined;
-  const wanted = { below: Number.POSITIVE_INFINITY, enough, condition: test.condition };
+  const { condition, filter } = test;
+  const wanted = { below: Number.POSITIVE_INFINITY, enough, condition, filter };
   const end = await scan(context, wanted, (document) => {
     const take = (found: Found) => {
       if (found === null) return true;
@@ -177,11 +183,12 @@ async function scan(
     readonly below: number;
     readonly enough: number | undefined;
     readonly condition: TrigramQuery;
+    readonly filter: Filter | null;
   },
   visit: Parameters<typeof scanNewestFirst>[2],
 ): Promise<ScanEnd> {
-  const { below, condition, enough = Number.POSITIVE_INFINITY } = wanted;
-  const options = { below, enough, condition, slice: context.slice, report: context.report };
+  const { below, condition, filter, enough = Number.POSITIVE_INFINITY } = wanted;
+  const options = { below, enough, condition, filter, slice: context.slice, report: context.report };
   const end = await scanNewestFirst(context.snapshot, options, visit);
   if (end.kind === 'failed') context.readFailed(end.cause);
   return end;

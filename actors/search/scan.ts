@@ -1,3 +1,5 @@
+import type { Filter } from '../../protocol/filter.ts';
+import { columnTerms } from '../columns/filter-terms.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import { documentEntryLength } from '../storage/document-batch.ts';
 import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
@@ -7,6 +9,7 @@ import { rowsBelow } from '../text/searchable-memtable.ts';
 import type { TrigramQuery } from '../text/trigram-query.ts';
 import { AllBlocks } from './all-blocks.ts';
 import { CandidateBlocks } from './candidate-blocks.ts';
+import type { SegmentFilter } from './filter-rows.ts';
 import { type BlockSource, type ReadBlock, readAhead } from './read-ahead.ts';
 import type { TimeSlice } from './time-slice.ts';
 
@@ -58,12 +61,15 @@ export interface ScanOptions {
   readonly enough?: number;
   /** What every document that is wanted satisfies: the others of segments are not read. Default: nothing. */
   readonly condition?: TrigramQuery;
+  /** What every document that is wanted passes: rows of segments that don't are not read, as far as columns tell. */
+  readonly filter?: Filter | null;
 }
 
 const everything: TrigramQuery = { kind: 'all' };
 
 export interface BlocksOfSegments {
   readonly condition: TrigramQuery;
+  readonly filter?: SegmentFilter | null;
   readonly below: number;
   /** How many rows will be enough, where there is no condition. */
   readonly rows: number;
@@ -76,6 +82,8 @@ export async function scanNewestFirst(
   visit: Visit,
 ): Promise<ScanEnd> {
   const { below, slice, report, condition = everything } = options;
+  const terms = columnTerms(options.filter ?? { terms: [] });
+  const filter = terms.length === 0 ? null : { terms, slice };
   if (condition.kind === 'none') return { kind: 'complete' };
   const walk: Walk = { below, slice, report, visit, visited: 0, lastSequence: below, sinceLook: 0 };
   for (const source of snapshot.memtables) {
@@ -84,7 +92,7 @@ export async function scanNewestFirst(
   }
   const rows = (options.enough ?? Number.POSITIVE_INFINITY) - walk.visited;
   try {
-    for await (const candidates of segmentBlocks(snapshot, { below, report, condition, rows })) {
+    for await (const candidates of segmentBlocks(snapshot, { below, report, condition, filter, rows })) {
       const end = await scanBlock(walk, candidates);
       if (end !== null) return end;
     }
@@ -104,7 +112,7 @@ export function segmentBlocks(
 
 /** All blocks, or those that may hold what satisfies the condition. */
 export function wantedBlocks({ segments }: Snapshot, wanted: BlocksOfSegments): BlockSource {
-  return wanted.condition.kind === 'all'
+  return wanted.condition.kind === 'all' && (wanted.filter ?? null) === null
     ? new AllBlocks(segments, wanted)
     : new CandidateBlocks(segments, wanted);
 }

@@ -1,0 +1,235 @@
+import { DataError, must } from '../../src/base/assert.ts';
+import { type ColumnValues, readColumn } from '../columns/column-block.ts';
+import type { SegmentColumns } from '../columns/columns-section.ts';
+import {
+  type ChunkPlan,
+  evaluateChunk,
+  type PlannedTerm,
+  placesOf,
+  planChunk,
+} from '../columns/evaluate-filter.ts';
+import type { ColumnTerm } from '../columns/filter-terms.ts';
+import type { Block, ReadReport } from '../storage/block-fetch.ts';
+import type { SegmentReader } from '../storage/segment-reader.ts';
+import type { TimeSlice } from './time-slice.ts';
+
+/**
+ * Which rows of a segment may pass a filter, as far as its columns tell: asked from the newest row down, chunk by chunk,
+ * and only for chunks in which there is something to ask for.
+ *
+ * 1. Many chunks are settled by the directory, which is in memory.
+ * 2. Columns of several chunks are asked for at a time, the more the longer a search goes on.
+ * 3. A chunk is evaluated when its turn comes, about a millisecond; between two of them others have their turn.
+ */
+export interface SegmentFilter {
+  readonly terms: readonly ColumnTerm[];
+  readonly slice: TimeSlice;
+}
+
+/** Of one round of columns: so much at first, and four times as much in each further one. */
+const firstRoundBytes = 1024 * 1024;
+const roundBytesMax = 8 * 1024 * 1024;
+/** Columns of a round: they are unpacked together. At least those of one chunk. */
+const roundColumnsMax = 32;
+
+/** A bit a row, or the same for all of them. */
+type ChunkState = 'none' | 'all' | Uint32Array;
+
+interface ReadingChunk {
+  readonly plan: ColumnsPlan;
+  /** By their offsets. */
+  readonly blocks: Promise<ReadonlyMap<number, Block>>;
+}
+
+type ColumnsPlan = ChunkPlan & { readonly kind: 'columns' };
+
+export class FilterRows {
+  readonly #reader: SegmentReader;
+  readonly #columns: SegmentColumns;
+  readonly #filter: SegmentFilter;
+  readonly #report: ReadReport;
+  /** Of the chunks that were asked about lately. */
+  readonly #states = new Map<number, ChunkState>();
+  readonly #passed = new Set<number>();
+  readonly #plans = new Map<number, ColumnsPlan>();
+  readonly #reading = new Map<number, ReadingChunk>();
+  #roundBytes = firstRoundBytes;
+
+  constructor(reader: SegmentReader, columns: SegmentColumns, filter: SegmentFilter, report: ReadReport) {
+    this.#reader = reader;
+    this.#columns = columns;
+    this.#filter = filter;
+    this.#report = report;
+  }
+
+  chunkOfRow(row: number): number {
+    return this.#columns === 'none' ? 0 : this.#columns.chunkOfRow(row);
+  }
+
+  firstRowOf(chunk: number): number {
+    return this.#columns === 'none' ? 0 : this.#columns.firstRow(chunk);
+  }
+
+  /** Whether the row's chunk is settled; `settle` comes before its rows are asked for otherwise. */
+  isSettled(row: number): boolean {
+    return this.#stateOf(this.chunkOfRow(row)) !== null;
+  }
+
+  /** Whether the chunk's columns are on their way, or need no read of the object store. */
+  isNear(chunk: number): boolean {
+    const plan = this.#plans.get(chunk);
+    if (plan === undefined || this.#reading.has(chunk)) return true;
+    return placesOf(plan.terms).every((place) => this.#reader.blocks.isAtHand(place));
+  }
+
+  /** Until `reconsider`, any row of the chunk may pass: its documents are looked at instead of its columns. */
+  letPass(chunk: number): void {
+    this.#states.set(chunk, 'all');
+    this.#passed.add(chunk);
+  }
+
+  reconsider(): void {
+    for (const chunk of this.#passed) this.#states.delete(chunk);
+    this.#passed.clear();
+  }
+
+  /**
+   * The end of the next rows that may pass: one more than the highest of `first` … `end - 1`, or `first` where none does.
+   * Stops above a row that is not settled.
+   */
+  passingEnd(first: number, end: number): number {
+    let below = end;
+    while (below > first) {
+      const chunk = this.chunkOfRow(below - 1);
+      const state = this.#stateOf(chunk);
+      if (state === null || state === 'all') return below;
+      const chunkFirst = this.firstRowOf(chunk);
+      const from = Math.max(first, chunkFirst);
+      const found =
+        state === 'none' ? -1 : lastBit(state, { from: from - chunkFirst, end: below - chunkFirst });
+      if (found >= 0) return chunkFirst + found + 1;
+      below = from;
+    }
+    return first;
+  }
+
+  /** The first of the neighbouring rows from `first` on that may pass and end at `end`, as `passingEnd` found it. */
+  passingStart(first: number, end: number): number {
+    const chunk = this.chunkOfRow(end - 1);
+    const state = this.#stateOf(chunk);
+    const chunkFirst = this.firstRowOf(chunk);
+    const from = Math.max(first, chunkFirst);
+    if (!(state instanceof Uint32Array)) return from;
+    let start = end - 1;
+    while (start > from && isSet(state, start - 1 - chunkFirst)) start--;
+    return start;
+  }
+
+  /** Asks for the columns of the first of these chunks, newest first, that have to come from the object store. */
+  readAhead(chunks: Iterable<number>): void {
+    const wanted: { readonly chunk: number; readonly plan: ColumnsPlan }[] = [];
+    let bytes = 0;
+    let columns = 0;
+    for (const chunk of chunks) {
+      if (this.#stateOf(chunk) !== null || this.isNear(chunk)) continue;
+      const plan = must(this.#plans.get(chunk), 'a plan');
+      const places = placesOf(plan.terms);
+      bytes += places.reduce((sum, { length }) => sum + length, 0);
+      columns += places.length;
+      if (wanted.length > 0 && (bytes > this.#roundBytes || columns > roundColumnsMax)) break;
+      wanted.push({ chunk, plan });
+    }
+    if (wanted.length === 0) return;
+    this.#roundBytes = Math.min(this.#roundBytes * 4, roundBytesMax);
+    const blocks = this.#fetch(wanted.flatMap(({ plan }) => plan.terms));
+    // Thrown when the chunk's turn comes; the search may stop before.
+    blocks.catch(() => {});
+    for (const { chunk, plan } of wanted) this.#reading.set(chunk, { plan, blocks });
+  }
+
+  /** Settles the row's chunk. `ahead`: chunks that will be asked for after it, newest first. */
+  async settle(row: number, ahead: Iterable<number>): Promise<void> {
+    const { slice } = this.#filter;
+    const chunk = this.chunkOfRow(row);
+    this.#forgetAbove(chunk);
+    if (slice.due()) await slice.giveWay();
+    // The walk notices at the documents; they move its place on, so that the next page does not begin here again.
+    if (slice.timedOut) return this.letPass(chunk);
+    if (!this.isNear(chunk)) this.readAhead(chunksFrom(chunk, ahead));
+    const plan = must(this.#plans.get(chunk), 'a chunk that is not settled');
+    const reading = this.#reading.get(chunk);
+    const blocks = await (reading?.blocks ?? this.#fetch(plan.terms));
+    this.#reading.delete(chunk);
+    this.#states.set(chunk, this.#evaluate(chunk, plan, blocks));
+  }
+
+  #fetch(terms: readonly PlannedTerm[]): Promise<ReadonlyMap<number, Block>> {
+    return this.#reader.blocks
+      .fetch(placesOf(terms), this.#report)
+      .then((blocks) => new Map(blocks.map((block) => [block.offset, block])));
+  }
+
+  #evaluate(chunk: number, plan: ColumnsPlan, blocks: ReadonlyMap<number, Block>): ChunkState {
+    const rowCount = this.#columns === 'none' ? 0 : this.#columns.rowCount(chunk);
+    const columns = plan.terms.map((term) => this.#valuesOf(term, rowCount, blocks));
+    const { bits, count } = evaluateChunk(rowCount, plan.terms, columns, plan.isExact);
+    return count === 0 ? 'none' : bits;
+  }
+
+  /** Decoded once per block in memory. */
+  #valuesOf({ column }: PlannedTerm, rowCount: number, blocks: ReadonlyMap<number, Block>): ColumnValues {
+    const block = must(blocks.get(column.place.offset), 'a fetched column');
+    const name = this.#reader.objectKey;
+    // Nothing else is made of a column's block.
+    const values =
+      (block.parsed as ColumnValues | null) ?? readColumn(block.raw, { name, offset: block.offset });
+    block.parsed = values;
+    if (values.rowCount !== rowCount || values.counts.some((count, kind) => count !== column.counts[kind]))
+      throw new DataError(name, block.offset, 'a column of other rows');
+    return values;
+  }
+
+  /** Null where its columns have to be looked at. */
+  #stateOf(chunk: number): ChunkState | null {
+    const known = this.#states.get(chunk);
+    if (known !== undefined) return known;
+    if (this.#plans.has(chunk)) return null;
+    const plan = this.#plan(chunk);
+    if (plan.kind === 'columns') {
+      this.#plans.set(chunk, plan);
+      return null;
+    }
+    this.#states.set(chunk, plan.kind);
+    return plan.kind;
+  }
+
+  #plan(chunk: number): ChunkPlan {
+    const { terms } = this.#filter;
+    if (this.#columns !== 'none') return planChunk(this.#columns, chunk, terms);
+    return terms.every(({ negated }) => negated) ? { kind: 'all', isExact: true } : { kind: 'none' };
+  }
+
+  /** Rows are asked for downwards. */
+  #forgetAbove(chunk: number): void {
+    for (const known of [this.#states, this.#plans, this.#reading, this.#passed])
+      for (const other of known.keys()) if (other > chunk) known.delete(other);
+  }
+}
+
+function* chunksFrom(first: number, ahead: Iterable<number>): Generator<number, void, void> {
+  yield first;
+  yield* ahead;
+}
+
+function isSet(bits: Uint32Array, at: number): boolean {
+  return (((bits[at >>> 5] as number) >>> (at & 31)) & 1) === 1;
+}
+
+/** The highest set bit of `from` … `end - 1`, or -1. */
+function lastBit(bits: Uint32Array, { from, end }: { readonly from: number; readonly end: number }): number {
+  let at = (end - 1) >>> 5;
+  let word = (bits[at] as number) & (0xffffffff >>> (31 - ((end - 1) & 31)));
+  while (word === 0 && at * 32 > from) word = bits[--at] as number;
+  const found = at * 32 + 31 - Math.clz32(word);
+  return word !== 0 && found >= from ? found : -1;
+}
