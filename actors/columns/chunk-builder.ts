@@ -48,8 +48,9 @@ const keysMax = 4_096;
 const keyBytesMax = 256;
 /** A meta has at most so many members: each takes five bytes, `"":1,`. */
 const membersMax = Math.ceil(limits.documentMetaBytesMax / 5);
-/** An integer of so many digits is a double. */
+/** A whole number of so many digits is a double. */
 const exactDigitsMax = 15;
+const powersOfTen = Array.from({ length: exactDigitsMax + 1 }, (_, power) => 10 ** power);
 const int64Max = 2n ** 63n - 1n;
 
 const noKey = keysMax;
@@ -224,7 +225,7 @@ export class ChunkBuilder {
     }
   }
 
-  /** Short integers by their digits, all else by text. */
+  /** Short numbers by their digits, all others by text. */
   #addNumber(scan: JsonScan, key: number): void {
     const { bytes, position } = scan;
     const isNegative = bytes[position] === 0x2d;
@@ -232,14 +233,25 @@ export class ChunkBuilder {
     const first = at;
     let value = 0;
     let byte = bytes[at] as number;
-    while (byte >= 0x30 && byte <= 0x39) {
-      value = value * 10 + (byte - 0x30);
-      byte = bytes[++at] as number;
+    for (; byte >= 0x30 && byte <= 0x39; byte = bytes[++at] as number) value = value * 10 + (byte - 0x30);
+    let digits = at - first;
+    let fraction = -1;
+    if (byte === 0x2e) {
+      fraction = 0;
+      for (byte = bytes[++at] as number; byte >= 0x30 && byte <= 0x39; byte = bytes[++at] as number) {
+        value = value * 10 + (byte - 0x30);
+        fraction++;
+      }
+      digits += fraction;
     }
-    if (at - first > exactDigitsMax || byte === 0x2e || (byte | 0x20) === 0x65)
-      return this.#addLongNumber(scan, key);
+    if (digits > exactDigitsMax || (byte | 0x20) === 0x65) return this.#addLongNumber(scan, key);
     scan.position = at;
-    this.#push(key, valueKinds.integer, isNegative && value > 0 ? -value : value);
+    if (fraction < 0) this.#push(key, valueKinds.integer, isNegative && value > 0 ? -value : value);
+    else {
+      // Both are exact, so that the quotient is the nearest double, as it is of the text.
+      const quotient = value / (powersOfTen[fraction] as number);
+      this.#push(key, valueKinds.float, isNegative ? -quotient : quotient);
+    }
   }
 
   #addLongNumber(scan: JsonScan, key: number): void {

@@ -1,5 +1,5 @@
 import type { BlockPlace } from '../storage/segment-format.ts';
-import { type ColumnValues, presences } from './column-block.ts';
+import { bitCount, type ColumnValues, presences } from './column-block.ts';
 import type { ColumnDirectory, DirectoryColumn } from './column-directory.ts';
 import type { ColumnTerm } from './filter-terms.ts';
 import { judgeIntegers, judgeIntegersByRange, judgeStrings, judgeWith } from './judge-values.ts';
@@ -124,9 +124,13 @@ function rangeVerdict<N extends number | bigint>(
 
 /** Shared: nothing yields while a chunk is judged. A verdict an entry, or a row. */
 const entryVerdicts = new Uint8Array(chunkRowsMax);
-const valueVerdicts = new Uint8Array(chunkRowsMax);
+const valueVerdicts = new Uint8Array(chunkRowsMax + 1);
 const rowVerdicts = new Uint8Array(chunkRowsMax);
 const termVerdicts = new Uint8Array(chunkRowsMax);
+/** The same, four at a time. What is behind the last row is nobody's. */
+const entryWords = new Uint32Array(entryVerdicts.buffer);
+const rowWords = new Uint32Array(rowVerdicts.buffer);
+const termWords = new Uint32Array(termVerdicts.buffer);
 
 /** The rows of a chunk that pass the planned terms; `columns` are theirs, in the same order. */
 export function evaluateChunk(
@@ -135,14 +139,14 @@ export function evaluateChunk(
   columns: readonly ColumnValues[],
   isExact: boolean,
 ): ChunkRows {
-  const verdicts = rowVerdicts.subarray(0, rowCount).fill(isExact ? yes : ask);
+  rowVerdicts.fill(isExact ? yes : ask, 0, rowCount).fill(no, rowCount, (rowCount + 31) & ~31);
   for (let at = 0; at < terms.length; at++) {
     const { term } = terms[at] as PlannedTerm;
     const column = columns[at] as ColumnValues;
     judgeEntries(term, column);
-    if (!joinTerm(verdicts, term, column)) break;
+    if (!joinTerm(rowCount, term, column)) break;
   }
-  return packed(verdicts);
+  return packed(rowCount);
 }
 
 /** Into `entryVerdicts`. */
@@ -162,8 +166,13 @@ function judgeEntries(term: ColumnTerm, column: ColumnValues): void {
     judgeKind(term, column, kind, valueVerdicts);
     const flip = term.negated ? yes : no;
     let next = 0;
-    for (let i = 0; i < kinds.length; i++)
-      if (kinds[i] === kind) entryVerdicts[i] = (valueVerdicts[next++] as number) ^ flip;
+    // Without a branch, for kinds may come in any order.
+    for (let i = 0; i < kinds.length; i++) {
+      const isKind = Number(kinds[i] === kind);
+      const verdict = (valueVerdicts[next] as number) ^ flip;
+      entryVerdicts[i] = ((entryVerdicts[i] as number) & (isKind - 1)) | (verdict & -isKind);
+      next += isKind;
+    }
   }
 }
 
@@ -188,24 +197,28 @@ function judgeKind(term: ColumnTerm, column: ColumnValues, kind: number, target:
 }
 
 /** Answers false where no row is left. */
-function joinTerm(verdicts: Uint8Array, term: ColumnTerm, column: ColumnValues): boolean {
-  const { presence, entryCount, rows, bitmap } = column;
+function joinTerm(rowCount: number, term: ColumnTerm, column: ColumnValues): boolean {
+  const source = byRow(rowCount, term, column);
+  const words = Math.ceil(rowCount / 4);
   let left = 0;
-  let source = entryVerdicts;
-  if (presence !== presences.all) {
-    source = termVerdicts.fill(term.negated ? yes : no, 0, verdicts.length);
-    if (presence === presences.rows) {
-      for (let i = 0; i < entryCount; i++) source[rows[i] as number] = entryVerdicts[i] as number;
-    } else {
-      scatter(bitmap, source);
-    }
-  }
-  for (let row = 0; row < verdicts.length; row++) {
-    const verdict = (verdicts[row] as number) & (source[row] as number);
-    verdicts[row] = verdict;
-    left |= verdict;
+  for (let at = 0; at < words; at++) {
+    const verdicts = (rowWords[at] as number) & (source[at] as number);
+    rowWords[at] = verdicts;
+    left |= verdicts;
   }
   return left !== 0;
+}
+
+/** The verdicts on entries as verdicts on rows, four a word. */
+function byRow(rowCount: number, term: ColumnTerm, column: ColumnValues): Uint32Array {
+  const { presence, entryCount, rows, bitmap } = column;
+  if (presence === presences.all) return entryWords;
+  termVerdicts.fill(term.negated ? yes : no, 0, rowCount);
+  if (presence === presences.bitmap) scatter(bitmap, termVerdicts);
+  else {
+    for (let i = 0; i < entryCount; i++) termVerdicts[rows[i] as number] = entryVerdicts[i] as number;
+  }
+  return termWords;
 }
 
 function scatter(bitmap: Uint32Array, target: Uint8Array): void {
@@ -217,16 +230,21 @@ function scatter(bitmap: Uint32Array, target: Uint8Array): void {
   }
 }
 
-function packed(verdicts: Uint8Array): ChunkRows {
-  const bits = new Uint32Array(Math.ceil(verdicts.length / 32));
+/** Eight words of four verdicts are 32 bits. */
+function packed(rowCount: number): ChunkRows {
+  const bits = new Uint32Array(Math.ceil(rowCount / 32));
   let count = 0;
-  let yesCount = 0;
-  for (let row = 0; row < verdicts.length; row++) {
-    const verdict = verdicts[row] as number;
-    const passes = verdict & 1;
-    bits[row >>> 5] = (bits[row >>> 5] as number) | (passes << (row & 31));
-    count += passes;
-    yesCount += verdict >> 1;
+  let unsure = 0;
+  for (let at = 0; at < bits.length; at++) {
+    let word = 0;
+    for (let part = 0; part < 8; part++) {
+      const verdicts = rowWords[at * 8 + part] as number;
+      const passes = verdicts & 0x01010101;
+      unsure |= passes & ~(verdicts >>> 1);
+      word |= ((passes | (passes >>> 7) | (passes >>> 14) | (passes >>> 21)) & 0xf) << (part * 4);
+    }
+    bits[at] = word;
+    count += bitCount(word);
   }
-  return { bits, count, isExact: count === yesCount };
+  return { bits, count, isExact: unsure === 0 };
 }

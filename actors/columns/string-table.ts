@@ -1,4 +1,5 @@
 import { copyInto, type JsonScan, unescapeInto } from '../../src/base/json-scanner.ts';
+import { hashBytes } from './hash-bytes.ts';
 
 /**
  * The distinct strings of a chunk, each under the key whose values it is one of. Open addressing over bytes, of a fixed
@@ -12,6 +13,8 @@ const slotCount = stringsMax * 2;
 /** Half of the slots are free, so that runs as long as this one are made by somebody: their strings are not held. */
 const probesMax = 128;
 export const noString = -1;
+/** A native copy costs about 100 ns before its first byte. */
+const loopBytesMax = 64;
 
 export class StringTable {
   readonly #bytes: Buffer;
@@ -40,7 +43,13 @@ export class StringTable {
   }
 
   copyTo(string: number, target: Buffer, at: number): void {
-    this.#bytes.copy(target, at, this.#starts[string], this.#starts[string + 1]);
+    const start = this.#starts[string] as number;
+    const end = this.#starts[string + 1] as number;
+    if (end - start > loopBytesMax) {
+      this.#bytes.copy(target, at, start, end);
+      return;
+    }
+    for (let from = start, to = at; from < end; from++, to++) target[to] = this.#bytes[from] as number;
   }
 
   length(string: number): number {
@@ -55,7 +64,7 @@ export class StringTable {
     const end = scan.stringEscaped
       ? unescapeInto(scan, range, this.#target, start)
       : copyInto(scan, range, this.#target, start);
-    let slot = this.#hash(start, end, key) & (slotCount - 1);
+    let slot = hashBytes(this.#target.view, start, end, key) & (slotCount - 1);
     for (let probe = 0; probe < probesMax; probe++) {
       const held = (this.#slots[slot] as number) - 1;
       if (held < 0) return this.#hold(slot, end, key);
@@ -87,19 +96,5 @@ export class StringTable {
     if ((this.#starts[string + 1] as number) - at !== end - start) return false;
     for (let i = start; i < end; i++) if (bytes[i] !== bytes[at++]) return false;
     return true;
-  }
-
-  #hash(start: number, end: number, key: number): number {
-    const { view } = this.#target;
-    let hash = key ^ (end - start);
-    let at = start;
-    for (; at + 4 <= end; at += 4) {
-      hash = Math.imul(hash ^ view.getInt32(at, true), 0x9e3779b1);
-      hash ^= hash >>> 15;
-    }
-    for (; at < end; at++) hash = Math.imul(hash ^ (this.#bytes[at] as number), 0x01000193);
-    hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-    hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-    return (hash ^ (hash >>> 16)) >>> 0;
   }
 }

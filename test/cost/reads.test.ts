@@ -63,6 +63,9 @@ const readMissing: Ask = (process) => process.get(namespace, 'no-such-document')
 const list: Ask = (process) => process.search(namespace, { limit: 20 });
 const search: Ask = (process) => process.search(namespace, { q: `common ${oldest}.` });
 const count: Ask = (process) => process.count(namespace, { q: 'common' });
+const filtered: Ask = (process) => process.search(namespace, { q: 'common', filter: { n: 3 } });
+const onlyFiltered: Ask = (process) => process.search(namespace, { filter: { n: { gte: 3, lt: 4 } } });
+const unfulfilled: Ask = (process) => process.count(namespace, { filter: { n: -1 } });
 const replace: Ask = (process) => process.put(namespace, [{ id: oldest, text: 'another one' }]);
 
 function assertCold({ first, again }: { readonly first: Cost; readonly again: Cost }, status = 200): void {
@@ -118,6 +121,30 @@ for (const shape of [tailOnly, compacted, uneven]) {
       assert.equal(costs.first.answer.body.count, shape.segments.reduce((sum, n) => sum + n, 0) || 5);
       // All blocks are candidates: what is read ahead takes one round, the rest another.
       assert.ok(costs.first.rounds <= (inSegments ? 5 : 1), `${costs.first.rounds} rounds`);
+    });
+
+    test('a cold search with a filter reads in at most four rounds, and of documents only what passes', async () => {
+      for (const ask of [filtered, onlyFiltered]) {
+        const costs = await cold(shape, ask);
+
+        assertCold(costs);
+        assert.equal(costs.first.answer.body.hits.length, Math.max(1, segmentCount));
+        assert.ok(costs.first.rounds <= (inSegments ? 4 : 1), `${costs.first.rounds} rounds`);
+        const segmentGets = ask === filtered ? 6 : 4;
+        assert.ok(costs.first.gets <= 1 + segmentCount * segmentGets, `${costs.first.gets} reads`);
+        // A block a segment, of the forty that the largest has.
+        assert.ok(costs.first.answer.body.store_bytes < (1 + segmentCount) * 6 * documentBytes);
+        assert.deepEqual([costs.again.rounds, costs.again.gets], [0, 0]);
+      }
+    });
+
+    test('a cold count of what no document can pass reads indexes and nothing else', async () => {
+      const costs = await cold(shape, unfulfilled);
+
+      assertCold(costs);
+      assert.equal(costs.first.answer.body.count, 0);
+      assert.ok(costs.first.rounds <= (inSegments ? 2 : 1), `${costs.first.rounds} rounds`);
+      assert.ok(costs.first.gets <= 1 + 2 * segmentCount, `${costs.first.gets} reads`);
     });
 
     test('a cold listing reads the blocks of its page and no more', async () => {

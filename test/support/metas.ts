@@ -83,7 +83,9 @@ function stringText(random: Chance): string {
 
 function numberText(random: Chance): string {
   if (random() < 0.5) return pick(random, numbers);
-  if (random() < 0.5) return String(Math.floor(random() * 10));
+  if (random() < 0.3) return String(Math.floor(random() * 10));
+  if (random() < 0.5)
+    return ((random() - 0.5) * 10 ** Math.floor(random() * 8)).toFixed(1 + Math.floor(random() * 6));
   return String((random() - 0.5) * 10 ** Math.floor(random() * 12));
 }
 

@@ -23,8 +23,16 @@ import { seededRandom } from '../../support/segments.ts';
 const seed = Number(process.env.TIDEBASE_TEST_SEED ?? Math.floor(Math.random() * 1e9));
 const depthMax = limits.jsonDepthMax;
 
-const parsed = (text: string | null) =>
-  text === null ? {} : (parseJson(Buffer.from(text), { depthMax }) as JsonObject);
+/** Metas are asked about many times. */
+const parsedMetas = new Map<string | null, JsonObject>([[null, {}]]);
+
+function parsed(text: string | null): JsonObject {
+  const known = parsedMetas.get(text);
+  if (known !== undefined) return known;
+  const meta = parseJson(Buffer.from(text ?? '{}'), { depthMax }) as JsonObject;
+  parsedMetas.set(text, meta);
+  return meta;
+}
 
 /** Null where it is one that nobody may send. */
 function filterOf(text: string): Filter | null {
