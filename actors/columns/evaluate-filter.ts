@@ -124,7 +124,14 @@ function rangeVerdict<N extends number | bigint>(
 
 /** Shared: nothing yields while a chunk is judged. A verdict an entry, or a row. */
 const entryVerdicts = new Uint8Array(chunkRowsMax);
-const valueVerdicts = new Uint8Array(chunkRowsMax + 1);
+const integerVerdicts = new Uint8Array(chunkRowsMax + 1);
+const floatVerdicts = new Uint8Array(chunkRowsMax + 1);
+const stringVerdicts = new Uint8Array(chunkRowsMax + 1);
+const valueVerdicts = [
+  [valueKinds.integer, integerVerdicts],
+  [valueKinds.float, floatVerdicts],
+  [valueKinds.string, stringVerdicts],
+] as const;
 const rowVerdicts = new Uint8Array(chunkRowsMax);
 const termVerdicts = new Uint8Array(chunkRowsMax);
 /** The same, four at a time. What is behind the last row is nobody's. */
@@ -157,28 +164,42 @@ function judgeEntries(term: ColumnTerm, column: ColumnValues): void {
     if (term.negated) invert(column.entryCount, uniformKind);
     return;
   }
-  const { kinds } = column;
+  for (const [kind, verdicts] of valueVerdicts)
+    if (column.counts[kind] !== 0) judgeKind(term, column, kind, verdicts);
+  mergeKinds(term, column.kinds);
+}
+
+/** One pass without a branch: kinds may come in any order, and a branch for them takes five times as long. */
+function mergeKinds(term: ColumnTerm, kinds: Uint8Array): void {
   const plain = new Uint8Array(kindBound);
-  for (let kind = 0; kind < kindBound; kind++) plain[kind] = plainVerdict(term, kind);
-  for (let i = 0; i < kinds.length; i++) entryVerdicts[i] = plain[kinds[i] as number] as number;
-  for (const kind of [valueKinds.integer, valueKinds.float, valueKinds.string]) {
-    if (column.counts[kind] === 0) continue;
-    judgeKind(term, column, kind, valueVerdicts);
-    const flip = term.negated ? yes : no;
-    let next = 0;
-    // Without a branch, for kinds may come in any order.
-    for (let i = 0; i < kinds.length; i++) {
-      const isKind = Number(kinds[i] === kind);
-      const verdict = (valueVerdicts[next] as number) ^ flip;
-      entryVerdicts[i] = ((entryVerdicts[i] as number) & (isKind - 1)) | (verdict & -isKind);
-      next += isKind;
-    }
+  for (let kind = 0; kind < kindBound; kind++) plain[kind] = hasValues(kind) ? no : plainVerdict(term, kind);
+  const flip = term.negated ? yes : no;
+  let integer = 0;
+  let float = 0;
+  let string = 0;
+  for (let i = 0; i < kinds.length; i++) {
+    const kind = kinds[i] as number;
+    const isInteger = Number(kind === valueKinds.integer);
+    const isFloat = Number(kind === valueKinds.float);
+    const isString = Number(kind === valueKinds.string);
+    entryVerdicts[i] =
+      (plain[kind] as number) |
+      (((integerVerdicts[integer] as number) ^ flip) & -isInteger) |
+      (((floatVerdicts[float] as number) ^ flip) & -isFloat) |
+      (((stringVerdicts[string] as number) ^ flip) & -isString);
+    integer += isInteger;
+    float += isFloat;
+    string += isString;
   }
+}
+
+function hasValues(kind: number): boolean {
+  return kind === valueKinds.integer || kind === valueKinds.float || kind === valueKinds.string;
 }
 
 /** Values are yes or no, and `plainVerdict` has turned the others round already. */
 function invert(count: number, kind: number): void {
-  if (kind !== valueKinds.integer && kind !== valueKinds.float && kind !== valueKinds.string) return;
+  if (!hasValues(kind)) return;
   for (let i = 0; i < count; i++) entryVerdicts[i] = (entryVerdicts[i] as number) ^ yes;
 }
 
