@@ -1,5 +1,5 @@
 import { limits } from '../../protocol/limits.ts';
-import { DataError } from '../../src/base/assert.ts';
+import { assert, DataError } from '../../src/base/assert.ts';
 import {
   anotherFollows,
   code,
@@ -135,6 +135,8 @@ export class ChunkBuilder {
   }
 
   #addMeta(buffer: Buffer, start: number, length: number): void {
+    // There is room for one of that size: `isFull` is asked after every row.
+    assert(length <= limits.documentMetaBytesMax, () => `a meta of ${length} bytes`);
     if (this.#scanned !== buffer) {
       this.#scan = openScan(buffer);
       this.#scanned = buffer;

@@ -120,6 +120,20 @@ describe('columns of metas', () => {
     }
   });
 
+  it('a chunk holds as many rows, and as many different strings, as 16 bits name', async () => {
+    const metas = Array.from({ length: 65_536 + 100 }, (_, row) => `{"id":"${row.toString(36)}","n":${row}}`);
+    const built = await buildColumns(metas);
+    const rowsOf = (text: string) => filterRows(built, must(text)).rows;
+
+    assert.equal(openBuilt(built)?.chunkCount, 2);
+    for (const row of [0, 65_534, 65_535, 65_536, 65_635]) {
+      assert.deepEqual(rowsOf(`{"id":"${row.toString(36)}"}`), [row]);
+      assert.deepEqual(rowsOf(`{"n":${row},"id":{"ne":"0"}}`), row === 0 ? [] : [row]);
+    }
+    const many = Array.from({ length: 500 }, (_, at) => at * 131);
+    assert.deepEqual(rowsOf(`{"id":${JSON.stringify(many.map((row) => row.toString(36)))}}`), many);
+  });
+
   it('list the rows of a rare key, and mark those of one that many have', async () => {
     const metas = Array.from({ length: 500 }, (_, row) =>
       row % 100 === 7 ? `{"rare":${row},"most":1}` : row % 3 === 0 ? null : '{"most":2}',
