@@ -10,13 +10,9 @@ import { standStillWhenAsked } from '../../src/base/stand-still.ts';
 import { lowerThreadPriority } from '../../src/base/thread-priority.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { openObjectStore } from '../../src/object-store/open-object-store.ts';
-import { parseWriteBody } from '../storage/parse-write.ts';
-import { runMatch } from '../text/judge.ts';
-import { buildSegment } from './build-segment.ts';
 import type { ComputeResult, ComputeTask } from './lanes.ts';
-import { mergeSegments } from './merge-segments.ts';
 
-/** Entry of the compute lanes' threads: one short task a call. */
+/** Entry of the compute lanes' threads: one short task a call. A lane has tasks of one kind, and loads what that kind needs. */
 standStillWhenAsked();
 const { store: storeSettings, backgroundSteps, processMemoryBytes } = workerData as ComputeThreadData;
 boundGarbage(processMemoryBytes);
@@ -41,14 +37,22 @@ export default async function compute(task: ComputeTask): Promise<ComputeResult<
 
 async function run(task: ComputeTask): Promise<unknown> {
   switch (task.task) {
-    case 'parse':
+    case 'parse': {
+      const { parseWriteBody } = await import('../storage/parse-write.ts');
       return parseWriteBody(task.kind, task.body);
-    case 'build-segment':
+    }
+    case 'build-segment': {
+      const { buildSegment } = await import('./build-segment.ts');
       return buildSegment({ store: await objectStore(), clock: systemClock }, task);
-    case 'merge-segments':
+    }
+    case 'merge-segments': {
+      const { mergeSegments } = await import('./merge-segments.ts');
       return mergeSegments({ store: await objectStore(), clock: systemClock }, task);
-    case 'match':
+    }
+    case 'match': {
+      const { runMatch } = await import('../text/judge.ts');
       return runMatch(task);
+    }
     default:
       return unreachable(task);
   }
