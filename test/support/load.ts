@@ -5,6 +5,8 @@ import { answerOrNull, jsonOf, ModelWriter, outcomeOf } from './model.ts';
 import type { ServerProcess } from './server-process.ts';
 
 const heavyPace = 10;
+/** Every check asks for every key that was ever made. */
+const keysPace = 4;
 /** Each costs a password's hash now and another one later: where runs have a pace, every one makes one person. */
 const peoplePerRun = 2;
 /** With the pauses between them at least ten seconds. */
@@ -157,7 +159,7 @@ export class Load {
 
   async #makeKeys(api: ApiClient): Promise<void> {
     for (let i = 0; !this.#stopped; i++) {
-      if (this.#paceMs > 0) await sleep(this.#paceMs);
+      if (this.#paceMs > 0) await sleep(this.#paceMs * keysPace);
       const answer = await answerOrNull(api, 'POST', '/v1/keys', { name: `key ${i}` });
       const outcome = outcomeOf(answer);
       if (outcome === 'unknown') return;

@@ -144,9 +144,9 @@ export class NaiveIndex {
     const padded = text.length < 3 ? Buffer.concat([text, Buffer.alloc(3 - text.length, 0xff)]) : text;
     for (let at = 0; at + 3 <= padded.length; at++) {
       const trigram = padded.readUIntBE(at, 3);
-      const groups = this.groupsByTrigram.get(trigram) ?? new Set<number>();
-      this.groupsByTrigram.set(trigram, groups);
-      groups.add(group);
+      const groups = this.groupsByTrigram.get(trigram);
+      if (groups === undefined) this.groupsByTrigram.set(trigram, new Set([group]));
+      else groups.add(group);
     }
   }
 }
