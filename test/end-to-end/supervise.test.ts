@@ -46,49 +46,57 @@ function holdable() {
   return { folder, crashFile, fifo, nodeArguments, env };
 }
 
-describe('the supervisor', { concurrency: 2 }, () => {
-  it('starts a server again that was killed, with all its data', async () => {
-    const supervisor = await startServer(serve());
-    const first = childOf(supervisor);
-    const api = new ApiClient(supervisor.url);
-    const { key } = await api.signup('supervised@example.com');
-    await api.as(key).put('notes', [{ id: 'a', text: 'before the end' }]);
+/**
+ * A supervisor whose server ends by one signal after the other, and is another one each time, with all data. After the
+ * last, and not before, it starts without its cache.
+ */
+async function crashed(signals: readonly NodeJS.Signals[]): Promise<ServerProcess> {
+  const emptied = 'the cache starts empty after abnormal ends';
+  const supervisor = await startServer(serve());
+  const api = new ApiClient(supervisor.url);
+  const { key } = await api.signup('crash@example.com');
+  await api.as(key).put('notes', [{ id: 'a', text: 'before the end' }]);
+  api.close();
 
-    process.kill(first, 'SIGKILL');
-    await supervisor.listening(2);
+  for (const [at, signal] of signals.entries()) {
+    assert.ok(!supervisor.errors.includes(emptied));
+    const before = childOf(supervisor);
+    process.kill(before, signal);
+    await supervisor.listening(at + 2);
 
-    const second = childOf(supervisor);
-    assert.notEqual(second, first);
+    assert.notEqual(childOf(supervisor), before);
+    assert.ok(
+      supervisor.errors.includes(`the server ended (${signal}); starting it again`),
+      supervisor.errors,
+    );
     const again = new ApiClient(supervisor.url, key);
     assert.equal((await again.get('notes', 'a')).text, 'before the end');
-    assert.match(supervisor.errors, /the server ended \(SIGKILL\); starting it again/);
     again.close();
-    api.close();
+  }
+  assert.ok(supervisor.errors.includes(emptied), signals.join());
+  return supervisor;
+}
+
+describe('the supervisor', { concurrency: 2 }, () => {
+  it('starts a server again that crashed, with all its data and without its cache, and ends at once while it waits to', async () => {
+    const supervisor = await crashed(['SIGBUS']);
+
+    process.kill(childOf(supervisor), 'SIGKILL');
+    await supervisor.until(
+      () => supervisor.errors.includes('the server ended (SIGKILL); starting it again'),
+      'notices the end',
+    );
+
     assert.deepEqual(await supervisor.stop(), done);
-    assert.equal(lives(second), false);
+    assert.equal(supervisor.urls.length, 2);
   });
 
-  it('gives up the cache after a crash of native code, and after the second abnormal end within a minute', async () => {
-    const emptied = 'the cache starts empty after abnormal ends';
-    for (const { signals } of [{ signals: ['SIGBUS'] }, { signals: ['SIGKILL', 'SIGKILL'] }] as const) {
-      const supervisor = await startServer(serve());
-      const api = new ApiClient(supervisor.url);
-      const { key } = await api.signup('crash@example.com');
-      await api.as(key).put('notes', [{ id: 'a', text: 'before the end' }]);
-      api.close();
+  it('gives up the cache after the second abnormal end within a minute, too', async () => {
+    const supervisor = await crashed(['SIGKILL', 'SIGKILL']);
+    const last = childOf(supervisor);
 
-      for (const [at, signal] of signals.entries()) {
-        assert.ok(!supervisor.errors.includes(emptied));
-        process.kill(childOf(supervisor), signal);
-        await supervisor.listening(at + 2);
-      }
-
-      assert.ok(supervisor.errors.includes(emptied), signals.join());
-      const again = new ApiClient(supervisor.url, key);
-      assert.equal((await again.get('notes', 'a')).text, 'before the end');
-      again.close();
-      assert.deepEqual(await supervisor.stop(), done);
-    }
+    assert.deepEqual(await supervisor.stop(), done);
+    assert.equal(lives(last), false);
   });
 
   it('does not start a server again whose place was taken while it stood still', async () => {
@@ -144,21 +152,7 @@ describe('the supervisor', { concurrency: 2 }, () => {
     assert.deepEqual(await successor.stop(), done);
   });
 
-  it('starts a server again whose log thread died', async () => {
-    const { folder, crashFile, nodeArguments, env } = holdable();
-    const supervisor = await startServer(serve({ folder, nodeArguments, env }));
-    const api = new ApiClient(supervisor.url);
-    const { key } = await api.signup('log@example.com');
-
-    writeFileSync(crashFile, 'log-worker 1');
-    await supervisor.listening(2);
-
-    assert.equal((await new ApiClient(supervisor.url).as(key).me()).auth, 'key');
-    api.close();
-    assert.deepEqual(await supervisor.stop(), done);
-  });
-
-  it('starts a server again of which a thread does not turn any more', async () => {
+  it('starts a server again whose log thread died, and one of which a thread does not turn any more', async () => {
     const { folder, crashFile, fifo, nodeArguments, env } = holdable();
     const supervisor = await startServer(
       serve({ folder, nodeArguments, env: { ...env, TIDEBASE_TEST_SILENT_MS: '2000' } }),
@@ -166,6 +160,12 @@ describe('the supervisor', { concurrency: 2 }, () => {
     const first = new ApiClient(supervisor.url);
     const { key } = await first.signup('silent@example.com');
     first.close();
+
+    writeFileSync(crashFile, 'log-worker 1');
+    await supervisor.listening(2);
+    const second = new ApiClient(supervisor.url, key);
+    assert.equal((await second.me()).auth, 'key');
+    second.close();
 
     for (const [thread, silent] of [
       ['worker', 'actor-0'],
@@ -222,16 +222,6 @@ describe('the supervisor', { concurrency: 2 }, () => {
       assert.equal(lives(child), false, signal);
       assert.deepEqual(supervisor.loggedErrors(), []);
     }
-  });
-
-  it('ends at once when it is told to while a server that failed waits to be started again', async () => {
-    const supervisor = await startServer(serve());
-    process.kill(childOf(supervisor), 'SIGKILL');
-    await supervisor.until(() => supervisor.errors.includes('starting it again'), 'notices the end');
-
-    assert.deepEqual(await supervisor.stop(), done);
-
-    assert.equal(supervisor.urls.length, 1);
   });
 
   it('does not try a wrong setting again, and says which it is', async () => {
