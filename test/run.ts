@@ -17,10 +17,16 @@ import { filesUnder, repositoryRoot } from './support/repository.ts';
 const compiledFolder = dirname(fileURLToPath(import.meta.url));
 const root = repositoryRoot();
 
-/** Together they compute as much as they wait: more at once only takes the cores from each other. */
+/** Of those that compute: more at once only takes the cores from each other. */
 const filesAtOnce = Math.max(2, availableParallelism());
 /** Folders whose files take longest: they begin first, so that no core waits at the end for the last of them. */
 const slowFolders = ['test/simulation/', 'test/end-to-end/'];
+/** Files that wait far more than they compute: they have a lane of their own beside the others. */
+const waitingFiles: readonly string[] = [
+  'test/contract/http.test.ts',
+  'test/end-to-end/full-disk.test.ts',
+  'test/end-to-end/quota.test.ts',
+];
 /** A file that hangs must not hang the run; the longest takes about a minute. */
 const fileTimeoutMs = 5 * 60_000;
 
@@ -145,13 +151,15 @@ function sayEnd({ path, passed, failures, skips }: FileReport, durationMs: numbe
 }
 
 async function runAll(words: readonly string[]): Promise<FileReport[]> {
-  const waiting = testFiles(words);
+  const files = testFiles(words);
+  const waiting = files.filter(({ path }) => waitingFiles.includes(path));
+  const computing = files.filter(({ path }) => !waitingFiles.includes(path));
   const reports: FileReport[] = [];
-  const lane = async () => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift())
+  const lane = async (queue: typeof files) => {
+    for (let file = queue.shift(); file !== undefined; file = queue.shift())
       reports.push(await runFile(file));
   };
-  await Promise.all(Array.from({ length: filesAtOnce }, lane));
+  await Promise.all([lane(waiting), ...Array.from({ length: filesAtOnce }, () => lane(computing))]);
   return reports;
 }
 
