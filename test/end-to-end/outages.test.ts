@@ -63,6 +63,12 @@ describe(`storage in trouble (OUTAGES_SEED=${seed})`, { concurrency: serversAtOn
   it('while storage is away, warm reads go on, and writes say what they know', async (t) => {
     const house = await House.begin(2);
     const cold = await house.coldNamespaces();
+    // At once: recovery, which began before the server listened, opens all that the last life wrote, one after the other.
+    await house.proxy.set({ mode: 'refuse' });
+    await assertColdReads(house.api, cold);
+    await assertUnopened(house.api, cold.closed);
+    await house.proxy.set({});
+    for (let i = 0; i < 3; i++) await house.api.count(`shared-${i}`);
     const answers = await house.trouble({ mode: 'refuse' }, outageMs, async (api) => {
       const search = await api.search('shared-0', { q: '#', limit: 5 });
       assert.equal(search.partial, false, 'a search of what is in memory is whole');
@@ -231,7 +237,6 @@ class House {
     await this.stop();
     rmSync(join(this.server.options.folder, 'cache'), { recursive: true });
     await this.again();
-    for (let i = 0; i < 3; i++) await this.api.count(`shared-${i}`);
     await this.api.getNamespace('opened');
     return { opened: 'opened', closed: 'closed' };
   }
@@ -250,6 +255,9 @@ async function assertColdReads(
     assert.equal(read.status, 503, `${namespace}: ${read.body.toString().slice(-200)}`);
     assert.equal((read.json() as ErrorBody).code, 'unavailable');
   }
+}
+
+async function assertUnopened(api: ApiClient, closed: string): Promise<void> {
   const unopened = await api.request('POST', `/v1/namespaces/${closed}/search`, { body: { q: 'large' } });
   assert.equal(unopened.status, 503, unopened.body.toString().slice(-200));
 }
