@@ -23,7 +23,6 @@ const filesAtOnce = Math.max(2, availableParallelism());
 const slowFolders = ['test/simulation/', 'test/end-to-end/'];
 /** Files that wait far more than they compute: they have a lane of their own beside the others. */
 const waitingFiles: readonly string[] = [
-  'test/contract/http.test.ts',
   'test/end-to-end/full-disk.test.ts',
   'test/end-to-end/quota.test.ts',
 ];
