@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, it, type TestContext } from 'node:test';
+import { after, describe, it, type TestContext } from 'node:test';
 import type { SearchAnswer } from '../../protocol/search.ts';
 import { type ApiAnswer, ApiClient, documentPath, type ErrorBody } from '../support/api-client.ts';
 import {
@@ -139,6 +139,10 @@ describe(`storage in trouble (OUTAGES_SEED=${seed})`, { concurrency: serversAtOn
   });
 });
 
+/** What a failed test leaves listening would keep this process alive until the run's own limit. */
+const proxies: FaultProxy[] = [];
+after(() => Promise.all(proxies.map((proxy) => proxy.close())));
+
 /** One server, its bucket, the proxy between them, and who writes. */
 class House {
   server: ServerProcess;
@@ -157,6 +161,7 @@ class House {
     const random = seededRandom(seed + number);
     const bucket = await newBucket();
     const proxy = await startFaultProxy({ targetPort: bucket.port, random });
+    proxies.push(proxy);
     const env = { ...serverEnvOf(bucket, proxy.url), TIDEBASE_COMMIT_MS: '50' };
     const server = await startServer({ folder: temporaryFolder(), env });
     const house = new House(server, proxy, await Load.begin(server, random, paceMs));
