@@ -1,6 +1,6 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
-import { patternInstructions } from './pattern-cost.ts';
+import { literalNanoseconds, patternInstructions, regexNanoseconds } from './pattern-cost.ts';
 import { compileMatcher, type Matcher } from './regex.ts';
 import { allMatches, type MatchPlace, matchPlace } from './snippet.ts';
 
@@ -8,8 +8,7 @@ import { allMatches, type MatchPlace, matchPlace } from './snippet.ts';
  * RE2's word on one text at a time, on this thread where that is cheap.
  *
  * RE2 cannot be interrupted. Most calls take a nanosecond or two for each byte; a pattern that makes it think of many
- * states at once takes up to `nanosecondsPerInstruction` for each byte and each instruction of its program, seconds for a
- * large document. Where that could be more than `limits.matchInlineMsMax`, the call is made on a thread that nobody else
+ * places at once takes some for each of them (pattern-cost.ts), seconds for a large document. Where that could be more than `limits.matchInlineMsMax`, the call is made on a thread that nobody else
  * waits for.
  */
 export type WantedMatches = 'none' | 'first' | 'all';
@@ -29,18 +28,19 @@ export interface MatchTask {
   readonly wanted: WantedMatches;
 }
 
-/** Measured by test/bench/pattern-cost.bench.ts: the worst was 2.3. */
-const nanosecondsPerInstruction = 3;
-/** No program this small was slow on any text. */
-const cheapInstructions = 40;
+/** No program that costs so little at worst was slow on any text: 40 instructions. */
+const cheapNanoseconds = 120;
+/** Of a byte, for most programs. */
+const nanosecondsPerPass = 1;
 
 export class Judge {
   readonly #query: string;
   readonly #isRegex: boolean;
   readonly #matcher: Matcher;
   readonly #elsewhere: MatchElsewhere;
-  /** Longer texts are judged elsewhere. */
+  /** Longer texts are judged elsewhere: where one pass over them is enough, and where all matches are wanted. */
   readonly #inlineBytesMax: number;
+  readonly #inlineAllBytesMax: number;
 
   /** Throws ApiError 422 for a pattern that RE2 refuses, or whose program is too large. */
   constructor(query: string, isRegex: boolean, elsewhere: MatchElsewhere) {
@@ -48,11 +48,18 @@ export class Judge {
     this.#isRegex = isRegex;
     this.#matcher = compileMatcher(query, isRegex);
     this.#elsewhere = elsewhere;
-    this.#inlineBytesMax = isRegex ? inlineBytesMax(checkedInstructions(query)) : Number.POSITIVE_INFINITY;
+    const nanoseconds = isRegex ? regexNanoseconds(checkedInstructions(query)) : literalNanoseconds(query);
+    this.#inlineBytesMax =
+      nanoseconds <= cheapNanoseconds ? Number.POSITIVE_INFINITY : bytesWithin(nanoseconds);
+    // A literal's match is found where it ends; to find a regex's, RE2 may read on to the end of the text each time.
+    this.#inlineAllBytesMax = isRegex
+      ? Math.min(this.#inlineBytesMax, bytesWithin(limits.matchesMax * nanosecondsPerPass))
+      : this.#inlineBytesMax;
   }
 
   find(text: Buffer, wanted: WantedMatches): Found | Promise<Found> {
-    if (text.length <= this.#inlineBytesMax) return findMatches(this.#matcher, text, wanted);
+    const inlineBytesMax = wanted === 'all' ? this.#inlineAllBytesMax : this.#inlineBytesMax;
+    if (text.length <= inlineBytesMax) return findMatches(this.#matcher, text, wanted);
     const [query, isRegex] = [this.#query, this.#isRegex];
     return this.#elsewhere({ task: 'match', query, isRegex, text: Uint8Array.from(text), wanted });
   }
@@ -67,9 +74,9 @@ function checkedInstructions(pattern: string): number {
   });
 }
 
-function inlineBytesMax(instructions: number): number {
-  if (instructions <= cheapInstructions) return Number.POSITIVE_INFINITY;
-  return (limits.matchInlineMsMax * 1e6) / (instructions * nanosecondsPerInstruction);
+/** Of text, at so many nanoseconds a byte. */
+function bytesWithin(nanoseconds: number): number {
+  return (limits.matchInlineMsMax * 1e6) / nanoseconds;
 }
 
 export function findMatches(matcher: Matcher, text: Buffer, wanted: WantedMatches): Found {

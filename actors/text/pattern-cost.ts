@@ -1,5 +1,7 @@
 import { orbitOf, pairsOf, rangesOf } from './code-point-ranges.ts';
+import { foldUtf8 } from './fold.ts';
 import { parseRegex } from './parse-regex.ts';
+import { writeOutLiteral } from './quoted-text.ts';
 import type { Ranges, RegexNode } from './regex-syntax.ts';
 
 /**
@@ -10,6 +12,55 @@ import type { Ranges, RegexNode } from './regex-syntax.ts';
  */
 export function patternInstructions(pattern: string): number {
   return frameInstructions + instructionsOf(parseRegex(pattern));
+}
+
+/**
+ * RE2 takes up to so long for each byte and each instruction that it thinks of at once, in nanoseconds: the worst that
+ * test/bench/pattern-cost.bench.ts saw was 2.3 while it could keep its states, and 13.7 once they had become too large
+ * to be kept.
+ */
+const nanosecondsKept = 3;
+const nanosecondsForgotten = 15;
+/** Instructions of a program whose states are kept, whatever the text: 1,000 were, 1,200 were not. */
+const keptInstructionsMax = 1_000;
+/** Of all states of a literal together: 500,000 were kept, 720,000 were not. */
+const keptStateInstructionsMax = 400_000;
+
+/** What a byte of any text costs at most, in nanoseconds, for a program of so many instructions. */
+export function regexNanoseconds(instructions: number): number {
+  return instructions * (instructions > keptInstructionsMax ? nanosecondsForgotten : nanosecondsKept);
+}
+
+/**
+ * The same for a literal, case ignored. After each character of it RE2 thinks of every place in it where the text so far
+ * may also end, such as all of them in `aaaa`: few where a text does not repeat itself.
+ */
+export function literalNanoseconds(text: string): number {
+  const folded = Buffer.from(text);
+  const length = foldUtf8(folded, 0, folded.length, folded, 0);
+  const { most, sum } = placesAtOnce(folded.subarray(0, length));
+  const each = patternInstructions(`(?i)${writeOutLiteral(text)}`) / Math.max(1, [...text].length);
+  return most * each * (sum * each > keptStateInstructionsMax ? nanosecondsForgotten : nanosecondsKept);
+}
+
+/** Of the beginnings of a literal: how many of its beginnings end each, itself included; the most, and all together. */
+function placesAtOnce(literal: Uint8Array): { readonly most: number; readonly sum: number } {
+  // The longest other beginning that ends each beginning, as Knuth, Morris and Pratt find it.
+  const longest = new Int32Array(literal.length);
+  const places = new Int32Array(literal.length).fill(1);
+  let most = 0;
+  let sum = 0;
+  for (let i = 0, at = 0; i < literal.length; i++) {
+    if (i > 0) {
+      while (at > 0 && literal[i] !== literal[at]) at = longest[at - 1] as number;
+      if (literal[i] === literal[at]) at++;
+    }
+    longest[i] = at;
+    if (at > 0) places[i] = (places[at - 1] as number) + 1;
+    most = Math.max(most, places[i] as number);
+    sum += places[i] as number;
+  }
+  return { most, sum };
 }
 
 /** Failure, match, and the loop that lets a match begin anywhere. */

@@ -24,7 +24,7 @@ test('a literal and a small regex are judged here, whatever the text; a costly o
   const long = Buffer.from('abcdefgh '.repeat(20_000));
   for (const [query, isRegex] of [
     ['needle', false],
-    ['a'.repeat(3_000), false],
+    ['every word of a long sentence that nobody wrote twice '.repeat(2), false],
     ['(x+x+)+y', true],
     ['[0-9a-f]+ needle$', true],
   ] as const) {
@@ -38,6 +38,25 @@ test('a literal and a small regex are judged here, whatever the text; a costly o
   assert.ok(judged instanceof Promise);
   assert.equal(tasks.length, 1);
   await judged;
+});
+
+test('a literal that repeats itself is judged elsewhere where the text is long', async () => {
+  const long = Buffer.from(`${'a'.repeat(20_000)} ${'=>'.repeat(10_000)}`);
+  for (const query of [`${'a'.repeat(1_500)}b`, `${'='.repeat(1_200)}=> `, '\u212a'.repeat(1_000)]) {
+    const { judge, tasks } = judgeOf(query, false);
+    assert.equal(judge.find(Buffer.from('aaaa'), 'first'), null);
+    assert.ok(judge.find(long, 'first') instanceof Promise, query);
+    assert.equal(tasks.length, 1);
+  }
+});
+
+test('all matches of a regex in a long text are looked for elsewhere, its first one here', () => {
+  const long = Buffer.from('a'.repeat(200_000));
+  const { judge } = judgeOf('(?s)a.*?c|a', true);
+  assert.ok(!(judge.find(long, 'first') instanceof Promise));
+  assert.ok(judge.find(long, 'all') instanceof Promise);
+  assert.ok(!(judge.find(long.subarray(0, 10_000), 'all') instanceof Promise));
+  assert.ok(!(judgeOf('aa', false).judge.find(long, 'all') instanceof Promise));
 });
 
 test('what is judged elsewhere is what is judged here', async () => {
