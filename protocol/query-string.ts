@@ -36,8 +36,12 @@ function formDecode(text: string): string {
   return percentDecode(spaced, 'query string');
 }
 
+/** What an HTTP server makes of bytes that are not UTF-8: the character itself must come percent-encoded. */
+const replacement = '\ufffd';
+
 /** Decodes once. Throws ApiError `bad_request` for a broken escape or for bytes that are not UTF-8. */
 export function percentDecode(text: string, place: string): string {
+  if (text.includes(replacement)) throw new ApiError('bad_request', `the ${place} is not valid UTF-8`);
   if (!text.includes('%')) return text;
   try {
     return decodeURIComponent(text);

@@ -128,6 +128,7 @@ export const warmRequestSchema = z.strictObject({
     .meta({ description: 'What to get ready for: texts, or regexes with regex: true.' })
     .default([]),
   regex: z.boolean().default(false),
+  min_version: minVersionSchema.optional(),
 });
 export type WarmRequest = z.output<typeof warmRequestSchema>;
 

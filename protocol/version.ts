@@ -4,10 +4,11 @@
  */
 
 /** The version of the interface description. Paths are under /v1 for as long as its first number is 0 or 1. */
-export const wireVersion = '0.1.0';
+export const wireVersion = '0.1.1';
 
 export const wireHistory: readonly string[] = [
   '0.1.0: accounts, keys, namespaces, documents, search, count, warm.',
+  '0.1.1: warm takes min_version; a count may be an estimate.',
 ];
 
 interface Format {

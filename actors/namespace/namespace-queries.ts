@@ -143,8 +143,9 @@ export class NamespaceQueries {
     return this.#query(call, opened, (context) => runCount(context, request));
   }
 
-  #warm(call: ActorCall, body: Uint8Array | null, opened: OpenedNow): Promise<ActorReply> {
+  async #warm(call: ActorCall, body: Uint8Array | null, opened: OpenedNow): Promise<ActorReply> {
     const request = parseWarmBody(body === null || body.byteLength === 0 ? undefined : readBody(body));
+    await this.#reach(request.min_version);
     return this.#query(call, opened, (context) => runWarm(context, request));
   }
 

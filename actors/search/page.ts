@@ -50,7 +50,8 @@ export class Page {
 
   /** Answers false where the document is of the next page. */
   take(document: ScannedDocument, matches: readonly MatchPlace[]): boolean {
-    if (this.hits.length === this.#request.limit) return this.#close();
+    // A hit that was cut is the last of its page, so that whoever counts on `next` is told that there is more.
+    if (this.hits.length === this.#request.limit || this.#isTruncated) return this.#close();
     let hit = hitJson(document, matches, this.#request.include);
     let bytes = Buffer.byteLength(hit) + 1;
     if (bytes > this.#bytesLeft) {

@@ -195,9 +195,11 @@ async function scan(
 }
 
 function cursorScope(identity: NamespaceIdentity, request: SearchRequest): CursorScope {
-  const filter = JSON.stringify(request.filter, (_, value) =>
-    typeof value === 'bigint' ? `${value}n` : value,
-  );
+  // Marked, or the string "1n" would be the same query as the integer.
+  const filter = JSON.stringify(request.filter, (_, value) => {
+    if (typeof value === 'bigint') return `integer ${value}`;
+    return typeof value === 'string' ? `string ${value}` : value;
+  });
   return {
     tenantId: identity.tenantId,
     namespaceId: identity.namespaceId,

@@ -20,6 +20,7 @@ const good: readonly (readonly [raw: string, entries: readonly (readonly [string
   ['q=a+b%2Bc%20d', [['q', 'a b+c d']]],
   ['q=%C3%A9%F0%9F%98%80', [['q', 'é😀']]],
   ['q=%2525', [['q', '%25']]],
+  ['q=%EF%BF%BD', [['q', '\ufffd']]],
   ['__proto__=1', [['__proto__', '1']]],
 ];
 
@@ -33,6 +34,7 @@ const bad: readonly (readonly [raw: string, status: number])[] = [
   ['q=%', 400],
   ['q=%zz', 400],
   ['q=%ff', 400],
+  ['q=a\ufffd', 400],
   ['q=%ED%A0%80', 400],
   ['%=1', 400],
   ['q=1&q=2', 422],

@@ -342,6 +342,22 @@ test('a cursor holds its sequence and is of use with its own query alone', () =>
   assert.throws(() => decodeCursor(Buffer.from('other'), scope, cursor), { code: 'invalid' });
 });
 
+test('a cursor of an integer is not that of a string that looks like it', async () => {
+  const { snapshot } = await snapshotOf(40);
+  const context = () => contextOf(snapshot, new FakeClock());
+  const wide = (value: unknown) => ({ n: [0, 1, 2, value] });
+  const first = await search(context(), { filter: wide(2n ** 60n), limit: 1 });
+  assert.notEqual(first.next, '');
+  for (const other of [`${2n ** 60n}`, `${2n ** 60n}n`, `integer ${2n ** 60n}`]) {
+    const asked = { filter: wide(other), limit: 1, cursor: first.next };
+    await assert.rejects(search(context(), asked), { code: 'invalid' });
+  }
+  assert.equal(
+    (await search(context(), { filter: wide(2n ** 60n), limit: 1, cursor: first.next })).hits.length,
+    1,
+  );
+});
+
 test('a cursor that was changed in any character, cut or made up is 422', () => {
   const key = Buffer.from('key');
   const cursor = encodeCursor(key, scope, 77);
