@@ -133,8 +133,8 @@ async function late(
 }
 
 /** ApiError 422 for a pattern that RE2 refuses. */
-export function judgeFor({ match }: QueryContext, query: string, isRegex: boolean): Judge | null {
-  return query === '' ? null : new Judge(query, isRegex, match);
+export function judgeFor({ match, slice }: QueryContext, query: string, isRegex: boolean): Judge | null {
+  return query === '' ? null : new Judge(query, isRegex, { elsewhere: match, turns: slice });
 }
 
 /** What a query asks of documents, and what the index knows of it. 422 for a pattern that is wrong, or that must scan. */

@@ -39,9 +39,10 @@ export class TimeSlice {
     this.#sliceBegan = this.#clock.monotonic();
   }
 
-  /** Waits for something else without counting the wait as work. */
+  /** Waits for something else without counting the wait as work; what it gives way from is counted. */
   async waitFor<T>(work: Promise<T>): Promise<T> {
     this.#spentMs += this.#clock.monotonic() - this.#sliceBegan;
+    this.#sliceBegan = this.#clock.monotonic();
     try {
       return await work;
     } finally {

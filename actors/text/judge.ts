@@ -1,5 +1,7 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
+import { linesEnd, staysWithinLine } from './line-pieces.ts';
+import { parseRegex } from './parse-regex.ts';
 import { literalNanoseconds, patternInstructions, regexNanoseconds } from './pattern-cost.ts';
 import { compileMatcher, type Matcher } from './regex.ts';
 import { allMatches, type MatchPlace, matchPlace } from './snippet.ts';
@@ -8,8 +10,9 @@ import { allMatches, type MatchPlace, matchPlace } from './snippet.ts';
  * RE2's word on one text at a time, on this thread where that is cheap.
  *
  * RE2 cannot be interrupted. Most calls take a nanosecond or two for each byte; a pattern that makes it think of many
- * places at once takes some for each of them (pattern-cost.ts), seconds for a large document. Where that could be more than `limits.matchInlineMsMax`, the call is made on a thread that nobody else
- * waits for.
+ * places at once takes some for each of them (pattern-cost.ts), seconds for a large document. Where that could be more
+ * than `limits.matchInlineMsMax`, a text is judged some lines at a time, if matches stay within them, and else the call
+ * is made on a thread that nobody else waits for.
  */
 export type WantedMatches = 'none' | 'first' | 'all';
 
@@ -33,21 +36,30 @@ const cheapNanoseconds = 120;
 /** Of a byte, for most programs. */
 const nanosecondsPerPass = 1;
 
+export interface JudgeSurroundings {
+  readonly elsewhere: MatchElsewhere;
+  /** Of the thread. */
+  readonly turns: { due(): boolean; giveWay(): Promise<void> };
+}
+
 export class Judge {
   readonly #query: string;
   readonly #isRegex: boolean;
   readonly #matcher: Matcher;
-  readonly #elsewhere: MatchElsewhere;
+  readonly #surroundings: JudgeSurroundings;
+  /** Whether lines can be judged apart. */
+  readonly #byLines: boolean;
   /** Longer texts are judged elsewhere: where one pass over them is enough, and where all matches are wanted. */
   readonly #inlineBytesMax: number;
   readonly #inlineAllBytesMax: number;
 
   /** Throws ApiError 422 for a pattern that RE2 refuses, or whose program is too large. */
-  constructor(query: string, isRegex: boolean, elsewhere: MatchElsewhere) {
+  constructor(query: string, isRegex: boolean, surroundings: JudgeSurroundings) {
     this.#query = query;
     this.#isRegex = isRegex;
     this.#matcher = compileMatcher(query, isRegex);
-    this.#elsewhere = elsewhere;
+    this.#surroundings = surroundings;
+    this.#byLines = isRegex ? staysWithinLine(parseRegex(query)) : !query.includes('\n');
     const nanoseconds = isRegex ? regexNanoseconds(checkedInstructions(query)) : literalNanoseconds(query);
     this.#inlineBytesMax =
       nanoseconds <= cheapNanoseconds ? Number.POSITIVE_INFINITY : bytesWithin(nanoseconds);
@@ -60,8 +72,40 @@ export class Judge {
   find(text: Buffer, wanted: WantedMatches): Found | Promise<Found> {
     const inlineBytesMax = wanted === 'all' ? this.#inlineAllBytesMax : this.#inlineBytesMax;
     if (text.length <= inlineBytesMax) return findMatches(this.#matcher, text, wanted);
+    return this.#byLines && wanted !== 'all'
+      ? this.#findByLines(text, wanted, 0)
+      : this.#findElsewhere(text, wanted);
+  }
+
+  /** As many lines at a time as are surely judged in time; others have their turn where the slice is over. */
+  #findByLines(text: Buffer, wanted: WantedMatches, start: number): Found | Promise<Found> {
+    const { turns } = this.#surroundings;
+    for (let from = start; from < text.length; ) {
+      if (from > start && turns.due())
+        return turns.giveWay().then(() => this.#findByLines(text, wanted, from));
+      const end = linesEnd(text, from, this.#inlineBytesMax);
+      if (end === null) return this.#findElsewhere(text, wanted);
+      const lines = text.subarray(from, end);
+      if (this.#matcher.test(lines)) return wanted === 'none' ? [] : this.#firstOf(text, lines, from);
+      from = end;
+    }
+    return null;
+  }
+
+  #firstOf(text: Buffer, lines: Buffer, from: number): Found {
+    const match = this.#matcher.find(lines, 0);
+    return match === null ? null : [matchPlace(text, { start: match.start + from, end: match.end + from })];
+  }
+
+  #findElsewhere(text: Buffer, wanted: WantedMatches): Promise<Found> {
     const [query, isRegex] = [this.#query, this.#isRegex];
-    return this.#elsewhere({ task: 'match', query, isRegex, text: Uint8Array.from(text), wanted });
+    return this.#surroundings.elsewhere({
+      task: 'match',
+      query,
+      isRegex,
+      text: new Uint8Array(text),
+      wanted,
+    });
   }
 }
 

@@ -132,7 +132,8 @@ function concatenationOf(items: readonly RegexNode[]): RegexNode {
 const lineFeed = 0x0a;
 const anyCharacter: RegexNode = { kind: 'class', ranges: [0, 0x10ffff] };
 const anyButLineFeed: RegexNode = { kind: 'class', ranges: [0, lineFeed - 1, lineFeed + 1, 0x10ffff] };
-const assertion: RegexNode = { kind: 'assertion' };
+const assertion: RegexNode = { kind: 'assertion', isWordBoundary: false };
+const wordBoundary: RegexNode = { kind: 'assertion', isWordBoundary: true };
 
 function parseItem(scanner: PatternScanner, parser: RegexParser): void {
   const isAfterRepetition = parser.takeAfterRepetition();
@@ -229,7 +230,8 @@ function parseBounds(scanner: PatternScanner): Bounds | null {
 }
 
 function parseBackslash(scanner: PatternScanner, parser: RegexParser): void {
-  for (const letter of ['b', 'B', 'A', 'z']) if (scanner.skip(`\\${letter}`)) return parser.push(assertion);
+  for (const letter of ['A', 'z']) if (scanner.skip(`\\${letter}`)) return parser.push(assertion);
+  for (const letter of ['b', 'B']) if (scanner.skip(`\\${letter}`)) return parser.push(wordBoundary);
   if (scanner.skip('\\C')) return parser.push({ kind: 'byte' });
   if (scanner.skip('\\Q')) {
     while (!scanner.isAtEnd && !scanner.skip('\\E')) parser.pushLiteral(scanner.next());

@@ -7,8 +7,8 @@ export type RegexNode =
   /** Not understood: it may match any text, an empty one among them. */
   | { readonly kind: 'anything' }
   | { readonly kind: 'empty' }
-  /** ^ $ \A \z \b \B: matches between characters. */
-  | { readonly kind: 'assertion' }
+  /** ^ $ \A \z \b \B: matches between characters. The last two look at their neighbours alone. */
+  | { readonly kind: 'assertion'; readonly isWordBoundary: boolean }
   | { readonly kind: 'literal'; readonly codePoints: readonly number[]; readonly ignoresCase: boolean }
   /** One character out of these ranges, orbits included where case is ignored; without ranges it matches nothing. */
   | { readonly kind: 'class'; readonly ranges: Ranges }

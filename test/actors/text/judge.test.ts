@@ -8,16 +8,19 @@ import {
   type WantedMatches,
 } from '../../../actors/text/judge.ts';
 import { ApiError } from '../../../protocol/errors.ts';
+import { seededRandom } from '../../support/segments.ts';
 
 const costly = '(?:[a-q]?[b-p]){500}x';
 
 function judgeOf(query: string, isRegex: boolean) {
   const tasks: MatchTask[] = [];
-  const judge = new Judge(query, isRegex, async (task) => {
+  const elsewhere = async (task: MatchTask) => {
     tasks.push(task);
     return runMatch(task);
-  });
-  return { judge, tasks };
+  };
+  // Every look finds the slice over.
+  const turns = { due: () => true, giveWay: async () => {} };
+  return { judge: new Judge(query, isRegex, { elsewhere, turns }), tasks };
 }
 
 test('a literal and a small regex are judged here, whatever the text; a costly one only where the text is short', async () => {
@@ -38,6 +41,41 @@ test('a literal and a small regex are judged here, whatever the text; a costly o
   assert.ok(judged instanceof Promise);
   assert.equal(tasks.length, 1);
   await judged;
+});
+
+test('texts are judged some lines at a time where matches stay within them, and the first match is the same', async () => {
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  const random = seededRandom(seed);
+  const parts = ['ab+', '[^x\\n]*z', '\\bd\\w', 'é.y', 'c{2}\\B', '(?i)K', '(?:e|f)?g\\b', 'a.*d'];
+  const letters = ['a', 'b', 'c', 'cc', 'd', 'e', 'f', 'g', 'é', 'y', 'z', '\u212a', ' ', '\n', '\r\n'];
+  const pick = <T>(from: readonly T[]) => from[Math.floor(random() * from.length)] as T;
+  let found = 0;
+  let elsewhere = 0;
+  for (let round = 0; round < 300; round++) {
+    const wantedParts = Array.from({ length: 1 + Math.floor(random() * 3) }, () => pick(parts)).join('');
+    // The second half is what makes it costly; it needs more letters than a line has.
+    const query = `(?:${wantedParts}|${'[a-d]'.repeat(100)}(?:[a-q]?[b-p]){450}x)`;
+    const text = Buffer.from(Array.from({ length: 3_000 }, () => pick(letters)).join(''));
+    const { judge, tasks } = judgeOf(query, true);
+    for (const wanted of ['none', 'first'] as const) {
+      const near = runMatch({ task: 'match', query, isRegex: true, text, wanted });
+      assert.deepEqual(await judge.find(text, wanted), near, `seed ${seed}: ${query}`);
+      if (near !== null) found++;
+    }
+    // Seldom a line is longer than what is judged at once.
+    elsewhere += tasks.length;
+  }
+  assert.ok(elsewhere < 300, `seed ${seed}: ${elsewhere}`);
+  assert.ok(found > 100 && found < 580, `seed ${seed}: ${found}`);
+});
+
+test('a pattern whose matches may hold a line feed, or ask for the ends of the text, is judged whole', async () => {
+  const text = Buffer.from('ab\n'.repeat(2_000));
+  for (const part of ['b\\sa', 'b[^x]a', '(?s)b.a', '^a', 'b$', '(?m)^a', '\\Aa', '\\PL', '\\x0a']) {
+    const { judge, tasks } = judgeOf(`${part}|${costly}`, true);
+    await judge.find(text, 'first');
+    assert.equal(tasks.length, 1, part);
+  }
 });
 
 test('a literal that repeats itself is judged elsewhere where the text is long', async () => {

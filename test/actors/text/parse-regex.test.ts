@@ -60,7 +60,17 @@ test('patterns become trees', () => {
     ['\\Qa\\', literal('a\\')],
     ['|', { kind: 'alternation', parts: [{ kind: 'empty' }, { kind: 'empty' }] }],
     ['(?P<n>a)', { kind: 'capture', part: literal('a') }],
-    ['\\bx$', { kind: 'concatenation', parts: [{ kind: 'assertion' }, literal('x'), { kind: 'assertion' }] }],
+    [
+      '\\bx$',
+      {
+        kind: 'concatenation',
+        parts: [
+          { kind: 'assertion', isWordBoundary: true },
+          literal('x'),
+          { kind: 'assertion', isWordBoundary: false },
+        ],
+      },
+    ],
     ['[a-cb-d]', { kind: 'class', ranges: [0x61, 0x64] }],
     ['[^\\x00-\\x{10ffff}]', { kind: 'class', ranges: [] }],
     ['[^a]', { kind: 'class', ranges: [0, 0x60, 0x62, 0x10ffff] }],
