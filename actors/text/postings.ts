@@ -262,6 +262,8 @@ export interface PostingsPlace {
 }
 
 const notDecoded = -1;
+const noStarts = new Uint32Array(0);
+const noBefores = new Int32Array(0);
 
 /**
  * Reads a list from its front to its end, decoding a block at a time and only those that are needed. Throws
@@ -270,10 +272,10 @@ const notDecoded = -1;
 export class PostingsCursor {
   readonly #list: PostingsPlace;
   readonly #blockCount: number;
-  /** Of each block: where it begins, and the number before its first. */
-  readonly #starts: Uint32Array;
-  readonly #befores: Int32Array;
-  readonly #decoded: Uint32Array;
+  /** Of each block: where it begins, and the number before its first. Empty until the list is read: many never are. */
+  #starts = noStarts;
+  #befores = noBefores;
+  #decoded = noStarts;
   /** The block that holds the next number, how much of it is behind us, and which block `#decoded` holds. */
   #block = 0;
   #at = 0;
@@ -282,10 +284,6 @@ export class PostingsCursor {
   constructor(list: PostingsPlace) {
     this.#list = list;
     this.#blockCount = Math.ceil(list.count / blockEntries);
-    this.#decoded = new Uint32Array(Math.min(list.count, blockEntries));
-    this.#starts = new Uint32Array(this.#blockCount + 1);
-    this.#befores = new Int32Array(this.#blockCount + 1);
-    this.#readSkipTable();
   }
 
   get count(): number {
@@ -294,6 +292,7 @@ export class PostingsCursor {
 
   /** Moves all numbers below `to` that were not read yet into `target` at `at`, and answers where they end. */
   take(to: number, target: Uint32Array, at: number): number {
+    this.#open();
     let end = at;
     for (; this.#block < this.#blockCount; this.#nextBlock()) {
       if (this.#beforeOf(this.#block) + 1 >= to) return end;
@@ -316,6 +315,7 @@ export class PostingsCursor {
    * Numbers below the last candidate are behind us then.
    */
   retain(candidates: Uint32Array, count: number): number {
+    this.#open();
     let kept = 0;
     let length = 0;
     const decoded = this.#decoded;
@@ -339,6 +339,14 @@ export class PostingsCursor {
 
   #beforeOf(block: number): number {
     return this.#befores[block] as number;
+  }
+
+  #open(): void {
+    if (this.#starts.length > 0) return;
+    this.#decoded = new Uint32Array(Math.min(this.#list.count, blockEntries));
+    this.#starts = new Uint32Array(this.#blockCount + 1);
+    this.#befores = new Int32Array(this.#blockCount + 1);
+    this.#readSkipTable();
   }
 
   #readSkipTable(): void {

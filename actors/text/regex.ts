@@ -43,10 +43,12 @@ function refusal(problem: string): ApiError {
 function matcherOf(pattern: string, flags: string): Matcher {
   // Without the global flag a test need not find out where the match ends, which spares RE2 a pass.
   const tester = new RE2(pattern, flags);
-  const finder = new RE2(pattern, `${flags}g`);
+  // Most texts that are looked at have no match.
+  let finder: RE2 | null = null;
   return {
     test: (text) => tester.test(text as unknown as string),
     find(text, from) {
+      finder ??= new RE2(pattern, `${flags}g`);
       finder.lastIndex = from;
       const match = finder.exec(text as unknown as string) as unknown as { index: number; 0: Buffer } | null;
       return match === null ? null : { start: match.index, end: match.index + match[0].length };
