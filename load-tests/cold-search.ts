@@ -5,23 +5,28 @@ import { roundsOf } from './delay-proxy.ts';
 import { isQuick, judged } from './judge.ts';
 import { Connections, type MeasuredServer, startMeasured } from './measured-server.ts';
 import { latencyText, percentile } from './open-loop.ts';
-import { numberOption, seedOption } from './options.ts';
+import { numberOption, seedOption, textOption } from './options.ts';
 import { putTexts } from './put-texts.ts';
 import { restartFlushed } from './restart-flushed.ts';
 import { type CountedPattern, findPatterns, patternLine } from './search-patterns.ts';
 import { SearchClient } from './search-times.ts';
 
 /**
- * `npm run cold-search`: the first search of a compacted namespace of real source code by a new process with an empty
- * cache, where each GET takes 60 ms. Each search has a process of its own; they take turns between a selective literal, a
- * selective regex and a frequent word. Rounds are counted where the requests go by, at the proxy. Ends with 1 where a bar
+ * `npm run cold-search`: the first search of a namespace of real source code by a process with an empty cache that has
+ * served other namespaces, where each GET takes 60 ms. Each search has a process of its own; they take turns between a
+ * selective literal, a selective regex and a frequent word. Rounds are counted where the requests go by, at the proxy. Ends with 1 where a bar
  * is missed or an answer is not what was counted in the texts.
  *
- *   --megabytes=50   --starts=30   --seed=N
+ *   --megabytes=50   --starts=30   --seed=N   --process=new (nothing is searched before)
  */
 const megabytes = numberOption('megabytes', isQuick ? 3 : 50);
 const starts = numberOption('starts', isQuick ? 3 : 30);
 const seed = seedOption();
+/** With `--process=new` the search is the first of its process, whose code is not compiled yet. */
+const isNewProcess = textOption('process') === 'new';
+/** Cold ones, too, that are searched before. */
+const otherNamespaces = ['other-0', 'other-1', 'other-2'];
+const otherTexts = 300;
 const patternsPerClass = 5;
 const namespace = 'cold-source';
 const bars = { p50Ms: 350, rounds: 4 };
@@ -44,8 +49,10 @@ await judged(async ({ say, tell }) => {
   };
   const store = await startFarStore();
   let server = await startMeasured({ env: store.nearEnv });
-  await fill(server, texts);
-  server = await restartFlushed(server, [namespace], { env: store.nearEnv });
+  await fill(server, namespace, texts);
+  const others = [...texts].slice(0, otherTexts);
+  for (const name of otherNamespaces) await fill(server, name, others);
+  server = await restartFlushed(server, [namespace, ...otherNamespaces], { env: store.nearEnv });
   say(
     `seed ${seed}; ${texts.size} documents, ${(bytes / 1e6).toFixed(1)} MB of source code in one namespace`,
   );
@@ -58,6 +65,7 @@ await judged(async ({ say, tell }) => {
     const pattern = of[Math.floor(i / turns.length) % of.length];
     if (pattern === undefined) throw new Error(`no pattern of the kind "${kind}"`);
     server = await startCold(server, store);
+    if (!isNewProcess) await runIn(server, kinds);
     found.push({ kind, ...(await firstSearch(server, store, pattern)) });
   }
   for (const [kind] of turns) tell({ name: kind, ...summary(found.filter((each) => each.kind === kind)) });
@@ -76,9 +84,22 @@ await judged(async ({ say, tell }) => {
   store.proxy.close();
 });
 
+/** What a process that has served others has compiled; nothing of the namespace that is measured comes near. */
+async function runIn(
+  server: MeasuredServer,
+  kinds: Readonly<Record<string, readonly CountedPattern[]>>,
+): Promise<void> {
+  for (const name of otherNamespaces) {
+    const client = new SearchClient(server, name);
+    for (const pattern of Object.values(kinds).flat()) await client.search(pattern);
+    client.close();
+  }
+}
+
 async function fill(
   { process: server, key }: MeasuredServer,
-  texts: ReadonlyMap<string, Buffer>,
+  namespace: string,
+  texts: Iterable<readonly [string, Buffer]>,
 ): Promise<void> {
   const client = new Connections(server.url, key, 1);
   await putTexts(client, namespace, texts);

@@ -1,7 +1,7 @@
 import type { ReadReport } from '../storage/block-fetch.ts';
 import type { BlockIndex } from '../storage/block-index.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
-import { type BlockSource, blocksPerReadMax, type WantedBlock } from './read-ahead.ts';
+import { type BlockSource, blocksAheadMax, blocksPerReadMax, type WantedBlock } from './read-ahead.ts';
 
 /**
  * All document blocks of segments, from the newest to the oldest. The indexes of all segments are asked for at once: one
@@ -26,6 +26,7 @@ interface Opening {
 }
 
 export class AllBlocks implements BlockSource {
+  readonly aheadMax = blocksAheadMax;
   readonly firstRead: number;
   /** Newest first, as the segments are. */
   readonly #left: Opening[];

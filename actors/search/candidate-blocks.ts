@@ -9,7 +9,7 @@ import { openTextIndex, textIndexAtHand } from '../text/text-index.ts';
 import type { CandidateGroups, TrigramIndexReader } from '../text/trigram-index-reader.ts';
 import type { TrigramQuery } from '../text/trigram-query.ts';
 import { FilterRows, type SegmentFilter } from './filter-rows.ts';
-import type { BlockSource, WantedBlock } from './read-ahead.ts';
+import { type BlockSource, blocksAheadMax, type WantedBlock } from './read-ahead.ts';
 
 /**
  * The document blocks of segments that may hold a match, from the newest to the oldest, each with the rows to look at: those
@@ -32,13 +32,22 @@ export class CandidateBlocks implements BlockSource {
   readonly firstRead = 1;
   /** Nobody knows how many of them match. */
   readonly isEnough = false;
+  /** Whether the text says nothing: each segment is one group then. */
+  readonly #everyRow: boolean;
   /** Newest first, as the segments are. */
   readonly #searches: SegmentSearch[];
 
   constructor(segments: readonly OpenSegment[], wanted: CandidatesWanted) {
+    this.#everyRow = wanted.condition.kind === 'all';
     this.#searches = segments
       .filter(({ reader }) => reader.toc.minSequence < wanted.below)
       .map((segment) => new SegmentSearch(segment, wanted));
+  }
+
+  /** A search that names few will hardly be over before all of them were looked at. */
+  get aheadMax(): number {
+    const groupsLeft = this.#searches[0]?.groupsLeft ?? 0;
+    return groupsLeft <= fewGroups && !this.#everyRow ? fewGroups : blocksAheadMax;
   }
 
   take(count: number): WantedBlock[] | Promise<WantedBlock[]> {
@@ -79,6 +88,9 @@ interface Candidates extends WantedBlock {
 /** Where a chunk has no more candidate groups than this, their documents are less to read than its columns. */
 const groupsWithoutColumnsMax = 16;
 
+/** Candidates of one segment that are read at once, in one round: 16 MB before compression at worst. */
+const fewGroups = 128;
+
 /** The candidates of one segment. */
 class SegmentSearch {
   readonly #segment: OpenSegment;
@@ -108,6 +120,11 @@ class SegmentSearch {
     if (this.#ended) return null;
     if (this.#groups === null || this.#at === this.#groups.length) return this.#waitFor(this.#nextGroups());
     return this.#waitFor(this.#settleRows(this.#groups));
+  }
+
+  /** Candidates that are known and were not taken yet. */
+  get groupsLeft(): number {
+    return this.#groups === null ? 0 : this.#groups.length - this.#at;
   }
 
   /** Adds blocks until there are `count`. Answers false where the segment has no more. */

@@ -4,7 +4,13 @@ import type { Snapshot } from '../storage/snapshot.ts';
 import { isDeleted } from '../storage/tombstones.ts';
 import { rowsBelow } from '../text/searchable-memtable.ts';
 import type { TrigramQuery } from '../text/trigram-query.ts';
-import { type BlockSource, blocksPerReadMax, readAhead, type WantedBlock } from './read-ahead.ts';
+import {
+  type BlockSource,
+  blocksAheadMax,
+  blocksPerReadMax,
+  readAhead,
+  type WantedBlock,
+} from './read-ahead.ts';
 import { wantedBlocks } from './scan.ts';
 import { SpreadSample } from './spread-sample.ts';
 import type { TimeSlice } from './time-slice.ts';
@@ -193,6 +199,7 @@ function listed(blocks: readonly WantedBlock[]): BlockSource {
   let next = 0;
   return {
     firstRead: blocksPerReadMax,
+    aheadMax: blocksAheadMax,
     isEnough: false,
     take(count) {
       const taken = blocks.slice(next, next + count);

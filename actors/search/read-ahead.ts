@@ -6,7 +6,7 @@ import type { Tombstones } from '../storage/tombstones.ts';
 /**
  * Document blocks of segments, read before they are wanted, across segments: asked for without waiting for those before
  * them, one block, then twice as many each time, neighbours joined into one GET, while fewer are on their way or unread
- * than `blocksAheadMax`. So a namespace of some megabytes takes one round more than its indexes, and a large one as many
+ * than the source allows. So a namespace of some megabytes takes one round more than its indexes, and a large one as many
  * bytes a round as a search gets through meanwhile.
  *
  * What memory or the local disk has is unpacked when its turn comes: whoever stops early has not paid for it.
@@ -32,10 +32,12 @@ export interface BlockSource {
   readonly isEnough: boolean;
   /** Blocks of the first read. */
   readonly firstRead: number;
+  /** Blocks that may be on their way or unread. */
+  readonly aheadMax: number;
 }
 
 /** About 4 MB before compression: what takes as long to search as a round to S3. */
-const blocksAheadMax = 32;
+export const blocksAheadMax = 32;
 /** Blocks of one GET, so that the first of them come before the last are sent. */
 export const blocksPerReadMax = 16;
 
@@ -132,7 +134,7 @@ class Ahead {
   }
 
   #hasRoom(): boolean {
-    return this.#blocksAhead < (this.#source.isEnough ? 1 : blocksAheadMax);
+    return this.#blocksAhead < (this.#source.isEnough ? 1 : this.#source.aheadMax);
   }
 
   #readLater(some: Promise<readonly WantedBlock[]>): void {
