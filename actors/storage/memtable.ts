@@ -13,10 +13,8 @@ export const liveForever = Number.POSITIVE_INFINITY;
 /** A row costs about this much beside its document: the arrays, and the id in the map. */
 const rowOverheadBytes = 150;
 
-/** Finds rows without reading their documents. Told of every row, in their order. */
+/** Finds rows without reading their documents, for whoever made it; it looks at the rows when it is asked. */
 export interface RowFinder {
-  /** The next row: the entry at `offset` of `buffer`. */
-  add(buffer: Buffer, offset: number): void;
   /** Memory that it holds. */
   readonly bytes: number;
 }
@@ -79,7 +77,6 @@ export class Memtable {
     const length = documentEntryLength(buffer, offset);
     this.#documentBytes += length;
     this.#bytes += length + rowOverheadBytes;
-    this.finder?.add(buffer, offset);
     return row;
   }
 

@@ -3,10 +3,16 @@ import { Memtable, type RowFinder } from '../storage/memtable.ts';
 import { MemtableIndex } from './memtable-index.ts';
 import type { TrigramQuery } from './trigram-query.ts';
 
-/** A memtable whose rows are found by their texts' trigrams. */
+/**
+ * A memtable whose rows are found by their texts' trigrams. Searches index it, a few milliseconds of rows each: a write
+ * waits for nothing, and what is written and never searched costs nothing. Rows that are not indexed yet are candidates.
+ */
 export function searchableMemtable(): Memtable {
   return new Memtable(new TextFinder());
 }
+
+/** Of text that one look indexes: two to four milliseconds. */
+const indexedBytesPerLook = 512 * 1024;
 
 /**
  * Fills `target` with rows below `row` that may satisfy the condition, in descending order, and answers how many; fewer
@@ -18,24 +24,37 @@ export function rowsBelow(
   { row, target }: { readonly row: number; readonly target: Uint32Array },
 ): number {
   const { finder } = memtable;
-  const index = finder instanceof TextFinder ? finder.index : null;
-  if (index !== null) return index.findBelow(condition, row, target);
+  const index = finder instanceof TextFinder && condition.kind !== 'all' ? finder.catchUp(memtable) : null;
+  const indexedRows = index?.rowCount ?? 0;
   let count = 0;
-  for (let next = row - 1; next >= 0 && count < target.length; next--) target[count++] = next;
-  return count;
+  for (let next = row - 1; next >= indexedRows && count < target.length; next--) target[count++] = next;
+  if (index === null || count === target.length) return count;
+  return count + index.findBelow(condition, Math.min(row, indexedRows), target.subarray(count));
 }
 
 class TextFinder implements RowFinder {
-  /** Made with the first row: most open namespaces have an empty memtable. */
-  index: MemtableIndex | null = null;
+  /** Made with the first search: most open namespaces have an empty memtable. */
+  #index: MemtableIndex | null = null;
 
   get bytes(): number {
-    return this.index?.bytes ?? 0;
+    return this.#index?.bytes ?? 0;
   }
 
-  add(buffer: Buffer, offset: number): void {
-    this.index ??= new MemtableIndex();
-    const text = documentTextBytes(buffer, offset);
-    this.index.add(text, 0, text.length);
+  /** Indexes some more rows, the oldest first. */
+  catchUp(memtable: Memtable): MemtableIndex | null {
+    if (memtable.rowCount === 0) return null;
+    this.#index ??= new MemtableIndex();
+    const index = this.#index;
+    let left = indexedBytesPerLook;
+    while (index.rowCount < memtable.rowCount && left > 0) {
+      const row = index.rowCount;
+      const text = documentTextBytes(memtable.bufferOf(row), memtable.offsetOf(row));
+      index.add(text, 0, text.length);
+      left -= text.length + rowCost;
+    }
+    return index;
   }
 }
+
+/** An empty text is still a row. */
+const rowCost = 64;
