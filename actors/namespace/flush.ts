@@ -53,6 +53,7 @@ const reaches = new WeakMap<Memtable, Reach>();
 /** A new memtable takes writes from here on. */
 export function freeze(state: NamespaceState): void {
   reaches.set(state.memtable, reachOf(state));
+  state.memtable.freeze();
   state.frozen = [...state.frozen, state.memtable];
   state.memtable = searchableMemtable();
   state.generation++;

@@ -1,6 +1,7 @@
 import { toShared } from '../../src/base/garbage.ts';
 import type { LogPosition } from '../log/replay.ts';
 import { documentId, readBatch } from '../storage/document-batch.ts';
+import { idHash } from '../storage/id-presence.ts';
 import type { LogWatermark, Manifest, NamespaceCounters, NamespaceIdentity } from '../storage/manifest.ts';
 import type { Committed } from '../storage/manifest-store.ts';
 import type { Memtable } from '../storage/memtable.ts';
@@ -167,7 +168,9 @@ export function applyBatch(
 }
 
 function supersedeInFrozen(state: NamespaceState, id: string, sequence: number): void {
-  for (const memtable of state.frozen) if (memtable.supersede(id, sequence)) return;
+  if (state.frozen.length === 0) return;
+  const hash = idHash(id);
+  for (const memtable of state.frozen) if (memtable.mayHold(hash) && memtable.supersede(id, sequence)) return;
 }
 
 /** Takes over what a manifest says. The tail becomes the memtable's first rows. */

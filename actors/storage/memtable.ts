@@ -1,5 +1,6 @@
 import { assert } from '../../src/base/assert.ts';
 import { documentEntryLength, documentId } from './document-batch.ts';
+import { IdPresence } from './id-presence.ts';
 
 /**
  * Recent writes of one namespace: rows in the order of their sequence, and the live row of each id.
@@ -29,6 +30,8 @@ export class Memtable {
   readonly #rowOfId = new Map<string, number>();
   #bytes = 0;
   #documentBytes = 0;
+  /** Once it is frozen. */
+  #presence: IdPresence | null = null;
 
   constructor(finder: RowFinder | null = null) {
     this.finder = finder;
@@ -45,7 +48,7 @@ export class Memtable {
 
   /** Resident bytes, for the thread's budget. */
   get bytes(): number {
-    return this.#bytes + (this.finder?.bytes ?? 0);
+    return this.#bytes + (this.finder?.bytes ?? 0) + (this.#presence?.bytes ?? 0);
   }
 
   /** Bytes of all rows' documents. */
@@ -62,6 +65,7 @@ export class Memtable {
     id = documentId(buffer, offset),
   ): number {
     const row = this.#offsets.length;
+    assert(this.#presence === null, () => 'a row for a frozen memtable');
     assert(
       row === 0 || sequence > (this.#sequences[row - 1] ?? 0),
       () => `sequence ${sequence} does not rise`,
@@ -83,6 +87,16 @@ export class Memtable {
   /** The live row of an id, or -1. */
   find(id: string): number {
     return this.#rowOfId.get(id) ?? -1;
+  }
+
+  /** Nothing is added from here on. */
+  freeze(): void {
+    this.#presence = new IdPresence(this.#rowOfId.keys(), this.#rowOfId.size);
+  }
+
+  /** Whether an id may be that of a live row, by its `idHash`; certainly not where the answer is false. */
+  mayHold(hash: number): boolean {
+    return this.#presence === null || this.#presence.mayHold(hash);
   }
 
   /** Marks the id's live row as gone since `sequence`. Answers whether there was one. */

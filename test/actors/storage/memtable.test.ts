@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { idHash } from '../../../actors/storage/id-presence.ts';
 import { Memtable } from '../../../actors/storage/memtable.ts';
 import { AssertionError } from '../../../src/base/assert.ts';
 import { entryOf, seededRandom } from '../../support/segments.ts';
@@ -75,3 +76,22 @@ for (const seed of [11, 12]) {
     assert.equal(memtable.liveCount, live.size);
   });
 }
+
+test('a frozen memtable says of every id that it has that it may have it, and of few others', () => {
+  const memtable = new Memtable();
+  const ids = Array.from({ length: 5_000 }, (_, i) => (i % 2 === 0 ? `doc-${i}` : `ä😀/${i}`));
+  ids.forEach((id, i) => {
+    memtable.add(entryOf({ id, text: null, meta: null, vector: null }), 0, i + 1, 1.7e15);
+  });
+  assert.ok(memtable.mayHold(idHash('anything')), 'nothing is known of one that still grows');
+
+  memtable.freeze();
+
+  assert.ok(ids.every((id) => memtable.mayHold(idHash(id))));
+  const others = ids.filter((id) => memtable.mayHold(idHash(`${id}x`)));
+  assert.ok(others.length < ids.length / 10, `${others.length}`);
+  assert.ok(memtable.supersede('doc-4', 6_000));
+  assert.throws(() =>
+    memtable.add(entryOf({ id: 'late', text: null, meta: null, vector: null }), 0, 7_000, 1),
+  );
+});
