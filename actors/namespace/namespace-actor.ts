@@ -16,6 +16,7 @@ import { openNamespace } from './open.ts';
 import { mergePatches } from './patch.ts';
 import type { PreparedWrite } from './prepare-write.ts';
 import { manifestBytes, openNamespaceBytes, readerBytes } from './resident.ts';
+import { isLarge } from './segment-look-up.ts';
 import { Upkeep } from './upkeep.ts';
 import { type AppliedWrite, WritePipeline } from './write-pipeline.ts';
 
@@ -156,6 +157,8 @@ export class NamespaceActor {
   }
 
   async #submit(write: PreparedWrite): Promise<{ batch: LoadedBatch; applied: Promise<AppliedWrite> }> {
+    // Several large ones are ready at once when their clients were answered at once: reads have their turn between them.
+    if (isLarge(write.batch)) await this.#components.clock.yieldTurn();
     for (;;) {
       this.#refuseWhileFull();
       const { epoch } = this.#pipeline;
