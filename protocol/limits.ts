@@ -123,7 +123,7 @@ export const limits = {
   /** Texts that wait to be judged elsewhere, 2 MB each at most; a search has one at a time. */
   matchesWaitingMax: 64,
   /** Long work gives way to other requests of its thread this often. */
-  timeSliceMs: 5,
+  timeSliceMs: 2,
   /** Keys known to a front thread; an entry is about 500 bytes. */
   keyCacheEntriesMax: 100_000,
   /** Namespaces and tenants open at once on a thread, besides the bound by bytes. */
