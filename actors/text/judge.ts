@@ -60,7 +60,8 @@ export class Judge {
     this.#matcher = compileMatcher(query, isRegex);
     this.#surroundings = surroundings;
     this.#byLines = isRegex ? staysWithinLine(parseRegex(query)) : !query.includes('\n');
-    const nanoseconds = isRegex ? regexNanoseconds(checkedInstructions(query)) : literalNanoseconds(query);
+    if (isRegex) checkInstructions(query);
+    const nanoseconds = isRegex ? regexNanoseconds(query) : literalNanoseconds(query);
     this.#inlineBytesMax =
       nanoseconds <= cheapNanoseconds ? Number.POSITIVE_INFINITY : bytesWithin(nanoseconds);
     // A literal's match is found where it ends; to find a regex's, RE2 may read on to the end of the text each time.
@@ -109,9 +110,8 @@ export class Judge {
   }
 }
 
-function checkedInstructions(pattern: string): number {
-  const instructions = patternInstructions(pattern);
-  if (instructions <= limits.patternInstructionsMax) return instructions;
+function checkInstructions(pattern: string): void {
+  if (patternInstructions(pattern) <= limits.patternInstructionsMax) return;
   const problem = 'the regex is too large once its repetitions are written out';
   throw new ApiError('invalid', `q: ${problem}: repeat fewer times, or smaller parts`, {
     fields: { q: problem },
