@@ -38,6 +38,8 @@ export type ScanEnd =
 
 /** How many documents are visited between two looks at the clock. */
 const documentsPerLook = 16;
+/** Without a live document that is wanted. */
+const lateBlocksMax = 8;
 /** A document counts once more for each of these bytes. */
 const bytesPerCount = 16 * 1024;
 
@@ -48,6 +50,8 @@ interface Walk {
   readonly visit: Visit;
   /** Of memtables. */
   visited: number;
+  /** Looked at after the deadline, because no document was visited before. */
+  lateBlocks: number;
   lastSequence: number;
   sinceLook: number;
 }
@@ -85,7 +89,16 @@ export async function scanNewestFirst(
   const terms = columnTerms(options.filter ?? { terms: [] });
   const filter = terms.length === 0 ? null : { terms, slice };
   if (condition.kind === 'none') return { kind: 'complete' };
-  const walk: Walk = { below, slice, report, visit, visited: 0, lastSequence: below, sinceLook: 0 };
+  const walk: Walk = {
+    below,
+    slice,
+    report,
+    visit,
+    visited: 0,
+    lateBlocks: 0,
+    lastSequence: below,
+    sinceLook: 0,
+  };
   for (const source of snapshot.memtables) {
     const end = await scanMemtable(walk, snapshot.sequence, source, condition);
     if (end !== null) return end;
@@ -150,7 +163,10 @@ async function scanMemtable(
 }
 
 async function scanBlock(walk: Walk, { block, tombstones, ranges }: ReadBlock): Promise<ScanEnd | null> {
-  if (await look(walk)) return timedOut(walk);
+  // However late the first ones came, they are looked at: the next page would begin, and wait, where this one did.
+  const isLate = await look(walk);
+  if (isLate && (walk.lastSequence !== walk.below || ++walk.lateBlocks > lateBlocksMax))
+    return timedOut(walk);
   for (let at = 0; at < ranges.length; at += 2) {
     const first = (ranges[at] as number) - block.firstRow;
     for (let i = (ranges[at + 1] as number) - block.firstRow - 1; i >= first; i--) {
