@@ -1,5 +1,5 @@
 import { DataError } from '../../src/base/assert.ts';
-import { SingleFlight } from '../../src/base/single-flight.ts';
+import { OpenedOnce } from '../../src/base/single-flight.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
 import { ColumnDirectory, decodeRoot } from './column-directory.ts';
@@ -11,17 +11,16 @@ export const columnsSection = 'columns';
 export type SegmentColumns = ColumnDirectory | 'none';
 
 /** They go with their segment's reader. */
-const opened = new WeakMap<SegmentReader, SegmentColumns>();
-const opening = new SingleFlight<SegmentReader, SegmentColumns>();
+const directories = new OpenedOnce<SegmentReader, SegmentColumns>();
 
 /** The directory as far as it was opened before. */
 export function columnsAtHand(reader: SegmentReader): SegmentColumns | null {
-  return opened.get(reader) ?? null;
+  return directories.atHand(reader);
 }
 
 /** One GET the first time, which may run beside other first reads. */
-export async function openColumns(reader: SegmentReader, report: ReadReport): Promise<SegmentColumns> {
-  return opened.get(reader) ?? opening.run(reader, () => open(reader, report));
+export function openColumns(reader: SegmentReader, report: ReadReport): Promise<SegmentColumns> {
+  return directories.open(reader, () => open(reader, report));
 }
 
 async function open(reader: SegmentReader, report: ReadReport): Promise<SegmentColumns> {
@@ -29,9 +28,7 @@ async function open(reader: SegmentReader, report: ReadReport): Promise<SegmentC
   if (root === null) throw new DataError(reader.objectKey, 0, 'columns without a root');
   const { directory, rowCount } = decodeRoot(root, reader.objectKey);
   if (rowCount !== reader.rowCount) throw new DataError(reader.objectKey, 0, 'columns of other rows');
-  const columns = directory === null ? 'none' : await read(reader, directory, report);
-  opened.set(reader, columns);
-  return columns;
+  return directory === null ? 'none' : read(reader, directory, report);
 }
 
 async function read(

@@ -1,5 +1,5 @@
 import { DataError } from '../../src/base/assert.ts';
-import { SingleFlight } from '../../src/base/single-flight.ts';
+import { OpenedOnce } from '../../src/base/single-flight.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import { documentTextBytes } from '../storage/document-batch.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
@@ -27,23 +27,18 @@ export function textIndexWriter(): RowIndexWriter {
 }
 
 /** They go with their segment's reader. */
-const opened = new WeakMap<SegmentReader, TrigramIndexReader>();
-const opening = new SingleFlight<SegmentReader, TrigramIndexReader>();
+const indexes = new OpenedOnce<SegmentReader, TrigramIndexReader>();
 
 /** The index as far as it was opened before. */
 export function textIndexAtHand(reader: SegmentReader): TrigramIndexReader | null {
-  return opened.get(reader) ?? null;
+  return indexes.atHand(reader);
 }
 
 /** One GET the first time, which may run beside other first reads. */
 export function openTextIndex(reader: SegmentReader, report: ReadReport): Promise<TrigramIndexReader> {
-  const known = opened.get(reader);
-  if (known !== undefined) return Promise.resolve(known);
-  return opening.run(reader, async () => {
+  return indexes.open(reader, async () => {
     const { root } = reader.section(section);
     if (root === null) throw new DataError(reader.objectKey, 0, 'a text index without a root');
-    const index = await TrigramIndexReader.open(root, reader.blocks, report);
-    opened.set(reader, index);
-    return index;
+    return TrigramIndexReader.open(root, reader.blocks, report);
   });
 }

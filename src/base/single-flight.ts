@@ -21,3 +21,24 @@ export class SingleFlight<K, V> {
     return run;
   }
 }
+
+/** What is opened once for each owner and goes with it: kept when it has opened, tried again where it failed. */
+export class OpenedOnce<K extends object, V> {
+  readonly #opened = new WeakMap<K, V>();
+  readonly #opening = new SingleFlight<K, V>();
+
+  /** As far as it was opened before. */
+  atHand(owner: K): V | null {
+    return this.#opened.get(owner) ?? null;
+  }
+
+  open(owner: K, start: () => Promise<V>): Promise<V> {
+    const known = this.#opened.get(owner);
+    if (known !== undefined) return Promise.resolve(known);
+    return this.#opening.run(owner, async () => {
+      const opened = await start();
+      this.#opened.set(owner, opened);
+      return opened;
+    });
+  }
+}
