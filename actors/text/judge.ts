@@ -2,8 +2,9 @@ import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import { linesEnd, staysWithinLine } from './line-pieces.ts';
 import { parseRegex } from './parse-regex.ts';
-import { literalNanoseconds, patternInstructions, regexNanoseconds } from './pattern-cost.ts';
+import { literalNanoseconds, programInstructions, regexNanoseconds } from './pattern-cost.ts';
 import { compileMatcher, type Matcher } from './regex.ts';
+import type { RegexNode } from './regex-syntax.ts';
 import { allMatches, type MatchPlace, matchPlace } from './snippet.ts';
 
 /**
@@ -59,9 +60,10 @@ export class Judge {
     this.#isRegex = isRegex;
     this.#matcher = compileMatcher(query, isRegex);
     this.#surroundings = surroundings;
-    this.#byLines = isRegex ? staysWithinLine(parseRegex(query)) : !query.includes('\n');
-    if (isRegex) checkInstructions(query);
-    const nanoseconds = isRegex ? regexNanoseconds(query) : literalNanoseconds(query);
+    const regex = isRegex ? parseRegex(query) : null;
+    this.#byLines = regex === null ? !query.includes('\n') : staysWithinLine(regex);
+    if (regex !== null) checkInstructions(regex);
+    const nanoseconds = regex === null ? literalNanoseconds(query) : regexNanoseconds(regex);
     this.#inlineBytesMax =
       nanoseconds <= cheapNanoseconds ? Number.POSITIVE_INFINITY : bytesWithin(nanoseconds);
     // A literal's match is found where it ends; to find a regex's, RE2 may read on to the end of the text each time.
@@ -110,8 +112,8 @@ export class Judge {
   }
 }
 
-function checkInstructions(pattern: string): void {
-  if (patternInstructions(pattern) <= limits.patternInstructionsMax) return;
+function checkInstructions(pattern: RegexNode): void {
+  if (programInstructions(pattern) <= limits.patternInstructionsMax) return;
   const problem = 'the regex is too large once its repetitions are written out';
   throw new ApiError('invalid', `q: ${problem}: repeat fewer times, or smaller parts`, {
     fields: { q: problem },

@@ -11,13 +11,17 @@ import type { Ranges, RegexNode } from './regex-syntax.ts';
  * RE2 refuses it.
  */
 export function patternInstructions(pattern: string): number {
-  return frameInstructions + instructionsOf(parseRegex(pattern));
+  return programInstructions(parseRegex(pattern));
+}
+
+export function programInstructions(pattern: RegexNode): number {
+  return frameInstructions + instructionsOf(pattern);
 }
 
 /**
- * RE2 takes up to so long for each byte and each instruction that it thinks of at once, in nanoseconds: the worst that
- * test/bench/pattern-cost.bench.ts saw was 2.3 while it could keep its states, and 13.7 once they had become too large
- * to be kept.
+ * RE2 takes up to so long for each byte and each instruction that it thinks of at once, in nanoseconds: 2.3 was the worst
+ * that test/bench/pattern-cost.bench.ts saw, whose states are kept. Literals of 1,200 to 4,000 equal letters over a text of
+ * the same took 12.4 to 13.7: their states had become too large to be kept.
  */
 const nanosecondsKept = 3;
 const nanosecondsForgotten = 15;
@@ -27,11 +31,10 @@ const keptInstructionsMax = 1_000;
 const keptStateInstructionsMax = 400_000;
 
 /** What a byte of any text costs a regex at most, in nanoseconds. */
-export function regexNanoseconds(pattern: string): number {
-  const node = parseRegex(pattern);
-  const kept = (frameInstructions + instructionsOf(node)) * nanosecondsKept;
+export function regexNanoseconds(pattern: RegexNode): number {
+  const kept = programInstructions(pattern) * nanosecondsKept;
   // Of a Unicode group RE2 thinks of the first bytes of its ranges at once, not of all of its instructions.
-  const atOnce = frameInstructions + instructionsOf(node, unicodeClassFirstBytes);
+  const atOnce = frameInstructions + instructionsOf(pattern, unicodeClassFirstBytes);
   return atOnce > keptInstructionsMax ? Math.max(kept, atOnce * nanosecondsForgotten) : kept;
 }
 
