@@ -1,3 +1,5 @@
+import { yieldTurn } from './turns.ts';
+
 /** Time as a component, so that tests and the simulation own it. The only place that reads a clock. */
 export interface Clock {
   /** Milliseconds since 1970, UTC; may jump when the machine's clock is set. */
@@ -15,27 +17,12 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  // Node cuts what is behind the point: a quarter of a second would be over a millisecond early.
+  sleep: (ms) => new Promise((resolve) => setTimeout(resolve, Math.ceil(ms))),
   after(ms, run) {
-    const timer = setTimeout(run, ms);
+    const timer = setTimeout(run, Math.ceil(ms));
     timer.unref();
     return () => clearTimeout(timer);
   },
-  yieldTurn: () =>
-    new Promise((resolve) => {
-      if (yielding.push(resolve) === 1) setImmediate(resumeOne);
-    }),
+  yieldTurn,
 };
-
-/** Who gave way, in order. */
-const yielding: (() => void)[] = [];
-
-/**
- * One goes on in each turn of the event loop, and messages that came meanwhile are handled before the next one. If all
- * went on in the same turn, a read would wait for a slice of every write that is under way on its thread.
- */
-function resumeOne(): void {
-  yielding[0]?.();
-  yielding.shift();
-  if (yielding.length > 0) setImmediate(resumeOne);
-}

@@ -1,5 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { yieldTurn } from './turns.ts';
 
 /**
  * Bytes outside of V8's heap that nobody needs any more, and when a thread collects them. V8 does not count them when it
@@ -67,7 +68,7 @@ function collectSoon(all: boolean): void {
   if (all) heldBytes = 0;
   collect ??= collector();
   const gc = collect;
-  setImmediate(() => (all ? gc() : gc({ type: 'minor' })));
+  void yieldTurn().then(() => (all ? gc() : gc({ type: 'minor' })));
 }
 
 /** As `sawShared`, for a message to or from another thread that holds shared bytes somewhere near its top. */

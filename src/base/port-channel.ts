@@ -1,5 +1,6 @@
 import { sawShared } from './garbage.ts';
 import { packMessage, unpackMessage } from './msgpack.ts';
+import { atEndOfTurn } from './turns.ts';
 
 /**
  * Calls and notices over a MessagePort, batched: what one event-loop turn sends travels as one message, or a few where
@@ -128,7 +129,7 @@ export class PortChannel {
     }
     if (this.#flushArmed) return;
     this.#flushArmed = true;
-    if (this.#port.atEndOfTurn === undefined) setImmediate(this.#flush);
+    if (this.#port.atEndOfTurn === undefined) atEndOfTurn(this.#flush);
     else this.#port.atEndOfTurn(this.#flush);
   }
 
