@@ -184,7 +184,7 @@ export class ActorHost {
       const held = await hold(slot, this.#components.clock);
       try {
         const { actor } = held;
-        if (actor.identity.namespaceId === namespaceId && !actor.closed) return await actor.flush();
+        if (actor.identity.namespaceId === namespaceId && !actor.closed) return await actor.flushForLog();
       } finally {
         held.release();
       }

@@ -232,7 +232,7 @@ export class LogService {
       // The first replay of a sealed log finds out whom it concerns; later ones must not forget what was flushed since.
       if (known === undefined) unflushed.appended(head, { ...position, atMs: clock.monotonic() });
       if (!wanted(head)) continue;
-      channel.notify([logCalls.replay, ...replayedToWire(record)], ownCopy(payload));
+      channel.notify([logCalls.replay, ...replayedToWire(record)], movable(payload));
     }
     if (known === undefined) this.#unflushed.set(log.logId, unflushed);
   }
@@ -385,7 +385,10 @@ export class LogService {
   }
 }
 
-/** A message moves its body's whole buffer, and a replayed payload is a view on its log object. */
-function ownCopy(payload: Uint8Array): Uint8Array {
-  return new Uint8Array(payload);
+/**
+ * A message moves its body's whole buffer: a payload that came as a blob has one of its own, one within a log object is
+ * copied.
+ */
+function movable(payload: Uint8Array): Uint8Array {
+  return payload.byteLength === payload.buffer.byteLength ? payload : new Uint8Array(payload);
 }

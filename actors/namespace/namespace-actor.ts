@@ -208,6 +208,11 @@ export class NamespaceActor {
     return this.#upkeep.flush();
   }
 
+  /** As `flush`, and while it lasts writers wait sooner: the log is held up by this namespace's records. */
+  flushForLog(): Promise<void> {
+    return this.#upkeep.flushForLog();
+  }
+
   /** Deletes retired segments whose grace is over. */
   collect(): Promise<void> {
     return this.#upkeep.collect();

@@ -22,6 +22,8 @@ export interface UpkeepHooks {
 }
 
 const flushRetryMs = 1_000;
+/** Of a memtable: so a namespace of few writes, whose flush waits for those of others, goes on. */
+const shareWhileLogWaits = 1 / 8;
 /** Deletes come in batches: one flush for those of this long. */
 const reclaimAfterMs = 500;
 
@@ -31,6 +33,7 @@ export class Upkeep {
   readonly #hooks: UpkeepHooks;
   readonly #commits = new Serial();
   #compacting: Promise<void> | null = null;
+  #flushForLog: Promise<void> | null = null;
   #cancelCollection = () => {};
   #reclaimArmed = false;
   #stopped = false;
@@ -83,9 +86,16 @@ export class Upkeep {
     return memtable.bytes >= limits.memtableBytesMax || memtable.rowCount >= limits.memtableDocumentsMax;
   }
 
-  /** Memory is bounded: no write is taken while this many memtables wait for their flush. */
+  /**
+   * Memory is bounded: no write is taken while so many memtables wait for their flush. And so is the log, which a restart
+   * reads: while it waits for this namespace, no more than part of a memtable is added.
+   */
   get isFull(): boolean {
-    return this.#state.frozen.length >= this.#components.limits.frozenMemtablesMax && this.memtableIsFull;
+    const { frozen, memtable } = this.#state;
+    const { frozenMemtablesMax, memtableBytesMax } = this.#components.limits;
+    if (this.#flushForLog !== null && frozen.length > 0)
+      return memtable.bytes >= memtableBytesMax * shareWhileLogWaits;
+    return frozen.length >= frozenMemtablesMax && this.memtableIsFull;
   }
 
   afterWrite(): void {
@@ -102,6 +112,14 @@ export class Upkeep {
       await flushNamespace(this.#components, this.#state);
     });
     this.#compactInBackground();
+  }
+
+  /** The log is held up by this namespace's records. Asked for again meanwhile, it happens once. */
+  flushForLog(): Promise<void> {
+    this.#flushForLog ??= this.flush().finally(() => {
+      this.#flushForLog = null;
+    });
+    return this.#flushForLog;
   }
 
   /** Deletes retired segments whose grace is over, and sees to those whose isn't. */

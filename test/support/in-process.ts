@@ -50,6 +50,7 @@ export interface InProcessOptions {
   readonly commitMs?: number;
   /** The actors' memory budget. */
   readonly memoryBytes?: number;
+  readonly limits?: FlowLimits;
   /** Awaited before each build of a segment. */
   readonly beforeBuild?: () => Promise<void>;
   readonly logger?: Logger;
@@ -107,7 +108,7 @@ export class InProcess {
       logger: options.logger ?? quiet,
       serverId: options.serverId ?? 'server-a',
       commitMs: options.commitMs ?? 250,
-      limits,
+      limits: options.limits ?? limits,
       memoryBytes: options.memoryBytes ?? memoryBytesDefault,
       lanes: lanesInPlace(store, options.beforeBuild ?? (async () => {})),
       ports: { log: ports.port1, actors: ports.port2 },

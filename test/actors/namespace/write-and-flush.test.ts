@@ -502,6 +502,35 @@ test('writers get write_busy while as much as may wait for its flush does', asyn
   process.kill();
 });
 
+test('while the log waits for a flush, writers wait as soon as part of a memtable is behind it', async () => {
+  const building = gate();
+  const process = await clock.run(
+    InProcess.start({
+      store: truth,
+      clock,
+      random: seededBytes(8),
+      beforeBuild: () => building.opened,
+      limits: { ...limits, memtableBytesMax: 80_000, manifestTailBytesMax: 0, logAboveFloorBytesMax: 40_000 },
+    }),
+  );
+  await clock.run(process.createTenant());
+  const text = 'x'.repeat(1_000);
+  const answers: string[] = [];
+  for (let n = 0; n < 70; n++) {
+    const { status, code } = await clock.run(process.put('n', [{ id: `d${n}`, text }]));
+    answers.push(status === 200 ? 'taken' : code);
+  }
+  const taken = answers.indexOf('write_busy');
+  building.open();
+  await clock.advance(5_000);
+
+  assert.ok(taken >= 40 && taken <= 65, `${taken} writes of a kilobyte were taken`);
+  assert.ok(answers.slice(taken).every((answer) => answer === 'write_busy'));
+  assert.equal((await clock.run(process.put('n', [{ id: 'later', text }]))).status, 200);
+  assert.equal((await clock.run(process.count('n'))).body.count, taken + 1);
+  process.kill();
+});
+
 test('a cached manifest is believed where the thread that cached it ended in order, and not where it died', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'cached-manifest-'));
   const warmCache = openWarmCache({ folder, bytesMax: 1e7, log: quiet });
