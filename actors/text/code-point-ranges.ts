@@ -85,3 +85,9 @@ function includes(ranges: Ranges, codePoint: number): boolean {
   const first = ranges[2 * low];
   return first !== undefined && first <= codePoint;
 }
+
+export const lineFeed = 0x0a;
+
+export function hasLineFeed(ranges: Ranges): boolean {
+  return pairsOf(ranges).some(([first, last]) => first <= lineFeed && last >= lineFeed);
+}

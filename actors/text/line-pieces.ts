@@ -1,3 +1,4 @@
+import { hasLineFeed, lineFeed } from './code-point-ranges.ts';
 import type { RegexNode } from './regex-syntax.ts';
 
 /**
@@ -20,20 +21,13 @@ export function staysWithinLine(node: RegexNode): boolean {
     case 'concatenation':
     case 'alternation':
       return node.parts.every(staysWithinLine);
+    case 'unicode-class':
+      return !node.mayTakeLineFeed;
     // Any of these may take a line feed.
     case 'anything':
-    case 'unicode-class':
     case 'byte':
       return false;
   }
-}
-
-const lineFeed = 0x0a;
-
-function hasLineFeed(ranges: readonly number[]): boolean {
-  for (let i = 0; i < ranges.length; i += 2)
-    if ((ranges[i] as number) <= lineFeed && (ranges[i + 1] as number) >= lineFeed) return true;
-  return false;
 }
 
 /** The end of the last whole line of `text` that ends within `bytes` bytes from `from` on; null where that line is longer. */

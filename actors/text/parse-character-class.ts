@@ -1,4 +1,4 @@
-import { complementOf, rangesOf, unionOf, withOrbits } from './code-point-ranges.ts';
+import { complementOf, hasLineFeed, rangesOf, unionOf, withOrbits } from './code-point-ranges.ts';
 import { parseEscape } from './parse-escape.ts';
 import { NotUnderstood, type PatternScanner } from './pattern-scanner.ts';
 import type { Ranges, RegexNode } from './regex-syntax.ts';
@@ -45,11 +45,23 @@ export function parsePerlClass(scanner: PatternScanner, ignoresCase: boolean): R
   return groupOf(ranges, letter !== letter.toLowerCase(), ignoresCase);
 }
 
+type UnicodeClass = Extract<RegexNode, { readonly kind: 'unicode-class' }>;
+
+/** Control characters are in these groups and in no others. */
+const groupsOfControls = new Set(['Any', 'C', 'Cc', 'Common']);
+
 /** Where \pL, \p{Greek} or \P{^Lu} stand: goes past it. Which names there are is left to RE2. */
-export function skipUnicodeGroup(scanner: PatternScanner): boolean {
-  if (!scanner.skip('\\p') && !scanner.skip('\\P')) return false;
-  if (scanner.next() === code('{') && scanner.until('}') === null) throw new NotUnderstood();
-  return true;
+export function parseUnicodeGroup(scanner: PatternScanner): UnicodeClass | null {
+  const isNegated = scanner.skip('\\P');
+  if (!isNegated && !scanner.skip('\\p')) return null;
+  const letter = scanner.next();
+  const name = letter === code('{') ? scanner.until('}') : String.fromCodePoint(letter);
+  if (name === null) throw new NotUnderstood();
+  const isComplement = isNegated !== name.startsWith('^');
+  return {
+    kind: 'unicode-class',
+    mayTakeLineFeed: isComplement !== groupsOfControls.has(name.replace('^', '')),
+  };
 }
 
 /** The scanner stands at `[`. */
@@ -58,11 +70,11 @@ export function parseCharacterClass(scanner: PatternScanner, ignoresCase: boolea
   const isNegated = scanner.skip('^');
   const own: (readonly [number, number])[] = [];
   let groups: Ranges = [];
-  let hasUnicode = false;
+  const unicode: UnicodeClass[] = [];
   for (let isFirst = true; isFirst || scanner.peek() !== code(']'); isFirst = false) {
-    const group = parsePosixClass(scanner, ignoresCase);
-    if (group !== null) groups = unionOf(groups, group);
-    else if (skipUnicodeGroup(scanner)) hasUnicode = true;
+    const group = parsePosixClass(scanner, ignoresCase) ?? parseUnicodeGroup(scanner);
+    if (group !== null && 'kind' in group) unicode.push(group);
+    else if (group !== null) groups = unionOf(groups, group);
     else {
       const perl = parsePerlClass(scanner, ignoresCase);
       if (perl !== null) groups = unionOf(groups, perl);
@@ -70,10 +82,11 @@ export function parseCharacterClass(scanner: PatternScanner, ignoresCase: boolea
     }
   }
   scanner.skip(']');
-  if (hasUnicode) return { kind: 'unicode-class' };
   const characters = rangesOf(own);
   const ranges = unionOf(groups, ignoresCase ? withOrbits(characters) : characters);
-  return { kind: 'class', ranges: isNegated ? complementOf(ranges) : ranges };
+  if (unicode.length === 0) return { kind: 'class', ranges: isNegated ? complementOf(ranges) : ranges };
+  const mayTakeLineFeed = isNegated || hasLineFeed(ranges) || unicode.some((group) => group.mayTakeLineFeed);
+  return { kind: 'unicode-class', mayTakeLineFeed };
 }
 
 /** Where [:alpha:] or [:^alpha:] stand: goes past it. Without its end, the bracket is one more character. */

@@ -1,4 +1,4 @@
-import { parseCharacterClass, parsePerlClass, skipUnicodeGroup } from './parse-character-class.ts';
+import { parseCharacterClass, parsePerlClass, parseUnicodeGroup } from './parse-character-class.ts';
 import { parseEscape } from './parse-escape.ts';
 import { NotUnderstood, PatternScanner } from './pattern-scanner.ts';
 import { writeOutText } from './quoted-text.ts';
@@ -237,7 +237,8 @@ function parseBackslash(scanner: PatternScanner, parser: RegexParser): void {
     while (!scanner.isAtEnd && !scanner.skip('\\E')) parser.pushLiteral(scanner.next());
     return;
   }
-  if (skipUnicodeGroup(scanner)) return parser.push({ kind: 'unicode-class' });
+  const unicode = parseUnicodeGroup(scanner);
+  if (unicode !== null) return parser.push(unicode);
   const ranges = parsePerlClass(scanner, parser.flags.ignoresCase);
   if (ranges !== null) return parser.push({ kind: 'class', ranges });
   parser.pushLiteral(parseEscape(scanner));

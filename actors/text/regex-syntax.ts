@@ -13,7 +13,7 @@ export type RegexNode =
   /** One character out of these ranges, orbits included where case is ignored; without ranges it matches nothing. */
   | { readonly kind: 'class'; readonly ranges: Ranges }
   /** One character of a class with Unicode groups in it (\pL, \p{Greek}), whose members are not looked up. */
-  | { readonly kind: 'unicode-class' }
+  | { readonly kind: 'unicode-class'; readonly mayTakeLineFeed: boolean }
   /** \C: one byte, perhaps of the middle of a character. */
   | { readonly kind: 'byte' }
   | {

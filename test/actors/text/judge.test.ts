@@ -46,7 +46,17 @@ test('a literal and a small regex are judged here, whatever the text; a costly o
 test('texts are judged some lines at a time where matches stay within them, and the first match is the same', async () => {
   const seed = Math.floor(Math.random() * 2 ** 31);
   const random = seededRandom(seed);
-  const parts = ['ab+', '[^x\\n]*z', '\\bd\\w', 'é.y', 'c{2}\\B', '(?i)K', '(?:e|f)?g\\b', 'a.*d'];
+  const parts = [
+    'ab+',
+    '[^x\\n]*z',
+    '\\bd\\w',
+    'é.y',
+    'c{2}\\B',
+    '(?i)K',
+    '(?:e|f)?g\\b',
+    'a.*d',
+    '\\p{Ll}z',
+  ];
   const letters = ['a', 'b', 'c', 'cc', 'd', 'e', 'f', 'g', 'é', 'y', 'z', '\u212a', ' ', '\n', '\r\n'];
   const pick = <T>(from: readonly T[]) => from[Math.floor(random() * from.length)] as T;
   let found = 0;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { staysWithinLine } from '../../../actors/text/line-pieces.ts';
 import { parseRegex } from '../../../actors/text/parse-regex.ts';
 import { compileMatcher } from '../../../actors/text/regex.ts';
 import type { RegexNode } from '../../../actors/text/regex-syntax.ts';
@@ -75,10 +76,49 @@ test('patterns become trees', () => {
     ['[^\\x00-\\x{10ffff}]', { kind: 'class', ranges: [] }],
     ['[^a]', { kind: 'class', ranges: [0, 0x60, 0x62, 0x10ffff] }],
     ['(?s).', { kind: 'class', ranges: [0, 0x10ffff] }],
-    ['[\\pL0]', { kind: 'unicode-class' }],
+    ['[\\pL0]', { kind: 'unicode-class', mayTakeLineFeed: false }],
     ['\\C', { kind: 'byte' }],
   ];
   for (const [pattern, node] of cases) assert.deepEqual(parseRegex(pattern), node, pattern);
+});
+
+test('a class with a Unicode group may take a line feed wherever RE2 says that it does', () => {
+  const groups = [
+    'L',
+    '{Lu}',
+    '{^L}',
+    'C',
+    '{Cc}',
+    '{^Cc}',
+    '{Any}',
+    '{Common}',
+    '{Greek}',
+    'Z',
+    'S',
+    '{Zl}',
+    'M',
+    'N',
+    'P',
+  ];
+  const classes = groups.flatMap((name) => [`\\p${name}`, `\\P${name}`]);
+  const around = classes.flatMap((one) => [
+    one,
+    `[${one}a]`,
+    `[^${one}a]`,
+    `[${one}\\s]`,
+    `(?i)[${one}\\x00-\\x1f]`,
+  ]);
+  for (const pattern of around) {
+    const node = parseRegex(pattern);
+    assert.ok(node.kind === 'unicode-class', pattern);
+    if (compileMatcher(pattern, true).test(Buffer.from('\n'))) assert.ok(node.mayTakeLineFeed, pattern);
+  }
+  for (const pattern of classes)
+    assert.equal(
+      staysWithinLine(parseRegex(pattern)),
+      !compileMatcher(pattern, true).test(Buffer.from('\n')),
+      pattern,
+    );
 });
 
 /** Valid and invalid alike: RE2 says which, and what it takes must be understood. */
