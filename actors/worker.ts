@@ -44,6 +44,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     store,
     warmCache,
     cache: new BlockCache(Math.floor(task.memoryBytes / 2), memory),
+    yieldTurn: systemClock.yieldTurn,
   });
 
   const replay = new Replay();

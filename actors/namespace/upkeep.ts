@@ -92,10 +92,10 @@ export class Upkeep {
    */
   get isFull(): boolean {
     const { frozen, memtable } = this.#state;
-    const { frozenMemtablesMax, memtableBytesMax } = this.#components.limits;
+    const { limits } = this.#components;
     if (this.#flushForLog !== null && frozen.length > 0)
-      return memtable.bytes >= memtableBytesMax * shareWhileLogWaits;
-    return frozen.length >= frozenMemtablesMax && this.memtableIsFull;
+      return memtable.bytes >= limits.memtableBytesMax * shareWhileLogWaits;
+    return frozen.length >= limits.frozenMemtablesMax && this.memtableIsFull;
   }
 
   afterWrite(): void {

@@ -270,7 +270,12 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
     limits: parts.limits,
     log: createLogClient(channel, joined.identity),
     lanes: parts.lanes,
-    fetcher: new BlockFetcher({ store, warmCache: null, cache: new BlockCache(memory.bytesMax / 2, memory) }),
+    fetcher: new BlockFetcher({
+      store,
+      warmCache: null,
+      cache: new BlockCache(memory.bytesMax / 2, memory),
+      yieldTurn: () => clock.yieldTurn(),
+    }),
     warmCache: null,
     memory,
     logsOfView: new Set([joined.identity.logId, ...joined.sealedLogs.map(({ logId }) => logId)]),
