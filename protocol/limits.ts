@@ -120,6 +120,8 @@ export const limits = {
   matchInlineMsMax: 10,
   /** Of RE2's program for a pattern: 2 MB take some 100 s with the worst of this size. A Unicode group has about 1,000. */
   patternInstructionsMax: 20_000,
+  /** Queries whose compiled form a thread keeps: RE2's states of one are up to 8 MB, for testing and again for finding. */
+  patternsKeptMax: 8,
   /** Texts that wait to be judged elsewhere, 2 MB each at most; a search has one at a time. */
   matchesWaitingMax: 64,
   /** Long work gives way to other requests of its thread this often. */

@@ -8,7 +8,7 @@ import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { type Found, Judge, type MatchElsewhere } from '../text/judge.ts';
-import { planQuery } from '../text/regex-plan.ts';
+import { queryPattern } from '../text/query-pattern.ts';
 import type { TrigramQuery } from '../text/trigram-query.ts';
 import { type QueryReport, reportJson, type Temperature, tookJson } from './answers.ts';
 import { type CursorScope, decodeCursor, encodeCursor, queryDigest } from './cursor.ts';
@@ -132,27 +132,18 @@ async function late(
   return judged === 'late' ? 'late' : take(judged);
 }
 
-/** ApiError 422 for a pattern that RE2 refuses. */
-export function judgeFor({ match, slice }: QueryContext, query: string, isRegex: boolean): Judge | null {
-  return query === '' ? null : new Judge(query, isRegex, { elsewhere: match, turns: slice });
-}
-
 /** What a query asks of documents, and what the index knows of it. 422 for a pattern that is wrong, or that must scan. */
 function testOf(context: QueryContext, request: SearchRequest | CountRequest): Test {
   const { filter, q, regex, scan } = request;
-  const judge = judgeFor(context, q, regex);
-  const condition = conditionFor(q, regex);
-  if (condition.kind === 'all' && regex && !scan && judge !== null) refuseLargeScan(context.snapshot);
-  return { filter, judge, condition };
+  if (q === '') return { filter, judge: null, condition: { kind: 'all' } };
+  const pattern = queryPattern(q, regex);
+  if (pattern.condition.kind === 'all' && regex && !scan) refuseLargeScan(context.snapshot);
+  const judge = new Judge(pattern, { elsewhere: context.match, turns: context.slice });
+  return { filter, judge, condition: pattern.condition };
 }
 
 interface Test extends DocumentTest {
   readonly condition: TrigramQuery;
-}
-
-/** What the index knows of a query. */
-export function conditionFor(query: string, isRegex: boolean): TrigramQuery {
-  return query === '' ? { kind: 'all' } : planQuery(query, isRegex);
 }
 
 function refuseLargeScan({ memtables, segments }: Snapshot): void {

@@ -3,11 +3,12 @@ import type { WarmRequest } from '../../protocol/search.ts';
 import { emptyReadReport } from '../storage/block-fetch.ts';
 import { isReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
+import { queryPattern } from '../text/query-pattern.ts';
 import type { TrigramQuery } from '../text/trigram-query.ts';
 import { reportJson, tookJson } from './answers.ts';
 import { areAtHand } from './candidate-blocks.ts';
 import type { ReadBlock } from './read-ahead.ts';
-import { conditionFor, judgeFor, type QueryContext, queryReport } from './run-search.ts';
+import { type QueryContext, queryReport } from './run-search.ts';
 import { segmentBlocks } from './scan.ts';
 
 /**
@@ -20,11 +21,10 @@ import { segmentBlocks } from './scan.ts';
  * 4. Then it is looked up what is at hand. A query is ready when it would read nothing.
  */
 export async function runWarm(context: QueryContext, request: WarmRequest): Promise<string> {
-  request.queries.forEach((q, i) => {
-    checkQuery(context, q, { isRegex: request.regex, field: `queries[${i}]` });
-  });
   const { snapshot } = context;
-  const conditions = request.queries.map((q) => conditionFor(q, request.regex));
+  const conditions = request.queries.map((q, i) =>
+    conditionOf(q, { isRegex: request.regex, field: `queries[${i}]` }),
+  );
   let end: End = 'complete';
   for (const condition of conditions) {
     if (end === 'complete') end = await bringNear(context, condition);
@@ -44,13 +44,13 @@ export async function runWarm(context: QueryContext, request: WarmRequest): Prom
 }
 
 /** 422 for a pattern that is wrong, under the name that it has here. */
-function checkQuery(
-  context: QueryContext,
+function conditionOf(
   q: string,
   { isRegex, field }: { readonly isRegex: boolean; readonly field: string },
-): void {
+): TrigramQuery {
+  if (q === '') return { kind: 'all' };
   try {
-    judgeFor(context, q, isRegex);
+    return queryPattern(q, isRegex).condition;
   } catch (error) {
     if (!(error instanceof ApiError) || error.fields?.q === undefined) throw error;
     throw invalidField(field, error.fields.q);

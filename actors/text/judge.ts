@@ -1,10 +1,7 @@
-import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
-import { linesEnd, staysWithinLine } from './line-pieces.ts';
-import { parseRegex } from './parse-regex.ts';
-import { literalNanoseconds, programInstructions, regexNanoseconds } from './pattern-cost.ts';
+import { linesEnd } from './line-pieces.ts';
+import { cheapNanoseconds, type QueryPattern } from './query-pattern.ts';
 import { compileMatcher, type Matcher } from './regex.ts';
-import type { RegexNode } from './regex-syntax.ts';
 import { allMatches, type MatchPlace, matchPlace } from './snippet.ts';
 
 /**
@@ -32,8 +29,6 @@ export interface MatchTask {
   readonly wanted: WantedMatches;
 }
 
-/** No program that costs so little at worst was slow on any text: 40 instructions. */
-const cheapNanoseconds = 120;
 /** Of a byte, for most programs. */
 const nanosecondsPerPass = 1;
 
@@ -44,26 +39,16 @@ export interface JudgeSurroundings {
 }
 
 export class Judge {
-  readonly #query: string;
-  readonly #isRegex: boolean;
-  readonly #matcher: Matcher;
+  readonly #pattern: QueryPattern;
   readonly #surroundings: JudgeSurroundings;
-  /** Whether lines can be judged apart. */
-  readonly #byLines: boolean;
   /** Longer texts are judged elsewhere: where one pass over them is enough, and where all matches are wanted. */
   readonly #inlineBytesMax: number;
   readonly #inlineAllBytesMax: number;
 
-  /** Throws ApiError 422 for a pattern that RE2 refuses, or whose program is too large. */
-  constructor(query: string, isRegex: boolean, surroundings: JudgeSurroundings) {
-    this.#query = query;
-    this.#isRegex = isRegex;
-    this.#matcher = compileMatcher(query, isRegex);
+  constructor(pattern: QueryPattern, surroundings: JudgeSurroundings) {
+    this.#pattern = pattern;
     this.#surroundings = surroundings;
-    const regex = isRegex ? parseRegex(query) : null;
-    this.#byLines = regex === null ? !query.includes('\n') : staysWithinLine(regex);
-    if (regex !== null) checkInstructions(regex);
-    const nanoseconds = regex === null ? literalNanoseconds(query) : regexNanoseconds(regex);
+    const { nanoseconds, isRegex } = pattern;
     this.#inlineBytesMax =
       nanoseconds <= cheapNanoseconds ? Number.POSITIVE_INFINITY : bytesWithin(nanoseconds);
     // A literal's match is found where it ends; to find a regex's, RE2 may read on to the end of the text each time.
@@ -74,8 +59,8 @@ export class Judge {
 
   find(text: Buffer, wanted: WantedMatches): Found | Promise<Found> {
     const inlineBytesMax = wanted === 'all' ? this.#inlineAllBytesMax : this.#inlineBytesMax;
-    if (text.length <= inlineBytesMax) return findMatches(this.#matcher, text, wanted);
-    return this.#byLines && wanted !== 'all'
+    if (text.length <= inlineBytesMax) return findMatches(this.#pattern.matcher, text, wanted);
+    return this.#pattern.byLines && wanted !== 'all'
       ? this.#findByLines(text, wanted, 0)
       : this.#findElsewhere(text, wanted);
   }
@@ -89,19 +74,19 @@ export class Judge {
       const end = linesEnd(text, from, this.#inlineBytesMax);
       if (end === null) return this.#findElsewhere(text, wanted);
       const lines = text.subarray(from, end);
-      if (this.#matcher.test(lines)) return wanted === 'none' ? [] : this.#firstOf(text, lines, from);
+      if (this.#pattern.matcher.test(lines)) return wanted === 'none' ? [] : this.#firstOf(text, lines, from);
       from = end;
     }
     return null;
   }
 
   #firstOf(text: Buffer, lines: Buffer, from: number): Found {
-    const match = this.#matcher.find(lines, 0);
+    const match = this.#pattern.matcher.find(lines, 0);
     return match === null ? null : [matchPlace(text, { start: match.start + from, end: match.end + from })];
   }
 
   #findElsewhere(text: Buffer, wanted: WantedMatches): Promise<Found> {
-    const [query, isRegex] = [this.#query, this.#isRegex];
+    const { query, isRegex } = this.#pattern;
     return this.#surroundings.elsewhere({
       task: 'match',
       query,
@@ -110,14 +95,6 @@ export class Judge {
       wanted,
     });
   }
-}
-
-function checkInstructions(pattern: RegexNode): void {
-  if (programInstructions(pattern) <= limits.patternInstructionsMax) return;
-  const problem = 'the regex is too large once its repetitions are written out';
-  throw new ApiError('invalid', `q: ${problem}: repeat fewer times, or smaller parts`, {
-    fields: { q: problem },
-  });
 }
 
 /** Of text, at so many nanoseconds a byte. */

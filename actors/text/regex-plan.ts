@@ -28,9 +28,18 @@ import type { TrigramQuery } from './trigram-query.ts';
  * case of a letter multiplies nothing. Texts that a plan lets through are judged by RE2; texts that it excludes cannot
  * match, whatever the pattern.
  */
-export function planQuery(query: string, isRegex: boolean): TrigramQuery {
-  const node = isRegex ? parseRegex(query) : literalNode(query);
+export function planRegex(node: RegexNode): TrigramQuery {
   return boundedQuery(conditionOf(analyze(node)));
+}
+
+/** Of plain text, whose case is ignored. */
+export function planLiteral(text: string): TrigramQuery {
+  return planRegex(literalNode(text));
+}
+
+/** As `planRegex` and `planLiteral`, of a query as it was asked. */
+export function planQuery(query: string, isRegex: boolean): TrigramQuery {
+  return isRegex ? planRegex(parseRegex(query)) : planLiteral(query);
 }
 
 function literalNode(text: string): RegexNode {

@@ -44,12 +44,6 @@ export class ResidentThread {
   }
 }
 
-/**
- * Threads of lanes stand back where all cores are taken: what they compute takes long, and who waits for an answer of an
- * actor waits less. A third of an even share is left to them, so that flushes keep up (on Linux).
- */
-const niceIncrement = 5;
-
 /** Tasks that wait for a thread of a lane; past it they are refused. A waiting build holds its buffers. */
 const laneQueueMax = 1_000;
 
@@ -109,7 +103,6 @@ export class ComputeLane {
       concurrentTasksPerWorker: 1,
       idleTimeout: 30_000,
       atomics: 'disabled',
-      niceIncrement,
     });
     pool.on('error', outliveIdleThread);
     return pool;

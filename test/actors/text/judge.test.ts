@@ -7,6 +7,7 @@ import {
   runMatch,
   type WantedMatches,
 } from '../../../actors/text/judge.ts';
+import { queryPattern } from '../../../actors/text/query-pattern.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { seededRandom } from '../../support/segments.ts';
 
@@ -20,7 +21,7 @@ function judgeOf(query: string, isRegex: boolean) {
   };
   // Every look finds the slice over.
   const turns = { due: () => true, giveWay: async () => {} };
-  return { judge: new Judge(query, isRegex, { elsewhere, turns }), tasks };
+  return { judge: new Judge(queryPattern(query, isRegex), { elsewhere, turns }), tasks };
 }
 
 test('a literal and a small regex are judged here, whatever the text; a costly one only where the text is short', async () => {
