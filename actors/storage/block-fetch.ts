@@ -191,7 +191,7 @@ export function planRanges(
 export interface BlockFetcherOptions {
   readonly store: ObjectStore;
   /** Null where there is no local disk, as in compute tasks. */
-  readonly warmCache: Pick<WarmCache, 'get' | 'put' | 'remove'> | null;
+  readonly warmCache: Pick<WarmCache, 'get' | 'has' | 'put' | 'remove'> | null;
   readonly cache: BlockCache;
   /** Of a thread that others wait for. */
   readonly yieldTurn?: () => Promise<void>;
@@ -271,9 +271,9 @@ export class ObjectBlocks {
     return this.cached(place.offset) ?? this.#local(place);
   }
 
-  /** Whether memory or the local disk has the block. Nothing is decoded, and nothing moves nearer. */
+  /** Whether memory or the local disk has the block, which may be damaged there. Nothing is read, nothing moves nearer. */
   isAtHand(place: BlockPlace): boolean {
-    return this.#blocks.has(place.offset) || this.#options.warmCache?.get(this.#nameOf(place)) !== undefined;
+    return this.#blocks.has(place.offset) || this.#options.warmCache?.has(this.#nameOf(place)) === true;
   }
 
   /** The blocks in the order of `places`; all reads have settled when it throws. */

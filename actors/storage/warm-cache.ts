@@ -125,6 +125,11 @@ export class WarmCache {
     return bytes;
   }
 
+  /** Whether `get` would find something, as far as can be said without reading it: it may be damaged. */
+  has(name: string): boolean {
+    return this.#databases !== null && this.#headOf(this.#databases, name) !== undefined;
+  }
+
   /** Keeps a copy of the bytes if there is room; in any case what was there before is not found any more. */
   put(name: string, bytes: Uint8Array): void {
     const databases = this.#databases;

@@ -25,6 +25,9 @@ class MapCache {
   get(name: string) {
     return this.entries.get(name);
   }
+  has(name: string) {
+    return this.entries.has(name);
+  }
   put(name: string, bytes: Uint8Array) {
     this.entries.set(name, Buffer.from(bytes));
   }
