@@ -9,6 +9,7 @@ import {
   blocksAheadMax,
   blocksPerReadMax,
   readAhead,
+  type Wait,
   type WantedBlock,
 } from './read-ahead.ts';
 import { wantedBlocks } from './scan.ts';
@@ -170,7 +171,9 @@ async function judgeBlocks(
   { slice, report }: EstimateOptions,
   judge: JudgeDocument,
 ): Promise<void> {
-  for await (const { block, ranges, tombstones } of readAhead(listed(candidates.sample.items), report)) {
+  const wait: Wait = (read) => slice.waitFor(read);
+  const blocks = readAhead(listed(candidates.sample.items), report, wait);
+  for await (const { block, ranges, tombstones } of blocks) {
     for (let at = 0; at < ranges.length; at += 2) {
       for (let row = ranges[at] as number; row < (ranges[at + 1] as number); row++) {
         if (isDeleted(tombstones, row)) continue;

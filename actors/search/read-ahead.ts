@@ -41,22 +41,26 @@ export const blocksAheadMax = 32;
 /** Blocks of one GET, so that the first of them come before the last are sent. */
 export const blocksPerReadMax = 16;
 
+/** Awaits a read: who measures the work of a query leaves out how long this takes. */
+export type Wait = <T>(read: Promise<T>) => Promise<T>;
+
 /** In the source's order. A failed read ends it when its block's turn comes. */
 export async function* readAhead(
   source: BlockSource,
   report: ReadReport,
+  wait: Wait = (read) => read,
 ): AsyncGenerator<ReadBlock, void, void> {
   const ahead = new Ahead(source, report);
   try {
     for (;;) {
       const reading = ahead.next();
       if (reading === undefined) {
-        if (await ahead.more()) continue;
+        if (await wait(ahead.more())) continue;
         return;
       }
-      const fetched = reading.fetched === null ? null : await reading.fetched;
+      const fetched = reading.fetched === null ? null : await wait(reading.fetched);
       for (const wanted of reading.wanted) {
-        const block = fetched?.get(wanted) ?? blockAtHand(wanted) ?? (await readAgain(wanted, report));
+        const block = fetched?.get(wanted) ?? blockAtHand(wanted) ?? (await wait(readAgain(wanted, report)));
         yield { ...wanted, block };
         ahead.consumed();
       }

@@ -7,7 +7,7 @@ import { queryPattern } from '../text/query-pattern.ts';
 import type { TrigramQuery } from '../text/trigram-query.ts';
 import { reportJson, tookJson } from './answers.ts';
 import { areAtHand } from './candidate-blocks.ts';
-import type { ReadBlock } from './read-ahead.ts';
+import type { ReadBlock, Wait } from './read-ahead.ts';
 import { type QueryContext, queryReport } from './run-search.ts';
 import { segmentBlocks } from './scan.ts';
 
@@ -63,7 +63,9 @@ async function bringNear(
   { snapshot, slice, report, readFailed }: QueryContext,
   condition: TrigramQuery,
 ): Promise<End> {
-  const wanted = { condition, below: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY, report };
+  const everything = Number.POSITIVE_INFINITY;
+  const wait: Wait = (read) => slice.waitFor(read);
+  const wanted = { condition, below: everything, rows: everything, report, wait };
   try {
     let first: ReadBlock | null = null;
     for await (const candidates of segmentBlocks(snapshot, wanted)) {
