@@ -12,7 +12,8 @@ import { countsBetween, putsTable, readStoreCounts } from './store-counts.ts';
  */
 const namespaces = isQuick ? 20 : 1_000;
 const connections = 16;
-const settleSeconds = isQuick ? 3 : 20;
+/** Past the first sweep for orphans, a minute after the start; the next one is six hours later. */
+const settleSeconds = isQuick ? 3 : 80;
 const seconds = isQuick ? 10 : 90;
 const cpuPercentMax = 1;
 
