@@ -9,7 +9,6 @@ import {
   blocksAheadMax,
   blocksPerReadMax,
   readAhead,
-  type Wait,
   type WantedBlock,
 } from './read-ahead.ts';
 import { wantedBlocks } from './scan.ts';
@@ -171,8 +170,7 @@ async function judgeBlocks(
   { slice, report }: EstimateOptions,
   judge: JudgeDocument,
 ): Promise<void> {
-  const wait: Wait = (read) => slice.waitFor(read);
-  const blocks = readAhead(listed(candidates.sample.items), report, wait);
+  const blocks = readAhead(listed(candidates.sample.items), report, slice);
   for await (const { block, ranges, tombstones } of blocks) {
     for (let at = 0; at < ranges.length; at += 2) {
       for (let row = ranges[at] as number; row < (ranges[at + 1] as number); row++) {

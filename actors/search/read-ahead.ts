@@ -2,6 +2,7 @@ import type { ReadReport } from '../storage/block-fetch.ts';
 import type { DocumentBlock } from '../storage/document-block.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
 import type { Tombstones } from '../storage/tombstones.ts';
+import type { TimeSlice } from './time-slice.ts';
 
 /**
  * Document blocks of segments, read before they are wanted, across segments: asked for without waiting for those before
@@ -41,26 +42,24 @@ export const blocksAheadMax = 32;
 /** Blocks of one GET, so that the first of them come before the last are sent. */
 export const blocksPerReadMax = 16;
 
-/** Awaits a read: who measures the work of a query leaves out how long this takes. */
-export type Wait = <T>(read: Promise<T>) => Promise<T>;
-
-/** In the source's order. A failed read ends it when its block's turn comes. */
+/** In the source's order. A failed read ends it when its block's turn comes. What is waited for is no work of the slice. */
 export async function* readAhead(
   source: BlockSource,
   report: ReadReport,
-  wait: Wait = (read) => read,
+  slice: Pick<TimeSlice, 'waitFor'>,
 ): AsyncGenerator<ReadBlock, void, void> {
   const ahead = new Ahead(source, report);
   try {
     for (;;) {
       const reading = ahead.next();
       if (reading === undefined) {
-        if (await wait(ahead.more())) continue;
+        if (await slice.waitFor(ahead.more())) continue;
         return;
       }
-      const fetched = reading.fetched === null ? null : await wait(reading.fetched);
+      const fetched = reading.fetched === null ? null : await slice.waitFor(reading.fetched);
       for (const wanted of reading.wanted) {
-        const block = fetched?.get(wanted) ?? blockAtHand(wanted) ?? (await wait(readAgain(wanted, report)));
+        const block =
+          fetched?.get(wanted) ?? blockAtHand(wanted) ?? (await slice.waitFor(readAgain(wanted, report)));
         yield { ...wanted, block };
         ahead.consumed();
       }

@@ -7,7 +7,7 @@ import { queryPattern } from '../text/query-pattern.ts';
 import type { TrigramQuery } from '../text/trigram-query.ts';
 import { reportJson, tookJson } from './answers.ts';
 import { areAtHand } from './candidate-blocks.ts';
-import type { ReadBlock, Wait } from './read-ahead.ts';
+import type { ReadBlock } from './read-ahead.ts';
 import { type QueryContext, queryReport } from './run-search.ts';
 import { segmentBlocks } from './scan.ts';
 
@@ -64,11 +64,10 @@ async function bringNear(
   condition: TrigramQuery,
 ): Promise<End> {
   const everything = Number.POSITIVE_INFINITY;
-  const wait: Wait = (read) => slice.waitFor(read);
-  const wanted = { condition, below: everything, rows: everything, report, wait };
+  const wanted = { condition, below: everything, rows: everything, report };
   try {
     let first: ReadBlock | null = null;
-    for await (const candidates of segmentBlocks(snapshot, wanted)) {
+    for await (const candidates of segmentBlocks(snapshot, wanted, slice)) {
       first ??= candidates;
       if (slice.due()) await slice.giveWay();
       if (slice.timedOut) return 'timed-out';

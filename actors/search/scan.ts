@@ -10,7 +10,7 @@ import type { TrigramQuery } from '../text/trigram-query.ts';
 import { AllBlocks } from './all-blocks.ts';
 import { CandidateBlocks } from './candidate-blocks.ts';
 import type { SegmentFilter } from './filter-rows.ts';
-import { type BlockSource, type ReadBlock, readAhead, type Wait } from './read-ahead.ts';
+import { type BlockSource, type ReadBlock, readAhead } from './read-ahead.ts';
 import type { TimeSlice } from './time-slice.ts';
 
 /**
@@ -78,7 +78,6 @@ export interface BlocksOfSegments {
   /** How many rows will be enough, where there is no condition. */
   readonly rows: number;
   readonly report: ReadReport;
-  readonly wait: Wait;
 }
 
 export async function scanNewestFirst(
@@ -106,15 +105,8 @@ export async function scanNewestFirst(
   }
   const rows = (options.enough ?? Number.POSITIVE_INFINITY) - walk.visited;
   try {
-    const wait: Wait = (read) => slice.waitFor(read);
-    for await (const candidates of segmentBlocks(snapshot, {
-      below,
-      report,
-      condition,
-      filter,
-      rows,
-      wait,
-    })) {
+    const wanted = { below, report, condition, filter, rows };
+    for await (const candidates of segmentBlocks(snapshot, wanted, slice)) {
       const end = await scanBlock(walk, candidates);
       if (end !== null) return end;
     }
@@ -128,12 +120,13 @@ export async function scanNewestFirst(
 export function segmentBlocks(
   snapshot: Snapshot,
   wanted: BlocksOfSegments,
+  slice: TimeSlice,
 ): AsyncGenerator<ReadBlock, void, void> {
-  return readAhead(wantedBlocks(snapshot, wanted), wanted.report, wanted.wait);
+  return readAhead(wantedBlocks(snapshot, wanted), wanted.report, slice);
 }
 
 /** All blocks, or those that may hold what satisfies the condition. */
-export function wantedBlocks({ segments }: Snapshot, wanted: Omit<BlocksOfSegments, 'wait'>): BlockSource {
+export function wantedBlocks({ segments }: Snapshot, wanted: BlocksOfSegments): BlockSource {
   return wanted.condition.kind === 'all' && (wanted.filter ?? null) === null
     ? new AllBlocks(segments, wanted)
     : new CandidateBlocks(segments, wanted);

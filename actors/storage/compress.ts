@@ -1,5 +1,5 @@
 import binding from 'zstd-napi/binding.js';
-import { sawShared } from '../../src/base/garbage.ts';
+import { sawShared, sharedBuffer } from '../../src/base/garbage.ts';
 
 /**
  * The door to zstd. Its thin binding is used, not its convenience functions: those allocate what the compressed bytes
@@ -57,7 +57,7 @@ export function decompressBlock(codec: number, stored: Uint8Array, rawLength: nu
   if (codec !== codecs.zstd) throw new DecompressError(`unknown codec ${codec}`);
   if (stored.length >= rawLength)
     throw new DecompressError('a compressed block is smaller than its raw bytes');
-  const raw = sharedBuffer(rawLength);
+  const raw = rawBuffer(rawLength);
   const length = inflate(raw, stored);
   if (length !== rawLength) throw new DecompressError(`${length} raw bytes instead of ${rawLength}`);
   return raw;
@@ -66,15 +66,15 @@ export function decompressBlock(codec: number, stored: Uint8Array, rawLength: nu
 function copyRaw(stored: Uint8Array, rawLength: number): Buffer {
   if (stored.length !== rawLength)
     throw new DecompressError(`${stored.length} raw bytes instead of ${rawLength}`);
-  const raw = sharedBuffer(rawLength);
+  const raw = rawBuffer(rawLength);
   raw.set(stored);
   return raw;
 }
 
 /** V8 stops a thread every few megabytes that it has outside of its heap; of shared ones it does not know. */
-function sharedBuffer(bytes: number): Buffer {
+function rawBuffer(bytes: number): Buffer {
   sawShared(bytes);
-  return Buffer.from(new SharedArrayBuffer(bytes));
+  return sharedBuffer(bytes);
 }
 
 function inflate(raw: Buffer, stored: Uint8Array): number {

@@ -1,4 +1,5 @@
 import { assert, DataError } from '../../src/base/assert.ts';
+import { sharedBuffer } from '../../src/base/garbage.ts';
 
 /**
  * The one encoding of a document, shared by log records, manifests' tails and segment blocks. Little-endian.
@@ -271,10 +272,6 @@ export class BatchBuilder {
   #makeRoom(bytes: number): void {
     this.#buffer = withRoom(this.#buffer, this.#position, bytes);
   }
-}
-
-export function sharedBuffer(bytes: number): Buffer {
-  return Buffer.from(new SharedArrayBuffer(bytes));
 }
 
 /** The buffer, or a larger shared one with the same first `used` bytes, with room for `bytes` more. */

@@ -1,6 +1,7 @@
 import { ApiError, invalidField } from '../../protocol/errors.ts';
 import { documentIdProblem } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
+import { sharedBuffer } from '../../src/base/garbage.ts';
 import { checkEncoding } from '../../src/base/json.ts';
 import {
   anotherFollows,
@@ -33,7 +34,6 @@ import {
   fitted,
   noText,
   readBatch,
-  sharedBuffer,
   withRoom,
   writeBatchHead,
 } from './document-batch.ts';

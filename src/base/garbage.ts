@@ -24,6 +24,11 @@ export function boundGarbage(memoryBytes: number): void {
   bounds.held = Math.min(2 * share, heldBytesMaxDefault);
 }
 
+/** Memory that V8 does not know of: whoever makes it sees to `sawShared` where it passes through. */
+export function sharedBuffer(bytes: number): Buffer {
+  return Buffer.from(new SharedArrayBuffer(bytes));
+}
+
 /**
  * Bytes that several threads see at once: written once, then only read. The actor keeps them in its memtable, the log
  * thread puts them into a group, a build thread makes a segment of them, and nobody copies. They are freed when every thread
@@ -33,7 +38,7 @@ export function toShared(bytes: Uint8Array): Buffer {
   if (bytes.buffer instanceof SharedArrayBuffer) {
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
-  const shared = Buffer.from(new SharedArrayBuffer(bytes.byteLength));
+  const shared = sharedBuffer(bytes.byteLength);
   shared.set(bytes);
   sawShared(shared.byteLength);
   return shared;

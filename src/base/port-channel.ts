@@ -21,7 +21,7 @@ export interface ChannelPort {
   on(event: 'message', take: (batch: [Uint8Array, (ArrayBuffer | SharedArrayBuffer)[]]) => void): unknown;
   on(event: 'close', take: () => void): unknown;
   close(): void;
-  /** Calls `run` when this turn of the thread ends; where it is missing the event loop decides. */
+  /** Calls `run` when this turn of the thread ends; where it is missing, the real thread's turn does. */
   atEndOfTurn?(run: () => void): void;
 }
 

@@ -101,7 +101,7 @@ export async function* blocksNewestFirst(
 ): AsyncGenerator<DocumentBlock, void, void> {
   const segment = { id: reader.objectKey, size: 0, reader, tombstones: noTombstones };
   const blocks = new AllBlocks([segment], { below, rows, report });
-  for await (const { block } of readAhead(blocks, report)) yield block;
+  for await (const { block } of readAhead(blocks, report, { waitFor: (read) => read })) yield block;
 }
 
 /** A memory store that counts GETs and can spoil what it gives. */
