@@ -40,9 +40,10 @@ export const formats = {
     ],
   },
   trigramIndex: {
-    version: 1,
+    version: 2,
     history: [
       'Posting lists over row groups, newest first, in pages; a sparse index and the groups beside them.',
+      'Groups for the parts of large texts.',
     ],
   },
   columns: {

@@ -4,10 +4,11 @@ import type { BlockIndex } from '../storage/block-index.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import type { Tombstones } from '../storage/tombstones.ts';
-import type { RowGroups } from '../text/row-groups.ts';
+import type { GroupRows, RowGroups } from '../text/row-groups.ts';
 import { openTextIndex, textIndexAtHand } from '../text/text-index.ts';
+import { liesInPart } from '../text/text-parts.ts';
 import type { CandidateGroups, TrigramIndexReader } from '../text/trigram-index-reader.ts';
-import type { TrigramQuery } from '../text/trigram-query.ts';
+import type { TextCondition } from '../text/trigram-query.ts';
 import { FilterRows, type SegmentFilter } from './filter-rows.ts';
 import { type BlockSource, blocksAheadMax, type WantedBlock } from './read-ahead.ts';
 
@@ -20,7 +21,7 @@ import { type BlockSource, blocksAheadMax, type WantedBlock } from './read-ahead
  * reading their blocks is one more round for a search that finds little.
  */
 export interface CandidatesWanted {
-  readonly condition: TrigramQuery;
+  readonly condition: TextCondition;
   /** Sequences from here on are not wanted. */
   readonly below: number;
   /** What every row that is wanted passes. Default: nothing. */
@@ -38,7 +39,7 @@ export class CandidateBlocks implements BlockSource {
   readonly #searches: SegmentSearch[];
 
   constructor(segments: readonly OpenSegment[], wanted: CandidatesWanted) {
-    this.#everyRow = wanted.condition.kind === 'all';
+    this.#everyRow = wanted.condition.query.kind === 'all';
     this.#searches = segments
       .filter(({ reader }) => reader.toc.minSequence < wanted.below)
       .map((segment) => new SegmentSearch(segment, wanted));
@@ -98,7 +99,7 @@ class SegmentSearch {
   /** Row numbers from here on are not wanted. */
   #rowEnd = 0;
   #index: BlockIndex | null = null;
-  #rowGroups: Pick<RowGroups, 'firstRow'> | null = null;
+  #rowGroups: Pick<RowGroups, 'rowsOf'> | null = null;
   #candidates: Pick<CandidateGroups, 'next'> | null = null;
   /** Null where there is no filter. */
   #filter: FilterRows | null = null;
@@ -132,8 +133,14 @@ class SegmentSearch {
     const { reader, tombstones } = this.#segment;
     const index = this.#index as BlockIndex;
     const filter = this.#filter;
+    const { reach } = this.#wanted.condition;
     while (this.#groups !== null && this.#at < this.#groups.length) {
-      let { first, end } = this.#rowsOf(this.#groups[this.#at] as number);
+      let { first, end, kind, linesAreWhole } = this.#rowsOf(this.#groups[this.#at] as number);
+      // A large text is asked by its parts, or as a whole.
+      if (kind === (liesInPart(reach, linesAreWhole) ? 'whole' : 'part')) {
+        this.#at++;
+        continue;
+      }
       // A group may begin in one block and end in the next.
       while (end > first) {
         if (filter !== null) {
@@ -153,6 +160,8 @@ class SegmentSearch {
         }
         end = from;
       }
+      // Other parts of the same text are no news.
+      this.#rowEnd = Math.min(this.#rowEnd, end);
       this.#at++;
     }
     return !this.#ended;
@@ -175,12 +184,9 @@ class SegmentSearch {
     return this.#waiting;
   }
 
-  #rowsOf(group: number): { readonly first: number; readonly end: number } {
-    const rowGroups = this.#rowGroups as Pick<RowGroups, 'firstRow'>;
-    return {
-      first: rowGroups.firstRow(group),
-      end: Math.min(rowGroups.firstRow(group + 1), this.#rowEnd),
-    };
+  #rowsOf(group: number): GroupRows {
+    const rows = (this.#rowGroups as Pick<RowGroups, 'rowsOf'>).rowsOf(group);
+    return { ...rows, end: Math.min(rows.end, this.#rowEnd) };
   }
 
   /** Null where it is known which of the next rows pass the filter. */
@@ -199,7 +205,7 @@ class SegmentSearch {
 
   /** Whether few of the candidates lie from a row on; one that is the whole segment has many. */
   #hasFewGroups(groups: Uint32Array, row: number): boolean {
-    if (this.#wanted.condition.kind === 'all') return false;
+    if (this.#wanted.condition.query.kind === 'all') return false;
     const after = groups[this.#at + groupsWithoutColumnsMax];
     return after === undefined || this.#rowsOf(after).end <= row;
   }
@@ -239,7 +245,7 @@ class SegmentSearch {
     const { reader } = this.#segment;
     const { report, condition, filter = null } = this.#wanted;
     const index = reader.blockIndexAtHand;
-    const text = condition.kind === 'all' ? 'none' : textIndexAtHand(reader);
+    const text = condition.query.kind === 'all' ? 'none' : textIndexAtHand(reader);
     const columns = filter === null ? 'none' : columnsAtHand(reader);
     if (index !== null && text !== null && columns !== null) {
       this.#begin(index, text, columns);
@@ -264,7 +270,7 @@ class SegmentSearch {
     // The block that holds the first unwanted row is looked into; the rows of those behind it are not.
     const lastBlock = below === Number.POSITIVE_INFINITY ? index.count - 1 : index.blockOfSequence(below);
     this.#rowEnd = index.firstRow(lastBlock) + index.rowCount(lastBlock);
-    this.#candidates = text === 'none' ? oneGroup() : text.search(condition);
+    this.#candidates = text === 'none' ? oneGroup() : text.search(condition.query);
     if (filter === null) return;
     this.#filter = new FilterRows(reader, columns, filter, report);
     // Beside the posting lists: whether they name rows of these chunks is not known yet, but a round later it is late.
@@ -273,8 +279,8 @@ class SegmentSearch {
 }
 
 /** Where there is no condition, all rows are one group. */
-function wholeSegment(rowCount: number): Pick<RowGroups, 'firstRow'> {
-  return { firstRow: (group) => (group === 0 ? 0 : rowCount) };
+function wholeSegment(rowCount: number): Pick<RowGroups, 'rowsOf'> {
+  return { rowsOf: () => ({ first: 0, end: rowCount, kind: 'rows', linesAreWhole: true }) };
 }
 
 function oneGroup(): Pick<CandidateGroups, 'next'> {

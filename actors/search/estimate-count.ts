@@ -3,7 +3,7 @@ import type { Memtable } from '../storage/memtable.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { isDeleted } from '../storage/tombstones.ts';
 import { rowsBelow } from '../text/searchable-memtable.ts';
-import type { TrigramQuery } from '../text/trigram-query.ts';
+import type { TextCondition } from '../text/trigram-query.ts';
 import {
   type BlockSource,
   blocksAheadMax,
@@ -31,7 +31,7 @@ export interface Estimate {
 }
 
 export interface EstimateOptions {
-  readonly condition: TrigramQuery;
+  readonly condition: TextCondition;
   readonly groupsMax: number;
   readonly slice: TimeSlice;
   readonly report: ReadReport;

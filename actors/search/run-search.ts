@@ -9,7 +9,7 @@ import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { type Found, Judge, type MatchElsewhere } from '../text/judge.ts';
 import { queryPattern } from '../text/query-pattern.ts';
-import type { TrigramQuery } from '../text/trigram-query.ts';
+import { noCondition, type TextCondition } from '../text/trigram-query.ts';
 import { type QueryReport, reportJson, type Temperature, tookJson } from './answers.ts';
 import { type CursorScope, decodeCursor, encodeCursor, queryDigest } from './cursor.ts';
 import { type DocumentTest, findInDocument } from './document-filter.ts';
@@ -135,15 +135,15 @@ async function late(
 /** What a query asks of documents, and what the index knows of it. 422 for a pattern that is wrong, or that must scan. */
 function testOf(context: QueryContext, request: SearchRequest | CountRequest): Test {
   const { filter, q, regex, scan } = request;
-  if (q === '') return { filter, judge: null, condition: { kind: 'all' } };
+  if (q === '') return { filter, judge: null, condition: noCondition };
   const pattern = queryPattern(q, regex);
-  if (pattern.condition.kind === 'all' && regex && !scan) refuseLargeScan(context.snapshot);
+  if (pattern.condition.query.kind === 'all' && regex && !scan) refuseLargeScan(context.snapshot);
   const judge = new Judge(pattern, { elsewhere: context.match, turns: context.slice });
   return { filter, judge, condition: pattern.condition };
 }
 
 interface Test extends DocumentTest {
-  readonly condition: TrigramQuery;
+  readonly condition: TextCondition;
 }
 
 function refuseLargeScan({ memtables, segments }: Snapshot): void {
@@ -173,7 +173,7 @@ async function scan(
   wanted: {
     readonly below: number;
     readonly enough: number | undefined;
-    readonly condition: TrigramQuery;
+    readonly condition: TextCondition;
     readonly filter: Filter | null;
   },
   visit: Parameters<typeof scanNewestFirst>[2],

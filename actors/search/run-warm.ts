@@ -4,7 +4,7 @@ import { emptyReadReport } from '../storage/block-fetch.ts';
 import { isReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { queryPattern } from '../text/query-pattern.ts';
-import type { TrigramQuery } from '../text/trigram-query.ts';
+import { noCondition, type TextCondition } from '../text/trigram-query.ts';
 import { reportJson, tookJson } from './answers.ts';
 import { areAtHand } from './candidate-blocks.ts';
 import type { ReadBlock } from './read-ahead.ts';
@@ -31,7 +31,7 @@ export async function runWarm(context: QueryContext, request: WarmRequest): Prom
   }
   const held = await countHeld(context);
   const queries = request.queries.map((q, i) => {
-    const ready = end === 'complete' && isReady(snapshot, conditions[i] as TrigramQuery, held);
+    const ready = end === 'complete' && isReady(snapshot, conditions[i] as TextCondition, held);
     return `{"q":${JSON.stringify(q)},"ready":${ready}}`;
   });
   const { identity } = context;
@@ -47,8 +47,8 @@ export async function runWarm(context: QueryContext, request: WarmRequest): Prom
 function conditionOf(
   q: string,
   { isRegex, field }: { readonly isRegex: boolean; readonly field: string },
-): TrigramQuery {
-  if (q === '') return { kind: 'all' };
+): TextCondition {
+  if (q === '') return noCondition;
   try {
     return queryPattern(q, isRegex).condition;
   } catch (error) {
@@ -61,7 +61,7 @@ type End = 'complete' | 'timed-out' | 'full' | 'failed';
 
 async function bringNear(
   { snapshot, slice, report, readFailed }: QueryContext,
-  condition: TrigramQuery,
+  condition: TextCondition,
 ): Promise<End> {
   const everything = Number.POSITIVE_INFINITY;
   const wanted = { condition, below: everything, rows: everything, report };
@@ -81,8 +81,8 @@ async function bringNear(
   }
 }
 
-function isReady({ segments }: Snapshot, condition: TrigramQuery, held: Held): boolean {
-  if (condition.kind === 'all') return held.isWhole;
+function isReady({ segments }: Snapshot, condition: TextCondition, held: Held): boolean {
+  if (condition.query.kind === 'all') return held.isWhole;
   return areAtHand(segments, { condition, below: Number.POSITIVE_INFINITY, report: emptyReadReport() });
 }
 

@@ -6,7 +6,7 @@ import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { isDeleted } from '../storage/tombstones.ts';
 import { rowsBelow } from '../text/searchable-memtable.ts';
-import type { TrigramQuery } from '../text/trigram-query.ts';
+import { noCondition, type TextCondition } from '../text/trigram-query.ts';
 import { AllBlocks } from './all-blocks.ts';
 import { CandidateBlocks } from './candidate-blocks.ts';
 import type { SegmentFilter } from './filter-rows.ts';
@@ -64,15 +64,13 @@ export interface ScanOptions {
   /** How many documents will be enough where that is known: no more is read ahead than holds them. */
   readonly enough?: number;
   /** What every document that is wanted satisfies: the others of segments are not read. Default: nothing. */
-  readonly condition?: TrigramQuery;
+  readonly condition?: TextCondition;
   /** What every document that is wanted passes: rows of segments that don't are not read, as far as columns tell. */
   readonly filter?: Filter | null;
 }
 
-const everything: TrigramQuery = { kind: 'all' };
-
 export interface BlocksOfSegments {
-  readonly condition: TrigramQuery;
+  readonly condition: TextCondition;
   readonly filter?: SegmentFilter | null;
   readonly below: number;
   /** How many rows will be enough, where there is no condition. */
@@ -85,10 +83,10 @@ export async function scanNewestFirst(
   options: ScanOptions,
   visit: Visit,
 ): Promise<ScanEnd> {
-  const { below, slice, report, condition = everything } = options;
+  const { below, slice, report, condition = noCondition } = options;
   const terms = columnTerms(options.filter ?? { terms: [] });
   const filter = terms.length === 0 ? null : { terms, slice };
-  if (condition.kind === 'none') return { kind: 'complete' };
+  if (condition.query.kind === 'none') return { kind: 'complete' };
   const walk: Walk = {
     below,
     slice,
@@ -127,7 +125,7 @@ export function segmentBlocks(
 
 /** All blocks, or those that may hold what satisfies the condition. */
 export function wantedBlocks({ segments }: Snapshot, wanted: BlocksOfSegments): BlockSource {
-  return wanted.condition.kind === 'all' && (wanted.filter ?? null) === null
+  return wanted.condition.query.kind === 'all' && (wanted.filter ?? null) === null
     ? new AllBlocks(segments, wanted)
     : new CandidateBlocks(segments, wanted);
 }
@@ -139,7 +137,7 @@ async function scanMemtable(
   walk: Walk,
   sequence: number,
   { memtable, rowCount }: Snapshot['memtables'][number],
-  condition: TrigramQuery,
+  condition: TextCondition,
 ): Promise<ScanEnd | null> {
   const target = new Uint32Array(Math.min(rowsPerLook, rowCount));
   for (let below = rowCount; below > 0; ) {

@@ -6,26 +6,46 @@ import type { RegexNode } from './regex-syntax.ts';
  * be judged apart, with others' turns in between, and the first match is the first one of the first line that has one.
  */
 export function staysWithinLine(node: RegexNode): boolean {
+  return !mayTakeLineFeed(node) && !looksBeyondLine(node);
+}
+
+/** Whether a match may have a line feed in it. */
+export function mayTakeLineFeed(node: RegexNode): boolean {
   switch (node.kind) {
     case 'empty':
-      return true;
     case 'assertion':
-      return node.isWordBoundary;
+      return false;
     case 'literal':
-      return !node.codePoints.includes(lineFeed);
+      return node.codePoints.includes(lineFeed);
     case 'class':
-      return !hasLineFeed(node.ranges);
+      return hasLineFeed(node.ranges);
+    case 'unicode-class':
+      return node.mayTakeLineFeed;
     case 'repeat':
     case 'capture':
-      return staysWithinLine(node.part);
+      return mayTakeLineFeed(node.part);
     case 'concatenation':
     case 'alternation':
-      return node.parts.every(staysWithinLine);
-    case 'unicode-class':
-      return !node.mayTakeLineFeed;
-    // Any of these may take a line feed.
+      return node.parts.some(mayTakeLineFeed);
+    // Any of these may take one.
     case 'anything':
     case 'byte':
+      return true;
+  }
+}
+
+/** Where a line ends, a text may, for all that a word's border shows. */
+function looksBeyondLine(node: RegexNode): boolean {
+  switch (node.kind) {
+    case 'assertion':
+      return !node.isWordBoundary;
+    case 'repeat':
+    case 'capture':
+      return looksBeyondLine(node.part);
+    case 'concatenation':
+    case 'alternation':
+      return node.parts.some(looksBeyondLine);
+    default:
       return false;
   }
 }

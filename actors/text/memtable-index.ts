@@ -1,12 +1,14 @@
 import { foldedBytesMax, foldUtf8 } from './fold.ts';
 import { groupTextBytes } from './row-groups.ts';
+import { liesInPart, partedBytesMin, partsOf } from './text-parts.ts';
 import { pieceEnd } from './text-pieces.ts';
-import type { TrigramQuery } from './trigram-query.ts';
+import type { TextCondition, TrigramQuery } from './trigram-query.ts';
 
 /**
  * Which rows of a memtable may match, in memory and as rows arrive:
  *
- * 1. Rows form groups as in a segment: about 4 KB of text, or one larger document.
+ * 1. Rows form groups as in a segment: about 4 KB of text, or one larger document. Each part of a large text (text-parts.ts)
+ *    is a group, with the same first row; asked as a whole, it has what some part has.
  * 2. A group has a signature: a bit array, about one bit a byte of text, in which each of its trigrams sets the bit that
  *    its hash names. Nothing is looked up, counted or sorted, so adding costs little more than folding.
  * 3. A group without the bit of a needed trigram holds no match. A quarter to a third of the bits is set, so a literal of
@@ -27,6 +29,8 @@ export class MemtableIndex {
   #starts = new Uint32Array(groupsInitial);
   #chunkOf = new Uint32Array(groupsInitial);
   #hashBits = new Uint8Array(groupsInitial);
+  /** Of parts. */
+  #linesAreCut = new Uint8Array(groupsInitial);
   #groupCount = 0;
   #rowCount = 0;
   #openBytes = 0;
@@ -45,28 +49,55 @@ export class MemtableIndex {
   add(text: Uint8Array, start: number, end: number): void {
     const length = end - start;
     const fits = this.#openRows < groupRowsMax && this.#openBytes + length <= groupTextBytes;
-    if (this.#groupCount === 0 || !fits) this.#beginGroup(length);
+    if (length >= partedBytesMin) {
+      const { bounds, linesAreWhole } = partsOf(text, start, end);
+      for (let at = 0; at < bounds.length; at += 2) {
+        const [from, to] = [bounds[at] as number, bounds[at + 1] as number];
+        this.#beginGroup(to - from);
+        this.#linesAreCut[this.#groupCount - 1] = linesAreWhole ? 0 : 1;
+        this.#sign(text, from, to);
+      }
+    } else {
+      if (this.#groupCount === 0 || !fits) this.#beginGroup(length);
+      this.#sign(text, start, end);
+    }
     this.#openRows++;
     this.#openBytes += length;
     this.#rowCount++;
-    this.#sign(text, start, end);
   }
 
   /**
    * Fills `target` with rows below `row` that may match, in descending order, and answers how many; fewer than fit where
    * there are no more. To go on, ask for rows below the last one.
    */
-  findBelow(query: TrigramQuery, row: number, target: Uint32Array): number {
+  findBelow({ query, reach }: TextCondition, row: number, target: Uint32Array): number {
     let count = 0;
     let below = Math.min(row, this.#rowCount);
-    for (let group = this.#groupBefore(below); group >= 0 && count < target.length; group--) {
-      const first = this.#firstRows[group] as number;
-      if (this.#mayMeet(query, group)) {
-        for (let next = below - 1; next >= first && count < target.length; next--) target[count++] = next;
+    for (let last = this.#groupBefore(below); last >= 0 && count < target.length; ) {
+      const firstRow = this.#firstRows[last] as number;
+      const first = this.#firstPart(last);
+      const meets = liesInPart(reach, this.#linesAreCut[last] === 0)
+        ? this.#somePartMeets(query, first, last)
+        : this.#mayMeet(query, first, last);
+      if (meets) {
+        for (let next = below - 1; next >= firstRow && count < target.length; next--) target[count++] = next;
       }
-      below = first;
+      below = firstRow;
+      last = first - 1;
     }
     return count;
+  }
+
+  /** The first group with the row of this one. */
+  #firstPart(last: number): number {
+    let first = last;
+    while (first > 0 && this.#firstRows[first - 1] === this.#firstRows[last]) first--;
+    return first;
+  }
+
+  #somePartMeets(query: TrigramQuery, first: number, last: number): boolean {
+    for (let part = first; part <= last; part++) if (this.#mayMeet(query, part, part)) return true;
+    return false;
   }
 
   #beginGroup(textBytes: number): void {
@@ -98,6 +129,7 @@ export class MemtableIndex {
     this.#starts = copied(this.#starts, new Uint32Array(length));
     this.#chunkOf = copied(this.#chunkOf, new Uint32Array(length));
     this.#hashBits = copied(this.#hashBits, new Uint8Array(length));
+    this.#linesAreCut = copied(this.#linesAreCut, new Uint8Array(length));
   }
 
   /** Sets the bits of a text's trigrams in the open group. Hot. */
@@ -124,7 +156,8 @@ export class MemtableIndex {
     }
   }
 
-  #mayMeet(query: TrigramQuery, group: number): boolean {
+  /** Of groups that are one text, any may have what the query wants. */
+  #mayMeet(query: TrigramQuery, first: number, last: number): boolean {
     switch (query.kind) {
       case 'none':
         return false;
@@ -133,12 +166,13 @@ export class MemtableIndex {
       case 'part':
         return true;
       case 'trigram':
-        return this.#mayHold(query.trigram, group);
+        for (let group = first; group <= last; group++) if (this.#mayHold(query.trigram, group)) return true;
+        return false;
       case 'and':
-        for (const part of query.parts) if (!this.#mayMeet(part, group)) return false;
+        for (const part of query.parts) if (!this.#mayMeet(part, first, last)) return false;
         return true;
       case 'or':
-        for (const part of query.parts) if (this.#mayMeet(part, group)) return true;
+        for (const part of query.parts) if (this.#mayMeet(part, first, last)) return true;
         return false;
     }
   }
@@ -165,8 +199,8 @@ export class MemtableIndex {
 
 const groupsInitial = 8;
 const groupRowsMax = 256;
-/** Three words and a byte. */
-const groupBytes = 13;
+/** Three words and two bytes. */
+const groupBytes = 14;
 const pieceBytes = 16 * 1024;
 /** 64 KB. */
 const chunkWordsMax = 16 * 1024;

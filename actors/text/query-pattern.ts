@@ -2,19 +2,20 @@ import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import { LruMap } from '../../src/base/lru.ts';
 import { staysWithinLine } from './line-pieces.ts';
+import { reachOf, reachOfLiteral } from './match-length.ts';
 import { parseRegex } from './parse-regex.ts';
 import { literalNanoseconds, programInstructions, regexNanoseconds } from './pattern-cost.ts';
 import { compileMatcher, type Matcher } from './regex.ts';
 import { planLiteral, planRegex } from './regex-plan.ts';
 import type { RegexNode } from './regex-syntax.ts';
-import type { TrigramQuery } from './trigram-query.ts';
+import type { TextCondition } from './trigram-query.ts';
 
 /** What is known of a query before any text: RE2's programs, what they cost, and what the index must have of a match. */
 export interface QueryPattern {
   readonly query: string;
   readonly isRegex: boolean;
   readonly matcher: Matcher;
-  readonly condition: TrigramQuery;
+  readonly condition: TextCondition;
   /** What a byte of any text costs at most. */
   readonly nanoseconds: number;
   /** Whether lines can be judged apart. */
@@ -49,7 +50,7 @@ function ofRegex(query: string, matcher: Matcher): QueryPattern {
     query,
     isRegex: true,
     matcher,
-    condition: planRegex(node),
+    condition: { query: planRegex(node), reach: reachOf(node) },
     nanoseconds,
     byLines: staysWithinLine(node),
   };
@@ -58,7 +59,8 @@ function ofRegex(query: string, matcher: Matcher): QueryPattern {
 function ofLiteral(query: string, matcher: Matcher): QueryPattern {
   const nanoseconds = literalNanoseconds(query);
   const byLines = !query.includes('\n');
-  return { query, isRegex: false, matcher, condition: planLiteral(query), nanoseconds, byLines };
+  const condition = { query: planLiteral(query), reach: reachOfLiteral(query) };
+  return { query, isRegex: false, matcher, condition, nanoseconds, byLines };
 }
 
 function refuseLarge(pattern: RegexNode): void {

@@ -3,13 +3,19 @@ import { readVarint, varintBytesMax, varintEnd, writeVarint } from './varint.ts'
 
 /**
  * Row groups: what the text index points to. Consecutive rows until there are about 4 KB of text, or one larger document.
- * Finer groups make the index larger, coarser ones make more documents be read for a match.
+ * Finer groups make the index larger, coarser ones make more documents be read for a match. A document of a large text is
+ * a group, its whole, and before it there is one for each part of the text (text-parts.ts).
  *
- * Encoded: the number of rows of each group as a varint, in order; nearly always one byte a group.
+ * Encoded: a varint for each group, in order, nearly always one byte. 0 is a part of the next row, 1 a part of the next row
+ * where lines are cut, and others are how many rows the group has, and one more.
  */
 export const groupTextBytes = 4096;
 /** A group of empty documents is still work to verify. */
 const groupRowsMax = 256;
+const partCode = 0;
+const cutPartCode = 1;
+/** One row. */
+const rowsCodeMin = 2;
 
 /** Puts rows into groups, in their order. */
 export class RowGroupsBuilder {
@@ -45,15 +51,24 @@ export class RowGroupsBuilder {
   /** Ends the open group, if there is one. */
   close(): void {
     if (this.#openRows === 0) return;
+    this.#append(this.#openRows + rowsCodeMin - 1);
+    this.#openRows = 0;
+    this.#openBytes = 0;
+  }
+
+  /** A group for a part of the next row, which is a group of its own. */
+  addPart(linesAreWhole: boolean): void {
+    this.#append(linesAreWhole ? partCode : cutPartCode);
+  }
+
+  #append(code: number): void {
     if (this.#encodedBytes + varintBytesMax > this.#encoded.length) {
       const larger = new Uint8Array(this.#encoded.length * 2);
       larger.set(this.#encoded);
       this.#encoded = larger;
     }
-    this.#encodedBytes = writeVarint(this.#encoded, this.#encodedBytes, this.#openRows);
+    this.#encodedBytes = writeVarint(this.#encoded, this.#encodedBytes, code);
     this.#groupCount++;
-    this.#openRows = 0;
-    this.#openBytes = 0;
   }
 
   /** A view, until the next call of `close`. */
@@ -64,6 +79,15 @@ export class RowGroupsBuilder {
 
 /** Groups between two places that are known without decoding. */
 const groupsPerSample = 64;
+
+/** Consecutive rows, or the one row of a large text, or that same row for a part of the text. */
+export interface GroupRows {
+  readonly first: number;
+  readonly end: number;
+  readonly kind: 'rows' | 'whole' | 'part';
+  /** Of a part, and of a whole: whether its parts have lines whole (text-parts.ts). */
+  readonly linesAreWhole: boolean;
+}
 
 /** The groups of a segment: as encoded, and for every 64th group where its code begins and which row is its first. */
 export class RowGroups {
@@ -90,49 +114,44 @@ export class RowGroups {
     this.#sampleRow = new Uint32Array(samples);
     let at = 0;
     let row = 0;
+    let isParted = false;
     for (let group = 0; group < expected.groupCount; group++) {
       if (group % groupsPerSample === 0) {
         this.#sampleAt[group / groupsPerSample] = at;
         this.#sampleRow[group / groupsPerSample] = row;
       }
-      const rows = readVarint(encoded, at);
+      const code = readVarint(encoded, at);
       at = varintEnd;
-      if (rows === 0) throw damaged('an empty group');
-      row += rows;
+      if (isParted && code > rowsCodeMin) throw damaged('a part of many rows');
+      isParted = code < rowsCodeMin;
+      row += rowsOfCode(code);
       if (row > expected.rowCount) throw damaged('more rows than the segment has');
     }
-    if (at !== encoded.length || row !== expected.rowCount) throw damaged('they end elsewhere');
+    if (isParted || at !== encoded.length || row !== expected.rowCount) throw damaged('they end elsewhere');
   }
 
-  /** The first row of a group; `rowCount` for the group after the last. */
-  firstRow(group: number): number {
-    if (group >= this.groupCount) return this.rowCount;
+  /** The rows of a group below `groupCount`. */
+  rowsOf(group: number): GroupRows {
     const sample = Math.floor(group / groupsPerSample);
     let at = this.#sampleAt[sample] as number;
     let row = this.#sampleRow[sample] as number;
     for (let left = group % groupsPerSample; left > 0; left--) {
-      row += readVarint(this.#encoded, at);
+      row += rowsOfCode(readVarint(this.#encoded, at));
       at = varintEnd;
     }
-    return row;
+    const code = readVarint(this.#encoded, at);
+    if (code < rowsCodeMin)
+      return { first: row, end: row + 1, kind: 'part', linesAreWhole: code === partCode };
+    const before = this.#codeOfPartAt(at - 1);
+    const kind = before === null ? 'rows' : 'whole';
+    return { first: row, end: row + rowsOfCode(code), kind, linesAreWhole: before !== cutPartCode };
   }
 
-  groupOfRow(wanted: number): number {
-    let low = 0;
-    let high = this.#sampleRow.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >>> 1;
-      if ((this.#sampleRow[middle] as number) <= wanted) low = middle;
-      else high = middle - 1;
-    }
-    let group = low * groupsPerSample;
-    let at = this.#sampleAt[low] as number;
-    let row = this.#sampleRow[low] as number;
-    for (;;) {
-      row += readVarint(this.#encoded, at);
-      at = varintEnd;
-      if (row > wanted || group + 1 >= this.groupCount) return group;
-      group++;
-    }
+  /** Null where the code that ends there is of rows: it is larger, or the end of a longer one. */
+  #codeOfPartAt(at: number): number | null {
+    const code = this.#encoded[at] ?? rowsCodeMin;
+    return code >= rowsCodeMin || (this.#encoded[at - 1] ?? 0) > 0x7f ? null : code;
   }
 }
+
+const rowsOfCode = (code: number) => Math.max(0, code - rowsCodeMin + 1);

@@ -1,7 +1,7 @@
 import { documentTextBytes } from '../storage/document-batch.ts';
 import { Memtable, type RowFinder } from '../storage/memtable.ts';
 import { MemtableIndex } from './memtable-index.ts';
-import type { TrigramQuery } from './trigram-query.ts';
+import type { TextCondition } from './trigram-query.ts';
 
 /**
  * A memtable whose rows are found by their texts' trigrams. Searches index it, a few milliseconds of rows each: a write
@@ -20,11 +20,12 @@ const indexedBytesPerLook = 512 * 1024;
  */
 export function rowsBelow(
   memtable: Memtable,
-  condition: TrigramQuery,
+  condition: TextCondition,
   { row, target }: { readonly row: number; readonly target: Uint32Array },
 ): number {
   const { finder } = memtable;
-  const index = finder instanceof TextFinder && condition.kind !== 'all' ? finder.catchUp(memtable) : null;
+  const index =
+    finder instanceof TextFinder && condition.query.kind !== 'all' ? finder.catchUp(memtable) : null;
   const indexedRows = index?.rowCount ?? 0;
   let count = 0;
   for (let next = row - 1; next >= indexedRows && count < target.length; next--) target[count++] = next;

@@ -122,7 +122,7 @@ export function decodeSparse(
 }
 
 /** As protocol/version.ts tells its history. */
-export const trigramIndexVersion = 1;
+export const trigramIndexVersion = 2;
 
 /** u48 offset and u32 length of the sparse index, the same of the row groups, u32 groups, u32 rows, u32 version. */
 const rootBytes = 32;

@@ -3,22 +3,25 @@ import { blockKinds } from '../storage/segment-format.ts';
 import type { AppendBlock } from '../storage/segment-writer.ts';
 import { foldedBytesMax, foldUtf8 } from './fold.ts';
 import { RowGroupsBuilder } from './row-groups.ts';
+import { partedBytesMin, partsOf } from './text-parts.ts';
 import { pieceEnd } from './text-pieces.ts';
 import { encodeRoot, encodeSparse, type WrittenPage, type WrittenSpan } from './trigram-index-format.ts';
 import { type FinishedPage, PageBuilder, trigramBound } from './trigram-page.ts';
 import { mergeRuns, PairSorter, pairsPerRun, type SortedRun } from './trigram-runs.ts';
+import { TrigramSet } from './trigram-set.ts';
 
 /**
  * Builds the trigram index of one segment, beside the writing of its rows:
  *
- * 1. A row joins the open row group or begins the next (row-groups.ts).
+ * 1. A row joins the open row group or begins the next (row-groups.ts). A large text has a group of its own and one more
+ *    for each of its parts (text-parts.ts).
  * 2. Its text is folded in pieces, and each trigram that the group does not have yet, by a bitmap of all trigrams, becomes
  *    a pair with the group. Two bytes 0xFF, which no UTF-8 has, end every text: so every text has trigrams, and one that
  *    has a byte or two has a trigram that begins with them.
  * 3. Pairs are sorted by the half million into runs (trigram-runs.ts).
  * 4. A span ends when its runs hold `runBytesMax`: they are merged, and each list goes into a page (trigram-page.ts).
  *
- * Memory: 12 MB, the runs of a span (40 MB, of 310 MB of source code or 115 MB of log lines), and 2 bytes a row group. A
+ * Memory: 14 MB, the runs of a span (40 MB, of 310 MB of source code or 115 MB of log lines), and 2 bytes a row group. A
  * larger segment has several spans, each with all of its trigrams: that costs a query a page more a trigram and span, in
  * the same round, and no disk is needed to sort.
  */
@@ -43,11 +46,13 @@ const notAscii = 0xff;
 const asciiFold = new Uint8Array(256).fill(notAscii);
 for (let byte = 0; byte < 0x80; byte++) foldUtf8(Uint8Array.of(byte), 0, 1, asciiFold, byte);
 
-/** Ten megabytes that a writer works with, clean when it has finished: they are the thread's next writer's then. */
+/** Twelve megabytes that a writer works with, clean when it has finished: they are the thread's next writer's then. */
 interface Scratch {
   readonly sorter: PairSorter;
   /** A bit for each trigram that the open group has. */
   readonly seen: Uint32Array;
+  /** What the parts of the open text have. */
+  readonly whole: TrigramSet;
 }
 const idleScratch: Scratch[] = [];
 /** More at a time are seldom; they are made, and forgotten. */
@@ -69,6 +74,7 @@ export class TrigramIndexWriter {
   #groupStart = 0;
   #spanFirstGroup = 0;
   #groupIsOpen = false;
+  #groupIsPart = false;
   /** The last bytes of the open text, and how many more it needs before a trigram ends. */
   #trigram = 0;
   #skip = 0;
@@ -77,6 +83,7 @@ export class TrigramIndexWriter {
     this.#scratch = idleScratch.pop() ?? {
       sorter: new PairSorter(),
       seen: new Uint32Array(trigramBound / 32),
+      whole: new TrigramSet(),
     };
     this.#sorter = this.#scratch.sorter;
     this.#seen = this.#scratch.seen;
@@ -87,14 +94,52 @@ export class TrigramIndexWriter {
   /** Adds the next row's text: UTF-8 from `start` to `end`, nothing for a row without one. */
   add(text: Uint8Array, start: number, end: number): void {
     if (this.#groups.isFullFor(end - start)) this.#closeGroup();
+    const isParted = end - start >= partedBytesMin;
+    if (isParted) this.#addParts(text, start, end);
     if (!this.#groupIsOpen) this.#openGroup();
     this.#groups.add(end - start);
+    if (isParted) {
+      this.#noteParts();
+    } else {
+      this.#noteText(text, start, end);
+      this.#noteEnd(start, end);
+    }
+  }
+
+  /** The open group, if there is one, was closed. */
+  #addParts(text: Uint8Array, start: number, end: number): void {
+    this.#groupIsPart = true;
+    const { bounds, linesAreWhole } = partsOf(text, start, end);
+    for (let at = 0; at < bounds.length; at += 2) {
+      const [from, to] = [bounds[at] as number, bounds[at + 1] as number];
+      this.#openGroup();
+      this.#noteText(text, from, to);
+      if (to === end) this.#noteEnd(from, to);
+      this.#forgetSeen();
+      this.#groups.addPart(linesAreWhole);
+    }
+    this.#groupIsPart = false;
+    this.#groupIsOpen = false;
+  }
+
+  /** The whole has what the parts have: nothing is folded twice. */
+  #noteParts(): void {
+    this.#scratch.whole.drain((trigram) => {
+      this.#makeRoom(1);
+      this.#sorter.pairs[this.#pairCount++] = trigram;
+    });
+  }
+
+  #noteText(text: Uint8Array, start: number, end: number): void {
     this.#trigram = 0;
     this.#skip = endBytes;
     for (let from = start; from < end; ) {
       from = this.#noteAscii(text, from, Math.min(end, from + pieceBytes));
       if (from < end && (text[from] as number) >= 0x80) from = this.#noteFolded(text, from, end);
     }
+  }
+
+  #noteEnd(start: number, end: number): void {
     // An empty text has one trigram, of end bytes alone.
     if (start === end) this.#noteBytes(endOfText, endBytes + 1);
     else this.#noteBytes(endOfText, endBytes);
@@ -160,6 +205,10 @@ export class TrigramIndexWriter {
   /** The group's own trigrams are the list of the bits to clear. */
   #forgetSeen(): void {
     const { pairs } = this.#sorter;
+    if (this.#groupIsPart) {
+      const { whole } = this.#scratch;
+      for (let i = this.#groupStart; i < this.#pairCount; i++) whole.add(pairs[i] as number);
+    }
     for (let i = this.#groupStart; i < this.#pairCount; i++) this.#seen[(pairs[i] as number) >>> 5] = 0;
   }
 

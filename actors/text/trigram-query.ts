@@ -11,3 +11,18 @@ export type TrigramQuery =
   /** One or two folded bytes: some trigram of the text contains them, side by side. */
   | { readonly kind: 'part'; readonly bytes: readonly number[] }
   | { readonly kind: 'and' | 'or'; readonly parts: readonly TrigramQuery[] };
+
+/** What an index is asked for: texts that may have a match. */
+export interface TextCondition {
+  readonly query: TrigramQuery;
+  readonly reach: MatchReach;
+}
+
+/**
+ * How far a match may reach: for `short` ones and those within a `line`, a part of a large text must meet the query alone
+ * (text-parts.ts), for others the whole text.
+ */
+export type MatchReach = 'short' | 'line' | 'text';
+
+/** Every text meets it. */
+export const noCondition: TextCondition = { query: { kind: 'all' }, reach: 'short' };

@@ -5,7 +5,7 @@ import { PostingsCursor } from '../../actors/text/postings.ts';
 import { findInPage, trigramBound } from '../../actors/text/trigram-page.ts';
 import type { TrigramQuery } from '../../actors/text/trigram-query.ts';
 import { logLines, paragraphsOf, readTexts } from '../support/text-corpora.ts';
-import { buildIndex, literalQuery, openIndex } from '../support/trigram-index.ts';
+import { buildIndex, literalQuery, openIndex, shortMatches } from '../support/trigram-index.ts';
 
 /**
  * Building a segment's trigram index and asking it: speed, size by part, time of queries on pages in memory.
@@ -158,7 +158,7 @@ function measureMemtable(name: string, texts: readonly Uint8Array[], literals: r
   );
   const target = new Uint32Array(some.length);
   for (const literal of [...literals, 'zqxjkv']) {
-    const query = literalQuery(literal);
+    const query = shortMatches(literalQuery(literal));
     let us = Number.POSITIVE_INFINITY;
     let found = 0;
     for (let round = 0; round < 200; round++) {

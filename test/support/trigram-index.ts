@@ -2,12 +2,13 @@ import { BlockCache, BlockFetcher, emptyReadReport } from '../../actors/storage/
 import { BlockOwner, encodeBlock } from '../../actors/storage/segment-format.ts';
 import { foldedBytesMax, foldUtf8 } from '../../actors/text/fold.ts';
 import { groupTextBytes, type RowGroups } from '../../actors/text/row-groups.ts';
+import { partedBytesMin, partsOf } from '../../actors/text/text-parts.ts';
 import { type CandidateGroups, TrigramIndexReader } from '../../actors/text/trigram-index-reader.ts';
 import {
   TrigramIndexWriter,
   type TrigramIndexWriterOptions,
 } from '../../actors/text/trigram-index-writer.ts';
-import type { TrigramQuery } from '../../actors/text/trigram-query.ts';
+import type { TextCondition, TrigramQuery } from '../../actors/text/trigram-query.ts';
 import { CountingStore } from './segments.ts';
 
 /** An index in an object of its own, and its naive twin. */
@@ -92,15 +93,20 @@ export class NaiveIndex {
   readonly groupsByTrigram = new Map<number, Set<number>>();
   /** The folded texts of each group. */
   readonly textsOfGroup: Buffer[][] = [];
+  /** Not of parts. */
   readonly groupOfRow: number[] = [];
+  /** Groups that are parts of texts which go on behind them. */
+  readonly #goOn = new Set<number>();
 
   /** `rowGroups`: where there are spans, whose borders are borders of groups too. */
   constructor(texts: readonly Uint8Array[], rowGroups: RowGroups | null = null) {
     let bytes = 0;
+    const firstRows = rowGroups === null ? null : firstRowsOf(rowGroups);
     texts.forEach((text, row) => {
       const open = this.textsOfGroup.at(-1);
       const isFull = open === undefined || open.length === 256 || bytes + text.length > groupTextBytes;
-      if (rowGroups === null ? isFull : rowGroups.groupOfRow(row) === this.textsOfGroup.length) {
+      if (firstRows === null ? isFull : firstRows.has(row)) {
+        if (text.length >= partedBytesMin) this.#addParts(text);
         this.textsOfGroup.push([]);
         bytes = 0;
       }
@@ -109,6 +115,16 @@ export class NaiveIndex {
       this.groupOfRow.push(group);
       this.#add(folded(text), group);
     });
+  }
+
+  #addParts(text: Uint8Array): void {
+    const { bounds } = partsOf(text, 0, text.length);
+    for (let at = 0; at < bounds.length; at += 2) {
+      const [from, to] = [bounds[at] as number, bounds[at + 1] as number];
+      const group = this.textsOfGroup.push([]) - 1;
+      if (to < text.length) this.#goOn.add(group);
+      this.#add(folded(text.subarray(from, to)), group);
+    }
   }
 
   get groupCount(): number {
@@ -131,12 +147,18 @@ export class NaiveIndex {
       case 'trigram':
         return this.groupsByTrigram.get(query.trigram)?.has(group) ?? false;
       case 'part':
-        return (this.textsOfGroup[group] ?? []).some((text) => text.includes(Buffer.from(query.bytes)));
+        return (this.textsOfGroup[group] ?? []).some((text) => this.#hasBytes(text, query.bytes, group));
       case 'and':
         return query.parts.every((part) => this.#meets(part, group));
       case 'or':
         return query.parts.some((part) => this.#meets(part, group));
     }
+  }
+
+  /** The last two bytes of a part begin no trigram: they are looked for in the next one. */
+  #hasBytes(text: Buffer, bytes: readonly number[], group: number): boolean {
+    const at = text.indexOf(Buffer.from(bytes));
+    return at >= 0 && (!this.#goOn.has(group) || at + 3 <= text.length);
   }
 
   #add(text: Buffer, group: number): void {
@@ -151,6 +173,15 @@ export class NaiveIndex {
   }
 }
 
+function firstRowsOf(rowGroups: RowGroups): Set<number> {
+  const firstRows = new Set<number>();
+  for (let group = 0; group < rowGroups.groupCount; group++) {
+    const { first, kind } = rowGroups.rowsOf(group);
+    if (kind !== 'part') firstRows.add(first);
+  }
+  return firstRows;
+}
+
 /** The condition of a literal: all of its trigrams. */
 export function literalQuery(text: string): TrigramQuery {
   const bytes = folded(Buffer.from(text));
@@ -161,4 +192,9 @@ export function literalQuery(text: string): TrigramQuery {
     trigram: bytes.readUIntBE(at, 3),
   }));
   return { kind: 'and', parts };
+}
+
+/** The condition of a pattern whose matches are short. */
+export function shortMatches(query: TrigramQuery): TextCondition {
+  return { query, reach: 'short' };
 }

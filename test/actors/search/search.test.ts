@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeCursor, encodeCursor, queryDigest } from '../../../actors/search/cursor.ts';
-import { type QueryContext, runCount, runSearch } from '../../../actors/search/run-search.ts';
+import { type QueryContext, runCount } from '../../../actors/search/run-search.ts';
 import { scanNewestFirst } from '../../../actors/search/scan.ts';
 import { TimeSlice } from '../../../actors/search/time-slice.ts';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/storage/block-fetch.ts';
@@ -9,15 +9,15 @@ import { Memtable } from '../../../actors/storage/memtable.ts';
 import { SegmentReader } from '../../../actors/storage/segment-reader.ts';
 import type { Snapshot } from '../../../actors/storage/snapshot.ts';
 import { noTombstones, withDeleted } from '../../../actors/storage/tombstones.ts';
-import { runMatch } from '../../../actors/text/judge.ts';
 import { searchableMemtable } from '../../../actors/text/searchable-memtable.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { limits } from '../../../protocol/limits.ts';
-import { parseCountBody, parseSearchBody } from '../../../protocol/search.ts';
+import { parseCountBody } from '../../../protocol/search.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { InProcess, seededBytes } from '../../support/in-process.ts';
-import { buildSegment, CountingStore, entryOf, seededRandom, type TestRow } from '../../support/segments.ts';
+import { contextOf, row, search } from '../../support/query-context.ts';
+import { buildSegment, CountingStore, entryOf, seededRandom } from '../../support/segments.ts';
 
 /** Each look at it takes a millisecond. */
 class BusyClock extends FakeClock {
@@ -33,19 +33,7 @@ class BusyClock extends FakeClock {
   }
 }
 
-const identity = { tenantId: 1, name: 'n', namespaceId: 'ab'.repeat(16), createdAt: '' };
 const segmentKey = 'ns/ab/n/segment/s';
-
-function row(sequence: number, text: string): TestRow {
-  const id = `d${sequence}`;
-  const meta = Buffer.from(JSON.stringify({ n: sequence % 3 }));
-  return {
-    id,
-    sequence,
-    writtenAt: 1.7e15 + sequence,
-    entry: entryOf({ id, text: Buffer.from(text), meta, vector: null }),
-  };
-}
 
 /** Documents 1 to `count`: the older half in a segment with some rows deleted, the newer in two memtables. */
 async function snapshotOf(
@@ -83,24 +71,6 @@ async function snapshotOf(
     store,
   };
 }
-
-function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9): QueryContext {
-  return {
-    identity,
-    snapshot,
-    slice: new TimeSlice(clock, deadlineMs),
-    report: emptyReadReport(),
-    temperature: 'warm',
-    cursorKey: Buffer.from('key'),
-    match: async (task) => runMatch(task),
-    monotonic: () => clock.monotonic(),
-    beganAt: clock.monotonic(),
-    readFailed: () => {},
-  };
-}
-
-const search = async (context: QueryContext, body: object) =>
-  JSON.parse(await runSearch(context, parseSearchBody(body)));
 
 for (const limit of [1, 3, 7, 1_000]) {
   test(`pages of ${limit} together are the whole answer, newest first`, async () => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { MemtableIndex } from '../../../actors/text/memtable-index.ts';
-import type { TrigramQuery } from '../../../actors/text/trigram-query.ts';
+import type { MatchReach, TrigramQuery } from '../../../actors/text/trigram-query.ts';
 import { randomText, seededRandom } from '../../support/segments.ts';
 import { logLines } from '../../support/text-corpora.ts';
-import { folded, literalQuery } from '../../support/trigram-index.ts';
+import { folded, literalQuery, shortMatches } from '../../support/trigram-index.ts';
 
 const seed = Number(process.env.TIDEBASE_TEST_SEED ?? 30);
 
@@ -12,7 +12,7 @@ function find(index: MemtableIndex, query: TrigramQuery, below: number, atOnce =
   const target = new Uint32Array(atOnce);
   const rows: number[] = [];
   for (let row = below; ; ) {
-    const count = index.findBelow(query, row, target);
+    const count = index.findBelow(shortMatches(query), row, target);
     rows.push(...target.subarray(0, count));
     if (count < atOnce) return rows;
     row = target[count - 1] ?? 0;
@@ -101,6 +101,38 @@ describe('the index of a memtable', () => {
     assert.deepEqual(find(index, { kind: 'and', parts: [the, tide] }, 3), [0]);
     assert.deepEqual(find(index, { kind: 'or', parts: [harbour, tide] }, 3), [1, 0]);
     assert.deepEqual(find(index, { kind: 'and', parts: [harbour, tide] }, 3), []);
+  });
+
+  it('asks the parts of a large text, and its whole where matches may be long', () => {
+    const random = seededRandom(seed);
+    const large = (first: string, last: string) =>
+      Buffer.from(`${first} ${randomText(random, 40_000).slice(0, 150_000)} ${last}`);
+    const texts = [
+      large('qzx', 'jkv'),
+      Buffer.from('qzx jkv'),
+      large('qzxjkv', ''),
+      large('', ''),
+      large('', 'qzx'),
+    ];
+    const inLines = texts.map((text) => Buffer.from(text.toString().replaceAll(' ', '\n')));
+    const query: TrigramQuery = { kind: 'and', parts: ['qzx', 'jkv'].map(literalQuery) };
+    const target = new Uint32Array(1);
+    const rowsOf = (index: MemtableIndex, reach: MatchReach) => {
+      const rows: number[] = [];
+      for (let row = texts.length; index.findBelow({ query, reach }, row, target) === 1; ) {
+        row = target[0] ?? 0;
+        rows.push(row);
+      }
+      return rows;
+    };
+
+    for (const index of [indexOf(texts), indexOf(inLines)]) {
+      assert.deepEqual(rowsOf(index, 'short'), [2, 1]);
+      assert.deepEqual(rowsOf(index, 'text'), [2, 1, 0]);
+    }
+    assert.deepEqual(rowsOf(indexOf(texts), 'line'), [2, 1, 0]);
+    assert.deepEqual(rowsOf(indexOf(inLines), 'line'), [2, 1]);
+    assert.deepEqual(find(indexOf(texts), { kind: 'all' }, texts.length), [4, 3, 2, 1, 0]);
   });
 
   it('is small where the memtable is', () => {

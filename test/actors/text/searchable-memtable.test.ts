@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { rowsBelow, searchableMemtable } from '../../../actors/text/searchable-memtable.ts';
 import { entryOf } from '../../support/segments.ts';
 import { logLines } from '../../support/text-corpora.ts';
-import { folded, literalQuery } from '../../support/trigram-index.ts';
+import { folded, literalQuery, shortMatches } from '../../support/trigram-index.ts';
 
 const texts = [...logLines(31, 12_000)];
 /** In one line alone. */
@@ -24,7 +24,7 @@ function walk(memtable: ReturnType<typeof filled>, literal: string, rowCount: nu
   const target = new Uint32Array(512);
   const rows: number[] = [];
   for (let row = rowCount; row > 0; ) {
-    const count = rowsBelow(memtable, literalQuery(literal), { row, target });
+    const count = rowsBelow(memtable, shortMatches(literalQuery(literal)), { row, target });
     rows.push(...target.subarray(0, count));
     row = count < target.length ? 0 : (target[count - 1] as number);
   }

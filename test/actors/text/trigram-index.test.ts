@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/storage/block-fetch.ts';
 import { blockKinds } from '../../../actors/storage/segment-format.ts';
 import { idleSourcesMax } from '../../../actors/text/age-sources.ts';
+import { partBytes, partedBytesMin } from '../../../actors/text/text-parts.ts';
 import { trigramIndexVersion } from '../../../actors/text/trigram-index-format.ts';
 import { TrigramIndexReader } from '../../../actors/text/trigram-index-reader.ts';
 import { conjunctionListsMax } from '../../../actors/text/trigram-plan.ts';
@@ -33,13 +34,15 @@ function randomString(random: () => number, length: number): string {
   return Array.from({ length }, () => letters[Math.floor(random() * letters.length)]).join('');
 }
 
-/** Texts of all sizes: none, one and two bytes, short ones, several groups' worth. */
+/** Texts of all sizes: none, one and two bytes, short ones, several groups' worth, several parts. */
 function randomTexts(random: () => number, count: number): Uint8Array[] {
   return Array.from({ length: count }, () => {
     const shape = random();
     if (shape < 0.1) return utf8('');
     if (shape < 0.2) return utf8(randomString(random, 1 + Math.floor(random() * 2)));
     if (shape < 0.9) return utf8(randomString(random, Math.floor(random() * 300)));
+    if (shape < 0.91)
+      return utf8(randomString(random, partedBytesMin + Math.floor(random() * 2 * partBytes)));
     return utf8(randomString(random, Math.floor(random() * 12_000)));
   });
 }
@@ -107,7 +110,7 @@ describe('the trigram index of a segment', () => {
     });
   }
 
-  it('says which rows a group has, and which group a row', async () => {
+  it('says which rows a group has', async () => {
     const random = seededRandom(seed);
     const texts = randomTexts(random, 3000);
     const naive = new NaiveIndex(texts);
@@ -115,10 +118,10 @@ describe('the trigram index of a segment', () => {
 
     assert.equal(rowGroups.rowCount, texts.length);
     naive.groupOfRow.forEach((group, row) => {
-      assert.equal(rowGroups.groupOfRow(row), group);
-      assert.ok(rowGroups.firstRow(group) <= row && row < rowGroups.firstRow(group + 1));
+      const { first, end, kind } = rowGroups.rowsOf(group);
+      assert.ok(first <= row && row < end);
+      assert.equal(kind, (texts[row] as Uint8Array).length >= partedBytesMin ? 'whole' : 'rows');
     });
-    assert.equal(rowGroups.firstRow(naive.groupCount), texts.length);
   });
 
   it('finds a byte or two wherever in a text they stand, last ones and lone ones too', async () => {
@@ -135,7 +138,7 @@ describe('the trigram index of a segment', () => {
     assert.deepEqual(await find('k'), [5]);
   });
 
-  it('holds a document of 2 MB, in a group of its own', async () => {
+  it('holds a document of 2 MB, in a group of its own and one for each part', async () => {
     const random = seededRandom(seed);
     const large = utf8(randomText(random, 400_000).slice(0, 1_500_000) + randomString(random, 200_000));
     const texts = [utf8('before'), large, utf8('after')];
@@ -143,7 +146,26 @@ describe('the trigram index of a segment', () => {
     const { reader } = await openIndex(await buildIndex(texts));
 
     const foldedTexts = [folded(large)];
-    assert.equal(reader.rowGroups.groupCount, 3);
+    const lastGroup = naive.groupCount - 1;
+    for (let group = 1; group < lastGroup - 1; group++)
+      assert.deepEqual(reader.rowGroups.rowsOf(group), {
+        first: 1,
+        end: 2,
+        kind: 'part',
+        linesAreWhole: false,
+      });
+    assert.deepEqual(reader.rowGroups.rowsOf(lastGroup - 1), {
+      first: 1,
+      end: 2,
+      kind: 'whole',
+      linesAreWhole: false,
+    });
+    assert.deepEqual(reader.rowGroups.rowsOf(lastGroup), {
+      first: 2,
+      end: 3,
+      kind: 'rows',
+      linesAreWhole: true,
+    });
     for (let n = 0; n < 200; n++) {
       const query = literalQuery(randomPart(random, foldedTexts, 3).toString('latin1'));
       assert.deepEqual(await allCandidates(reader.search(query)), naive.find(query));
@@ -194,9 +216,12 @@ describe('the trigram index of a segment', () => {
 
   it('makes the bytes that it always made', async () => {
     const random = seededRandom(7);
-    const { bytes, root } = await buildIndex([...logLines(7, 300), utf8(randomText(random, 900)), utf8('')], {
-      spanGroupsMax: 12,
-    });
+    const { bytes, root } = await buildIndex(
+      [...logLines(7, 300), utf8(randomText(random, 9000)), utf8('')],
+      {
+        spanGroupsMax: 12,
+      },
+    );
     const made = Buffer.concat([root, bytes]);
 
     const golden = goldenBytes(`trigram-index-v${trigramIndexVersion}.bin`, made);

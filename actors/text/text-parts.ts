@@ -1,0 +1,51 @@
+import { lineFeed } from './code-point-ranges.ts';
+import { pieceEnd } from './text-pieces.ts';
+import type { MatchReach } from './trigram-query.ts';
+
+/**
+ * Large texts are indexed twice: as a whole, and in parts. A text of megabytes has the trigrams of nearly every word
+ * somewhere, so that each search would read it in vain; a part of it has them no more often than another document.
+ *
+ * 1. A part ends where a line ends. A match within one line lies in the part that the line is in.
+ * 2. Each part goes on a little into the next one: a match that is no longer than that lies in one of them, whole.
+ * 3. Where a line is so long that a part ends inside of it, only short matches are looked up by parts.
+ * 4. Patterns whose matches may be longer are looked up by the whole.
+ */
+export const partBytes = 32 * 1024;
+/** From here on there are parts. Below it, they would cost more index than reading costs time. */
+export const partedBytesMin = 2 * partBytes;
+/** How far a part goes on at least, and so how long a match may be. */
+export const partOverlapBytes = 1024;
+/** A part ends before a line that it holds less than this of, where it can. */
+const lastLineBytesMax = partBytes / 4;
+/** The last byte of a match begins a trigram of two more characters, and a bound may go back inside of one. */
+const slackBytes = 12;
+
+export interface TextParts {
+  /** Start and end of each part in turn, none of them inside of a character. */
+  readonly bounds: readonly number[];
+  /** Whether no part ends inside of a line, but for what goes on into the next. */
+  readonly linesAreWhole: boolean;
+}
+
+/** Of UTF-8 from `start` to `end`. */
+export function partsOf(text: Uint8Array, start: number, end: number): TextParts {
+  const bounds: number[] = [];
+  let linesAreWhole = true;
+  for (let from = start; from < end; ) {
+    let next = pieceEnd(text, from, end, partBytes);
+    const afterLine = next === end ? end : text.lastIndexOf(lineFeed, next - 1) + 1;
+    if (afterLine > next - lastLineBytesMax && afterLine > from) next = afterLine;
+    else linesAreWhole = false;
+    const to = pieceEnd(text, next, end, partOverlapBytes + slackBytes);
+    bounds.push(from, to);
+    // What is left lies in this part.
+    from = to === end ? end : next;
+  }
+  return { bounds, linesAreWhole };
+}
+
+/** Whether every match of a pattern with this reach lies in one part of such a text. */
+export function liesInPart(reach: MatchReach, linesAreWhole: boolean): boolean {
+  return reach === 'short' || (reach === 'line' && linesAreWhole);
+}

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { matchBytesMax, reachOf, reachOfLiteral } from '../../../actors/text/match-length.ts';
+import { parseRegex } from '../../../actors/text/parse-regex.ts';
+
+const longest = (pattern: string) => matchBytesMax(parseRegex(pattern));
+
+test('a match has at most four bytes for each character that a pattern allows', () => {
+  assert.equal(longest('tide'), 16);
+  assert.equal(longest('t[iI]d(e|es)?$'), 20);
+  assert.equal(longest('(?i)k{2,5}'), 20);
+  assert.equal(longest('\\bx{0}y\\b'), 4);
+  assert.equal(longest('(?:\\pL|ab){3}'), 24);
+  assert.equal(longest(''), 0);
+  assert.equal(longest('(?:^|$)*'), 0);
+});
+
+test('nothing bounds a repetition without an end, nor what is not understood', () => {
+  for (const pattern of ['tide.*', 'a+', '(?:ab){2,}', '(?s).*?x', 'x(?:y*z)?', '(?P<n>a+)'])
+    assert.equal(longest(pattern), Number.POSITIVE_INFINITY, pattern);
+  assert.equal(matchBytesMax({ kind: 'anything' }), Number.POSITIVE_INFINITY);
+});
+
+test('a match reaches a little way, to the end of its line, or anywhere', () => {
+  const reach = (pattern: string) => reachOf(parseRegex(pattern));
+
+  for (const pattern of ['tide', 'a\\nb', '(?s)a.{0,200}b', '^$'])
+    assert.equal(reach(pattern), 'short', pattern);
+  for (const pattern of ['tide.*', '^[a-z]+\\b$', '(?:ab){300}', '\\d+|x'])
+    assert.equal(reach(pattern), 'line', pattern);
+  for (const pattern of ['a\\s+b', '[^a]*', '(?s).*', '\\C+', '\\PL*'])
+    assert.equal(reach(pattern), 'text', pattern);
+  assert.equal(reachOfLiteral('x'.repeat(256)), 'short');
+  assert.equal(reachOfLiteral('x'.repeat(257)), 'line');
+  assert.equal(reachOfLiteral(`${'x'.repeat(256)}\n`), 'text');
+});
