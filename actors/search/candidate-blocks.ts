@@ -84,6 +84,7 @@ interface Candidates extends WantedBlock {
   readonly reader: SegmentReader;
   readonly tombstones: Tombstones;
   readonly ranges: number[];
+  parts: Map<number, readonly number[]> | null;
 }
 
 /** Where a chunk has no more candidate groups than this, their documents are less to read than its columns. */
@@ -156,15 +157,30 @@ class SegmentSearch {
           addRange(last.ranges, from, end);
         } else {
           if (target.length >= count) return this.#goOnBelow(end);
-          target.push({ reader, tombstones, number, ranges: [from, end] });
+          target.push({ reader, tombstones, number, ranges: [from, end], parts: null });
         }
+        if (kind === 'part' && linesAreWhole) this.#noteParts(target.at(-1) as Candidates, from);
         end = from;
       }
-      // Other parts of the same text are no news.
+      // Further parts of the same text are no news.
       this.#rowEnd = Math.min(this.#rowEnd, end);
       this.#at++;
     }
     return !this.#ended;
+  }
+
+  /** Which parts of a row are candidates, where all of them are known. */
+  #noteParts(candidates: Candidates, row: number): void {
+    const parts: number[] = [];
+    for (let at = this.#at; ; at++) {
+      const group = this.#groups?.[at];
+      if (group === undefined) return;
+      const { first, kind, part } = this.#rowsOf(group);
+      if (first !== row || kind !== 'part') break;
+      parts.push(part);
+    }
+    candidates.parts ??= new Map();
+    candidates.parts.set(row, parts.reverse());
   }
 
   /** The rest of the group is for the next call. */
@@ -280,7 +296,7 @@ class SegmentSearch {
 
 /** Where there is no condition, all rows are one group. */
 function wholeSegment(rowCount: number): Pick<RowGroups, 'rowsOf'> {
-  return { rowsOf: () => ({ first: 0, end: rowCount, kind: 'rows', linesAreWhole: true }) };
+  return { rowsOf: () => ({ first: 0, end: rowCount, kind: 'rows', linesAreWhole: true, part: 0 }) };
 }
 
 function oneGroup(): Pick<CandidateGroups, 'next'> {

@@ -10,19 +10,26 @@ export interface DocumentTest {
   readonly judge: Judge | null;
 }
 
+export interface DocumentPlace {
+  readonly buffer: Buffer;
+  readonly offset: number;
+  /** As of a scanned document. */
+  readonly parts?: readonly number[] | null;
+}
+
 const noMeta: JsonObject = {};
 const nothingWanted: Found = [];
 
 /** The matches that were wanted; none where no text is asked for. Null where the document does not pass. */
 export function findInDocument(
   test: DocumentTest,
-  { buffer, offset }: { readonly buffer: Buffer; readonly offset: number },
+  { buffer, offset, parts = null }: DocumentPlace,
   wanted: WantedMatches,
 ): Found | Promise<Found> {
   if (test.filter !== null && !filterMatches(test.filter, metaOf(buffer, offset))) return null;
   if (test.judge === null) return nothingWanted;
   const text = documentText(buffer, offset);
-  return text === null ? null : test.judge.find(text, wanted);
+  return text === null ? null : test.judge.find(text, wanted, parts);
 }
 
 function metaOf(buffer: Buffer, offset: number): JsonObject {

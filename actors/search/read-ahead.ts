@@ -19,6 +19,8 @@ export interface WantedBlock {
   readonly number: number;
   /** Rows of the segment to look at: pairs of first and end, the newest pair first. */
   readonly ranges: readonly number[];
+  /** Of rows with large texts: the parts (text-parts.ts) to look at, ascending; all where nothing is said. */
+  readonly parts?: ReadonlyMap<number, readonly number[]> | null;
 }
 
 export interface ReadBlock extends WantedBlock {

@@ -23,6 +23,8 @@ export interface ScannedDocument {
   readonly sequence: number;
   /** Microseconds since 1970. */
   readonly writtenAt: number;
+  /** Of a large text: the parts (text-parts.ts) that may have a match within a line, ascending; null for the whole. */
+  readonly parts: readonly number[] | null;
 }
 
 /** Answers false to end the walk. A promise where judging the document takes long; `late` where it took too long. */
@@ -150,6 +152,7 @@ async function scanMemtable(
         offset: memtable.offsetOf(row),
         sequence: memtable.sequenceOf(row),
         writtenAt: memtable.writtenAtOf(row),
+        parts: null,
       };
       const visited = visit(walk, document);
       const end = visited instanceof Promise ? await visited : visited;
@@ -162,7 +165,10 @@ async function scanMemtable(
   return null;
 }
 
-async function scanBlock(walk: Walk, { block, tombstones, ranges }: ReadBlock): Promise<ScanEnd | null> {
+async function scanBlock(
+  walk: Walk,
+  { block, tombstones, ranges, parts }: ReadBlock,
+): Promise<ScanEnd | null> {
   // However late the first ones came, they are looked at: the next page would begin, and wait, where this one did.
   const isLate = await look(walk);
   if (isLate && (walk.lastSequence !== walk.below || ++walk.lateBlocks > lateBlocksMax))
@@ -177,6 +183,7 @@ async function scanBlock(walk: Walk, { block, tombstones, ranges }: ReadBlock): 
         offset: block.entryOffset(i),
         sequence,
         writtenAt: block.writtenAt[i] ?? 0,
+        parts: parts?.get(block.firstRow + i) ?? null,
       };
       const visited = visit(walk, document);
       const end = visited instanceof Promise ? await visited : visited;

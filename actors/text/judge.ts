@@ -3,6 +3,7 @@ import { linesEnd } from './line-pieces.ts';
 import { cheapNanoseconds, type QueryPattern } from './query-pattern.ts';
 import { compileMatcher, type Matcher } from './regex.ts';
 import { allMatches, type MatchPlace, matchPlace } from './snippet.ts';
+import { partsOf } from './text-parts.ts';
 
 /**
  * RE2's word on one text at a time, on this thread where that is cheap.
@@ -57,25 +58,38 @@ export class Judge {
       : this.#inlineBytesMax;
   }
 
-  find(text: Buffer, wanted: WantedMatches): Found | Promise<Found> {
+  /** Of `parts` (text-parts.ts) alone where they are given, and lines can be judged apart. */
+  find(text: Buffer, wanted: WantedMatches, parts: readonly number[] | null = null): Found | Promise<Found> {
+    if (parts !== null && this.#pattern.byLines && wanted !== 'all')
+      return this.#findInParts(text, wanted, boundsOf(text, parts));
     const inlineBytesMax = wanted === 'all' ? this.#inlineAllBytesMax : this.#inlineBytesMax;
     if (text.length <= inlineBytesMax) return findMatches(this.#pattern.matcher, text, wanted);
     return this.#pattern.byLines && wanted !== 'all'
-      ? this.#findByLines(text, wanted, 0)
+      ? this.#findByLines(text, wanted, { start: 0, end: text.length })
       : this.#findElsewhere(text, wanted);
   }
 
+  #findInParts(text: Buffer, wanted: WantedMatches, parts: readonly TextRange[]): Found | Promise<Found> {
+    for (const [at, part] of parts.entries()) {
+      const found = this.#findByLines(text, wanted, part);
+      if (found instanceof Promise)
+        return found.then((known) => known ?? this.#findInParts(text, wanted, parts.slice(at + 1)));
+      if (found !== null) return found;
+    }
+    return null;
+  }
+
   /** As many lines at a time as are surely judged in time; others have their turn where the slice is over. */
-  #findByLines(text: Buffer, wanted: WantedMatches, start: number): Found | Promise<Found> {
+  #findByLines(text: Buffer, wanted: WantedMatches, { start, end }: TextRange): Found | Promise<Found> {
     const { turns } = this.#surroundings;
-    for (let from = start; from < text.length; ) {
+    for (let from = start; from < end; ) {
       if (from > start && turns.due())
-        return turns.giveWay().then(() => this.#findByLines(text, wanted, from));
-      const end = linesEnd(text, from, this.#inlineBytesMax);
-      if (end === null) return this.#findElsewhere(text, wanted);
-      const lines = text.subarray(from, end);
+        return turns.giveWay().then(() => this.#findByLines(text, wanted, { start: from, end }));
+      const to = linesEnd(text, { start: from, end }, this.#inlineBytesMax);
+      if (to === null) return this.#findElsewhere(text, wanted);
+      const lines = text.subarray(from, to);
       if (this.#pattern.matcher.test(lines)) return wanted === 'none' ? [] : this.#firstOf(text, lines, from);
-      from = end;
+      from = to;
     }
     return null;
   }
@@ -95,6 +109,21 @@ export class Judge {
       wanted,
     });
   }
+}
+
+/** Lines of a text. */
+interface TextRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Where these parts begin and the next ones do. */
+function boundsOf(text: Buffer, parts: readonly number[]): TextRange[] {
+  const { bounds } = partsOf(text, 0, text.length);
+  return parts.map((part) => ({
+    start: bounds[2 * part] as number,
+    end: bounds[2 * part + 2] ?? text.length,
+  }));
 }
 
 /** Of text, at so many nanoseconds a byte. */

@@ -50,9 +50,13 @@ function looksBeyondLine(node: RegexNode): boolean {
   }
 }
 
-/** The end of the last whole line of `text` that ends within `bytes` bytes from `from` on; null where that line is longer. */
-export function linesEnd(text: Buffer, from: number, bytes: number): number | null {
-  if (text.length - from <= bytes) return text.length;
-  const at = text.lastIndexOf(lineFeed, from + Math.floor(bytes) - 1);
-  return at < from ? null : at + 1;
+/** The end of the last line from `start` to `end` that ends within `bytes` bytes; null where the first one is longer. */
+export function linesEnd(
+  text: Buffer,
+  { start, end }: { readonly start: number; readonly end: number },
+  bytes: number,
+): number | null {
+  if (end - start <= bytes) return end;
+  const at = text.lastIndexOf(lineFeed, start + Math.floor(bytes) - 1);
+  return at < start ? null : at + 1;
 }

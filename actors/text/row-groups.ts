@@ -87,6 +87,8 @@ export interface GroupRows {
   readonly kind: 'rows' | 'whole' | 'part';
   /** Of a part, and of a whole: whether its parts have lines whole (text-parts.ts). */
   readonly linesAreWhole: boolean;
+  /** Which part of its text, from 0 on; 0 where it is none. */
+  readonly part: number;
 }
 
 /** The groups of a segment: as encoded, and for every 64th group where its code begins and which row is its first. */
@@ -141,10 +143,22 @@ export class RowGroups {
     }
     const code = readVarint(this.#encoded, at);
     if (code < rowsCodeMin)
-      return { first: row, end: row + 1, kind: 'part', linesAreWhole: code === partCode };
+      return {
+        first: row,
+        end: row + 1,
+        kind: 'part',
+        linesAreWhole: code === partCode,
+        part: this.#partsBefore(at),
+      };
     const before = this.#codeOfPartAt(at - 1);
     const kind = before === null ? 'rows' : 'whole';
-    return { first: row, end: row + rowsOfCode(code), kind, linesAreWhole: before !== cutPartCode };
+    return { first: row, end: row + rowsOfCode(code), kind, linesAreWhole: before !== cutPartCode, part: 0 };
+  }
+
+  #partsBefore(at: number): number {
+    let first = at;
+    while (this.#codeOfPartAt(first - 1) !== null) first--;
+    return at - first;
   }
 
   /** Null where the code that ends there is of rows: it is larger, or the end of a longer one. */

@@ -8,6 +8,7 @@ import {
   type WantedMatches,
 } from '../../../actors/text/judge.ts';
 import { queryPattern } from '../../../actors/text/query-pattern.ts';
+import { partsOf } from '../../../actors/text/text-parts.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { seededRandom } from '../../support/segments.ts';
 
@@ -132,4 +133,28 @@ test('a regex whose repetitions are too much when they are written out is refuse
       pattern,
     );
   }
+});
+
+test('of a large text in lines only the parts that are named are judged', async () => {
+  const line = `${'the tide '.repeat(20)}\n`;
+  const text = Buffer.from(
+    `${line.repeat(200)}first qzx\n${line.repeat(400)}second qzx\n${line.repeat(200)}`,
+  );
+  const { bounds, linesAreWhole } = partsOf(text, 0, text.length);
+  assert.ok(linesAreWhole && bounds.length > 8);
+  const partOf = (place: number) => bounds.findLastIndex((bound, at) => at % 2 === 0 && bound <= place) / 2;
+  const [first, second] = [text.indexOf('first qzx'), text.indexOf('second qzx')];
+  for (const query of ['[a-z]+ qzx', `qzx|${'[a-d]'.repeat(100)}(?:[a-q]?[b-p]){450}x`]) {
+    const { judge } = judgeOf(query, true);
+    const startIn = async (parts: readonly number[]) => (await judge.find(text, 'first', parts))?.[0];
+
+    const whole = await judge.find(text, 'first');
+    assert.deepEqual(await startIn([partOf(first), partOf(second)]), whole?.[0], query);
+    const later = await startIn([0, partOf(second)]);
+    assert.ok(later !== undefined && later.start >= second, query);
+    assert.equal(later.lineNumber, 602);
+    assert.equal(await startIn([0, bounds.length / 2 - 1]), undefined, query);
+  }
+  // It may match across lines: the whole is judged, whatever is named.
+  assert.equal((await judgeOf('(?s)x.the', true).judge.find(text, 'first', [0]))?.length, 1);
 });

@@ -153,18 +153,21 @@ describe('the trigram index of a segment', () => {
         end: 2,
         kind: 'part',
         linesAreWhole: false,
+        part: group - 1,
       });
     assert.deepEqual(reader.rowGroups.rowsOf(lastGroup - 1), {
       first: 1,
       end: 2,
       kind: 'whole',
       linesAreWhole: false,
+      part: 0,
     });
     assert.deepEqual(reader.rowGroups.rowsOf(lastGroup), {
       first: 2,
       end: 3,
       kind: 'rows',
       linesAreWhole: true,
+      part: 0,
     });
     for (let n = 0; n < 200; n++) {
       const query = literalQuery(randomPart(random, foldedTexts, 3).toString('latin1'));
