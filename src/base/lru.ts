@@ -12,6 +12,8 @@ export class LruMap<K, V> {
   readonly #entriesMax: number;
   readonly #onRemove: (key: K, value: V) => void;
   #hand: Iterator<[K, Entry<V>]> = this.#entries.entries();
+  /** How often the hand has begun at the first entry. */
+  #sweep = 0;
 
   /** `onRemove` is called once for every value that leaves the map: evicted, replaced or deleted. */
   constructor(entriesMax: number, onRemove: (key: K, value: V) => void = () => {}) {
@@ -40,7 +42,7 @@ export class LruMap<K, V> {
       return;
     }
     if (this.#entries.size >= this.#entriesMax) this.#evictOne();
-    this.#entries.set(key, { value, used: false });
+    this.#entries.set(key, { value, used: false, sweep: this.#sweep });
   }
 
   delete(key: K): void {
@@ -50,16 +52,21 @@ export class LruMap<K, V> {
     this.#onRemove(key, entry.value);
   }
 
-  /** Ends within two rounds: the first clears every flag that it passes. */
+  /**
+   * Ends within three sweeps: the first clears every flag that it passes. It leaves out what came since it began, which the
+   * map has at its end: else of a few new keys in turn each would put out the one before, while old ones stay for ever.
+   */
   #evictOne(): void {
+    if (this.#sweep === 0) this.#sweep = 1;
     for (;;) {
       const step = this.#hand.next();
       if (step.done === true) {
         this.#hand = this.#entries.entries();
+        this.#sweep++;
         continue;
       }
       const [key, entry] = step.value;
-      if (!entry.used) {
+      if (!entry.used && entry.sweep !== this.#sweep) {
         this.delete(key);
         return;
       }
@@ -71,4 +78,6 @@ export class LruMap<K, V> {
 interface Entry<V> {
   value: V;
   used: boolean;
+  /** In which it came. */
+  readonly sweep: number;
 }

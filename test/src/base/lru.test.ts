@@ -28,6 +28,20 @@ test('a map whose entries were all read still takes a new one', () => {
   assert.equal(map.get(3), 3);
 });
 
+test('a few new keys in turn find their place among old ones that were wanted before', () => {
+  const map = new LruMap<string, number>(8);
+  const touch = (key: string) => {
+    const isKnown = map.get(key) !== undefined;
+    if (!isKnown) map.set(key, 1);
+    return isKnown;
+  };
+  const keys = (name: string) => [1, 2, 3, 4, 5].map((n) => `${name}${n}`);
+  for (let round = 0; round < 3; round++) keys('old').forEach(touch);
+  for (let round = 0; round < 3; round++) keys('new').forEach(touch);
+
+  assert.ok(keys('new').every(touch));
+});
+
 test('the map never holds more than its bound, keeps what it holds exact and reports every value that leaves once', () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant('get' as const), key: fc.nat(12) }),
