@@ -30,13 +30,14 @@ export const formats = {
   },
   deletes: { version: 1, history: ['The tombstones of one segment.'] },
   segment: {
-    version: 5,
+    version: 6,
     history: [
       'Table of contents, then sections with checksums.',
       'Ids by 128 bits of their SHA-256, and a filter of them.',
       'Each block bound to the key that it is stored under, and to its offset.',
       'A trigram index of the documents’ texts.',
       'Columns of the documents’ metas.',
+      'Parts of large texts in the trigram index.',
     ],
   },
   trigramIndex: {

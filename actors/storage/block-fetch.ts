@@ -60,7 +60,7 @@ export class Block {
   readonly siblings: Map<number, Block>;
   /** What a reader made of the bytes and would make again; a view of them, so it is not counted apart. */
   parsed: object | null = null;
-  /** Set by reads, cleared by the clock's hand of `BlockCache`. */
+  /** Set by reads, cleared by the hand of `BlockCache`. */
   used = false;
 
   constructor(raw: Buffer, offset: number, siblings: Map<number, Block>) {
@@ -74,7 +74,8 @@ export class Block {
 const blocksShareMin = 1 / 16;
 
 /**
- * Bounds the decoded blocks of a thread by bytes. The clock algorithm: a hit costs a flag, and scans don't displace.
+ * Bounds the decoded blocks of a thread by bytes. First in, first out, with a second chance for those that were used: a hit
+ * costs a flag, and scans don't displace what is used.
  * With a budget it takes what the other holders leave, at least `blocksShareMin` and at most `bytesMax`.
  */
 export class BlockCache {
@@ -141,7 +142,10 @@ export class BlockCache {
         this.#remove(block);
         return;
       }
+      // Behind those that came since: stepped over instead, it would stay while they put each other out.
       block.used = false;
+      this.#held.delete(block);
+      this.#held.add(block);
     }
   }
 

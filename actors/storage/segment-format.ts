@@ -21,14 +21,14 @@ import { blockRawBytesMax, compressBlock, decompressBlock } from './compress.ts'
  * - `filter`: pages of `filterEntry`, the blocks of a filter of the ids (id-filter.ts).
  * - `ids`: pages of `idEntry` sorted by the first 64 bits of the id's digest (id-digest.ts), then row: the digest, big-endian
  *   | u32 row | u48 object offset and u32 length of the row's document block.
- * - `text`, since version 4: the trigram index of the documents' texts (trigram-index-writer.ts). A large segment has further
- *   blocks of it among its documents'.
+ * - `text`, since version 4: the trigram index of the documents' texts (trigram-index-writer.ts), since version 6 with parts
+ *   of large texts. A large segment has further blocks of it among its documents'.
  * - `columns`, since version 5: the documents' metas by key (actors/columns). As with `text`, most of its blocks may stand
  *   among the documents'.
  *
  * Pages are uncompressed blocks of equal size (the last one may be shorter), so that page n's place is arithmetic.
  */
-export const segmentFormatVersion = 5;
+export const segmentFormatVersion = 6;
 
 export const blockHeaderBytes = 24;
 export const footerBytes = 32;

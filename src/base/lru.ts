@@ -1,8 +1,9 @@
 import { assert } from './assert.ts';
 
 /**
- * A map of bounded size that forgets what was not used lately. Approximate (the CLOCK algorithm): a read only sets a
- * flag, so a hit costs one look-up, where exact order would cost a delete and an insert per read.
+ * A map of bounded size that forgets what was not used lately. Approximate (FIFO with a second chance): a read only sets
+ * a flag, so a hit costs one look-up, where exact order would cost a delete and an insert per read. The oldest entry that
+ * was not read goes; one that was read becomes the newest, without its flag.
  *
  * The hand is one Map iterator that is kept: it follows inserts and deletes. A new iterator per eviction would step
  * over all holes left by earlier evictions, which makes a flood of inserts quadratic.
@@ -12,8 +13,6 @@ export class LruMap<K, V> {
   readonly #entriesMax: number;
   readonly #onRemove: (key: K, value: V) => void;
   #hand: Iterator<[K, Entry<V>]> = this.#entries.entries();
-  /** How often the hand has begun at the first entry. */
-  #sweep = 0;
 
   /** `onRemove` is called once for every value that leaves the map: evicted, replaced or deleted. */
   constructor(entriesMax: number, onRemove: (key: K, value: V) => void = () => {}) {
@@ -42,7 +41,7 @@ export class LruMap<K, V> {
       return;
     }
     if (this.#entries.size >= this.#entriesMax) this.#evictOne();
-    this.#entries.set(key, { value, used: false, sweep: this.#sweep });
+    this.#entries.set(key, { value, used: false });
   }
 
   delete(key: K): void {
@@ -52,25 +51,23 @@ export class LruMap<K, V> {
     this.#onRemove(key, entry.value);
   }
 
-  /**
-   * Ends within three sweeps: the first clears every flag that it passes. It leaves out what came since it began, which the
-   * map has at its end: else of a few new keys in turn each would put out the one before, while old ones stay for ever.
-   */
+  /** Ends within two rounds: the first clears every flag that it passes. */
   #evictOne(): void {
-    if (this.#sweep === 0) this.#sweep = 1;
     for (;;) {
       const step = this.#hand.next();
       if (step.done === true) {
         this.#hand = this.#entries.entries();
-        this.#sweep++;
         continue;
       }
       const [key, entry] = step.value;
-      if (!entry.used && entry.sweep !== this.#sweep) {
+      if (!entry.used) {
         this.delete(key);
         return;
       }
+      // Behind those that came since: stepped over instead, it would stay while they put each other out.
       entry.used = false;
+      this.#entries.delete(key);
+      this.#entries.set(key, entry);
     }
   }
 }
@@ -78,6 +75,4 @@ export class LruMap<K, V> {
 interface Entry<V> {
   value: V;
   used: boolean;
-  /** In which it came. */
-  readonly sweep: number;
 }
