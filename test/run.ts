@@ -25,6 +25,7 @@ const slowFolders = ['test/simulation/', 'test/end-to-end/'];
 const waitingFiles: readonly string[] = [
   'test/end-to-end/full-disk.test.ts',
   'test/end-to-end/quota.test.ts',
+  'test/contract/http.test.ts',
 ];
 /** A file that hangs must not hang the run; the longest takes about a minute. */
 const fileTimeoutMs = 5 * 60_000;
