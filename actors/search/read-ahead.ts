@@ -41,6 +41,8 @@ export interface BlockSource {
 
 /** About 4 MB before compression: what takes as long to search as a round to S3. */
 export const blocksAheadMax = 32;
+/** As long as all of them are at hand: looking for those that nobody will want takes longer than finding out late. */
+const nearBlocksAhead = 4;
 /** Blocks of one GET, so that the first of them come before the last are sent. */
 export const blocksPerReadMax = 16;
 
@@ -100,6 +102,8 @@ class Ahead {
   /** Parts of an index on their way, and then the blocks that they name. */
   #waiting: Promise<void> | null = null;
   #stopped = false;
+  /** Whether anything had to be read. */
+  #isFar = false;
 
   constructor(source: BlockSource, report: ReadReport) {
     this.#source = source;
@@ -139,7 +143,8 @@ class Ahead {
   }
 
   #hasRoom(): boolean {
-    return this.#blocksAhead < (this.#source.isEnough ? 1 : this.#source.aheadMax);
+    if (this.#source.isEnough) return this.#blocksAhead === 0;
+    return this.#blocksAhead < (this.#isFar ? this.#source.aheadMax : nearBlocksAhead);
   }
 
   #readLater(some: Promise<readonly WantedBlock[]>): void {
@@ -157,6 +162,7 @@ class Ahead {
     if (wanted.length === 0) return;
     const fetched = fetchMissing(wanted, this.#report);
     fetched?.catch(() => {});
+    this.#isFar ||= fetched !== null;
     this.#readings.push({ wanted, fetched });
     this.#blocksAhead += wanted.length;
     this.#size = Math.min(this.#size * 2, blocksPerReadMax);
