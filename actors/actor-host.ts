@@ -1,6 +1,11 @@
 import { ApiError } from '../protocol/errors.ts';
 import { limits } from '../protocol/limits.ts';
-import { type ActorCall, internalCalls, type ResolvedNamespace } from '../protocol/messages.ts';
+import {
+  type ActorCall,
+  internalCalls,
+  type NewNamespace,
+  type ResolvedNamespace,
+} from '../protocol/messages.ts';
 import type { ActorStatistics } from '../protocol/worker-tasks.ts';
 import { DataError } from '../src/base/assert.ts';
 import { describeError } from '../src/base/log.ts';
@@ -13,12 +18,7 @@ import type { LogTarget } from './log/unflushed.ts';
 import { dropObjects } from './namespace/drop.ts';
 import { NamespaceActor } from './namespace/namespace-actor.ts';
 import type { OpenedNow } from './namespace/namespace-queries.ts';
-import {
-  makesNamespace,
-  type PreparedWrite,
-  prepareWrite,
-  writeOperations,
-} from './namespace/prepare-write.ts';
+import { namespaceOf, type PreparedWrite, prepareWrite, writeOperations } from './namespace/prepare-write.ts';
 import { type Evictable, Eviction, type Held, hold, OpenActors, withHeld } from './open-actors.ts';
 import { emptyReadReport, MissingObjectError, type ReadReport } from './storage/block-fetch.ts';
 import type { NamespaceIdentity } from './storage/manifest.ts';
@@ -151,7 +151,7 @@ export class ActorHost {
     const { documentOffsets, buffer } = write.batch;
     const adds = documentOffsets.length > 0;
     if (adds) await this.#quota.admit(tenantId, caller.storageQuotaBytes, buffer.byteLength);
-    const opening = { create: makesNamespace(write), report: emptyReadReport() };
+    const opening = { create: namespaceOf(write), report: emptyReadReport() };
     return this.#untilOpen(() =>
       this.#inNamespace(call, opening, async (actor) => {
         const reply = await this.#guard(call, actor, () => actor.write(write));
@@ -229,7 +229,7 @@ export class ActorHost {
     const beganAt = clock.monotonic();
     const report = emptyReadReport();
     const wasOpen = this.#namespaces.get(slotKey(call.tenantId, call.namespace))?.actor?.closed === false;
-    return this.#inNamespace(call, { create: false, report }, (actor) => {
+    return this.#inNamespace(call, { create: null, report }, (actor) => {
       const getsOfOpening = report.storeGets;
       const temperature = () => (wasOpen ? 'warm' : getsOfOpening > 0 ? 'cold' : 'local');
       const opened: OpenedNow = { report, beganAt, temperature };
@@ -274,7 +274,7 @@ export class ActorHost {
   /** Runs work with the namespace's actor, which stays open until it has ended. */
   async #inNamespace<T>(
     call: Pick<ActorCall, 'tenantId' | 'namespace'>,
-    options: { readonly create: boolean; readonly report: ReadReport },
+    options: { readonly create: NewNamespace | null; readonly report: ReadReport },
     work: (actor: NamespaceActor) => Promise<T>,
   ): Promise<T> {
     return withHeld(await this.#namespace(call, options), work);
@@ -282,7 +282,7 @@ export class ActorHost {
 
   async #namespace(
     call: Pick<ActorCall, 'tenantId' | 'namespace'>,
-    options: { readonly create: boolean; readonly report: ReadReport },
+    options: { readonly create: NewNamespace | null; readonly report: ReadReport },
   ): Promise<Held<NamespaceActor>> {
     const { clock, directory } = this.#components;
     const key = slotKey(call.tenantId, call.namespace);
@@ -313,13 +313,13 @@ export class ActorHost {
 
   async #openNamespace(
     identity: NamespaceIdentity,
-    { created, documentsKnown }: ResolvedNamespace,
+    { created, documentsKnown, vector }: ResolvedNamespace,
     report: ReadReport,
   ): Promise<NamespaceActor> {
     const again = await this.#replays.readAgain(identity, this.#components.log);
     const putAwayVersion = this.#putAwayVersions.get(identity.namespaceId) ?? null;
     const replayed = this.#replays.of(identity);
-    const opening = { identity, created, replayed, documentsKnown, again, putAwayVersion };
+    const opening = { identity, vector, created, replayed, documentsKnown, again, putAwayVersion };
     try {
       const actor = await NamespaceActor.open(this.#components, opening, report);
       this.#replays.taken(identity);
@@ -402,7 +402,7 @@ export class ActorHost {
   }
 
   async #collect(call: ActorCall): Promise<ActorReply> {
-    await this.#inNamespace(call, { create: false, report: emptyReadReport() }, async (actor) => {
+    await this.#inNamespace(call, { create: null, report: emptyReadReport() }, async (actor) => {
       if (actor.identity.namespaceId === call.argument) await this.#guard(call, actor, () => actor.collect());
     });
     return nothingToSay();
@@ -431,9 +431,9 @@ export class ActorHost {
 
   async #recoverNamespace(head: LogTarget): Promise<void> {
     const { tenantId, namespace, namespaceId } = head;
-    const resolved = await this.#components.directory.resolve(tenantId, namespace, false);
+    const resolved = await this.#components.directory.resolve(tenantId, namespace, null);
     if (resolved?.namespaceId === namespaceId) {
-      const opening = { create: false, report: emptyReadReport() };
+      const opening = { create: null, report: emptyReadReport() };
       await this.#inNamespace({ tenantId, namespace }, opening, (actor) => actor.flush());
       return;
     }

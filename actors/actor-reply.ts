@@ -1,3 +1,4 @@
+import type { VectorConfig } from '../protocol/namespace.ts';
 import { emptyReadReport, type ReadReport } from './storage/block-fetch.ts';
 
 /** What an actor of either kind answers to a call; worker.ts sends it on. */
@@ -19,13 +20,18 @@ export function reply(json: string, metered: Partial<ActorReply> = {}): ActorRep
 /** The Namespace resource, which a namespace tells of itself and a tenant of all its namespaces. */
 export function namespaceJson(fields: {
   readonly name: string;
+  readonly vector: VectorConfig | null;
   readonly docsWritten: number;
   readonly bytesWritten: number;
   readonly storedBytes: number;
   readonly createdAt: string;
 }): string {
   return (
-    `{"name":${JSON.stringify(fields.name)},"docs_written":${fields.docsWritten},` +
+    `{"name":${JSON.stringify(fields.name)},${vectorJson(fields.vector)}"docs_written":${fields.docsWritten},` +
     `"bytes_written":${fields.bytesWritten},"stored_bytes":${fields.storedBytes},"created_at":"${fields.createdAt}"}`
   );
+}
+
+function vectorJson(vector: VectorConfig | null): string {
+  return vector === null ? '' : `"vector":{"dims":${vector.dims},"metric":"${vector.metric}"},`;
 }

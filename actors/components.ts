@@ -1,6 +1,6 @@
 import { ApiError } from '../protocol/errors.ts';
 import type { FlowLimits } from '../protocol/limits.ts';
-import type { NamespaceReport, ResolvedNamespace } from '../protocol/messages.ts';
+import type { NamespaceReport, NewNamespace, ResolvedNamespace } from '../protocol/messages.ts';
 import type { Clock } from '../src/base/clock.ts';
 import type { Logger } from '../src/base/log.ts';
 import type { Random } from '../src/base/random.ts';
@@ -39,7 +39,7 @@ export interface ActorComponents {
 /** Actors of other kinds, wherever they live: calls go through the router. */
 export interface NamespaceDirectory {
   /** The name's namespace; `create` makes it where it is missing. Null: no such name. */
-  resolve(tenantId: number, name: string, create: boolean): Promise<ResolvedNamespace | null>;
+  resolve(tenantId: number, name: string, create: NewNamespace | null): Promise<ResolvedNamespace | null>;
   /** Resolves once the name is durable; rejects where it was not made after all. */
   confirm(tenantId: number, name: string, namespaceId: string): Promise<void>;
   /** Resolves once the tenant has heard, or cannot; never rejects. */

@@ -35,8 +35,9 @@ export function createDirectory(channel: PortChannel): NamespaceDirectory {
   };
   return {
     async resolve(tenantId, name, create) {
-      const to = { tenantId, namespace: '', argument: name, query: create ? 'create' : '' };
-      return unpackMessage(await call(internalCalls.resolveNamespace, to)) as ResolvedNamespace | null;
+      const to = { tenantId, namespace: '', argument: name };
+      const body = create === null ? null : packMessage(create);
+      return unpackMessage(await call(internalCalls.resolveNamespace, to, body)) as ResolvedNamespace | null;
     },
     async confirm(tenantId, name, namespaceId) {
       await call(internalCalls.confirmNamespace, {

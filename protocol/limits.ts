@@ -44,6 +44,8 @@ export const limits = {
   scanBytesMax: 64 * MiB,
   /** Ranges of one document that `include: ["matches"]` shows. */
   matchesMax: 100,
+  /** Places of each list that rank: "rrf" fuses, where fewer hits are asked for: later ones add hardly anything. */
+  fusedRanksMax: 100,
   /** Of one search with whole texts; what does not fit is of the next page. As large as a write's body. */
   answerBytesMax: 64 * MiB,
   minVersionWaitMs: 1_000,

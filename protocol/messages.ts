@@ -1,4 +1,5 @@
 import { ApiError, type ErrorCode } from './errors.ts';
+import type { VectorConfig } from './namespace.ts';
 
 /**
  * What crosses a thread, and nothing else does. Heads are MessagePack arrays (positions, not names: they are encoded
@@ -173,10 +174,18 @@ export interface TenantRecord {
   readonly createdAt: string;
 }
 
+/** What a name that is not there yet is made with. */
+export interface NewNamespace {
+  /** Null for text only. */
+  readonly vector: VectorConfig | null;
+}
+
 /** What `tenant.resolve` answers, or null where the name is free and was not to be made. */
 export interface ResolvedNamespace {
   readonly namespaceId: string;
   readonly createdAt: string;
+  /** Null for text only. */
+  readonly vector: VectorConfig | null;
   /** True where this call made the name; it is not durable yet. */
   readonly created: boolean;
   /** Documents written so far, as the namespace reported last: it has a manifest where there were any. */

@@ -89,9 +89,6 @@ export type NamespaceListQuery = z.output<typeof namespaceListQuerySchema>;
 
 /** Refuses with 501 what this server does not do yet. */
 export function refuseUnbuiltNamespace(request: NamespaceRequest): void {
-  const field = request.vector !== undefined ? 'vector' : request.embed !== undefined ? 'embed' : null;
-  if (field === null) return;
-  throw new ApiError('not_implemented', `${field} is not built yet`, {
-    fields: { [field]: 'not built yet' },
-  });
+  if (request.embed === undefined) return;
+  throw new ApiError('not_implemented', 'embed is not built yet', { fields: { embed: 'not built yet' } });
 }

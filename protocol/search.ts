@@ -188,6 +188,9 @@ function searchRequest(body: SearchBody): SearchRequest {
   if (body.vector !== undefined && body.semantic !== undefined) {
     throw invalidField('semantic', 'cannot be sent together with vector');
   }
+  if (body.rank !== undefined && body.vector === undefined && body.semantic === undefined) {
+    throw invalidField('rank', 'needs vector or semantic, whose order it fuses with that of the text');
+  }
   const page = cursor === undefined || cursor === '' ? null : cursor;
   if (page !== null && (body.vector !== undefined || body.semantic !== undefined)) {
     throw invalidField('cursor', 'cannot be used with vector or semantic: their answers do not page');
@@ -211,13 +214,9 @@ function checkPattern(query: string, isRegex: boolean, field: string): void {
 
 /** Refuses with 501 what this server does not do yet. Called after the request was found to be right. */
 export function refuseUnbuilt(request: SearchRequest): void {
-  const fields = ['vector', 'semantic', 'rank'] as const;
-  const unbuilt = request.include?.includes('vector')
-    ? 'include'
-    : fields.find((field) => request[field] !== undefined);
-  if (unbuilt === undefined) return;
-  throw new ApiError('not_implemented', `${unbuilt} is not built yet`, {
-    fields: { [unbuilt]: 'not built yet' },
+  if (request.semantic === undefined) return;
+  throw new ApiError('not_implemented', 'semantic is not built yet', {
+    fields: { semantic: 'not built yet' },
   });
 }
 

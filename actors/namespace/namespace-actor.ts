@@ -1,5 +1,6 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
+import type { VectorConfig } from '../../protocol/namespace.ts';
 import { describeError } from '../../src/base/log.ts';
 import { type ActorReply, reply } from '../actor-reply.ts';
 import type { ActorComponents } from '../components.ts';
@@ -9,6 +10,7 @@ import { MemoryAccount } from '../memory-budget.ts';
 import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { ActorClosed } from '../storage/manifest-store.ts';
+import { checkVectors } from './check-vectors.ts';
 import { deleteNamespaceObjects } from './drop.ts';
 import { NamespaceQueries } from './namespace-queries.ts';
 import type { LoadedBatch, NamespaceState } from './namespace-state.ts';
@@ -26,6 +28,8 @@ import { type AppliedWrite, WritePipeline } from './write-pipeline.ts';
  */
 export interface Opening {
   readonly identity: NamespaceIdentity;
+  /** Null for text only. */
+  readonly vector: VectorConfig | null;
   /** The name was made by the request that opens it. */
   readonly created: boolean;
   readonly replayed: readonly ReplayedRecord[];
@@ -144,6 +148,7 @@ export class NamespaceActor {
         retryAfter: 1,
       });
     }
+    checkVectors(write.batch, this.#state.vector);
     const created = this.#created;
     this.#created = false;
     const { applied, batch } = await this.#pipeline.inTurn(() => this.#submit(write));

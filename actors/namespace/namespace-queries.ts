@@ -21,7 +21,8 @@ import { type ActorReply, namespaceJson, reply } from '../actor-reply.ts';
 import type { ActorComponents } from '../components.ts';
 import { readBody } from '../request-body.ts';
 import type { QueryReport, Temperature } from '../search/answers.ts';
-import { type QueryContext, runCount, runSearch } from '../search/run-search.ts';
+import type { QueryContext } from '../search/query.ts';
+import { runCount, runSearch } from '../search/run-search.ts';
 import { runWarm } from '../search/run-warm.ts';
 import { TimeSlice } from '../search/time-slice.ts';
 import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
@@ -113,8 +114,8 @@ export class NamespaceQueries {
 
   /** The Namespace resource. */
   #describe(): string {
-    const { identity, counters, storedBytes } = this.#state;
-    return namespaceJson({ ...identity, ...counters, storedBytes });
+    const { identity, vector, counters, storedBytes } = this.#state;
+    return namespaceJson({ ...identity, vector, ...counters, storedBytes });
   }
 
   async #getDocument(call: ActorCall, opened: OpenedNow): Promise<ActorReply> {
@@ -158,6 +159,7 @@ export class NamespaceQueries {
     const slice = new TimeSlice(clock, Math.min(call.deadlineMs, call.caller.querySeconds * 1_000));
     const context: QueryContext = {
       identity: this.#state.identity,
+      vector: this.#state.vector,
       snapshot: takeSnapshot(this.#state),
       slice,
       report: opened.report,

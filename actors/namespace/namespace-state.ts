@@ -1,6 +1,7 @@
+import type { VectorConfig } from '../../protocol/namespace.ts';
 import { toShared } from '../../src/base/garbage.ts';
 import type { LogPosition } from '../log/replay.ts';
-import { documentId, readBatch } from '../storage/document-batch.ts';
+import { documentDims, documentId, readBatch } from '../storage/document-batch.ts';
 import { idHash } from '../storage/id-presence.ts';
 import type { LogWatermark, Manifest, NamespaceCounters, NamespaceIdentity } from '../storage/manifest.ts';
 import type { Committed } from '../storage/manifest-store.ts';
@@ -18,6 +19,8 @@ export interface LoadedBatch {
   readonly deletes: readonly string[];
   /** Of the documents, in their order: made once, for everything that asks by id. */
   readonly ids: readonly string[];
+  /** Of its vectors, which all have as many numbers; 0 where it has none. */
+  readonly dims: number;
 }
 
 /** Reads the frame of a batch and checks it; moves it to shared memory where it is not there yet. */
@@ -32,6 +35,13 @@ export function loadBatch(bytes: Uint8Array): LoadedBatch {
     get ids() {
       ids ??= Array.from(documentOffsets, (offset) => documentId(buffer, offset));
       return ids;
+    },
+    get dims() {
+      for (const offset of documentOffsets) {
+        const dims = documentDims(buffer, offset);
+        if (dims > 0) return dims;
+      }
+      return 0;
     },
   };
 }
@@ -51,6 +61,8 @@ export interface WriteStamp {
  */
 export class NamespaceState {
   readonly identity: NamespaceIdentity;
+  /** Null for text only. */
+  readonly vector: VectorConfig | null;
   memtable: Memtable = searchableMemtable();
   /** Oldest first; on their way into segments. */
   frozen: readonly Memtable[] = [];
@@ -73,8 +85,9 @@ export class NamespaceState {
   /** Rises when `segments` or `frozen` change other than by tombstones: a look-up made before is void. */
   generation = 0;
 
-  constructor(identity: NamespaceIdentity) {
+  constructor(identity: NamespaceIdentity, vector: VectorConfig | null) {
     this.identity = identity;
+    this.vector = vector;
   }
 
   /** Bytes of applied records that no manifest contains. */

@@ -1,3 +1,4 @@
+import type { VectorConfig } from '../../protocol/namespace.ts';
 import { assert, DataError } from '../../src/base/assert.ts';
 import { toShared } from '../../src/base/garbage.ts';
 import { paths } from '../../src/object-store/paths.ts';
@@ -29,6 +30,7 @@ export async function openNamespace(
   identity: NamespaceIdentity,
   options: {
     readonly isNew: boolean;
+    readonly vector: VectorConfig | null;
     readonly replayed: readonly ReplayedRecord[];
     /** What the tenant's ledger says was written to it; may lag behind. */
     readonly documentsKnown: number;
@@ -39,7 +41,7 @@ export async function openNamespace(
     readonly report: ReadReport;
   },
 ): Promise<NamespaceState> {
-  const state = new NamespaceState(identity);
+  const state = new NamespaceState(identity, options.vector);
   const committed = options.isNew ? null : await loadManifest(components, identity.namespaceId, options);
   if (committed !== null) {
     refuseNewerOwner(components, committed.value.owner);

@@ -1,4 +1,5 @@
 import { limits } from '../../protocol/limits.ts';
+import type { NewNamespace } from '../../protocol/messages.ts';
 import type { ComputeLanes } from '../compute/lanes.ts';
 import { parseWriteBody, type WriteKind } from '../storage/parse-write.ts';
 import { type LoadedBatch, loadBatch } from './namespace-state.ts';
@@ -29,7 +30,12 @@ export async function prepareWrite(
   return { kind, batch: loadBatch(parseWriteBody(kind, body)) };
 }
 
-/** Only a document makes a namespace: deleting and patching need one that exists. */
-export function makesNamespace(write: PreparedWrite): boolean {
-  return write.kind === 'put' && write.batch.documentOffsets.length > 0;
+/**
+ * What a write makes a missing namespace with. Only a document makes one: deleting and patching need one that exists. Its
+ * vectors say how long the namespace's are.
+ */
+export function namespaceOf({ kind, batch }: PreparedWrite): NewNamespace | null {
+  if (kind !== 'put' || batch.documentOffsets.length === 0) return null;
+  const { dims } = batch;
+  return { vector: dims === 0 ? null : { dims, metric: 'cosine' } };
 }

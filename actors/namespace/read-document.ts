@@ -1,6 +1,6 @@
-import { formatMicros, type QueryReport, reportJson } from '../search/answers.ts';
+import { formatMicros, type QueryReport, reportJson, vectorField } from '../search/answers.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
-import { documentId, documentMeta, documentText } from '../storage/document-batch.ts';
+import { documentId, documentMeta, documentText, documentVector } from '../storage/document-batch.ts';
 import { type WantedIds, wantIdForNow, wantIds } from '../storage/hash-order.ts';
 import type { DocumentPlace as SegmentPlace } from '../storage/segment-reader.ts';
 import { isDeleted } from '../storage/tombstones.ts';
@@ -73,7 +73,8 @@ function inBlock({ block, index }: SegmentPlace): DocumentPlace {
 export function documentBytes(place: DocumentPlace, report: QueryReport): Buffer {
   const { buffer, offset } = place;
   const text = documentText(buffer, offset);
-  const tail = `,"written_at":"${formatMicros(place.writtenAt)}",${reportJson(report)}}`;
+  const vector = vectorField(documentVector(buffer, offset));
+  const tail = `${vector},"written_at":"${formatMicros(place.writtenAt)}",${reportJson(report)}}`;
   const meta = documentMeta(buffer, offset) ?? noMeta;
   if (text === null || !isPlain(text))
     return Buffer.from(`${escapedHead(place, text)}${meta.toString()}${tail}`);

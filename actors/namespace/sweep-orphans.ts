@@ -119,7 +119,7 @@ async function readManifest({ store }: ActorComponents, namespaceId: string): Pr
 }
 
 async function isNameless({ directory, log }: ActorComponents, manifest: Manifest): Promise<boolean> {
-  const resolved = await directory.resolve(manifest.tenantId, manifest.name, false);
+  const resolved = await directory.resolve(manifest.tenantId, manifest.name, null);
   if (resolved?.namespaceId === manifest.namespaceId) return false;
   return log.confirmOpen();
 }

@@ -1,6 +1,7 @@
 import type { SearchRequest } from '../../protocol/search.ts';
-import { documentId, documentMeta, documentText } from '../storage/document-batch.ts';
+import { documentId, documentMeta, documentText, documentVector } from '../storage/document-batch.ts';
 import { firstLineOf, type MatchPlace, snippetOf } from '../text/snippet.ts';
+import { vectorJson } from '../vector/vector-json.ts';
 import type { ScannedDocument } from './scan.ts';
 
 /**
@@ -29,7 +30,7 @@ export function rawMetaOf(buffer: Buffer, offset: number): string {
 
 /**
  * `matches` are the first of the document, or all that are shown; none where no text was asked for. `include` adds what
- * hits do not hold by themselves: the text, and all ranges that match.
+ * hits do not hold by themselves: the text, the vector, and all ranges that match.
  */
 export function hitJson(
   document: ScannedDocument,
@@ -46,8 +47,14 @@ export function hitJson(
     `"line":${JSON.stringify(snippet.line)},"line_number":${snippet.lineNumber},` +
     `"start":${snippet.start},"end":${snippet.end},"meta":${rawMetaOf(buffer, offset)},"written_at":"${written}"` +
     `${include.includes('text') && text !== null ? `,"text":${JSON.stringify(text.toString('utf8'))}` : ''}` +
+    `${include.includes('vector') ? vectorField(documentVector(buffer, offset)) : ''}` +
     `${include.includes('matches') ? `,"matches":${matchesJson(matches)}` : ''}}`
   );
+}
+
+/** With the comma before it; nothing where there is no vector. */
+export function vectorField(vector: Float32Array | null): string {
+  return vector === null ? '' : `,"vector":${vectorJson(vector)}`;
 }
 
 function matchesJson(matches: readonly MatchPlace[]): string {

@@ -52,17 +52,30 @@ export class Page {
   take(document: ScannedDocument, matches: readonly MatchPlace[]): boolean {
     // A hit that was cut is the last of its page, so that whoever counts on `next` is told that there is more.
     if (this.hits.length === this.#request.limit || this.#isTruncated) return this.#close();
-    let hit = hitJson(document, matches, this.#request.include);
-    let bytes = Buffer.byteLength(hit) + 1;
+    const json = hitJson(document, matches, this.#request.include);
+    return this.add({
+      sequence: document.sequence,
+      json,
+      get bare() {
+        return hitJson(document, matches);
+      },
+    });
+  }
+
+  /** A hit with all that was included, and without. Answers as `take`. */
+  add(hit: { readonly sequence: number; readonly json: string; readonly bare: string }): boolean {
+    if (this.hits.length === this.#request.limit || this.#isTruncated) return this.#close();
+    let { json } = hit;
+    let bytes = Buffer.byteLength(json) + 1;
     if (bytes > this.#bytesLeft) {
       this.#isTruncated = true;
       if (this.hits.length > 0) return this.#close();
-      hit = hitJson(document, matches);
-      bytes = Buffer.byteLength(hit) + 1;
+      json = hit.bare;
+      bytes = Buffer.byteLength(json) + 1;
     }
     this.#bytesLeft -= bytes;
-    this.hits.push(hit);
-    this.#lastSequence = document.sequence;
+    this.hits.push(json);
+    this.#lastSequence = hit.sequence;
     return true;
   }
 

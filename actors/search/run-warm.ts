@@ -7,8 +7,8 @@ import { queryPattern } from '../text/query-pattern.ts';
 import { noCondition, type TextCondition } from '../text/trigram-query.ts';
 import { reportJson, tookJson } from './answers.ts';
 import { areAtHand } from './candidate-blocks.ts';
+import { type QueryContext, queryReport } from './query.ts';
 import type { ReadBlock } from './read-ahead.ts';
-import { type QueryContext, queryReport } from './run-search.ts';
 import { segmentBlocks } from './scan.ts';
 
 /**

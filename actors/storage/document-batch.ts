@@ -98,9 +98,14 @@ export function documentMeta(buffer: Buffer, offset: number): Buffer | null {
   return buffer.subarray(start, start + length);
 }
 
+/** Numbers of the vector; 0 where there is none. */
+export function documentDims(buffer: Buffer, offset: number): number {
+  return buffer.readUInt16LE(offset + 6);
+}
+
 /** A copy of the vector, or null: entries are not aligned, so it can't be a view. */
 export function documentVector(buffer: Buffer, offset: number): Float32Array | null {
-  const dims = buffer.readUInt16LE(offset + 6);
+  const dims = documentDims(buffer, offset);
   if (dims === 0) return null;
   const end = offset + buffer.readUInt32LE(offset);
   const vector = new Float32Array(dims);

@@ -37,6 +37,13 @@ import {
   withRoom,
   writeBatchHead,
 } from './document-batch.ts';
+import {
+  emptyVectorField,
+  forgetVector,
+  scanVector,
+  scanVectorBase64,
+  type VectorField,
+} from './parse-vector.ts';
 
 /**
  * A write request's body → a write batch, without making a JavaScript value of any document.
@@ -85,8 +92,7 @@ export interface DocumentPatch {
 /**
  * `{docs?, deletes?, wait?}` of a put.
  *
- * @throws ApiError `bad_request` (not JSON), `too_large` (too many documents and deletes), `invalid` naming the field,
- * `not_implemented` (vectors).
+ * @throws ApiError `bad_request` (not JSON), `too_large` (too many documents and deletes), `invalid` naming the field.
  */
 export function parsePut(body: Uint8Array): ParsedWrite {
   return parseBody(body, (work) => {
@@ -170,6 +176,9 @@ interface Work {
   readonly id: FieldRange;
   readonly text: FieldRange;
   readonly meta: FieldRange;
+  readonly vector: VectorField;
+  /** Of the vectors so far: all of one request have as many numbers. 0 before the first. */
+  dims: number;
   /** The path of the meta that is being passed, for the refusal of one that nests too deep. */
   metaIndex: number;
 }
@@ -184,6 +193,9 @@ const escapedIdBytesMax = limits.documentIdBytesMax * 6;
 const escapedTextBytesMax = limits.documentTextBytesMax * 6;
 /** A field's name in a path, so that an answer does not carry a body's worth of key. */
 const fieldNameBytesMax = 64;
+
+/** Of the document that is being read. */
+const vectorField = emptyVectorField();
 
 /** Small bodies are encoded here and copied out once their size is known. Nothing yields in between. */
 let scratch: WriteTarget | null = null;
@@ -200,6 +212,8 @@ function startWork(body: Uint8Array): Work {
     id: emptyField(),
     text: emptyField(),
     meta: emptyField(),
+    vector: vectorField,
+    dims: 0,
     metaIndex: missing,
   };
 }
@@ -327,6 +341,7 @@ function scanDocument(work: Work, index: number): void {
   work.id.start = missing;
   work.text.start = missing;
   work.meta.start = missing;
+  forgetVector(work.vector);
   if (opensEmpty(scan, code.closeBrace)) return;
   do {
     scanKey(scan);
@@ -334,12 +349,15 @@ function scanDocument(work: Work, index: number): void {
     if (field === 'id') scanStringField(scan, work.id);
     else if (field === 'text') scanStringField(scan, work.text);
     else if (field === 'meta') scanMetaField(work, index);
-    else if (field === 'vector') throw new ApiError('not_implemented', 'Vectors are not built yet.');
+    else if (field === 'vector') scanVector(scan, work.vector);
+    else if (field === 'vector_b64') scanVectorBase64(scan, work.vector);
     else throw unknownField(`docs[${index}].${fieldName(scan)}`);
   } while (anotherFollows(scan, code.closeBrace));
 }
 
-type DocumentField = 'id' | 'text' | 'meta' | 'vector' | 'unknown';
+type DocumentField = 'id' | 'text' | 'meta' | 'vector' | 'vector_b64' | 'unknown';
+
+const documentFields: ReadonlySet<string> = new Set(['id', 'text', 'meta', 'vector', 'vector_b64']);
 
 /** The field that the last key names, told by its bytes; only a key with escapes is decoded. */
 function documentField(scan: JsonScan): DocumentField {
@@ -357,8 +375,7 @@ function documentField(scan: JsonScan): DocumentField {
 }
 
 function namedField(name: string): DocumentField {
-  if (name === 'vector_b64') return 'vector';
-  return name === 'id' || name === 'text' || name === 'meta' || name === 'vector' ? name : 'unknown';
+  return documentFields.has(name) ? (name as DocumentField) : 'unknown';
 }
 
 function scanStringField(scan: JsonScan, field: FieldRange): void {
@@ -404,7 +421,8 @@ function checkDocument(work: Work, index: number, kind: 'put' | 'patch'): void {
   if (id.start < 0)
     throw documentError(index, 'id', id.start === missing ? 'is required' : 'must be a string');
   if (text.start === wrongType) throw documentError(index, 'text', 'must be a string');
-  if (text.start === missing && kind === 'put') {
+  checkVector(work, index);
+  if (text.start === missing && kind === 'put' && work.vector.form === null) {
     throw documentError(index, 'text', 'is required: a document has text or a vector');
   }
   if (text.start >= 0) {
@@ -421,33 +439,50 @@ function checkDocument(work: Work, index: number, kind: 'put' | 'patch'): void {
   }
 }
 
+function checkVector(work: Work, index: number): void {
+  const { form, isTwice, problem, dims } = work.vector;
+  if (form === null) return;
+  if (isTwice) throw documentError(index, form, 'cannot be sent beside the vector in its other form');
+  if (problem !== null) throw documentError(index, form, problem);
+  if (work.dims !== 0 && work.dims !== dims)
+    throw documentError(
+      index,
+      form,
+      `must have ${work.dims} numbers, as the vectors before it: it has ${dims}`,
+    );
+  work.dims = dims;
+}
+
 function textTooLong(index: number): ApiError {
   return documentError(index, 'text', `must be at most ${limits.documentTextBytesMax} bytes of UTF-8`);
 }
 
-function documentError(index: number, field: 'id' | 'text' | 'meta', problem: string): ApiError {
+function documentError(index: number, field: Exclude<DocumentField, 'unknown'>, problem: string): ApiError {
   return invalidField(`docs[${index}].${field}`, problem);
 }
 
 function writeDocument(work: Work, index: number): void {
-  const { scan, id, text, meta } = work;
+  const { scan, id, text, meta, vector } = work;
   if (!isPlainId(scan.bytes, id)) {
     const problem = idProblem(scan.bytes, id);
     if (problem !== null) throw documentError(index, 'id', problem);
   }
   const textRoom = text.start < 0 ? 0 : text.end - text.start;
   const metaLength = meta.start < 0 ? 0 : meta.end - meta.start;
-  makeRoom(work, documentHeadBytes + (id.end - id.start) + textRoom + metaLength);
+  makeRoom(work, documentHeadBytes + (id.end - id.start) + textRoom + metaLength + vector.dims * 4);
   const out = work.out;
   const head = work.position;
   const idStart = head + documentHeadBytes;
   const textStart = writeString(scan, id, out, idStart);
   const textEnd = text.start < 0 ? textStart : writeString(scan, text, out, textStart);
   if (textEnd - textStart > limits.documentTextBytesMax) throw textTooLong(index);
-  const end = metaLength === 0 ? textEnd : copyInto(scan, meta, out, textEnd);
+  const metaEnd = metaLength === 0 ? textEnd : copyInto(scan, meta, out, textEnd);
+  const end = metaEnd + vector.dims * 4;
+  for (let i = 0; i < vector.dims; i++)
+    out.view.setFloat32(metaEnd + i * 4, vector.values[i] as number, true);
   out.view.setUint32(head, end - head, true);
-  // The id's length, and above it no dimensions.
-  out.view.setUint32(head + 4, textStart - idStart, true);
+  out.view.setUint16(head + 4, textStart - idStart, true);
+  out.view.setUint16(head + 6, vector.dims, true);
   out.view.setUint32(head + 8, text.start < 0 ? noText : textEnd - textStart, true);
   out.view.setUint32(head + 12, metaLength, true);
   work.position = end;

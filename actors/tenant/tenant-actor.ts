@@ -1,6 +1,12 @@
 import { ApiError } from '../../protocol/errors.ts';
 import type { KeyId, TenantId } from '../../protocol/ids.ts';
-import type { KeyRecord, NamespaceReport, ResolvedNamespace, TenantRecord } from '../../protocol/messages.ts';
+import type {
+  KeyRecord,
+  NamespaceReport,
+  NewNamespace,
+  ResolvedNamespace,
+  TenantRecord,
+} from '../../protocol/messages.ts';
 import { makeApiKey } from '../../src/accounts/api-keys.ts';
 import { writeKeyClaim } from '../../src/accounts/key-claim.ts';
 import { must } from '../../src/base/assert.ts';
@@ -50,7 +56,7 @@ const dropWaitMs = 5_000;
 const dropTriesMax = 10;
 const dropPauseMs = 250;
 
-interface PendingName {
+interface PendingName extends NewNamespace {
   readonly namespaceId: string;
   readonly createdAt: string;
   readonly durable: Promise<void>;
@@ -206,28 +212,28 @@ export class TenantActor {
     await this.#confirmed(revoked);
   }
 
-  async createNamespace(name: string): Promise<ResolvedNamespace> {
+  async createNamespace(name: string, options: NewNamespace): Promise<ResolvedNamespace> {
     if (this.#state.names.has(name) || this.#pendingNames.has(name)) {
       throw new ApiError('conflict', `a namespace named "${name}" exists already`, {
         fields: { name: 'exists already' },
       });
     }
-    const pending = this.#makeName(name);
+    const pending = this.#makeName(name, options);
     await this.#confirmed(pending.durable);
     return resolved(pending, { created: true });
   }
 
   /** Answers at once, also where the name is only being made: `confirm` waits until it is durable. */
-  async resolve(name: string, create: boolean): Promise<ResolvedNamespace | null> {
+  async resolve(name: string, create: NewNamespace | null): Promise<ResolvedNamespace | null> {
     const known = this.#state.names.get(name);
     if (known !== undefined) return resolved(known, { created: false, documentsKnown: known.docsWritten });
     const pending = this.#pendingNames.get(name);
     if (pending !== undefined) {
-      if (!create) await this.#known(pending);
+      if (create === null) await this.#known(pending);
       return resolved(pending, { created: false });
     }
-    if (!create || !this.exists) return null;
-    return resolved(this.#makeName(name), { created: true });
+    if (create === null || !this.exists) return null;
+    return resolved(this.#makeName(name, create), { created: true });
   }
 
   async confirm(name: string, namespaceId: string): Promise<void> {
@@ -383,14 +389,13 @@ export class TenantActor {
     await this.flush();
   }
 
-  #makeName(name: string): PendingName {
+  #makeName(name: string, { vector }: NewNamespace): PendingName {
     const namespaceId = randomHex(this.#components.random, 16);
     const createdAt = this.#nowText();
-    const durable = this.#append({ kind: 'namespace-created', name, namespaceId, createdAt }).finally(() =>
-      this.#pendingNames.delete(name),
-    );
+    const event = { kind: 'namespace-created', name, namespaceId, createdAt, vector } as const;
+    const durable = this.#append(event).finally(() => this.#pendingNames.delete(name));
     durable.catch(() => {});
-    const pending = { namespaceId, createdAt, durable };
+    const pending = { namespaceId, createdAt, vector, durable };
     this.#pendingNames.set(name, pending);
     return pending;
   }
@@ -463,10 +468,10 @@ export class TenantActor {
 }
 
 function resolved(
-  { namespaceId, createdAt }: Pick<NameEntry, 'namespaceId' | 'createdAt'>,
+  { namespaceId, createdAt, vector }: Pick<NameEntry, 'namespaceId' | 'createdAt' | 'vector'>,
   { created, documentsKnown = 0 }: { readonly created: boolean; readonly documentsKnown?: number },
 ): ResolvedNamespace {
-  return { namespaceId, createdAt, created, documentsKnown };
+  return { namespaceId, createdAt, vector, created, documentsKnown };
 }
 
 /** What is encoded must not change while a commit is tried again. */

@@ -6,6 +6,7 @@ import {
   internalCalls,
   type KeyRecord,
   type NamespaceReport,
+  type NewNamespace,
   type TenantRecord,
 } from '../../protocol/messages.ts';
 import {
@@ -59,7 +60,9 @@ async function handleInternal(actor: TenantActor, call: ActorCall, body: Uint8Ar
     case internalCalls.getTenant:
       return packed(actor.tenant);
     case internalCalls.resolveNamespace:
-      return packed(await actor.resolve(call.argument, call.query === 'create'));
+      return packed(
+        await actor.resolve(call.argument, body.length === 0 ? null : (unpackMessage(body) as NewNamespace)),
+      );
     case internalCalls.confirmNamespace:
       await actor.confirm(call.argument, call.query);
       return packed(null);
@@ -102,9 +105,10 @@ async function createNamespace(actor: TenantActor, call: ActorCall, body: Uint8A
     throw new ApiError('forbidden', `this key may not use a namespace named "${request.name}"`);
   }
   refuseUnbuiltNamespace(request);
-  const { createdAt } = await actor.createNamespace(request.name);
+  const { name, vector = null } = request;
+  const { createdAt } = await actor.createNamespace(name, { vector });
   const empty = { docsWritten: 0, bytesWritten: 0, storedBytes: 0 };
-  return text(201, namespaceJson({ name: request.name, createdAt, ...empty }));
+  return text(201, namespaceJson({ name, vector, createdAt, ...empty }));
 }
 
 function listNamespaces(actor: TenantActor, call: ActorCall): ActorReply {

@@ -1,4 +1,5 @@
 import type { KeyRecord, TenantRecord } from '../../protocol/messages.ts';
+import type { VectorConfig } from '../../protocol/namespace.ts';
 import { decodeRecord, decodeValue, encodeRecord, encodeValue } from '../../src/base/record.ts';
 import type { LogWatermark } from '../storage/manifest.ts';
 
@@ -6,6 +7,8 @@ import type { LogWatermark } from '../storage/manifest.ts';
 export interface NameEntry {
   readonly namespaceId: string;
   readonly createdAt: string;
+  /** Null for text only. */
+  readonly vector: VectorConfig | null;
   /** The ledger: what the namespace's actor reported last. */
   readonly docsWritten: number;
   readonly bytesWritten: number;
@@ -28,6 +31,7 @@ export type TenantEvent =
       readonly name: string;
       readonly namespaceId: string;
       readonly createdAt: string;
+      readonly vector: VectorConfig | null;
     }
   | { readonly kind: 'namespace-deleted'; readonly name: string; readonly namespaceId: string };
 
@@ -49,10 +53,11 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
       state.keys.delete(event.keyId);
       return;
     case 'namespace-created': {
-      const { namespaceId, createdAt } = event;
+      const { namespaceId, createdAt, vector } = event;
       state.names.set(event.name, {
         namespaceId,
         createdAt,
+        vector,
         docsWritten: 0,
         bytesWritten: 0,
         storedBytes: 0,
@@ -77,7 +82,7 @@ export interface TenantManifest {
   readonly state: TenantState;
 }
 
-export const tenantManifestFormat = 2;
+export const tenantManifestFormat = 3;
 const magic = 'TBTM';
 
 export const tenantManifestCodec = {

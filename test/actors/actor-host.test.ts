@@ -41,7 +41,7 @@ const bulky = (id: string) => ({ id, text: `${id} ${'tide '.repeat(60_000)}` });
 async function flush(process: InProcess, namespace: string): Promise<void> {
   const { body } = await clock.run(process.ask('getNamespace', namespace));
   assert.equal(body.name, namespace);
-  const resolved = await clock.run(process.components.directory.resolve(tenantId, namespace, false));
+  const resolved = await clock.run(process.components.directory.resolve(tenantId, namespace, null));
   await clock.run(process.host.flush(tenantId, namespace, resolved?.namespaceId ?? ''));
 }
 
@@ -146,7 +146,7 @@ test('an owner that was overtaken by a late flush of its predecessor opens again
   await clock.run(first.put('notes', [doc('a')]));
   const landing = gate();
   first.store.plan = ({ key }) => (key.endsWith('manifest') ? { until: landing.opened } : undefined);
-  const resolved = await clock.run(first.components.directory.resolve(tenantId, 'notes', false));
+  const resolved = await clock.run(first.components.directory.resolve(tenantId, 'notes', null));
   const lateFlush = first.host.flush(tenantId, 'notes', resolved?.namespaceId ?? '').catch(() => {});
   const lateTenantFlush = first.host.flush(tenantId, '', '').catch(() => {});
   await clock.advance(10);
@@ -179,7 +179,7 @@ test('a write whose owner finds itself overtaken is not called unwritten, becaus
   await clock.run(first.put('notes', [doc('b')]));
   const landing = gate();
   first.store.plan = ({ key }) => (key.endsWith('manifest') ? { until: landing.opened } : undefined);
-  const resolved = await clock.run(first.components.directory.resolve(tenantId, 'notes', false));
+  const resolved = await clock.run(first.components.directory.resolve(tenantId, 'notes', null));
   const lateFlush = first.host.flush(tenantId, 'notes', resolved?.namespaceId ?? '').catch(() => {});
   await clock.advance(10);
 
@@ -224,7 +224,7 @@ test('deleting a name does not touch the namespace that was made under it meanwh
   await clock.run(first.put('notes', [doc('old')]));
   await clock.run(first.drain());
   const second = await start({ recover: false });
-  const old = await clock.run(second.components.directory.resolve(tenantId, 'notes', false));
+  const old = await clock.run(second.components.directory.resolve(tenantId, 'notes', null));
   const drop = second.host.handle.bind(second.host);
   const held = gate();
   second.host.handle = async (asked, body) => {
@@ -333,7 +333,7 @@ test('an actor that fails opens again with everything that was acknowledged', as
   await clock.run(process.put('notes', [doc('a')]));
   await flush(process, 'notes');
   await clock.run(process.put('notes', [doc('b')]));
-  const resolved = await clock.run(process.components.directory.resolve(tenantId, 'notes', false));
+  const resolved = await clock.run(process.components.directory.resolve(tenantId, 'notes', null));
   // Another hand changes the manifest: the flush finds out, and the actor is closed.
   const key = paths.namespaceManifest(resolved?.namespaceId ?? '');
   const manifest = await truth.get(key);
@@ -481,7 +481,7 @@ test('with as many open as may be, the least recently used idle one is put away 
 test('a drain flushes everything it can, whatever else fails', async () => {
   const first = await firstStart();
   for (const name of ['a', 'b', 'c']) await clock.run(first.put(name, [doc(name)]));
-  const b = await clock.run(first.components.directory.resolve(tenantId, 'b', false));
+  const b = await clock.run(first.components.directory.resolve(tenantId, 'b', null));
   await truth.putIfAbsent(paths.namespaceManifest(b?.namespaceId ?? ''), [Buffer.from('not ours')]);
 
   await assert.rejects(clock.run(first.drain()));

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { KeyItem } from '../../protocol/account.ts';
+import type { Namespace } from '../../protocol/namespace.ts';
 import { loadUws } from '../../src/front/http-uws-load.ts';
 import { ApiClient, documentPath } from '../support/api-client.ts';
 import { connectRaw } from '../support/raw-http.ts';
@@ -775,6 +776,71 @@ export function basicsSuite(): void {
         assert.ok(cpu_ms >= 0);
       });
 
+      it('by a vector ranks what the text and the filter let through', async () => {
+        const vector = { dims: 3, metric: 'euclidean' };
+        const made = await api.call<Namespace>('POST', '/v1/namespaces', { name: 'places', vector });
+        await api.put('places', [
+          { id: 'pier', text: 'an old pier', vector: [1, 0, 0], meta: { sea: true } },
+          { id: 'mole', text: 'a new mole', vector: [0, 0.5, 0.1], meta: { sea: true } },
+          { id: 'hill', vector: [0, 0, 9] },
+          { id: 'word', text: 'a pier without a place' },
+        ]);
+        const search = (request: object) => api.search('places', { vector: [1, 0, 0.25], ...request });
+        const ids = async (request: object) => (await search(request)).hits.map(({ id }) => id);
+
+        const { hits, next } = await search({ include: ['vector'] });
+        assert.deepEqual(made.vector, vector);
+        assert.deepEqual((await api.getNamespace('places')).vector, vector);
+        assert.equal(next, '');
+        assert.deepEqual(
+          hits.map(({ id, match, line, distance, score }) => [id, match, line, distance, score]),
+          [
+            ['pier', '', 'an old pier', 0.25, 0.8],
+            ['mole', '', 'a new mole', hits[1]?.distance, 1 / (1 + (hits[1]?.distance ?? 0))],
+            ['hill', '', '', hits[2]?.distance, 1 / (1 + (hits[2]?.distance ?? 0))],
+          ],
+        );
+        assert.deepEqual(hits[1]?.vector, [0, 0.5, 0.1]);
+        assert.deepEqual(await ids({ q: 'pier' }), ['pier']);
+        assert.deepEqual(await ids({ filter: { sea: true } }), ['pier', 'mole']);
+        assert.deepEqual(await ids({ limit: 1, vector: [0, 0, 8] }), ['hill']);
+        assert.deepEqual(await ids({ rank: 'rrf', q: 'pier' }), ['pier', 'word']);
+        assert.deepEqual((await api.get('places', 'mole')).vector, [0, 0.5, 0.1]);
+
+        await api.patch('places', [{ id: 'hill', text: 'a hill' }]);
+        await api.patch('places', [{ id: 'mole', vector: [1, 0, 0.25] }]);
+        assert.deepEqual((await api.get('places', 'hill')).vector, [0, 0, 9]);
+        assert.deepEqual(await ids({}), ['mole', 'pier', 'hill']);
+      });
+
+      it('by a vector of another length, or where there are none, is refused', async () => {
+        const refusal = (...fields: string[]) => ({ status: 422, code: 'invalid', fields });
+        const bytes = Buffer.from(Float32Array.of(0.5, -1).buffer).toString('base64');
+        await api.put('flat', [{ id: 'a', text: 'a', vector_b64: bytes }]);
+        await api.put('wordy', [{ id: 'a', text: 'a' }]);
+        const post = (path: string, body: object, ...fields: string[]) =>
+          api.refused(refusal(...fields), 'POST', `/v1/namespaces/${path}`, { body });
+
+        assert.deepEqual((await api.getNamespace('flat')).vector, { dims: 2, metric: 'cosine' });
+        assert.deepEqual((await api.get('flat', 'a')).vector, [0.5, -1]);
+        assert.equal((await api.getNamespace('wordy')).vector, undefined);
+        await post('flat/search', { vector: [1, 2, 3] }, 'vector');
+        await post('flat/search', { vector: [1, 1e39] }, 'vector');
+        await post('wordy/search', { vector: [1] }, 'vector');
+        await post(
+          'flat/docs',
+          {
+            docs: [
+              { id: 'b', text: 'b' },
+              { id: 'c', vector: [1] },
+            ],
+          },
+          'docs[1].vector',
+        );
+        await post('wordy/docs', { docs: [{ id: 'b', vector: [1] }] }, 'docs[0].vector');
+        assert.equal((await api.count('flat')).count, 1);
+      });
+
       it('of a namespace that does not exist answers 404', async () => {
         const refusal = { status: 404, code: 'not_found' };
         for (const what of ['search', 'count', 'warm']) {
@@ -851,8 +917,9 @@ export function basicsSuite(): void {
 
         await api.refused(refusal, 'GET', '/v1/usage');
         await api.refused(refusal, 'POST', `${path}/sql`, { body: { sql: 'SELECT 1' } });
-        await api.refused(refusal, 'POST', `${path}/search`, { body: { vector: [1, 2] } });
-        await api.refused(refusal, 'POST', '/v1/namespaces', { body: { name: 'v', vector: { dims: 3 } } });
+        await api.refused(refusal, 'POST', `${path}/search`, { body: { semantic: 'tide' } });
+        const embed = { provider: 'service' };
+        await api.refused(refusal, 'POST', '/v1/namespaces', { body: { name: 'v', embed } });
       });
 
       it('gives every request an id of its own', async () => {

@@ -87,6 +87,6 @@ export function documentsOf(prefix: string, count: number, bytes: number): objec
 
 /** What the memtable holds goes into a segment of its own, or into the manifest's tail where it is small. */
 export async function flush(process: InProcess, clock: FakeClock): Promise<void> {
-  const resolved = await clock.run(process.components.directory.resolve(tenantId, namespace, false));
+  const resolved = await clock.run(process.components.directory.resolve(tenantId, namespace, null));
   await clock.run(process.host.flush(tenantId, namespace, resolved?.namespaceId ?? ''));
 }

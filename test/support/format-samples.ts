@@ -107,6 +107,7 @@ function tenantBytes(): Uint8Array {
   state.names.set('logs', {
     namespaceId,
     createdAt: '2026-01-02',
+    vector: null,
     docsWritten: 1,
     bytesWritten: 2,
     storedBytes: 3,
@@ -117,7 +118,13 @@ function tenantBytes(): Uint8Array {
     encodeTenantEvent({ kind: 'tenant-created', tenant, firstKey: key }),
     encodeTenantEvent({ kind: 'key-created', key }),
     encodeTenantEvent({ kind: 'key-revoked', keyId: 8 }),
-    encodeTenantEvent({ kind: 'namespace-created', name: 'logs', namespaceId, createdAt: '2026-01-02' }),
+    encodeTenantEvent({
+      kind: 'namespace-created',
+      name: 'logs',
+      namespaceId,
+      createdAt: '2026-01-02',
+      vector: { dims: 3, metric: 'euclidean' },
+    }),
     encodeTenantEvent({ kind: 'namespace-deleted', name: 'logs', namespaceId }),
   ]);
 }

@@ -394,8 +394,12 @@ function directoryThrough(hostOf: () => ActorHost | null): NamespaceDirectory {
   };
   return {
     async resolve(tenant, name, create) {
-      const to = { tenantId: tenant, argument: name, query: create ? 'create' : '' };
-      const { packed } = await ask(internalCalls.resolveNamespace, to);
+      const body = create === null ? null : packMessage(create);
+      const { packed } = await ask(
+        internalCalls.resolveNamespace,
+        { tenantId: tenant, argument: name },
+        body,
+      );
       return unpackMessage(packed ?? new Uint8Array()) as ResolvedNamespace | null;
     },
     async confirm(tenant, name, namespaceId) {

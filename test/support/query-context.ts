@@ -1,4 +1,5 @@
-import { type QueryContext, runSearch } from '../../actors/search/run-search.ts';
+import type { QueryContext } from '../../actors/search/query.ts';
+import { runSearch } from '../../actors/search/run-search.ts';
 import { TimeSlice } from '../../actors/search/time-slice.ts';
 import { emptyReadReport } from '../../actors/storage/block-fetch.ts';
 import type { Snapshot } from '../../actors/storage/snapshot.ts';
@@ -25,6 +26,7 @@ export function row(sequence: number, text: string): TestRow {
 export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9): QueryContext {
   return {
     identity,
+    vector: null,
     snapshot,
     slice: new TimeSlice(clock, deadlineMs),
     report: emptyReadReport(),

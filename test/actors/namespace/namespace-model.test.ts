@@ -165,7 +165,7 @@ async function step(world: World): Promise<string> {
 
 async function flush(world: World): Promise<void> {
   const { process, clock } = world;
-  const resolved = await clock.run(process.components.directory.resolve(tenantId, 'n', false));
+  const resolved = await clock.run(process.components.directory.resolve(tenantId, 'n', null));
   if (resolved === null) return;
   await clock.run(process.host.flush(tenantId, 'n', resolved.namespaceId)).catch((error: unknown) => {
     if (!(error instanceof StoreError)) throw error;

@@ -86,7 +86,7 @@ beforeEach(() => {
     orderlyEnd: null,
     cursorKey: Buffer.from('k'),
   };
-  state = new NamespaceState(identity);
+  state = new NamespaceState(identity, null);
   pipeline = new WritePipeline(components, state);
 });
 
@@ -130,6 +130,7 @@ async function reopened(report = emptyReadReport()): Promise<NamespaceState> {
     isNew: false,
     replayed: [],
     documentsKnown: 0,
+    vector: null,
     again: false,
     putAwayVersion: null,
     report,
@@ -421,7 +422,7 @@ test('a patch that was merged with a write that is then refused is merged again'
       { id: 'near', text: 'right' },
     ]),
   );
-  const resolved = await clock.run(process.components.directory.resolve(7, 'n', false));
+  const resolved = await clock.run(process.components.directory.resolve(7, 'n', null));
   await clock.run(process.host.flush(7, 'n', resolved?.namespaceId ?? ''));
   await clock.run(process.drain());
   const second = await clock.run(InProcess.start({ store: truth, clock, random: seededBytes(9) }));

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { columnsWriter } from '../../../actors/columns/columns-writer.ts';
 import { mergeSegments } from '../../../actors/compute/merge-segments.ts';
-import { type QueryContext, runCount, runSearch } from '../../../actors/search/run-search.ts';
+import type { QueryContext } from '../../../actors/search/query.ts';
+import { runCount, runSearch } from '../../../actors/search/run-search.ts';
 import { TimeSlice } from '../../../actors/search/time-slice.ts';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/storage/block-fetch.ts';
 import type { SegmentToc } from '../../../actors/storage/segment-format.ts';
@@ -134,6 +135,7 @@ async function placesOf(documents: readonly Document[]): Promise<Place[]> {
 function contextOf(snapshot: Snapshot, clockOf: FakeClock = new FakeClock(), deadlineMs = 1e9): QueryContext {
   return {
     identity: { tenantId: 1, name: 'n', namespaceId: 'ab'.repeat(16), createdAt: '' },
+    vector: null,
     snapshot,
     slice: new TimeSlice(clockOf, deadlineMs),
     report: emptyReadReport(),

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type QueryContext, runSearch } from '../../../actors/search/run-search.ts';
+import type { QueryContext } from '../../../actors/search/query.ts';
+import { runSearch } from '../../../actors/search/run-search.ts';
 import { runWarm } from '../../../actors/search/run-warm.ts';
 import { TimeSlice } from '../../../actors/search/time-slice.ts';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/storage/block-fetch.ts';
@@ -31,6 +32,7 @@ async function worldOf(memoryBytes: number, warmCache: WarmCache | null) {
   const segments = [{ id: 's', size: bytes.length, reader, tombstones: noTombstones }];
   const context = (): QueryContext => ({
     identity: { tenantId: 1, name: 'n', namespaceId: 'ab'.repeat(16), createdAt: '' },
+    vector: null,
     snapshot: { version: 1, sequence: 1e9, documents: 600, memtables: [], segments },
     slice: new TimeSlice(clock, 10_000),
     report: emptyReadReport(),

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeCursor, encodeCursor, queryDigest } from '../../../actors/search/cursor.ts';
-import { type QueryContext, runCount } from '../../../actors/search/run-search.ts';
+import type { QueryContext } from '../../../actors/search/query.ts';
+import { runCount } from '../../../actors/search/run-search.ts';
 import { scanNewestFirst } from '../../../actors/search/scan.ts';
 import { TimeSlice } from '../../../actors/search/time-slice.ts';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/storage/block-fetch.ts';
@@ -365,7 +366,7 @@ test('pages don’t shift while documents are written, replaced, deleted and flu
       );
     else await clock.run(process.remove('n', [id]));
     if (random() < 0.3) {
-      const resolved = await clock.run(process.components.directory.resolve(7, 'n', false));
+      const resolved = await clock.run(process.components.directory.resolve(7, 'n', null));
       await clock.run(process.host.flush(7, 'n', resolved?.namespaceId ?? ''));
     }
     const { body } = await clock.run(process.search('n', { q: 'tide', limit: 5, cursor }));

@@ -1,0 +1,158 @@
+import { invalidField } from '../../protocol/errors.ts';
+import { limits } from '../../protocol/limits.ts';
+import type { SearchRequest } from '../../protocol/search.ts';
+import { documentVector } from '../storage/document-batch.ts';
+import type { Found } from '../text/judge.ts';
+import { DistanceFrom, scoreOf } from '../vector/distance.ts';
+import { Nearest, type Ranked } from '../vector/nearest.ts';
+import { hitJson } from './answers.ts';
+import { findInDocument } from './document-filter.ts';
+import { fuseRanks } from './fuse-ranks.ts';
+import { Page } from './page.ts';
+import { answer, late, type QueryContext, scan, testOf } from './query.ts';
+import type { ScannedDocument } from './scan.ts';
+
+/**
+ * Search by a vector: the nearest of the documents that match `q` and `filter`, nearest first. Exact: every vector is
+ * looked at, and of the texts those that would be among the hits.
+ *
+ * With `rank: "rrf"` a document's place among the newest that match and its place among the nearest are fused, as far as
+ * `limits.fusedRanksMax` places of each, or the limit where that is more. Documents without a vector have the first alone.
+ */
+export async function runVectorSearch(
+  context: QueryContext,
+  request: SearchRequest,
+  numbers: readonly number[],
+): Promise<string> {
+  const distances = distancesFrom(context, numbers);
+  const test = testOf(context, request);
+  const isFused = request.rank === 'rrf';
+  const places = isFused ? Math.max(request.limit, limits.fusedRanksMax) : request.limit;
+  const nearest = new NearestHits(places);
+  const newest = new NewestHits(isFused ? places : 0);
+  const page = new Page(request);
+  const { condition, filter } = test;
+  const wanted = { below: Number.POSITIVE_INFINITY, enough: undefined, condition, filter };
+  const end = await scan(context, wanted, (document) => {
+    const { sequence } = document;
+    const distance = distanceOf(document, distances);
+    const isNear = distance !== null && nearest.wants({ distance, sequence });
+    if (!isNear && !newest.wantsMore) return true;
+    const take = (found: Found) => {
+      if (found === null) return true;
+      const json = hitJson(document, found, request.include);
+      const bare = request.include === undefined ? json : hitJson(document, found);
+      if (newest.wantsMore) newest.add({ sequence, distance, json, bare });
+      if (isNear) nearest.add({ sequence, distance, json, bare });
+      return true;
+    };
+    const found = findInDocument(test, document, page.wanted);
+    return found instanceof Promise ? late(context, found, take) : take(found);
+  });
+  const hits: readonly Scored[] = isFused
+    ? fuseRanks<KeptHit>([newest.hits, nearest.hits]).map(({ item, score }) => ({ ...item, score }))
+    : nearest.hits.map((hit) => ({ ...hit, score: scoreOf(distances.metric, hit.distance) }));
+  for (const hit of hits) if (!page.add(withRank(hit))) break;
+  const isTruncated = page.isTruncated || nearest.isCut || newest.isCut;
+  const truncated = isTruncated ? ',"truncated":true' : '';
+  return answer(context, end, `"hits":[${page.hits.join(',')}],"next":""${truncated}`);
+}
+
+interface KeptHit {
+  readonly sequence: number;
+  /** Null where the document has no vector. */
+  readonly distance: number | null;
+  /** With all that was included, and without. */
+  readonly json: string;
+  readonly bare: string;
+}
+
+/** With a vector. */
+type NearHit = KeptHit & Ranked;
+
+interface Scored extends KeptHit {
+  readonly score: number;
+}
+
+/** Throws ApiError 422 for a vector that the namespace's can't be compared with. */
+function distancesFrom({ vector }: QueryContext, numbers: readonly number[]): DistanceFrom {
+  if (vector === null) throw invalidField('vector', 'this namespace has no vectors');
+  if (numbers.length !== vector.dims)
+    throw invalidField(
+      'vector',
+      `must have ${vector.dims} numbers, as the namespace's vectors: it has ${numbers.length}`,
+    );
+  const query = Float32Array.from(numbers);
+  if (!query.every(Number.isFinite)) throw invalidField('vector', 'must have numbers that fit 32 bits');
+  return new DistanceFrom(query, vector.metric);
+}
+
+function distanceOf({ buffer, offset }: ScannedDocument, distances: DistanceFrom): number | null {
+  const vector = documentVector(buffer, offset);
+  return vector === null ? null : distances.to(vector);
+}
+
+function withRank({ json, bare, sequence, distance, score }: Scored) {
+  const rank = `,"score":${score}${distance === null ? '' : `,"distance":${distance}`}}`;
+  return { sequence, json: json.slice(0, -1) + rank, bare: bare.slice(0, -1) + rank };
+}
+
+/** Hits come whole, so what is kept is bounded as an answer is: the worst go where there are too many bytes. */
+class NearestHits {
+  readonly #nearest: Nearest<NearHit>;
+  #bytes = 0;
+  #isCut = false;
+
+  constructor(count: number) {
+    this.#nearest = new Nearest(count);
+  }
+
+  get isCut(): boolean {
+    return this.#isCut;
+  }
+
+  /** The nearest first. */
+  get hits(): readonly NearHit[] {
+    return this.#nearest.sorted();
+  }
+
+  wants(ranked: Ranked): boolean {
+    return this.#nearest.wants(ranked);
+  }
+
+  add(hit: NearHit): void {
+    const gone = this.#nearest.add(hit);
+    this.#bytes += hit.json.length - (gone?.json.length ?? 0);
+    while (this.#bytes > limits.answerBytesMax) {
+      const worst = this.#nearest.dropWorst();
+      if (worst === null) return;
+      this.#bytes -= worst.json.length;
+      this.#isCut = true;
+    }
+  }
+}
+
+class NewestHits {
+  readonly hits: KeptHit[] = [];
+  readonly #count: number;
+  #bytes = 0;
+  #isCut = false;
+
+  constructor(count: number) {
+    this.#count = count;
+  }
+
+  get isCut(): boolean {
+    return this.#isCut;
+  }
+
+  get wantsMore(): boolean {
+    return this.hits.length < this.#count && !this.#isCut;
+  }
+
+  add(hit: KeptHit): void {
+    this.hits.push(hit);
+    this.#bytes += hit.json.length;
+    this.#isCut = this.#bytes > limits.answerBytesMax;
+  }
+}

@@ -1,0 +1,65 @@
+import type { VectorConfig } from '../../protocol/namespace.ts';
+
+/**
+ * How far two vectors are from each other, in doubles over their float32 numbers, so that every way to an answer ends with
+ * the same number.
+ *
+ * - `cosine`: 1 less the cosine of their angle, 0 to 2. A vector of zeros has no direction: it is 1 from every other.
+ * - `euclidean`: the length of their difference.
+ */
+export type Metric = VectorConfig['metric'];
+
+/** Distances from one vector. */
+export class DistanceFrom {
+  readonly metric: Metric;
+  readonly #query: Float32Array;
+  readonly #squares: number;
+
+  constructor(query: Float32Array, metric: Metric) {
+    this.metric = metric;
+    this.#query = query;
+    this.#squares = dotProduct(query, query);
+  }
+
+  /** Of a vector with as many numbers. */
+  to(vector: Float32Array): number {
+    return this.metric === 'cosine' ? this.#cosineTo(vector) : this.#euclideanTo(vector);
+  }
+
+  #cosineTo(vector: Float32Array): number {
+    const query = this.#query;
+    let dot = 0;
+    let squares = 0;
+    for (let i = 0; i < query.length; i++) {
+      const value = vector[i] as number;
+      dot += (query[i] as number) * value;
+      squares += value * value;
+    }
+    // One root of the product: the same from either side, and exact more often than a product of roots.
+    const lengths = Math.sqrt(this.#squares * squares);
+    if (lengths === 0) return 1;
+    // A rounded quotient may be a little over 1.
+    return 1 - Math.max(-1, Math.min(1, dot / lengths));
+  }
+
+  #euclideanTo(vector: Float32Array): number {
+    const query = this.#query;
+    let squares = 0;
+    for (let i = 0; i < query.length; i++) {
+      const difference = (query[i] as number) - (vector[i] as number);
+      squares += difference * difference;
+    }
+    return Math.sqrt(squares);
+  }
+}
+
+/** Higher is better: the cosine, or 1 / (1 + distance). */
+export function scoreOf(metric: Metric, distance: number): number {
+  return metric === 'cosine' ? 1 - distance : 1 / (1 + distance);
+}
+
+function dotProduct(a: Float32Array, b: Float32Array): number {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += (a[i] as number) * (b[i] as number);
+  return sum;
+}
