@@ -1,26 +1,54 @@
 import type { QueryContext } from '../../actors/search/query.ts';
 import { runSearch } from '../../actors/search/run-search.ts';
 import { TimeSlice } from '../../actors/search/time-slice.ts';
-import { emptyReadReport } from '../../actors/storage/block-fetch.ts';
+import { BlockCache, BlockFetcher, emptyReadReport } from '../../actors/storage/block-fetch.ts';
+import { SegmentReader } from '../../actors/storage/segment-reader.ts';
 import type { Snapshot } from '../../actors/storage/snapshot.ts';
+import { noTombstones } from '../../actors/storage/tombstones.ts';
 import { runMatch } from '../../actors/text/judge.ts';
+import { searchableMemtable } from '../../actors/text/searchable-memtable.ts';
 import { parseSearchBody } from '../../protocol/search.ts';
 import type { FakeClock } from './fake-clock.ts';
-import { entryOf, type TestRow } from './segments.ts';
+import { buildSegment, CountingStore, entryOf, type TestRow } from './segments.ts';
 
 /** Queries over a snapshot that a test made, without an actor. */
 export const identity = { tenantId: 1, name: 'n', namespaceId: 'ab'.repeat(16), createdAt: '' };
 
 /** Document d1 of sequence 1, and so on; `n` of its meta is one of three numbers. */
-export function row(sequence: number, text: string): TestRow {
+export function row(sequence: number, text: string | null, vector: Float32Array | null = null): TestRow {
   const id = `d${sequence}`;
   const meta = Buffer.from(JSON.stringify({ n: sequence % 3 }));
   return {
     id,
     sequence,
     writtenAt: 1.7e15 + sequence,
-    entry: entryOf({ id, text: Buffer.from(text), meta, vector: null }),
+    entry: entryOf({ id, text: text === null ? null : Buffer.from(text), meta, vector }),
   };
+}
+
+const segmentKey = 'ns/ab/n/segment/s';
+
+/** The older half of the rows in a segment, the newer one in a memtable. */
+export async function snapshotOfRows(
+  rows: readonly TestRow[],
+  cacheBytes = 100_000_000,
+): Promise<{ readonly snapshot: Snapshot; readonly store: CountingStore }> {
+  const half = Math.ceil(rows.length / 2);
+  const { toc, bytes } = await buildSegment(rows.slice(0, half));
+  const store = new CountingStore();
+  await store.putIfAbsent(segmentKey, [bytes]);
+  const fetcher = new BlockFetcher({ store, warmCache: null, cache: new BlockCache(cacheBytes) });
+  const reader = new SegmentReader(segmentKey, toc, fetcher);
+  const memtable = searchableMemtable();
+  for (const { entry, sequence, writtenAt } of rows.slice(half)) memtable.add(entry, 0, sequence, writtenAt);
+  const snapshot = {
+    version: 1,
+    sequence: rows.length,
+    documents: rows.length,
+    memtables: [{ memtable, rowCount: memtable.rowCount }],
+    segments: [{ id: 's', size: bytes.length, reader, tombstones: noTombstones }],
+  };
+  return { snapshot, store };
 }
 
 export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9): QueryContext {

@@ -1,41 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BlockCache, BlockFetcher } from '../../../actors/storage/block-fetch.ts';
-import { SegmentReader } from '../../../actors/storage/segment-reader.ts';
 import type { Snapshot } from '../../../actors/storage/snapshot.ts';
-import { noTombstones } from '../../../actors/storage/tombstones.ts';
-import { searchableMemtable } from '../../../actors/text/searchable-memtable.ts';
 import { partBytes, partedBytesMin, partOverlapBytes } from '../../../actors/text/text-parts.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { contextOf, row, search } from '../../support/query-context.ts';
-import { buildSegment, CountingStore, randomText, seededRandom } from '../../support/segments.ts';
+import { contextOf, row, search, snapshotOfRows } from '../../support/query-context.ts';
+import { randomText, seededRandom } from '../../support/segments.ts';
 
 const seed = Number(process.env.TIDEBASE_TEST_SEED ?? 50);
-const segmentKey = 'ns/ab/n/segment/s';
-
-/** The older half in a segment, the newer one in a memtable. */
-async function snapshotOf(
-  texts: readonly string[],
-  cacheBytes = 100_000_000,
-): Promise<{ snapshot: Snapshot; store: CountingStore }> {
-  const rows = texts.map((text, at) => row(at + 1, text));
-  const half = Math.ceil(rows.length / 2);
-  const { toc, bytes } = await buildSegment(rows.slice(0, half));
-  const store = new CountingStore();
-  await store.putIfAbsent(segmentKey, [bytes]);
-  const fetcher = new BlockFetcher({ store, warmCache: null, cache: new BlockCache(cacheBytes) });
-  const reader = new SegmentReader(segmentKey, toc, fetcher);
-  const memtable = searchableMemtable();
-  for (const { entry, sequence, writtenAt } of rows.slice(half)) memtable.add(entry, 0, sequence, writtenAt);
-  const snapshot = {
-    version: 1,
-    sequence: rows.length,
-    documents: rows.length,
-    memtables: [{ memtable, rowCount: memtable.rowCount }],
-    segments: [{ id: 's', size: bytes.length, reader, tombstones: noTombstones }],
-  };
-  return { snapshot, store };
-}
+const snapshotOf = (texts: readonly string[], cacheBytes?: number) =>
+  snapshotOfRows(
+    texts.map((text, at) => row(at + 1, text)),
+    cacheBytes,
+  );
 
 const idsOf = async (snapshot: Snapshot, body: object): Promise<string[]> => {
   const answer = await search(contextOf(snapshot, new FakeClock()), { limit: 1_000, scan: true, ...body });
