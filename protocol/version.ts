@@ -31,7 +31,7 @@ export const formats = {
   },
   deletes: { version: 1, history: ['The tombstones of one segment.'] },
   segment: {
-    version: 6,
+    version: 7,
     history: [
       'Table of contents, then sections with checksums.',
       'Ids by 128 bits of their SHA-256, and a filter of them.',
@@ -39,6 +39,7 @@ export const formats = {
       'A trigram index of the documents’ texts.',
       'Columns of the documents’ metas.',
       'Parts of large texts in the trigram index.',
+      'Vectors, apart from the documents.',
     ],
   },
   trigramIndex: {

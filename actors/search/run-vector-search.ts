@@ -2,19 +2,27 @@ import { invalidField } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import type { SearchRequest } from '../../protocol/search.ts';
 import { documentVector } from '../storage/document-batch.ts';
+import { isReadFailure } from '../storage/read-failure.ts';
 import type { Found } from '../text/judge.ts';
 import { DistanceFrom, scoreOf } from '../vector/distance.ts';
 import { Nearest, type Ranked } from '../vector/nearest.ts';
 import { hitJson } from './answers.ts';
 import { findInDocument } from './document-filter.ts';
 import { fuseRanks } from './fuse-ranks.ts';
+import { type NearRow, nearestRows } from './nearest-rows.ts';
 import { Page } from './page.ts';
-import { answer, late, type QueryContext, scan, testOf } from './query.ts';
-import type { ScannedDocument } from './scan.ts';
+import { answer, isEverything, late, type QueryContext, scan, type Test, testOf } from './query.ts';
+import { readRows } from './read-rows.ts';
+import type { ScanEnd, ScannedDocument } from './scan.ts';
 
 /**
  * Search by a vector: the nearest of the documents that match `q` and `filter`, nearest first. Exact: every vector is
- * looked at, and of the texts those that would be among the hits.
+ * looked at.
+ *
+ * 1. Where every document matches, vectors are read apart from documents (nearest-rows.ts), and then the documents of the
+ *    hits.
+ * 2. Else the documents that may match are walked as by a search without a vector, which has their vectors with them; the
+ *    texts of those alone are judged that would be among the hits.
  *
  * With `rank: "rrf"` a document's place among the newest that match and its place among the nearest are fused, as far as
  * `limits.fusedRanksMax` places of each, or the limit where that is more. Documents without a vector have the first alone.
@@ -26,6 +34,45 @@ export async function runVectorSearch(
 ): Promise<string> {
   const distances = distancesFrom(context, numbers);
   const test = testOf(context, request);
+  return isEverything(test) && request.rank === undefined
+    ? searchVectors(context, request, distances)
+    : searchDocuments(context, request, { test, distances });
+}
+
+async function searchVectors(
+  context: QueryContext,
+  request: SearchRequest,
+  distances: DistanceFrom,
+): Promise<string> {
+  const page = new Page(request);
+  const { rows, end } = await nearestRows(context, distances, request.limit);
+  try {
+    for (let from = 0; from < rows.length && !page.isTruncated; from += rowsReadAtOnce) {
+      const some = rows.slice(from, from + rowsReadAtOnce);
+      for (const [at, document] of (await readRows(context, some)).entries()) {
+        const { distance } = some[at] as NearRow;
+        const json = hitJson(document, [], request.include);
+        const bare = request.include === undefined ? json : hitJson(document, []);
+        const score = scoreOf(distances.metric, distance);
+        if (!page.add(withRank({ sequence: document.sequence, distance, score, json, bare }))) break;
+      }
+    }
+  } catch (cause) {
+    if (!isReadFailure(cause)) throw cause;
+    context.readFailed(cause);
+    return answerOf(context, { kind: 'failed', sequence: 0, cause }, page);
+  }
+  return answerOf(context, end, page);
+}
+
+/** Of a page; some of them may be large. */
+const rowsReadAtOnce = 32;
+
+async function searchDocuments(
+  context: QueryContext,
+  request: SearchRequest,
+  { test, distances }: { readonly test: Test; readonly distances: DistanceFrom },
+): Promise<string> {
   const isFused = request.rank === 'rrf';
   const places = isFused ? Math.max(request.limit, limits.fusedRanksMax) : request.limit;
   const nearest = new NearestHits(places);
@@ -53,8 +100,12 @@ export async function runVectorSearch(
     ? fuseRanks<KeptHit>([newest.hits, nearest.hits]).map(({ item, score }) => ({ ...item, score }))
     : nearest.hits.map((hit) => ({ ...hit, score: scoreOf(distances.metric, hit.distance) }));
   for (const hit of hits) if (!page.add(withRank(hit))) break;
-  const isTruncated = page.isTruncated || nearest.isCut || newest.isCut;
-  const truncated = isTruncated ? ',"truncated":true' : '';
+  return answerOf(context, end, page, nearest.isCut || newest.isCut);
+}
+
+/** Answers by a vector do not page. */
+function answerOf(context: QueryContext, end: ScanEnd, page: Page, isCut = false): string {
+  const truncated = page.isTruncated || isCut ? ',"truncated":true' : '';
   return answer(context, end, `"hits":[${page.hits.join(',')}],"next":""${truncated}`);
 }
 

@@ -103,13 +103,18 @@ export function documentDims(buffer: Buffer, offset: number): number {
   return buffer.readUInt16LE(offset + 6);
 }
 
+/** A view of the vector's numbers as bytes, at any address; of no bytes where there is none. */
+export function documentVectorBytes(buffer: Buffer, offset: number): Buffer {
+  const end = offset + buffer.readUInt32LE(offset);
+  return buffer.subarray(end - documentDims(buffer, offset) * 4, end);
+}
+
 /** A copy of the vector, or null: entries are not aligned, so it can't be a view. */
 export function documentVector(buffer: Buffer, offset: number): Float32Array | null {
   const dims = documentDims(buffer, offset);
   if (dims === 0) return null;
-  const end = offset + buffer.readUInt32LE(offset);
   const vector = new Float32Array(dims);
-  Buffer.from(vector.buffer).set(buffer.subarray(end - dims * 4, end));
+  new Uint8Array(vector.buffer).set(documentVectorBytes(buffer, offset));
   return vector;
 }
 

@@ -25,10 +25,11 @@ import { blockRawBytesMax, compressBlock, decompressBlock } from './compress.ts'
  *   of large texts. A large segment has further blocks of it among its documents'.
  * - `columns`, since version 5: the documents' metas by key (actors/columns). As with `text`, most of its blocks may stand
  *   among the documents'.
+ * - `vectors`, since version 7: the documents' vectors (actors/vector). Its blocks stand among the documents'.
  *
  * Pages are uncompressed blocks of equal size (the last one may be shorter), so that page n's place is arithmetic.
  */
-export const segmentFormatVersion = 6;
+export const segmentFormatVersion = 7;
 
 export const blockHeaderBytes = 24;
 export const footerBytes = 32;
@@ -47,6 +48,8 @@ export const blockKinds = {
   rowGroups: 7,
   column: 8,
   columnDirectory: 9,
+  vectors: 10,
+  vectorDirectory: 11,
 } as const;
 
 /** Chosen so that a page with its header, and the warm cache's own, is one 4 KB page of LMDB. */

@@ -36,8 +36,8 @@ export interface RowIndexWriter {
   readonly isFull: boolean;
   /** Writes what was added since the last part; those blocks lie among the documents', whose index knows their places. */
   writePart(append: AppendBlock): Promise<void>;
-  /** Writes the rest; the section's root. */
-  finish(append: AppendBlock): Promise<Uint8Array>;
+  /** Writes the rest; the section's root, or null where there was nothing for it to hold, and there is no section then. */
+  finish(append: AppendBlock): Promise<Uint8Array | null>;
 }
 
 export interface SegmentWriterOptions {
@@ -247,7 +247,8 @@ export class SegmentWriter {
   async #finishIndex(index: RowIndexWriter): Promise<void> {
     await this.beginSection(index.section);
     const root = await index.finish((kind, raw, options) => this.appendBlock(kind, raw, options));
-    this.endSection({ root });
+    if (root === null) this.#section = null;
+    else this.endSection({ root });
   }
 
   async #writeIds(): Promise<void> {

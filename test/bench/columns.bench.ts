@@ -6,6 +6,7 @@ import { columnTerms } from '../../actors/columns/filter-terms.ts';
 import { BatchBuilder, readBatch } from '../../actors/storage/document-batch.ts';
 import { BlockOwner, decodeBlock, encodeBlock } from '../../actors/storage/segment-format.ts';
 import { parseFilter } from '../../protocol/filter.ts';
+import { must } from '../../src/base/assert.ts';
 import { columnsKey } from '../support/columns.ts';
 import { seededRandom } from '../support/segments.ts';
 
@@ -71,7 +72,7 @@ async function write(name: string, metas: readonly Buffer[]): Promise<Written> {
         if (writer.isFull) await writer.writePart(append);
       }
     }
-    const root = await writer.finish(append);
+    const root = must(await writer.finish(append), 'a root');
     const used = process.cpuUsage(startedAt);
     best = Math.min(best, used.user + used.system);
     written = { bytes: Buffer.concat(chunks), root };

@@ -5,6 +5,7 @@ import { evaluateChunk, planChunk } from '../../actors/columns/evaluate-filter.t
 import { columnTerms } from '../../actors/columns/filter-terms.ts';
 import { BlockOwner, blockKinds, decodeBlock, encodeBlock } from '../../actors/storage/segment-format.ts';
 import type { Filter } from '../../protocol/filter.ts';
+import { must } from '../../src/base/assert.ts';
 import { entryOf } from './segments.ts';
 
 /** Columns in bytes of their own, and what they say of a filter. */
@@ -45,7 +46,7 @@ export async function buildColumns(
     rowCount++;
     if (writer.isFull) await writer.writePart(append);
   }
-  const root = await writer.finish(append);
+  const root = must(await writer.finish(append), 'a root');
   return { bytes: Buffer.concat(chunks), root, rowCount, rawBytes };
 }
 
