@@ -239,8 +239,8 @@ interface Lanes {
 /** Sign-ups and logins that wait for the one hashing thread; more get 429. */
 const hashQueueMax = 32;
 
-/** How far flushes and merges step back where the cores are busy: reads beside them then hardly feel them. */
-const backgroundSteps = { parse: 0, build: 5, merge: 10, match: 10 };
+/** How far they step back where the cores are busy, so that reads hardly feel them. Writers wait no less, but for flushes. */
+const backgroundSteps = { parse: 6, build: 12, merge: 15, match: 12 };
 
 function computeLanes(store: StoreSettings, { computeThreads, memoryBytes }: Settings): Lanes {
   const lane = (steps: number, threads: number, queueMax?: number) => {

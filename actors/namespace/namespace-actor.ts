@@ -154,6 +154,8 @@ export class NamespaceActor {
     const { applied, batch } = await this.#pipeline.inTurn(() => this.#submit(write));
     const [result] = await confirmedInTime(this.#components.clock, Promise.all([applied, this.#ready]));
     this.#afterWrite();
+    const delayMs = this.#upkeep.answerDelayMs(batch.buffer.byteLength);
+    if (delayMs > 0) await this.#components.clock.sleep(delayMs);
     return reply(
       `{"written":${batch.documentOffsets.length},"deleted":${result.deleted},"version":${result.version},` +
         `"stored_bytes":${this.#state.storedBytes},"created":${created}}`,

@@ -7,6 +7,7 @@ import { collectRetired } from './collect-garbage.ts';
 import { compactOnce } from './compact.ts';
 import { flushNamespace, freeze, takeOwnership } from './flush.ts';
 import type { NamespaceState } from './namespace-state.ts';
+import { WritePace } from './write-pace.ts';
 
 /**
  * What happens to a namespace unseen: ownership, flushes, compactions, collection. Everything that changes the manifest
@@ -32,6 +33,7 @@ export class Upkeep {
   readonly #state: NamespaceState;
   readonly #hooks: UpkeepHooks;
   readonly #commits = new Serial();
+  readonly #pace = new WritePace();
   #compacting: Promise<void> | null = null;
   #flushForLog: Promise<void> | null = null;
   #cancelCollection = () => {};
@@ -96,6 +98,11 @@ export class Upkeep {
     if (this.#flushForLog !== null && frozen.length > 0)
       return memtable.bytes >= limits.memtableBytesMax * shareWhileLogWaits;
     return frozen.length >= limits.frozenMemtablesMax && this.memtableIsFull;
+  }
+
+  /** How long the answer to a write of so many bytes waits, so that flushes keep up. */
+  answerDelayMs(bytes: number): number {
+    return this.#pace.delayMs(bytes, this.#state.frozen.length, this.#components.clock.monotonic());
   }
 
   afterWrite(): void {
@@ -214,6 +221,10 @@ export class Upkeep {
   }
 
   async #flushFrozen(): Promise<void> {
-    while (this.#state.frozen.length > 0) await flushNamespace(this.#components, this.#state);
+    for (let oldest = this.#state.frozen[0]; oldest !== undefined; oldest = this.#state.frozen[0]) {
+      const began = this.#components.clock.monotonic();
+      await flushNamespace(this.#components, this.#state);
+      this.#pace.noteFlush(oldest.documentBytes, this.#components.clock.monotonic() - began);
+    }
   }
 }
