@@ -5,7 +5,7 @@ import { documentEntryLength } from '../storage/document-batch.ts';
 import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { isDeleted } from '../storage/tombstones.ts';
-import { rowsBelow } from '../text/searchable-memtable.ts';
+import { partsOfRow, rowsBelow } from '../text/searchable-memtable.ts';
 import { noCondition, type TextCondition } from '../text/trigram-query.ts';
 import { AllBlocks } from './all-blocks.ts';
 import { CandidateBlocks } from './candidate-blocks.ts';
@@ -152,7 +152,7 @@ async function scanMemtable(
         offset: memtable.offsetOf(row),
         sequence: memtable.sequenceOf(row),
         writtenAt: memtable.writtenAtOf(row),
-        parts: null,
+        parts: partsOfRow(memtable, condition, row),
       };
       const visited = visit(walk, document);
       const end = visited instanceof Promise ? await visited : visited;

@@ -88,6 +88,18 @@ export class MemtableIndex {
     return count;
   }
 
+  /** Which parts of a row's text meet the condition, ascending; null where it has none, or its lines are cut. */
+  partsOf({ query, reach }: TextCondition, row: number): number[] | null {
+    const last = this.#groupBefore(row + 1);
+    const first = this.#firstPart(last);
+    const isParted = last > first && this.#linesAreCut[last] === 0;
+    if (!isParted || !liesInPart(reach, true)) return null;
+    const parts: number[] = [];
+    for (let part = first; part <= last; part++)
+      if (this.#mayMeet(query, part, part)) parts.push(part - first);
+    return parts;
+  }
+
   /** The first group with the row of this one. */
   #firstPart(last: number): number {
     let first = last;

@@ -33,12 +33,29 @@ export function rowsBelow(
   return count + index.findBelow(condition, Math.min(row, indexedRows), target.subarray(count));
 }
 
+/** Which parts of a large text of a row may match (text-parts.ts); null for all. */
+export function partsOfRow(
+  memtable: Memtable,
+  condition: TextCondition,
+  row: number,
+): readonly number[] | null {
+  const { finder } = memtable;
+  return finder instanceof TextFinder && condition.query.kind !== 'all'
+    ? finder.partsOf(condition, row)
+    : null;
+}
+
 class TextFinder implements RowFinder {
   /** Made with the first search: most open namespaces have an empty memtable. */
   #index: MemtableIndex | null = null;
 
   get bytes(): number {
     return this.#index?.bytes ?? 0;
+  }
+
+  partsOf(condition: TextCondition, row: number): readonly number[] | null {
+    const index = this.#index;
+    return index === null || row >= index.rowCount ? null : index.partsOf(condition, row);
   }
 
   /** Indexes some more rows, the oldest first. */

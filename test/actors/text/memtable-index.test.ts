@@ -133,6 +133,15 @@ describe('the index of a memtable', () => {
     assert.deepEqual(rowsOf(indexOf(texts), 'line'), [2, 1, 0]);
     assert.deepEqual(rowsOf(indexOf(inLines), 'line'), [2, 1]);
     assert.deepEqual(find(indexOf(texts), { kind: 'all' }, texts.length), [4, 3, 2, 1, 0]);
+    const partsOf = (row: number, reach: MatchReach) => indexOf(inLines).partsOf({ query, reach }, row);
+    assert.deepEqual(
+      [2, 0].map((row) => partsOf(row, 'line')),
+      [[0], []],
+    );
+    assert.deepEqual(
+      [partsOf(1, 'line'), partsOf(2, 'text'), indexOf(texts).partsOf({ query, reach: 'line' }, 2)],
+      [null, null, null],
+    );
   });
 
   it('is small where the memtable is', () => {
