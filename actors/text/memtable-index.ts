@@ -71,13 +71,14 @@ export class MemtableIndex {
    * there are no more. To go on, ask for rows below the last one.
    */
   findBelow({ query, reach }: TextCondition, row: number, target: Uint32Array): number {
+    const needed = neededOf(query);
     let count = 0;
     let below = Math.min(row, this.#rowCount);
     for (let last = this.#groupBefore(below); last >= 0 && count < target.length; ) {
       const firstRow = this.#firstRows[last] as number;
       const first = this.#firstPart(last);
       const meets = liesInPart(reach, this.#linesAreCut[last] === 0)
-        ? this.#somePartMeets(query, first, last)
+        ? this.#somePartMeets(needed, first, last)
         : this.#mayMeet(query, first, last);
       if (meets) {
         for (let next = below - 1; next >= firstRow && count < target.length; next--) target[count++] = next;
@@ -95,8 +96,8 @@ export class MemtableIndex {
     const isParted = last > first && this.#linesAreCut[last] === 0;
     if (!isParted || !liesInPart(reach, true)) return null;
     const parts: number[] = [];
-    for (let part = first; part <= last; part++)
-      if (this.#mayMeet(query, part, part)) parts.push(part - first);
+    const needed = neededOf(query);
+    for (let part = first; part <= last; part++) if (this.#groupMeets(needed, part)) parts.push(part - first);
     return parts;
   }
 
@@ -107,9 +108,22 @@ export class MemtableIndex {
     return first;
   }
 
-  #somePartMeets(query: TrigramQuery, first: number, last: number): boolean {
-    for (let part = first; part <= last; part++) if (this.#mayMeet(query, part, part)) return true;
+  #somePartMeets(needed: Needed, first: number, last: number): boolean {
+    for (let part = first; part <= last; part++) if (this.#groupMeets(needed, part)) return true;
     return false;
+  }
+
+  /** Hot: every search asks every group. */
+  #groupMeets({ products, others }: Needed, group: number): boolean {
+    const chunk = this.#chunks[this.#chunkOf[group] as number] as Uint32Array;
+    const base = this.#starts[group] as number;
+    const shift = 32 - (this.#hashBits[group] as number);
+    for (let i = 0; i < products.length; i++) {
+      const hash = (products[i] as number) >>> shift;
+      if ((((chunk[base + (hash >>> 5)] as number) >>> (hash & 31)) & 1) === 0) return false;
+    }
+    for (const other of others) if (!this.#mayMeet(other, group, group)) return false;
+    return true;
   }
 
   #beginGroup(textBytes: number): void {
@@ -207,6 +221,29 @@ export class MemtableIndex {
     }
     return low - 1;
   }
+}
+
+/** What all of a group's texts must have together. */
+interface Needed {
+  /** Of trigrams: what their hashes are the upper bits of. */
+  readonly products: Uint32Array;
+  readonly others: readonly TrigramQuery[];
+}
+
+/** They go with their query, which a thread keeps while it is asked again. */
+const neededBy = new WeakMap<TrigramQuery, Needed>();
+
+function neededOf(query: TrigramQuery): Needed {
+  const known = neededBy.get(query);
+  if (known !== undefined) return known;
+  const conditions = query.kind === 'and' ? query.parts : [query];
+  const products = conditions.flatMap((each) =>
+    each.kind === 'trigram' ? [Math.imul(each.trigram, hashFactor)] : [],
+  );
+  const others = conditions.filter(({ kind }) => kind !== 'trigram');
+  const needed = { products: Uint32Array.from(products), others };
+  neededBy.set(query, needed);
+  return needed;
 }
 
 const groupsInitial = 8;
