@@ -27,11 +27,12 @@ export function namespaceJson(fields: {
   readonly createdAt: string;
 }): string {
   return (
-    `{"name":${JSON.stringify(fields.name)},${vectorJson(fields.vector)}"docs_written":${fields.docsWritten},` +
+    `{"name":${JSON.stringify(fields.name)},${vectorConfigField(fields.vector)}"docs_written":${fields.docsWritten},` +
     `"bytes_written":${fields.bytesWritten},"stored_bytes":${fields.storedBytes},"created_at":"${fields.createdAt}"}`
   );
 }
 
-function vectorJson(vector: VectorConfig | null): string {
+/** With the comma behind it; nothing for text only. */
+function vectorConfigField(vector: VectorConfig | null): string {
   return vector === null ? '' : `"vector":{"dims":${vector.dims},"metric":"${vector.metric}"},`;
 }

@@ -2,6 +2,8 @@ import type { Filter } from '../../protocol/filter.ts';
 import { columnTerms } from '../columns/filter-terms.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import { documentEntryLength } from '../storage/document-batch.ts';
+import type { DocumentBlock } from '../storage/document-block.ts';
+import type { Memtable } from '../storage/memtable.ts';
 import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { isDeleted } from '../storage/tombstones.ts';
@@ -147,13 +149,7 @@ async function scanMemtable(
     for (let i = 0; i < count; i++) {
       const row = target[i] as number;
       if (memtable.sequenceOf(row) >= walk.below || !memtable.isLiveAt(row, sequence)) continue;
-      const document = {
-        buffer: memtable.bufferOf(row),
-        offset: memtable.offsetOf(row),
-        sequence: memtable.sequenceOf(row),
-        writtenAt: memtable.writtenAtOf(row),
-        parts: partsOfRow(memtable, condition, row),
-      };
+      const document = documentInMemtable(memtable, row, partsOfRow(memtable, condition, row));
       const visited = visit(walk, document);
       const end = visited instanceof Promise ? await visited : visited;
       if (end !== null) return end;
@@ -178,13 +174,7 @@ async function scanBlock(
     for (let i = (ranges[at + 1] as number) - block.firstRow - 1; i >= first; i--) {
       const sequence = block.sequences[i] ?? 0;
       if (sequence >= walk.below || isDeleted(tombstones, block.firstRow + i)) continue;
-      const document = {
-        buffer: block.buffer,
-        offset: block.entryOffset(i),
-        sequence,
-        writtenAt: block.writtenAt[i] ?? 0,
-        parts: parts?.get(block.firstRow + i) ?? null,
-      };
+      const document = documentInBlock(block, i, parts?.get(block.firstRow + i) ?? null);
       const visited = visit(walk, document);
       const end = visited instanceof Promise ? await visited : visited;
       if (end !== null) return end;
@@ -192,6 +182,35 @@ async function scanBlock(
     }
   }
   return null;
+}
+
+export function documentInMemtable(
+  memtable: Memtable,
+  row: number,
+  parts: ScannedDocument['parts'],
+): ScannedDocument {
+  return {
+    buffer: memtable.bufferOf(row),
+    offset: memtable.offsetOf(row),
+    sequence: memtable.sequenceOf(row),
+    writtenAt: memtable.writtenAtOf(row),
+    parts,
+  };
+}
+
+/** The `index`-th of the block. */
+export function documentInBlock(
+  block: DocumentBlock,
+  index: number,
+  parts: ScannedDocument['parts'],
+): ScannedDocument {
+  return {
+    buffer: block.buffer,
+    offset: block.entryOffset(index),
+    sequence: block.sequences[index] ?? 0,
+    writtenAt: block.writtenAt[index] ?? 0,
+    parts,
+  };
 }
 
 /** Null where the walk goes on. */
