@@ -11,6 +11,7 @@ import type { MemoryBudget } from './memory-budget.ts';
 import type { BlockFetcher } from './storage/block-fetch.ts';
 import type { OrderlyEnd } from './storage/manifest-cache.ts';
 import type { WarmCache } from './storage/warm-cache.ts';
+import type { GraphFiles } from './vector/graph-files.ts';
 
 /** What an actor is built with: the thread makes one of these, top to bottom, in worker.ts. */
 export interface ActorComponents {
@@ -23,6 +24,7 @@ export interface ActorComponents {
   readonly lanes: ComputeLanes;
   readonly fetcher: BlockFetcher;
   readonly warmCache: WarmCache | null;
+  readonly graphFiles: GraphFiles;
   /** What this thread's data may take; everything that stays in memory is counted there. */
   readonly memory: MemoryBudget;
   readonly directory: NamespaceDirectory;

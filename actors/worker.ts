@@ -29,6 +29,7 @@ import { keepSweeping } from './namespace/keep-sweeping.ts';
 import { BlockCache, BlockFetcher } from './storage/block-fetch.ts';
 import { noteOrderlyEnd, takeOrderlyEnd } from './storage/manifest-cache.ts';
 import { openWarmCache } from './storage/warm-cache.ts';
+import { GraphFiles } from './vector/graph-files.ts';
 
 /** Entry of an actor thread: build the components, top to bottom, and hand messages to the host until drained. */
 export default async function serveActors(task: ActorWorkerTask): Promise<void> {
@@ -69,6 +70,13 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     lanes: remoteLanes(task.lanes),
     fetcher,
     warmCache,
+    graphFiles: new GraphFiles({
+      store,
+      clock: systemClock,
+      random: systemRandom,
+      warmCache,
+      scratchFolder: task.scratchFolder,
+    }),
     memory,
     directory: createDirectory(frontChannel),
     threadLife,

@@ -102,6 +102,16 @@ export const limits = {
   segmentBytesMax: 2_000 * MiB,
   /** And none of more rows: building one takes about 25 bytes of memory a row, 200 MB then. */
   segmentRowsMax: 8_000_000,
+  /**
+   * A graph pays over so many numbers of a segment's vectors: looking at all of them takes 1 ms then, and the graph a tenth of
+   * that.
+   */
+  graphNumbersMin: 1_000_000,
+  graphVectorsMin: 1_000,
+  /** Vectors of a memtable over which a graph would pay are flushed after so long: searches look at each of them. */
+  vectorsFlushAfterMs: 5_000,
+  /** What one graph takes in memory while it is built, and on the local disk; a segment of more vectors has several. */
+  graphBytesMax: 512 * MiB,
   /** A replaced segment is kept this long for reads that began before; the longest query takes 30 s. */
   retiredGraceMs: 15 * 60_000,
   /** What no manifest names may belong to an upload that is still running; the longest takes hours. */

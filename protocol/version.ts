@@ -22,16 +22,17 @@ export const formats = {
   /** A row of the write-ahead log, and the log object that groups them. */
   log: { version: 1, history: ['Records of all tenants in one object, each with a checksum.'] },
   manifest: {
-    version: 3,
+    version: 4,
     history: [
       'Segments, tombstones and a tail of recent documents.',
       'Bound to the key that it is stored under.',
       'Tombstones are listed where they are few, and objects of their own where they are many.',
+      'Graphs over the vectors of segments.',
     ],
   },
   deletes: { version: 1, history: ['The tombstones of one segment.'] },
   segment: {
-    version: 7,
+    version: 8,
     history: [
       'Table of contents, then sections with checksums.',
       'Ids by 128 bits of their SHA-256, and a filter of them.',
@@ -40,6 +41,7 @@ export const formats = {
       'Columns of the documents’ metas.',
       'Parts of large texts in the trigram index.',
       'Vectors, apart from the documents.',
+      'How many vectors there are, beside where they are.',
     ],
   },
   trigramIndex: {

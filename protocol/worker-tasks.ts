@@ -82,6 +82,8 @@ export interface ActorWorkerTask {
   /** All logs that the view names: this process's own and the sealed ones. */
   readonly logsOfView: readonly string[];
   readonly cacheFolder: string;
+  /** See ComputeThreadData. */
+  readonly scratchFolder: string;
   readonly cacheBytes: number;
   /** What the thread's actors may hold. */
   readonly memoryBytes: number;
@@ -118,14 +120,16 @@ export interface ComputeThreadData {
   readonly store: StoreSettings;
   /** How far it steps back behind threads that somebody waits for; 0 not at all. */
   readonly backgroundSteps: number;
+  /** For files that are on their way into the local cache: on the same disk, and empty at the start. */
+  readonly scratchFolder: string;
   readonly processMemoryBytes: number;
 }
 
 /**
  * Each kind of work has threads of its own: a client waits for a parse, writers wait for builds that fall behind, and
- * nobody waits for a merge, which is the longest. A match that RE2 may take seconds for waits for such alone.
+ * nobody waits for a merge or for graphs, which are the longest. A match that RE2 may take seconds for waits for such alone.
  */
-export type ComputeLaneName = 'parse' | 'build' | 'merge' | 'match';
+export type ComputeLaneName = 'parse' | 'build' | 'merge' | 'graph' | 'match';
 
 /** Control calls from an actor thread to the compute lanes, which the front side owns. */
 export interface LanesControl {

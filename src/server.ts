@@ -21,7 +21,7 @@ import { systemRandom } from './base/random.ts';
 import { settledWithin } from './base/settled-within.ts';
 import { askToStandStill } from './base/stand-still.ts';
 import { createPulse, guardThreads, keepBeating, type Watchdog } from './base/watchdog.ts';
-import { noteCacheEnd, prepareCacheFolder } from './cluster/cache-folder.ts';
+import { noteCacheEnd, prepareCacheFolder, scratchFolderOf } from './cluster/cache-folder.ts';
 import { keepCollectingDead } from './cluster/collect-dead.ts';
 import { loadServerId } from './cluster/server-id.ts';
 import { type Joined, joinCluster } from './cluster/view.ts';
@@ -232,6 +232,7 @@ interface Lanes {
   readonly parse: ComputeLane;
   readonly build: ComputeLane;
   readonly merge: ComputeLane;
+  readonly graph: ComputeLane;
   readonly match: ComputeLane;
   readonly hash: ComputeLane;
 }
@@ -240,17 +241,26 @@ interface Lanes {
 const hashQueueMax = 32;
 
 /** How far they step back where the cores are busy, so that reads hardly feel them. Writers wait no less, but for flushes. */
-const backgroundSteps = { parse: 6, build: 12, merge: 15, match: 12 };
+const backgroundSteps = { parse: 6, build: 12, merge: 15, graph: 15, match: 12 };
 
-function computeLanes(store: StoreSettings, { computeThreads, memoryBytes }: Settings): Lanes {
+function computeLanes(store: StoreSettings, settings: Settings): Lanes {
+  const { computeThreads, memoryBytes } = settings;
+  const scratchFolder = scratchFolderOf(cacheFolderOf(settings));
   const lane = (steps: number, threads: number, queueMax?: number) => {
-    const data: ComputeThreadData = { store, backgroundSteps: steps, processMemoryBytes: memoryBytes };
+    const data: ComputeThreadData = {
+      store,
+      scratchFolder,
+      backgroundSteps: steps,
+      processMemoryBytes: memoryBytes,
+    };
     return new ComputeLane({ entry: workerEntries.compute, threads, data, queueMax });
   };
   return {
     parse: lane(backgroundSteps.parse, computeThreads),
     build: lane(backgroundSteps.build, computeThreads),
     merge: lane(backgroundSteps.merge, Math.ceil(computeThreads / 2)),
+    // One at a time: each holds a graph in memory.
+    graph: lane(backgroundSteps.graph, 1),
     match: lane(backgroundSteps.match, computeThreads, limits.matchesWaitingMax),
     hash: new ComputeLane({ entry: workerEntries.hash, threads: 1, queueMax: hashQueueMax }),
   };
@@ -343,6 +353,7 @@ function actorThreads(parts: {
           identity: joined.identity,
           predecessors: joined.predecessors,
           cacheFolder: cacheFolderOf(settings),
+          scratchFolder: scratchFolderOf(cacheFolderOf(settings)),
           logsOfView: [joined.identity.logId, ...joined.sealedLogs.map(({ logId }) => logId)],
           cacheBytes: Math.floor(settings.cacheBytes / count),
           memoryBytes: Math.floor((settings.memoryBytes * residentShare) / count),

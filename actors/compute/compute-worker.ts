@@ -14,7 +14,12 @@ import type { ComputeResult, ComputeTask } from './lanes.ts';
 
 /** Entry of the compute lanes' threads: one short task a call. A lane has tasks of one kind, and loads what that kind needs. */
 standStillWhenAsked();
-const { store: storeSettings, backgroundSteps, processMemoryBytes } = workerData as ComputeThreadData;
+const {
+  store: storeSettings,
+  backgroundSteps,
+  processMemoryBytes,
+  scratchFolder,
+} = workerData as ComputeThreadData;
 boundGarbage(processMemoryBytes);
 if (backgroundSteps > 0) lowerThreadPriority(backgroundSteps);
 let opening: Promise<ObjectStore> | null = null;
@@ -48,6 +53,10 @@ async function run(task: ComputeTask): Promise<unknown> {
     case 'merge-segments': {
       const { mergeSegments } = await import('./merge-segments.ts');
       return mergeSegments({ store: await objectStore(), clock: systemClock }, task);
+    }
+    case 'build-graphs': {
+      const { buildGraphs } = await import('./build-graphs.ts');
+      return buildGraphs({ store: await objectStore(), clock: systemClock, scratchFolder }, task);
     }
     case 'match': {
       const { runMatch } = await import('../text/judge.ts');

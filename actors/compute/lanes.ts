@@ -3,7 +3,9 @@ import type { Clock } from '../../src/base/clock.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import type { WriteKind } from '../storage/parse-write.ts';
 import type { SegmentToc } from '../storage/segment-format.ts';
+import type { SegmentGraph } from '../storage/segment-graph.ts';
 import type { MatchElsewhere, MatchTask } from '../text/judge.ts';
+import type { Metric } from '../vector/distance.ts';
 
 /**
  * Work that would hold up an actor thread, done on compute threads. The front side owns the threads; an actor asks for
@@ -13,6 +15,12 @@ import type { MatchElsewhere, MatchTask } from '../text/judge.ts';
 export interface ComputeComponents {
   readonly store: ObjectStore;
   readonly clock: Clock;
+}
+
+/** For graphs, which become files before they are objects. */
+export interface GraphComponents extends ComputeComponents {
+  /** On the disk of the local cache; made where it is missing. */
+  readonly scratchFolder: string;
 }
 
 export interface ParseTask {
@@ -44,7 +52,26 @@ export interface MergeSegmentsTask {
   }[];
 }
 
-export type ComputeTask = ParseTask | BuildSegmentTask | MergeSegmentsTask | MatchTask;
+/** Graphs over the vectors of one segment. */
+export interface BuildGraphsTask {
+  readonly task: 'build-graphs';
+  readonly segmentKey: string;
+  readonly toc: SegmentToc;
+  /** Rows that the graphs leave out, as `tombstonesToWire` makes them. */
+  readonly tombstones: unknown;
+  readonly metric: Metric;
+  /** The graphs' ids begin with it; an object's key is the prefix and the id. */
+  readonly id: string;
+  readonly keyPrefix: string;
+}
+
+export interface BuiltGraph {
+  readonly graph: SegmentGraph;
+  /** A file with the same bytes, whose it is that asked. */
+  readonly path: string;
+}
+
+export type ComputeTask = ParseTask | BuildSegmentTask | MergeSegmentsTask | BuildGraphsTask | MatchTask;
 
 export interface BuiltSegment {
   readonly size: number;
@@ -61,6 +88,8 @@ export interface ComputeLanes {
   buildSegment(task: BuildSegmentTask): Promise<BuiltSegment>;
   /** Null where no row lives. */
   mergeSegments(task: MergeSegmentsTask): Promise<BuiltSegment | null>;
+  /** The files are the caller's to take or to delete. None where graphs would not find what they should. */
+  buildGraphs(task: BuildGraphsTask): Promise<BuiltGraph[]>;
   /** What RE2 says of one text. The text is moved. Rejects with ApiError 429 where too many wait. */
   match: MatchElsewhere;
 }

@@ -3,7 +3,7 @@ import { apiErrorFromWire } from '../../protocol/messages.ts';
 import type { ComputeLaneName, LanesControl } from '../../protocol/worker-tasks.ts';
 import { moved, wrapControl } from '../../src/base/control.ts';
 import type { Found } from '../text/judge.ts';
-import type { BuiltSegment, ComputeLanes, ComputeResult, ComputeTask } from './lanes.ts';
+import type { BuiltGraph, BuiltSegment, ComputeLanes, ComputeResult, ComputeTask } from './lanes.ts';
 
 /** The compute lanes as an actor thread sees them. */
 export function remoteLanes(port: MessagePort): ComputeLanes {
@@ -24,6 +24,7 @@ export function remoteLanes(port: MessagePort): ComputeLanes {
     },
     buildSegment: (task) => run<BuiltSegment>('build', task),
     mergeSegments: (task) => run<BuiltSegment | null>('merge', task),
+    buildGraphs: (task) => run<BuiltGraph[]>('graph', task),
     match: (task) => run<Found>('match', task, [task.text.buffer as ArrayBuffer]),
   };
 }

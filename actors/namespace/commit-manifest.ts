@@ -63,6 +63,6 @@ function firstManifest(state: NamespaceState): Omit<Manifest, 'version' | 'nonce
 }
 
 /** An open segment with the tombstones of this moment; `commitManifest` stores what needs an object of its own. */
-export function segmentInManifest({ id, size, reader, tombstones }: OpenSegment): ManifestSegment {
-  return { id, size, toc: reader.toc, tombstones, deletes: null };
+export function segmentInManifest({ id, size, reader, tombstones, graphs }: OpenSegment): ManifestSegment {
+  return { id, size, toc: reader.toc, tombstones, deletes: null, graphs };
 }

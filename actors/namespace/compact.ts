@@ -2,7 +2,7 @@ import { assert, must } from '../../src/base/assert.ts';
 import { randomHex } from '../../src/base/random.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
-import type { BuiltSegment } from '../compute/lanes.ts';
+import type { BuiltGraph, BuiltSegment } from '../compute/lanes.ts';
 import { type CompactionChoice, chooseCompaction } from '../storage/compaction-policy.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
@@ -13,8 +13,12 @@ import {
   tombstonesToWire,
   withDeleted,
 } from '../storage/tombstones.ts';
+import { paysForGraphs } from '../vector/plan-graphs.ts';
+import { vectorsOf } from '../vector/vector-index-reader.ts';
 import { commitManifest, segmentInManifest } from './commit-manifest.ts';
+import { buildGraphsOf, graphsOf, keepGraphs } from './index-vectors.ts';
 import type { NamespaceState } from './namespace-state.ts';
+import { sizeOf } from './segment-size.ts';
 
 /**
  * One compaction: neighbouring segments become one.
@@ -45,10 +49,28 @@ export async function compactOnce(
       tombstones: tombstonesToWire(tombstones),
     })),
   });
-  const merged =
-    built === null ? null : { id, built, reader: new SegmentReader(key, built.toc, components.fetcher) };
+  const merged = built === null ? null : await withGraphs(components, state, { id, key, built, inputs });
   await inTurn(() => replaceSegments(components, state, { choice, inputs, merged }));
   return true;
+}
+
+/** What took the place of segments with graphs has its own, or searches would look at all of its vectors for a while. */
+async function withGraphs(
+  components: ActorComponents,
+  state: NamespaceState,
+  merge: {
+    readonly id: string;
+    readonly key: string;
+    readonly built: BuiltSegment;
+    readonly inputs: readonly OpenSegment[];
+  },
+): Promise<Merge['merged']> {
+  const { id, key, built, inputs } = merge;
+  const reader = new SegmentReader(key, built.toc, components.fetcher);
+  const isIndexed = inputs.some(({ graphs }) => (graphs?.length ?? 0) > 0);
+  const pays = isIndexed && paysForGraphs(vectorsOf(built.toc));
+  const graphs = pays ? await buildGraphsOf(components, state, { reader, tombstones: noTombstones }) : null;
+  return { id, built, reader, graphs };
 }
 
 interface Merge {
@@ -59,6 +81,8 @@ interface Merge {
     readonly id: string;
     readonly built: BuiltSegment;
     readonly reader: SegmentReader;
+    /** Null where it gets them later, if any. */
+    readonly graphs: readonly BuiltGraph[] | null;
   } | null;
 }
 
@@ -74,7 +98,8 @@ async function replaceSegments(
   const segmentNow = (): OpenSegment[] => {
     if (merged === null) return [];
     const tombstones = tombstonesSince(inputs, state.segments.slice(first, first + inputs.length));
-    return [{ id: merged.id, size: merged.built.size, reader: merged.reader, tombstones }];
+    const { id, built, reader, graphs } = merged;
+    return [{ id, size: built.size, reader, tombstones, graphs: graphs === null ? null : graphsOf(graphs) }];
   };
   const replaced = () => [
     ...state.segments.slice(0, first),
@@ -85,13 +110,24 @@ async function replaceSegments(
   const current = must(state.committed, 'a committed manifest').value;
   await commitManifest(components, state, {
     segments: replaced().map(segmentInManifest),
-    retired: [...current.retired, ...inputs.map(({ id }) => ({ kind: 'segment' as const, id, atMs }))],
+    retired: [
+      ...current.retired,
+      ...inputs.map(({ id }) => ({ kind: 'segment' as const, id, atMs })),
+      ...graphsIn(inputs).map((id) => ({ kind: 'graph' as const, id, atMs })),
+    ],
   });
   // Only now: a snapshot taken during the commit still reads the inputs, which are not deleted before long.
   state.segments = replaced();
   state.generation++;
   // Reads that began before go on without the cache, which has better uses.
   for (const { reader } of inputs) reader.close();
+  for (const id of graphsIn(inputs))
+    components.graphFiles.forget(paths.namespaceGraph(state.identity.namespaceId, id));
+  if (merged?.graphs) await keepGraphs(components, state, merged.graphs);
+}
+
+function graphsIn(segments: readonly OpenSegment[]): string[] {
+  return segments.flatMap(({ graphs }) => (graphs ?? []).map(({ id }) => id));
 }
 
 /** Tombstones of the merged segment: rows of the inputs that were alive when the merge began and are not any more. */
@@ -118,8 +154,4 @@ function addNewlyDeleted(
     if (isDeleted(segment.current, row)) rows.push(merged);
     merged++;
   }
-}
-
-function sizeOf({ size, reader, tombstones }: OpenSegment) {
-  return { bytes: size, rows: reader.rowCount, deletedRows: tombstones.count };
 }

@@ -82,10 +82,9 @@ async function flushFrozen(
     size: built.size,
     reader,
     tombstones: withDeleted(noTombstones, supersededSince(frozen, rows)),
+    graphs: null,
   });
-  const { tombstones } = segmentNow();
-  const segment = { id: segmentId, size: built.size, toc: built.toc, tombstones, deletes: null };
-  await commitReach(components, state, reach, { segment, tail: null });
+  await commitReach(components, state, reach, { segment: segmentInManifest(segmentNow()), tail: null });
   state.segments = [...state.segments, segmentNow()];
   state.frozen = state.frozen.filter((memtable) => memtable !== frozen);
   state.generation++;

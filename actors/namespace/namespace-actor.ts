@@ -62,7 +62,7 @@ export class NamespaceActor {
     this.#components = components;
     this.#state = state;
     this.#pipeline = new WritePipeline(components, state);
-    this.#queries = new NamespaceQueries(components, state);
+    this.#queries = new NamespaceQueries(components, state, () => this.#upkeep.indexVectors());
     this.#upkeep = new Upkeep(components, state, {
       isClosed: () => this.closed,
       onLost: () => this.close(),

@@ -21,14 +21,17 @@ import { type ActorReply, namespaceJson, reply } from '../actor-reply.ts';
 import type { ActorComponents } from '../components.ts';
 import { readBody } from '../request-body.ts';
 import type { QueryReport, Temperature } from '../search/answers.ts';
+import { type GraphSource, noGraphs } from '../search/graph-source.ts';
 import type { QueryContext } from '../search/query.ts';
 import { runCount, runSearch } from '../search/run-search.ts';
 import { runWarm } from '../search/run-warm.ts';
 import { TimeSlice } from '../search/time-slice.ts';
 import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
 import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
+import { lacksGraphs } from './index-vectors.ts';
 import type { NamespaceState } from './namespace-state.ts';
 import { type DocumentPlace, documentBytes, findDocument, findWarm } from './read-document.ts';
+import { SegmentGraphs } from './segment-graphs.ts';
 import { takeSnapshot } from './take-snapshot.ts';
 
 /** How the namespace was found by this request, and what opening it read. */
@@ -42,10 +45,16 @@ export interface OpenedNow {
 export class NamespaceQueries {
   readonly #components: ActorComponents;
   readonly #state: NamespaceState;
+  readonly #graphs: GraphSource;
+  readonly #indexVectors: () => void;
 
-  constructor(components: ActorComponents, state: NamespaceState) {
+  /** `indexVectors`: called where a search met vectors that should have graphs and don't. */
+  constructor(components: ActorComponents, state: NamespaceState, indexVectors: () => void) {
+    this.#indexVectors = indexVectors;
     this.#components = components;
     this.#state = state;
+    const { vector, identity } = state;
+    this.#graphs = vector === null ? noGraphs : new SegmentGraphs(components, identity.namespaceId, vector);
   }
 
   /** A read that memory answers, without a promise; null where it takes one. */
@@ -136,6 +145,7 @@ export class NamespaceQueries {
 
   async #search(call: ActorCall, request: SearchRequest, opened: OpenedNow): Promise<ActorReply> {
     await this.#reach(request.min_version);
+    if (request.vector !== undefined && lacksGraphs(this.#state.segments)) this.#indexVectors();
     return this.#query(call, opened, (context) => runSearch(context, request));
   }
 
@@ -165,6 +175,7 @@ export class NamespaceQueries {
       report: opened.report,
       temperature: opened.temperature(),
       cursorKey,
+      graphs: this.#graphs,
       match: lanes.match,
       monotonic: () => clock.monotonic(),
       beganAt: opened.beganAt,

@@ -109,12 +109,19 @@ export class NamespaceState {
     return bytes;
   }
 
-  /** What it takes in the store: segments, sets of deleted rows, manifest, and what it still has in the log. */
+  /** What it takes in the store: segments, graphs, sets of deleted rows, manifest, and what it still has in the log. */
   get storedBytes(): number {
     const segments = this.segments.reduce((sum, segment) => sum + segment.size, 0);
     const sets = this.committed?.value.segments ?? [];
     const deletes = sets.reduce((sum, segment) => sum + (segment.deletes?.size ?? 0), 0);
-    return segments + deletes + (this.committed?.size ?? 0) + this.unflushedBytes;
+    const graphs = this.segments.flatMap((segment) => segment.graphs ?? []);
+    return (
+      segments +
+      deletes +
+      graphs.reduce((sum, { size }) => sum + size, 0) +
+      (this.committed?.size ?? 0) +
+      this.unflushedBytes
+    );
   }
 
   /** Newest first. */

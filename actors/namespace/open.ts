@@ -112,7 +112,8 @@ function openSegment(
 ): OpenSegment {
   const key = paths.namespaceSegment(identity.namespaceId, segment.id);
   const reader = new SegmentReader(key, segment.toc, components.fetcher);
-  return { id: segment.id, size: segment.size, reader, tombstones: segment.tombstones };
+  const { id, size, tombstones, graphs } = segment;
+  return { id, size, reader, tombstones, graphs };
 }
 
 async function replay(

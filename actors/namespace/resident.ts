@@ -3,6 +3,7 @@ import type { Committed } from '../storage/manifest-store.ts';
 import { sectionOf } from '../storage/segment-format.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import { tombstoneBytes } from '../storage/tombstones.ts';
+import { openGraphBytesPerVector } from '../vector/hnsw.ts';
 import type { NamespaceState } from './namespace-state.ts';
 
 /** What an open namespace holds in memory, for the thread's budget. Pure. */
@@ -17,6 +18,8 @@ const segmentOverheadBytes = 2_500;
 const blockIndexEntryBytes = 28;
 /** Of the text index, for each byte of documents: 16 bytes a page of some 150 KB of text, and 1.2 a row group of 4 KB. */
 const textIndexShare = 1 / 2_048;
+/** A block's place as an object, for each byte of the stored directory, which is compressed. */
+const vectorIndexShare = 8;
 
 /** The manifest as it was committed last, and the tombstones of this moment. */
 export function manifestBytes(
@@ -32,12 +35,15 @@ export function manifestBytes(
   return bytes;
 }
 
-/** As if every reader had loaded its index: a query that walks the segment loads it, and it stays. */
+/** As if every reader had loaded its indexes: a query that walks the segment loads them, and they stay. Graphs' files are mapped,
+ * which is the disk's cache and not counted. */
 export function readerBytes(segments: readonly OpenSegment[]): number {
   let bytes = 0;
-  for (const { reader } of segments) {
+  for (const { reader, graphs } of segments) {
     const blocks = sectionOf(reader.toc, 'blocks')?.entryCount ?? 0;
     bytes += segmentOverheadBytes + blocks * blockIndexEntryBytes + reader.toc.docsRawBytes * textIndexShare;
+    bytes += (sectionOf(reader.toc, 'vectors')?.length ?? 0) * vectorIndexShare;
+    for (const { count } of graphs ?? []) bytes += count * openGraphBytesPerVector;
   }
   return bytes;
 }

@@ -1,11 +1,14 @@
+import { limits } from '../../protocol/limits.ts';
 import { AssertionError, DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { Serial } from '../../src/base/serial.ts';
 import type { ActorComponents } from '../components.ts';
 import { Deposed } from '../storage/manifest-store.ts';
+import { paysForGraphs } from '../vector/plan-graphs.ts';
 import { collectRetired } from './collect-garbage.ts';
 import { compactOnce } from './compact.ts';
 import { flushNamespace, freeze, takeOwnership } from './flush.ts';
+import { indexVectorsOnce } from './index-vectors.ts';
 import type { NamespaceState } from './namespace-state.ts';
 import { WritePace } from './write-pace.ts';
 
@@ -35,9 +38,11 @@ export class Upkeep {
   readonly #commits = new Serial();
   readonly #pace = new WritePace();
   #compacting: Promise<void> | null = null;
+  #indexing: Promise<void> | null = null;
   #flushForLog: Promise<void> | null = null;
   #cancelCollection = () => {};
   #reclaimArmed = false;
+  #vectorsArmed = false;
   #stopped = false;
   #draining = false;
 
@@ -48,7 +53,7 @@ export class Upkeep {
   }
 
   get isIdle(): boolean {
-    return this.#commits.waiting === 0 && this.#compacting === null;
+    return this.#commits.waiting === 0 && this.#compacting === null && this.#indexing === null;
   }
 
   get #isOver(): boolean {
@@ -106,10 +111,30 @@ export class Upkeep {
   }
 
   afterWrite(): void {
+    this.#flushVectorsSoon();
     const { frozenMemtablesMax } = this.#components.limits;
     if (!this.memtableIsFull || this.#state.frozen.length >= frozenMemtablesMax) return;
     freeze(this.#state);
     this.#flushInBackground();
+  }
+
+  /** So many vectors in memory that searching them takes a while: a segment of them can have a graph. */
+  get #memtableAsksForGraphs(): boolean {
+    const { vector, memtable } = this.#state;
+    return vector !== null && paysForGraphs({ count: memtable.rowCount, dims: vector.dims });
+  }
+
+  #flushVectorsSoon(): void {
+    if (this.#vectorsArmed || this.#ending || !this.#memtableAsksForGraphs) return;
+    this.#vectorsArmed = true;
+    this.#components.clock.after(limits.vectorsFlushAfterMs, () => {
+      this.#vectorsArmed = false;
+      if (this.#ending || !this.#memtableAsksForGraphs) return;
+      this.flush().catch((error: unknown) => {
+        const fields = { namespaceId: this.#state.identity.namespaceId, error: describeError(error) };
+        this.#components.logger.error('vectors were not flushed yet', fields);
+      });
+    });
   }
 
   /** Compacts afterwards, in the background: a segment may have lost most of its rows. */
@@ -191,6 +216,24 @@ export class Upkeep {
       })
       .finally(() => {
         this.#compacting = null;
+        this.indexVectors();
+      });
+  }
+
+  /** Graphs for all segments that lack them, in the background. A failure leaves them so; the next search tries again. */
+  indexVectors(): void {
+    if (this.#indexing !== null || this.#ending) return;
+    const inTurn = (work: () => Promise<void>) => this.#flushing(work);
+    const indexAll = async () => {
+      while (!this.#ending && (await indexVectorsOnce(this.#components, this.#state, inTurn)));
+    };
+    this.#indexing = indexAll()
+      .catch((error: unknown) => {
+        const fields = { namespaceId: this.#state.identity.namespaceId, error: describeError(error) };
+        if (!this.#ending) this.#components.logger.error('vectors were not indexed', fields);
+      })
+      .finally(() => {
+        this.#indexing = null;
       });
   }
 

@@ -26,10 +26,14 @@ export function findInDocument(
   { buffer, offset, parts = null }: DocumentPlace,
   wanted: WantedMatches,
 ): Found | Promise<Found> {
-  if (test.filter !== null && !filterMatches(test.filter, metaOf(buffer, offset))) return null;
+  if (!passesFilter(test.filter, { buffer, offset })) return null;
   if (test.judge === null) return nothingWanted;
   const text = documentText(buffer, offset);
   return text === null ? null : test.judge.find(text, wanted, parts);
+}
+
+export function passesFilter(filter: Filter | null, { buffer, offset }: DocumentPlace): boolean {
+  return filter === null || filterMatches(filter, metaOf(buffer, offset));
 }
 
 function metaOf(buffer: Buffer, offset: number): JsonObject {

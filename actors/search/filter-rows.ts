@@ -32,8 +32,8 @@ const roundBytesMax = 8 * 1024 * 1024;
 /** Columns of a round: they are unpacked together. At least those of one chunk. */
 const roundColumnsMax = 32;
 
-/** A bit a row, or the same for all of them. */
-type ChunkState = 'none' | 'all' | Uint32Array;
+/** A bit a row that may pass, or the same for all of them. */
+export type ChunkState = 'none' | 'all' | Uint32Array;
 
 interface ReadingChunk {
   readonly plan: ColumnsPlan;
@@ -163,6 +163,16 @@ export class FilterRows {
     this.#states.set(chunk, this.#evaluate(chunk, plan, blocks));
   }
 
+  /** Of all chunks, the last one first: those before it are read ahead. */
+  async settleAll(chunkCount: number): Promise<ChunkState[]> {
+    const states: ChunkState[] = [];
+    for (let chunk = chunkCount - 1; chunk >= 0; chunk--) {
+      if (this.#stateOf(chunk) === null) await this.settle(this.firstRowOf(chunk), chunksBelow(chunk));
+      states[chunk] = this.#stateOf(chunk) ?? 'all';
+    }
+    return states;
+  }
+
   #fetch(terms: readonly PlannedTerm[]): Promise<ReadonlyMap<number, Block>> {
     return this.#reader.blocks
       .fetch(placesOf(terms), this.#report)
@@ -216,12 +226,16 @@ export class FilterRows {
   }
 }
 
+function* chunksBelow(chunk: number): Generator<number, void, void> {
+  for (let next = chunk - 1; next >= 0; next--) yield next;
+}
+
 function* chunksFrom(first: number, ahead: Iterable<number>): Generator<number, void, void> {
   yield first;
   yield* ahead;
 }
 
-function isSet(bits: Uint32Array, at: number): boolean {
+export function isSet(bits: Uint32Array, at: number): boolean {
   return (((bits[at >>> 5] as number) >>> (at & 31)) & 1) === 1;
 }
 

@@ -1,16 +1,25 @@
+import type { Filter } from '../../protocol/filter.ts';
 import { documentDims, documentVectorBytes } from '../storage/document-batch.ts';
 import type { Memtable } from '../storage/memtable.ts';
 import { isReadFailure } from '../storage/read-failure.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
-import { isDeleted } from '../storage/tombstones.ts';
 import type { DistanceFrom } from '../vector/distance.ts';
 import { Nearest, type Ranked } from '../vector/nearest.ts';
 import { openVectors, type VectorIndexReader } from '../vector/vector-index-reader.ts';
+import { passesFilter } from './document-filter.ts';
+import { nearestByGraphs } from './nearest-by-graphs.ts';
+import { planNearest } from './plan-nearest.ts';
 import type { QueryContext } from './query.ts';
 import type { ScanEnd } from './scan.ts';
+import { type SelectedRows, selectRows } from './selected-rows.ts';
 
 /**
- * The nearest of all live rows of a snapshot, by their vectors alone: no document is read. Exact.
+ * The nearest of the live rows of a snapshot that may pass a filter, by their vectors: no document of a segment is read.
+ *
+ * 1. Of memtables every vector is looked at; a row's filter is asked where the row would be among the nearest.
+ * 2. Of a segment, columns say which rows may pass (selected-rows.ts). Where they are few every one of their vectors is
+ *    looked at, else the segment's graphs are asked for candidates (nearest-by-graphs.ts): plan-nearest.ts decides.
+ * 3. Distances are those of the vectors themselves, wherever a row was found.
  *
  * Rows of a segment are told apart by what their sequence is at least, which keeps the order of sequences: those of a
  * segment lie between the ones of its neighbours and rise with the rows.
@@ -20,43 +29,49 @@ export type NearRow = Ranked & { readonly row: number } & (
     | { readonly memtable: null; readonly segment: OpenSegment }
   );
 
+export interface NearestWanted {
+  readonly distances: DistanceFrom;
+  readonly count: number;
+  readonly filter: Filter | null;
+  /** No graph is asked. */
+  readonly exact: boolean;
+}
+
+/** A segment that is searched: its vectors, and the rows that are looked at. */
+export interface SearchedSegment {
+  readonly segment: OpenSegment;
+  readonly index: VectorIndexReader;
+  readonly selected: SelectedRows;
+}
+
 /** Blocks that are asked for at once, 1 MB; as many more are on their way while they are looked at. */
-const blocksAtOnce = 16;
+const blocksAtOnce = 64;
 /** Rows between two looks at the clock. */
 const rowsPerLook = 128;
 
 export async function nearestRows(
   context: QueryContext,
-  distances: DistanceFrom,
-  count: number,
+  wanted: NearestWanted,
 ): Promise<{ readonly rows: readonly NearRow[]; readonly end: ScanEnd }> {
-  const { snapshot, slice, report } = context;
-  const nearest = new Nearest<NearRow>(count);
+  const { snapshot } = context;
+  const nearest = new Nearest<NearRow>(wanted.count);
   const ended = (end: ScanEnd) => ({ rows: nearest.sorted(), end });
   const late = { kind: 'timed-out', sequence: 0 } as const;
   for (const { memtable, rowCount } of snapshot.memtables) {
-    const isInTime = await searchMemtable(context, memtable, { rowCount, distances, nearest });
-    if (!isInTime) return ended(late);
+    if (!(await searchMemtable(context, memtable, { ...wanted, rowCount, nearest }))) return ended(late);
   }
   try {
-    const opening = snapshot.segments.map(({ reader }) => openVectors(reader, report));
-    const opened = await slice.waitFor(Promise.all(opening));
-    for (const [at, segment] of snapshot.segments.entries()) {
-      const index = opened[at];
-      if (index === undefined || index === 'none') continue;
-      if (!(await searchSegment(context, segment, { index, distances, nearest }))) return ended(late);
-    }
+    const isInTime = await searchSegments(context, wanted, nearest);
+    return ended(isInTime ? { kind: 'complete' } : late);
   } catch (cause) {
     if (!isReadFailure(cause)) throw cause;
     context.readFailed(cause);
     return ended({ kind: 'failed', sequence: 0, cause });
   }
-  return ended({ kind: 'complete' });
 }
 
-interface MemtableSearch {
+interface MemtableSearch extends NearestWanted {
   readonly rowCount: number;
-  readonly distances: DistanceFrom;
   readonly nearest: Nearest<NearRow>;
 }
 
@@ -64,7 +79,7 @@ interface MemtableSearch {
 async function searchMemtable(
   { snapshot, slice }: QueryContext,
   memtable: Memtable,
-  { rowCount, distances, nearest }: MemtableSearch,
+  { rowCount, distances, filter, nearest }: MemtableSearch,
 ): Promise<boolean> {
   // Entries stand at any address: their numbers are copied to one where they can be read.
   const { dims } = distances;
@@ -79,26 +94,73 @@ async function searchMemtable(
     if (documentDims(buffer, offset) !== dims || !memtable.isLiveAt(row, snapshot.sequence)) continue;
     bytes.set(documentVectorBytes(buffer, offset));
     const candidate = { distance: distances.to(values), sequence: memtable.sequenceOf(row) };
-    if (nearest.wants(candidate)) nearest.add({ ...candidate, row, memtable, segment: null });
+    if (!nearest.wants(candidate) || !passesFilter(filter, { buffer, offset })) continue;
+    nearest.add({ ...candidate, row, memtable, segment: null });
   }
   return true;
 }
 
-interface SegmentSearch {
-  readonly index: VectorIndexReader;
-  readonly distances: DistanceFrom;
+/** False where the deadline came. */
+async function searchSegments(
+  context: QueryContext,
+  wanted: NearestWanted,
+  nearest: Nearest<NearRow>,
+): Promise<boolean> {
+  const { snapshot, slice, report } = context;
+  const searched = await Promise.all(
+    snapshot.segments.map((segment) => openSearched(context, segment, wanted.filter)),
+  );
+  if (slice.timedOut) return false;
+  const byGraphs = [];
+  for (const each of searched) {
+    if (each === null) continue;
+    const { segment, index, selected } = each;
+    const asked = wanted.exact || wanted.distances.isUndirected ? null : segment.graphs;
+    const plan = planNearest({
+      count: wanted.count,
+      selected: selected.count,
+      rows: segment.reader.rowCount,
+      dims: index.dims,
+      blocks: index.blocks.length,
+      hasGraphs: (asked?.length ?? 0) > 0,
+    });
+    const graphs = plan.kind === 'graph' ? await slice.waitFor(context.graphs.open(segment, report)) : null;
+    if (plan.kind === 'graph' && graphs !== null) byGraphs.push({ ...each, graphs, ask: plan.ask });
+    else if (!(await searchSegment(context, each, { ...wanted, nearest }))) return false;
+  }
+  const unanswered = await nearestByGraphs(context, byGraphs, { ...wanted, nearest });
+  for (const each of unanswered)
+    if (!(await searchSegment(context, each, { ...wanted, nearest }))) return false;
+  return !slice.timedOut;
+}
+
+/** Null where it has no vectors, or no row that is looked at. */
+async function openSearched(
+  context: QueryContext,
+  segment: OpenSegment,
+  filter: Filter | null,
+): Promise<SearchedSegment | null> {
+  const [index, selected] = await Promise.all([
+    openVectors(segment.reader, context.report),
+    selectRows(context, segment, filter),
+  ]);
+  return index === 'none' || selected.count === 0 ? null : { segment, index, selected };
+}
+
+interface SegmentSearch extends NearestWanted {
   readonly nearest: Nearest<NearRow>;
 }
 
-/** False where the deadline came. */
+/** Every vector of the rows that are looked at. False where the deadline came. */
 async function searchSegment(
   { slice, report }: QueryContext,
-  segment: OpenSegment,
-  { index, distances, nearest }: SegmentSearch,
+  { segment, index, selected }: SearchedSegment,
+  { distances, nearest }: SegmentSearch,
 ): Promise<boolean> {
-  const { reader, tombstones } = segment;
+  const { reader } = segment;
   const { minSequence } = reader.toc;
-  const { blocks, dims } = index;
+  const { dims } = index;
+  const blocks = blocksWith(index, selected, reader.rowCount);
   const ask = (from: number) => {
     const asked = reader.blocks.fetch(blocks.slice(from, from + blocksAtOnce), report);
     // Thrown when its turn comes; the search may end before.
@@ -113,7 +175,7 @@ async function searchSegment(
       const { rows, values } = index.vectorsOf(block, blocks[from + i] as (typeof blocks)[number]);
       for (let at = 0; at < rows.length; at++) {
         const row = rows[at] as number;
-        if (isDeleted(tombstones, row)) continue;
+        if (!selected.has(row)) continue;
         const candidate = { distance: distances.to(values, at * dims), sequence: minSequence + row };
         if (nearest.wants(candidate)) nearest.add({ ...candidate, row, memtable: null, segment });
       }
@@ -123,4 +185,18 @@ async function searchSegment(
     }
   }
   return true;
+}
+
+/** Of a few rows only their blocks are read. */
+function blocksWith(
+  { blocks }: VectorIndexReader,
+  selected: SelectedRows,
+  rowCount: number,
+): VectorIndexReader['blocks'] {
+  if (selected.count > rowCount / 2) return blocks;
+  return blocks.filter(({ firstRow }, at) => {
+    const end = blocks[at + 1]?.firstRow ?? rowCount;
+    for (let row = firstRow; row < end; row++) if (selected.has(row)) return true;
+    return false;
+  });
 }

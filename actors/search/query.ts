@@ -12,6 +12,7 @@ import { queryPattern } from '../text/query-pattern.ts';
 import { noCondition, type TextCondition } from '../text/trigram-query.ts';
 import { type QueryReport, reportJson, type Temperature, tookJson } from './answers.ts';
 import type { DocumentTest } from './document-filter.ts';
+import type { GraphSource } from './graph-source.ts';
 import { type ScanEnd, scanNewestFirst } from './scan.ts';
 import type { TimeSlice } from './time-slice.ts';
 
@@ -25,6 +26,7 @@ export interface QueryContext {
   readonly report: ReadReport;
   readonly temperature: Temperature;
   readonly cursorKey: Uint8Array;
+  readonly graphs: GraphSource;
   /** For texts that RE2 may be long about. */
   readonly match: MatchElsewhere;
   readonly monotonic: () => number;

@@ -2,25 +2,24 @@ import { invalidField } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import type { SearchRequest } from '../../protocol/search.ts';
 import { documentVector } from '../storage/document-batch.ts';
-import { isReadFailure } from '../storage/read-failure.ts';
+import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
 import type { Found } from '../text/judge.ts';
 import { DistanceFrom, scoreOf } from '../vector/distance.ts';
 import { Nearest, type Ranked } from '../vector/nearest.ts';
 import { hitJson } from './answers.ts';
-import { findInDocument } from './document-filter.ts';
+import { findInDocument, passesFilter } from './document-filter.ts';
 import { fuseRanks } from './fuse-ranks.ts';
 import { type NearRow, nearestRows } from './nearest-rows.ts';
 import { Page } from './page.ts';
-import { answer, isEverything, late, type QueryContext, scan, type Test, testOf } from './query.ts';
+import { answer, late, type QueryContext, scan, type Test, testOf } from './query.ts';
 import { readRows } from './read-rows.ts';
 import type { ScanEnd, ScannedDocument } from './scan.ts';
 
 /**
- * Search by a vector: the nearest of the documents that match `q` and `filter`, nearest first. Exact: every vector is
- * looked at.
+ * Search by a vector: the nearest of the documents that match `q` and `filter`, nearest first.
  *
- * 1. Where every document matches, vectors are read apart from documents (nearest-rows.ts), and then the documents of the
- *    hits.
+ * 1. Without a text to match, vectors are searched apart from documents (nearest-rows.ts), and then the documents of the hits
+ *    are read.
  * 2. Else the documents that may match are walked as by a search without a vector, which has their vectors with them; the
  *    texts of those alone are judged that would be among the hits.
  *
@@ -34,35 +33,63 @@ export async function runVectorSearch(
 ): Promise<string> {
   const distances = distancesFrom(context, numbers);
   const test = testOf(context, request);
-  return isEverything(test) && request.rank === undefined
-    ? searchVectors(context, request, distances)
+  return test.judge === null && request.rank === undefined
+    ? searchVectors(context, request, { test, distances })
     : searchDocuments(context, request, { test, distances });
 }
 
 async function searchVectors(
   context: QueryContext,
   request: SearchRequest,
-  distances: DistanceFrom,
+  { test, distances }: { readonly test: Test; readonly distances: DistanceFrom },
 ): Promise<string> {
-  const page = new Page(request);
-  const { rows, end } = await nearestRows(context, distances, request.limit);
+  const { filter } = test;
+  const exact = request.exact === true;
+  // Columns may let rows pass whose documents fail: then as many more are looked for.
+  for (let count = request.limit; ; count *= 2) {
+    const page = new Page(request);
+    const { rows, end } = await nearestRows(context, { distances, count, filter, exact });
+    const failed = await takeRows(context, { rows, test, distances, page, request });
+    if (failed instanceof Error)
+      return answerOf(context, { kind: 'failed', sequence: 0, cause: failed }, page);
+    if (end.kind !== 'complete' || failed === 0 || page.isFull || rows.length < count)
+      return answerOf(context, end, page);
+  }
+}
+
+interface RowsToTake {
+  readonly rows: readonly NearRow[];
+  readonly test: Test;
+  readonly distances: DistanceFrom;
+  readonly page: Page;
+  readonly request: SearchRequest;
+}
+
+/** How many of the rows do not pass the filter after all; or why their documents could not be read. */
+async function takeRows(context: QueryContext, wanted: RowsToTake): Promise<number | ReadFailure> {
+  const { rows, test, distances, page, request } = wanted;
+  let failed = 0;
   try {
     for (let from = 0; from < rows.length && !page.isTruncated; from += rowsReadAtOnce) {
       const some = rows.slice(from, from + rowsReadAtOnce);
       for (const [at, document] of (await readRows(context, some)).entries()) {
+        if (!passesFilter(test.filter, document)) {
+          failed++;
+          continue;
+        }
         const { distance } = some[at] as NearRow;
         const json = hitJson(document, [], request.include);
         const bare = request.include === undefined ? json : hitJson(document, []);
         const score = scoreOf(distances.metric, distance);
-        if (!page.add(withRank({ sequence: document.sequence, distance, score, json, bare }))) break;
+        if (!page.add(withRank({ sequence: document.sequence, distance, score, json, bare }))) return failed;
       }
     }
   } catch (cause) {
     if (!isReadFailure(cause)) throw cause;
     context.readFailed(cause);
-    return answerOf(context, { kind: 'failed', sequence: 0, cause }, page);
+    return cause;
   }
-  return answerOf(context, end, page);
+  return failed;
 }
 
 /** Of a page; some of them may be large. */

@@ -1,10 +1,11 @@
 import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { SegmentToc } from './segment-format.ts';
+import { graphFromWire, graphToWire, type SegmentGraph } from './segment-graph.ts';
 import { decodeTombstones, encodeTombstones, type Tombstones } from './tombstones.ts';
 
 /** What a namespace consists of: the one object that is changed by compare-and-set. Edits are pure. */
-export const manifestFormat = 3;
+export const manifestFormat = 4;
 const magic = 'TBMF';
 
 export interface LogWatermark {
@@ -21,11 +22,13 @@ export interface ManifestSegment {
   readonly tombstones: Tombstones;
   /** The object of a set that is too large for the manifest. */
   readonly deletes: { readonly id: string; readonly size: number } | null;
+  /** Over its vectors, by their rows. Null where none were built; empty where they would not find what they should. */
+  readonly graphs: readonly SegmentGraph[] | null;
 }
 
 /** An object that the manifest named before and that reads may still need. */
 export interface RetiredObject {
-  readonly kind: 'segment' | 'deletes';
+  readonly kind: 'segment' | 'deletes' | 'graph';
   readonly id: string;
   readonly atMs: number;
 }
@@ -84,6 +87,7 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
       s.deletes === null
         ? encodeTombstones(s.tombstones)
         : [s.tombstones.count, s.deletes.id, s.deletes.size],
+      s.graphs === null ? null : s.graphs.map(graphToWire),
     ]),
   };
   return encodeRecord(magic, manifestFormat, wire, paths.namespaceManifest(manifest.namespaceId));
@@ -91,7 +95,13 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
 
 type ManifestWire = Omit<Manifest, 'applied' | 'segments'> & {
   applied: [string, number, number][];
-  segments: [string, number, SegmentToc, Uint8Array | [number, string, number]][];
+  segments: [
+    string,
+    number,
+    SegmentToc,
+    Uint8Array | [number, string, number],
+    Parameters<typeof graphFromWire>[0][] | null,
+  ][];
 };
 
 export function decodeManifest(bytes: Uint8Array, place: string): Manifest {
@@ -99,11 +109,12 @@ export function decodeManifest(bytes: Uint8Array, place: string): Manifest {
   return {
     ...wire,
     applied: new Map(wire.applied.map(([logId, seq, index]) => [logId, { seq, index }])),
-    segments: wire.segments.map(([id, size, toc, tombstones]) => ({
+    segments: wire.segments.map(([id, size, toc, tombstones, graphs]) => ({
       id,
       size,
       toc,
       ...tombstonesFromWire(tombstones),
+      graphs: graphs === null ? null : graphs.map(graphFromWire),
     })),
   };
 }
@@ -144,12 +155,20 @@ export function objectsOfManifest(
     ...segments.flatMap(({ deletes }) =>
       deletes === null ? [] : [paths.namespaceDeletes(namespaceId, deletes.id)],
     ),
+    ...segments.flatMap(({ graphs }) =>
+      (graphs ?? []).map((graph) => paths.namespaceGraph(namespaceId, graph.id)),
+    ),
     ...retired.map((object) => keyOfRetired(namespaceId, object)),
   ];
 }
 
 export function keyOfRetired(namespaceId: string, { kind, id }: RetiredObject): string {
-  return kind === 'segment'
-    ? paths.namespaceSegment(namespaceId, id)
-    : paths.namespaceDeletes(namespaceId, id);
+  switch (kind) {
+    case 'segment':
+      return paths.namespaceSegment(namespaceId, id);
+    case 'deletes':
+      return paths.namespaceDeletes(namespaceId, id);
+    case 'graph':
+      return paths.namespaceGraph(namespaceId, id);
+  }
 }

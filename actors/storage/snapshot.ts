@@ -1,4 +1,5 @@
 import type { Memtable } from './memtable.ts';
+import type { SegmentGraph } from './segment-graph.ts';
 import type { SegmentReader } from './segment-reader.ts';
 import type { Tombstones } from './tombstones.ts';
 
@@ -7,6 +8,8 @@ export interface OpenSegment {
   readonly size: number;
   readonly reader: SegmentReader;
   readonly tombstones: Tombstones;
+  /** As the manifest has them. */
+  readonly graphs: readonly SegmentGraph[] | null;
 }
 
 /**

@@ -6,6 +6,7 @@ import { viewOf } from './segment-format.ts';
 import {
   chargeOf,
   encodeEntry,
+  encodeFileEntry,
   entryHeadBytes,
   fileIn,
   isContentOf,
@@ -54,6 +55,8 @@ export interface WarmCacheStats {
 const nameBytesMax = 1_024;
 /** The largest block of a segment and its header. */
 const valueBytesMax = 17 * 1024 * 1024;
+/** A file that is taken over: its length is a u32 in its entry. */
+const fileBytesMax = 2 ** 32 - 1;
 const inlineBytesMaxDefault = 64 * 1024;
 /** Values on their way to disk; more are dropped, because the disk is slower than the object store then. */
 const pendingBytesMax = 64 * 1024 * 1024;
@@ -136,6 +139,51 @@ export class WarmCache {
     if (databases === null || name.length > nameBytesMax) return;
     if (this.#keep(databases, name, bytes)) return;
     if (this.#headOf(databases, name) !== undefined) this.remove(name);
+  }
+
+  /**
+   * Takes over a file under the name: moved from its place on the same disk, or left there where there is no room. `checksum`:
+   * xxh64 of its bytes.
+   */
+  async adopt(
+    name: string,
+    file: { readonly path: string; readonly length: number; readonly checksum: bigint },
+  ): Promise<boolean> {
+    const databases = this.#databases;
+    if (databases === null || name.length > nameBytesMax || file.length > fileBytesMax) return false;
+    if (this.#headOf(databases, name) !== undefined) this.remove(name);
+    if (!this.#makeRoom(databases, chargeOf(file.length))) return false;
+    const number = ++this.#lastNumber;
+    // Charged before it is there, so that what comes meanwhile finds the room taken.
+    this.#fileBytes += chargeOf(file.length);
+    this.#charge(chargeOf(file.length));
+    const age = ++this.#lastNumber;
+    try {
+      await rename(file.path, join(this.#paths.files, String(number)));
+    } catch (error) {
+      this.#log.info('the warm cache could not take a file', { reason: describeError(error) });
+      this.#fileBytes = Math.max(0, this.#fileBytes - chargeOf(file.length));
+      this.#charge(-chargeOf(file.length));
+      return false;
+    }
+    // Wiped meanwhile: the file is gone, or goes with the next opening.
+    if (this.#databases !== databases) return false;
+    const entry = this.#putEntry(databases, name, encodeFileEntry(name, { ...file, number }), age);
+    this.#trackUnnamed(() => [entry, databases.files.put(number, name)]);
+    await entry;
+    return true;
+  }
+
+  /**
+   * Where the file under the name lies, its bytes unchecked; null where there is none. It may be deleted at any time: who has
+   * opened or mapped it keeps what it was.
+   */
+  pathOf(name: string): string | null {
+    if (this.#databases === null) return null;
+    const head = this.#headOf(this.#databases, name);
+    if (head === undefined || fileIn(head) === 0 || !isNamed(head, name)) return null;
+    if (this.#used.size < usedNamesMax) this.#used.add(name);
+    return join(this.#paths.files, String(fileIn(head)));
   }
 
   /** Forgets the name. */
@@ -320,7 +368,7 @@ export class WarmCache {
       const mapped = databases.entries.getBinaryFast(name);
       if (mapped === undefined || !isEntry(mapped)) return undefined;
       const head = Buffer.from(mapped.subarray(0, entryHeadBytes));
-      return lengthIn(head) <= valueBytesMax ? head : undefined;
+      return lengthIn(head) <= (fileIn(head) === 0 ? valueBytesMax : fileBytesMax) ? head : undefined;
     } catch (error) {
       this.#fail(error);
       return undefined;

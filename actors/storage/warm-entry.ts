@@ -16,14 +16,32 @@ const entryOverheadBytes = 256;
 
 export function encodeEntry(name: string, bytes: Uint8Array, file: number): Buffer {
   const value = Buffer.allocUnsafeSlow(entryHeadBytes + bytes.length);
-  value.writeUInt32LE(headMagic, 0);
-  value.writeUInt32LE(bytes.length, 4);
-  value.writeUIntLE(file, 8, 6);
-  value.writeUInt16LE(0, 14);
-  value.writeBigUInt64LE(xxh64Text(name), 16);
-  value.writeBigUInt64LE(xxh64(bytes), 24);
+  writeHead(value, name, { length: bytes.length, checksum: xxh64(bytes), number: file });
   value.set(bytes, entryHeadBytes);
   return value;
+}
+
+interface EntryFile {
+  readonly length: number;
+  /** xxh64 of its bytes. */
+  readonly checksum: bigint;
+  readonly number: number;
+}
+
+/** The entry of a file that is there already. */
+export function encodeFileEntry(name: string, file: EntryFile): Buffer {
+  const value = Buffer.allocUnsafeSlow(entryHeadBytes);
+  writeHead(value, name, file);
+  return value;
+}
+
+function writeHead(value: Buffer, name: string, { length, checksum, number }: EntryFile): void {
+  value.writeUInt32LE(headMagic, 0);
+  value.writeUInt32LE(length, 4);
+  value.writeUIntLE(number, 8, 6);
+  value.writeUInt16LE(0, 14);
+  value.writeBigUInt64LE(xxh64Text(name), 16);
+  value.writeBigUInt64LE(checksum, 24);
 }
 
 /** Whether these bytes begin like an entry; what it says of itself is not checked yet. */

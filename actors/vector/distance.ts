@@ -18,11 +18,20 @@ export class DistanceFrom {
   constructor(query: Float32Array, metric: Metric) {
     this.metric = metric;
     this.#query = query;
-    this.#squares = dotProduct(query, query);
+    this.#squares = squaredLength(query);
   }
 
   get dims(): number {
     return this.#query.length;
+  }
+
+  get query(): Float32Array {
+    return this.#query;
+  }
+
+  /** A query without a direction: every vector is equally far, and the newest are the nearest. */
+  get isUndirected(): boolean {
+    return this.metric === 'cosine' && this.#squares === 0;
   }
 
   /** To the vector of as many numbers that begins at `start`. Hot: a search without a graph is this loop. */
@@ -62,8 +71,9 @@ export function scoreOf(metric: Metric, distance: number): number {
   return metric === 'cosine' ? 1 - distance : 1 / (1 + distance);
 }
 
-function dotProduct(a: Float32Array, b: Float32Array): number {
+/** Of the vector of `dims` numbers that begins at `start`. */
+export function squaredLength(values: Float32Array, start = 0, dims = values.length): number {
   let sum = 0;
-  for (let i = 0; i < a.length; i++) sum += (a[i] as number) * (b[i] as number);
+  for (let i = start; i < start + dims; i++) sum += (values[i] as number) * (values[i] as number);
   return sum;
 }

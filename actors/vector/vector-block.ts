@@ -14,6 +14,17 @@ export interface VectorBlock {
   readonly values: Float32Array;
 }
 
+/** Where the row's vector begins in `values`; -1 where it has none. */
+export function startOfRow({ rows, values }: VectorBlock, row: number): number {
+  let [low, high] = [0, rows.length - 1];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((rows[middle] as number) < row) low = middle + 1;
+    else high = middle;
+  }
+  return rows[low] === row ? low * (values.length / rows.length) : -1;
+}
+
 const headBytes = 8;
 const numberBytes = 4;
 

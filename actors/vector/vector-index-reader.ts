@@ -1,7 +1,13 @@
 import { DataError } from '../../src/base/assert.ts';
 import { OpenedOnce } from '../../src/base/single-flight.ts';
 import type { Block, ReadReport } from '../storage/block-fetch.ts';
-import { type BlockPlace, blockKinds, sectionOf } from '../storage/segment-format.ts';
+import {
+  type BlockPlace,
+  blockKinds,
+  type SegmentToc,
+  sectionOf,
+  viewOf,
+} from '../storage/segment-format.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
 import { type VectorBlock, vectorBlock } from './vector-block.ts';
 
@@ -11,13 +17,13 @@ import { type VectorBlock, vectorBlock } from './vector-block.ts';
  *
  *   u32 blocks | for each: f64 offset in the object | u32 length | u32 vectors | u32 row of the first
  *
- * The root, which the table of contents carries: u16 version | u16 dims | u32 rows of the segment | u48 offset and u32
- * length of the directory.
+ * The root, which the table of contents carries: u16 version | u16 dims | u32 rows of the segment | u32 vectors | u48 offset
+ * and u32 length of the directory.
  */
 export const vectorsSection = 'vectors';
-export const vectorIndexVersion = 1;
+export const vectorIndexVersion = 2;
 
-const rootBytes = 18;
+const rootBytes = 22;
 const entryBytes = 20;
 
 export interface WrittenVectors {
@@ -31,15 +37,18 @@ export interface VectorRoot {
   readonly directory: { readonly offset: number; readonly length: number };
   readonly dims: number;
   readonly rowCount: number;
+  /** Rows that have a vector. */
+  readonly count: number;
 }
 
-export function encodeVectorRoot({ directory, dims, rowCount }: VectorRoot): Buffer {
+export function encodeVectorRoot({ directory, dims, rowCount, count }: VectorRoot): Buffer {
   const root = Buffer.alloc(rootBytes);
   root.writeUInt16LE(vectorIndexVersion, 0);
   root.writeUInt16LE(dims, 2);
   root.writeUInt32LE(rowCount, 4);
-  root.writeUIntLE(directory.offset, 8, 6);
-  root.writeUInt32LE(directory.length, 14);
+  root.writeUInt32LE(count, 8);
+  root.writeUIntLE(directory.offset, 12, 6);
+  root.writeUInt32LE(directory.length, 18);
   return root;
 }
 
@@ -56,21 +65,27 @@ export function encodeVectorDirectory(blocks: readonly WrittenVectors[]): Buffer
   return raw;
 }
 
+/** Where a block of vectors lies, how many it has, and the row of the first. */
+export type VectorBlockPlace = BlockPlace & { readonly count: number; readonly firstRow: number };
+
 export class VectorIndexReader {
   readonly dims: number;
-  readonly blocks: readonly (BlockPlace & { readonly count: number })[];
+  readonly count: number;
+  /** In the order of their rows. */
+  readonly blocks: readonly VectorBlockPlace[];
   readonly #objectKey: string;
   readonly #rowCount: number;
 
   constructor(
     raw: Buffer,
-    { dims, rowCount }: VectorRoot,
+    { dims, rowCount, count: vectors }: VectorRoot,
     place: { readonly name: string; readonly offset: number },
   ) {
     const damaged = (reason: string) => new DataError(place.name, place.offset, `vectors: ${reason}`);
     if (raw.length < 4 || raw.length !== 4 + raw.readUInt32LE(0) * entryBytes)
       throw damaged('a directory of another length');
     this.dims = dims;
+    this.count = vectors;
     this.#objectKey = place.name;
     this.#rowCount = rowCount;
     this.blocks = Array.from({ length: raw.readUInt32LE(0) }, (_, at) => {
@@ -81,9 +96,25 @@ export class VectorIndexReader {
         offset: raw.readDoubleLE(entry),
         length: raw.readUInt32LE(entry + 8),
         count,
+        firstRow: raw.readUInt32LE(entry + 16),
         kind: blockKinds.vectors,
       };
     });
+    if (this.blocks.reduce((sum, { count }) => sum + count, 0) !== vectors)
+      throw damaged('a directory of another number of vectors');
+    if (this.blocks.some(({ firstRow }, at) => firstRow <= (this.blocks[at - 1]?.firstRow ?? -1)))
+      throw damaged('blocks out of order');
+  }
+
+  /** Which of `blocks` has the row's vector, where the row has one. */
+  blockOfRow(row: number): number {
+    let [low, high] = [0, this.blocks.length - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1;
+      if ((this.blocks[middle] as VectorBlockPlace).firstRow <= row) low = middle;
+      else high = middle - 1;
+    }
+    return low;
   }
 
   /** What one of `blocks`, read, holds. Throws `DataError`. */
@@ -112,14 +143,22 @@ export function openVectors(reader: SegmentReader, report: ReadReport): Promise<
   });
 }
 
+/** How many rows of a segment have a vector, and how long they are; from its table of contents, without a read. */
+export function vectorsOf(toc: SegmentToc): { readonly count: number; readonly dims: number } {
+  const root = sectionOf(toc, vectorsSection)?.root;
+  if (root === null || root === undefined || root.length !== rootBytes) return { count: 0, dims: 0 };
+  const view = viewOf(root);
+  return { count: view.readUInt32LE(8), dims: view.readUInt16LE(2) };
+}
+
 function decodeRoot(reader: SegmentReader, bytes: Uint8Array | null): VectorRoot {
   const damaged = (reason: string) => new DataError(reader.objectKey, 0, `vectors: ${reason}`);
   if (bytes === null || bytes.length !== rootBytes) throw damaged('a root of another length');
-  const root = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const root = viewOf(bytes);
   if (root.readUInt16LE(0) !== vectorIndexVersion)
     throw damaged(`version ${root.readUInt16LE(0)} is not known`);
   const rowCount = root.readUInt32LE(4);
   if (rowCount !== reader.rowCount) throw damaged('of other rows');
-  const directory = { offset: root.readUIntLE(8, 6), length: root.readUInt32LE(14) };
-  return { directory, dims: root.readUInt16LE(2), rowCount };
+  const directory = { offset: root.readUIntLE(12, 6), length: root.readUInt32LE(18) };
+  return { directory, dims: root.readUInt16LE(2), rowCount, count: root.readUInt32LE(8) };
 }

@@ -2,11 +2,27 @@ import { createHash, hash } from 'node:crypto';
 import xxhash from 'xxhash-wasm';
 
 /** The door to xxHash: checksums of stored bytes and hashes of document ids. Not for secrets. */
-const { h64Raw, h64 } = await xxhash();
+const { h64Raw, h64, create64 } = await xxhash();
 
 /** XXH64 of the bytes; a seed above 64 bits counts modulo 2^64. */
 export function xxh64(bytes: Uint8Array, seed = 0n): bigint {
   return h64Raw(bytes, seed);
+}
+
+/** XXH64 of bytes that come in pieces; the same as that of all of them at once. */
+export interface RunningXxh64 {
+  update(bytes: Uint8Array): void;
+  digest(): bigint;
+}
+
+export function runningXxh64(seed = 0n): RunningXxh64 {
+  const state = create64(BigInt.asUintN(64, seed));
+  return {
+    update(bytes) {
+      state.update(bytes);
+    },
+    digest: () => state.digest(),
+  };
 }
 
 /** XXH64 of a string's UTF-8. */

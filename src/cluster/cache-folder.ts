@@ -29,6 +29,11 @@ interface Ends {
 
 const endsWithinMs = 60_000;
 
+/** Files that are on their way into a thread's cache. */
+export function scratchFolderOf(folder: string): string {
+  return join(folder, 'scratch');
+}
+
 /** Before any thread opens its cache. Never throws: a cache that can't be prepared is the threads' to do without. */
 export async function prepareCacheFolder(options: CacheFolderOptions): Promise<void> {
   const { folder, clock, log, afterCrash } = options;
@@ -42,6 +47,8 @@ export async function prepareCacheFolder(options: CacheFolderOptions): Promise<v
       Math.abs(now - previous.abnormalAtMs) < endsWithinMs;
     const wipe = afterCrash || again;
     if (wipe) log.info('the cache starts empty after abnormal ends', { afterCrash });
+    // What was on its way into the cache of the process before.
+    await rm(scratchFolderOf(folder), { recursive: true, force: true });
     await removeFolders(folder, (index) => wipe || index >= options.actorThreads);
     await writeEnds(folder, { running: true, abnormalAtMs: previous.running ? now : previous.abnormalAtMs });
   } catch (error) {

@@ -30,6 +30,8 @@ export const paths = {
   /** A set of deleted rows that is too large for the manifest. */
   namespaceDeletes: (namespaceId: string, id: string) =>
     `ns/${fan(namespaceId)}/${namespaceId}/deletes/${id}`,
+  /** A graph over vectors of a segment. */
+  namespaceGraph: (namespaceId: string, id: string) => `ns/${fan(namespaceId)}/${namespaceId}/graph/${id}`,
 
   tenantManifest: (tenantId: number) => `tenant/${fan(String(tenantId))}/${tenantId}/manifest`,
   tenantSegment: (tenantId: number, segmentId: string) =>

@@ -1,7 +1,11 @@
+import { rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
 import { ActorHost } from '../../actors/actor-host.ts';
 import type { ActorReply } from '../../actors/actor-reply.ts';
 import type { ActorComponents, NamespaceDirectory } from '../../actors/components.ts';
+import { buildGraphs } from '../../actors/compute/build-graphs.ts';
 import { buildSegment } from '../../actors/compute/build-segment.ts';
 import type { ComputeLanes } from '../../actors/compute/lanes.ts';
 import { mergeSegments } from '../../actors/compute/merge-segments.ts';
@@ -13,6 +17,7 @@ import { keepSweeping } from '../../actors/namespace/keep-sweeping.ts';
 import { BlockCache, BlockFetcher } from '../../actors/storage/block-fetch.ts';
 import { parseWriteBody } from '../../actors/storage/parse-write.ts';
 import { runMatch } from '../../actors/text/judge.ts';
+import { GraphFiles } from '../../actors/vector/graph-files.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { type FlowLimits, limits } from '../../protocol/limits.ts';
 import {
@@ -28,7 +33,7 @@ import { type Clock, systemClock } from '../../src/base/clock.ts';
 import type { Logger } from '../../src/base/log.ts';
 import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
 import { type ChannelPort, type Message, PortChannel } from '../../src/base/port-channel.ts';
-import type { Random } from '../../src/base/random.ts';
+import { type Random, systemRandom } from '../../src/base/random.ts';
 import { keepCollectingDead } from '../../src/cluster/collect-dead.ts';
 import { type Joined, joinCluster } from '../../src/cluster/view.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
@@ -277,6 +282,7 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
       yieldTurn: () => clock.yieldTurn(),
     }),
     warmCache: null,
+    graphFiles: graphFilesInPlace(store, clock, random),
     memory,
     logsOfView: new Set([joined.identity.logId, ...joined.sealedLogs.map(({ logId }) => logId)]),
     directory: directoryThrough(() => host),
@@ -356,6 +362,19 @@ export function seededBytes(seed: number): Random {
 
 export const quiet: Logger = { error() {}, info() {}, debug() {} };
 
+/** Made with the first graph: most tests have none. */
+const graphScratchFolder = join(tmpdir(), `tidebase-graphs-${process.pid}`);
+process.on('exit', () => rmSync(graphScratchFolder, { recursive: true, force: true }));
+
+/** Graphs without a local cache: each is fetched when it is opened. */
+export function graphFilesInPlace(
+  store: ObjectStore,
+  clock: Clock = systemClock,
+  random: Random = systemRandom,
+): GraphFiles {
+  return new GraphFiles({ store, clock, random, warmCache: null, scratchFolder: graphScratchFolder });
+}
+
 /** Tries again at once: the fake clock of the actors does not move by itself. */
 const impatient: Clock = { ...systemClock, sleep: async () => {} };
 
@@ -375,6 +394,10 @@ export function lanesInPlace(
     async mergeSegments(task) {
       await beforeBuild();
       return mergeSegments({ store, clock }, task);
+    },
+    async buildGraphs(task) {
+      await beforeBuild();
+      return buildGraphs({ store, clock, scratchFolder: graphScratchFolder }, task);
     },
     match: async (task) => runMatch(task),
   };

@@ -1,3 +1,4 @@
+import { noGraphs } from '../../actors/search/graph-source.ts';
 import type { QueryContext } from '../../actors/search/query.ts';
 import { runSearch } from '../../actors/search/run-search.ts';
 import { TimeSlice } from '../../actors/search/time-slice.ts';
@@ -46,7 +47,7 @@ export async function snapshotOfRows(
     sequence: rows.length,
     documents: rows.length,
     memtables: [{ memtable, rowCount: memtable.rowCount }],
-    segments: [{ id: 's', size: bytes.length, reader, tombstones: noTombstones }],
+    segments: [{ id: 's', size: bytes.length, reader, tombstones: noTombstones, graphs: null }],
   };
   return { snapshot, store };
 }
@@ -60,6 +61,7 @@ export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9
     report: emptyReadReport(),
     temperature: 'warm',
     cursorKey: Buffer.from('key'),
+    graphs: noGraphs,
     match: async (task) => runMatch(task),
     monotonic: () => clock.monotonic(),
     beganAt: clock.monotonic(),

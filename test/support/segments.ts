@@ -99,7 +99,7 @@ export async function* blocksNewestFirst(
   report: ReadReport,
   { below = Number.POSITIVE_INFINITY, rows = Number.POSITIVE_INFINITY } = {},
 ): AsyncGenerator<DocumentBlock, void, void> {
-  const segment = { id: reader.objectKey, size: 0, reader, tombstones: noTombstones };
+  const segment = { id: reader.objectKey, size: 0, reader, tombstones: noTombstones, graphs: null };
   const blocks = new AllBlocks([segment], { below, rows, report });
   for await (const { block } of readAhead(blocks, report, { waitFor: (read) => read })) yield block;
 }

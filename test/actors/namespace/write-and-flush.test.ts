@@ -22,7 +22,7 @@ import { limits } from '../../../protocol/limits.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FaultyObjectStore, gate } from '../../support/faulty-object-store.ts';
-import { InProcess, lanesInPlace, quiet, seededBytes } from '../../support/in-process.ts';
+import { graphFilesInPlace, InProcess, lanesInPlace, quiet, seededBytes } from '../../support/in-process.ts';
 
 const identity = {
   tenantId: 1,
@@ -71,6 +71,7 @@ beforeEach(() => {
     lanes: lanesInPlace(store, () => beforeBuild()),
     fetcher: new BlockFetcher({ store, warmCache: null, cache: new BlockCache(1024 * 1024) }),
     warmCache: null,
+    graphFiles: graphFilesInPlace(store),
     memory: new MemoryBudget(1e9),
     logsOfView: new Set(['log-a']),
     directory: {

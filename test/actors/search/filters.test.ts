@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { columnsWriter } from '../../../actors/columns/columns-writer.ts';
 import { mergeSegments } from '../../../actors/compute/merge-segments.ts';
+import { noGraphs } from '../../../actors/search/graph-source.ts';
 import type { QueryContext } from '../../../actors/search/query.ts';
 import { runCount, runSearch } from '../../../actors/search/run-search.ts';
 import { TimeSlice } from '../../../actors/search/time-slice.ts';
@@ -74,6 +75,7 @@ function placeOf(name: string, store: CountingStore, stored: readonly Stored[], 
       size: 0,
       reader: new SegmentReader(key, toc, fetcher),
       tombstones,
+      graphs: null,
     }));
     return { version: 1, sequence: 1e9, documents, memtables: [], segments: segments.reverse() };
   };
@@ -141,6 +143,7 @@ function contextOf(snapshot: Snapshot, clockOf: FakeClock = new FakeClock(), dea
     report: emptyReadReport(),
     temperature: 'warm',
     cursorKey: Buffer.from('key'),
+    graphs: noGraphs,
     match: async (task) => runMatch(task),
     monotonic: () => clockOf.monotonic(),
     beganAt: clockOf.monotonic(),

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { noGraphs } from '../../../actors/search/graph-source.ts';
 import type { QueryContext } from '../../../actors/search/query.ts';
 import { runSearch } from '../../../actors/search/run-search.ts';
 import { runWarm } from '../../../actors/search/run-warm.ts';
@@ -29,7 +30,7 @@ async function worldOf(memoryBytes: number, warmCache: WarmCache | null) {
   await store.putIfAbsent(segmentKey, [bytes]);
   const fetcher = new BlockFetcher({ store, warmCache, cache: new BlockCache(memoryBytes) });
   const reader = new SegmentReader(segmentKey, toc, fetcher);
-  const segments = [{ id: 's', size: bytes.length, reader, tombstones: noTombstones }];
+  const segments = [{ id: 's', size: bytes.length, reader, tombstones: noTombstones, graphs: null }];
   const context = (): QueryContext => ({
     identity: { tenantId: 1, name: 'n', namespaceId: 'ab'.repeat(16), createdAt: '' },
     vector: null,
@@ -38,6 +39,7 @@ async function worldOf(memoryBytes: number, warmCache: WarmCache | null) {
     report: emptyReadReport(),
     temperature: 'warm',
     cursorKey: Buffer.from('key'),
+    graphs: noGraphs,
     match: async (task) => runMatch(task),
     monotonic: () => clock.monotonic(),
     beganAt: 0,

@@ -55,6 +55,7 @@ async function snapshotOf(
     size: bytes.length,
     reader: new SegmentReader(segmentKey, toc, fetcher),
     tombstones,
+    graphs: null,
   };
   const [older, newer] = [new Memtable(), searchableMemtable()];
   for (const { entry, sequence, writtenAt } of rows.slice(half, half + 10))
@@ -221,7 +222,7 @@ test('every segment is searched to its end, also where nothing of an open index 
     const { toc, bytes } = await buildSegment(rows, { documentBlockBytes: 300 }, key);
     await store.putIfAbsent(key, [bytes]);
     const reader = new SegmentReader(key, toc, fetcher);
-    segments.push({ id: key, size: bytes.length, reader, tombstones: noTombstones });
+    segments.push({ id: key, size: bytes.length, reader, tombstones: noTombstones, graphs: null });
   }
   const documents = sequence;
   const snapshot = { version: 1, sequence, documents, memtables: [], segments: segments.toReversed() };

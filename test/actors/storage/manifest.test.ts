@@ -40,14 +40,34 @@ const manifest: Manifest = {
     ['log-b', { seq: 3, index: 0 }],
   ]),
   segments: [
-    { id: 'e1', size: 900, toc: toc(1, 10), tombstones: withDeleted(noTombstones, [3, 4]), deletes: null },
-    { id: 'e2', size: 901, toc: toc(11, 12), tombstones: noTombstones, deletes: null },
+    {
+      id: 'e1',
+      size: 900,
+      toc: toc(1, 10),
+      tombstones: withDeleted(noTombstones, [3, 4]),
+      deletes: null,
+      graphs: null,
+    },
+    { id: 'e2', size: 901, toc: toc(11, 12), tombstones: noTombstones, deletes: null, graphs: null },
     {
       id: 'e3',
       size: 902,
       toc: toc(13, 19),
       tombstones: { count: 5, chunks: new Map() },
       deletes: { id: 'd3', size: 9_000 },
+      graphs: [
+        {
+          id: 'g3-0',
+          size: 70_000,
+          checksum: '00ff00ff00ff00ff',
+          firstRow: 0,
+          endRow: 7,
+          count: 6,
+          leftOut: 1,
+          precision: 'f16',
+          scale: 1,
+        },
+      ],
     },
   ],
   tail: { sequences: [20], writtenAt: [1.7e15], entries: entry },
@@ -83,7 +103,7 @@ test('a change of any byte of a manifest is found', () => {
 test('the bytes of a manifest are those of the golden file', () => {
   const bytes = encodeManifest(manifest);
 
-  const golden = goldenBytes('manifest-v3.bin', bytes);
+  const golden = goldenBytes('manifest-v4.bin', bytes);
 
   assert.deepEqual(Buffer.from(bytes), golden);
   assert.deepEqual(plain(decodeManifest(golden, place)), plain(manifest));
@@ -93,6 +113,7 @@ test('all objects of a namespace are those that its manifest names', () => {
   const { namespaceId } = manifest;
   assert.deepEqual(objectsOfManifest(manifest).sort(), [
     ...['d0', 'd3'].map((id) => paths.namespaceDeletes(namespaceId, id)),
+    paths.namespaceGraph(namespaceId, 'g3-0'),
     place,
     ...['e0', 'e1', 'e2', 'e3'].map((id) => paths.namespaceSegment(namespaceId, id)),
   ]);
@@ -144,7 +165,14 @@ const broken: readonly (readonly [string, Partial<Manifest>])[] = [
     'more tombstones than rows',
     {
       segments: [
-        { id: 'e1', size: 1, toc: toc(1, 1), tombstones: withDeleted(noTombstones, [0, 1]), deletes: null },
+        {
+          id: 'e1',
+          size: 1,
+          toc: toc(1, 1),
+          tombstones: withDeleted(noTombstones, [0, 1]),
+          deletes: null,
+          graphs: null,
+        },
       ],
     },
   ],

@@ -1,0 +1,90 @@
+import { randomHex } from '../../src/base/random.ts';
+import { paths } from '../../src/object-store/paths.ts';
+import type { ActorComponents } from '../components.ts';
+import type { BuiltGraph } from '../compute/lanes.ts';
+import { chooseCompaction } from '../storage/compaction-policy.ts';
+import type { OpenSegment } from '../storage/snapshot.ts';
+import { tombstonesToWire } from '../storage/tombstones.ts';
+import { paysForGraphs } from '../vector/plan-graphs.ts';
+import { vectorsOf } from '../vector/vector-index-reader.ts';
+import { commitManifest, segmentInManifest } from './commit-manifest.ts';
+import type { NamespaceState } from './namespace-state.ts';
+import { sizeOf } from './segment-size.ts';
+
+/**
+ * Graphs for segments that have none: built beside everything else, for a segment is searched without them meanwhile.
+ *
+ * The largest first, which is the slowest to search. Segments that will be merged wait for what they become; what is made
+ * of segments with graphs gets its own before it takes their place (compact.ts), so that no search becomes slower.
+ */
+export async function indexVectorsOnce(
+  components: ActorComponents,
+  state: NamespaceState,
+  inTurn: (work: () => Promise<void>) => Promise<void>,
+): Promise<boolean> {
+  const segment = chooseForGraphs(state.segments);
+  if (segment === null || state.vector === null) return false;
+  const built = await buildGraphsOf(components, state, segment);
+  await inTurn(async () => {
+    const withGraphs = (): OpenSegment[] =>
+      state.segments.map((other) =>
+        other.id === segment.id ? { ...other, graphs: graphsOf(built) } : other,
+      );
+    // Merged or dropped meanwhile: no manifest will name them, and what is in the store is found by the sweep.
+    if (!state.segments.some(({ id }) => id === segment.id)) return;
+    await commitManifest(components, state, { segments: withGraphs().map(segmentInManifest) });
+    state.segments = withGraphs();
+    await keepGraphs(components, state, built);
+  });
+  return true;
+}
+
+/** Whether one of them should have graphs and has none. Pure. */
+export function lacksGraphs(segments: readonly OpenSegment[]): boolean {
+  return segments.some(({ graphs, reader }) => graphs === null && paysForGraphs(vectorsOf(reader.toc)));
+}
+
+/** The next one to index; null where all that should be are. Pure. */
+export function chooseForGraphs(segments: readonly OpenSegment[]): OpenSegment | null {
+  const merging = chooseCompaction(segments.map(sizeOf));
+  let chosen: OpenSegment | null = null;
+  for (const [at, segment] of segments.entries()) {
+    if (merging !== null && at >= merging.first && at <= merging.last) continue;
+    const { graphs, reader } = segment;
+    if (graphs !== null || !paysForGraphs(vectorsOf(reader.toc))) continue;
+    if (chosen === null || vectorsOf(reader.toc).count > vectorsOf(chosen.reader.toc).count) chosen = segment;
+  }
+  return chosen;
+}
+
+/** Stored, and named by no manifest yet. */
+export async function buildGraphsOf(
+  { lanes, random }: ActorComponents,
+  { identity, vector }: NamespaceState,
+  { reader, tombstones }: Pick<OpenSegment, 'reader' | 'tombstones'>,
+): Promise<readonly BuiltGraph[]> {
+  if (vector === null) return [];
+  return lanes.buildGraphs({
+    task: 'build-graphs',
+    segmentKey: reader.objectKey,
+    toc: reader.toc,
+    tombstones: tombstonesToWire(tombstones),
+    metric: vector.metric,
+    id: randomHex(random, 16),
+    keyPrefix: paths.namespaceGraph(identity.namespaceId, ''),
+  });
+}
+
+export function graphsOf(built: readonly BuiltGraph[]): OpenSegment['graphs'] {
+  return built.map(({ graph }) => graph);
+}
+
+/** Their files come into the local cache: who searches next needs not fetch what was just made here. */
+export async function keepGraphs(
+  { graphFiles }: ActorComponents,
+  { identity }: NamespaceState,
+  built: readonly BuiltGraph[],
+): Promise<void> {
+  for (const { graph, path } of built)
+    await graphFiles.keep(paths.namespaceGraph(identity.namespaceId, graph.id), graph, path);
+}

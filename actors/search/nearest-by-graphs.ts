@@ -1,0 +1,129 @@
+import { must } from '../../src/base/assert.ts';
+import type { Block } from '../storage/block-fetch.ts';
+import type { DistanceFrom } from '../vector/distance.ts';
+import type { Nearest } from '../vector/nearest.ts';
+import { startOfRow } from '../vector/vector-block.ts';
+import type { VectorBlockPlace } from '../vector/vector-index-reader.ts';
+import type { OpenGraph } from './graph-source.ts';
+import type { NearRow, SearchedSegment } from './nearest-rows.ts';
+import { askMax, withSpare } from './plan-nearest.ts';
+import type { QueryContext } from './query.ts';
+
+/**
+ * The nearest rows as graphs tell, their distances as the vectors do.
+ *
+ * 1. Each graph names the nearest of its vectors, as many as should have enough rows among them that are looked at; four
+ *    times as many where it named too few.
+ * 2. Of what all graphs named, the nearest are compared by their own vectors, some more than are wanted: the numbers of
+ *    graphs are rounded.
+ */
+export interface GraphSearch extends SearchedSegment {
+  readonly graphs: readonly OpenGraph[];
+  /** How many of its nearest each graph names first. */
+  readonly ask: number;
+}
+
+interface Named {
+  readonly searched: GraphSearch;
+  readonly row: number;
+  readonly distance: number;
+}
+
+interface Wanted {
+  readonly distances: DistanceFrom;
+  readonly count: number;
+  readonly nearest: Nearest<NearRow>;
+}
+
+/** Answers the segments whose every vector has to be looked at, because their graphs could not tell. */
+export async function nearestByGraphs(
+  context: QueryContext,
+  searches: readonly GraphSearch[],
+  wanted: Wanted,
+): Promise<readonly SearchedSegment[]> {
+  const unanswered: SearchedSegment[] = [];
+  const named: Named[] = [];
+  for (const searched of searches) {
+    const found = await namedBy(context, searched, wanted);
+    if (found === null) unanswered.push(searched);
+    else named.push(...found);
+  }
+  named.sort((a, b) => a.distance - b.distance);
+  await compare(context, named.slice(0, withSpare(wanted.count)), wanted);
+  for (const searched of searches)
+    if (mayHaveLeftOut(searched, wanted) && !unanswered.includes(searched)) unanswered.push(searched);
+  return unanswered;
+}
+
+/** Null where a graph does not name enough rows that are looked at. */
+async function namedBy(
+  { slice }: QueryContext,
+  searched: GraphSearch,
+  { distances, count }: Wanted,
+): Promise<Named[] | null> {
+  const { selected } = searched;
+  const named: Named[] = [];
+  for (const { graph, of } of searched.graphs) {
+    for (let ask = searched.ask; ; ask = Math.min(askMax, ask * 4)) {
+      const { rows, distances: rough } = graph.nearest(distances.query, Math.min(ask, of.count));
+      const found: Named[] = [];
+      for (let at = 0; at < rows.length; at++) {
+        const row = rows[at] as number;
+        if (selected.has(row)) found.push({ searched, row, distance: rough[at] as number });
+      }
+      if (slice.due()) await slice.giveWay();
+      if (found.length >= count || slice.timedOut) {
+        named.push(...found);
+        break;
+      }
+      // It has no more of them, or they are too far down.
+      if (ask >= Math.min(askMax, of.count)) return null;
+    }
+  }
+  return named;
+}
+
+async function compare(context: QueryContext, named: readonly Named[], wanted: Wanted): Promise<void> {
+  for (const searched of new Set(named.map((candidate) => candidate.searched))) {
+    const { segment, index } = searched;
+    const candidates = named.filter((candidate) => candidate.searched === searched);
+    const { reader } = segment;
+    const places = candidates.map(({ row }) => must(index.blocks[index.blockOfRow(row)], 'a block'));
+    const blocks = await blocksAt(context, reader.blocks, places);
+    for (const [at, { row }] of candidates.entries()) {
+      const place = places[at] as VectorBlockPlace;
+      const block = index.vectorsOf(blocks[at] as Block, place);
+      const start = startOfRow(block, row);
+      if (start < 0) continue;
+      const candidate = {
+        distance: wanted.distances.to(block.values, start),
+        sequence: reader.toc.minSequence + row,
+      };
+      if (wanted.nearest.wants(candidate)) wanted.nearest.add({ ...candidate, row, memtable: null, segment });
+    }
+    if (context.slice.due()) await context.slice.giveWay();
+  }
+}
+
+/** Hot: mostly all of them are in memory, and then nothing is waited for. */
+function blocksAt(
+  { slice, report }: QueryContext,
+  blocks: SearchedSegment['segment']['reader']['blocks'],
+  places: readonly VectorBlockPlace[],
+): Block[] | Promise<Block[]> {
+  const found: Block[] = [];
+  for (const { offset } of places) {
+    const block = blocks.cached(offset);
+    if (block === undefined) return slice.waitFor(blocks.fetch(places, report));
+    found.push(block);
+  }
+  return found;
+}
+
+/** Vectors without a direction are in no graph; they are nearer than those of the opposite one. */
+function mayHaveLeftOut({ graphs }: GraphSearch, { nearest }: Wanted): boolean {
+  return (
+    graphs.some(({ of }) => of.leftOut > 0) &&
+    nearest.wants({ distance: 1, sequence: Number.MAX_SAFE_INTEGER })
+  );
+}

@@ -1,0 +1,42 @@
+/**
+ * A graph over vectors of one segment, as the manifest names it: an immutable object beside the segment's, for a segment is
+ * searched before its graphs are built, and they are built anew when it is merged.
+ */
+export interface SegmentGraph {
+  readonly id: string;
+  /** Of the whole object, in bytes. */
+  readonly size: number;
+  /** xxh64 of all its bytes, in hexadecimal: a damaged one must not be opened. */
+  readonly checksum: string;
+  /** Its vectors are those of rows from the first to before the end. */
+  readonly firstRow: number;
+  readonly endRow: number;
+  /** Vectors in it. */
+  readonly count: number;
+  /** Live vectors of its rows that it leaves out, because they have no direction. */
+  readonly leftOut: number;
+  /** Of its numbers, see actors/vector/graph-shape.ts. */
+  readonly precision: GraphPrecision;
+  readonly scale: number;
+}
+
+export type GraphPrecision = 'f16' | 'f32';
+
+/** Of the graphs' bytes, which are those of the library that makes them: it reads what its own version wrote. */
+export const graphFormat = 1;
+
+export function checksumText(checksum: bigint): string {
+  return checksum.toString(16).padStart(16, '0');
+}
+
+type GraphWire = [string, number, string, number, number, number, number, GraphPrecision, number];
+
+export function graphToWire(graph: SegmentGraph): GraphWire {
+  const { id, size, checksum, firstRow, endRow, count, leftOut, precision, scale } = graph;
+  return [id, size, checksum, firstRow, endRow, count, leftOut, precision, scale];
+}
+
+export function graphFromWire(wire: GraphWire): SegmentGraph {
+  const [id, size, checksum, firstRow, endRow, count, leftOut, precision, scale] = wire;
+  return { id, size, checksum, firstRow, endRow, count, leftOut, precision, scale };
+}

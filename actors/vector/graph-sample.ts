@@ -1,0 +1,59 @@
+import { DistanceFrom, type Metric } from './distance.ts';
+import type { GraphMatches } from './hnsw.ts';
+import { Nearest, type Ranked } from './nearest.ts';
+
+/** Neighbours that a graph must find of each vector of the sample, and how many of them all in all. */
+const neighbours = 10;
+const recallMin = 0.95;
+/** Neighbours that are known exactly: among vectors that are all the same any of them will do. */
+const known = 64;
+/** What a search asks for that wants ten. */
+const asked = 34;
+
+type Neighbour = Ranked & { readonly row: number };
+
+/** Vectors whose true neighbours are found by looking at all vectors once, while a graph is made of them. */
+export class GraphSample {
+  readonly #queries: readonly { readonly from: DistanceFrom; readonly nearest: Nearest<Neighbour> }[];
+  readonly #dims: number;
+
+  /** `queries`: vectors of `dims` numbers, one after the other. */
+  constructor(queries: Float32Array, metric: Metric, dims: number) {
+    this.#dims = dims;
+    this.#queries = Array.from({ length: queries.length / dims }, (_, at) => ({
+      from: new DistanceFrom(queries.subarray(at * dims, (at + 1) * dims), metric),
+      nearest: new Nearest<Neighbour>(known),
+    }));
+  }
+
+  /** Some more of all vectors. */
+  see(rows: readonly number[], values: Float32Array): void {
+    for (const { from, nearest } of this.#queries) {
+      for (let at = 0; at < rows.length; at++) {
+        const row = rows[at] as number;
+        const candidate = { distance: from.to(values, at * this.#dims), sequence: row };
+        if (nearest.wants(candidate)) nearest.add({ ...candidate, row });
+      }
+    }
+  }
+
+  /** Whether the graph finds most of the true neighbours of all that were seen. */
+  isFoundBy(ask: (query: Float32Array, count: number) => GraphMatches): boolean {
+    let found = 0;
+    let wanted = 0;
+    for (const { from, nearest } of this.#queries) {
+      const truth = nearest.sorted();
+      const needed = Math.min(neighbours, truth.length);
+      const farthest = truth[needed - 1]?.distance ?? 0;
+      const good = new Set(truth.filter(({ distance }) => distance <= farthest).map(({ row }) => row));
+      // More are equally near than are known by row: which of them come is not to be judged.
+      const isCrowded = truth.length === known && truth.at(-1)?.distance === farthest;
+      const { rows } = ask(from.query, asked);
+      wanted += needed;
+      found += isCrowded
+        ? Math.min(needed, rows.length)
+        : Math.min(needed, rows.filter((row) => good.has(row)).length);
+    }
+    return found >= wanted * recallMin;
+  }
+}
