@@ -6,7 +6,7 @@ import {
   type NewNamespace,
   type ResolvedNamespace,
 } from '../protocol/messages.ts';
-import type { ActorStatistics } from '../protocol/worker-tasks.ts';
+import type { ActorStatistics, VectorStatistics } from '../protocol/worker-tasks.ts';
 import { DataError } from '../src/base/assert.ts';
 import { describeError } from '../src/base/log.ts';
 import { LruMap } from '../src/base/lru.ts';
@@ -221,7 +221,18 @@ export class ActorHost {
       evictions: this.#eviction.count,
       residentBytes: memory.bytes,
       residentBytesBy: memory.lines,
+      vectors: this.#vectors(),
     };
+  }
+
+  #vectors(): VectorStatistics {
+    let [indexed, waiting] = [0, 0];
+    for (const [, { actor }] of this.#namespaces.slots()) {
+      if (actor === null) continue;
+      indexed += actor.vectors.indexed;
+      waiting += actor.vectors.waiting;
+    }
+    return { indexed, waiting };
   }
 
   async #query(call: ActorCall, body: Uint8Array | null): Promise<ActorReply> {

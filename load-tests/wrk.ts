@@ -19,13 +19,8 @@ export interface WrkTarget {
 const connections = 64;
 
 /** Requests a second. Rejects where one of the answers was not a success: a refusal is quick, and is no read. */
-export async function requestsPerSecond({ url, key, script, seconds }: WrkTarget): Promise<number> {
-  const options = ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script];
-  const { stdout } = await run('wrk', [...options, '-H', `Authorization: Bearer ${key}`, url]);
-  const rate = /^Requests\/sec:\s+([\d.]+)$/m.exec(stdout)?.[1];
-  const bad = /Non-2xx|Socket errors/.test(stdout);
-  if (rate === undefined || bad) throw new Error(`wrk: not every request was answered well\n${stdout}`);
-  return Number(rate);
+export function requestsPerSecond({ url, key, script, seconds }: WrkTarget): Promise<number> {
+  return rateOf(['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script], key, url);
 }
 
 /** Requests are made before the run begins, so that both sides pay the same next to nothing for asking different things. */
@@ -45,4 +40,38 @@ request = function()
 end
 `,
   );
+}
+
+/** POSTs of these bodies in turn: answers a second. As above, nothing but success counts. */
+export async function rateOfBodies(
+  target: WrkTarget & {
+    readonly bodies: readonly string[];
+    readonly connections: number;
+  },
+): Promise<number> {
+  const { url, key, script, seconds, bodies, connections: count } = target;
+  const list = bodies.map((body) => `[==[${body}]==]`).join(',\n');
+  writeFileSync(
+    script,
+    `local bodies = {\n${list}\n}
+local requests = {}
+local at = 0
+init = function()
+  for i, body in ipairs(bodies) do requests[i] = wrk.format('POST', nil, nil, body) end
+end
+request = function()
+  at = at % #requests + 1
+  return requests[at]
+end
+`,
+  );
+  return rateOf(['-t1', `-c${count}`, `-d${seconds}s`, '-s', script], key, url);
+}
+
+async function rateOf(options: readonly string[], key: string, url: string): Promise<number> {
+  const { stdout } = await run('wrk', [...options, '-H', `Authorization: Bearer ${key}`, url]);
+  const rate = /^Requests\/sec:\s+([\d.]+)$/m.exec(stdout)?.[1];
+  const bad = /Non-2xx|Socket errors/.test(stdout);
+  if (rate === undefined || bad) throw new Error(`wrk: not every request was answered well\n${stdout}`);
+  return Number(rate);
 }

@@ -113,6 +113,14 @@ export interface ActorStatistics {
   /** What the thread's memory budget counts, in bytes, and the same by kind. */
   readonly residentBytes: number;
   readonly residentBytesBy: Readonly<Record<string, number>>;
+  readonly vectors: VectorStatistics;
+}
+
+/** Vectors of open namespaces that lie in segments large enough for graphs. */
+export interface VectorStatistics {
+  readonly indexed: number;
+  /** Searched one by one until their graphs are built. */
+  readonly waiting: number;
 }
 
 /** What a compute thread is started with. */

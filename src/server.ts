@@ -29,7 +29,7 @@ import { accountOperations } from './front/account-operations.ts';
 import { type FrontDoor, openDoor } from './front/door.ts';
 import { createHandler } from './front/handle.ts';
 import type { HttpEngine } from './front/http.ts';
-import { type MetricsDoor, openMetrics, storeMetricsText } from './front/metrics.ts';
+import { type MetricsDoor, openMetrics, storeMetricsText, vectorMetricsText } from './front/metrics.ts';
 import { loginTokens } from './identity/login-token.ts';
 import { type PasswordHasher, type People, preparePeople } from './identity/people.ts';
 import { readPerson } from './identity/person-record.ts';
@@ -81,7 +81,8 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   ]);
   // Before anything is joined: a port that is taken must not cost a log each time it is tried.
   const door = await openDoor(settings, options.engine ?? 'auto', logger);
-  const metrics = await metricsOf(settings, counters);
+  let threads: readonly ActorThread[] = [];
+  const metrics = await metricsOf(settings, counters, () => threads);
   const watchdog = guardThreads(systemClock, 'front', {
     everyMs: limits.threadBeatMs,
     silentMsMax: limits.threadSilentMsMax,
@@ -106,7 +107,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   });
   const lanes = computeLanes(storeSettings, settings);
   const { router, authenticator, people } = frontOf({ plans, secrets, store, lanes, logger });
-  const threads = actorThreads({
+  threads = actorThreads({
     settings,
     storeSettings,
     secrets,
@@ -144,9 +145,14 @@ export async function startServer(settings: Settings, options: ServerOptions): P
 function metricsOf(
   { host, metricsPort: port }: Settings,
   counters: SharedCounters,
+  threads: () => readonly ActorThread[],
 ): Promise<MetricsDoor | null> {
   if (port === null) return Promise.resolve(null);
-  return openMetrics({ host, port }, () => storeMetricsText(readCounters(counters)));
+  return openMetrics({ host, port }, async () => {
+    const asked = await Promise.all(threads().map((thread) => thread.statistics()));
+    const vectors = asked.flatMap((statistics) => statistics?.vectors ?? []);
+    return storeMetricsText(readCounters(counters)) + vectorMetricsText(vectors);
+  });
 }
 
 function cacheFolderOf({ dataDir }: Settings): string {

@@ -1,3 +1,4 @@
+import type { VectorStatistics } from '../../protocol/worker-tasks.ts';
 import { randomHex } from '../../src/base/random.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
@@ -39,9 +40,15 @@ export async function indexVectorsOnce(
   return true;
 }
 
-/** Whether one of them should have graphs and has none. Pure. */
-export function lacksGraphs(segments: readonly OpenSegment[]): boolean {
-  return segments.some(({ graphs, reader }) => graphs === null && paysForGraphs(vectorsOf(reader.toc)));
+/** Pure. */
+export function vectorStatistics(segments: readonly OpenSegment[]): VectorStatistics {
+  let [indexed, waiting] = [0, 0];
+  for (const { graphs, reader } of segments) {
+    const vectors = vectorsOf(reader.toc);
+    if (graphs !== null) indexed += vectors.count;
+    else if (paysForGraphs(vectors)) waiting += vectors.count;
+  }
+  return { indexed, waiting };
 }
 
 /** The next one to index; null where all that should be are. Pure. */

@@ -1,6 +1,7 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import type { VectorConfig } from '../../protocol/namespace.ts';
+import type { VectorStatistics } from '../../protocol/worker-tasks.ts';
 import { describeError } from '../../src/base/log.ts';
 import { type ActorReply, reply } from '../actor-reply.ts';
 import type { ActorComponents } from '../components.ts';
@@ -12,6 +13,7 @@ import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { ActorClosed } from '../storage/manifest-store.ts';
 import { checkVectors } from './check-vectors.ts';
 import { deleteNamespaceObjects } from './drop.ts';
+import { vectorStatistics } from './index-vectors.ts';
 import { NamespaceQueries } from './namespace-queries.ts';
 import type { LoadedBatch, NamespaceState } from './namespace-state.ts';
 import { openNamespace } from './open.ts';
@@ -120,6 +122,10 @@ export class NamespaceActor {
   /** The version of its last committed manifest; 0 where there is none yet. */
   get manifestVersion(): number {
     return this.#state.committed?.value.version ?? 0;
+  }
+
+  get vectors(): VectorStatistics {
+    return vectorStatistics(this.#state.segments);
   }
 
   /** Whether another one must be opened in its place. */

@@ -28,7 +28,7 @@ import { runWarm } from '../search/run-warm.ts';
 import { TimeSlice } from '../search/time-slice.ts';
 import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
 import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
-import { lacksGraphs } from './index-vectors.ts';
+import { vectorStatistics } from './index-vectors.ts';
 import type { NamespaceState } from './namespace-state.ts';
 import { type DocumentPlace, documentBytes, findDocument, findWarm } from './read-document.ts';
 import { SegmentGraphs } from './segment-graphs.ts';
@@ -145,7 +145,8 @@ export class NamespaceQueries {
 
   async #search(call: ActorCall, request: SearchRequest, opened: OpenedNow): Promise<ActorReply> {
     await this.#reach(request.min_version);
-    if (request.vector !== undefined && lacksGraphs(this.#state.segments)) this.#indexVectors();
+    if (request.vector !== undefined && vectorStatistics(this.#state.segments).waiting > 0)
+      this.#indexVectors();
     return this.#query(call, opened, (context) => runSearch(context, request));
   }
 

@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { VectorStatistics } from '../../protocol/worker-tasks.ts';
 import type { KindOfCalls } from '../object-store/store-counters.ts';
 import { CannotListen } from './door.ts';
 
@@ -16,13 +17,20 @@ export interface MetricsDoor {
 /** Throws CannotListen. Port 0 takes any free one. */
 export async function openMetrics(
   address: { readonly host: string; readonly port: number },
-  text: () => string,
+  text: () => Promise<string>,
 ): Promise<MetricsDoor> {
   const { host, port } = address;
   const server = createServer((request, response) => {
-    const found = request.method === 'GET' && request.url === '/metrics';
-    response.writeHead(found ? 200 : 404, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
-    response.end(found ? text() : 'there is only GET /metrics\n');
+    const answer = (status: number, body: string) => {
+      response.writeHead(status, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
+      response.end(body);
+    };
+    if (request.method !== 'GET' || request.url !== '/metrics')
+      return answer(404, 'there is only GET /metrics\n');
+    text().then(
+      (body) => answer(200, body),
+      () => answer(503, 'a thread is starting; ask again\n'),
+    );
   });
   await listening(server, host, port);
   const bound = (server.address() as AddressInfo).port;
@@ -67,6 +75,33 @@ export function storeMetricsText(kinds: readonly KindOfCalls[]): string {
       const full = `tidebase_store_${name}_total`;
       const lines = kinds.map((calls) => `${full}{kind="${calls.kind}"} ${value(calls)}\n`);
       return `# HELP ${full} ${help}.\n# TYPE ${full} counter\n${lines.join('')}`;
+    })
+    .join('');
+}
+
+const vectorMetrics: readonly {
+  readonly name: string;
+  readonly help: string;
+  readonly value: (vectors: VectorStatistics) => number;
+}[] = [
+  {
+    name: 'tidebase_vectors_indexed',
+    help: 'Vectors of open namespaces that graphs find',
+    value: ({ indexed }) => indexed,
+  },
+  {
+    name: 'tidebase_vectors_waiting',
+    help: 'Vectors of open namespaces whose graphs are not built yet: they are searched one by one',
+    value: ({ waiting }) => waiting,
+  },
+];
+
+/** How far graphs have come, as lines of Prometheus' text format. `threads`: what each actor thread says. */
+export function vectorMetricsText(threads: readonly VectorStatistics[]): string {
+  return vectorMetrics
+    .map(({ name, help, value }) => {
+      const sum = threads.reduce((total, vectors) => total + value(vectors), 0);
+      return `# HELP ${name} ${help}.\n# TYPE ${name} gauge\n${name} ${sum}\n`;
     })
     .join('');
 }

@@ -4,6 +4,7 @@ import { limits } from '../../protocol/limits.ts';
 import { apiErrorToWire } from '../../protocol/messages.ts';
 import type {
   ActorControl,
+  ActorStatistics,
   ActorWorkerTask,
   ComputeLaneName,
   LanesControl,
@@ -106,6 +107,11 @@ export class ActorThread {
 
   async drain(): Promise<void> {
     await this.#control?.drain();
+  }
+
+  /** Null while the thread starts or restarts. */
+  async statistics(): Promise<ActorStatistics | null> {
+    return (await this.#control?.statistics()) ?? null;
   }
 
   /** The process is about to end without being drained. */

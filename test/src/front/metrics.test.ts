@@ -8,7 +8,7 @@ const host = '127.0.0.1';
 describe('metrics', () => {
   it('are told as Prometheus reads them, on a port of their own', async () => {
     const calls = { kind: 'log', gets: 1, puts: 2, deletes: 3, lists: 4, putBytes: 5 };
-    const metrics = await openMetrics({ host, port: 0 }, () => storeMetricsText([calls]));
+    const metrics = await openMetrics({ host, port: 0 }, async () => storeMetricsText([calls]));
     const answer = await fetch(`${metrics.url}/metrics`);
     const text = await answer.text();
     const elsewhere = await fetch(`${metrics.url}/v1`);
@@ -26,11 +26,11 @@ describe('metrics', () => {
   });
 
   it('say which setting to change where the port is taken', async () => {
-    const first = await openMetrics({ host, port: 0 }, () => '');
+    const first = await openMetrics({ host, port: 0 }, async () => '');
     const port = Number(new URL(first.url).port);
 
     await assert.rejects(
-      openMetrics({ host, port }, () => ''),
+      openMetrics({ host, port }, async () => ''),
       (error) => error instanceof CannotListen && /TIDEBASE_METRICS_PORT/.test(error.message),
     );
     first.close();
