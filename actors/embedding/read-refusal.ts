@@ -38,7 +38,8 @@ function retryAfterOf(headers: Readonly<Record<string, string>>, nowMs: number):
   if (fine !== null) return fine;
   const value = headers['retry-after'];
   const seconds = waitOf(value, 1_000);
-  if (seconds !== null || value === undefined) return seconds;
+  // Date.parse takes almost anything for a date, a number below zero too; HTTP's begin with the day of the week.
+  if (seconds !== null || value === undefined || !/^[A-Z][a-z]{2,8},? /.test(value)) return seconds;
   const date = Date.parse(value);
   return Number.isNaN(date) ? null : Math.max(date - nowMs, 0);
 }
