@@ -14,7 +14,7 @@ import {
 import { type PlannedCall, planCalls } from './plan-calls.ts';
 import { EmbeddedVectors } from './provider-answer.ts';
 import { type CallAnswer, type CallComponents, callProvider } from './provider-call.ts';
-import { apiErrorOf, type ProviderFailure } from './provider-errors.ts';
+import { apiErrorOf, isRateLimit, type ProviderFailure } from './provider-errors.ts';
 import { retryInMs } from './provider-retries.ts';
 
 /**
@@ -22,6 +22,7 @@ import { retryInMs } from './provider-retries.ts';
  *
  * 1. the texts become calls that keep the provider's limits (`plan-calls.ts`);
  * 2. some calls are under way at a time, each sent again while that may help and the time lasts (`provider-retries.ts`);
+ *    with each one that the provider finds too many, fewer are;
  * 3. each answer is checked before it is taken (`provider-answer.ts`);
  * 4. the first call that fails for good ends the others, and the caller is told why (`provider-errors.ts`).
  *
@@ -57,7 +58,7 @@ export interface Embedded {
   readonly tokens: number;
 }
 
-/** Enough for 10,000 short texts in seconds; with more, providers answer 429 to accounts on their lower tiers. */
+/** Enough for 10,000 short texts in seconds. An account that may not have so many at once gets by with fewer. */
 const callsInFlightMax = 4;
 /** The largest call takes a provider a few seconds. */
 const callMsMax = 15_000;
@@ -110,6 +111,8 @@ class EmbedRun {
   readonly #deadlineAt: number;
   /** Aborted by the first failure, or by the caller. */
   readonly #stop = new AbortController();
+  /** Those that will look for another call. */
+  #lanes = 0;
   #failure: ProviderFailure | null = null;
 
   constructor(request: EmbedRequest, components: EmbedComponents) {
@@ -123,10 +126,9 @@ class EmbedRun {
     const cancel = () => this.#stop.abort();
     signal?.addEventListener('abort', cancel);
     if (signal?.aborted) cancel();
-    const left = calls.values();
-    const lanes = Array.from({ length: Math.min(callsInFlightMax, calls.length) }, () =>
-      this.#lane(left, take),
-    );
+    const left = [...calls];
+    this.#lanes = Math.min(callsInFlightMax, calls.length);
+    const lanes = Array.from({ length: this.#lanes }, () => this.#lane(left, take));
     // Every lane ends before the answer: none may go on with a key that the caller has let go.
     const outcomes = await Promise.allSettled(lanes);
     signal?.removeEventListener('abort', cancel);
@@ -137,16 +139,22 @@ class EmbedRun {
   }
 
   /** One call after the other, until none is left or one has failed. */
-  async #lane(left: Iterator<PlannedCall>, take: Take): Promise<void> {
+  async #lane(left: PlannedCall[], take: Take): Promise<void> {
     try {
-      for (let next = left.next(); !next.done && !this.#stop.signal.aborted; next = left.next()) {
-        const answer = await this.#callPatiently(next.value);
-        const failure = answer.kind === 'failed' ? answer.failure : take(next.value, answer);
-        if (failure !== null) return this.#fail(failure);
+      for (let call = left.shift(); call && !this.#stop.signal.aborted; call = left.shift()) {
+        const answer = await this.#callPatiently(call);
+        if (answer === 'give-way') {
+          left.unshift(call);
+          break;
+        }
+        const failure = answer.kind === 'failed' ? answer.failure : take(call, answer);
+        if (failure !== null) this.#fail(failure);
       }
     } catch (error) {
       this.#stop.abort();
       throw error;
+    } finally {
+      this.#lanes--;
     }
   }
 
@@ -157,13 +165,15 @@ class EmbedRun {
     this.#stop.abort();
   }
 
-  async #callPatiently(call: PlannedCall): Promise<CallAnswer> {
+  /** Gives way where the provider limits the rate and others go on: this call is theirs then. */
+  async #callPatiently(call: PlannedCall): Promise<CallAnswer | 'give-way'> {
     for (let attempts = 1; ; attempts++) {
       const answer = await this.#callOnce(call);
       if (answer.kind === 'embedded' || this.#stop.signal.aborted) return answer;
       const { failure } = answer;
       const wait = retryInMs({ failure, attempts, msLeft: this.#msLeft() }, this.#components.random);
       if (wait === null) return answer;
+      if (isRateLimit(failure) && this.#lanes > 1) return 'give-way';
       await this.#sleep(wait);
       if (this.#stop.signal.aborted) return answer;
     }

@@ -59,6 +59,10 @@ export function mayPass(failure: ProviderFailure): boolean {
   return verdict === 'failed' || verdict === 'rate-limited';
 }
 
+export function isRateLimit(failure: ProviderFailure): boolean {
+  return failure.kind === 'refused' && judge(failure) === 'rate-limited';
+}
+
 type Refusal = ProviderFailure & { readonly kind: 'refused' };
 type Verdict = 'key-invalid' | 'rejected' | 'rate-limited' | 'quota' | 'failed';
 

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout } from 'node:timers/promises';
 import type { KeyedProvider } from '../../actors/embedding/embedding-models.ts';
 import { type Asked, type Wire, WireError, type WireErrorKind, wires } from './embedding-wires.ts';
 
@@ -13,6 +13,8 @@ import { type Asked, type Wire, WireError, type WireErrorKind, wires } from './e
 export type FaultMode =
   | WireErrorKind
   | 'hang'
+  /** In the middle of the answer. */
+  | 'hang-midway'
   | 'reset'
   /** In the middle of the answer. */
   | 'reset-midway'
@@ -55,6 +57,10 @@ export interface DoubleOptions {
   readonly key: string;
   /** Vectors of the last texts first, each with its index. */
   readonly backwards?: boolean;
+  /** More requests at once are refused, as too many for this key. */
+  readonly inFlightMax?: number;
+  /** How long an answer takes. */
+  readonly delayMs?: number;
 }
 
 export async function startEmbeddingDouble(
@@ -63,6 +69,7 @@ export async function startEmbeddingDouble(
 ): Promise<EmbeddingDouble> {
   const wire = wires[provider];
   const requests: SeenRequest[] = [];
+  let inFlight = 0;
   let fault: { mode: FaultMode; times: number; retryAfter: string | undefined } | null = null;
 
   const server = createServer((request, response) => {
@@ -79,6 +86,11 @@ export async function startEmbeddingDouble(
       fault.times--;
       return fail(response, { ...fault, wire, asked: read, key });
     }
+    if (inFlight >= (options.inFlightMax ?? Number.POSITIVE_INFINITY))
+      return sendError(response, wire, 'rate-limit', 'too many requests at once');
+    inFlight++;
+    if (options.delayMs !== undefined) await setTimeout(options.delayMs);
+    inFlight--;
     if (read.error !== null) return sendError(response, wire, read.error.kind, read.error.message);
     const answer = wire.answer(read, vectorsOf(read, wire), tokensOf(read.texts)) as { data?: unknown[] };
     if (options.backwards === true) answer.data?.reverse();
@@ -185,6 +197,10 @@ async function fail(response: ServerResponse, failing: Failing): Promise<void> {
     vectors.map((vector) => [value, ...(vector as unknown[]).slice(1)]);
   switch (mode) {
     case 'hang':
+      return;
+    case 'hang-midway':
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.write('{"data":[');
       return;
     case 'reset':
       response.socket?.resetAndDestroy();

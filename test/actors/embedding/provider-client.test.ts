@@ -20,10 +20,13 @@ import {
   tokensOf,
 } from '../../support/embedding-doubles.ts';
 
-/** Waits are a twentieth of what they are, so that a test of three tries takes no seconds. */
+/** Waits are a twentieth of what they are, so that a test of three tries takes no seconds; and the process waits for them. */
 const hurriedClock = {
   ...systemClock,
-  after: (ms: number, run: () => void) => systemClock.after(ms / 20, run),
+  after(ms: number, run: () => void) {
+    const timer = setTimeout(run, ms / 20);
+    return () => clearTimeout(timer);
+  },
 };
 const noBaseUrls = { openai: null, cohere: null, google: null, mistral: null };
 
@@ -62,22 +65,16 @@ function suite(provider: KeyedProvider): void {
   });
   after(() => double.close());
 
-  const embed = (change: Partial<EmbedRequest> = {}) =>
+  const embed = (change: Partial<EmbedRequest> = {}, changed: Partial<EmbedComponents> = {}) =>
     embedByProvider(
       {
-        provider,
-        model,
-        dims,
-        key,
-        texts: ['one two', 'three'],
-        purpose: 'document',
-        deadlineMs: 30_000,
-        ...change,
+        ...{ provider, model, dims, key, texts: ['one two', 'three'] },
+        ...{ purpose: 'document', deadlineMs: 30_000, ...change },
       },
-      components,
+      { ...components, ...changed },
     );
-  const refused = async (change: Partial<EmbedRequest> = {}): Promise<ApiError> => {
-    const error: unknown = await embed(change).then(
+  const refused = async (...asked: Parameters<typeof embed>): Promise<ApiError> => {
+    const error: unknown = await embed(...asked).then(
       () => assert.fail('was not refused'),
       (thrown: unknown) => thrown,
     );
@@ -85,8 +82,8 @@ function suite(provider: KeyedProvider): void {
     assertNoKey(error);
     return error;
   };
-  const refusedAs = async (code: ErrorCode, change?: Partial<EmbedRequest>) => {
-    const error = await refused(change);
+  const refusedAs = async (code: ErrorCode, ...asked: Parameters<typeof embed>) => {
+    const error = await refused(...asked);
     assert.equal(error.code, code, error.message);
     return error;
   };
@@ -147,7 +144,7 @@ function suite(provider: KeyedProvider): void {
     const texts = Array.from({ length: 10_000 }, (_, i) => `text number ${i}`);
     const short = { openai: 64, cohere: 256, google: 128, mistral: 1_024 }[provider];
 
-    const answer = await embed({ texts, dims: short });
+    const answer = await embed({ texts, dims: short }, { clock: systemClock });
 
     const { textsMax } = callLimits(provider, model, short);
     assert.equal(double.requests.length, Math.ceil(texts.length / textsMax));
@@ -253,18 +250,17 @@ function suite(provider: KeyedProvider): void {
     assert.equal(double.requests.length, 1);
   });
 
-  test('a provider that hangs is given up at the deadline', async () => {
-    double.fault('hang');
-    components = { ...components, clock: systemClock };
-    const began = performance.now();
+  for (const mode of ['hang', 'hang-midway'] as const)
+    test(`a provider that hangs (${mode}) is given up at the deadline`, async () => {
+      double.fault(mode);
+      const began = performance.now();
 
-    const error = await refusedAs('embedding_failed', { deadlineMs: 300 });
+      const error = await refusedAs('embedding_failed', { deadlineMs: 300 }, { clock: systemClock });
 
-    components = { ...components, clock: hurriedClock };
-    assert.match(error.message, /did not answer in time/);
-    const tookMs = performance.now() - began;
-    assert.ok(tookMs >= 290 && tookMs < 1_500, `${tookMs}`);
-  });
+      assert.match(error.message, /did not answer in time/);
+      const tookMs = performance.now() - began;
+      assert.ok(tookMs >= 290 && tookMs < 1_500, `${tookMs}`);
+    });
 
   test('the caller ends calls that are under way', async () => {
     double.fault('hang');
@@ -291,12 +287,13 @@ function suite(provider: KeyedProvider): void {
   test('a provider that is not there cannot be reached', async () => {
     const gone = await startEmbeddingDouble(provider, { key });
     await gone.close();
-    const kept = components;
-    components = { ...components, baseUrls: { ...noBaseUrls, [provider]: gone.baseUrl } };
 
-    const error = await refusedAs('embedding_failed');
+    const error = await refusedAs(
+      'embedding_failed',
+      {},
+      { baseUrls: { ...noBaseUrls, [provider]: gone.baseUrl } },
+    );
 
-    components = kept;
     assert.match(error.message, /could not be reached \(ECONNREFUSED\)/);
   });
 }
@@ -307,6 +304,52 @@ function assertNoKey(error: ApiError): void {
   for (const piece of [key, 'secret-0123456789', 'secret-9876543210'])
     assert.ok(!everything.includes(piece), everything);
 }
+
+test('an account that may have one call at a time gets by with one', async () => {
+  await using double = disposable(
+    await startEmbeddingDouble('mistral', { key, inFlightMax: 1, delayMs: 10 }),
+  );
+  const [model, texts] = ['mistral-embed', Array.from({ length: 640 }, (_, i) => `text ${i}`)];
+
+  const answer = await embedByProvider(
+    { provider: 'mistral', model, dims: 1_024, key, texts, purpose: 'document', deadlineMs: 20_000 },
+    {
+      baseUrls: { ...noBaseUrls, mistral: double.baseUrl },
+      clock: systemClock,
+      random: systemRandom,
+      fetch: globalThis.fetch,
+    },
+  );
+
+  assertVectors(answer, model, texts, 1_024);
+  // Twenty, and one for each of the three that were too many.
+  assert.equal(double.requests.length, 23);
+});
+
+test('an error of the connection that quotes the request says nothing of it', async () => {
+  const failures: readonly ((headers: string) => Error)[] = [
+    (headers) => new TypeError(`invalid header ${headers}`),
+    (headers) => new TypeError('fetch failed', { cause: new Error(`refused ${headers}`) }),
+    (headers) => Object.assign(new Error(headers), { code: 'ECONNRESET', cause: { headers } }),
+    (headers) => Object.assign(new Error(headers), { code: headers }),
+  ];
+  for (const provider of keyedProviders) {
+    for (const failure of failures) {
+      const fetch = async (_: unknown, init?: { headers?: unknown }) => {
+        assert.ok(JSON.stringify(init?.headers).includes(key));
+        throw failure(JSON.stringify(init?.headers));
+      };
+      const model = modelOf({ provider });
+      const error: unknown = await embedByProvider(
+        { provider, model, dims: null, key, texts: ['a'], purpose: 'query', deadlineMs: 10_000 },
+        { baseUrls: noBaseUrls, clock: hurriedClock, random: systemRandom, fetch },
+      ).catch((thrown: unknown) => thrown);
+
+      assert.ok(error instanceof ApiError && error.code === 'embedding_failed');
+      assertNoKey(error);
+    }
+  }
+});
 
 test('vectors that come in another order are put into theirs', async () => {
   for (const provider of ['openai', 'mistral'] as const) {
