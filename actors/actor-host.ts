@@ -140,6 +140,7 @@ export class ActorHost {
     if (call.operation === internalCalls.collectNamespace) return this.#collect(call);
     if (call.namespace === '')
       return this.#inTenant(call.tenantId, (actor) => handleTenantCall(actor, call, body));
+    if (call.operation === 'updateNamespace') return this.#update(call, body ?? new Uint8Array());
     const writeKind = writeOperations.get(call.operation);
     if (writeKind === undefined) return this.#query(call, body);
     const write = await prepareWrite(this.#components.lanes, writeKind, body ?? new Uint8Array());
@@ -154,11 +155,18 @@ export class ActorHost {
     const opening = { create: namespaceOf(write), report: emptyReadReport() };
     return this.#untilOpen(() =>
       this.#inNamespace(call, opening, async (actor) => {
-        const reply = await this.#guard(call, actor, () => actor.write(write));
+        const reply = await this.#guard(call, actor, () => actor.write(write, call.deadlineMs));
         // Who deletes because the quota is full waits for the space, not for the next flush.
         if (!adds && this.#quota.isFull(tenantId, caller.storageQuotaBytes)) actor.reclaim();
         return reply;
       }),
+    );
+  }
+
+  #update(call: ActorCall, body: Uint8Array): Promise<ActorReply> {
+    const opening = { create: null, report: emptyReadReport() };
+    return this.#inNamespace(call, opening, (actor) =>
+      this.#guard(call, actor, () => actor.update(body, call.deadlineMs)),
     );
   }
 
@@ -324,7 +332,7 @@ export class ActorHost {
 
   async #openNamespace(
     identity: NamespaceIdentity,
-    { created, documentsKnown, vector }: ResolvedNamespace,
+    { created, documentsKnown, vector, embed }: ResolvedNamespace,
     report: ReadReport,
   ): Promise<NamespaceActor> {
     const again = await this.#replays.readAgain(identity, this.#components.log);

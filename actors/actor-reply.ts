@@ -1,4 +1,4 @@
-import type { VectorConfig } from '../protocol/namespace.ts';
+import type { EmbedConfig, VectorConfig } from '../protocol/namespace.ts';
 import { emptyReadReport, type ReadReport } from './storage/block-fetch.ts';
 
 /** What an actor of either kind answers to a call; worker.ts sends it on. */
@@ -11,23 +11,25 @@ export interface ActorReply {
   readonly cpuMs: number;
   readonly documents: number;
   readonly bytes: number;
+  readonly embedTokens: number;
 }
 
 export function reply(json: string, metered: Partial<ActorReply> = {}): ActorReply {
-  return { status: 200, json, report: emptyReadReport(), cpuMs: 0, documents: 0, bytes: 0, ...metered };
+  return { status: 200, json, report: emptyReadReport(), cpuMs: 0, documents: 0, bytes: 0, embedTokens: 0, ...metered };
 }
 
 /** The Namespace resource, which a namespace tells of itself and a tenant of all its namespaces. */
 export function namespaceJson(fields: {
   readonly name: string;
   readonly vector: VectorConfig | null;
+  readonly embed: EmbedConfig | null;
   readonly docsWritten: number;
   readonly bytesWritten: number;
   readonly storedBytes: number;
   readonly createdAt: string;
 }): string {
   return (
-    `{"name":${JSON.stringify(fields.name)},${vectorConfigField(fields.vector)}"docs_written":${fields.docsWritten},` +
+    `{"name":${JSON.stringify(fields.name)},${vectorConfigField(fields.vector)}${embedField(fields.embed)}"docs_written":${fields.docsWritten},` +
     `"bytes_written":${fields.bytesWritten},"stored_bytes":${fields.storedBytes},"created_at":"${fields.createdAt}"}`
   );
 }
@@ -35,4 +37,9 @@ export function namespaceJson(fields: {
 /** With the comma behind it; nothing for text only. */
 function vectorConfigField(vector: VectorConfig | null): string {
   return vector === null ? '' : `"vector":{"dims":${vector.dims},"metric":"${vector.metric}"},`;
+}
+
+/** With the comma behind it; nothing where texts are not embedded. */
+function embedField(embed: EmbedConfig | null): string {
+  return embed === null ? '' : `"embed":${JSON.stringify(embed)},`;
 }

@@ -1,6 +1,12 @@
 import { ApiError } from '../protocol/errors.ts';
 import type { FlowLimits } from '../protocol/limits.ts';
-import type { NamespaceReport, NewNamespace, ResolvedNamespace } from '../protocol/messages.ts';
+import type {
+  EmbedChange,
+  NamespaceReport,
+  NewNamespace,
+  ProviderKeyRecord,
+  ResolvedNamespace,
+} from '../protocol/messages.ts';
 import type { Clock } from '../src/base/clock.ts';
 import type { Logger } from '../src/base/log.ts';
 import type { Random } from '../src/base/random.ts';
@@ -36,6 +42,8 @@ export interface ActorComponents {
   readonly logsOfView: ReadonlySet<string>;
   /** Signs cursors; the same on every server. */
   readonly cursorKey: Uint8Array;
+  /** Opens the sealed keys of embedding providers. */
+  readonly keyEncryptionKey: Uint8Array;
 }
 
 /** Actors of other kinds, wherever they live: calls go through the router. */
@@ -48,6 +56,10 @@ export interface NamespaceDirectory {
   report(tenantId: number, name: string, report: NamespaceReport): Promise<void>;
   /** What all namespaces of the tenant take in the store, as far as it has heard. */
   storedBytes(tenantId: number): Promise<number>;
+  /** The tenant's sealed key of an embedding provider. */
+  providerKey(tenantId: number, provider: string): Promise<ProviderKeyRecord | null>;
+  /** Resolves once the change is durable; rejects where the name leads elsewhere. */
+  setEmbed(tenantId: number, name: string, change: EmbedChange): Promise<void>;
   /** Ends the open namespace, if any, and deletes its objects. */
   drop(tenantId: number, name: string, namespaceId: string): Promise<void>;
   /** The namespace deletes what it has retired, where that is due; nothing where the name leads elsewhere. */

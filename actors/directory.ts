@@ -4,6 +4,7 @@ import {
   actorCallToWire,
   internalCalls,
   noCaller,
+  type ProviderKeyRecord,
   type ResolvedNamespace,
 } from '../protocol/messages.ts';
 import { packMessage, unpackMessage } from '../src/base/msgpack.ts';
@@ -54,6 +55,13 @@ export function createDirectory(channel: PortChannel): NamespaceDirectory {
     },
     async storedBytes(tenantId) {
       return unpackMessage(await call(internalCalls.storedBytes, { tenantId, namespace: '' })) as number;
+    },
+    async providerKey(tenantId, provider) {
+      const to = { tenantId, namespace: '', argument: provider };
+      return unpackMessage(await call(internalCalls.providerKey, to)) as ProviderKeyRecord | null;
+    },
+    async setEmbed(tenantId, name, change) {
+      await call(internalCalls.setEmbed, { tenantId, namespace: '', argument: name }, packMessage(change));
     },
     async drop(tenantId, name, namespaceId) {
       await call(internalCalls.dropNamespace, { tenantId, namespace: name, argument: namespaceId });

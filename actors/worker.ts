@@ -83,6 +83,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     orderlyEnd: takeOrderlyEnd(warmCache, task.predecessors),
     logsOfView: new Set(task.logsOfView),
     cursorKey: task.cursorKey,
+    keyEncryptionKey: task.keyEncryptionKey,
   };
   host = new ActorHost(components);
   const serving = host;
@@ -172,8 +173,9 @@ function serveWarm(host: ActorHost, logger: Logger, call: ActorCall, respond: Re
 const warmAnswer = actorAnswerToWire({ status: 200, headers: [], meter: noMeter });
 
 function respondReply(respond: Respond, reply: ActorReply): void {
-  const { documents, bytes, cpuMs, report } = reply;
-  const meter = { documents, bytes, cpuMs, storeGets: report.storeGets, storeBytes: report.storeBytes };
+  const { documents, bytes, cpuMs, embedTokens, report } = reply;
+  const { storeGets, storeBytes } = report;
+  const meter = { documents, bytes, cpuMs, storeGets, storeBytes, embedTokens };
   const body = reply.packed ?? ownBytes(reply.json);
   respond(actorAnswerToWire({ status: reply.status, headers: [], meter }), body);
 }

@@ -110,6 +110,14 @@ export const limits = {
   graphVectorsMin: 1_000,
   /** Vectors of a memtable over which a graph would pay are flushed after so long: searches look at each of them. */
   vectorsFlushAfterMs: 5_000,
+  /**
+   * Of a text, so much is embedded: two to four pages. Providers refuse texts of over 8,192 tokens, and a token is at least a
+   * byte: cut so, none is refused in any language. The same for all of them, so that a change of model finds the same texts.
+   */
+  embeddedTextBytesMax: 8_000,
+  /** Requests to embedding providers that are under way in this process, and those that wait for them. */
+  embeddingsInFlightMax: 16,
+  embeddingsWaitingMax: 64,
   /** What one graph takes in memory while it is built, and on the local disk; a segment of more vectors has several. */
   graphBytesMax: 512 * MiB,
   /** A replaced segment is kept this long for reads that began before; the longest query takes 30 s. */

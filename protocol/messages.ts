@@ -1,5 +1,5 @@
 import { ApiError, type ErrorCode } from './errors.ts';
-import type { VectorConfig } from './namespace.ts';
+import type { EmbedConfig, VectorConfig } from './namespace.ts';
 
 /**
  * What crosses a thread, and nothing else does. Heads are MessagePack arrays (positions, not names: they are encoded
@@ -97,9 +97,18 @@ export interface Meter {
   readonly cpuMs: number;
   readonly storeGets: number;
   readonly storeBytes: number;
+  /** Of embedding models, as they count them. */
+  readonly embedTokens: number;
 }
 
-export const noMeter: Meter = { documents: 0, bytes: 0, cpuMs: 0, storeGets: 0, storeBytes: 0 };
+export const noMeter: Meter = {
+  documents: 0,
+  bytes: 0,
+  cpuMs: 0,
+  storeGets: 0,
+  storeBytes: 0,
+  embedTokens: 0,
+};
 
 export type ActorAnswerWire = [
   number,
@@ -109,22 +118,25 @@ export type ActorAnswerWire = [
   number,
   number,
   number,
+  number,
 ];
 
 export function actorAnswerToWire(answer: ActorAnswer): ActorAnswerWire {
-  const { documents, bytes, cpuMs, storeGets, storeBytes } = answer.meter;
-  return [answer.status, answer.headers, documents, bytes, cpuMs, storeGets, storeBytes];
+  const { documents, bytes, cpuMs, storeGets, storeBytes, embedTokens } = answer.meter;
+  return [answer.status, answer.headers, documents, bytes, cpuMs, storeGets, storeBytes, embedTokens];
 }
 
 export function actorAnswerFromWire(wire: unknown): ActorAnswer {
-  const [status, headers, documents, bytes, cpuMs, storeGets, storeBytes] = wire as ActorAnswerWire;
-  return { status, headers, meter: { documents, bytes, cpuMs, storeGets, storeBytes } };
+  const [status, headers, documents, bytes, cpuMs, storeGets, storeBytes, embedTokens] =
+    wire as ActorAnswerWire;
+  return { status, headers, meter: { documents, bytes, cpuMs, storeGets, storeBytes, embedTokens } };
 }
 
 /**
  * Calls to a tenant actor that are not REST operations. Their bodies are MessagePack.
  * From the front: `tenant.create`, `tenant.key`, `tenant.get`.
- * From a namespace actor, through the router: `tenant.resolve`, `tenant.confirm`, `tenant.report`, `tenant.stored`.
+ * From a namespace actor, through the router: `tenant.resolve`, `tenant.confirm`, `tenant.report`, `tenant.stored`,
+ * `tenant.provider-key`, `tenant.embed`.
  * From a tenant actor, through the router: `namespace.drop`.
  */
 export const internalCalls = {
@@ -136,6 +148,10 @@ export const internalCalls = {
   reportNamespace: 'tenant.report',
   /** → what all its namespaces take in the store, in bytes. */
   storedBytes: 'tenant.stored',
+  /** → the sealed key of an embedding provider, or null. */
+  providerKey: 'tenant.provider-key',
+  /** A namespace's embedding is another from now on, durably. */
+  setEmbed: 'tenant.embed',
   dropNamespace: 'namespace.drop',
   collectNamespace: 'namespace.collect',
   /** actor → front: forget what is cached of a tenant; answered when it is forgotten. */
@@ -174,10 +190,29 @@ export interface TenantRecord {
   readonly createdAt: string;
 }
 
+/** A tenant's key of an embedding provider. */
+export interface ProviderKeyRecord {
+  readonly provider: string;
+  /** What a person recognises it by. */
+  readonly hint: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  /** As src/accounts/provider-key-envelope.ts seals it. */
+  readonly envelope: { readonly version: 1; readonly wrappedKey: Uint8Array; readonly sealed: Uint8Array };
+}
+
 /** What a name that is not there yet is made with. */
 export interface NewNamespace {
   /** Null for text only. */
   readonly vector: VectorConfig | null;
+  /** Null where texts are not embedded. */
+  readonly embed: EmbedConfig | null;
+}
+
+/** A namespace's embedding is changed. */
+export interface EmbedChange {
+  readonly namespaceId: string;
+  readonly embed: EmbedConfig | null;
 }
 
 /** What `tenant.resolve` answers, or null where the name is free and was not to be made. */
@@ -186,6 +221,8 @@ export interface ResolvedNamespace {
   readonly createdAt: string;
   /** Null for text only. */
   readonly vector: VectorConfig | null;
+  /** Null where texts are not embedded. */
+  readonly embed: EmbedConfig | null;
   /** True where this call made the name; it is not durable yet. */
   readonly created: boolean;
   /** Documents written so far, as the namespace reported last: it has a manifest where there were any. */

@@ -1,5 +1,4 @@
 import { timestampSchema } from './document.ts';
-import { ApiError } from './errors.ts';
 import { namespaceNameProblem } from './ids.ts';
 import { limits } from './limits.ts';
 import { choice, integer, queryInteger, text, textBy, z } from './validate.ts';
@@ -86,9 +85,3 @@ export const namespaceListQuerySchema = z.strictObject({
   limit: queryInteger(1, limits.listLimitMax).default(limits.listLimitDefault),
 });
 export type NamespaceListQuery = z.output<typeof namespaceListQuerySchema>;
-
-/** Refuses with 501 what this server does not do yet. */
-export function refuseUnbuiltNamespace(request: NamespaceRequest): void {
-  if (request.embed === undefined) return;
-  throw new ApiError('not_implemented', 'embed is not built yet', { fields: { embed: 'not built yet' } });
-}

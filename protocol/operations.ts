@@ -229,7 +229,6 @@ const rows = {
     serves: 'tenant',
     statuses: [401, 403],
     answer: account.embeddingKeyListSchema,
-    built: false,
   },
   putEmbeddingKey: {
     methods: PUT,
@@ -243,7 +242,6 @@ const rows = {
     request: account.embeddingKeyRequestSchema,
     answer: account.embeddingKeySchema,
     parameters: provider,
-    built: false,
   },
   deleteEmbeddingKey: {
     methods: DELETE,
@@ -257,7 +255,6 @@ const rows = {
     statuses: [401, 403, 404],
     answer: null,
     parameters: provider,
-    built: false,
   },
 
   listTenants: {
@@ -398,7 +395,6 @@ const rows = {
     parameters: inNamespace,
     rateLimitHeaders: true,
     mcp: 'update_namespace',
-    built: false,
   },
   deleteNamespace: {
     methods: DELETE,

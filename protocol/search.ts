@@ -212,14 +212,6 @@ function checkPattern(query: string, isRegex: boolean, field: string): void {
   }
 }
 
-/** Refuses with 501 what this server does not do yet. Called after the request was found to be right. */
-export function refuseUnbuilt(request: SearchRequest): void {
-  if (request.semantic === undefined) return;
-  throw new ApiError('not_implemented', 'semantic is not built yet', {
-    fields: { semantic: 'not built yet' },
-  });
-}
-
 const matchRangeSchema = z.object({ start: z.int(), end: z.int(), line_number: z.int() });
 
 export const hitSchema = z.object({

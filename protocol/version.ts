@@ -4,12 +4,13 @@
  */
 
 /** The version of the interface description. Paths are under /v1 for as long as its first number is 0 or 1. */
-export const wireVersion = '0.1.2';
+export const wireVersion = '0.1.3';
 
 export const wireHistory: readonly string[] = [
   '0.1.0: accounts, keys, namespaces, documents, search, count, warm.',
   '0.1.1: warm takes min_version; a count may be an estimate.',
   '0.1.2: vectors of documents, and search by a vector.',
+  '0.1.3: embedding: models of namespaces, keys of providers, semantic search.',
 ];
 
 interface Format {
@@ -61,11 +62,12 @@ export const formats = {
     history: ['E-mail address, name, password hash, tenants.', 'Bound to the key that it is stored under.'],
   },
   tenant: {
-    version: 3,
+    version: 4,
     history: [
       'Keys and names of namespaces.',
       'Bound to the key that it is stored under.',
       'How long the vectors of a namespace are.',
+      'Sealed keys of embedding providers, and what embeds the texts of a namespace.',
     ],
   },
   logFloor: {

@@ -3,6 +3,14 @@ import type { MessagePort } from 'node:worker_threads';
 /** What the worker threads are started with, and the control calls between threads. Ports are moved, the rest copied. */
 export type LogLevel = 'error' | 'info' | 'debug';
 
+/** Of embedding providers; null means the provider's own. */
+export interface EmbeddingBaseUrls {
+  readonly openai: string | null;
+  readonly cohere: string | null;
+  readonly google: string | null;
+  readonly mistral: string | null;
+}
+
 /** A plain record that src/object-store/open-object-store.ts understands. */
 export type StoreSettings = (
   | { readonly kind: 'fs'; readonly folder: string }
@@ -90,6 +98,7 @@ export interface ActorWorkerTask {
   /** TIDEBASE_MEMORY_BYTES. */
   readonly processMemoryBytes: number;
   readonly cursorKey: Uint8Array;
+  readonly keyEncryptionKey: Uint8Array;
   readonly logLevel: LogLevel;
 }
 
@@ -130,14 +139,16 @@ export interface ComputeThreadData {
   readonly backgroundSteps: number;
   /** For files that are on their way into the local cache: on the same disk, and empty at the start. */
   readonly scratchFolder: string;
+  readonly embeddingBaseUrls: EmbeddingBaseUrls;
   readonly processMemoryBytes: number;
 }
 
 /**
  * Each kind of work has threads of its own: a client waits for a parse, writers wait for builds that fall behind, and
- * nobody waits for a merge or for graphs, which are the longest. A match that RE2 may take seconds for waits for such alone.
+ * nobody waits for a merge or for graphs, which are the longest. A match that RE2 may take seconds for waits for such alone. Calls of embedding providers wait for others side by side; the model that
+ * runs here takes a core.
  */
-export type ComputeLaneName = 'parse' | 'build' | 'merge' | 'graph' | 'match';
+export type ComputeLaneName = 'parse' | 'build' | 'merge' | 'graph' | 'match' | 'embed' | 'model';
 
 /** Control calls from an actor thread to the compute lanes, which the front side owns. */
 export interface LanesControl {

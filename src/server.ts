@@ -240,6 +240,8 @@ interface Lanes {
   readonly merge: ComputeLane;
   readonly graph: ComputeLane;
   readonly match: ComputeLane;
+  readonly embed: ComputeLane;
+  readonly model: ComputeLane;
   readonly hash: ComputeLane;
 }
 
@@ -247,19 +249,20 @@ interface Lanes {
 const hashQueueMax = 32;
 
 /** How far they step back where the cores are busy, so that reads hardly feel them. Writers wait no less, but for flushes. */
-const backgroundSteps = { parse: 6, build: 12, merge: 15, graph: 15, match: 12 };
+const backgroundSteps = { parse: 6, build: 12, merge: 15, graph: 15, match: 12, model: 6 };
 
 function computeLanes(store: StoreSettings, settings: Settings): Lanes {
-  const { computeThreads, memoryBytes } = settings;
+  const { computeThreads, memoryBytes, embeddingBaseUrls } = settings;
   const scratchFolder = scratchFolderOf(cacheFolderOf(settings));
-  const lane = (steps: number, threads: number, queueMax?: number) => {
+  const lane = (steps: number, threads: number, more: { queueMax?: number; tasksPerThread?: number } = {}) => {
     const data: ComputeThreadData = {
       store,
       scratchFolder,
+      embeddingBaseUrls,
       backgroundSteps: steps,
       processMemoryBytes: memoryBytes,
     };
-    return new ComputeLane({ entry: workerEntries.compute, threads, data, queueMax });
+    return new ComputeLane({ entry: workerEntries.compute, threads, data, ...more });
   };
   return {
     parse: lane(backgroundSteps.parse, computeThreads),
@@ -267,7 +270,9 @@ function computeLanes(store: StoreSettings, settings: Settings): Lanes {
     merge: lane(backgroundSteps.merge, Math.ceil(computeThreads / 2)),
     // One at a time: each holds a graph in memory.
     graph: lane(backgroundSteps.graph, 1),
-    match: lane(backgroundSteps.match, computeThreads, limits.matchesWaitingMax),
+    match: lane(backgroundSteps.match, computeThreads, { queueMax: limits.matchesWaitingMax }),
+    embed: lane(0, 1, { queueMax: limits.embeddingsWaitingMax, tasksPerThread: limits.embeddingsInFlightMax }),
+    model: lane(backgroundSteps.model, 1, { queueMax: limits.embeddingsWaitingMax }),
     hash: new ComputeLane({ entry: workerEntries.hash, threads: 1, queueMax: hashQueueMax }),
   };
 }
@@ -365,6 +370,7 @@ function actorThreads(parts: {
           memoryBytes: Math.floor((settings.memoryBytes * residentShare) / count),
           processMemoryBytes: settings.memoryBytes,
           cursorKey: secrets.cursorKey,
+          keyEncryptionKey: secrets.keyEncryptionKey,
           logLevel: settings.logLevel,
         },
         log,

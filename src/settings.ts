@@ -1,6 +1,7 @@
 import { statfsSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import { dirname, resolve } from 'node:path';
+import type { EmbeddingBaseUrls } from '../protocol/worker-tasks.ts';
 import type { LogLevel } from './base/log.ts';
 import { parseSecret } from './identity/secrets.ts';
 import {
@@ -64,14 +65,6 @@ export interface StripeSettings {
   readonly secretKey: string;
   readonly webhookSecret: string | null;
   readonly priceId: string | null;
-}
-
-/** Null means the provider's own. */
-export interface EmbeddingBaseUrls {
-  readonly openai: string | null;
-  readonly cohere: string | null;
-  readonly google: string | null;
-  readonly mistral: string | null;
 }
 
 export type Env = Readonly<Record<string, string | undefined>>;

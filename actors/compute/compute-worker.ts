@@ -10,6 +10,7 @@ import { standStillWhenAsked } from '../../src/base/stand-still.ts';
 import { lowerThreadPriority } from '../../src/base/thread-priority.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { openObjectStore } from '../../src/object-store/open-object-store.ts';
+import type { Embedded } from '../embedding/embed-request.ts';
 import type { ComputeResult, ComputeTask } from './lanes.ts';
 
 /** Entry of the compute lanes' threads: one short task a call. A lane has tasks of one kind, and loads what that kind needs. */
@@ -19,6 +20,7 @@ const {
   backgroundSteps,
   processMemoryBytes,
   scratchFolder,
+  embeddingBaseUrls,
 } = workerData as ComputeThreadData;
 boundGarbage(processMemoryBytes);
 if (backgroundSteps > 0) lowerThreadPriority(backgroundSteps);
@@ -58,6 +60,14 @@ async function run(task: ComputeTask): Promise<unknown> {
       const { buildGraphs } = await import('./build-graphs.ts');
       return buildGraphs({ store: await objectStore(), clock: systemClock, scratchFolder }, task);
     }
+    case 'embed-by-provider': {
+      const { embedByProvider } = await import('../embedding/provider-client.ts');
+      const components = { baseUrls: embeddingBaseUrls, clock: systemClock, random: systemRandom, fetch };
+      return inSharedMemory(await embedByProvider(task.request, components));
+    }
+    case 'embed-here': {
+      throw new ApiError('not_implemented', 'the hosted embedding model is not built yet');
+    }
     case 'match': {
       const { runMatch } = await import('../text/judge.ts');
       return runMatch(task);
@@ -65,4 +75,11 @@ async function run(task: ComputeTask): Promise<unknown> {
     default:
       return unreachable(task);
   }
+}
+
+/** 60 MB of vectors are not copied from thread to thread. */
+function inSharedMemory(embedded: Embedded): Embedded {
+  const vectors = new Float32Array(new SharedArrayBuffer(embedded.vectors.byteLength));
+  vectors.set(embedded.vectors);
+  return { ...embedded, vectors };
 }

@@ -1,6 +1,7 @@
 import type { ApiErrorWire } from '../../protocol/messages.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
+import type { Embedded, EmbedByProviderTask, EmbedHereTask } from '../embedding/embed-request.ts';
 import type { WriteKind } from '../storage/parse-write.ts';
 import type { SegmentToc } from '../storage/segment-format.ts';
 import type { SegmentGraph } from '../storage/segment-graph.ts';
@@ -71,7 +72,14 @@ export interface BuiltGraph {
   readonly path: string;
 }
 
-export type ComputeTask = ParseTask | BuildSegmentTask | MergeSegmentsTask | BuildGraphsTask | MatchTask;
+export type ComputeTask =
+  | ParseTask
+  | BuildSegmentTask
+  | MergeSegmentsTask
+  | BuildGraphsTask
+  | MatchTask
+  | EmbedByProviderTask
+  | EmbedHereTask;
 
 export interface BuiltSegment {
   readonly size: number;
@@ -90,6 +98,8 @@ export interface ComputeLanes {
   mergeSegments(task: MergeSegmentsTask): Promise<BuiltSegment | null>;
   /** The files are the caller's to take or to delete. None where graphs would not find what they should. */
   buildGraphs(task: BuildGraphsTask): Promise<BuiltGraph[]>;
+  /** Vectors of texts, in shared memory. Throws ApiError with one of the `embedding_…` codes. */
+  embed(task: EmbedByProviderTask | EmbedHereTask): Promise<Embedded>;
   /** What RE2 says of one text. The text is moved. Rejects with ApiError 429 where too many wait. */
   match: MatchElsewhere;
 }

@@ -2,6 +2,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { apiErrorFromWire } from '../../protocol/messages.ts';
 import type { ComputeLaneName, LanesControl } from '../../protocol/worker-tasks.ts';
 import { moved, wrapControl } from '../../src/base/control.ts';
+import type { Embedded } from '../embedding/embed-request.ts';
 import type { Found } from '../text/judge.ts';
 import type { BuiltGraph, BuiltSegment, ComputeLanes, ComputeResult, ComputeTask } from './lanes.ts';
 
@@ -25,6 +26,7 @@ export function remoteLanes(port: MessagePort): ComputeLanes {
     buildSegment: (task) => run<BuiltSegment>('build', task),
     mergeSegments: (task) => run<BuiltSegment | null>('merge', task),
     buildGraphs: (task) => run<BuiltGraph[]>('graph', task),
+    embed: (task) => run<Embedded>(task.task === 'embed-here' ? 'model' : 'embed', task),
     match: (task) => run<Found>('match', task, [task.text.buffer as ArrayBuffer]),
   };
 }

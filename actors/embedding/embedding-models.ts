@@ -34,13 +34,6 @@ interface Provider {
 }
 
 /**
- * A text's first so many bytes are embedded. OpenAI and Mistral refuse a text of over 8,192 tokens (Google and Cohere cut
- * it themselves), and a token is at least a byte: cut so, no text in any language is refused, without a tokenizer. For all
- * providers alike, so that the same texts are found when the provider changes. Two to four pages.
- */
-export const embeddedTextBytesMax = 8_000;
-
-/**
  * Numbers that one call may answer with. They come as JSON, and reading 100,000 of them keeps a thread busy for some
  * 50 ms: 2,048 vectors of OpenAI's would be 1.5 s in which the thread does nothing else.
  */

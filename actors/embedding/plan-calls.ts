@@ -1,4 +1,5 @@
-import { type CallLimits, embeddedTextBytesMax } from './embedding-models.ts';
+import { limits } from '../../protocol/limits.ts';
+import type { CallLimits } from './embedding-models.ts';
 
 /** One call to a provider: its texts, and where in the request their vectors belong. */
 export interface PlannedCall {
@@ -41,8 +42,8 @@ function newCall(): { texts: string[]; places: number[]; bytes: number } {
  * a text may have two million characters, each at least a byte.
  */
 export function cutText(text: string): { readonly text: string; readonly bytes: number } {
-  const head = text.trimStart().slice(0, embeddedTextBytesMax);
-  const { read } = encoder.encodeInto(head, new Uint8Array(embeddedTextBytesMax));
+  const head = text.trimStart().slice(0, limits.embeddedTextBytesMax);
+  const { read } = encoder.encodeInto(head, new Uint8Array(limits.embeddedTextBytesMax));
   const cut = head.slice(0, read).trimEnd();
   return { text: cut, bytes: Buffer.byteLength(cut) };
 }

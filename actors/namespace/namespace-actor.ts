@@ -1,8 +1,9 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
-import type { VectorConfig } from '../../protocol/namespace.ts';
+import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
 import type { VectorStatistics } from '../../protocol/worker-tasks.ts';
 import { describeError } from '../../src/base/log.ts';
+import { Serial } from '../../src/base/serial.ts';
 import { type ActorReply, reply } from '../actor-reply.ts';
 import type { ActorComponents } from '../components.ts';
 import { confirmedInTime } from '../log/confirmed-in-time.ts';
@@ -13,6 +14,7 @@ import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { ActorClosed } from '../storage/manifest-store.ts';
 import { checkVectors } from './check-vectors.ts';
 import { deleteNamespaceObjects } from './drop.ts';
+import { embedBatch } from './embed-batch.ts';
 import { vectorStatistics } from './index-vectors.ts';
 import { NamespaceQueries } from './namespace-queries.ts';
 import type { LoadedBatch, NamespaceState } from './namespace-state.ts';
@@ -21,6 +23,7 @@ import { mergePatches } from './patch.ts';
 import type { PreparedWrite } from './prepare-write.ts';
 import { manifestBytes, openNamespaceBytes, readerBytes } from './resident.ts';
 import { isLarge } from './segment-look-up.ts';
+import { updateNamespace } from './update-namespace.ts';
 import { Upkeep } from './upkeep.ts';
 import { type AppliedWrite, WritePipeline } from './write-pipeline.ts';
 
@@ -32,6 +35,8 @@ export interface Opening {
   readonly identity: NamespaceIdentity;
   /** Null for text only. */
   readonly vector: VectorConfig | null;
+  /** Null where texts are not embedded. */
+  readonly embed: EmbedConfig | null;
   /** The name was made by the request that opens it. */
   readonly created: boolean;
   readonly replayed: readonly ReplayedRecord[];
@@ -50,6 +55,7 @@ export class NamespaceActor {
   readonly #state: NamespaceState;
   readonly #pipeline: WritePipeline;
   readonly #queries: NamespaceQueries;
+  readonly #updates = new Serial();
   readonly #upkeep: Upkeep;
   /** Resolves once the name is durable and this process owns the manifest: the first acknowledgement waits for it. */
   readonly #ready: Promise<void>;
@@ -148,7 +154,8 @@ export class NamespaceActor {
     return this.#queries;
   }
 
-  async write(write: PreparedWrite): Promise<ActorReply> {
+  /** `deadlineMs`: what an embedding model may take of. */
+  async write(write: PreparedWrite, deadlineMs: number): Promise<ActorReply> {
     if (this.#pipeline.waiting >= limits.mailboxWaitingMax) {
       throw new ApiError('write_busy', 'too many writes wait for this namespace; nothing was written', {
         retryAfter: 1,
@@ -157,7 +164,10 @@ export class NamespaceActor {
     checkVectors(write.batch, this.#state.vector);
     const created = this.#created;
     this.#created = false;
-    const { applied, batch } = await this.#pipeline.inTurn(() => this.#submit(write));
+    const embedded = await embedBatch(this.#components, this.#state, write.batch, deadlineMs);
+    const { applied, batch } = await this.#pipeline.inTurn(() =>
+      this.#submit({ ...write, batch: embedded.batch }),
+    );
     const [result] = await confirmedInTime(this.#components.clock, Promise.all([applied, this.#ready]));
     this.#afterWrite();
     const delayMs = this.#upkeep.answerDelayMs(batch.buffer.byteLength);
@@ -165,7 +175,11 @@ export class NamespaceActor {
     return reply(
       `{"written":${batch.documentOffsets.length},"deleted":${result.deleted},"version":${result.version},` +
         `"stored_bytes":${this.#state.storedBytes},"created":${created}}`,
-      { documents: batch.documentOffsets.length + batch.deletes.length, bytes: batch.buffer.byteLength },
+      {
+        documents: batch.documentOffsets.length + batch.deletes.length,
+        bytes: batch.buffer.byteLength,
+        embedTokens: embedded.tokens,
+      },
     );
   }
 
@@ -215,6 +229,15 @@ export class NamespaceActor {
       this.close();
       throw new ActorClosed(`the actor of "${this.identity.name}" has lost an object`, { cause: error });
     }
+  }
+
+  /** `PATCH` of the namespace itself: one after the other, so that what was asked for last holds. */
+  update(body: Uint8Array, deadlineMs: number): Promise<ActorReply> {
+    return this.#updates.run(async () => {
+      await this.#ready;
+      const embedTokens = await updateNamespace(this.#components, this.#state, body, deadlineMs);
+      return reply(this.#queries.describe(), { embedTokens });
+    });
   }
 
   flush(): Promise<void> {

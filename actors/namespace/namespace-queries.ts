@@ -11,7 +11,6 @@ import {
   parseSearchBody,
   parseSearchQuery,
   parseWarmBody,
-  refuseUnbuilt,
   type SearchRequest,
 } from '../../protocol/search.ts';
 import { parseQueryWith } from '../../protocol/validate.ts';
@@ -19,6 +18,7 @@ import { DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { type ActorReply, namespaceJson, reply } from '../actor-reply.ts';
 import type { ActorComponents } from '../components.ts';
+import { embedTexts } from '../embed-texts.ts';
 import { readBody } from '../request-body.ts';
 import type { QueryReport, Temperature } from '../search/answers.ts';
 import { type GraphSource, noGraphs } from '../search/graph-source.ts';
@@ -115,16 +115,16 @@ export class NamespaceQueries {
       case 'warm':
         return this.#warm(call, body, opened);
       case 'getNamespace':
-        return reply(this.#describe());
+        return reply(this.describe());
       default:
         throw new ApiError('not_implemented', `${call.operation} is not built yet`);
     }
   }
 
   /** The Namespace resource. */
-  #describe(): string {
-    const { identity, vector, counters, storedBytes } = this.#state;
-    return namespaceJson({ ...identity, vector, ...counters, storedBytes });
+  describe(): string {
+    const { identity, vector, embed, counters, storedBytes } = this.#state;
+    return namespaceJson({ ...identity, vector, embed, ...counters, storedBytes });
   }
 
   async #getDocument(call: ActorCall, opened: OpenedNow): Promise<ActorReply> {
@@ -143,11 +143,34 @@ export class NamespaceQueries {
     return reply('', { packed: documentBytes(place, report), report: opened.report, cpuMs: slice.cpuMs });
   }
 
-  async #search(call: ActorCall, request: SearchRequest, opened: OpenedNow): Promise<ActorReply> {
-    await this.#reach(request.min_version);
+  async #search(call: ActorCall, asked: SearchRequest, opened: OpenedNow): Promise<ActorReply> {
+    await this.#reach(asked.min_version);
+    const { request, tokens } = await this.#embedded(call, asked);
     if (request.vector !== undefined && vectorStatistics(this.#state.segments).waiting > 0)
       this.#indexVectors();
-    return this.#query(call, opened, (context) => runSearch(context, request));
+    const answer = await this.#query(call, opened, (context) => runSearch(context, request));
+    return { ...answer, embedTokens: tokens };
+  }
+
+  /** The request with a vector in place of the text that says what is meant. */
+  async #embedded(
+    call: ActorCall,
+    request: SearchRequest,
+  ): Promise<{ readonly request: SearchRequest; readonly tokens: number }> {
+    const { semantic } = request;
+    if (semantic === undefined) return { request, tokens: 0 };
+    const { embed, vector, identity } = this.#state;
+    if (embed === null || vector === null)
+      throw invalidField('semantic', 'this namespace has no embedding model: PATCH it with embed, or send vector');
+    const { vectors, tokens } = await embedTexts(this.#components, {
+      tenantId: identity.tenantId,
+      embed,
+      dims: vector.dims,
+      texts: [semantic],
+      purpose: 'query',
+      deadlineMs: call.deadlineMs,
+    });
+    return { request: { ...request, vector: [...vectors] }, tokens };
   }
 
   async #count(call: ActorCall, request: CountRequest, opened: OpenedNow): Promise<ActorReply> {
@@ -212,12 +235,9 @@ function noSuchDocument(id: string): ApiError {
 }
 
 function parseSearch(call: ActorCall, body: Uint8Array | null): SearchRequest {
-  const request =
-    body === null
-      ? parseSearchQuery(parseQueryString(call.query), parseText)
-      : parseSearchBody(readBody(body));
-  refuseUnbuilt(request);
-  return request;
+  return body === null
+    ? parseSearchQuery(parseQueryString(call.query), parseText)
+    : parseSearchBody(readBody(body));
 }
 
 function parseCount(call: ActorCall, body: Uint8Array | null): CountRequest {

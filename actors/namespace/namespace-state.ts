@@ -1,4 +1,4 @@
-import type { VectorConfig } from '../../protocol/namespace.ts';
+import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
 import { toShared } from '../../src/base/garbage.ts';
 import type { LogPosition } from '../log/replay.ts';
 import { documentDims, documentId, readBatch } from '../storage/document-batch.ts';
@@ -63,6 +63,8 @@ export class NamespaceState {
   readonly identity: NamespaceIdentity;
   /** Null for text only. */
   readonly vector: VectorConfig | null;
+  /** Null where texts are not embedded. Changed when the change is durable. */
+  embed: EmbedConfig | null;
   memtable: Memtable = searchableMemtable();
   /** Oldest first; on their way into segments. */
   frozen: readonly Memtable[] = [];
@@ -85,9 +87,10 @@ export class NamespaceState {
   /** Rises when `segments` or `frozen` change other than by tombstones: a look-up made before is void. */
   generation = 0;
 
-  constructor(identity: NamespaceIdentity, vector: VectorConfig | null) {
+  constructor(identity: NamespaceIdentity, vector: VectorConfig | null, embed: EmbedConfig | null = null) {
     this.identity = identity;
     this.vector = vector;
+    this.embed = embed;
   }
 
   /** Bytes of applied records that no manifest contains. */

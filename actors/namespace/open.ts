@@ -1,4 +1,4 @@
-import type { VectorConfig } from '../../protocol/namespace.ts';
+import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
 import { assert, DataError } from '../../src/base/assert.ts';
 import { toShared } from '../../src/base/garbage.ts';
 import { paths } from '../../src/object-store/paths.ts';
@@ -31,6 +31,7 @@ export async function openNamespace(
   options: {
     readonly isNew: boolean;
     readonly vector: VectorConfig | null;
+    readonly embed: EmbedConfig | null;
     readonly replayed: readonly ReplayedRecord[];
     /** What the tenant's ledger says was written to it; may lag behind. */
     readonly documentsKnown: number;
@@ -41,7 +42,7 @@ export async function openNamespace(
     readonly report: ReadReport;
   },
 ): Promise<NamespaceState> {
-  const state = new NamespaceState(identity, options.vector);
+  const state = new NamespaceState(identity, options.vector, options.embed);
   const committed = options.isNew ? null : await loadManifest(components, identity.namespaceId, options);
   if (committed !== null) {
     refuseNewerOwner(components, committed.value.owner);

@@ -37,5 +37,5 @@ export async function prepareWrite(
 export function namespaceOf({ kind, batch }: PreparedWrite): NewNamespace | null {
   if (kind !== 'put' || batch.documentOffsets.length === 0) return null;
   const { dims } = batch;
-  return { vector: dims === 0 ? null : { dims, metric: 'cosine' } };
+  return { vector: dims === 0 ? null : { dims, metric: 'cosine' }, embed: null };
 }

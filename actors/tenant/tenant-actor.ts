@@ -1,9 +1,11 @@
 import { ApiError } from '../../protocol/errors.ts';
 import type { KeyId, TenantId } from '../../protocol/ids.ts';
 import type {
+  EmbedChange,
   KeyRecord,
   NamespaceReport,
   NewNamespace,
+  ProviderKeyRecord,
   ResolvedNamespace,
   TenantRecord,
 } from '../../protocol/messages.ts';
@@ -16,12 +18,14 @@ import { Serial } from '../../src/base/serial.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { type ActorComponents, isGoneLog, refuseNewerOwner } from '../components.ts';
+import type { KeyedProvider } from '../embedding/embedding-models.ts';
 import { confirmedInTime } from '../log/confirmed-in-time.ts';
 import { isNotWritten } from '../log/log-client.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
 import { MemoryAccount } from '../memory-budget.ts';
 import type { LogWatermark } from '../storage/manifest.ts';
 import { ActorClosed, type Committed, commit, loadCommitted } from '../storage/manifest-store.ts';
+import { sealedAfterTrial } from './embedding-keys.ts';
 import {
   applyTenantEvent,
   decodeTenantEvent,
@@ -154,9 +158,10 @@ export class TenantActor {
   }
 
   #measure(): void {
-    const { keys, names } = this.#state;
+    const { keys, names, providerKeys } = this.#state;
     // The manifest is kept for the next commit, with maps of its own.
-    this.#account.set('tenants', openTenantBytes + keys.size * keyBytes + names.size * nameBytes);
+    const keyCount = keys.size + providerKeys.size;
+    this.#account.set('tenants', openTenantBytes + keyCount * keyBytes + names.size * nameBytes);
   }
 
   get exists(): boolean {
@@ -210,6 +215,38 @@ export class TenantActor {
       this.#components.directory.forget(this.tenantId),
     );
     await this.#confirmed(revoked);
+  }
+
+  /** By provider. */
+  providerKeys(): ProviderKeyRecord[] {
+    return [...this.#state.providerKeys.values()].sort((a, b) => (a.provider < b.provider ? -1 : 1));
+  }
+
+  providerKey(provider: string): ProviderKeyRecord | null {
+    return this.#state.providerKeys.get(provider) ?? null;
+  }
+
+  /** Tried and sealed, and stored in place of the one before. Answers it, and the tokens that trying it took. */
+  async storeProviderKey(
+    provider: KeyedProvider,
+    body: Uint8Array,
+  ): Promise<{ readonly record: ProviderKeyRecord; readonly tokens: number }> {
+    const owner = { tenantId: this.tenantId, provider };
+    const sealed = await sealedAfterTrial(this.#components, owner, body, this.providerKey(provider));
+    await this.#confirmed(this.#append({ kind: 'provider-key-stored', record: sealed.record }));
+    return sealed;
+  }
+
+  async forgetProviderKey(provider: KeyedProvider): Promise<void> {
+    if (this.providerKey(provider) === null)
+      throw new ApiError('not_found', `there is no stored key of ${provider}`);
+    await this.#confirmed(this.#append({ kind: 'provider-key-forgotten', provider }));
+  }
+
+  /** Of a name that is another namespace's by now, nothing changes. */
+  async setEmbed(name: string, { namespaceId, embed }: EmbedChange): Promise<void> {
+    await this.confirm(name, namespaceId);
+    await this.#confirmed(this.#append({ kind: 'namespace-embedding', name, namespaceId, embed }));
   }
 
   async createNamespace(name: string, options: NewNamespace): Promise<ResolvedNamespace> {
@@ -389,13 +426,13 @@ export class TenantActor {
     await this.flush();
   }
 
-  #makeName(name: string, { vector }: NewNamespace): PendingName {
+  #makeName(name: string, { vector, embed }: NewNamespace): PendingName {
     const namespaceId = randomHex(this.#components.random, 16);
     const createdAt = this.#nowText();
-    const event = { kind: 'namespace-created', name, namespaceId, createdAt, vector } as const;
+    const event = { kind: 'namespace-created', name, namespaceId, createdAt, vector, embed } as const;
     const durable = this.#append(event).finally(() => this.#pendingNames.delete(name));
     durable.catch(() => {});
-    const pending = { namespaceId, createdAt, vector, durable };
+    const pending = { namespaceId, createdAt, vector, embed, durable };
     this.#pendingNames.set(name, pending);
     return pending;
   }
@@ -468,15 +505,16 @@ export class TenantActor {
 }
 
 function resolved(
-  { namespaceId, createdAt, vector }: Pick<NameEntry, 'namespaceId' | 'createdAt' | 'vector'>,
+  { namespaceId, createdAt, vector, embed }: Pick<NameEntry, 'namespaceId' | 'createdAt' | 'vector' | 'embed'>,
   { created, documentsKnown = 0 }: { readonly created: boolean; readonly documentsKnown?: number },
 ): ResolvedNamespace {
-  return { namespaceId, createdAt, vector, created, documentsKnown };
+  return { namespaceId, createdAt, vector, embed, created, documentsKnown };
 }
 
 /** What is encoded must not change while a commit is tried again. */
 function copyOf(state: TenantState): TenantState {
-  return { ...state, keys: new Map(state.keys), names: new Map(state.names) };
+  const { keys, names, providerKeys } = state;
+  return { ...state, keys: new Map(keys), names: new Map(names), providerKeys: new Map(providerKeys) };
 }
 
 function firstAfter(sorted: readonly string[], after: string): number {

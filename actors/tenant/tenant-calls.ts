@@ -3,24 +3,23 @@ import { ApiError } from '../../protocol/errors.ts';
 import { parseId48 } from '../../protocol/ids.ts';
 import {
   type ActorCall,
+  type EmbedChange,
   internalCalls,
   type KeyRecord,
   type NamespaceReport,
   type NewNamespace,
   type TenantRecord,
 } from '../../protocol/messages.ts';
-import {
-  namespaceListQuerySchema,
-  namespaceRequestSchema,
-  refuseUnbuiltNamespace,
-} from '../../protocol/namespace.ts';
+import { namespaceListQuerySchema, namespaceRequestSchema } from '../../protocol/namespace.ts';
 import { parseQueryString } from '../../protocol/query-string.ts';
 import { parseQueryWith, parseWith } from '../../protocol/validate.ts';
 import { namespaceAllowed } from '../../src/accounts/scopes.ts';
 import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
 import { type ActorReply, namespaceJson } from '../actor-reply.ts';
+import { planNamespace } from '../embedding/plan-namespace.ts';
 import { readBody } from '../request-body.ts';
 import { emptyReadReport } from '../storage/block-fetch.ts';
+import { embeddingKeyItem, keyedProviderOf } from './embedding-keys.ts';
 import type { TenantActor } from './tenant-actor.ts';
 
 /** A tenant's operations: JSON for those of REST, MessagePack for those between threads. */
@@ -36,6 +35,16 @@ export async function handleTenantCall(
       return createKey(actor, call, body ?? new Uint8Array());
     case 'revokeKey':
       return revokeKey(actor, call.argument);
+    case 'listEmbeddingKeys':
+      return json(200, { keys: actor.providerKeys().map(embeddingKeyItem) });
+    case 'putEmbeddingKey': {
+      const provider = keyedProviderOf(call.argument);
+      const { record, tokens } = await actor.storeProviderKey(provider, body ?? new Uint8Array());
+      return { ...json(200, embeddingKeyItem(record)), embedTokens: tokens };
+    }
+    case 'deleteEmbeddingKey':
+      await actor.forgetProviderKey(keyedProviderOf(call.argument));
+      return json(204, '');
     case 'createNamespace':
       return createNamespace(actor, call, body ?? new Uint8Array());
     case 'listNamespaces':
@@ -68,6 +77,11 @@ async function handleInternal(actor: TenantActor, call: ActorCall, body: Uint8Ar
       return packed(null);
     case internalCalls.reportNamespace:
       actor.report(call.argument, unpackMessage(body) as NamespaceReport);
+      return packed(null);
+    case internalCalls.providerKey:
+      return packed(actor.providerKey(call.argument));
+    case internalCalls.setEmbed:
+      await actor.setEmbed(call.argument, unpackMessage(body) as EmbedChange);
       return packed(null);
     case internalCalls.storedBytes:
       return packed(actor.storedBytes);
@@ -104,11 +118,11 @@ async function createNamespace(actor: TenantActor, call: ActorCall, body: Uint8A
   if (!namespaceAllowed(call.caller.namespaces, request.name)) {
     throw new ApiError('forbidden', `this key may not use a namespace named "${request.name}"`);
   }
-  refuseUnbuiltNamespace(request);
-  const { name, vector = null } = request;
-  const { createdAt } = await actor.createNamespace(name, { vector });
+  const { name } = request;
+  const planned = planNamespace(request);
+  const { createdAt } = await actor.createNamespace(name, planned);
   const empty = { docsWritten: 0, bytesWritten: 0, storedBytes: 0 };
-  return text(201, namespaceJson({ name, vector, createdAt, ...empty }));
+  return text(201, namespaceJson({ name, ...planned, createdAt, ...empty }));
 }
 
 function listNamespaces(actor: TenantActor, call: ActorCall): ActorReply {
@@ -139,7 +153,7 @@ function keyItem(key: KeyRecord): unknown {
   };
 }
 
-const metered = { report: emptyReadReport(), cpuMs: 0, documents: 0, bytes: 0 };
+const metered = { report: emptyReadReport(), cpuMs: 0, documents: 0, bytes: 0, embedTokens: 0 };
 
 function text(status: number, body: string): ActorReply {
   return { status, json: body, ...metered };

@@ -1,5 +1,5 @@
-import type { KeyRecord, TenantRecord } from '../../protocol/messages.ts';
-import type { VectorConfig } from '../../protocol/namespace.ts';
+import type { KeyRecord, ProviderKeyRecord, TenantRecord } from '../../protocol/messages.ts';
+import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
 import { decodeRecord, decodeValue, encodeRecord, encodeValue } from '../../src/base/record.ts';
 import type { LogWatermark } from '../storage/manifest.ts';
 
@@ -9,6 +9,8 @@ export interface NameEntry {
   readonly createdAt: string;
   /** Null for text only. */
   readonly vector: VectorConfig | null;
+  /** Null where texts are not embedded. */
+  readonly embed: EmbedConfig | null;
   /** The ledger: what the namespace's actor reported last. */
   readonly docsWritten: number;
   readonly bytesWritten: number;
@@ -19,6 +21,8 @@ export interface TenantState {
   tenant: TenantRecord | null;
   readonly keys: Map<number, KeyRecord>;
   readonly names: Map<string, NameEntry>;
+  /** By provider. */
+  readonly providerKeys: Map<string, ProviderKeyRecord>;
   version: number;
 }
 
@@ -32,11 +36,20 @@ export type TenantEvent =
       readonly namespaceId: string;
       readonly createdAt: string;
       readonly vector: VectorConfig | null;
+      readonly embed: EmbedConfig | null;
     }
+  | {
+      readonly kind: 'namespace-embedding';
+      readonly name: string;
+      readonly namespaceId: string;
+      readonly embed: EmbedConfig | null;
+    }
+  | { readonly kind: 'provider-key-stored'; readonly record: ProviderKeyRecord }
+  | { readonly kind: 'provider-key-forgotten'; readonly provider: string }
   | { readonly kind: 'namespace-deleted'; readonly name: string; readonly namespaceId: string };
 
 export function emptyTenant(): TenantState {
-  return { tenant: null, keys: new Map(), names: new Map(), version: 0 };
+  return { tenant: null, keys: new Map(), names: new Map(), providerKeys: new Map(), version: 0 };
 }
 
 export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
@@ -53,17 +66,30 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
       state.keys.delete(event.keyId);
       return;
     case 'namespace-created': {
-      const { namespaceId, createdAt, vector } = event;
+      const { namespaceId, createdAt, vector, embed } = event;
       state.names.set(event.name, {
         namespaceId,
         createdAt,
         vector,
+        embed,
         docsWritten: 0,
         bytesWritten: 0,
         storedBytes: 0,
       });
       return;
     }
+    case 'namespace-embedding': {
+      const known = state.names.get(event.name);
+      if (known?.namespaceId === event.namespaceId)
+        state.names.set(event.name, { ...known, embed: event.embed });
+      return;
+    }
+    case 'provider-key-stored':
+      state.providerKeys.set(event.record.provider, event.record);
+      return;
+    case 'provider-key-forgotten':
+      state.providerKeys.delete(event.provider);
+      return;
     case 'namespace-deleted':
       // A name that was made again meanwhile belongs to another namespace.
       if (state.names.get(event.name)?.namespaceId === event.namespaceId) state.names.delete(event.name);
@@ -82,7 +108,7 @@ export interface TenantManifest {
   readonly state: TenantState;
 }
 
-export const tenantManifestFormat = 3;
+export const tenantManifestFormat = 4;
 const magic = 'TBTM';
 
 export const tenantManifestCodec = {
@@ -95,6 +121,7 @@ export const tenantManifestCodec = {
         tenant: state.tenant,
         keys: [...state.keys.values()],
         names: [...state.names],
+        providerKeys: [...state.providerKeys.values()],
         version: state.version,
       },
     };
@@ -110,6 +137,7 @@ export const tenantManifestCodec = {
         tenant: TenantRecord | null;
         keys: KeyRecord[];
         names: [string, NameEntry][];
+        providerKeys: ProviderKeyRecord[];
         version: number;
       };
     };
@@ -120,6 +148,7 @@ export const tenantManifestCodec = {
         tenant: wire.state.tenant,
         keys: new Map(wire.state.keys.map((key) => [key.id, key])),
         names: new Map(wire.state.names),
+        providerKeys: new Map(wire.state.providerKeys.map((record) => [record.provider, record])),
         version: wire.state.version,
       },
     };

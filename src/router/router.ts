@@ -112,6 +112,9 @@ const writes = new Set([
   'createKey',
   'revokeKey',
   'createNamespace',
+  'updateNamespace',
+  'putEmbeddingKey',
+  'deleteEmbeddingKey',
   'deleteNamespace',
 ]);
 

@@ -54,6 +54,7 @@ export class ComputeLane {
     readonly threads: number;
     readonly data: object;
     readonly queueMax: number;
+    readonly tasksPerThread: number;
   };
   #pool: Piscina | null = null;
 
@@ -63,12 +64,15 @@ export class ComputeLane {
     data?: object;
     /** Tasks that wait; as many as lanes usually have where it is undefined. */
     queueMax?: number | undefined;
+    /** More than one for tasks that mostly wait for others. */
+    tasksPerThread?: number | undefined;
   }) {
     this.#options = {
       entry: options.entry,
       threads: options.threads ?? availableParallelism(),
       data: options.data ?? {},
       queueMax: options.queueMax ?? laneQueueMax,
+      tasksPerThread: options.tasksPerThread ?? 1,
     };
   }
 
@@ -93,14 +97,14 @@ export class ComputeLane {
   }
 
   #start(): Piscina {
-    const { entry, threads, data, queueMax } = this.#options;
+    const { entry, threads, data, queueMax, tasksPerThread } = this.#options;
     const pool = new Piscina({
       filename: entry,
       workerData: data,
       minThreads: 0,
       maxThreads: threads,
       maxQueue: queueMax,
-      concurrentTasksPerWorker: 1,
+      concurrentTasksPerWorker: tasksPerThread,
       idleTimeout: 30_000,
       atomics: 'disabled',
     });

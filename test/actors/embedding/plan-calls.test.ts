@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { embeddedTextBytesMax } from '../../../actors/embedding/embedding-models.ts';
 import { cutText, planCalls } from '../../../actors/embedding/plan-calls.ts';
+import { limits } from '../../../protocol/limits.ts';
 
 test('texts are in calls once each, in order, within both limits', () => {
   const limit = { textsMax: 3, bytesMax: 9_000 };
@@ -51,9 +51,9 @@ test('calls are no smaller than they must be', () => {
 test('a long text is cut between two characters', () => {
   for (const character of ['a', 'ä', '漢', '🦊']) {
     const bytes = Buffer.byteLength(character);
-    const cut = cutText(character.repeat(embeddedTextBytesMax));
+    const cut = cutText(character.repeat(limits.embeddedTextBytesMax));
 
-    assert.equal(cut.text, character.repeat(Math.floor(embeddedTextBytesMax / bytes)));
+    assert.equal(cut.text, character.repeat(Math.floor(limits.embeddedTextBytesMax / bytes)));
     assert.equal(cut.bytes, Buffer.byteLength(cut.text));
   }
 });

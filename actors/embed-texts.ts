@@ -1,0 +1,59 @@
+import { ApiError } from '../protocol/errors.ts';
+import type { EmbedConfig } from '../protocol/namespace.ts';
+import { openProviderKey, ProviderKeyEnvelopeError } from '../src/accounts/provider-key-envelope.ts';
+import type { ActorComponents } from './components.ts';
+import type { Embedded, Purpose } from './embedding/embed-request.ts';
+import { modelOf } from './embedding/embedding-models.ts';
+
+/** Texts that become vectors with a namespace's model and, where that is a provider's, its tenant's key. */
+export interface TextsToEmbed {
+  readonly tenantId: number;
+  readonly embed: EmbedConfig;
+  /** The vectors' length; null: whatever the model makes. */
+  readonly dims: number | null;
+  readonly texts: readonly string[];
+  readonly purpose: Purpose;
+  readonly deadlineMs: number;
+}
+
+/** An answer has to be written, and a write to be logged, before whoever waits gives up. */
+const spareMs = 3_000;
+const callMsMin = 1_000;
+
+/** Throws an ApiError with one of the `embedding_…` codes. */
+export async function embedTexts(components: ActorComponents, wanted: TextsToEmbed): Promise<Embedded> {
+  const { tenantId, embed, dims, texts, purpose } = wanted;
+  const { provider } = embed;
+  const model = modelOf(embed);
+  const deadlineMs = Math.max(callMsMin, wanted.deadlineMs - spareMs);
+  if (provider === 'service')
+    return components.lanes.embed({ task: 'embed-here', model, texts: [...texts] });
+  const key = await providerKey(components, tenantId, provider);
+  const request = { provider, model, dims, key, texts: [...texts], purpose, deadlineMs };
+  return components.lanes.embed({ task: 'embed-by-provider', request });
+}
+
+/** Asked for each time: a key that was forgotten is used no more. */
+async function providerKey(
+  { directory, keyEncryptionKey, logger }: ActorComponents,
+  tenantId: number,
+  provider: string,
+): Promise<string> {
+  const record = await directory.providerKey(tenantId, provider);
+  if (record === null) {
+    throw new ApiError(
+      'embedding_key_missing',
+      `this tenant has no key of ${provider}: store one with PUT /v1/embedding-keys/${provider}, or send vectors`,
+    );
+  }
+  try {
+    return openProviderKey(keyEncryptionKey, { tenantId, provider }, record.envelope);
+  } catch (error) {
+    if (!(error instanceof ProviderKeyEnvelopeError)) throw error;
+    logger.error('a stored key of a provider does not open', { tenantId, provider, error: error.message });
+    throw new ApiError(
+      'embedding_key_missing',
+      `the stored key of ${provider} can no longer be read: store it again with PUT /v1/embedding-keys/${provider}`,
+    );
+  }
+}

@@ -1,0 +1,17 @@
+import type { EmbedRequest as ProviderRequest } from './provider-client.ts';
+
+/** What is asked of an embedding model, and what it answers; as tasks, which cross threads. */
+export type { Purpose } from './embedding-models.ts';
+export type { Embedded } from './provider-client.ts';
+
+export interface EmbedByProviderTask {
+  readonly task: 'embed-by-provider';
+  readonly request: Omit<ProviderRequest, 'signal'>;
+}
+
+/** By the model that runs in this process. */
+export interface EmbedHereTask {
+  readonly task: 'embed-here';
+  readonly model: string;
+  readonly texts: readonly string[];
+}

@@ -1,0 +1,59 @@
+import { embeddingKeyRequestSchema } from '../../protocol/account.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import type { ProviderKeyRecord } from '../../protocol/messages.ts';
+import { keyedProviders } from '../../protocol/namespace.ts';
+import { parseWith } from '../../protocol/validate.ts';
+import { keyHint, sealProviderKey } from '../../src/accounts/provider-key-envelope.ts';
+import type { ActorComponents } from '../components.ts';
+import { type KeyedProvider, modelOf } from '../embedding/embedding-models.ts';
+import { readBody } from '../request-body.ts';
+
+/** What shows that a key works. */
+const probe = 'tide';
+const callMsMax = 20_000;
+
+/** Throws ApiError 404 for anything but a provider whose keys are stored. */
+export function keyedProviderOf(name: string): KeyedProvider {
+  const provider = keyedProviders.find((each) => each === name);
+  if (provider !== undefined) return provider;
+  throw new ApiError('not_found', `there is no provider ${JSON.stringify(name.slice(0, 100))} whose keys are stored`);
+}
+
+/**
+ * A provider's key, tried and sealed: one tiny embedding with the provider's default model, which the provider bills. `before`:
+ * the record that it takes the place of. Throws the provider's refusal.
+ */
+export async function sealedAfterTrial(
+  { lanes, keyEncryptionKey, random, clock }: ActorComponents,
+  owner: { readonly tenantId: number; readonly provider: KeyedProvider },
+  body: Uint8Array,
+  before: ProviderKeyRecord | null,
+): Promise<{ readonly record: ProviderKeyRecord; readonly tokens: number }> {
+  const { key } = parseWith(embeddingKeyRequestSchema, readBody(body));
+  const { provider } = owner;
+  const model = modelOf({ provider });
+  const request = {
+    provider,
+    model,
+    dims: null,
+    key,
+    texts: [probe],
+    purpose: 'query' as const,
+    deadlineMs: callMsMax,
+  };
+  const { tokens } = await lanes.embed({ task: 'embed-by-provider', request });
+  const now = new Date(clock.now()).toISOString();
+  const record = {
+    provider,
+    hint: keyHint(key),
+    createdAt: before?.createdAt ?? now,
+    updatedAt: now,
+    envelope: sealProviderKey(keyEncryptionKey, owner, key, random),
+  };
+  return { record, tokens };
+}
+
+/** As answers show it: never the key. */
+export function embeddingKeyItem({ provider, hint, createdAt, updatedAt }: ProviderKeyRecord): unknown {
+  return { provider, hint, created_at: createdAt, updated_at: updatedAt };
+}
