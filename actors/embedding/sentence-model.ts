@@ -19,7 +19,7 @@ import { UseLiteSession } from './use-lite-session.ts';
  *   is a direction like any other, and would be found before texts that are merely off the subject.
  * - The same text has the same vector, alone or among others, to about 1e-6: batches differ in how sums are grouped.
  *
- * A call computes on the calling thread, some 11 ms for each 128 tokens, and gives way between batches. Callers bound what
+ * A call computes on the calling thread, some 16 ms for each 128 tokens, and gives way between batches. Callers bound what
  * they give: the texts of one call wait in memory as tokens, 16 KB a text at most.
  */
 export interface Embeddings {
