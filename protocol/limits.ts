@@ -11,6 +11,8 @@ export const limits = {
   documentTextBytesMax: 2 * 1000 * 1000,
   documentMetaBytesMax: 16 * KiB,
   vectorDimsMax: 2_048,
+  /** The local model reads so much of a text: about 40 KB of English in 1 s, and as much as hosted models take. */
+  embeddedTokensMax: 8_192,
   /** Service: documents and deletes of one write request, and its body. */
   writeItemsMax: 10_000,
   writeBodyBytesMax: 64 * MiB,

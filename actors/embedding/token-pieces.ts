@@ -1,0 +1,49 @@
+import { positionsMax } from './use-lite-graph.ts';
+
+/**
+ * How many texts become few calls of the model: a text's tokens are cut into pieces that the model can read, pieces of
+ * like length are computed together. Pure.
+ */
+export interface TokenPiece {
+  /** Which of the texts. */
+  readonly text: number;
+  readonly ids: Uint16Array;
+}
+
+/**
+ * Of a batch, and what a call costs beside its tokens, as tokens. Measured: 130 µs a token with padding, 1.7 ms a call. A few
+ * hundred tokens are as fast together as thousands, and the memory that the runtime keeps grows with the largest batch.
+ */
+const batchTokensMax = 2 * positionsMax;
+const callTokens = 13;
+
+/** A text without tokens has no piece. */
+export function piecesOf(tokens: readonly Uint16Array[]): TokenPiece[] {
+  return tokens.flatMap((ids, text) =>
+    Array.from({ length: Math.ceil(ids.length / positionsMax) }, (_, at) => ({
+      text,
+      ids: ids.subarray(at * positionsMax, (at + 1) * positionsMax),
+    })),
+  );
+}
+
+/**
+ * The shortest first. A batch is as long as its longest piece: it ends where the next one would cost more in padding of the
+ * others than a call of its own. Each piece stands in one batch.
+ */
+export function planBatches(pieces: readonly TokenPiece[]): TokenPiece[][] {
+  const batches: TokenPiece[][] = [];
+  let batch: TokenPiece[] = [];
+  let length = 0;
+  for (const piece of pieces.toSorted((a, b) => a.ids.length - b.ids.length)) {
+    const padding = batch.length * (piece.ids.length - length);
+    const isFull = (batch.length + 1) * piece.ids.length > batchTokensMax;
+    if (batch.length === 0 || isFull || padding > callTokens) {
+      batch = [];
+      batches.push(batch);
+    }
+    batch.push(piece);
+    length = piece.ids.length;
+  }
+  return batches;
+}
