@@ -338,7 +338,8 @@ export class ActorHost {
     const again = await this.#replays.readAgain(identity, this.#components.log);
     const putAwayVersion = this.#putAwayVersions.get(identity.namespaceId) ?? null;
     const replayed = this.#replays.of(identity);
-    const opening = { identity, vector, created, replayed, documentsKnown, again, putAwayVersion };
+    const known = { created, documentsKnown, putAwayVersion };
+    const opening = { identity, vector, embed, replayed, again, ...known };
     try {
       const actor = await NamespaceActor.open(this.#components, opening, report);
       this.#replays.taken(identity);
@@ -478,7 +479,15 @@ export class ActorHost {
 }
 
 function nothingToSay(): ActorReply {
-  return { status: 204, json: '', report: emptyReadReport(), cpuMs: 0, documents: 0, bytes: 0 };
+  return {
+    status: 204,
+    json: '',
+    report: emptyReadReport(),
+    cpuMs: 0,
+    documents: 0,
+    bytes: 0,
+    embedTokens: 0,
+  };
 }
 
 function slotKey(tenantId: number, namespace: string): string {

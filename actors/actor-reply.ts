@@ -15,7 +15,16 @@ export interface ActorReply {
 }
 
 export function reply(json: string, metered: Partial<ActorReply> = {}): ActorReply {
-  return { status: 200, json, report: emptyReadReport(), cpuMs: 0, documents: 0, bytes: 0, embedTokens: 0, ...metered };
+  return {
+    status: 200,
+    json,
+    report: emptyReadReport(),
+    cpuMs: 0,
+    documents: 0,
+    bytes: 0,
+    embedTokens: 0,
+    ...metered,
+  };
 }
 
 /** The Namespace resource, which a namespace tells of itself and a tenant of all its namespaces. */

@@ -26,11 +26,54 @@ export async function embedTexts(components: ActorComponents, wanted: TextsToEmb
   const { provider } = embed;
   const model = modelOf(embed);
   const deadlineMs = Math.max(callMsMin, wanted.deadlineMs - spareMs);
-  if (provider === 'service')
-    return components.lanes.embed({ task: 'embed-here', model, texts: [...texts] });
+  if (provider === 'service') return embedHere(components, texts, deadlineMs);
   const key = await providerKey(components, tenantId, provider);
   const request = { provider, model, dims, key, texts: [...texts], purpose, deadlineMs };
   return components.lanes.embed({ task: 'embed-by-provider', request });
+}
+
+/** Of a task of the model that runs here, in characters: a quarter of a second at most. Searches wait between two of them. */
+const taskCharacters = 8_000;
+
+/** Throws ApiError 502 where the time is over before all are embedded. */
+async function embedHere(
+  { lanes, clock }: ActorComponents,
+  texts: readonly string[],
+  deadlineMs: number,
+): Promise<Embedded> {
+  const until = clock.monotonic() + deadlineMs;
+  const parts: Embedded[] = [];
+  for (const some of portionsOf(texts)) {
+    if (clock.monotonic() > until) {
+      throw new ApiError(
+        'embedding_failed',
+        'the built-in model cannot embed so much text in the time of a request: write fewer documents at once; nothing was written',
+      );
+    }
+    parts.push(await lanes.embed({ task: 'embed-here', texts: some }));
+  }
+  const dims = parts[0]?.dims ?? 0;
+  const vectors = new Float32Array(texts.length * dims);
+  let at = 0;
+  for (const part of parts) {
+    vectors.set(part.vectors, at);
+    at += part.vectors.length;
+  }
+  return { vectors, dims, tokens: parts.reduce((sum, { tokens }) => sum + tokens, 0) };
+}
+
+function portionsOf(texts: readonly string[]): string[][] {
+  const portions: string[][] = [];
+  let characters = Number.POSITIVE_INFINITY;
+  for (const text of texts) {
+    if (characters + text.length > taskCharacters) {
+      portions.push([]);
+      characters = 0;
+    }
+    portions.at(-1)?.push(text);
+    characters += text.length;
+  }
+  return portions;
 }
 
 /** Asked for each time: a key that was forgotten is used no more. */

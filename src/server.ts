@@ -254,7 +254,11 @@ const backgroundSteps = { parse: 6, build: 12, merge: 15, graph: 15, match: 12, 
 function computeLanes(store: StoreSettings, settings: Settings): Lanes {
   const { computeThreads, memoryBytes, embeddingBaseUrls } = settings;
   const scratchFolder = scratchFolderOf(cacheFolderOf(settings));
-  const lane = (steps: number, threads: number, more: { queueMax?: number; tasksPerThread?: number } = {}) => {
+  const lane = (
+    steps: number,
+    threads: number,
+    more: { queueMax?: number; tasksPerThread?: number } = {},
+  ) => {
     const data: ComputeThreadData = {
       store,
       scratchFolder,
@@ -271,7 +275,10 @@ function computeLanes(store: StoreSettings, settings: Settings): Lanes {
     // One at a time: each holds a graph in memory.
     graph: lane(backgroundSteps.graph, 1),
     match: lane(backgroundSteps.match, computeThreads, { queueMax: limits.matchesWaitingMax }),
-    embed: lane(0, 1, { queueMax: limits.embeddingsWaitingMax, tasksPerThread: limits.embeddingsInFlightMax }),
+    embed: lane(0, 1, {
+      queueMax: limits.embeddingsWaitingMax,
+      tasksPerThread: limits.embeddingsInFlightMax,
+    }),
     model: lane(backgroundSteps.model, 1, { queueMax: limits.embeddingsWaitingMax }),
     hash: new ComputeLane({ entry: workerEntries.hash, threads: 1, queueMax: hashQueueMax }),
   };

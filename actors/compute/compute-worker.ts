@@ -11,6 +11,7 @@ import { lowerThreadPriority } from '../../src/base/thread-priority.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { openObjectStore } from '../../src/object-store/open-object-store.ts';
 import type { Embedded } from '../embedding/embed-request.ts';
+import type { SentenceModel } from '../embedding/sentence-model.ts';
 import type { ComputeResult, ComputeTask } from './lanes.ts';
 
 /** Entry of the compute lanes' threads: one short task a call. A lane has tasks of one kind, and loads what that kind needs. */
@@ -25,6 +26,7 @@ const {
 boundGarbage(processMemoryBytes);
 if (backgroundSteps > 0) lowerThreadPriority(backgroundSteps);
 let opening: Promise<ObjectStore> | null = null;
+let model: Promise<SentenceModel> | null = null;
 
 function objectStore(): Promise<ObjectStore> {
   opening ??= openObjectStore(storeSettings, systemClock, systemRandom);
@@ -66,7 +68,10 @@ async function run(task: ComputeTask): Promise<unknown> {
       return inSharedMemory(await embedByProvider(task.request, components));
     }
     case 'embed-here': {
-      throw new ApiError('not_implemented', 'the hosted embedding model is not built yet');
+      const { openSentenceModel } = await import('../embedding/sentence-model.ts');
+      model ??= openSentenceModel();
+      const embedded = await (await model).embed(task.texts);
+      return inSharedMemory({ ...embedded, dims: embedded.vectors.length / task.texts.length });
     }
     case 'match': {
       const { runMatch } = await import('../text/judge.ts');

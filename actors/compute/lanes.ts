@@ -1,7 +1,7 @@
 import type { ApiErrorWire } from '../../protocol/messages.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
-import type { Embedded, EmbedByProviderTask, EmbedHereTask } from '../embedding/embed-request.ts';
+import type { EmbedByProviderTask, Embedded, EmbedHereTask } from '../embedding/embed-request.ts';
 import type { WriteKind } from '../storage/parse-write.ts';
 import type { SegmentToc } from '../storage/segment-format.ts';
 import type { SegmentGraph } from '../storage/segment-graph.ts';

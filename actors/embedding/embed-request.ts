@@ -12,6 +12,5 @@ export interface EmbedByProviderTask {
 /** By the model that runs in this process. */
 export interface EmbedHereTask {
   readonly task: 'embed-here';
-  readonly model: string;
   readonly texts: readonly string[];
 }

@@ -161,7 +161,10 @@ export class NamespaceQueries {
     if (semantic === undefined) return { request, tokens: 0 };
     const { embed, vector, identity } = this.#state;
     if (embed === null || vector === null)
-      throw invalidField('semantic', 'this namespace has no embedding model: PATCH it with embed, or send vector');
+      throw invalidField(
+        'semantic',
+        'this namespace has no embedding model: PATCH it with embed, or send vector',
+      );
     const { vectors, tokens } = await embedTexts(this.#components, {
       tenantId: identity.tenantId,
       embed,

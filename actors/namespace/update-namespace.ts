@@ -50,9 +50,18 @@ async function tryModel(
   const isKnown = lengthOf(provider, model, undefined) !== 'unknown';
   const dims = isKnown ? (vector?.dims ?? null) : null;
   const texts = [probe];
-  const wanted = { tenantId: identity.tenantId, embed, dims, texts, purpose: 'document' as const, deadlineMs };
+  const wanted = {
+    tenantId: identity.tenantId,
+    embed,
+    dims,
+    texts,
+    purpose: 'document' as const,
+    deadlineMs,
+  };
   const made = await embedTexts(components, wanted);
   if (made.dims !== vector?.dims)
-    throw embeddingDims(`${model} makes vectors of ${made.dims} numbers and the namespace's have ${vector?.dims}`);
+    throw embeddingDims(
+      `${model} makes vectors of ${made.dims} numbers and the namespace's have ${vector?.dims}`,
+    );
   return made.tokens;
 }

@@ -16,7 +16,10 @@ const callMsMax = 20_000;
 export function keyedProviderOf(name: string): KeyedProvider {
   const provider = keyedProviders.find((each) => each === name);
   if (provider !== undefined) return provider;
-  throw new ApiError('not_found', `there is no provider ${JSON.stringify(name.slice(0, 100))} whose keys are stored`);
+  throw new ApiError(
+    'not_found',
+    `there is no provider ${JSON.stringify(name.slice(0, 100))} whose keys are stored`,
+  );
 }
 
 /**

@@ -505,7 +505,12 @@ export class TenantActor {
 }
 
 function resolved(
-  { namespaceId, createdAt, vector, embed }: Pick<NameEntry, 'namespaceId' | 'createdAt' | 'vector' | 'embed'>,
+  {
+    namespaceId,
+    createdAt,
+    vector,
+    embed,
+  }: Pick<NameEntry, 'namespaceId' | 'createdAt' | 'vector' | 'embed'>,
   { created, documentsKnown = 0 }: { readonly created: boolean; readonly documentsKnown?: number },
 ): ResolvedNamespace {
   return { namespaceId, createdAt, vector, embed, created, documentsKnown };

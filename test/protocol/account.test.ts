@@ -2,11 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { keyRequestSchema, loginRequestSchema, signupRequestSchema } from '../../protocol/account.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import {
-  namespaceListQuerySchema,
-  namespaceRequestSchema,
-  refuseUnbuiltNamespace,
-} from '../../protocol/namespace.ts';
+import { namespaceListQuerySchema, namespaceRequestSchema } from '../../protocol/namespace.ts';
 import { parseQueryWith, parseWith, type z } from '../../protocol/validate.ts';
 
 function wrongFields(schema: z.ZodType, value: unknown): readonly string[] {
@@ -112,12 +108,6 @@ test('namespaces: a request is a name, with vectors or embedding', () => {
   assert.deepEqual(wrongFields(namespaceRequestSchema, { name: 'a', embed: { provider: 'x' } }), [
     'embed.provider',
   ]);
-});
-
-test('namespaces: embedding is refused until it is built', () => {
-  refuseUnbuiltNamespace(parseWith(namespaceRequestSchema, { name: 'a', vector: { dims: 3 } }));
-  const request = parseWith(namespaceRequestSchema, { name: 'a', embed: { provider: 'service' } });
-  assert.throws(() => refuseUnbuiltNamespace(request), { code: 'not_implemented', status: 501 });
 });
 
 test('namespaces: a list begins at the first and has a hundred', () => {

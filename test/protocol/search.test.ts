@@ -8,7 +8,6 @@ import {
   parseSearchBody,
   parseSearchQuery,
   parseWarmBody,
-  refuseUnbuilt,
 } from '../../protocol/search.ts';
 
 const searchDefaults = { q: '', regex: false, filter: null, limit: 20, cursor: null, scan: false };
@@ -95,18 +94,16 @@ test('search: a filter in the query string must be JSON and fit its limit', () =
   }
 });
 
-test('search: what is not built yet is refused as such', () => {
-  assert.deepEqual(
-    refusal(() => refuseUnbuilt(parseSearchBody({ semantic: 'x' }))),
-    [501, ['semantic']],
-  );
+test('search: a rank needs a vector, or a text that becomes one', () => {
   assert.deepEqual(
     refusal(() => parseSearchBody({ q: 'x', rank: 'rrf' })),
     [422, ['rank']],
   );
-  refuseUnbuilt(parseSearchBody({ vector: [1], include: ['text', 'vector'], rank: 'rrf' }));
-  refuseUnbuilt(parseSearchBody({ q: 'x', filter: {}, scan: true, min_version: 1, exact: true }));
-  refuseUnbuilt(parseSearchBody({ include: ['text', 'matches'], max_bytes: 5_000 }));
+  assert.deepEqual(
+    refusal(() => parseSearchBody({ vector: [1], semantic: 'x' })),
+    [422, ['semantic']],
+  );
+  assert.equal(parseSearchBody({ semantic: 'x', rank: 'rrf' }).semantic, 'x');
 });
 
 test('count: is exact unless told otherwise, and an estimate takes no filter', () => {

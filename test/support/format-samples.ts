@@ -121,10 +121,14 @@ function tenantBytes(): Uint8Array {
     namespaceId,
     createdAt: '2026-01-02',
     vector: null,
+    embed: null,
     docsWritten: 1,
     bytesWritten: 2,
     storedBytes: 3,
   });
+  const envelope = { version: 1, wrappedKey: Uint8Array.of(1, 2), sealed: Uint8Array.of(3, 4) } as const;
+  const sealed = { provider: 'openai', hint: 'sk-…abcd', createdAt: '2026', updatedAt: '2027', envelope };
+  state.providerKeys.set(sealed.provider, sealed);
   const { owner, applied, nonce } = manifest;
   return Buffer.concat([
     tenantManifestCodec.encode({ version: 1, nonce, owner, applied, state }, paths.tenantManifest(7)),
@@ -137,7 +141,11 @@ function tenantBytes(): Uint8Array {
       namespaceId,
       createdAt: '2026-01-02',
       vector: { dims: 3, metric: 'euclidean' },
+      embed: { provider: 'openai', model: 'text-embedding-3-small', dims: 3 },
     }),
+    encodeTenantEvent({ kind: 'namespace-embedding', name: 'logs', namespaceId, embed: null }),
+    encodeTenantEvent({ kind: 'provider-key-stored', record: sealed }),
+    encodeTenantEvent({ kind: 'provider-key-forgotten', provider: 'openai' }),
     encodeTenantEvent({ kind: 'namespace-deleted', name: 'logs', namespaceId }),
   ]);
 }

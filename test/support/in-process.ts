@@ -26,10 +26,12 @@ import {
   type KeyRecord,
   logCalls,
   noCaller,
+  type ProviderKeyRecord,
   type ResolvedNamespace,
   type TenantRecord,
 } from '../../protocol/messages.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
+import { xxh64Text } from '../../src/base/hash.ts';
 import type { Logger } from '../../src/base/log.ts';
 import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
 import { type ChannelPort, type Message, PortChannel } from '../../src/base/port-channel.ts';
@@ -289,6 +291,7 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
     threadLife: 'a thread',
     orderlyEnd: null,
     cursorKey: Buffer.from('a key of cursors'),
+    keyEncryptionKey: Buffer.alloc(32, 1),
   };
   host = new ActorHost(components);
   await log.attach(parts.ports.log, { index: 0, count: 1 });
@@ -399,9 +402,26 @@ export function lanesInPlace(
       await beforeBuild();
       return buildGraphs({ store, clock, scratchFolder: graphScratchFolder }, task);
     },
+    embed: async (task) => embedInPlace(task),
     match: async (task) => runMatch(task),
   };
 }
+
+/** Texts of a word in common are near; the built-in model is not loaded, and no provider is called. */
+const embedInPlace: ComputeLanes['embed'] = async (task) => {
+  const { texts, dims } =
+    task.task === 'embed-here'
+      ? { texts: task.texts, dims: 512 }
+      : { texts: task.request.texts, dims: task.request.dims ?? 16 };
+  const vectors = new Float32Array(texts.length * dims);
+  for (const [at, text] of texts.entries()) {
+    for (const word of text.toLowerCase().match(/\w+/g) ?? []) {
+      const place = at * dims + (Number(xxh64Text(word) % BigInt(dims)) | 0);
+      vectors[place] = (vectors[place] as number) + 1;
+    }
+  }
+  return { vectors, dims, tokens: texts.length };
+};
 
 /** What the router does, within one host. */
 function directoryThrough(hostOf: () => ActorHost | null): NamespaceDirectory {
@@ -435,6 +455,13 @@ function directoryThrough(hostOf: () => ActorHost | null): NamespaceDirectory {
     async storedBytes(tenant) {
       const { packed } = await ask(internalCalls.storedBytes, { tenantId: tenant });
       return unpackMessage(packed ?? new Uint8Array()) as number;
+    },
+    async providerKey(tenant, provider) {
+      const { packed } = await ask(internalCalls.providerKey, { tenantId: tenant, argument: provider });
+      return unpackMessage(packed ?? new Uint8Array()) as ProviderKeyRecord | null;
+    },
+    async setEmbed(tenant, name, change) {
+      await ask(internalCalls.setEmbed, { tenantId: tenant, argument: name }, packMessage(change));
     },
     async drop(tenant, name, namespaceId) {
       await ask(internalCalls.dropNamespace, { tenantId: tenant, namespace: name, argument: namespaceId });

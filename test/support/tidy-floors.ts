@@ -38,7 +38,7 @@ export const sides: readonly Side[] = [
       ['actors/compute'],
       ['actors/log'],
       ['actors/components.ts', 'actors/actor-reply.ts'],
-      ['actors/directory.ts'],
+      ['actors/directory.ts', 'actors/embed-texts.ts'],
       ['actors/namespace', 'actors/tenant'],
       ['actors/open-actors.ts', 'actors/waiting-replays.ts', 'actors/storage-quota.ts'],
       ['actors/actor-host.ts'],

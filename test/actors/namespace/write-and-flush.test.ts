@@ -79,6 +79,8 @@ beforeEach(() => {
       confirm: async () => {},
       report: async () => {},
       storedBytes: async () => 0,
+      providerKey: async () => null,
+      setEmbed: async () => {},
       drop: async () => {},
       collect: async () => {},
       forget: async () => {},
@@ -86,6 +88,7 @@ beforeEach(() => {
     threadLife: 'a thread',
     orderlyEnd: null,
     cursorKey: Buffer.from('k'),
+    keyEncryptionKey: Buffer.alloc(32),
   };
   state = new NamespaceState(identity, null);
   pipeline = new WritePipeline(components, state);
@@ -132,6 +135,7 @@ async function reopened(report = emptyReadReport()): Promise<NamespaceState> {
     replayed: [],
     documentsKnown: 0,
     vector: null,
+    embed: null,
     again: false,
     putAwayVersion: null,
     report,

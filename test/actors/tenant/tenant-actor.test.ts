@@ -204,6 +204,7 @@ const events: readonly TenantEvent[] = [
     namespaceId: 'ab'.repeat(16),
     createdAt: '2024-01-02T00:00:00.000Z',
     vector: { dims: 3, metric: 'euclidean' },
+    embed: null,
   },
   {
     kind: 'namespace-created',
@@ -211,6 +212,7 @@ const events: readonly TenantEvent[] = [
     namespaceId: 'cd'.repeat(16),
     createdAt: '2024-01-02T00:00:00.000Z',
     vector: null,
+    embed: null,
   },
   { kind: 'key-revoked', keyId: 12 },
   { kind: 'namespace-deleted', name: 'm', namespaceId: 'cd'.repeat(16) },
@@ -239,7 +241,7 @@ test('the bytes of a tenant’s manifest are those of the golden file, and any c
   };
   const bytes = tenantManifestCodec.encode(manifest, 'golden');
 
-  const golden = goldenBytes('tenant-manifest-v3.bin', bytes);
+  const golden = goldenBytes('tenant-manifest-v4.bin', bytes);
 
   assert.deepEqual(Buffer.from(bytes), golden);
   assert.deepEqual(tenantManifestCodec.decode(golden, 'golden'), manifest);
