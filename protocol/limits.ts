@@ -112,6 +112,8 @@ export const limits = {
   graphVectorsMin: 1_000,
   /** Vectors of a memtable over which a graph would pay are flushed after so long: searches look at each of them. */
   vectorsFlushAfterMs: 5_000,
+  /** Segments as small as a flush's get graphs so long after the last flush: while more come, they will be merged. */
+  indexAfterFlushMs: 10_000,
   /**
    * Of a text, so much is embedded: two to four pages. Providers refuse texts of over 8,192 tokens, and a token is at least a
    * byte: cut so, none is refused in any language. The same for all of them, so that a change of model finds the same texts.

@@ -4,12 +4,12 @@ import { must } from '../../src/base/assert.ts';
 import { runningXxh64 } from '../../src/base/hash.ts';
 import { type ByteSink, streamOnce } from '../../src/object-store/put-once.ts';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../storage/block-fetch.ts';
-import { checksumText, type GraphPrecision, type SegmentGraph } from '../storage/segment-graph.ts';
+import { checksumText, type SegmentGraph } from '../storage/segment-graph.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
 import { isDeleted, type Tombstones, tombstonesFromWire } from '../storage/tombstones.ts';
 import { squaredLength } from '../vector/distance.ts';
 import { GraphSample } from '../vector/graph-sample.ts';
-import { fitsShape, type GraphShape, inShape, scaleOf } from '../vector/graph-shape.ts';
+import { fitsShape, type GraphShape, inShape, precisionsOf, scaleOf } from '../vector/graph-shape.ts';
 import { type GraphBuilder, graphBuilder } from '../vector/hnsw.ts';
 import { type GraphPart, planGraphs } from '../vector/plan-graphs.ts';
 import { openVectors, type VectorIndexReader } from '../vector/vector-index-reader.ts';
@@ -20,8 +20,8 @@ import type { BuildGraphsTask, BuiltGraph, GraphComponents } from './lanes.ts';
  *
  * 1. The segment's vectors are planned into parts that fit into memory.
  * 2. Those of a part that live are read in order and put into a graph. A few of them, spread over all, are asked for their
- *    neighbours afterwards and compared with what is true: a graph that does not find them in 16 bits is built again in
- *    32, and where that finds no more, as among vectors that are nearly all the same, there is none.
+ *    neighbours afterwards and compared with what is true: a graph of 8-bit numbers that does not find them is built again
+ *    with 16 and with 32, and where that finds no more, as among vectors that are nearly all the same, there is none.
  * 3. usearch writes files only: the graph goes into one beside the local cache, and from there into the store. The file
  *    stays for the thread that asked, which searches it.
  *
@@ -29,7 +29,6 @@ import type { BuildGraphsTask, BuiltGraph, GraphComponents } from './lanes.ts';
  */
 const cacheBytes = 4 * 1024 * 1024;
 const filePieceBytes = 1024 * 1024;
-const precisions: readonly GraphPrecision[] = ['f16', 'f32'];
 
 export async function buildGraphs(components: GraphComponents, task: BuildGraphsTask): Promise<BuiltGraph[]> {
   const { store } = components;
@@ -70,7 +69,7 @@ async function buildPart(source: GraphSource, part: GraphPart): Promise<BuiltPar
   if (queries.length === 0) return null;
   const { dims } = source.index;
   const scale = source.metric === 'cosine' ? 1 : scaleOf(queries);
-  for (const precision of precisions) {
+  for (const precision of precisionsOf(source.metric)) {
     const built = await buildWith(source, part, { dims, metric: source.metric, precision, scale }, queries);
     if (built !== null) return built;
   }
@@ -110,7 +109,7 @@ async function buildWith(
   shape: GraphShape,
   queries: Float32Array,
 ): Promise<BuiltPart | null> {
-  const builder = await graphBuilder(shape);
+  const builder = graphBuilder(shape);
   const sample = new GraphSample(queries, metric, shape.dims);
   const places = index.blocks.slice(part.firstBlock, part.endBlock);
   const { dims } = index;
@@ -132,7 +131,7 @@ async function buildWith(
     }
     const vectors = numbers.subarray(0, kept.length * dims);
     const shaped = inShape(vectors, shape);
-    if (shape.precision === 'f16' && !fitsShape(shaped)) return null;
+    if (!fitsShape(shaped, shape)) return null;
     builder.add(kept, shaped);
     sample.see(kept, vectors);
   }

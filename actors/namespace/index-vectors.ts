@@ -15,15 +15,19 @@ import { sizeOf } from './segment-size.ts';
 /**
  * Graphs for segments that have none: built beside everything else, for a segment is searched without them meanwhile.
  *
- * The largest first, which is the slowest to search. Segments that will be merged wait for what they become; what is made
- * of segments with graphs gets its own before it takes their place (compact.ts), so that no search becomes slower.
+ * The largest first, which is the slowest to search. Segments that will be merged wait for what they become, and while flushes
+ * follow each other those as small as a flush's wait too, for they will be; what is made of segments with graphs gets its
+ * own before it takes their place (compact.ts), so that no search becomes slower.
  */
 export async function indexVectorsOnce(
   components: ActorComponents,
   state: NamespaceState,
-  inTurn: (work: () => Promise<void>) => Promise<void>,
+  {
+    inTurn,
+    bytesMin,
+  }: { readonly inTurn: (work: () => Promise<void>) => Promise<void>; readonly bytesMin: number },
 ): Promise<boolean> {
-  const segment = chooseForGraphs(state.segments);
+  const segment = chooseForGraphs(state.segments, bytesMin);
   if (segment === null || state.vector === null) return false;
   const built = await buildGraphsOf(components, state, segment);
   await inTurn(async () => {
@@ -51,14 +55,14 @@ export function vectorStatistics(segments: readonly OpenSegment[]): VectorStatis
   return { indexed, waiting };
 }
 
-/** The next one to index; null where all that should be are. Pure. */
-export function chooseForGraphs(segments: readonly OpenSegment[]): OpenSegment | null {
+/** The next one to index, of so many bytes; null where all that should be are. Pure. */
+export function chooseForGraphs(segments: readonly OpenSegment[], bytesMin: number): OpenSegment | null {
   const merging = chooseCompaction(segments.map(sizeOf));
   let chosen: OpenSegment | null = null;
   for (const [at, segment] of segments.entries()) {
     if (merging !== null && at >= merging.first && at <= merging.last) continue;
     const { graphs, reader } = segment;
-    if (graphs !== null || !paysForGraphs(vectorsOf(reader.toc))) continue;
+    if (graphs !== null || segment.size < bytesMin || !paysForGraphs(vectorsOf(reader.toc))) continue;
     if (chosen === null || vectorsOf(reader.toc).count > vectorsOf(chosen.reader.toc).count) chosen = segment;
   }
   return chosen;

@@ -43,6 +43,8 @@ export class Upkeep {
   #cancelCollection = () => {};
   #reclaimArmed = false;
   #vectorsArmed = false;
+  #indexArmed = false;
+  #flushedAt = Number.NEGATIVE_INFINITY;
   #stopped = false;
   #draining = false;
 
@@ -220,12 +222,30 @@ export class Upkeep {
       });
   }
 
+  /** While flushes follow each other, only what is of several of them; the others are looked at when it is quiet. */
+  #bytesToIndex(): number {
+    const quietAt = this.#flushedAt + limits.indexAfterFlushMs;
+    const leftMs = quietAt - this.#components.clock.monotonic();
+    if (leftMs <= 0) return 0;
+    if (!this.#indexArmed) {
+      this.#indexArmed = true;
+      this.#components.clock.after(leftMs, () => {
+        this.#indexArmed = false;
+        this.indexVectors();
+      });
+    }
+    return 2 * this.#components.limits.memtableBytesMax;
+  }
+
   /** Graphs for all segments that lack them, in the background. A failure leaves them so; the next search tries again. */
   indexVectors(): void {
     if (this.#indexing !== null || this.#ending) return;
     const inTurn = (work: () => Promise<void>) => this.#flushing(work);
     const indexAll = async () => {
-      while (!this.#ending && (await indexVectorsOnce(this.#components, this.#state, inTurn)));
+      while (
+        !this.#ending &&
+        (await indexVectorsOnce(this.#components, this.#state, { inTurn, bytesMin: this.#bytesToIndex() }))
+      );
     };
     this.#indexing = indexAll()
       .catch((error: unknown) => {
@@ -267,6 +287,7 @@ export class Upkeep {
     for (let oldest = this.#state.frozen[0]; oldest !== undefined; oldest = this.#state.frozen[0]) {
       const began = this.#components.clock.monotonic();
       await flushNamespace(this.#components, this.#state);
+      this.#flushedAt = this.#components.clock.monotonic();
       this.#pace.noteFlush(oldest.documentBytes, this.#components.clock.monotonic() - began);
     }
   }

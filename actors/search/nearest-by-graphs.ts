@@ -14,8 +14,8 @@ import type { QueryContext } from './query.ts';
  *
  * 1. Each graph names the nearest of its vectors, as many as should have enough rows among them that are looked at; four
  *    times as many where it named too few.
- * 2. Of what all graphs named, the nearest are compared by their own vectors, some more than are wanted: the numbers of
- *    graphs are rounded.
+ * 2. Of what all graphs named, the nearest are compared by their own vectors, and then those that are hardly farther: the
+ *    numbers of graphs are rounded, and the first comparisons tell by how much.
  */
 export interface GraphSearch extends SearchedSegment {
   readonly graphs: readonly OpenGraph[];
@@ -49,7 +49,15 @@ export async function nearestByGraphs(
     else named.push(...found);
   }
   named.sort((a, b) => a.distance - b.distance);
-  await compare(context, named.slice(0, withSpare(wanted.count)), wanted);
+  const most = named.slice(0, withSpare(wanted.count));
+  const error = await compare(context, most.slice(0, wanted.count), wanted);
+  // What is farther by more than graphs err here is not among the nearest.
+  const farthest = (most[wanted.count - 1]?.distance ?? 0) + 2 * error;
+  await compare(
+    context,
+    most.slice(wanted.count).filter(({ distance }) => distance <= farthest),
+    wanted,
+  );
   for (const searched of searches)
     if (mayHaveLeftOut(searched, wanted) && !unanswered.includes(searched)) unanswered.push(searched);
   return unanswered;
@@ -83,14 +91,16 @@ async function namedBy(
   return named;
 }
 
-async function compare(context: QueryContext, named: readonly Named[], wanted: Wanted): Promise<void> {
+/** By their own vectors. Answers by how much a graph was wrong at most. */
+async function compare(context: QueryContext, named: readonly Named[], wanted: Wanted): Promise<number> {
+  let error = 0;
   for (const searched of new Set(named.map((candidate) => candidate.searched))) {
     const { segment, index } = searched;
     const candidates = named.filter((candidate) => candidate.searched === searched);
     const { reader } = segment;
     const places = candidates.map(({ row }) => must(index.blocks[index.blockOfRow(row)], 'a block'));
     const blocks = await blocksAt(context, reader.blocks, places);
-    for (const [at, { row }] of candidates.entries()) {
+    for (const [at, { row, distance: rough }] of candidates.entries()) {
       const place = places[at] as VectorBlockPlace;
       const block = index.vectorsOf(blocks[at] as Block, place);
       const start = startOfRow(block, row);
@@ -99,10 +109,12 @@ async function compare(context: QueryContext, named: readonly Named[], wanted: W
         distance: wanted.distances.to(block.values, start),
         sequence: reader.toc.minSequence + row,
       };
+      error = Math.max(error, Math.abs(candidate.distance - rough));
       if (wanted.nearest.wants(candidate)) wanted.nearest.add({ ...candidate, row, memtable: null, segment });
     }
     if (context.slice.due()) await context.slice.giveWay();
   }
+  return error;
 }
 
 /** Hot: mostly all of them are in memory, and then nothing is waited for. */

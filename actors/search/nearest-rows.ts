@@ -5,7 +5,8 @@ import { isReadFailure } from '../storage/read-failure.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import type { DistanceFrom } from '../vector/distance.ts';
 import { Nearest, type Ranked } from '../vector/nearest.ts';
-import { openVectors, type VectorIndexReader } from '../vector/vector-index-reader.ts';
+import { startOfRow } from '../vector/vector-block.ts';
+import { openVectors, type VectorBlockPlace, type VectorIndexReader } from '../vector/vector-index-reader.ts';
 import { passesFilter } from './document-filter.ts';
 import { nearestByGraphs } from './nearest-by-graphs.ts';
 import { planNearest } from './plan-nearest.ts';
@@ -158,9 +159,12 @@ async function searchSegment(
   { distances, nearest }: SegmentSearch,
 ): Promise<boolean> {
   const { reader } = segment;
-  const { minSequence } = reader.toc;
   const { dims } = index;
-  const blocks = blocksWith(index, selected, reader.rowCount);
+  const offer = (row: number, values: Float32Array, start: number) => {
+    const candidate = { distance: distances.to(values, start), sequence: reader.toc.minSequence + row };
+    if (nearest.wants(candidate)) nearest.add({ ...candidate, row, memtable: null, segment });
+  };
+  const { blocks, rowsOf } = blocksWith(index, selected, reader.rowCount);
   const ask = (from: number) => {
     const asked = reader.blocks.fetch(blocks.slice(from, from + blocksAtOnce), report);
     // Thrown when its turn comes; the search may end before.
@@ -171,13 +175,17 @@ async function searchSegment(
   for (let from = 0; from < blocks.length; from += blocksAtOnce) {
     const read = await slice.waitFor(next);
     if (from + blocksAtOnce < blocks.length) next = ask(from + blocksAtOnce);
-    for (const [i, block] of read.entries()) {
-      const { rows, values } = index.vectorsOf(block, blocks[from + i] as (typeof blocks)[number]);
-      for (let at = 0; at < rows.length; at++) {
-        const row = rows[at] as number;
-        if (!selected.has(row)) continue;
-        const candidate = { distance: distances.to(values, at * dims), sequence: minSequence + row };
-        if (nearest.wants(candidate)) nearest.add({ ...candidate, row, memtable: null, segment });
+    for (const [i, raw] of read.entries()) {
+      const block = index.vectorsOf(raw, blocks[from + i] as VectorBlockPlace);
+      const wanted = rowsOf?.[from + i];
+      if (wanted === undefined) {
+        for (const [at, row] of block.rows.entries())
+          if (selected.has(row)) offer(row, block.values, at * dims);
+      } else {
+        for (const row of wanted) {
+          const start = startOfRow(block, row);
+          if (start >= 0) offer(row, block.values, start);
+        }
       }
       if (!slice.due()) continue;
       await slice.giveWay();
@@ -187,16 +195,25 @@ async function searchSegment(
   return true;
 }
 
-/** Of a few rows only their blocks are read. */
+/** Of few rows only their blocks are read, and which rows are of which block is known: `rowsOf` stands beside `blocks`. */
 function blocksWith(
   { blocks }: VectorIndexReader,
   selected: SelectedRows,
   rowCount: number,
-): VectorIndexReader['blocks'] {
-  if (selected.count > rowCount / 2) return blocks;
-  return blocks.filter(({ firstRow }, at) => {
-    const end = blocks[at + 1]?.firstRow ?? rowCount;
-    for (let row = firstRow; row < end; row++) if (selected.has(row)) return true;
-    return false;
-  });
+): { readonly blocks: readonly VectorBlockPlace[]; readonly rowsOf: readonly number[][] | null } {
+  if (selected.count > rowCount / 4) return { blocks, rowsOf: null };
+  const found: VectorBlockPlace[] = [];
+  const rowsOf: number[][] = [];
+  let at = 0;
+  let last = -1;
+  for (const row of selected.list()) {
+    while (at + 1 < blocks.length && (blocks[at + 1] as VectorBlockPlace).firstRow <= row) at++;
+    if (at !== last) {
+      found.push(blocks[at] as VectorBlockPlace);
+      rowsOf.push([]);
+      last = at;
+    }
+    rowsOf.at(-1)?.push(row);
+  }
+  return { blocks: found, rowsOf };
 }

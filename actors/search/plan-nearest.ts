@@ -27,7 +27,7 @@ export const askMax = 2_048;
 
 /** Vectors that a graph names beyond those that are wanted: its numbers are rounded. */
 export function withSpare(count: number): number {
-  return count + Math.max(24, count >>> 1);
+  return count + Math.max(16, count >>> 1);
 }
 
 export function planNearest(wanted: NearestRowsWanted): NearestPlan {

@@ -11,6 +11,8 @@ export interface SelectedRows {
   /** At most so many, and about. */
   readonly count: number;
   has(row: number): boolean;
+  /** All of them, ascending. */
+  list(): number[];
 }
 
 /** Reads the columns that the filter asks for. Throws what reading throws. */
@@ -23,7 +25,10 @@ export async function selectRows(
   const live = reader.rowCount - tombstones.count;
   const isLive = tombstones.count === 0 ? () => true : (row: number) => !isDeleted(tombstones, row);
   const terms = columnTerms(filter ?? { terms: [] });
-  if (terms.length === 0) return { count: live, has: isLive };
+  if (terms.length === 0) {
+    const list = () => Array.from({ length: reader.rowCount }, (_, row) => row).filter(isLive);
+    return { count: live, has: isLive, list };
+  }
   const columns = await slice.waitFor(openColumns(reader, report));
   const rows = new FilterRows(reader, columns, { terms, slice }, report);
   const chunkCount = rows.chunkOfRow(reader.rowCount - 1) + 1;
@@ -41,7 +46,28 @@ export async function selectRows(
       if (state === 'none') return false;
       return (state === 'all' || isSet(state, row - (firstRows[chunk] as number))) && isLive(row);
     },
+    list() {
+      const found: number[] = [];
+      for (const [chunk, state] of states.entries()) {
+        const first = firstRows[chunk] as number;
+        const end = firstRows[chunk + 1] ?? reader.rowCount;
+        for (const row of rowsOf(state, first, end)) if (isLive(row)) found.push(row);
+      }
+      return found;
+    },
   };
+}
+
+/** Hot: a word of 32 rows at a time. */
+function rowsOf(state: ChunkState, first: number, end: number): number[] {
+  const rows: number[] = [];
+  if (state === 'all') for (let row = first; row < end; row++) rows.push(row);
+  if (state === 'all' || state === 'none') return rows;
+  for (const [at, word] of state.entries()) {
+    for (let left = word; left !== 0; left &= left - 1)
+      rows.push(first + at * 32 + 31 - Math.clz32(left & -left));
+  }
+  return rows;
 }
 
 function rowsIn(state: ChunkState, rowCount: number): number {

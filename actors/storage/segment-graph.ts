@@ -20,7 +20,7 @@ export interface SegmentGraph {
   readonly scale: number;
 }
 
-export type GraphPrecision = 'f16' | 'f32';
+export type GraphPrecision = 'i8' | 'f16' | 'f32';
 
 /** Of the graphs' bytes, which are those of the library that makes them: it reads what its own version wrote. */
 export const graphFormat = 1;

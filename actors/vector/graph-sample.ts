@@ -8,7 +8,7 @@ const recallMin = 0.95;
 /** Neighbours that are known exactly: among vectors that are all the same any of them will do. */
 const known = 64;
 /** What a search asks for that wants ten. */
-const asked = 34;
+const asked = 26;
 
 type Neighbour = Ranked & { readonly row: number };
 

@@ -389,13 +389,17 @@ function skipNumber(scan: JsonScan): void {
   const bytes = scan.bytes;
   let at = scan.position;
   if (bytes[at] === 0x2d) at++;
+  const first = at;
   at = byteAt(bytes, at) === 0x30 ? at + 1 : digitsEnd(scan, at);
+  const integerEnd = at;
   if (byteAt(bytes, at) === 0x2e) at = digitsEnd(scan, at + 1);
   // The letter e, small or capital.
   if (at < bytes.length && ((bytes[at] as number) | 0x20) === 0x65) {
     const sign = byteAt(bytes, at + 1);
     at = digitsEnd(scan, sign === 0x2b || sign === 0x2d ? at + 2 : at + 1);
   }
+  // A fraction is a double however many digits it has: a vector's numbers mostly have 17.
+  if (at === integerEnd && at - first > exactDigitsMax) scan.longNumber = true;
   scan.position = at;
 }
 
@@ -406,6 +410,5 @@ function digitsEnd(scan: JsonScan, from: number): number {
   let at = from;
   while (at < end && (bytes[at] as number) >= 0x30 && (bytes[at] as number) <= 0x39) at++;
   if (at === from) throw new JsonSyntaxError('expected a digit', at);
-  if (at - from > exactDigitsMax) scan.longNumber = true;
   return at;
 }

@@ -207,7 +207,7 @@ function actorCall(front: FrontComponents, request: Request, principal: Principa
     tenantId: principal.tenantId,
     // A tenant's operation on a namespace names it as its argument: the tenant's actor does it.
     namespace: isTenants ? '' : (parameters.name ?? ''),
-    argument: (isTenants ? (parameters.name ?? parameters.id) : parameters.id) ?? '',
+    argument: (isTenants ? (parameters.name ?? parameters.id ?? parameters.provider) : parameters.id) ?? '',
     query: exchange.query,
     deadlineMs: limits.handlerDeadlineMs,
     caller,
