@@ -54,13 +54,13 @@ export class GraphFiles {
     const { warmCache } = this.#options;
     const local = warmCache?.pathOf(key) ?? null;
     if (local !== null) {
-      if (await this.#isIntact(local, graph)) return viewGraph(local, shape);
+      if (await this.#isIntact(local, graph)) return viewGraph(local, shape, graph.count);
       warmCache?.remove(key);
     }
     const path = await this.#fetch(key, graph, report);
     try {
       // Mapped at its first place: moving or deleting the file afterwards does not change what is mapped.
-      const opened = await viewGraph(path, shape);
+      const opened = viewGraph(path, shape, graph.count);
       await this.#adopt(key, graph, path);
       return opened;
     } finally {

@@ -37,14 +37,18 @@ type NewIndex = new (
 let compiled: NewIndex | null = null;
 
 /** Throws on a platform for which the package has no binary. */
-function newIndex({ dims, metric, precision }: GraphShape): CompiledIndex {
+function newIndex(
+  { dims, metric, precision }: GraphShape,
+  vectors = Number.POSITIVE_INFINITY,
+): CompiledIndex {
   if (compiled === null) {
     const entry = import.meta.resolve('usearch');
     const load = createRequire(entry)('node-gyp-build') as (folder: string) => { CompiledIndex: NewIndex };
     compiled = load(fileURLToPath(new URL('../../../', entry))).CompiledIndex;
   }
   const kind = metric === 'cosine' ? 'cos' : 'l2sq';
-  return new compiled(dims, kind, precision, connectivity, expansionAdd, expansionSearch, false);
+  const searched = vectors > smallGraph.vectorsMax ? expansionSearch : smallGraph.expansionSearch;
+  return new compiled(dims, kind, precision, connectivity, expansionAdd, searched, false);
 }
 
 /** Neighbours of a vector; twice as many on the lowest level. */
@@ -52,6 +56,8 @@ const connectivity = 16;
 /** Vectors that building looks at to choose neighbours, and that searching keeps: measured, see README's decisions. */
 const expansionAdd = 96;
 const expansionSearch = 64;
+/** A small graph finds as much with less. */
+const smallGraph = { vectorsMax: 20_000, expansionSearch: 40 } as const;
 /** All cores, behind everything else that they do: a build's threads have the low priority of the one that asks. */
 const buildThreads = Math.min(4, availableParallelism());
 
@@ -93,9 +99,9 @@ export function graphBuilder(shape: GraphShape): GraphBuilder {
   };
 }
 
-/** A file that `save` wrote, as it was then: see above. */
-export function viewGraph(path: string, shape: GraphShape): Graph {
-  const index = newIndex(shape);
+/** A file that `save` wrote, as it was then: see above. `vectors`: how many it has. */
+export function viewGraph(path: string, shape: GraphShape, vectors: number): Graph {
+  const index = newIndex(shape, vectors);
   index.view(path);
   return { nearest: (query, count) => nearestIn(index, shape, query, count) };
 }
