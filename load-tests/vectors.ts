@@ -3,11 +3,13 @@ import type { SearchAnswer } from '../protocol/search.ts';
 import { Chance } from '../test/simulation/chance.ts';
 import { thousands } from './bench-report.ts';
 import { isQuick, type Judge, judged, sleep } from './judge.ts';
+import { lanceOf } from './lancedb.ts';
 import { Connections, type MeasuredServer, startMeasured } from './measured-server.ts';
 import { percentile } from './open-loop.ts';
-import { numberOption } from './options.ts';
+import { numberOption, textOption } from './options.ts';
 import { postUntilTaken } from './put-texts.ts';
 import { temporaryFolder } from './server.ts';
+import { textVectors } from './text-vectors.ts';
 import { whenVectorsIndexed } from './vector-counts.ts';
 import {
   clusteredVectors,
@@ -27,10 +29,13 @@ import { rateOfBodies, wrkIsInstalled } from './wrk.ts';
  * neighbours, with filters and after a fifth of the documents were replaced or deleted, and how fast they come. Ends with 1
  * where a bar is missed.
  *
- *   --documents=100000   --dims=256   --queries=200   --seed=1
+ *   --documents=100000   --dims=256   --queries=200   --seed=1   --source=texts   --peer=none
+ *
+ * `--source=texts` takes real texts' vectors by the built-in model (512 numbers) in place of clustered ones.
  */
 const documents = numberOption('documents', isQuick ? 5_000 : 100_000);
-const dims = numberOption('dims', 256);
+const fromTexts = textOption('source') === 'texts';
+const dims = fromTexts ? 512 : numberOption('dims', 256);
 const queries = numberOption('queries', isQuick ? 20 : 200);
 const seed = numberOption('seed', 1);
 const limit = 10;
@@ -43,6 +48,7 @@ const bars = {
   filteredMs: 15,
   ratePerSecond: 1_500,
   connections: 16,
+  peerRatio: 3,
 };
 
 const everything = { name: 'all', key: null, of: 1 } as const;
@@ -140,11 +146,55 @@ async function measureAll(judge: Judge, world: World, from: number, what: string
   for (const share of [everything, ...shares]) await measure(judge, world, from, share, what);
 }
 
+/** LanceDB's HNSW-SQ index in this process, on the same vectors, asked the same, in the same run; ours through HTTP. */
+async function comparePeer({ tell }: Judge, world: World, from: number): Promise<void> {
+  const peer = await lanceOf(world.vectors, documents);
+  const timesMs: { readonly ours: number[]; readonly theirs: number[] } = { ours: [], theirs: [] };
+  let [found, foundByUs, wanted] = [0, 0, 0];
+  const bodies = Array.from({ length: queries }, (_, at) =>
+    bodyOf(rowOf(world.vectors, from + at), everything),
+  );
+  for (let round = 0; round < 3; round++) {
+    for (let at = 0; at < queries; at++) {
+      const query = rowOf(world.vectors, from + at);
+      let began = performance.now();
+      const theirs = await peer.search(query, limit);
+      const theirMs = performance.now() - began;
+      began = performance.now();
+      const { hits } = await ask(world, bodies[at] as Buffer);
+      const ourMs = performance.now() - began;
+      if (round > 0) {
+        timesMs.theirs.push(theirMs);
+        timesMs.ours.push(ourMs);
+        continue;
+      }
+      const truth = trueNeighbours(world.vectors, world.live, query, { count: limit, keeps: () => true });
+      const good = new Set(truth.map(({ document }) => document));
+      wanted += truth.length;
+      found += theirs.filter((row) => good.has(row)).length;
+      foundByUs += hits.filter(({ id }) => good.has(documentOf(id))).length;
+    }
+  }
+  peer.close();
+  const [ours, theirs] = [percentile(timesMs.ours, 0.5), percentile(timesMs.theirs, 0.5)];
+  const ratio = theirs / ours;
+  const isBetter = foundByUs >= found;
+  tell({
+    name: "LanceDB's HNSW-SQ in this process",
+    value: `${ratio.toFixed(1)} × slower`,
+    bar: `≥ ${bars.peerRatio} ×`,
+    ok: ratio >= bars.peerRatio && isBetter,
+    note:
+      `p50 ${theirs.toFixed(2)} ms at recall ${(found / wanted).toFixed(4)}, built in ${peer.buildSeconds.toFixed(1)} s; ` +
+      `ours, in turn with it, ${ours.toFixed(2)} ms at ${(foundByUs / wanted).toFixed(4)}`,
+  });
+}
+
 await judged(async (judge) => {
   const { say, tell } = judge;
-  const replaced = documents / 10;
+  const replaced = Math.floor(documents / 10);
   const all = documents + replaced + queries;
-  const vectors = clusteredVectors(all, dims, seed);
+  const vectors = fromTexts ? await textVectors(all, say) : clusteredVectors(all, dims, seed);
   const live: LiveRows = Int32Array.from({ length: documents }, (_, document) => document);
   const server = await startMeasured();
   const client = new Connections(server.process.url, server.key, 4);
@@ -198,6 +248,7 @@ await judged(async (judge) => {
     });
   } else say('the rate was not measured: it wants wrk, which is not installed');
 
+  if (textOption('peer') !== 'none') await comparePeer(judge, world, from);
   const chance = new Chance(seed, 3);
   const changed = [...new Set(Array.from({ length: documents }, () => chance.integer(0, documents - 1)))];
   const gone = changed.slice(0, replaced);
