@@ -7,7 +7,7 @@ import type { Found } from '../text/judge.ts';
 import { DistanceFrom, scoreOf } from '../vector/distance.ts';
 import { Nearest, type Ranked } from '../vector/nearest.ts';
 import { hitJson } from './answers.ts';
-import { findInDocument, passesFilter } from './document-filter.ts';
+import { findInDocument } from './document-filter.ts';
 import { fuseRanks } from './fuse-ranks.ts';
 import { type NearRow, nearestRows } from './nearest-rows.ts';
 import { Page } from './page.ts';
@@ -19,7 +19,7 @@ import type { ScanEnd, ScannedDocument } from './scan.ts';
  * Search by a vector: the nearest of the documents that match `q` and `filter`, nearest first.
  *
  * 1. Without a text to match, vectors are searched apart from documents (nearest-rows.ts), and then the documents of the hits
- *    are read.
+ *    are read. So it is with a text that matches often: the nearest are judged until there are enough.
  * 2. Else the documents that may match are walked as by a search without a vector, which has their vectors with them; the
  *    texts of those alone are judged that would be among the hits.
  *
@@ -33,63 +33,83 @@ export async function runVectorSearch(
 ): Promise<string> {
   const distances = distancesFrom(context, numbers);
   const test = testOf(context, request);
-  return test.judge === null && request.rank === undefined
-    ? searchVectors(context, request, { test, distances })
-    : searchDocuments(context, request, { test, distances });
+  const query = { request, test, distances };
+  if (request.rank !== undefined) return searchDocuments(context, query);
+  return (await searchVectors(context, query)) ?? searchDocuments(context, query);
 }
 
-async function searchVectors(
-  context: QueryContext,
-  request: SearchRequest,
-  { test, distances }: { readonly test: Test; readonly distances: DistanceFrom },
-): Promise<string> {
-  const { filter } = test;
+interface VectorQuery {
+  readonly request: SearchRequest;
+  readonly test: Test;
+  readonly distances: DistanceFrom;
+}
+
+/** With a text to match: how many of the nearest are judged first, for each hit, and at most. */
+const judgedPerHit = 8;
+const judgedMax = 2_000;
+/** Of the judged, so many at least must match, or walking those that the index names is cheaper. */
+const matchingShareMin = 1 / 16;
+
+/**
+ * The nearest rows, and then whether their documents match. Where a text is asked for, this is the way only while texts match
+ * often: null where the documents that match are to be walked.
+ */
+async function searchVectors(context: QueryContext, query: VectorQuery): Promise<string | null> {
+  const { request, test, distances } = query;
+  const { filter, judge } = test;
+  const { limit } = request;
   const exact = request.exact === true;
-  // Columns may let rows pass whose documents fail: then as many more are looked for.
-  for (let count = request.limit; ; count *= 2) {
+  if (judge !== null && (exact || !mayMatchOften(context))) return null;
+  // Columns may let rows pass whose documents fail, and texts may not match: then more are looked for.
+  for (let count = judge === null ? limit : limit * judgedPerHit; ; count *= 2) {
     const page = new Page(request);
     const { rows, end } = await nearestRows(context, { distances, count, filter, exact });
-    const failed = await takeRows(context, { rows, test, distances, page, request });
-    if (failed instanceof Error)
-      return answerOf(context, { kind: 'failed', sequence: 0, cause: failed }, page);
-    if (end.kind !== 'complete' || failed === 0 || page.isFull || rows.length < count)
-      return answerOf(context, end, page);
+    const taken = await takeRows(context, query, { rows, page });
+    if (taken instanceof Error) return answerOf(context, { kind: 'failed', sequence: 0, cause: taken }, page);
+    if (taken === 'late') return answerOf(context, { kind: 'timed-out', sequence: 0 }, page);
+    const isDone = page.hits.length === limit || page.isTruncated || rows.length < count;
+    if (end.kind !== 'complete' || isDone) return answerOf(context, end, page);
+    const isRare = page.hits.length < rows.length * matchingShareMin || count > judgedMax;
+    if (judge !== null && isRare) return null;
   }
 }
 
-interface RowsToTake {
-  readonly rows: readonly NearRow[];
-  readonly test: Test;
-  readonly distances: DistanceFrom;
-  readonly page: Page;
-  readonly request: SearchRequest;
+/** What has to be fetched from the store is read once, in the order of the rows, and not here and there. */
+function mayMatchOften({ snapshot, temperature }: QueryContext): boolean {
+  return temperature === 'warm' && snapshot.segments.some(({ graphs }) => (graphs?.length ?? 0) > 0);
 }
 
-/** How many of the rows do not pass the filter after all; or why their documents could not be read. */
-async function takeRows(context: QueryContext, wanted: RowsToTake): Promise<number | ReadFailure> {
-  const { rows, test, distances, page, request } = wanted;
-  let failed = 0;
+/** Whether the rows' documents match, until the page is full; or why their documents could not be read. */
+async function takeRows(
+  context: QueryContext,
+  { request, test, distances }: VectorQuery,
+  { rows, page }: { readonly rows: readonly NearRow[]; readonly page: Page },
+): Promise<'taken' | 'late' | ReadFailure> {
+  const { slice } = context;
   try {
-    for (let from = 0; from < rows.length && !page.isTruncated; from += rowsReadAtOnce) {
+    for (let from = 0; from < rows.length; from += rowsReadAtOnce) {
       const some = rows.slice(from, from + rowsReadAtOnce);
       for (const [at, document] of (await readRows(context, some)).entries()) {
-        if (!passesFilter(test.filter, document)) {
-          failed++;
-          continue;
-        }
+        const judged = findInDocument(test, document, page.wanted);
+        const found = judged instanceof Promise ? await slice.waitUntilDeadline(judged) : judged;
+        if (found === 'late') return 'late';
+        if (found === null) continue;
         const { distance } = some[at] as NearRow;
-        const json = hitJson(document, [], request.include);
-        const bare = request.include === undefined ? json : hitJson(document, []);
+        const json = hitJson(document, found, request.include);
+        const bare = request.include === undefined ? json : hitJson(document, found);
         const score = scoreOf(distances.metric, distance);
-        if (!page.add(withRank({ sequence: document.sequence, distance, score, json, bare }))) return failed;
+        if (!page.add(withRank({ sequence: document.sequence, distance, score, json, bare }))) return 'taken';
+        if (page.hits.length === request.limit) return 'taken';
       }
+      if (slice.due()) await slice.giveWay();
+      if (slice.timedOut) return 'late';
     }
   } catch (cause) {
     if (!isReadFailure(cause)) throw cause;
     context.readFailed(cause);
     return cause;
   }
-  return failed;
+  return 'taken';
 }
 
 /** Of a page; some of them may be large. */
@@ -97,8 +117,7 @@ const rowsReadAtOnce = 32;
 
 async function searchDocuments(
   context: QueryContext,
-  request: SearchRequest,
-  { test, distances }: { readonly test: Test; readonly distances: DistanceFrom },
+  { request, test, distances }: VectorQuery,
 ): Promise<string> {
   const isFused = request.rank === 'rrf';
   const places = isFused ? Math.max(request.limit, limits.fusedRanksMax) : request.limit;
