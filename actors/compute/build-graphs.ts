@@ -4,13 +4,13 @@ import { must } from '../../src/base/assert.ts';
 import { runningXxh64 } from '../../src/base/hash.ts';
 import { type ByteSink, streamOnce } from '../../src/object-store/put-once.ts';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../storage/block-fetch.ts';
-import { checksumText, type SegmentGraph } from '../storage/segment-graph.ts';
+import { checksumText } from '../storage/segment-graph.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
 import { isDeleted, type Tombstones, tombstonesFromWire } from '../storage/tombstones.ts';
 import { squaredLength } from '../vector/distance.ts';
 import { GraphSample } from '../vector/graph-sample.ts';
 import { fitsShape, type GraphShape, inShape, precisionsOf, scaleOf } from '../vector/graph-shape.ts';
-import { type GraphBuilder, graphBuilder } from '../vector/hnsw.ts';
+import { expansions, type GraphBuilder, graphBuilder, viewGraph } from '../vector/hnsw.ts';
 import { type GraphPart, planGraphs } from '../vector/plan-graphs.ts';
 import { openVectors, type VectorIndexReader } from '../vector/vector-index-reader.ts';
 import type { BuildGraphsTask, BuiltGraph, GraphComponents } from './lanes.ts';
@@ -21,7 +21,8 @@ import type { BuildGraphsTask, BuiltGraph, GraphComponents } from './lanes.ts';
  * 1. The segment's vectors are planned into parts that fit into memory.
  * 2. Those of a part that live are read in order and put into a graph. A few of them, spread over all, are asked for their
  *    neighbours afterwards and compared with what is true: a graph of 8-bit numbers that does not find them is built again
- *    with 16 and with 32, and where that finds no more, as among vectors that are nearly all the same, there is none.
+ *    with 16 and with 32, and where that finds no more, as among vectors that are nearly all the same, there is none. The
+ *    same sample says how far a search has to look.
  * 3. usearch writes files only: the graph goes into one beside the local cache, and from there into the store. The file
  *    stays for the thread that asked, which searches it.
  *
@@ -31,7 +32,8 @@ const cacheBytes = 4 * 1024 * 1024;
 const filePieceBytes = 1024 * 1024;
 
 export async function buildGraphs(components: GraphComponents, task: BuildGraphsTask): Promise<BuiltGraph[]> {
-  const { store } = components;
+  const { store, scratchFolder } = components;
+  await mkdir(scratchFolder, { recursive: true });
   const fetcher = new BlockFetcher({ store, warmCache: null, cache: new BlockCache(cacheBytes) });
   const reader = new SegmentReader(task.segmentKey, task.toc, fetcher);
   const index = await openVectors(reader, emptyReadReport());
@@ -42,10 +44,17 @@ export async function buildGraphs(components: GraphComponents, task: BuildGraphs
     dims: index.dims,
     rowCount: reader.rowCount,
   }).entries()) {
-    const built = await buildPart(source, part);
-    if (built === null) continue;
     const id = `${task.id}-${at}`;
-    graphs.push(await storeGraph(components, { id, key: `${task.keyPrefix}${id}`, part, built }));
+    const path = join(scratchFolder, id);
+    try {
+      const built = await buildPart(source, part, path);
+      if (built !== null)
+        graphs.push(await storeGraph(components, { id, key: `${task.keyPrefix}${id}`, part, built }));
+    } catch (error) {
+      for (const unwanted of [path, ...graphs.map((graph) => graph.path)])
+        await rm(unwanted, { force: true });
+      throw error;
+    }
   }
   reader.close();
   return graphs;
@@ -58,22 +67,49 @@ interface GraphSource {
   readonly metric: GraphShape['metric'];
 }
 
+/** A graph that is saved, and found what it should. */
 interface BuiltPart {
-  readonly builder: GraphBuilder;
+  readonly path: string;
   readonly shape: GraphShape;
+  readonly expansion: number;
+  readonly count: number;
   readonly leftOut: number;
 }
 
-async function buildPart(source: GraphSource, part: GraphPart): Promise<BuiltPart | null> {
+/** A search is as quick as finds nearly all; a graph that does not find most, however long it looks, is none. */
+const recallWanted = 0.995;
+const recallMin = 0.95;
+
+/** Null where no graph finds what it should. */
+async function buildPart(source: GraphSource, part: GraphPart, path: string): Promise<BuiltPart | null> {
   const queries = await sampleOf(source, part);
   if (queries.length === 0) return null;
   const { dims } = source.index;
-  const scale = source.metric === 'cosine' ? 1 : scaleOf(queries);
-  for (const precision of precisionsOf(source.metric)) {
-    const built = await buildWith(source, part, { dims, metric: source.metric, precision, scale }, queries);
-    if (built !== null) return built;
+  const { metric } = source;
+  const scale = metric === 'cosine' ? 1 : scaleOf(queries);
+  for (const precision of precisionsOf(metric)) {
+    const shape = { dims, metric, precision, scale };
+    const sample = new GraphSample(queries, metric, dims);
+    const added = await buildWith(source, part, shape, sample);
+    if (added === null) continue;
+    const { builder, leftOut } = added;
+    builder.save(path);
+    const expansion = expansionOf(path, shape, sample);
+    if (expansion !== null) return { path, shape, expansion, count: builder.count, leftOut };
+    await rm(path);
   }
   return null;
+}
+
+/** The least that finds nearly all of what the sample should; null where even the most does not find enough. */
+function expansionOf(path: string, shape: GraphShape, sample: GraphSample): number | null {
+  let most: number | null = null;
+  for (const expansion of expansions) {
+    const recall = sample.recallOf(viewGraph(path, shape, expansion));
+    if (recall >= recallWanted) return expansion;
+    most = recall >= recallMin ? expansion : null;
+  }
+  return most;
 }
 
 /** Blocks that the sample is taken from, and of each of them as many vectors. */
@@ -102,15 +138,14 @@ async function sampleOf({ reader, index }: GraphSource, part: GraphPart): Promis
   return queries;
 }
 
-/** Null where the graph does not find what it should, or its numbers do not hold the vectors. */
+/** Null where there is nothing to build, or the graph's numbers do not hold the vectors. */
 async function buildWith(
   { reader, index, tombstones, metric }: GraphSource,
   part: GraphPart,
   shape: GraphShape,
-  queries: Float32Array,
-): Promise<BuiltPart | null> {
+  sample: GraphSample,
+): Promise<{ readonly builder: GraphBuilder; readonly leftOut: number } | null> {
   const builder = graphBuilder(shape);
-  const sample = new GraphSample(queries, metric, shape.dims);
   const places = index.blocks.slice(part.firstBlock, part.endBlock);
   const { dims } = index;
   let leftOut = 0;
@@ -135,41 +170,23 @@ async function buildWith(
     builder.add(kept, shaped);
     sample.see(kept, vectors);
   }
-  if (builder.count === 0) return null;
-  const finds = sample.isFoundBy((query, count) => builder.nearest(query, count));
-  return finds ? { builder, shape, leftOut } : null;
+  return builder.count === 0 ? null : { builder, leftOut };
 }
 
 async function storeGraph(
-  { store, clock, scratchFolder }: GraphComponents,
+  { store, clock }: GraphComponents,
   graph: { readonly id: string; readonly key: string; readonly part: GraphPart; readonly built: BuiltPart },
 ): Promise<BuiltGraph> {
   const { id, key, part, built } = graph;
-  const { builder, shape, leftOut } = built;
-  await mkdir(scratchFolder, { recursive: true });
-  const path = join(scratchFolder, id);
-  try {
-    builder.save(path);
-    const { size } = await stat(path);
-    const checksum = await streamOnce(store, clock, key, (sink) => sendFile(path, sink));
-    const { firstRow, endRow } = part;
-    const { precision, scale } = shape;
-    const stored: SegmentGraph = {
-      id,
-      size,
-      checksum: checksumText(checksum),
-      firstRow,
-      endRow,
-      count: builder.count,
-      leftOut,
-      precision,
-      scale,
-    };
-    return { graph: stored, path };
-  } catch (error) {
-    await rm(path, { force: true });
-    throw error;
-  }
+  const { path, shape, expansion, count, leftOut } = built;
+  const { size } = await stat(path);
+  const checksum = checksumText(await streamOnce(store, clock, key, (sink) => sendFile(path, sink)));
+  const { firstRow, endRow } = part;
+  const { precision, scale } = shape;
+  return {
+    graph: { id, size, checksum, firstRow, endRow, count, leftOut, precision, scale, expansion },
+    path,
+  };
 }
 
 /** Answers the checksum of what was sent. */

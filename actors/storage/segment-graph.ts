@@ -18,6 +18,8 @@ export interface SegmentGraph {
   /** Of its numbers, see actors/vector/graph-shape.ts. */
   readonly precision: GraphPrecision;
   readonly scale: number;
+  /** Candidates that a search keeps: as many as found the neighbours of a sample when it was built. */
+  readonly expansion: number;
 }
 
 export type GraphPrecision = 'i8' | 'f16' | 'f32';
@@ -29,14 +31,14 @@ export function checksumText(checksum: bigint): string {
   return checksum.toString(16).padStart(16, '0');
 }
 
-type GraphWire = [string, number, string, number, number, number, number, GraphPrecision, number];
+type GraphWire = [string, number, string, number, number, number, number, GraphPrecision, number, number];
 
 export function graphToWire(graph: SegmentGraph): GraphWire {
-  const { id, size, checksum, firstRow, endRow, count, leftOut, precision, scale } = graph;
-  return [id, size, checksum, firstRow, endRow, count, leftOut, precision, scale];
+  const { id, size, checksum, firstRow, endRow, count, leftOut, precision, scale, expansion } = graph;
+  return [id, size, checksum, firstRow, endRow, count, leftOut, precision, scale, expansion];
 }
 
 export function graphFromWire(wire: GraphWire): SegmentGraph {
-  const [id, size, checksum, firstRow, endRow, count, leftOut, precision, scale] = wire;
-  return { id, size, checksum, firstRow, endRow, count, leftOut, precision, scale };
+  const [id, size, checksum, firstRow, endRow, count, leftOut, precision, scale, expansion] = wire;
+  return { id, size, checksum, firstRow, endRow, count, leftOut, precision, scale, expansion };
 }

@@ -54,13 +54,13 @@ export class GraphFiles {
     const { warmCache } = this.#options;
     const local = warmCache?.pathOf(key) ?? null;
     if (local !== null) {
-      if (await this.#isIntact(local, graph)) return viewGraph(local, shape, graph.count);
+      if (await this.#isIntact(local, graph)) return viewGraph(local, shape, graph.expansion);
       warmCache?.remove(key);
     }
     const path = await this.#fetch(key, graph, report);
     try {
       // Mapped at its first place: moving or deleting the file afterwards does not change what is mapped.
-      const opened = viewGraph(path, shape, graph.count);
+      const opened = viewGraph(path, shape, graph.expansion);
       await this.#adopt(key, graph, path);
       return opened;
     } finally {

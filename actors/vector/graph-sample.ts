@@ -1,10 +1,9 @@
 import { DistanceFrom, type Metric } from './distance.ts';
-import type { GraphMatches } from './hnsw.ts';
+import type { Graph } from './hnsw.ts';
 import { Nearest, type Ranked } from './nearest.ts';
 
-/** Neighbours that a graph must find of each vector of the sample, and how many of them all in all. */
+/** Of each vector of the sample. */
 const neighbours = 10;
-const recallMin = 0.95;
 /** Neighbours that are known exactly: among vectors that are all the same any of them will do. */
 const known = 64;
 /** What a search asks for that wants ten. */
@@ -37,8 +36,8 @@ export class GraphSample {
     }
   }
 
-  /** Whether the graph finds most of the true neighbours of all that were seen. */
-  isFoundBy(ask: (query: Float32Array, count: number) => GraphMatches): boolean {
+  /** The share of the true neighbours of all that were seen that a graph finds. */
+  recallOf({ nearest: ask }: Graph): number {
     let found = 0;
     let wanted = 0;
     for (const { from, nearest } of this.#queries) {
@@ -49,11 +48,10 @@ export class GraphSample {
       // More are equally near than are known by row: which of them come is not to be judged.
       const isCrowded = truth.length === known && truth.at(-1)?.distance === farthest;
       const { rows } = ask(from.query, asked);
+      const right = isCrowded ? rows.length : rows.filter((row) => good.has(row)).length;
       wanted += needed;
-      found += isCrowded
-        ? Math.min(needed, rows.length)
-        : Math.min(needed, rows.filter((row) => good.has(row)).length);
+      found += Math.min(needed, right);
     }
-    return found >= wanted * recallMin;
+    return wanted === 0 ? 1 : found / wanted;
   }
 }

@@ -37,27 +37,22 @@ type NewIndex = new (
 let compiled: NewIndex | null = null;
 
 /** Throws on a platform for which the package has no binary. */
-function newIndex(
-  { dims, metric, precision }: GraphShape,
-  vectors = Number.POSITIVE_INFINITY,
-): CompiledIndex {
+function newIndex({ dims, metric, precision }: GraphShape, expansionSearch: number): CompiledIndex {
   if (compiled === null) {
     const entry = import.meta.resolve('usearch');
     const load = createRequire(entry)('node-gyp-build') as (folder: string) => { CompiledIndex: NewIndex };
     compiled = load(fileURLToPath(new URL('../../../', entry))).CompiledIndex;
   }
   const kind = metric === 'cosine' ? 'cos' : 'l2sq';
-  const searched = vectors > smallGraph.vectorsMax ? expansionSearch : smallGraph.expansionSearch;
-  return new compiled(dims, kind, precision, connectivity, expansionAdd, searched, false);
+  return new compiled(dims, kind, precision, connectivity, expansionAdd, expansionSearch, false);
 }
 
 /** Neighbours of a vector; twice as many on the lowest level. */
 const connectivity = 16;
-/** Vectors that building looks at to choose neighbours, and that searching keeps: measured, see README's decisions. */
+/** Vectors that building looks at to choose neighbours. */
 const expansionAdd = 96;
-const expansionSearch = 64;
-/** A small graph finds as much with less. */
-const smallGraph = { vectorsMax: 20_000, expansionSearch: 40 } as const;
+/** Candidates that a search may keep: real texts need half as many again as clusters do for the same recall. */
+export const expansions: readonly number[] = [64, 96, 128, 192];
 /** All cores, behind everything else that they do: a build's threads have the low priority of the one that asks. */
 const buildThreads = Math.min(4, availableParallelism());
 
@@ -78,7 +73,7 @@ export interface Graph {
   nearest(query: Float32Array, count: number): GraphMatches;
 }
 
-export interface GraphBuilder extends Graph {
+export interface GraphBuilder {
   /** `shaped`: the vectors' numbers in the graph's shape, those of the first row, of the second one, and so on. */
   add(rows: readonly number[], shaped: ShapedNumbers): void;
   readonly count: number;
@@ -86,7 +81,7 @@ export interface GraphBuilder extends Graph {
 }
 
 export function graphBuilder(shape: GraphShape): GraphBuilder {
-  const index = newIndex(shape);
+  const index = newIndex(shape, 0);
   return {
     add(rows, shaped) {
       if (rows.length > 0) index.add(BigUint64Array.from(rows, BigInt), shaped, buildThreads);
@@ -94,14 +89,13 @@ export function graphBuilder(shape: GraphShape): GraphBuilder {
     get count() {
       return index.size();
     },
-    nearest: (query, count) => nearestIn(index, shape, query, count),
     save: (path) => index.save(path),
   };
 }
 
-/** A file that `save` wrote, as it was then: see above. `vectors`: how many it has. */
-export function viewGraph(path: string, shape: GraphShape, vectors: number): Graph {
-  const index = newIndex(shape, vectors);
+/** A file that `save` wrote, as it was then: see above. */
+export function viewGraph(path: string, shape: GraphShape, expansion: number): Graph {
+  const index = newIndex(shape, expansion);
   index.view(path);
   return { nearest: (query, count) => nearestIn(index, shape, query, count) };
 }

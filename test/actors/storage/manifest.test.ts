@@ -66,6 +66,7 @@ const manifest: Manifest = {
           leftOut: 1,
           precision: 'f16',
           scale: 1,
+          expansion: 64,
         },
       ],
     },
