@@ -38,16 +38,20 @@ export async function buildGraphs(components: GraphComponents, task: BuildGraphs
   if (index === 'none') return [];
   const source = { reader, index, tombstones: tombstonesFromWire(task.tombstones), metric: task.metric };
   const graphs: BuiltGraph[] = [];
-  for (const [at, part] of planGraphs(index.blocks, {
-    dims: index.dims,
-    rowCount: reader.rowCount,
-  }).entries()) {
-    const built = await buildPart(source, part);
-    if (built === null) continue;
-    const id = `${task.id}-${at}`;
-    graphs.push(await storeGraph(components, { id, key: `${task.keyPrefix}${id}`, part, built }));
+  const parts = planGraphs(index.blocks, { dims: index.dims, rowCount: reader.rowCount });
+  try {
+    for (const [at, part] of parts.entries()) {
+      const built = await buildPart(source, part);
+      if (built === null) continue;
+      const id = `${task.id}-${at}`;
+      graphs.push(await storeGraph(components, { id, key: `${task.keyPrefix}${id}`, part, built }));
+    }
+  } catch (error) {
+    for (const { path } of graphs) await rm(path, { force: true });
+    throw error;
+  } finally {
+    reader.close();
   }
-  reader.close();
   return graphs;
 }
 
