@@ -57,10 +57,10 @@ const graphsOf = (manifest: Manifest | null) => manifest?.segments[0]?.graphs ??
 
 /** Files are read in time that no clock of a test moves. */
 async function until(what: string, isSo: () => Promise<boolean> | boolean, stepMs = 1_000): Promise<void> {
-  for (let tries = 0; tries < 400; tries++) {
+  for (let tries = 0; tries < 2_000; tries++) {
     if (await isSo()) return;
     await clock.advance(stepMs);
-    await systemClock.sleep(5);
+    await systemClock.sleep(1);
   }
   assert.fail(`it never came that ${what}`);
 }
@@ -72,7 +72,7 @@ async function withFiles<T>(work: Promise<T>): Promise<T> {
     isOver = true;
   };
   work.then(end, end);
-  await until('the work ends', () => isOver, 10);
+  await until('the work ends', () => isOver, 2);
   return work;
 }
 
@@ -161,7 +161,7 @@ test('vectors get graphs, which live, are searched, merged, swept and deleted wi
   assert.ok(noScratch());
 });
 
-test('a merge whose graphs cannot be built takes place without them, and the next search asks for them again', async () => {
+test('a merge whose graphs cannot be built takes place without them, and a later search asks for them again', async () => {
   const server = await start();
   await putVectors(server);
   await until('the manifest names graphs', async () => graphsOf(await manifestNow()) !== null);
@@ -178,10 +178,11 @@ test('a merge whose graphs cannot be built takes place without them, and the nex
     return (await manifestNow())?.segments[0]?.id !== before?.segments[0]?.id;
   });
 
-  assert.ok(failures > 0);
   assert.equal(graphsOf(await manifestNow()), null);
-  await assertFinds(server, count / 2 + 10);
+  for (let n = 0; n < 3; n++) await assertFinds(server, count / 2 + 10);
+  assert.ok(failures > 0 && failures <= 2, `${failures} failures: searches do not try again at once`);
   replaceLane(server, buildGraphs);
+  await clock.advance(60_000);
   await assertFinds(server, count / 2 + 10);
   await until('the manifest names graphs again', async () => graphsOf(await manifestNow()) !== null);
   await assertFinds(server, count / 2 + 10);
