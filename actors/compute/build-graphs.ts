@@ -40,23 +40,21 @@ export async function buildGraphs(components: GraphComponents, task: BuildGraphs
   if (index === 'none') return [];
   const source = { reader, index, tombstones: tombstonesFromWire(task.tombstones), metric: task.metric };
   const graphs: BuiltGraph[] = [];
-  for (const [at, part] of planGraphs(index.blocks, {
-    dims: index.dims,
-    rowCount: reader.rowCount,
-  }).entries()) {
-    const id = `${task.id}-${at}`;
-    const path = join(scratchFolder, id);
-    try {
-      const built = await buildPart(source, part, path);
+  const parts = planGraphs(index.blocks, { dims: index.dims, rowCount: reader.rowCount });
+  const paths = parts.map((_, at) => join(scratchFolder, `${task.id}-${at}`));
+  try {
+    for (const [at, part] of parts.entries()) {
+      const id = `${task.id}-${at}`;
+      const built = await buildPart(source, part, paths[at] as string);
       if (built !== null)
         graphs.push(await storeGraph(components, { id, key: `${task.keyPrefix}${id}`, part, built }));
-    } catch (error) {
-      for (const unwanted of [path, ...graphs.map((graph) => graph.path)])
-        await rm(unwanted, { force: true });
-      throw error;
     }
+  } catch (error) {
+    for (const path of paths) await rm(path, { force: true });
+    throw error;
+  } finally {
+    reader.close();
   }
-  reader.close();
   return graphs;
 }
 

@@ -1,4 +1,5 @@
 import { assert, must } from '../../src/base/assert.ts';
+import { describeError } from '../../src/base/log.ts';
 import { randomHex } from '../../src/base/random.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
@@ -16,7 +17,7 @@ import {
 import { paysForGraphs } from '../vector/plan-graphs.ts';
 import { vectorsOf } from '../vector/vector-index-reader.ts';
 import { commitManifest, segmentInManifest } from './commit-manifest.ts';
-import { buildGraphsOf, graphsOf, keepGraphs } from './index-vectors.ts';
+import { buildGraphsOf, graphsOf, keepGraphs, removeFiles } from './index-vectors.ts';
 import type { NamespaceState } from './namespace-state.ts';
 import { sizeOf } from './segment-size.ts';
 
@@ -50,11 +51,16 @@ export async function compactOnce(
     })),
   });
   const merged = built === null ? null : await withGraphs(components, state, { id, key, built, inputs });
-  await inTurn(() => replaceSegments(components, state, { choice, inputs, merged }));
+  await inTurn(() => replaceSegments(components, state, { choice, inputs, merged })).finally(() =>
+    removeFiles(merged?.graphs ?? []),
+  );
   return true;
 }
 
-/** What took the place of segments with graphs has its own, or searches would look at all of its vectors for a while. */
+/**
+ * What took the place of segments with graphs has its own, or searches would look at all of its vectors for a while. Where they
+ * can't be built the segments are merged nevertheless: it gets them later.
+ */
 async function withGraphs(
   components: ActorComponents,
   state: NamespaceState,
@@ -69,7 +75,14 @@ async function withGraphs(
   const reader = new SegmentReader(key, built.toc, components.fetcher);
   const isIndexed = inputs.some(({ graphs }) => (graphs?.length ?? 0) > 0);
   const pays = isIndexed && paysForGraphs(vectorsOf(built.toc));
-  const graphs = pays ? await buildGraphsOf(components, state, { reader, tombstones: noTombstones }) : null;
+  const segment = { reader, tombstones: noTombstones };
+  const graphs = pays
+    ? await buildGraphsOf(components, state, segment).catch((error: unknown) => {
+        const fields = { namespaceId: state.identity.namespaceId, error: describeError(error) };
+        components.logger.error('segments are merged without graphs', fields);
+        return null;
+      })
+    : null;
   return { id, built, reader, graphs };
 }
 

@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises';
 import type { VectorStatistics } from '../../protocol/worker-tasks.ts';
 import { randomHex } from '../../src/base/random.ts';
 import { paths } from '../../src/object-store/paths.ts';
@@ -30,7 +31,7 @@ export async function indexVectorsOnce(
   const segment = chooseForGraphs(state.segments, bytesMin);
   if (segment === null || state.vector === null) return false;
   const built = await buildGraphsOf(components, state, segment);
-  await inTurn(async () => {
+  const commit = async () => {
     const withGraphs = (): OpenSegment[] =>
       state.segments.map((other) =>
         other.id === segment.id ? { ...other, graphs: graphsOf(built) } : other,
@@ -40,7 +41,8 @@ export async function indexVectorsOnce(
     await commitManifest(components, state, { segments: withGraphs().map(segmentInManifest) });
     state.segments = withGraphs();
     await keepGraphs(components, state, built);
-  });
+  };
+  await inTurn(commit).finally(() => removeFiles(built));
   return true;
 }
 
@@ -88,6 +90,11 @@ export async function buildGraphsOf(
 
 export function graphsOf(built: readonly BuiltGraph[]): OpenSegment['graphs'] {
   return built.map(({ graph }) => graph);
+}
+
+/** Those that were not kept: the commit failed, or did not happen any more. Never rejects. */
+export async function removeFiles(built: readonly BuiltGraph[]): Promise<void> {
+  await Promise.allSettled(built.map(({ path }) => rm(path, { force: true })));
 }
 
 /** Their files come into the local cache: who searches next needs not fetch what was just made here. */

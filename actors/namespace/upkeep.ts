@@ -26,6 +26,8 @@ export interface UpkeepHooks {
 }
 
 const flushRetryMs = 1_000;
+/** Searches ask for graphs that are not there: one that can't be built would keep a compute thread busy for nothing. */
+const indexRetryMs = 60_000;
 /** Of a memtable: so a namespace of few writes, whose flush waits for those of others, goes on. */
 const shareWhileLogWaits = 1 / 8;
 /** Deletes come in batches: one flush for those of this long. */
@@ -44,6 +46,7 @@ export class Upkeep {
   #reclaimArmed = false;
   #vectorsArmed = false;
   #indexArmed = false;
+  #indexNotBefore = Number.NEGATIVE_INFINITY;
   #flushedAt = Number.NEGATIVE_INFINITY;
   #stopped = false;
   #draining = false;
@@ -237,9 +240,10 @@ export class Upkeep {
     return 2 * this.#components.limits.memtableBytesMax;
   }
 
-  /** Graphs for all segments that lack them, in the background. A failure leaves them so; the next search tries again. */
+  /** Graphs for all segments that lack them, in the background. A failure leaves them so; a search a minute later tries again. */
   indexVectors(): void {
     if (this.#indexing !== null || this.#ending) return;
+    if (this.#components.clock.monotonic() < this.#indexNotBefore) return;
     const inTurn = (work: () => Promise<void>) => this.#flushing(work);
     const indexAll = async () => {
       while (
@@ -249,6 +253,7 @@ export class Upkeep {
     };
     this.#indexing = indexAll()
       .catch((error: unknown) => {
+        this.#indexNotBefore = this.#components.clock.monotonic() + indexRetryMs;
         const fields = { namespaceId: this.#state.identity.namespaceId, error: describeError(error) };
         if (!this.#ending) this.#components.logger.error('vectors were not indexed', fields);
       })

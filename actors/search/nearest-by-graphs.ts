@@ -53,14 +53,21 @@ export async function nearestByGraphs(
   const error = await compare(context, most.slice(0, wanted.count), wanted);
   // What is farther by more than graphs err here is not among the nearest.
   const farthest = (most[wanted.count - 1]?.distance ?? 0) + 2 * error;
-  await compare(
-    context,
-    most.slice(wanted.count).filter(({ distance }) => distance <= farthest),
-    wanted,
-  );
+  const compared = most.filter(({ distance }, at) => at < wanted.count || distance <= farthest);
+  await compare(context, compared.slice(wanted.count), wanted);
   for (const searched of searches)
-    if (mayHaveLeftOut(searched, wanted) && !unanswered.includes(searched)) unanswered.push(searched);
+    if (mayHaveLeftOut(searched, wanted) && !unanswered.includes(searched))
+      unanswered.push(without(searched, compared));
   return unanswered;
+}
+
+/** Rows that were compared are not offered a second time. */
+function without(searched: GraphSearch, compared: readonly Named[]): SearchedSegment {
+  const rows = new Set(compared.filter((named) => named.searched === searched).map(({ row }) => row));
+  const { segment, index, selected } = searched;
+  const has = (row: number) => selected.has(row) && !rows.has(row);
+  const list = () => selected.list().filter((row) => !rows.has(row));
+  return { segment, index, selected: { count: selected.count, has, list } };
 }
 
 /** Null where a graph does not name enough rows that are looked at. */

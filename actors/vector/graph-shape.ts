@@ -62,9 +62,21 @@ function withLengthOne(values: Float32Array, { dims }: GraphShape): Float32Array
   return shaped;
 }
 
-/** Whether the graph can hold these, or be asked for their neighbours: 16 bits hold no number over 65,504. */
+/** Whether the graph can hold these: 16 bits hold no number over 65,504. */
 export function fitsShape(shaped: ShapedNumbers, { precision }: GraphShape): boolean {
   return precision !== 'f16' || shaped.every((value) => Math.abs(value) <= largestHalf);
 }
 
 const largestHalf = 65_504;
+
+/**
+ * Whether the graph tells which vectors are near this one. Seen from far away all of them are about equally far, and
+ * what makes the difference is lost where distances are rounded: of a query a million times as long none of the ten nearest
+ * is found, of one ten times as long nearly all.
+ */
+export function isInSight(shaped: ShapedNumbers, { dims, metric }: GraphShape): boolean {
+  return metric === 'cosine' || squaredLength(shaped as Float32Array) <= dims * sightMax * sightMax;
+}
+
+/** As the vectors' numbers are about 1. */
+const sightMax = 4;

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { type GraphShape, inShape, type ShapedNumbers } from './graph-shape.ts';
+import { type GraphShape, inShape, isInSight, type ShapedNumbers } from './graph-shape.ts';
 
 /**
  * The door to usearch: graphs (HNSW) over vectors, built in memory, saved to a file, and searched where a file is mapped.
@@ -69,7 +69,7 @@ export interface GraphMatches {
 }
 
 export interface Graph {
-  /** At most `count` of the nearest. Takes some 5 µs for each. */
+  /** At most `count` of the nearest, and none of a query that is out of the graph's sight. Takes some 5 µs for each. */
   nearest(query: Float32Array, count: number): GraphMatches;
 }
 
@@ -106,11 +106,9 @@ function nearestIn(
   query: Float32Array,
   count: number,
 ): GraphMatches {
-  const [keys, distances, [found = 0n]] = index.search(
-    inShape(query, shape),
-    Math.min(count, index.size()),
-    1,
-  );
+  const shaped = inShape(query, shape);
+  if (!isInSight(shaped, shape)) return { rows: new Uint32Array(), distances: new Float32Array() };
+  const [keys, distances, [found = 0n]] = index.search(shaped, Math.min(count, index.size()), 1);
   const { metric, scale } = shape;
   const rows = new Uint32Array(Number(found));
   for (let at = 0; at < rows.length; at++) {

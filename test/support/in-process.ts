@@ -366,7 +366,7 @@ export function seededBytes(seed: number): Random {
 export const quiet: Logger = { error() {}, info() {}, debug() {} };
 
 /** Made with the first graph: most tests have none. */
-const graphScratchFolder = join(tmpdir(), `tidebase-graphs-${process.pid}`);
+export const graphScratchFolder = join(tmpdir(), `tidebase-graphs-${process.pid}`);
 process.on('exit', () => rmSync(graphScratchFolder, { recursive: true, force: true }));
 
 /** Graphs without a local cache: each is fetched when it is opened. */
