@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { KeyedProvider } from '../../actors/embedding/embedding-models.ts';
 import type { EmbeddingKey } from '../../protocol/account.ts';
+import { limits } from '../../protocol/limits.ts';
 import { keyedProviders, type Namespace } from '../../protocol/namespace.ts';
 import type { SearchAnswer } from '../../protocol/search.ts';
 import { type ApiAnswer, ApiClient, documentPath } from '../support/api-client.ts';
@@ -339,6 +340,29 @@ describe('embedding', { concurrency: 1 }, () => {
         await api.put('of-openai', [{ id: `after-${mode}`, text: `after ${mode}` }]);
         await assertEmbedded('openai', 'of-openai', `after-${mode}`, `after ${mode}`);
       }
+    });
+
+    it('to answer has so many texts wait and no more; the rest hear when to come back', async () => {
+      const { embeddingsInFlightMax: inFlight, embeddingsWaitingMax: waiting } = limits;
+      doubles.cohere.fault('hang', { times: inFlight });
+      const statuses: number[] = [];
+
+      const writes = Array.from({ length: inFlight + waiting + 5 }, async (_, n) => {
+        const docs = [{ id: `crowd-${n}`, text: `crowd ${n}` }];
+        const answer = await api.request('POST', `${patchPath('of-cohere')}/docs`, { body: { docs } });
+        statuses.push(answer.status);
+        if (answer.status !== 200) assert.equal((answer.json() as { code: string }).code, 'rate_limited');
+      });
+      while (statuses.length < 5) await new Promise((resolve) => setTimeout(resolve, 20));
+      const refusal = { status: 429, code: 'rate_limited' };
+      const body = { semantic: 'crowd' };
+      await api.refused(refusal, 'POST', `${patchPath('of-openai')}/search`, { body });
+      assert.deepEqual(new Set(statuses), new Set([429]));
+      doubles.cohere.dropHanging();
+      await Promise.all(writes);
+
+      assert.equal(statuses.filter((status) => status === 200).length, inFlight + waiting);
+      assert.equal((await api.count('of-cohere', { q: 'crowd' })).count, inFlight + waiting);
     });
 
     it('with a wrong key has the key refused, and the one before is kept', async () => {
