@@ -353,7 +353,7 @@ describe('embedding', { concurrency: 1 }, () => {
         statuses.push(answer.status);
         if (answer.status !== 200) assert.equal((answer.json() as { code: string }).code, 'rate_limited');
       });
-      while (statuses.length < 5) await new Promise((resolve) => setTimeout(resolve, 20));
+      while (statuses.length < 5 || doubles.cohere.hanging < inFlight) await soon();
       const refusal = { status: 429, code: 'rate_limited' };
       const body = { semantic: 'crowd' };
       await api.refused(refusal, 'POST', `${patchPath('of-openai')}/search`, { body });
@@ -392,6 +392,7 @@ describe('embedding', { concurrency: 1 }, () => {
           ended = true;
         });
 
+      while (slow.hanging === 0) await soon();
       const from = performance.now();
       await api.put(name, [{ id: 'beside', vector: ones(1_024) }]);
       await api.patch(name, [{ id: 'beside', meta: { n: 1 } }]);
@@ -769,6 +770,10 @@ describe('embedding', { concurrency: 1 }, () => {
     });
   });
 });
+
+function soon(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 20));
+}
 
 async function freePort(): Promise<number> {
   const listener = createServer();

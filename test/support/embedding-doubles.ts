@@ -50,6 +50,8 @@ export interface EmbeddingDouble {
   readonly baseUrl: string;
   readonly requests: readonly SeenRequest[];
   fault(mode: FaultMode | null, options?: FaultOptions): void;
+  /** Requests that `hang` has left without an answer. */
+  readonly hanging: number;
   /** Closes the connections of requests that `hang` has left without an answer. */
   dropHanging(): void;
   close(): Promise<void>;
@@ -111,6 +113,9 @@ export async function startEmbeddingDouble(
     requests,
     fault(mode, { times = Number.POSITIVE_INFINITY, retryAfter } = {}) {
       fault = mode === null ? null : { mode, times, retryAfter };
+    },
+    get hanging() {
+      return hanging.size;
     },
     dropHanging() {
       for (const response of hanging) response.destroy();
