@@ -28,8 +28,9 @@ export async function embedTexts(components: ActorComponents, wanted: TextsToEmb
   const deadlineMs = Math.max(callMsMin, wanted.deadlineMs - spareMs);
   if (provider === 'service') return embedHere(components, texts, deadlineMs);
   const key = await providerKey(components, tenantId, provider);
-  const request = { provider, model, dims, key, texts: [...texts], purpose, deadlineMs };
-  return components.lanes.embed({ task: 'embed-by-provider', request });
+  const request = { provider, model, dims, key, texts: [...texts], purpose };
+  const deadlineAt = components.clock.now() + deadlineMs;
+  return components.lanes.embed({ task: 'embed-by-provider', request, deadlineAt });
 }
 
 /** Of a task of the model that runs here, in characters: a quarter of a second at most. Searches wait between two of them. */

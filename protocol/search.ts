@@ -188,6 +188,8 @@ function searchRequest(body: SearchBody): SearchRequest {
   if (body.vector !== undefined && body.semantic !== undefined) {
     throw invalidField('semantic', 'cannot be sent together with vector');
   }
+  // It has no place among the vectors.
+  if (body.semantic?.trim() === '') throw invalidField('semantic', 'has nothing but white space');
   if (body.rank !== undefined && body.vector === undefined && body.semantic === undefined) {
     throw invalidField('rank', 'needs vector or semantic, whose order it fuses with that of the text');
   }

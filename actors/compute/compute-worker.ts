@@ -63,9 +63,15 @@ async function run(task: ComputeTask): Promise<unknown> {
       return buildGraphs({ store: await objectStore(), clock: systemClock, scratchFolder }, task);
     }
     case 'embed-by-provider': {
+      const deadlineMs = task.deadlineAt - systemClock.now();
+      if (deadlineMs <= 0)
+        throw new ApiError(
+          'embedding_failed',
+          'too many texts waited to be embedded before these: try again',
+        );
       const { embedByProvider } = await import('../embedding/provider-client.ts');
       const components = { baseUrls: embeddingBaseUrls, clock: systemClock, random: systemRandom, fetch };
-      return inSharedMemory(await embedByProvider(task.request, components));
+      return inSharedMemory(await embedByProvider({ ...task.request, deadlineMs }, components));
     }
     case 'embed-here': {
       const { openSentenceModel } = await import('../embedding/sentence-model.ts');

@@ -6,7 +6,9 @@ export type { Embedded } from './provider-client.ts';
 
 export interface EmbedByProviderTask {
   readonly task: 'embed-by-provider';
-  readonly request: Omit<ProviderRequest, 'signal'>;
+  readonly request: Omit<ProviderRequest, 'signal' | 'deadlineMs'>;
+  /** On the system's clock, which threads share: waiting for a thread is part of the time. */
+  readonly deadlineAt: number;
 }
 
 /** By the model that runs in this process. */

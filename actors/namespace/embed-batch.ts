@@ -1,5 +1,4 @@
 import { limits } from '../../protocol/limits.ts';
-import { must } from '../../src/base/assert.ts';
 import type { ActorComponents } from '../components.ts';
 import { embedTexts } from '../embed-texts.ts';
 import {
@@ -31,10 +30,9 @@ export async function embedBatch(
   deadlineMs: number,
 ): Promise<EmbeddedBatch> {
   const { embed, vector, identity } = state;
-  const places = embed === null || vector === null ? [] : placesToEmbed(batch);
-  if (embed === null || vector === null || places.length === 0) return { batch, tokens: 0 };
-  const { buffer, documentOffsets } = batch;
-  const texts = places.map((at) => textOf(buffer, must(documentOffsets[at], 'a document')));
+  if (embed === null || vector === null) return { batch, tokens: 0 };
+  const { places, texts } = textsToEmbed(batch);
+  if (places.length === 0) return { batch, tokens: 0 };
   const { dims } = vector;
   const { tenantId } = identity;
   const wanted = { tenantId, embed, dims, texts, purpose: 'document' as const, deadlineMs };
@@ -42,30 +40,31 @@ export async function embedBatch(
   return { batch: await withVectors(components, batch, { places, vectors, dims }), tokens };
 }
 
-/** Which of the batch's documents, in their order. */
-function placesToEmbed({ buffer, documentOffsets }: LoadedBatch): number[] {
+/** Which of the batch's documents, in their order, and the beginnings of their texts. */
+function textsToEmbed({ buffer, documentOffsets }: LoadedBatch) {
   const places: number[] = [];
+  const texts: string[] = [];
   for (const [at, offset] of documentOffsets.entries()) {
     if (documentDims(buffer, offset) > 0) continue;
     const text = documentText(buffer, offset);
-    if (text !== null && !isBlank(text)) places.push(at);
+    const beginning = text === null ? '' : beginningOf(text);
+    if (beginning === '') continue;
+    places.push(at);
+    texts.push(beginning);
   }
-  return places;
+  return { places, texts };
 }
 
-/** Hot: ends with the first byte that says something. */
-function isBlank(text: Buffer): boolean {
-  for (const byte of text) if (byte > 0x20) return false;
-  return true;
-}
-
-/** As much as models read; a character that is cut in two at the end is left out. */
-function textOf(buffer: Buffer, offset: number): string {
-  const text = must(documentText(buffer, offset), 'a text');
-  if (text.length <= limits.embeddedTextBytesMax) return text.toString();
-  let end = limits.embeddedTextBytesMax;
-  while (end > 0 && ((text[end] as number) & 0xc0) === 0x80) end--;
-  return text.toString('utf8', 0, end);
+/**
+ * As much as models read, from the first character that says something; a character that is cut in two at the end is left
+ * out. Empty where there is none: models answer white space of any script with no vector.
+ */
+function beginningOf(text: Buffer): string {
+  let start = 0;
+  while (start < text.length && (text[start] as number) <= 0x20) start++;
+  let end = Math.min(start + limits.embeddedTextBytesMax, text.length);
+  while (end > start && end < text.length && ((text[end] as number) & 0xc0) === 0x80) end--;
+  return text.toString('utf8', start, end).trim();
 }
 
 interface NewVectors {

@@ -93,8 +93,8 @@ const noMeta = Buffer.from('{}');
 const middle = Buffer.from('","meta":');
 
 function escapedHead({ buffer, offset }: DocumentPlace, text: Buffer | null): string {
-  const textField = text === null ? '' : `"text":${JSON.stringify(text.toString())},`;
-  return `{"id":${JSON.stringify(documentId(buffer, offset))},${textField}"meta":`;
+  const textJson = JSON.stringify(text?.toString() ?? '');
+  return `{"id":${JSON.stringify(documentId(buffer, offset))},"text":${textJson},"meta":`;
 }
 
 /** Longer texts are escaped by V8, which is faster then. */

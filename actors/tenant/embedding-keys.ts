@@ -42,9 +42,9 @@ export async function sealedAfterTrial(
     key,
     texts: [probe],
     purpose: 'query' as const,
-    deadlineMs: callMsMax,
   };
-  const { tokens } = await lanes.embed({ task: 'embed-by-provider', request });
+  const deadlineAt = clock.now() + callMsMax;
+  const { tokens } = await lanes.embed({ task: 'embed-by-provider', request, deadlineAt });
   const now = new Date(clock.now()).toISOString();
   const record = {
     provider,

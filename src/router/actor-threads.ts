@@ -157,7 +157,17 @@ export class ActorThread {
 
 function laneIsFull(lane: ComputeLaneName): ApiError {
   const options = { retryAfter: 1 };
-  return lane === 'match'
-    ? new ApiError('rate_limited', 'too many regexes that are slow to judge are running; try again', options)
-    : new ApiError('write_busy', 'the server has more writes than it can take in; try again', options);
+  switch (lane) {
+    case 'match':
+      return new ApiError(
+        'rate_limited',
+        'too many regexes that are slow to judge are running; try again',
+        options,
+      );
+    case 'embed':
+    case 'model':
+      return new ApiError('rate_limited', 'too many texts wait to be embedded; try again', options);
+    default:
+      return new ApiError('write_busy', 'the server has more writes than it can take in; try again', options);
+  }
 }

@@ -50,6 +50,10 @@ export interface EmbeddingDouble {
   readonly baseUrl: string;
   readonly requests: readonly SeenRequest[];
   fault(mode: FaultMode | null, options?: FaultOptions): void;
+  /** Requests that `hang` has left without an answer. */
+  readonly hanging: number;
+  /** Closes the connections of requests that `hang` has left without an answer. */
+  dropHanging(): void;
   close(): Promise<void>;
 }
 
@@ -61,14 +65,18 @@ export interface DoubleOptions {
   readonly inFlightMax?: number;
   /** How long an answer takes. */
   readonly delayMs?: number;
+  /** Beside the provider's own. */
+  readonly models?: Wire['models'];
 }
 
 export async function startEmbeddingDouble(
   provider: KeyedProvider,
   options: DoubleOptions,
 ): Promise<EmbeddingDouble> {
-  const wire = wires[provider];
+  const own = wires[provider];
+  const wire = { ...own, models: { ...own.models, ...options.models } };
   const requests: SeenRequest[] = [];
+  const hanging = new Set<ServerResponse>();
   let inFlight = 0;
   let fault: { mode: FaultMode; times: number; retryAfter: string | undefined } | null = null;
 
@@ -84,7 +92,8 @@ export async function startEmbeddingDouble(
     requests.push({ ...read, path, key });
     if (fault !== null && fault.times > 0) {
       fault.times--;
-      return fail(response, { ...fault, wire, asked: read, key });
+      if (fault.mode === 'hang') return void hanging.add(response);
+      return fail(response, { ...fault, mode: fault.mode, wire, asked: read, key });
     }
     if (inFlight >= (options.inFlightMax ?? Number.POSITIVE_INFINITY))
       return sendError(response, wire, 'rate-limit', 'too many requests at once');
@@ -104,6 +113,13 @@ export async function startEmbeddingDouble(
     requests,
     fault(mode, { times = Number.POSITIVE_INFINITY, retryAfter } = {}) {
       fault = mode === null ? null : { mode, times, retryAfter };
+    },
+    get hanging() {
+      return hanging.size;
+    },
+    dropHanging() {
+      for (const response of hanging) response.destroy();
+      hanging.clear();
     },
     close: () =>
       new Promise((resolve) => {
@@ -179,7 +195,7 @@ function vectorsOf({ model, texts, dims }: Asked, wire: Wire): number[][] {
 }
 
 interface Failing {
-  readonly mode: FaultMode;
+  readonly mode: Exclude<FaultMode, 'hang'>;
   readonly retryAfter: string | undefined;
   readonly wire: Wire;
   readonly asked: Asked;
@@ -196,8 +212,6 @@ async function fail(response: ServerResponse, failing: Failing): Promise<void> {
   const withFirst = (value: unknown) => (vectors: unknown[]) =>
     vectors.map((vector) => [value, ...(vector as unknown[]).slice(1)]);
   switch (mode) {
-    case 'hang':
-      return;
     case 'hang-midway':
       response.writeHead(200, { 'content-type': 'application/json' });
       response.write('{"data":[');
