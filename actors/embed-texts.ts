@@ -36,22 +36,23 @@ export async function embedTexts(components: ActorComponents, wanted: TextsToEmb
 /** Of a task of the model that runs here, in characters: a quarter of a second at most. Searches wait between two of them. */
 const taskCharacters = 8_000;
 
-/** Throws ApiError 502 where the time is over before all are embedded. */
+/** How long the model is tried before it is said how long all of it will take. */
+const trialMs = 3_000;
+
+/** Throws ApiError 413 as soon as it shows that the time will be over before all are embedded: sending it again is no help. */
 async function embedHere(
   { lanes, clock }: ActorComponents,
   texts: readonly string[],
   deadlineMs: number,
 ): Promise<Embedded> {
-  const until = clock.monotonic() + deadlineMs;
+  const began = clock.monotonic();
   const parts: Embedded[] = [];
-  for (const some of portionsOf(texts)) {
-    if (clock.monotonic() > until) {
-      throw new ApiError(
-        'embedding_failed',
-        'the built-in model cannot embed so much text in the time of a request: write fewer documents at once; nothing was written',
-      );
-    }
-    parts.push(await lanes.embed({ task: 'embed-here', texts: some }));
+  const portions = portionsOf(texts);
+  for (const portion of portions) {
+    const tookMs = clock.monotonic() - began;
+    const needsMs = (tookMs / Math.max(1, parts.length)) * portions.length;
+    if (tookMs > trialMs && needsMs > deadlineMs) throw tooMuchText(needsMs, deadlineMs);
+    parts.push(await lanes.embed({ task: 'embed-here', texts: portion }));
   }
   const dims = parts[0]?.dims ?? 0;
   const vectors = new Float32Array(texts.length * dims);
@@ -61,6 +62,15 @@ async function embedHere(
     at += part.vectors.length;
   }
   return { vectors, dims, tokens: parts.reduce((sum, { tokens }) => sum + tokens, 0) };
+}
+
+function tooMuchText(needsMs: number, deadlineMs: number): ApiError {
+  const seconds = (ms: number) => Math.round(ms / 1_000);
+  return new ApiError(
+    'too_large',
+    `the built-in model would take ${seconds(needsMs)} s for the texts of this request, which may take ${seconds(deadlineMs)} s: ` +
+      'split it into smaller ones; nothing was written',
+  );
 }
 
 function portionsOf(texts: readonly string[]): string[][] {
