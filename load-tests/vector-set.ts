@@ -87,22 +87,23 @@ export function vectorBody(
 /** Which documents there are, and the row of each: -1 for one that is deleted. */
 export type LiveRows = Int32Array;
 
-type Near = Ranked & { readonly document: number };
+export type Near = Ranked & { readonly document: number };
 
-/** The true ones, the nearest first. */
+/** The true ones, the nearest first, of each of several selections of the documents: all vectors are looked at once. */
 export function trueNeighbours(
   vectors: VectorRows,
   live: LiveRows,
   query: Float32Array,
-  wanted: { readonly count: number; readonly keeps: (document: number) => boolean },
-): readonly Near[] {
+  wanted: { readonly count: number; readonly selections: readonly ((document: number) => boolean)[] },
+): readonly (readonly Near[])[] {
   const from = new DistanceFrom(query, 'cosine');
-  const nearest = new Nearest<Near>(wanted.count);
+  const nearest = wanted.selections.map((keeps) => ({ keeps, found: new Nearest<Near>(wanted.count) }));
   for (let document = 0; document < live.length; document++) {
     const row = live[document] as number;
-    if (row < 0 || !wanted.keeps(document)) continue;
+    if (row < 0) continue;
     const candidate = { distance: from.to(vectors.values, row * vectors.dims), sequence: row };
-    if (nearest.wants(candidate)) nearest.add({ ...candidate, document });
+    for (const { keeps, found } of nearest)
+      if (found.wants(candidate) && keeps(document)) found.add({ ...candidate, document });
   }
-  return nearest.sorted();
+  return nearest.map(({ found }) => found.sorted());
 }

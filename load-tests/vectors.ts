@@ -16,6 +16,7 @@ import {
   documentOf,
   type LiveRows,
   metaOf,
+  type Near,
   rowOf,
   shares,
   trueNeighbours,
@@ -94,19 +95,22 @@ async function ask({ client }: World, body: Buffer): Promise<SearchAnswer> {
   return JSON.parse(await client.post(`/v1/namespaces/${namespace}/search`, body)) as SearchAnswer;
 }
 
+const all: readonly Share[] = [everything, ...shares];
+
+/** Not timed: they fill caches, and the server's code is compiled while it runs. */
+const warmUpMs = 2_000;
+
 /** Recall, times and what was wrong, of one kind of query. */
-async function measure(judge: Judge, world: World, from: number, share: Share, what: string): Promise<void> {
+async function measure(
+  judge: Judge,
+  world: World,
+  asked: readonly { readonly body: Buffer; readonly truth: readonly Near[] }[],
+  { share, what }: { readonly share: Share; readonly what: string },
+): Promise<void> {
   const keeps = keepsOf(share);
-  let [found, wanted] = [0, 0];
-  let wrong = 0;
-  const timesMs: number[] = [];
-  for (let at = 0; at < queries; at++) {
-    const query = rowOf(world.vectors, from + at);
-    const body = bodyOf(query, share);
-    const began = performance.now();
+  let [found, wanted, wrong] = [0, 0, 0];
+  for (const { body, truth } of asked) {
     const { hits } = await ask(world, body);
-    timesMs.push(performance.now() - began);
-    const truth = trueNeighbours(world.vectors, world.live, query, { count: limit, keeps });
     const farthest = truth.at(-1)?.distance ?? 0;
     wanted += truth.length;
     // By distance: of equally near ones any will do.
@@ -114,13 +118,13 @@ async function measure(judge: Judge, world: World, from: number, share: Share, w
     if (hits.length !== truth.length || hits.some(({ id }) => !keeps(documentOf(id)))) wrong++;
   }
   const recall = found / wanted;
-  // The truth was found in between: again for the time, one after the other.
-  timesMs.length = 0;
-  for (let at = 0; at < 2 * queries; at++) {
-    const body = bodyOf(rowOf(world.vectors, from + (at % queries)), share);
+  const timesMs: number[] = [];
+  const warmSince = performance.now();
+  for (let at = 0; timesMs.length < 2 * queries; at++) {
+    const { body } = asked[at % queries] as (typeof asked)[number];
     const began = performance.now();
     await ask(world, body);
-    timesMs.push(performance.now() - began);
+    if (began - warmSince >= warmUpMs) timesMs.push(performance.now() - began);
   }
   const p50 = percentile(timesMs, 0.5);
   const barMs = share === everything ? bars.warmMs : bars.filteredMs;
@@ -142,13 +146,47 @@ async function measure(judge: Judge, world: World, from: number, share: Share, w
   );
 }
 
-async function measureAll(judge: Judge, world: World, from: number, what: string): Promise<void> {
-  for (const share of [everything, ...shares]) await measure(judge, world, from, share, what);
+async function measureAll(judge: Judge, before: World, from: number, what: string): Promise<void> {
+  const selections = all.map(keepsOf);
+  const { vectors, live } = before;
+  const truths = Array.from({ length: queries }, (_, at) =>
+    trueNeighbours(vectors, live, rowOf(vectors, from + at), { count: limit, selections }),
+  );
+  const world = withNewClient(before);
+  for (const [number, share] of all.entries()) {
+    const asked = truths.map((truth, at) => ({
+      body: bodyOf(rowOf(world.vectors, from + at), share),
+      truth: truth[number] ?? [],
+    }));
+    await measure(judge, world, asked, { share, what });
+  }
+  if (what === 'indexed') await tellFloor(judge, world);
+  world.client.close();
+}
+
+/** Connections that were idle for long are closed by the server at any moment. */
+function withNewClient(world: World): World {
+  const { process: server, key } = world.server;
+  return { ...world, client: new Connections(server.url, key, 4) };
+}
+
+/** What a request costs that hardly asks anything: the rest of the above is the search. */
+async function tellFloor({ tell }: Judge, { client }: World): Promise<void> {
+  const body = Buffer.from(JSON.stringify({ limit }));
+  const timesMs: number[] = [];
+  for (let at = 0; at < 2 * queries; at++) {
+    const began = performance.now();
+    await client.post(`/v1/namespaces/${namespace}/search`, body);
+    timesMs.push(performance.now() - began);
+  }
+  const p50 = percentile(timesMs, 0.5);
+  tell({ name: `for comparison: the newest ${limit} documents`, value: `p50 ${p50.toFixed(2)} ms` });
 }
 
 /** LanceDB's HNSW-SQ index in this process, on the same vectors, asked the same, in the same run; ours through HTTP. */
-async function comparePeer({ tell }: Judge, world: World, from: number): Promise<void> {
-  const peer = await lanceOf(world.vectors, documents);
+async function comparePeer({ tell }: Judge, before: World, from: number): Promise<void> {
+  const peer = await lanceOf(before.vectors, documents);
+  const world = withNewClient(before);
   const timesMs: { readonly ours: number[]; readonly theirs: number[] } = { ours: [], theirs: [] };
   let [found, foundByUs, wanted] = [0, 0, 0];
   const bodies = Array.from({ length: queries }, (_, at) =>
@@ -168,7 +206,10 @@ async function comparePeer({ tell }: Judge, world: World, from: number): Promise
         timesMs.ours.push(ourMs);
         continue;
       }
-      const truth = trueNeighbours(world.vectors, world.live, query, { count: limit, keeps: () => true });
+      const [truth = []] = trueNeighbours(world.vectors, world.live, query, {
+        count: limit,
+        selections: [() => true],
+      });
       const good = new Set(truth.map(({ document }) => document));
       wanted += truth.length;
       found += theirs.filter((row) => good.has(row)).length;
@@ -176,6 +217,7 @@ async function comparePeer({ tell }: Judge, world: World, from: number): Promise
     }
   }
   peer.close();
+  world.client.close();
   const [ours, theirs] = [percentile(timesMs.ours, 0.5), percentile(timesMs.theirs, 0.5)];
   const ratio = theirs / ours;
   const isBetter = foundByUs >= found;
@@ -193,8 +235,8 @@ async function comparePeer({ tell }: Judge, world: World, from: number): Promise
 await judged(async (judge) => {
   const { say, tell } = judge;
   const replaced = Math.floor(documents / 10);
-  const all = documents + replaced + queries;
-  const vectors = fromTexts ? await textVectors(all, say) : clusteredVectors(all, dims, seed);
+  const rows = documents + replaced + queries;
+  const vectors = fromTexts ? await textVectors(rows, say) : clusteredVectors(rows, dims, seed);
   const live: LiveRows = Int32Array.from({ length: documents }, (_, document) => document);
   const server = await startMeasured();
   const client = new Connections(server.process.url, server.key, 4);
@@ -249,6 +291,7 @@ await judged(async (judge) => {
   } else say('the rate was not measured: it wants wrk, which is not installed');
 
   if (textOption('peer') !== 'none') await comparePeer(judge, world, from);
+  const changing = withNewClient(world);
   const chance = new Chance(seed, 3);
   const changed = [...new Set(Array.from({ length: documents }, () => chance.integer(0, documents - 1)))];
   const gone = changed.slice(0, replaced);
@@ -257,11 +300,16 @@ await judged(async (judge) => {
     .map((document, at) => ({ document, row: documents + at }));
   for (let at = 0; at < gone.length; at += perRequest) {
     const ids = gone.slice(at, at + perRequest).map((document) => `document-${document}`);
-    await postUntilTaken(client, `/v1/namespaces/${namespace}/delete`, Buffer.from(JSON.stringify({ ids })));
+    await postUntilTaken(
+      changing.client,
+      `/v1/namespaces/${namespace}/delete`,
+      Buffer.from(JSON.stringify({ ids })),
+    );
   }
   for (const document of gone) live[document] = -1;
-  await write(world, anew);
+  await write(changing, anew);
   for (const { document, row } of anew) live[document] = row;
+  changing.client.close();
   await measureAll(judge, world, from, 'a fifth replaced or deleted');
   await sleep(isQuick ? 0 : 10_000);
   await whenVectorsIndexed(server.process, 0);

@@ -33,7 +33,9 @@ export function withSpare(count: number): number {
 export function planNearest(wanted: NearestRowsWanted): NearestPlan {
   const { count, selected, rows, dims, blocks, hasGraphs } = wanted;
   if (!hasGraphs || selected <= count) return { kind: 'exact' };
-  const ask = Math.ceil(withSpare(count) * (rows / selected));
+  // Of what lies far down a graph misses more: where a filter reaches down there, more are named than should be enough.
+  const reach = rows / selected;
+  const ask = Math.ceil(withSpare(count) * reach * Math.min(2, reach));
   const exactMs = (selected * dims) / numbersPerMs + Math.min(blocks, selected) * blockMs;
   const graphMs = ask * namedMs + withSpare(count) * blockMs;
   return ask > askMax || exactMs <= graphMs ? { kind: 'exact' } : { kind: 'graph', ask };
