@@ -1,5 +1,5 @@
 import type { Filter } from '../../protocol/filter.ts';
-import { documentDims, documentVectorBytes } from '../storage/document-batch.ts';
+import { documentDims, documentVectorStart } from '../storage/document-batch.ts';
 import type { Memtable } from '../storage/memtable.ts';
 import { isReadFailure } from '../storage/read-failure.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
@@ -76,16 +76,18 @@ interface MemtableSearch extends NearestWanted {
   readonly nearest: Nearest<NearRow>;
 }
 
+const noBuffer = Buffer.alloc(0);
+
 /** False where the deadline came. */
 async function searchMemtable(
   { snapshot, slice }: QueryContext,
   memtable: Memtable,
   { rowCount, distances, filter, nearest }: MemtableSearch,
 ): Promise<boolean> {
-  // Entries stand at any address: their numbers are copied to one where they can be read.
   const { dims } = distances;
-  const values = new Float32Array(dims);
-  const bytes = new Uint8Array(values.buffer);
+  // Neighbouring rows came in one write, and lie in one buffer.
+  let lastBuffer: Buffer = noBuffer;
+  let view: DataView = new DataView(noBuffer.buffer);
   for (let row = 0; row < rowCount; row++) {
     if (row % rowsPerLook === 0 && slice.due()) {
       await slice.giveWay();
@@ -93,8 +95,12 @@ async function searchMemtable(
     }
     const [buffer, offset] = [memtable.bufferOf(row), memtable.offsetOf(row)];
     if (documentDims(buffer, offset) !== dims || !memtable.isLiveAt(row, snapshot.sequence)) continue;
-    bytes.set(documentVectorBytes(buffer, offset));
-    const candidate = { distance: distances.to(values), sequence: memtable.sequenceOf(row) };
+    if (buffer !== lastBuffer) {
+      lastBuffer = buffer;
+      view = new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength);
+    }
+    const distance = distances.toBytes(view, documentVectorStart(buffer, offset));
+    const candidate = { distance, sequence: memtable.sequenceOf(row) };
     if (!nearest.wants(candidate) || !passesFilter(filter, { buffer, offset })) continue;
     nearest.add({ ...candidate, row, memtable, segment: null });
   }

@@ -103,6 +103,11 @@ export function documentDims(buffer: Buffer, offset: number): number {
   return buffer.readUInt16LE(offset + 6);
 }
 
+/** Where the vector's bytes begin in the buffer. */
+export function documentVectorStart(buffer: Buffer, offset: number): number {
+  return offset + buffer.readUInt32LE(offset) - documentDims(buffer, offset) * 4;
+}
+
 /** A view of the vector's numbers as bytes, at any address; of no bytes where there is none. */
 export function documentVectorBytes(buffer: Buffer, offset: number): Buffer {
   const end = offset + buffer.readUInt32LE(offset);

@@ -39,6 +39,33 @@ export class DistanceFrom {
     return this.metric === 'cosine' ? this.#cosineTo(values, start) : this.#euclideanTo(values, start);
   }
 
+  /** As `to`, for numbers that stand at any address: the vector's bytes begin at `start`. */
+  toBytes(view: DataView, start: number): number {
+    return this.metric === 'cosine' ? this.#cosineToBytes(view, start) : this.#euclideanToBytes(view, start);
+  }
+
+  #cosineToBytes(view: DataView, start: number): number {
+    const query = this.#query;
+    let dot = 0;
+    let squares = 0;
+    for (let i = 0; i < query.length; i++) {
+      const value = view.getFloat32(start + i * 4, true);
+      dot += (query[i] as number) * value;
+      squares += value * value;
+    }
+    return this.#cosineDistance(dot, squares);
+  }
+
+  #euclideanToBytes(view: DataView, start: number): number {
+    const query = this.#query;
+    let squares = 0;
+    for (let i = 0; i < query.length; i++) {
+      const difference = (query[i] as number) - view.getFloat32(start + i * 4, true);
+      squares += difference * difference;
+    }
+    return Math.sqrt(squares);
+  }
+
   #cosineTo(values: Float32Array, start: number): number {
     const query = this.#query;
     let dot = 0;
@@ -48,6 +75,10 @@ export class DistanceFrom {
       dot += (query[i] as number) * value;
       squares += value * value;
     }
+    return this.#cosineDistance(dot, squares);
+  }
+
+  #cosineDistance(dot: number, squares: number): number {
     // One root of the product: the same from either side, and exact more often than a product of roots.
     const lengths = Math.sqrt(this.#squares * squares);
     if (lengths === 0) return 1;
