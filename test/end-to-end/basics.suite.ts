@@ -917,9 +917,6 @@ export function basicsSuite(): void {
 
         await api.refused(refusal, 'GET', '/v1/usage');
         await api.refused(refusal, 'POST', `${path}/sql`, { body: { sql: 'SELECT 1' } });
-        await api.refused(refusal, 'POST', `${path}/search`, { body: { semantic: 'tide' } });
-        const embed = { provider: 'service' };
-        await api.refused(refusal, 'POST', '/v1/namespaces', { body: { name: 'v', embed } });
       });
 
       it('gives every request an id of its own', async () => {

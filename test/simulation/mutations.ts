@@ -110,9 +110,9 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'an uploaded segment is deleted when its commit takes long',
     file: 'actors/namespace/flush.js',
-    find: 'await commitReach(components, state, reach, { segment, tail: null });',
+    find: 'await commitReach(components, state, reach, { segment: segmentInManifest(segmentNow()), tail: null });',
     replace:
-      'await Promise.race([commitReach(components, state, reach, { segment, tail: null }), components.clock.sleep(100).then(async () => { await components.store.delete(key); throw new Error("too long"); })]);',
+      'await Promise.race([commitReach(components, state, reach, { segment: segmentInManifest(segmentNow()), tail: null }), components.clock.sleep(100).then(async () => { await components.store.delete(key); throw new Error("too long"); })]);',
     why: 'the commit was applied, and the manifest names an object that is gone',
   },
   {
