@@ -122,7 +122,10 @@ describe('sending a folder', () => {
   });
 
   test('bounds a request by documents and by bytes, and the requests in flight', async () => {
+    // Nobody is answered before as many are open as may be, or it shows that they never will.
     const server = await scripted(async () => {
+      for (let looks = 0; looks < 100 && server.openMax() < requestsInFlightMax; looks++)
+        await systemClock.sleep(20);
       await systemClock.sleep(20);
       return stored;
     });
