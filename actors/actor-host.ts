@@ -11,7 +11,7 @@ import { DataError } from '../src/base/assert.ts';
 import { describeError } from '../src/base/log.ts';
 import { LruMap } from '../src/base/lru.ts';
 import { StoreError } from '../src/object-store/object-store.ts';
-import type { ActorReply } from './actor-reply.ts';
+import { type ActorReply, reply } from './actor-reply.ts';
 import type { ActorComponents } from './components.ts';
 import type { ReplayedRecord } from './log/replay.ts';
 import type { LogTarget } from './log/unflushed.ts';
@@ -155,10 +155,10 @@ export class ActorHost {
     const opening = { create: namespaceOf(write), report: emptyReadReport() };
     return this.#untilOpen(() =>
       this.#inNamespace(call, opening, async (actor) => {
-        const reply = await this.#guard(call, actor, () => actor.write(write, call.deadlineMs));
+        const written = await this.#guard(call, actor, () => actor.write(write, call.deadlineMs));
         // Who deletes because the quota is full waits for the space, not for the next flush.
         if (!adds && this.#quota.isFull(tenantId, caller.storageQuotaBytes)) actor.reclaim();
-        return reply;
+        return written;
       }),
     );
   }
@@ -237,8 +237,9 @@ export class ActorHost {
     let [indexed, waiting] = [0, 0];
     for (const [, { actor }] of this.#namespaces.slots()) {
       if (actor === null) continue;
-      indexed += actor.vectors.indexed;
-      waiting += actor.vectors.waiting;
+      const { vectors } = actor;
+      indexed += vectors.indexed;
+      waiting += vectors.waiting;
     }
     return { indexed, waiting };
   }
@@ -479,15 +480,7 @@ export class ActorHost {
 }
 
 function nothingToSay(): ActorReply {
-  return {
-    status: 204,
-    json: '',
-    report: emptyReadReport(),
-    cpuMs: 0,
-    documents: 0,
-    bytes: 0,
-    embedTokens: 0,
-  };
+  return reply('', { status: 204 });
 }
 
 function slotKey(tenantId: number, namespace: string): string {

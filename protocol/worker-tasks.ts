@@ -145,8 +145,8 @@ export interface ComputeThreadData {
 
 /**
  * Each kind of work has threads of its own: a client waits for a parse, writers wait for builds that fall behind, and
- * nobody waits for a merge or for graphs, which are the longest. A match that RE2 may take seconds for waits for such alone. Calls of embedding providers wait for others side by side; the model that
- * runs here takes a core.
+ * nobody waits for a merge or for graphs, which are the longest. A match that RE2 may take seconds for waits for such alone.
+ * Calls of embedding providers wait for others side by side; the model that runs here takes a core.
  */
 export type ComputeLaneName = 'parse' | 'build' | 'merge' | 'graph' | 'match' | 'embed' | 'model';
 

@@ -4,7 +4,7 @@ import { apiErrorToWire } from '../../protocol/messages.ts';
 import type { ComputeThreadData } from '../../protocol/worker-tasks.ts';
 import { unreachable } from '../../src/base/assert.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { boundGarbage, sawSharedIn } from '../../src/base/garbage.ts';
+import { boundGarbage, sawSharedIn, toShared } from '../../src/base/garbage.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { standStillWhenAsked } from '../../src/base/stand-still.ts';
 import { lowerThreadPriority } from '../../src/base/thread-priority.ts';
@@ -90,7 +90,7 @@ async function run(task: ComputeTask): Promise<unknown> {
 
 /** 60 MB of vectors are not copied from thread to thread. */
 function inSharedMemory(embedded: Embedded): Embedded {
-  const vectors = new Float32Array(new SharedArrayBuffer(embedded.vectors.byteLength));
-  vectors.set(embedded.vectors);
-  return { ...embedded, vectors };
+  const { buffer, byteOffset, byteLength, length } = embedded.vectors;
+  const shared = toShared(new Uint8Array(buffer, byteOffset, byteLength));
+  return { ...embedded, vectors: new Float32Array(shared.buffer, shared.byteOffset, length) };
 }

@@ -110,8 +110,7 @@ export function documentVectorStart(buffer: Buffer, offset: number): number {
 
 /** A view of the vector's numbers as bytes, at any address; of no bytes where there is none. */
 export function documentVectorBytes(buffer: Buffer, offset: number): Buffer {
-  const end = offset + buffer.readUInt32LE(offset);
-  return buffer.subarray(end - documentDims(buffer, offset) * 4, end);
+  return buffer.subarray(documentVectorStart(buffer, offset), offset + buffer.readUInt32LE(offset));
 }
 
 /** A copy of the vector, or null: entries are not aligned, so it can't be a view. */

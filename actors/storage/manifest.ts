@@ -1,7 +1,7 @@
 import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { SegmentToc } from './segment-format.ts';
-import { graphFromWire, graphToWire, type SegmentGraph } from './segment-graph.ts';
+import { type GraphWire, graphFromWire, graphToWire, type SegmentGraph } from './segment-graph.ts';
 import { decodeTombstones, encodeTombstones, type Tombstones } from './tombstones.ts';
 
 /** What a namespace consists of: the one object that is changed by compare-and-set. Edits are pure. */
@@ -95,13 +95,7 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
 
 type ManifestWire = Omit<Manifest, 'applied' | 'segments'> & {
   applied: [string, number, number][];
-  segments: [
-    string,
-    number,
-    SegmentToc,
-    Uint8Array | [number, string, number],
-    Parameters<typeof graphFromWire>[0][] | null,
-  ][];
+  segments: [string, number, SegmentToc, Uint8Array | [number, string, number], GraphWire[] | null][];
 };
 
 export function decodeManifest(bytes: Uint8Array, place: string): Manifest {

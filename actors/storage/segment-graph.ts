@@ -24,14 +24,22 @@ export interface SegmentGraph {
 
 export type GraphPrecision = 'i8' | 'f16' | 'f32';
 
-/** Of the graphs' bytes, which are those of the library that makes them: it reads what its own version wrote. */
-export const graphFormat = 1;
-
 export function checksumText(checksum: bigint): string {
   return checksum.toString(16).padStart(16, '0');
 }
 
-type GraphWire = [string, number, string, number, number, number, number, GraphPrecision, number, number];
+export type GraphWire = [
+  string,
+  number,
+  string,
+  number,
+  number,
+  number,
+  number,
+  GraphPrecision,
+  number,
+  number,
+];
 
 export function graphToWire(graph: SegmentGraph): GraphWire {
   const { id, size, checksum, firstRow, endRow, count, leftOut, precision, scale, expansion } = graph;

@@ -15,10 +15,9 @@ import { parseQueryString } from '../../protocol/query-string.ts';
 import { parseQueryWith, parseWith } from '../../protocol/validate.ts';
 import { namespaceAllowed } from '../../src/accounts/scopes.ts';
 import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
-import { type ActorReply, namespaceJson } from '../actor-reply.ts';
+import { type ActorReply, namespaceJson, reply } from '../actor-reply.ts';
 import { planNamespace } from '../embedding/plan-namespace.ts';
 import { readBody } from '../request-body.ts';
-import { emptyReadReport } from '../storage/block-fetch.ts';
 import { embeddingKeyItem, keyedProviderOf } from './embedding-keys.ts';
 import type { TenantActor } from './tenant-actor.ts';
 
@@ -153,10 +152,8 @@ function keyItem(key: KeyRecord): unknown {
   };
 }
 
-const metered = { report: emptyReadReport(), cpuMs: 0, documents: 0, bytes: 0, embedTokens: 0 };
-
 function text(status: number, body: string): ActorReply {
-  return { status, json: body, ...metered };
+  return reply(body, { status });
 }
 
 function json(status: number, value: unknown): ActorReply {
@@ -164,5 +161,5 @@ function json(status: number, value: unknown): ActorReply {
 }
 
 function packed(value: unknown): ActorReply {
-  return { status: 200, json: '', packed: packMessage(value), ...metered };
+  return reply('', { packed: packMessage(value) });
 }

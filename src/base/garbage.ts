@@ -78,9 +78,9 @@ function collectSoon(all: boolean): void {
 
 /** As `sawShared`, for a message to or from another thread that holds shared bytes somewhere near its top. */
 export function sawSharedIn(message: unknown, depth = 3): void {
-  if (message instanceof Uint8Array) {
+  if (ArrayBuffer.isView(message)) {
     if (message.buffer instanceof SharedArrayBuffer) sawShared(message.byteLength);
-  } else if (depth > 0 && typeof message === 'object' && message !== null && !ArrayBuffer.isView(message)) {
+  } else if (depth > 0 && typeof message === 'object' && message !== null) {
     for (const part of Object.values(message)) sawSharedIn(part, depth - 1);
   }
 }
