@@ -9,9 +9,10 @@ import { SegmentReader } from '../storage/segment-reader.ts';
 import { isDeleted, type Tombstones, tombstonesFromWire } from '../storage/tombstones.ts';
 import { squaredLength } from '../vector/distance.ts';
 import { GraphSample } from '../vector/graph-sample.ts';
-import { fitsShape, type GraphShape, inShape, precisionsOf, scaleOf } from '../vector/graph-shape.ts';
+import { fitsShape, type GraphShape, inShape, precisions, scaleOf } from '../vector/graph-shape.ts';
 import { expansions, type GraphBuilder, graphBuilder, viewGraph } from '../vector/hnsw.ts';
 import { type GraphPart, planGraphs } from '../vector/plan-graphs.ts';
+import type { VectorBlock } from '../vector/vector-block.ts';
 import { openVectors, type VectorIndexReader } from '../vector/vector-index-reader.ts';
 import type { BuildGraphsTask, BuiltGraph, GraphComponents } from './lanes.ts';
 
@@ -19,10 +20,10 @@ import type { BuildGraphsTask, BuiltGraph, GraphComponents } from './lanes.ts';
  * Graphs over the vectors of one segment, stored as objects of their own.
  *
  * 1. The segment's vectors are planned into parts that fit into memory.
- * 2. Those of a part that live are read in order and put into a graph. A few of them, spread over all, are asked for their
- *    neighbours afterwards and compared with what is true: a graph of 8-bit numbers that does not find them is built again
- *    with 16 and with 32, and where that finds no more, as among vectors that are nearly all the same, there is none. The
- *    same sample says how far a search has to look.
+ * 2. Those of a part that live are read in order and put into a graph, but for a sample, spread over all, that is asked for its
+ *    neighbours before it is added, as queries will be, and compared with what is true. A graph of 8-bit numbers that does not
+ *    find them is built again with 16 and with 32, and where that finds no more, as among vectors that are nearly all the same,
+ *    there is none. The same sample says how far a search has to look.
  * 3. usearch writes files only: the graph goes into one beside the local cache, and from there into the store. The file
  *    stays for the thread that asked, which searches it.
  *
@@ -75,26 +76,30 @@ interface BuiltPart {
 }
 
 /** A search is as quick as finds nearly all; a graph that does not find most, however long it looks, is none. */
-const recallWanted = 0.995;
+const recallWanted = 0.99;
 const recallMin = 0.95;
 
 /** Null where no graph finds what it should. */
 async function buildPart(source: GraphSource, part: GraphPart, path: string): Promise<BuiltPart | null> {
-  const queries = await sampleOf(source, part);
-  if (queries.length === 0) return null;
+  const { rows, vectors } = await sampleOf(source, part);
+  if (rows.length === 0) return null;
   const { dims } = source.index;
   const { metric } = source;
-  const scale = metric === 'cosine' ? 1 : scaleOf(queries);
-  for (const precision of precisionsOf(metric)) {
+  for (const precision of precisions) {
+    const scale = scaleOf(vectors, { dims, metric, precision });
     const shape = { dims, metric, precision, scale };
-    const sample = new GraphSample(queries, metric, dims);
-    const added = await buildWith(source, part, shape, sample);
+    const sample = new GraphSample(vectors, metric, dims);
+    const added = await buildWith(source, part, { shape, sample, heldBack: new Set(rows) });
     if (added === null) continue;
     const { builder, leftOut } = added;
     builder.save(path);
     const expansion = expansionOf(path, shape, sample);
-    if (expansion !== null) return { path, shape, expansion, count: builder.count, leftOut };
+    // What is mapped must not change, so what comes next is another file.
     await rm(path);
+    if (expansion === null) continue;
+    builder.add(rows, inShape(vectors, shape));
+    builder.save(path);
+    return { path, shape, expansion, count: builder.count, leftOut };
   }
   return null;
 }
@@ -111,54 +116,77 @@ function expansionOf(path: string, shape: GraphShape, sample: GraphSample): numb
 }
 
 /** Blocks that the sample is taken from, and of each of them as many vectors. */
-const sampleBlocks = 8;
+const sampleBlocks = 16;
 const perSampleBlock = 4;
 
-/** Vectors of the part, one after the other, from blocks that are spread over it. */
-async function sampleOf({ reader, index }: GraphSource, part: GraphPart): Promise<Float32Array> {
+/** Live vectors with a direction, one after the other, from blocks that are spread over the part. */
+async function sampleOf(
+  source: GraphSource,
+  part: GraphPart,
+): Promise<{ readonly rows: readonly number[]; readonly vectors: Float32Array }> {
+  const { reader, index } = source;
   const count = Math.min(sampleBlocks, part.endBlock - part.firstBlock);
   const step = (part.endBlock - part.firstBlock) / count;
   const places = Array.from({ length: count }, (_, at) =>
     must(index.blocks[part.firstBlock + Math.floor(at * step)], 'a block of the part'),
   );
   const blocks = await reader.blocks.fetch(places, emptyReadReport());
-  const { dims } = index;
-  const samples = blocks.flatMap((block, at) => {
+  const sampled: { row: number; vector: Float32Array }[] = [];
+  for (const [at, block] of blocks.entries()) {
     const { rows, values } = index.vectorsOf(block, must(places[at], 'its place'));
     const each = Math.max(1, Math.floor(rows.length / perSampleBlock));
-    return Array.from({ length: Math.min(perSampleBlock, rows.length) }, (_, i) =>
-      values.slice(i * each * dims, (i * each + 1) * dims),
-    );
-  });
-  const directed = samples.filter((vector) => squaredLength(vector) > 0);
-  const queries = new Float32Array(directed.length * dims);
-  for (const [at, vector] of directed.entries()) queries.set(vector, at * dims);
-  return queries;
+    for (let i = 0; i < Math.min(perSampleBlock, rows.length); i++) {
+      const kind = kindOf(source, { rows, values }, i * each);
+      if (kind !== 'indexed') continue;
+      const row = rows[i * each] as number;
+      sampled.push({ row, vector: values.subarray(i * each * index.dims, (i * each + 1) * index.dims) });
+    }
+  }
+  const vectors = new Float32Array(sampled.length * index.dims);
+  for (const [at, { vector }] of sampled.entries()) vectors.set(vector, at * index.dims);
+  return { rows: sampled.map(({ row }) => row), vectors };
+}
+
+/** Whether the vector at a place of its block comes into a graph. */
+function kindOf(
+  { tombstones, metric, index: { dims } }: GraphSource,
+  { rows, values }: VectorBlock,
+  at: number,
+): 'indexed' | 'deleted' | 'undirected' {
+  if (isDeleted(tombstones, rows[at] as number)) return 'deleted';
+  const isUndirected = metric === 'cosine' && squaredLength(values, at * dims, dims) === 0;
+  return isUndirected ? 'undirected' : 'indexed';
+}
+
+interface BuildPlan {
+  readonly shape: GraphShape;
+  readonly sample: GraphSample;
+  /** Rows of the sample, which are queries first. */
+  readonly heldBack: ReadonlySet<number>;
 }
 
 /** Null where there is nothing to build, or the graph's numbers do not hold the vectors. */
 async function buildWith(
-  { reader, index, tombstones, metric }: GraphSource,
+  source: GraphSource,
   part: GraphPart,
-  shape: GraphShape,
-  sample: GraphSample,
+  { shape, sample, heldBack }: BuildPlan,
 ): Promise<{ readonly builder: GraphBuilder; readonly leftOut: number } | null> {
+  const { reader, index } = source;
   const builder = graphBuilder(shape);
   const places = index.blocks.slice(part.firstBlock, part.endBlock);
   const { dims } = index;
   let leftOut = 0;
   let at = 0;
-  for await (const block of reader.blocks.stream(places, emptyReadReport())) {
-    const { rows, values } = index.vectorsOf(block, must(places[at++], 'its place'));
+  for await (const raw of reader.blocks.stream(places, emptyReadReport())) {
+    const block = index.vectorsOf(raw, must(places[at++], 'its place'));
+    const { rows, values } = block;
     const kept: number[] = [];
     const numbers = new Float32Array(values.length);
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] as number;
-      if (isDeleted(tombstones, row)) continue;
-      if (metric === 'cosine' && squaredLength(values, i * dims, dims) === 0) {
-        leftOut++;
-        continue;
-      }
+      const kind = kindOf(source, block, i);
+      if (kind === 'undirected') leftOut++;
+      if (kind !== 'indexed' || heldBack.has(row)) continue;
       numbers.set(values.subarray(i * dims, (i + 1) * dims), kept.length * dims);
       kept.push(row);
     }

@@ -4,7 +4,7 @@ import { randomHex } from '../../src/base/random.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
 import type { BuiltGraph, BuiltSegment } from '../compute/lanes.ts';
-import { type CompactionChoice, chooseCompaction } from '../storage/compaction-policy.ts';
+import type { CompactionChoice } from '../storage/compaction-policy.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import {
@@ -16,10 +16,10 @@ import {
 } from '../storage/tombstones.ts';
 import { paysForGraphs } from '../vector/plan-graphs.ts';
 import { vectorsOf } from '../vector/vector-index-reader.ts';
+import { chooseMerge } from './choose-merge.ts';
 import { commitManifest, segmentInManifest } from './commit-manifest.ts';
 import { buildGraphsOf, graphsOf, keepGraphs, removeFiles } from './index-vectors.ts';
 import type { NamespaceState } from './namespace-state.ts';
-import { sizeOf } from './segment-size.ts';
 
 /**
  * One compaction: neighbouring segments become one.
@@ -33,9 +33,12 @@ import { sizeOf } from './segment-size.ts';
 export async function compactOnce(
   components: ActorComponents,
   state: NamespaceState,
-  inTurn: (work: () => Promise<void>) => Promise<void>,
+  {
+    inTurn,
+    isQuiet,
+  }: { readonly inTurn: (work: () => Promise<void>) => Promise<void>; readonly isQuiet: boolean },
 ): Promise<boolean> {
-  const choice = chooseCompaction(state.segments.map(sizeOf));
+  const choice = chooseMerge(state.segments, isQuiet);
   if (choice === null) return false;
   const inputs = state.segments.slice(choice.first, choice.last + 1);
   const { namespaceId } = state.identity;

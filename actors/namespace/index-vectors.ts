@@ -4,14 +4,13 @@ import { randomHex } from '../../src/base/random.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
 import type { BuiltGraph } from '../compute/lanes.ts';
-import { chooseCompaction } from '../storage/compaction-policy.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import { tombstonesToWire } from '../storage/tombstones.ts';
 import { paysForGraphs } from '../vector/plan-graphs.ts';
 import { vectorsOf } from '../vector/vector-index-reader.ts';
+import { chooseMerge } from './choose-merge.ts';
 import { commitManifest, segmentInManifest } from './commit-manifest.ts';
 import type { NamespaceState } from './namespace-state.ts';
-import { sizeOf } from './segment-size.ts';
 
 /**
  * Graphs for segments that have none: built beside everything else, for a segment is searched without them meanwhile.
@@ -25,10 +24,12 @@ export async function indexVectorsOnce(
   state: NamespaceState,
   {
     inTurn,
-    bytesMin,
-  }: { readonly inTurn: (work: () => Promise<void>) => Promise<void>; readonly bytesMin: number },
+    isQuiet,
+  }: { readonly inTurn: (work: () => Promise<void>) => Promise<void>; readonly isQuiet: boolean },
 ): Promise<boolean> {
-  const segment = chooseForGraphs(state.segments, bytesMin);
+  // While flushes follow each other, only what is of several of them.
+  const bytesMin = isQuiet ? 0 : 2 * components.limits.memtableBytesMax;
+  const segment = chooseForGraphs(state.segments, { bytesMin, isQuiet });
   if (segment === null || state.vector === null) return false;
   const built = await buildGraphsOf(components, state, segment);
   const commit = async () => {
@@ -58,8 +59,11 @@ export function vectorStatistics(segments: readonly OpenSegment[]): VectorStatis
 }
 
 /** The next one to index, of so many bytes; null where all that should be are. Pure. */
-export function chooseForGraphs(segments: readonly OpenSegment[], bytesMin: number): OpenSegment | null {
-  const merging = chooseCompaction(segments.map(sizeOf));
+function chooseForGraphs(
+  segments: readonly OpenSegment[],
+  { bytesMin, isQuiet }: { readonly bytesMin: number; readonly isQuiet: boolean },
+): OpenSegment | null {
+  const merging = chooseMerge(segments, isQuiet);
   let chosen: OpenSegment | null = null;
   for (const [at, segment] of segments.entries()) {
     if (merging !== null && at >= merging.first && at <= merging.last) continue;

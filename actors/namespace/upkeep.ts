@@ -45,7 +45,7 @@ export class Upkeep {
   #cancelCollection = () => {};
   #reclaimArmed = false;
   #vectorsArmed = false;
-  #indexArmed = false;
+  #quietArmed = false;
   #indexNotBefore = Number.NEGATIVE_INFINITY;
   #flushedAt = Number.NEGATIVE_INFINITY;
   #stopped = false;
@@ -225,19 +225,19 @@ export class Upkeep {
       });
   }
 
-  /** While flushes follow each other, only what is of several of them; the others are looked at when it is quiet. */
-  #bytesToIndex(): number {
-    const quietAt = this.#flushedAt + limits.indexAfterFlushMs;
-    const leftMs = quietAt - this.#components.clock.monotonic();
-    if (leftMs <= 0) return 0;
-    if (!this.#indexArmed) {
-      this.#indexArmed = true;
-      this.#components.clock.after(leftMs, () => {
-        this.#indexArmed = false;
-        this.indexVectors();
-      });
-    }
-    return 2 * this.#components.limits.memtableBytesMax;
+  /** Whether no flush may soon be followed by another: segments are gathered then, and small ones are indexed. */
+  get #isQuiet(): boolean {
+    return this.#components.clock.monotonic() - this.#flushedAt >= limits.indexAfterFlushMs;
+  }
+
+  #lookWhenQuiet(): void {
+    if (this.#quietArmed) return;
+    this.#quietArmed = true;
+    const leftMs = this.#flushedAt + limits.indexAfterFlushMs - this.#components.clock.monotonic();
+    this.#components.clock.after(leftMs, () => {
+      this.#quietArmed = false;
+      this.#compactInBackground();
+    });
   }
 
   /** Graphs for all segments that lack them, in the background. A failure leaves them so; a search a minute later tries again. */
@@ -248,8 +248,9 @@ export class Upkeep {
     const indexAll = async () => {
       while (
         !this.#ending &&
-        (await indexVectorsOnce(this.#components, this.#state, { inTurn, bytesMin: this.#bytesToIndex() }))
+        (await indexVectorsOnce(this.#components, this.#state, { inTurn, isQuiet: this.#isQuiet }))
       );
+      if (!this.#isQuiet && this.#state.vector !== null) this.#lookWhenQuiet();
     };
     this.#indexing = indexAll()
       .catch((error: unknown) => {
@@ -264,7 +265,10 @@ export class Upkeep {
 
   async #compactAll(): Promise<void> {
     const inTurn = (work: () => Promise<void>) => this.#flushing(work);
-    while (!this.#ending && (await compactOnce(this.#components, this.#state, inTurn)));
+    while (
+      !this.#ending &&
+      (await compactOnce(this.#components, this.#state, { inTurn, isQuiet: this.#isQuiet }))
+    );
   }
 
   get #ending(): boolean {

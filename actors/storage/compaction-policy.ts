@@ -10,6 +10,9 @@ import { limits } from '../../protocol/limits.ts';
  * with each byte rewritten 3.6 times. With a half in place of the third it was 8, 4 and 4.9 times. Only neighbours are
  * merged, so order by sequence survives.
  *
+ * Where a search pays for each segment, the longest run becomes one whose largest segment is at most 15 sixteenths of the whole:
+ * one that grows by sixteenths is rewritten sixteen times, and is one large segment with little beside it.
+ *
  * A segment more than half of whose rows are deleted is rewritten by itself: space comes back, and a namespace whose
  * documents are replaced over and over stays in proportion to what lives.
  */
@@ -28,6 +31,7 @@ export interface CompactionChoice {
 const fanIn = 4;
 /** Of a run, its largest segment's part. */
 const largestShareMax = 1 / 3;
+const gatheredShareMax = 15 / 16;
 /** Longer runs are looked at where no shorter one qualifies. */
 const runLengthMax = 32;
 const deletedShareMax = 0.5;
@@ -43,16 +47,34 @@ function mostlyDeleted(segments: readonly SegmentSize[]): CompactionChoice | nul
 
 /** Short runs first, of those the newest: it frees as many segments for the fewest bytes. */
 function evenRun(segments: readonly SegmentSize[]): CompactionChoice | null {
-  const sizes = segments.map(liveBytes);
-  const rows = segments.map((segment) => segment.rows - segment.deletedRows);
-  for (let length = fanIn; length <= Math.min(runLengthMax, sizes.length); length++) {
-    for (let first = sizes.length - length; first >= 0; first--) {
-      const run = sizes.slice(first, first + length);
-      const total = sum(run);
-      const fits =
-        total <= limits.segmentBytesMax && sum(rows.slice(first, first + length)) <= limits.segmentRowsMax;
-      if (fits && Math.max(...run) <= total * largestShareMax) return { first, last: first + length - 1 };
-    }
+  for (let length = fanIn; length <= Math.min(runLengthMax, segments.length); length++) {
+    const run = newestRun(segments, length, largestShareMax);
+    if (run !== null) return run;
+  }
+  return null;
+}
+
+/** Long runs first: one segment is what is wanted. */
+export function chooseGathering(segments: readonly SegmentSize[]): CompactionChoice | null {
+  for (let length = Math.min(runLengthMax, segments.length); length > 1; length--) {
+    const run = newestRun(segments, length, gatheredShareMax);
+    if (run !== null) return run;
+  }
+  return null;
+}
+
+function newestRun(
+  segments: readonly SegmentSize[],
+  length: number,
+  shareMax: number,
+): CompactionChoice | null {
+  for (let first = segments.length - length; first >= 0; first--) {
+    const run = segments.slice(first, first + length);
+    const bytes = run.map(liveBytes);
+    const total = sum(bytes);
+    const rows = sum(run.map((segment) => segment.rows - segment.deletedRows));
+    const fits = total <= limits.segmentBytesMax && rows <= limits.segmentRowsMax;
+    if (fits && Math.max(...bytes) <= total * shareMax) return { first, last: first + length - 1 };
   }
   return null;
 }

@@ -5,9 +5,10 @@ import { type Metric, squaredLength } from './distance.ts';
  * What a graph's numbers are, made of those of the vectors: they are as small as finds what should be found, and brought to a
  * size at which they tell the most. Distances of answers never come from them.
  *
- * - `i8`, for `cosine` alone: the largest number of each vector becomes 127. Directions stay, lengths don't matter.
- * - `f16` and `f32` of `cosine`: each vector has the length 1.
- * - `f16` and `f32` of `euclidean`: all are multiplied by the same number, so that they are about 1.
+ * 1. Of `cosine`, vectors get the length 1: then the nearest in angle are the nearest, and a graph of either metric compares
+ *    by differences, which takes two thirds of what a comparison of angles does.
+ * 2. All are multiplied by `scale`: numbers of `i8` fill a byte, but for one in a thousand that is cut to what a byte holds;
+ *    those of `f16` and `f32` are about 1.
  *
  * A vector of zeros has no direction and is in no graph of `cosine`.
  */
@@ -15,51 +16,64 @@ export interface GraphShape {
   readonly dims: number;
   readonly metric: Metric;
   readonly precision: GraphPrecision;
-  /** Of `euclidean`; 1 for `cosine`. */
   readonly scale: number;
 }
 
 export type ShapedNumbers = Float32Array | Int8Array;
 
 /** The smallest first. */
-export function precisionsOf(metric: Metric): readonly GraphPrecision[] {
-  return metric === 'cosine' ? ['i8', 'f16', 'f32'] : ['f16', 'f32'];
+export const precisions: readonly GraphPrecision[] = ['i8', 'f16', 'f32'];
+
+const largestByte = 127;
+const largestHalf = 65_504;
+/** Of a sample's numbers, those that a byte need not hold. */
+const cutShare = 1 / 1_000;
+
+/** Of the shape for vectors like these, `dims` numbers each, one after the other. */
+export function scaleOf(sample: Float32Array, shape: Omit<GraphShape, 'scale'>): number {
+  const values = shape.metric === 'cosine' ? withLengthOne(sample, shape.dims) : sample;
+  const scale =
+    shape.precision === 'i8'
+      ? largestByte / largestButFew(values)
+      : 1 / Math.sqrt(squaredLength(values) / Math.max(1, values.length));
+  return scale > 0 && Number.isFinite(scale) ? scale : 1;
 }
 
-/** The factor that brings these numbers to about 1. */
-export function scaleOf(values: Float32Array): number {
-  const size = Math.sqrt(squaredLength(values) / Math.max(1, values.length));
-  return size > 0 && Number.isFinite(1 / size) ? 1 / size : 1;
+function largestButFew(values: Float32Array): number {
+  const sizes = values.map(Math.abs).sort();
+  const kept = sizes[Math.floor((sizes.length - 1) * (1 - cutShare))] ?? 0;
+  // Of mostly zeros the largest is what there is.
+  return kept > 0 ? kept : (sizes.at(-1) ?? 0);
 }
 
 /** The numbers of vectors, one after the other, as a graph of this shape has them. */
-export function inShape(values: Float32Array, shape: GraphShape): ShapedNumbers {
-  const { metric, precision, scale } = shape;
-  if (metric === 'euclidean') return scale === 1 ? values : values.map((value) => value * scale);
-  return precision === 'i8' ? asBytes(values, shape) : withLengthOne(values, shape);
-}
-
-const largestByte = 127;
-
-function asBytes(values: Float32Array, { dims }: GraphShape): Int8Array {
-  const shaped = new Int8Array(values.length);
+export function inShape(values: Float32Array, { dims, metric, precision, scale }: GraphShape): ShapedNumbers {
+  const shaped = precision === 'i8' ? new Int8Array(values.length) : new Float32Array(values.length);
   for (let start = 0; start < values.length; start += dims) {
-    let largest = 0;
-    for (let i = start; i < start + dims; i++) largest = Math.max(largest, Math.abs(values[i] as number));
-    const factor = largest === 0 ? 0 : largestByte / largest;
-    for (let i = start; i < start + dims; i++) shaped[i] = Math.round((values[i] as number) * factor);
+    const factor = scale * (metric === 'cosine' ? toLengthOne(values, start, dims) : 1);
+    for (let i = start; i < start + dims; i++) {
+      const value = (values[i] as number) * factor;
+      shaped[i] =
+        precision === 'i8' ? Math.max(-largestByte, Math.min(largestByte, Math.round(value))) : value;
+    }
   }
   return shaped;
 }
 
-function withLengthOne(values: Float32Array, { dims }: GraphShape): Float32Array {
-  const shaped = new Float32Array(values.length);
-  for (let start = 0; start < values.length; start += dims) {
-    const length = Math.sqrt(squaredLength(values, start, dims));
-    const factor = length === 0 ? 0 : 1 / length;
-    for (let i = start; i < start + dims; i++) shaped[i] = (values[i] as number) * factor;
-  }
-  return shaped;
+function withLengthOne(values: Float32Array, dims: number): Float32Array {
+  return inShape(values, { dims, metric: 'cosine', precision: 'f32', scale: 1 }) as Float32Array;
+}
+
+/** What the vector's numbers are multiplied by; 0 where it has no direction. */
+function toLengthOne(values: Float32Array, start: number, dims: number): number {
+  const length = Math.sqrt(squaredLength(values, start, dims));
+  return length === 0 ? 0 : 1 / length;
+}
+
+/** The distance that a graph's squared one stands for. */
+export function distanceOf(squared: number, { metric, scale }: GraphShape): number {
+  // Between vectors of length 1 the square is twice what the cosine lacks.
+  return metric === 'cosine' ? squared / (2 * scale * scale) : Math.sqrt(squared) / scale;
 }
 
 /** Whether the graph can hold these: 16 bits hold no number over 65,504. */
@@ -67,16 +81,15 @@ export function fitsShape(shaped: ShapedNumbers, { precision }: GraphShape): boo
   return precision !== 'f16' || shaped.every((value) => Math.abs(value) <= largestHalf);
 }
 
-const largestHalf = 65_504;
-
 /**
  * Whether the graph tells which vectors are near this one. Seen from far away all of them are about equally far, and
- * what makes the difference is lost where distances are rounded: of a query a million times as long none of the ten nearest
- * is found, of one ten times as long nearly all.
+ * what makes the difference is lost where distances are rounded or cut: of a query a million times as long none of the ten
+ * nearest is found, of one ten times as long nearly all.
  */
-export function isInSight(shaped: ShapedNumbers, { dims, metric }: GraphShape): boolean {
-  return metric === 'cosine' || squaredLength(shaped as Float32Array) <= dims * sightMax * sightMax;
+export function isInSight(query: Float32Array, { dims, metric, precision, scale }: GraphShape): boolean {
+  if (metric === 'cosine') return true;
+  return squaredLength(query) * scale * scale <= dims * sightMax[precision] ** 2;
 }
 
-/** As the vectors' numbers are about 1. */
-const sightMax = 4;
+/** Typical numbers in shape, at most: those of a graph's own vectors are about 1, or 40 to 75 in a byte. */
+const sightMax = { i8: 100, f16: 4, f32: 4 };

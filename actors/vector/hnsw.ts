@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { type GraphShape, inShape, isInSight, type ShapedNumbers } from './graph-shape.ts';
+import { distanceOf, type GraphShape, inShape, isInSight, type ShapedNumbers } from './graph-shape.ts';
 
 /**
  * The door to usearch: graphs (HNSW) over vectors, built in memory, saved to a file, and searched where a file is mapped.
@@ -26,7 +26,7 @@ interface CompiledIndex {
 
 type NewIndex = new (
   dims: number,
-  metric: 'cos' | 'l2sq',
+  metric: 'l2sq',
   precision: GraphShape['precision'],
   connectivity: number,
   expansionAdd: number,
@@ -37,14 +37,13 @@ type NewIndex = new (
 let compiled: NewIndex | null = null;
 
 /** Throws on a platform for which the package has no binary. */
-function newIndex({ dims, metric, precision }: GraphShape, expansionSearch: number): CompiledIndex {
+function newIndex({ dims, precision }: GraphShape, expansionSearch: number): CompiledIndex {
   if (compiled === null) {
     const entry = import.meta.resolve('usearch');
     const load = createRequire(entry)('node-gyp-build') as (folder: string) => { CompiledIndex: NewIndex };
     compiled = load(fileURLToPath(new URL('../../../', entry))).CompiledIndex;
   }
-  const kind = metric === 'cosine' ? 'cos' : 'l2sq';
-  return new compiled(dims, kind, precision, connectivity, expansionAdd, expansionSearch, false);
+  return new compiled(dims, 'l2sq', precision, connectivity, expansionAdd, expansionSearch, false);
 }
 
 /** Neighbours of a vector; twice as many on the lowest level. */
@@ -52,7 +51,7 @@ const connectivity = 16;
 /** Vectors that building looks at to choose neighbours. */
 const expansionAdd = 96;
 /** Candidates that a search may keep: real texts need half as many again as clusters do for the same recall. */
-export const expansions: readonly number[] = [64, 96, 128, 192];
+export const expansions: readonly number[] = [32, 48, 64, 96, 128, 192];
 /** All cores, behind everything else that they do: a build's threads have the low priority of the one that asks. */
 const buildThreads = Math.min(4, availableParallelism());
 
@@ -106,15 +105,13 @@ function nearestIn(
   query: Float32Array,
   count: number,
 ): GraphMatches {
+  if (!isInSight(query, shape)) return { rows: new Uint32Array(), distances: new Float32Array() };
   const shaped = inShape(query, shape);
-  if (!isInSight(shaped, shape)) return { rows: new Uint32Array(), distances: new Float32Array() };
   const [keys, distances, [found = 0n]] = index.search(shaped, Math.min(count, index.size()), 1);
-  const { metric, scale } = shape;
   const rows = new Uint32Array(Number(found));
   for (let at = 0; at < rows.length; at++) {
     rows[at] = Number(keys[at]);
-    // usearch leaves the root to us.
-    if (metric === 'euclidean') distances[at] = Math.sqrt(distances[at] as number) / scale;
+    distances[at] = distanceOf(distances[at] as number, shape);
   }
   return { rows, distances };
 }

@@ -81,8 +81,7 @@ test('a segment without vectors, or without any that lives, has no graph', async
   const deleted = vectors.map((_, row) => row);
   assert.deepEqual((await graphedSegment(rowsOf(vectors), { metric: 'cosine', deleted })).built, []);
   const zeros = vectors.map(() => new Float32Array(dims));
-  for (const metric of ['cosine', 'euclidean'] as const)
-    assert.deepEqual((await graphedSegment(rowsOf(zeros), { metric })).built, [], metric);
+  assert.deepEqual((await graphedSegment(rowsOf(zeros), { metric: 'cosine' })).built, []);
 });
 
 test('vectors that are all the same, or nearly, never fail: searches are right, with a graph or without', async (t) => {

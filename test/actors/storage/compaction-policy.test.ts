@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chooseCompaction, type SegmentSize } from '../../../actors/storage/compaction-policy.ts';
+import {
+  chooseCompaction,
+  chooseGathering,
+  type SegmentSize,
+} from '../../../actors/storage/compaction-policy.ts';
 
 const MiB = 1024 * 1024;
 const size = (megabytes: number, deletedShare = 0): SegmentSize => ({
@@ -38,6 +42,25 @@ const choices: readonly (readonly [
 for (const [meaning, segments, choice] of choices) {
   test(`compaction policy: ${meaning}`, () => {
     assert.deepEqual(chooseCompaction(segments), choice);
+  });
+}
+
+const gatherings: readonly (readonly [
+  string,
+  readonly SegmentSize[],
+  { first: number; last: number } | null,
+])[] = [
+  ['nothing to gather', sizes(8), null],
+  ['two become one', sizes(70, 30), { first: 0, last: 1 }],
+  ['small ones wait until they are a sixteenth', sizes(96, 4), null],
+  ['small ones become one meanwhile', sizes(96, 2, 2), { first: 1, last: 2 }],
+  ['all of them where the largest allows it', sizes(4, 80, 8, 8), { first: 0, last: 3 }],
+  ['as many as fit', sizes(1_900, 900, 900), { first: 1, last: 2 }],
+];
+
+for (const [meaning, segments, choice] of gatherings) {
+  test(`gathering: ${meaning}`, () => {
+    assert.deepEqual(chooseGathering(segments), choice);
   });
 }
 

@@ -27,7 +27,7 @@ import { CountingStore, seededRandom } from '../../support/segments.ts';
 
 const MiB = 1024 * 1024;
 const key = 'ns/ab/n/graph/g';
-const shape: GraphShape = { dims: 16, metric: 'cosine', precision: 'i8', scale: 1 };
+const shape: GraphShape = { dims: 16, metric: 'cosine', precision: 'i8', scale: 200 };
 const vectors = vectorsLike(seededRandom(64), 300, shape.dims);
 
 function newFolder(t: TestContext): string {
