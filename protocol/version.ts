@@ -23,12 +23,13 @@ export const formats = {
   /** A row of the write-ahead log, and the log object that groups them. */
   log: { version: 1, history: ['Records of all tenants in one object, each with a checksum.'] },
   manifest: {
-    version: 4,
+    version: 5,
     history: [
       'Segments, tombstones and a tail of recent documents.',
       'Bound to the key that it is stored under.',
       'Tombstones are listed where they are few, and objects of their own where they are many.',
       'Graphs over the vectors of segments.',
+      'Graphs compare by differences, whatever the metric.',
     ],
   },
   deletes: { version: 1, history: ['The tombstones of one segment.'] },

@@ -104,7 +104,7 @@ test('a change of any byte of a manifest is found', () => {
 test('the bytes of a manifest are those of the golden file', () => {
   const bytes = encodeManifest(manifest);
 
-  const golden = goldenBytes('manifest-v4.bin', bytes);
+  const golden = goldenBytes('manifest-v5.bin', bytes);
 
   assert.deepEqual(Buffer.from(bytes), golden);
   assert.deepEqual(plain(decodeManifest(golden, place)), plain(manifest));
