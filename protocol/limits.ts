@@ -33,6 +33,13 @@ export const limits = {
   filterBytesMax: 64 * KiB,
   filterKeysMax: 100,
   filterInValuesMax: 1_000,
+  /** Of a statement: deeper ones cost stack. */
+  sqlDepthMax: 64,
+  /** Parsed and bound on the thread that answers everybody else. */
+  sqlExpressionsMax: 16_384,
+  sqlInListMax: 10_000,
+  /** Each is a search of its own. */
+  sqlTextPredicatesMax: 8,
   /** Nesting of any JSON that we read: deeper input costs stack, no document needs it. */
   jsonDepthMax: 32,
   /** What a hit shows of a document; searches answer with places, not with whole texts. */

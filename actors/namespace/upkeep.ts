@@ -5,6 +5,7 @@ import { Serial } from '../../src/base/serial.ts';
 import type { ActorComponents } from '../components.ts';
 import { Deposed } from '../storage/manifest-store.ts';
 import { paysForGraphs } from '../vector/plan-graphs.ts';
+import { chooseMerge } from './choose-merge.ts';
 import { collectRetired } from './collect-garbage.ts';
 import { compactOnce } from './compact.ts';
 import { flushNamespace, freeze, takeOwnership } from './flush.ts';
@@ -216,6 +217,7 @@ export class Upkeep {
     if (this.#compacting !== null || this.#ending) return;
     this.#compacting = this.#compactAll()
       .catch((error: unknown) => {
+        this.#indexNotBefore = this.#components.clock.monotonic() + indexRetryMs;
         const fields = { namespaceId: this.#state.identity.namespaceId, error: describeError(error) };
         if (!this.#ending) this.#components.logger.error('a compaction failed', fields);
       })
@@ -250,7 +252,10 @@ export class Upkeep {
         !this.#ending &&
         (await indexVectorsOnce(this.#components, this.#state, { inTurn, isQuiet: this.#isQuiet }))
       );
-      if (!this.#isQuiet && this.#state.vector !== null) this.#lookWhenQuiet();
+      if (this.#state.vector === null || this.#ending) return;
+      if (!this.#isQuiet) this.#lookWhenQuiet();
+      // It has become quiet meanwhile: what waits to be merged was left out.
+      else if (chooseMerge(this.#state.segments, true) !== null) this.#compactInBackground();
     };
     this.#indexing = indexAll()
       .catch((error: unknown) => {

@@ -1,0 +1,491 @@
+import { limits } from '../../protocol/limits.ts';
+import type { Bound, BoundAggregate, BoundOrder, Output, SelectPlan, SqlColumn, SqlType, SqlValue } from './bound.ts';
+import { parseDate, parseTime, secondsOfDay, type TimeUnit } from './dates.ts';
+import { SqlError } from './sql-error.ts';
+import type { Expression, Literal, OrderItem, Select, SelectItem, TextMatch } from './syntax.ts';
+
+/**
+ * A SELECT and the columns that there are → its plan. Pure.
+ *
+ * Names: a column of that very name, else the one that differs in case alone. GROUP BY and HAVING take an alias where no column
+ * has the name, ORDER BY takes the alias first. In a grouped query whatever equals a key stands for it.
+ */
+export function bindSelect(select: Select, columns: readonly SqlColumn[]): SelectPlan {
+  return new Binder(select, columns).plan();
+}
+
+class Binder {
+  readonly #select: Select;
+  readonly #known: readonly SqlColumn[];
+  readonly #items: readonly SelectItem[];
+  readonly #columns: string[] = [];
+  readonly #textMatches: TextMatch[] = [];
+  readonly #keys: Bound[] = [];
+  readonly #keyNumbers = new Map<string, number>();
+  readonly #aggregates: BoundAggregate[] = [];
+  readonly #aggregateNumbers = new Map<string, number>();
+  #isGrouped = false;
+
+  constructor(select: Select, columns: readonly SqlColumn[]) {
+    this.#select = select;
+    this.#known = columns;
+    this.#items =
+      select.items ??
+      columns.map(({ name }) => ({ expression: { kind: 'name', name, quoted: true, at: 0 }, alias: null }));
+  }
+
+  plan(): SelectPlan {
+    const { where, groupBy, having, orderBy, limit, offset, items } = this.#select;
+    const boundWhere = where === null ? null : this.#condition(where);
+    for (const key of groupBy) this.#addKey(key);
+    this.#isGrouped =
+      groupBy.length > 0 ||
+      having !== null ||
+      this.#items.some(({ expression }) => hasAggregate(expression)) ||
+      orderBy.some(({ expression }) => hasAggregate(expression));
+    if (this.#isGrouped && items === null)
+      throw new SqlError(0, 'SELECT * does not go with GROUP BY, HAVING or aggregates: name what is wanted');
+    const outputs = this.#items.map((item, at): Output => ({
+      name: this.#nameOf(item, at),
+      expression: this.#bind(item.expression),
+    }));
+    const boundHaving = having === null ? null : this.#condition(having);
+    const order = orderBy.map((item) => this.#orderBy(item));
+    return {
+      columns: this.#columns,
+      textMatches: this.#textMatches,
+      where: boundWhere,
+      grouping: this.#isGrouped ? { keys: this.#keys, aggregates: this.#aggregates } : null,
+      having: boundHaving,
+      outputs,
+      orderBy: order,
+      limit: limit ?? Number.POSITIVE_INFINITY,
+      offset,
+    };
+  }
+
+  #nameOf({ alias, expression }: SelectItem, at: number): string {
+    if (alias !== null) return alias;
+    if (expression.kind !== 'name') return `c${at + 1}`;
+    return this.#find(expression)?.name ?? expression.name;
+  }
+
+  #addKey(expression: Expression): void {
+    const bound = this.#bind(this.#byPosition(expression, 'GROUP BY') ?? this.#byAlias(expression) ?? expression);
+    const key = keyOf(bound);
+    if (this.#keyNumbers.has(key)) return;
+    this.#keyNumbers.set(key, this.#keys.length);
+    this.#keys.push(bound);
+  }
+
+  #orderBy({ expression, descending, nullsFirst }: OrderItem): BoundOrder {
+    const meant = this.#byPosition(expression, 'ORDER BY') ?? this.#aliased(expression) ?? expression;
+    return { expression: this.#bind(meant), descending, nullsFirst };
+  }
+
+  /** What stands at a position of the list, for a whole number. */
+  #byPosition(expression: Expression, clause: string): Expression | null {
+    if (expression.kind !== 'literal') return null;
+    const item = typeof expression.value === 'bigint' ? this.#items[Number(expression.value) - 1] : undefined;
+    if (item !== undefined) return this.#ungroupable(item.expression, clause);
+    throw new SqlError(expression.at, `${clause} takes a position from 1 to ${this.#items.length}, a name or an expression`);
+  }
+
+  #ungroupable(expression: Expression, clause: string): Expression {
+    if (clause === 'GROUP BY' && hasAggregate(expression))
+      throw new SqlError(expression.at, 'an aggregate can not be grouped by');
+    return expression;
+  }
+
+  /** A name that no column has, and an item does. */
+  #byAlias(expression: Expression): Expression | null {
+    if (expression.kind !== 'name' || this.#find(expression) !== null) return null;
+    const item = this.#aliased(expression);
+    return item === null ? null : this.#ungroupable(item, this.#isGrouped ? '' : 'GROUP BY');
+  }
+
+  #aliased(expression: Expression): Expression | null {
+    if (expression.kind !== 'name') return null;
+    const { name, quoted } = expression;
+    const aliases = this.#items.filter(({ alias }) => alias !== null);
+    const same = aliases.find(({ alias }) => alias === name);
+    const alike = quoted ? undefined : aliases.find(({ alias }) => alias?.toLowerCase() === name.toLowerCase());
+    return (same ?? alike)?.expression ?? null;
+  }
+
+  /** Whatever is true or false: a condition, or a number that is not 0. */
+  #condition(expression: Expression): Bound {
+    const bound = this.#bind(expression);
+    if (bound.type === 'int' || bound.type === 'float' || bound.type === 'null') return bound;
+    throw new SqlError(expression.at, `a condition is needed here, and this is ${named(bound.type)}`);
+  }
+
+  #bind(expression: Expression): Bound {
+    if (!this.#isGrouped) return this.#bindEach(expression);
+    if (expression.kind !== 'literal' && !hasAggregate(expression)) {
+      const slot = this.#keyLike(expression);
+      if (slot !== null) return slot;
+    }
+    return this.#bindEach(expression);
+  }
+
+  /** The key that this is; null where it is none. */
+  #keyLike(expression: Expression): Bound | null {
+    const bound = this.#ungrouped(() => this.#bind(expression));
+    const index = this.#keyNumbers.get(keyOf(bound));
+    return index === undefined ? null : { kind: 'slot', index, type: bound.type };
+  }
+
+  #ungrouped(bind: () => Bound): Bound {
+    this.#isGrouped = false;
+    const bound = bind();
+    this.#isGrouped = true;
+    return bound;
+  }
+
+  #bindEach(expression: Expression): Bound {
+    switch (expression.kind) {
+      case 'literal':
+        return literal(expression.value);
+      case 'name':
+        return this.#name(expression);
+      case 'aggregate':
+        return this.#aggregate(expression);
+      case 'compare':
+        return this.#compare(expression);
+      case 'arithmetic':
+        return this.#arithmetic(expression);
+      case 'logic': {
+        const operands = expression.operands.map((operand) => this.#condition(operand));
+        return { kind: 'logic', operator: expression.operator, operands, type: 'int' };
+      }
+      case 'not':
+        return { kind: 'not', operand: this.#condition(expression.operand), type: 'int' };
+      case 'in':
+        return this.#in(expression);
+      case 'like':
+        return this.#like(expression);
+      case 'isNull':
+        return { kind: 'isNull', operand: this.#bind(expression.operand), negated: expression.negated, type: 'int' };
+      case 'case':
+        return this.#case(expression);
+      case 'call':
+        return this.#call(expression);
+      case 'textMatch':
+        this.#textMatches.push(expression.match);
+        return { kind: 'textMatch', index: this.#textMatches.length - 1, type: 'int' };
+    }
+  }
+
+  #name(expression: Extract<Expression, { kind: 'name' }>): Bound {
+    const column = this.#find(expression);
+    if (column === null) {
+      const item = this.#aliased(expression);
+      // Of a key or an aggregate, in HAVING.
+      if (this.#isGrouped && item !== null && item !== expression) return this.#bind(item);
+      throw this.#unknown(expression);
+    }
+    if (this.#isGrouped)
+      throw new SqlError(expression.at, `${show(column.name)} must stand in GROUP BY or in an aggregate`);
+    if (column.type === 'null') return literal(null);
+    let index = this.#columns.indexOf(column.name);
+    if (index < 0) index = this.#columns.push(column.name) - 1;
+    return { kind: 'column', index, type: column.type };
+  }
+
+  #find({ name, quoted }: { readonly name: string; readonly quoted: boolean }): SqlColumn | null {
+    const exact = this.#known.find((column) => column.name === name);
+    if (exact !== undefined || quoted) return exact ?? null;
+    const alike = this.#known.filter((column) => column.name.toLowerCase() === name.toLowerCase());
+    return alike.length === 1 ? (alike[0] as SqlColumn) : null;
+  }
+
+  #unknown({ name, at }: Extract<Expression, { kind: 'name' }>): SqlError {
+    if (name.toLowerCase() === 'text')
+      return new SqlError(at, "the text of documents is no column: contains(text, 'words') and grep(text, 'regex') look at it");
+    const alike = this.#known.filter((column) => column.name.toLowerCase() === name.toLowerCase());
+    if (alike.length > 1) {
+      const names = alike.map((column) => `"${column.name}"`).join(' and ');
+      return new SqlError(at, `${show(name)} may be ${names}: write it as one of them, in double quotes`);
+    }
+    const names = this.#known.slice(0, 12).map((column) => column.name);
+    const more = this.#known.length > names.length ? ', …: SHOW COLUMNS lists them' : '';
+    return new SqlError(at, `there is no column ${show(name)}; there are: ${names.join(', ')}${more}`);
+  }
+
+  #aggregate(expression: Extract<Expression, { kind: 'aggregate' }>): Bound {
+    const { name, distinct, at } = expression;
+    const argument = expression.argument === null ? null : this.#ungrouped(() => this.#bind(expression.argument as Expression));
+    const type = typeOfAggregate(name, argument, at);
+    const key = `${name} ${distinct} ${argument === null ? '*' : keyOf(argument)}`;
+    let number = this.#aggregateNumbers.get(key);
+    if (number === undefined) {
+      number = this.#aggregates.push({ name, argument, distinct, type, at }) - 1;
+      this.#aggregateNumbers.set(key, number);
+    }
+    return { kind: 'slot', index: this.#keys.length + number, type };
+  }
+
+  #compare({ operator, left, right, at }: Extract<Expression, { kind: 'compare' }>): Bound {
+    const [first, second] = alike(this.#bind(left), this.#bind(right), at);
+    if (isNull(first) || isNull(second)) return literal(null);
+    return { kind: 'compare', operator, left: first, right: second, type: 'int' };
+  }
+
+  #arithmetic({ operator, left, right, at }: Extract<Expression, { kind: 'arithmetic' }>): Bound {
+    const [first, second] = [this.#bind(left), this.#bind(right)];
+    for (const { type } of [first, second])
+      if (!isNumeric(type)) throw new SqlError(at, `${operator} takes numbers, not ${named(type)}`);
+    if (isNull(first) || isNull(second)) return literal(null);
+    const type = first.type === 'float' || second.type === 'float' ? 'float' : 'int';
+    return { kind: 'arithmetic', operator, left: as(first, type), right: as(second, type), type, at };
+  }
+
+  #in({ operand, list, negated, at }: Extract<Expression, { kind: 'in' }>): Bound {
+    const bound = this.#bind(operand);
+    if (isNull(bound)) return literal(null);
+    const given = list.filter(({ value }) => value !== null);
+    const hasNull = given.length < list.length;
+    let common = bound;
+    for (const item of given) [common] = alike(common, literal(item.value), item.at);
+    const values = given.map((item) => valueOf(alike(common, literal(item.value), item.at)[1], item));
+    if (values.length > limits.sqlInListMax) throw new SqlError(at, 'too many values');
+    return { kind: 'in', operand: common, values, hasNull, negated, type: 'int' };
+  }
+
+  #like({ operand, pattern, escape, negated, at }: Extract<Expression, { kind: 'like' }>): Bound {
+    const bound = this.#bind(operand);
+    if (isNull(bound)) return literal(null);
+    if (bound.type !== 'text') throw new SqlError(at, `LIKE takes text, not ${named(bound.type)}`);
+    return { kind: 'like', operand: bound, pattern, escape, negated, type: 'int' };
+  }
+
+  #case({ branches, otherwise, at }: Extract<Expression, { kind: 'case' }>): Bound {
+    const whens = branches.map(({ when }) => this.#condition(when));
+    const results = branches.map(({ then }) => this.#bind(then));
+    results.push(otherwise === null ? literal(null) : this.#bind(otherwise));
+    const type = commonType(results, at);
+    const [...same] = results.map((result) => as(result, type));
+    const last = same.pop() as Bound;
+    return {
+      kind: 'case',
+      branches: whens.map((when, i) => ({ when, then: same[i] as Bound })),
+      otherwise: last,
+      type,
+    };
+  }
+
+  #call({ name, arguments: args, at }: Extract<Expression, { kind: 'call' }>): Bound {
+    switch (name) {
+      case 'length': {
+        const operand = this.#argument(args, { at, name: 'LENGTH', types: ['text'] });
+        return isNull(operand) ? literal(null) : { kind: 'length', operand, type: 'int' };
+      }
+      case 'extract': {
+        const operand = this.#argument(args, { at, name: 'EXTRACT', types: ['time', 'date', 'int'] });
+        return isNull(operand) ? literal(null) : { kind: 'minute', operand: asSeconds(operand), type: 'int' };
+      }
+      case 'date_trunc':
+        return this.#truncate(args, at);
+      case 'regexp_replace':
+        return this.#replace(args, at);
+      case 'coalesce':
+        return this.#coalesce(args, at);
+    }
+  }
+
+  #argument(
+    args: readonly Expression[],
+    { at, name, types }: { readonly at: number; readonly name: string; readonly types: readonly SqlType[] },
+  ): Bound {
+    const [argument] = args;
+    if (argument === undefined || args.length > 1) throw new SqlError(at, `${name} takes one value`);
+    const bound = this.#bind(argument);
+    if (bound.type !== 'null' && !types.includes(bound.type))
+      throw new SqlError(argument.at, `${name} takes ${types.map(named).join(' or ')}, not ${named(bound.type)}`);
+    return bound;
+  }
+
+  #truncate(args: readonly Expression[], at: number): Bound {
+    const [unit, value] = args;
+    if (unit === undefined || value === undefined || args.length > 2)
+      throw new SqlError(at, "DATE_TRUNC takes a unit and a value: DATE_TRUNC('hour', x)");
+    const name = unit.kind === 'literal' && typeof unit.value === 'string' ? unit.value.toLowerCase() : '';
+    if (name !== 'minute' && name !== 'hour' && name !== 'day')
+      throw new SqlError(unit.at, "the unit of DATE_TRUNC is 'minute', 'hour' or 'day'");
+    const operand = this.#argument([value], { at, name: 'DATE_TRUNC', types: ['time', 'date', 'int'] });
+    if (isNull(operand)) return literal(null);
+    return { kind: 'truncate', unit: name satisfies TimeUnit, operand: asSeconds(operand), type: 'time' };
+  }
+
+  #replace(args: readonly Expression[], at: number): Bound {
+    const [value, pattern, replacement] = args;
+    if (value === undefined || pattern === undefined || replacement === undefined || args.length > 3)
+      throw new SqlError(at, "REGEXP_REPLACE takes a value, a pattern and a replacement: REGEXP_REPLACE(x, '^a', 'b')");
+    const operand = this.#argument([value], { at, name: 'REGEXP_REPLACE', types: ['text'] });
+    const [regex, text] = [stringOf(pattern, 'pattern'), stringOf(replacement, 'replacement')];
+    if (isNull(operand)) return literal(null);
+    return { kind: 'replace', operand, pattern: regex, replacement: text, type: 'text' };
+  }
+
+  /** The first that is not NULL, as a CASE. */
+  #coalesce(args: readonly Expression[], at: number): Bound {
+    if (args.length === 0) throw new SqlError(at, 'COALESCE takes at least one value');
+    const bound = args.map((argument) => this.#bind(argument));
+    const type = commonType(bound, at);
+    const values = bound.filter((value) => !isNull(value)).map((value) => as(value, type));
+    const last = values.pop();
+    if (last === undefined) return literal(null);
+    const branches = values.map((then) => ({
+      when: { kind: 'isNull' as const, operand: then, negated: true, type: 'int' as const },
+      then,
+    }));
+    return branches.length === 0 ? last : { kind: 'case', branches, otherwise: last, type };
+  }
+}
+
+function hasAggregate(expression: Expression): boolean {
+  switch (expression.kind) {
+    case 'aggregate':
+      return true;
+    case 'compare':
+    case 'arithmetic':
+      return hasAggregate(expression.left) || hasAggregate(expression.right);
+    case 'logic':
+      return expression.operands.some(hasAggregate);
+    case 'not':
+    case 'in':
+    case 'like':
+    case 'isNull':
+      return hasAggregate(expression.operand);
+    case 'case':
+      return (
+        expression.branches.some(({ when, then }) => hasAggregate(when) || hasAggregate(then)) ||
+        (expression.otherwise !== null && hasAggregate(expression.otherwise))
+      );
+    case 'call':
+      return expression.arguments.some(hasAggregate);
+    default:
+      return false;
+  }
+}
+
+/** The same for expressions that mean the same. */
+function keyOf(bound: Bound): string {
+  return JSON.stringify(bound, (key, value) => {
+    if (key === 'at') return undefined;
+    return typeof value === 'bigint' ? `${value}n` : typeof value === 'string' ? `'${value}` : value;
+  });
+}
+
+function literal(value: Literal['value']): Bound {
+  const type: SqlType =
+    value === null ? 'null' : typeof value === 'bigint' ? 'int' : typeof value === 'number' ? 'float' : 'text';
+  return { kind: 'literal', value, type };
+}
+
+function isNull({ type }: Bound): boolean {
+  return type === 'null';
+}
+
+function isNumeric(type: SqlType): boolean {
+  return type === 'int' || type === 'float' || type === 'null';
+}
+
+function isDated(type: SqlType): boolean {
+  return type === 'date' || type === 'time';
+}
+
+const typeNames: Readonly<Record<SqlType, string>> = {
+  int: 'an int',
+  float: 'a float',
+  text: 'text',
+  date: 'a date',
+  time: 'a time',
+  null: 'NULL',
+};
+
+function named(type: SqlType): string {
+  return typeNames[type];
+}
+
+/** Both as one type, so that they can be compared. */
+function alike(left: Bound, right: Bound, at: number): [Bound, Bound] {
+  if (isNull(left) || isNull(right) || left.type === right.type) return [left, right];
+  if (isDated(left.type) && isText(right)) return datedWith(left, right, at);
+  if (isDated(right.type) && isText(left)) {
+    const [second, first] = datedWith(right, left, at);
+    return [first, second];
+  }
+  const type = widest(left.type, right.type);
+  if (type === null)
+    throw new SqlError(at, `${named(left.type)} and ${named(right.type)} can not be compared`);
+  return [as(left, type), as(right, type)];
+}
+
+function isText(bound: Bound): boolean {
+  return bound.type === 'text' && bound.kind === 'literal';
+}
+
+/** A string that reads as a date or a time is one beside such. */
+function datedWith(dated: Bound, text: Bound, at: number): [Bound, Bound] {
+  const written = (text as { value: SqlValue }).value as string;
+  const days = parseDate(written);
+  if (dated.type === 'date' && days !== null) return [dated, { kind: 'literal', value: days, type: 'date' }];
+  const seconds = parseTime(written);
+  if (seconds === null)
+    throw new SqlError(at, `${show(written)} does not read as YYYY-MM-DD or YYYY-MM-DD HH:MM:SS`);
+  return [as(dated, 'time'), { kind: 'literal', value: seconds, type: 'time' }];
+}
+
+function widest(a: SqlType, b: SqlType): SqlType | null {
+  if (a === b || b === 'null') return a;
+  if (a === 'null') return b;
+  if (isNumeric(a) && isNumeric(b)) return 'float';
+  return isDated(a) && isDated(b) ? 'time' : null;
+}
+
+function commonType(values: readonly Bound[], at: number): SqlType {
+  let type: SqlType = 'null';
+  for (const value of values) {
+    const wider = widest(type, value.type);
+    if (wider === null) throw new SqlError(at, `${named(type)} and ${named(value.type)} can not be results of one expression`);
+    type = wider;
+  }
+  return type;
+}
+
+function as(bound: Bound, type: SqlType): Bound {
+  if (bound.type === type || isNull(bound)) return { ...bound, type: isNull(bound) ? type : bound.type };
+  if (bound.kind === 'literal') {
+    const value = bound.type === 'date' ? (bound.value as number) * secondsOfDay : Number(bound.value);
+    return { kind: 'literal', value, type };
+  }
+  return { kind: 'convert', operand: bound, type };
+}
+
+function asSeconds(bound: Bound): Bound {
+  return bound.type === 'date' ? as(bound, 'time') : bound;
+}
+
+function valueOf(bound: Bound, { at }: Literal): SqlValue {
+  if (bound.kind !== 'literal') throw new SqlError(at, 'IN takes values');
+  return bound.value;
+}
+
+function stringOf(expression: Expression, what: string): string {
+  if (expression.kind === 'literal' && typeof expression.value === 'string') return expression.value;
+  throw new SqlError(expression.at, `the ${what} of REGEXP_REPLACE is a string in single quotes`);
+}
+
+function typeOfAggregate(name: BoundAggregate['name'], argument: Bound | null, at: number): SqlType {
+  if (name === 'count') return 'int';
+  const type = argument?.type ?? 'null';
+  if (name === 'min' || name === 'max') return type;
+  if (!isNumeric(type)) throw new SqlError(at, `${name.toUpperCase()} takes numbers, not ${named(type)}`);
+  return name === 'avg' ? 'float' : type;
+}
+
+function show(text: string): string {
+  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
+}
