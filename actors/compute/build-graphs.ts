@@ -116,7 +116,7 @@ function expansionOf(path: string, shape: GraphShape, sample: GraphSample): numb
 }
 
 /** Blocks that the sample is taken from, and of each of them as many vectors. */
-const sampleBlocks = 16;
+const sampleBlocks = 8;
 const perSampleBlock = 4;
 
 /** Live vectors with a direction, one after the other, from blocks that are spread over the part. */

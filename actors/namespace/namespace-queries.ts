@@ -13,7 +13,8 @@ import {
   parseWarmBody,
   type SearchRequest,
 } from '../../protocol/search.ts';
-import { parseQueryWith } from '../../protocol/validate.ts';
+import { sqlRequestSchema } from '../../protocol/sql.ts';
+import { parseQueryWith, parseWith } from '../../protocol/validate.ts';
 import { DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { type ActorReply, namespaceJson, reply } from '../actor-reply.ts';
@@ -24,6 +25,7 @@ import type { QueryReport, Temperature } from '../search/answers.ts';
 import { type GraphSource, noGraphs } from '../search/graph-source.ts';
 import type { QueryContext } from '../search/query.ts';
 import { runCount, runSearch } from '../search/run-search.ts';
+import { runSql } from '../search/run-sql.ts';
 import { runWarm } from '../search/run-warm.ts';
 import { TimeSlice } from '../search/time-slice.ts';
 import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
@@ -114,6 +116,8 @@ export class NamespaceQueries {
         return this.#count(call, parseCount(call, body), opened);
       case 'warm':
         return this.#warm(call, body, opened);
+      case 'sql':
+        return runSql(parseWith(sqlRequestSchema, body === null ? undefined : readBody(body)), []);
       case 'getNamespace':
         return reply(this.describe());
       default:

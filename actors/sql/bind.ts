@@ -1,5 +1,14 @@
 import { limits } from '../../protocol/limits.ts';
-import type { Bound, BoundAggregate, BoundOrder, Output, SelectPlan, SqlColumn, SqlType, SqlValue } from './bound.ts';
+import type {
+  Bound,
+  BoundAggregate,
+  BoundOrder,
+  Output,
+  SelectPlan,
+  SqlColumn,
+  SqlType,
+  SqlValue,
+} from './bound.ts';
 import { parseDate, parseTime, secondsOfDay, type TimeUnit } from './dates.ts';
 import { SqlError } from './sql-error.ts';
 import type { Expression, Literal, OrderItem, Select, SelectItem, TextMatch } from './syntax.ts';
@@ -45,10 +54,12 @@ class Binder {
       orderBy.some(({ expression }) => hasAggregate(expression));
     if (this.#isGrouped && items === null)
       throw new SqlError(0, 'SELECT * does not go with GROUP BY, HAVING or aggregates: name what is wanted');
-    const outputs = this.#items.map((item, at): Output => ({
-      name: this.#nameOf(item, at),
-      expression: this.#bind(item.expression),
-    }));
+    const outputs = this.#items.map(
+      (item, at): Output => ({
+        name: this.#nameOf(item, at),
+        expression: this.#bind(item.expression),
+      }),
+    );
     const boundHaving = having === null ? null : this.#condition(having);
     const order = orderBy.map((item) => this.#orderBy(item));
     return {
@@ -71,7 +82,9 @@ class Binder {
   }
 
   #addKey(expression: Expression): void {
-    const bound = this.#bind(this.#byPosition(expression, 'GROUP BY') ?? this.#byAlias(expression) ?? expression);
+    const bound = this.#bind(
+      this.#byPosition(expression, 'GROUP BY') ?? this.#byAlias(expression) ?? expression,
+    );
     const key = keyOf(bound);
     if (this.#keyNumbers.has(key)) return;
     this.#keyNumbers.set(key, this.#keys.length);
@@ -88,7 +101,10 @@ class Binder {
     if (expression.kind !== 'literal') return null;
     const item = typeof expression.value === 'bigint' ? this.#items[Number(expression.value) - 1] : undefined;
     if (item !== undefined) return this.#ungroupable(item.expression, clause);
-    throw new SqlError(expression.at, `${clause} takes a position from 1 to ${this.#items.length}, a name or an expression`);
+    throw new SqlError(
+      expression.at,
+      `${clause} takes a position from 1 to ${this.#items.length}, a name or an expression`,
+    );
   }
 
   #ungroupable(expression: Expression, clause: string): Expression {
@@ -109,7 +125,9 @@ class Binder {
     const { name, quoted } = expression;
     const aliases = this.#items.filter(({ alias }) => alias !== null);
     const same = aliases.find(({ alias }) => alias === name);
-    const alike = quoted ? undefined : aliases.find(({ alias }) => alias?.toLowerCase() === name.toLowerCase());
+    const alike = quoted
+      ? undefined
+      : aliases.find(({ alias }) => alias?.toLowerCase() === name.toLowerCase());
     return (same ?? alike)?.expression ?? null;
   }
 
@@ -166,7 +184,12 @@ class Binder {
       case 'like':
         return this.#like(expression);
       case 'isNull':
-        return { kind: 'isNull', operand: this.#bind(expression.operand), negated: expression.negated, type: 'int' };
+        return {
+          kind: 'isNull',
+          operand: this.#bind(expression.operand),
+          negated: expression.negated,
+          type: 'int',
+        };
       case 'case':
         return this.#case(expression);
       case 'call':
@@ -202,7 +225,10 @@ class Binder {
 
   #unknown({ name, at }: Extract<Expression, { kind: 'name' }>): SqlError {
     if (name.toLowerCase() === 'text')
-      return new SqlError(at, "the text of documents is no column: contains(text, 'words') and grep(text, 'regex') look at it");
+      return new SqlError(
+        at,
+        "the text of documents is no column: contains(text, 'words') and grep(text, 'regex') look at it",
+      );
     const alike = this.#known.filter((column) => column.name.toLowerCase() === name.toLowerCase());
     if (alike.length > 1) {
       const names = alike.map((column) => `"${column.name}"`).join(' and ');
@@ -215,7 +241,10 @@ class Binder {
 
   #aggregate(expression: Extract<Expression, { kind: 'aggregate' }>): Bound {
     const { name, distinct, at } = expression;
-    const argument = expression.argument === null ? null : this.#ungrouped(() => this.#bind(expression.argument as Expression));
+    const argument =
+      expression.argument === null
+        ? null
+        : this.#ungrouped(() => this.#bind(expression.argument as Expression));
     const type = typeOfAggregate(name, argument, at);
     const key = `${name} ${distinct} ${argument === null ? '*' : keyOf(argument)}`;
     let number = this.#aggregateNumbers.get(key);
@@ -248,28 +277,28 @@ class Binder {
     const hasNull = given.length < list.length;
     let common = bound;
     for (const item of given) [common] = alike(common, literal(item.value), item.at);
-    const values = given.map((item) => valueOf(alike(common, literal(item.value), item.at)[1], item));
+    const values = given.map((item) => literalOf(alike(common, literal(item.value), item.at)[1], item));
     if (values.length > limits.sqlInListMax) throw new SqlError(at, 'too many values');
     return { kind: 'in', operand: common, values, hasNull, negated, type: 'int' };
   }
 
-  #like({ operand, pattern, escape, negated, at }: Extract<Expression, { kind: 'like' }>): Bound {
+  #like({ operand, pattern, escapedBy, negated, at }: Extract<Expression, { kind: 'like' }>): Bound {
     const bound = this.#bind(operand);
     if (isNull(bound)) return literal(null);
     if (bound.type !== 'text') throw new SqlError(at, `LIKE takes text, not ${named(bound.type)}`);
-    return { kind: 'like', operand: bound, pattern, escape, negated, type: 'int' };
+    return { kind: 'like', operand: bound, pattern, escapedBy, negated, type: 'int' };
   }
 
   #case({ branches, otherwise, at }: Extract<Expression, { kind: 'case' }>): Bound {
     const whens = branches.map(({ when }) => this.#condition(when));
-    const results = branches.map(({ then }) => this.#bind(then));
+    const results = branches.map(({ result }) => this.#bind(result));
     results.push(otherwise === null ? literal(null) : this.#bind(otherwise));
     const type = commonType(results, at);
     const [...same] = results.map((result) => as(result, type));
     const last = same.pop() as Bound;
     return {
       kind: 'case',
-      branches: whens.map((when, i) => ({ when, then: same[i] as Bound })),
+      branches: whens.map((when, i) => ({ when, result: same[i] as Bound })),
       otherwise: last,
       type,
     };
@@ -302,7 +331,10 @@ class Binder {
     if (argument === undefined || args.length > 1) throw new SqlError(at, `${name} takes one value`);
     const bound = this.#bind(argument);
     if (bound.type !== 'null' && !types.includes(bound.type))
-      throw new SqlError(argument.at, `${name} takes ${types.map(named).join(' or ')}, not ${named(bound.type)}`);
+      throw new SqlError(
+        argument.at,
+        `${name} takes ${types.map(named).join(' or ')}, not ${named(bound.type)}`,
+      );
     return bound;
   }
 
@@ -321,7 +353,10 @@ class Binder {
   #replace(args: readonly Expression[], at: number): Bound {
     const [value, pattern, replacement] = args;
     if (value === undefined || pattern === undefined || replacement === undefined || args.length > 3)
-      throw new SqlError(at, "REGEXP_REPLACE takes a value, a pattern and a replacement: REGEXP_REPLACE(x, '^a', 'b')");
+      throw new SqlError(
+        at,
+        "REGEXP_REPLACE takes a value, a pattern and a replacement: REGEXP_REPLACE(x, '^a', 'b')",
+      );
     const operand = this.#argument([value], { at, name: 'REGEXP_REPLACE', types: ['text'] });
     const [regex, text] = [stringOf(pattern, 'pattern'), stringOf(replacement, 'replacement')];
     if (isNull(operand)) return literal(null);
@@ -336,9 +371,9 @@ class Binder {
     const values = bound.filter((value) => !isNull(value)).map((value) => as(value, type));
     const last = values.pop();
     if (last === undefined) return literal(null);
-    const branches = values.map((then) => ({
-      when: { kind: 'isNull' as const, operand: then, negated: true, type: 'int' as const },
-      then,
+    const branches = values.map((result) => ({
+      when: { kind: 'isNull' as const, operand: result, negated: true, type: 'int' as const },
+      result,
     }));
     return branches.length === 0 ? last : { kind: 'case', branches, otherwise: last, type };
   }
@@ -360,7 +395,7 @@ function hasAggregate(expression: Expression): boolean {
       return hasAggregate(expression.operand);
     case 'case':
       return (
-        expression.branches.some(({ when, then }) => hasAggregate(when) || hasAggregate(then)) ||
+        expression.branches.some(({ when, result }) => hasAggregate(when) || hasAggregate(result)) ||
         (expression.otherwise !== null && hasAggregate(expression.otherwise))
       );
     case 'call':
@@ -380,7 +415,13 @@ function keyOf(bound: Bound): string {
 
 function literal(value: Literal['value']): Bound {
   const type: SqlType =
-    value === null ? 'null' : typeof value === 'bigint' ? 'int' : typeof value === 'number' ? 'float' : 'text';
+    value === null
+      ? 'null'
+      : typeof value === 'bigint'
+        ? 'int'
+        : typeof value === 'number'
+          ? 'float'
+          : 'text';
   return { kind: 'literal', value, type };
 }
 
@@ -449,7 +490,8 @@ function commonType(values: readonly Bound[], at: number): SqlType {
   let type: SqlType = 'null';
   for (const value of values) {
     const wider = widest(type, value.type);
-    if (wider === null) throw new SqlError(at, `${named(type)} and ${named(value.type)} can not be results of one expression`);
+    if (wider === null)
+      throw new SqlError(at, `${named(type)} and ${named(value.type)} can not be results of one expression`);
     type = wider;
   }
   return type;
@@ -468,7 +510,7 @@ function asSeconds(bound: Bound): Bound {
   return bound.type === 'date' ? as(bound, 'time') : bound;
 }
 
-function valueOf(bound: Bound, { at }: Literal): SqlValue {
+function literalOf(bound: Bound, { at }: Literal): SqlValue {
   if (bound.kind !== 'literal') throw new SqlError(at, 'IN takes values');
   return bound.value;
 }

@@ -16,17 +16,44 @@ export type Bound = { readonly type: SqlType } & (
   /** Of the groups: their keys, then their aggregates. */
   | { readonly kind: 'slot'; readonly index: number }
   | { readonly kind: 'compare'; readonly operator: Comparison; readonly left: Bound; readonly right: Bound }
-  | { readonly kind: 'arithmetic'; readonly operator: '+' | '-'; readonly left: Bound; readonly right: Bound; readonly at: number }
+  | {
+      readonly kind: 'arithmetic';
+      readonly operator: '+' | '-';
+      readonly left: Bound;
+      readonly right: Bound;
+      readonly at: number;
+    }
   | { readonly kind: 'logic'; readonly operator: 'and' | 'or'; readonly operands: readonly Bound[] }
   | { readonly kind: 'not'; readonly operand: Bound }
-  | { readonly kind: 'in'; readonly operand: Bound; readonly values: readonly SqlValue[]; readonly hasNull: boolean; readonly negated: boolean }
-  | { readonly kind: 'like'; readonly operand: Bound; readonly pattern: string; readonly escape: string | null; readonly negated: boolean }
+  | {
+      readonly kind: 'in';
+      readonly operand: Bound;
+      readonly values: readonly SqlValue[];
+      readonly hasNull: boolean;
+      readonly negated: boolean;
+    }
+  | {
+      readonly kind: 'like';
+      readonly operand: Bound;
+      readonly pattern: string;
+      readonly escapedBy: string | null;
+      readonly negated: boolean;
+    }
   | { readonly kind: 'isNull'; readonly operand: Bound; readonly negated: boolean }
-  | { readonly kind: 'case'; readonly branches: readonly { readonly when: Bound; readonly then: Bound }[]; readonly otherwise: Bound }
+  | {
+      readonly kind: 'case';
+      readonly branches: readonly { readonly when: Bound; readonly result: Bound }[];
+      readonly otherwise: Bound;
+    }
   | { readonly kind: 'length'; readonly operand: Bound }
   | { readonly kind: 'truncate'; readonly unit: TimeUnit; readonly operand: Bound }
   | { readonly kind: 'minute'; readonly operand: Bound }
-  | { readonly kind: 'replace'; readonly operand: Bound; readonly pattern: string; readonly replacement: string }
+  | {
+      readonly kind: 'replace';
+      readonly operand: Bound;
+      readonly pattern: string;
+      readonly replacement: string;
+    }
   /** A date as the time of its begin, or an int as a float. */
   | { readonly kind: 'convert'; readonly operand: Bound }
   /** Of the plan's text matches. */
@@ -59,7 +86,10 @@ export interface SelectPlan {
   readonly textMatches: readonly TextMatch[];
   readonly where: Bound | null;
   /** Null where rows are answered as they are. */
-  readonly grouping: { readonly keys: readonly Bound[]; readonly aggregates: readonly BoundAggregate[] } | null;
+  readonly grouping: {
+    readonly keys: readonly Bound[];
+    readonly aggregates: readonly BoundAggregate[];
+  } | null;
   readonly having: Bound | null;
   readonly outputs: readonly Output[];
   readonly orderBy: readonly BoundOrder[];

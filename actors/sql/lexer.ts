@@ -10,7 +10,26 @@ export type Token = { readonly at: number; readonly end: number } & (
   | { readonly kind: 'end' }
 );
 
-const symbols = ['<>', '!=', '<=', '>=', '=', '<', '>', '+', '-', '*', '/', '%', '(', ')', ',', '.', ';', '||'] as const;
+const symbols = [
+  '<>',
+  '!=',
+  '<=',
+  '>=',
+  '=',
+  '<',
+  '>',
+  '+',
+  '-',
+  '*',
+  '/',
+  '%',
+  '(',
+  ')',
+  ',',
+  '.',
+  ';',
+  '||',
+] as const;
 export type Symbols = (typeof symbols)[number];
 
 const space = /(?:\s+|--[^\n]*|\/\*[\s\S]*?\*\/)*/uy;
@@ -67,7 +86,8 @@ function quotedAt(sql: string, at: number, quote: string): { readonly text: stri
   let text = '';
   for (let from = at + 1; ; ) {
     const close = sql.indexOf(quote, from);
-    if (close < 0) throw new SqlError(at, quote === "'" ? 'a string that does not end' : 'a name that does not end');
+    if (close < 0)
+      throw new SqlError(at, quote === "'" ? 'a string that does not end' : 'a name that does not end');
     text += sql.slice(from, close);
     if (sql[close + 1] !== quote) return { text, end: close + 1 };
     text += quote;

@@ -24,10 +24,11 @@ export function parseSql(sql: string): Statement {
 
 /** Names that end an expression: none of them is a column unless it is quoted. */
 const reserved = new Set(
-  ('select from where group by having order limit offset as and or not in like escape is null case when then else end ' +
+  (
+    'select from where group by having order limit offset as and or not in like escape is null case when then else end ' +
     'asc desc nulls between distinct union intersect except join left right inner outer full cross on using true false ' +
-    'with over partition exists any all interval cast')
-    .split(' '),
+    'with over partition exists any all interval cast'
+  ).split(' '),
 );
 
 /** What is asked for most often and is not there. */
@@ -111,7 +112,8 @@ class Parser {
   }
 
   #select(): Select {
-    if (this.#isWord('with')) throw new SqlError(this.#token.at, 'WITH is not supported: a request is one SELECT');
+    if (this.#isWord('with'))
+      throw new SqlError(this.#token.at, 'WITH is not supported: a request is one SELECT');
     this.#expectWord('select');
     const items = this.#items();
     this.#expectWord('from');
@@ -180,7 +182,10 @@ class Parser {
   /** Each level of parentheses, CASE, NOT or a call is one deeper. */
   #expression(): Expression {
     if (++this.#depth > limits.sqlDepthMax)
-      throw new SqlError(this.#token.at, `expressions stand in each other at most ${limits.sqlDepthMax} deep`);
+      throw new SqlError(
+        this.#token.at,
+        `expressions stand in each other at most ${limits.sqlDepthMax} deep`,
+      );
     const expression = this.#logic('or', () => this.#logic('and', () => this.#not()));
     this.#depth--;
     return expression;
@@ -240,13 +245,13 @@ class Parser {
 
   #like(operand: Expression, negated: boolean): Expression {
     const pattern = this.#string('a pattern in single quotes after LIKE');
-    let escape: string | null = null;
+    let escapedBy: string | null = null;
     if (this.#takeWord('escape')) {
       const { at } = this.#token;
-      escape = this.#string('a character in single quotes after ESCAPE');
-      if ([...escape].length !== 1) throw new SqlError(at, 'ESCAPE takes one character');
+      escapedBy = this.#string('a character in single quotes after ESCAPE');
+      if ([...escapedBy].length !== 1) throw new SqlError(at, 'ESCAPE takes one character');
     }
-    return this.#made({ kind: 'like', operand, pattern, escape, negated, at: operand.at });
+    return this.#made({ kind: 'like', operand, pattern, escapedBy, negated, at: operand.at });
   }
 
   #sum(): Expression {
@@ -306,7 +311,8 @@ class Parser {
   #column(): Expression {
     const token = this.#token as Extract<Token, { kind: 'name' }>;
     this.#next++;
-    if (this.#isSymbol('.')) throw new SqlError(this.#token.at, 'columns stand without a table: docs is the only one');
+    if (this.#isSymbol('.'))
+      throw new SqlError(this.#token.at, 'columns stand without a table: docs is the only one');
     return this.#made({ kind: 'name', name: token.text, quoted: token.quoted, at: token.at });
   }
 
@@ -318,8 +324,13 @@ class Parser {
     if (word === 'extract') return this.#extract(at);
     const name = functionNames[word];
     if (name === undefined) {
-      const known = ['nullif', 'concat', 'substring', 'lower', 'upper', 'round'].includes(word) ? '' : ' known here';
-      throw new SqlError(at, `the function ${word.toUpperCase()} is not${known === '' ? ' supported' : known}; these are: ${allowedFunctions}`);
+      const known = ['nullif', 'concat', 'substring', 'lower', 'upper', 'round'].includes(word)
+        ? ''
+        : ' known here';
+      throw new SqlError(
+        at,
+        `the function ${word.toUpperCase()} is not${known === '' ? ' supported' : known}; these are: ${allowedFunctions}`,
+      );
     }
     const args = this.#isSymbol(')') ? [] : this.#list(() => this.#expression());
     this.#expectSymbol(')');
@@ -330,7 +341,10 @@ class Parser {
   #aggregate(name: AggregateName, at: number): Expression {
     if (this.#inAggregate) throw new SqlError(at, 'aggregates do not stand in each other');
     if (this.#clause === 'where' || this.#clause === 'group by')
-      throw new SqlError(at, `an aggregate can not stand in ${this.#clause.toUpperCase()}; HAVING takes them`);
+      throw new SqlError(
+        at,
+        `an aggregate can not stand in ${this.#clause.toUpperCase()}; HAVING takes them`,
+      );
     this.#inAggregate = true;
     const isStar = name === 'count' && this.#takeSymbol('*');
     const distinct = !isStar && this.#takeWord('distinct');
@@ -345,7 +359,8 @@ class Parser {
 
   #refuseOver(): void {
     if (this.#isWord('over')) throw new SqlError(this.#token.at, unsupported.over as string);
-    if (this.#isWord('filter')) throw new SqlError(this.#token.at, 'FILTER is not supported: use CASE inside the aggregate');
+    if (this.#isWord('filter'))
+      throw new SqlError(this.#token.at, 'FILTER is not supported: use CASE inside the aggregate');
   }
 
   #textMatch(word: 'contains' | 'grep', at: number): Expression {
@@ -383,7 +398,7 @@ class Parser {
     while (this.#takeWord('when')) {
       const when = this.#expression();
       this.#expectWord('then');
-      branches.push({ when, then: this.#expression() });
+      branches.push({ when, result: this.#expression() });
     }
     const otherwise = this.#takeWord('else') ? this.#expression() : null;
     this.#expectWord('end');
@@ -393,7 +408,8 @@ class Parser {
   #literal(): Literal {
     const { at } = this.#token;
     const value = this.#unary();
-    if (value.kind !== 'literal') throw new SqlError(at, 'IN takes values, such as 1 or \'a\', and no expressions');
+    if (value.kind !== 'literal')
+      throw new SqlError(at, "IN takes values, such as 1 or 'a', and no expressions");
     return value;
   }
 

@@ -3,17 +3,37 @@ export type Expression = { readonly at: number } & (
   | { readonly kind: 'literal'; readonly value: bigint | number | string | null }
   | { readonly kind: 'name'; readonly name: string; readonly quoted: boolean }
   | { readonly kind: 'call'; readonly name: FunctionName; readonly arguments: readonly Expression[] }
-  | { readonly kind: 'aggregate'; readonly name: AggregateName; readonly argument: Expression | null; readonly distinct: boolean }
-  | { readonly kind: 'compare'; readonly operator: Comparison; readonly left: Expression; readonly right: Expression }
-  | { readonly kind: 'arithmetic'; readonly operator: '+' | '-'; readonly left: Expression; readonly right: Expression }
+  | {
+      readonly kind: 'aggregate';
+      readonly name: AggregateName;
+      readonly argument: Expression | null;
+      readonly distinct: boolean;
+    }
+  | {
+      readonly kind: 'compare';
+      readonly operator: Comparison;
+      readonly left: Expression;
+      readonly right: Expression;
+    }
+  | {
+      readonly kind: 'arithmetic';
+      readonly operator: '+' | '-';
+      readonly left: Expression;
+      readonly right: Expression;
+    }
   | { readonly kind: 'logic'; readonly operator: 'and' | 'or'; readonly operands: readonly Expression[] }
   | { readonly kind: 'not'; readonly operand: Expression }
-  | { readonly kind: 'in'; readonly operand: Expression; readonly list: readonly Literal[]; readonly negated: boolean }
+  | {
+      readonly kind: 'in';
+      readonly operand: Expression;
+      readonly list: readonly Literal[];
+      readonly negated: boolean;
+    }
   | {
       readonly kind: 'like';
       readonly operand: Expression;
       readonly pattern: string;
-      readonly escape: string | null;
+      readonly escapedBy: string | null;
       readonly negated: boolean;
     }
   | { readonly kind: 'isNull'; readonly operand: Expression; readonly negated: boolean }
@@ -26,7 +46,7 @@ export type Comparison = '=' | '<>' | '<' | '<=' | '>' | '>=';
 
 export interface CaseBranch {
   readonly when: Expression;
-  readonly then: Expression;
+  readonly result: Expression;
 }
 
 /** `contains(text, 'words')`, or `grep(text, 'regex')`. */

@@ -55,6 +55,11 @@ export const expansions: readonly number[] = [32, 48, 64, 96, 128, 192];
 /** All cores, behind everything else that they do: a build's threads have the low priority of the one that asks. */
 const buildThreads = Math.min(4, availableParallelism());
 
+/** Threads begin and end with each call. */
+const addedAtOnce = 1_024;
+/** Threads that begin an empty graph together don't see each other's vectors: some would be found by nobody. */
+const addedInTurn = 4_096;
+
 /** Bytes of a graph's neighbours and levels, for each vector, about. */
 export const linkBytesPerVector = 2 * connectivity * 4 + 64;
 /** What an open graph takes in memory beside its file, for each vector: its place, and its key in a table. */
@@ -81,14 +86,30 @@ export interface GraphBuilder {
 
 export function graphBuilder(shape: GraphShape): GraphBuilder {
   const index = newIndex(shape, 0);
+  const { dims, precision } = shape;
+  const rows: bigint[] = [];
+  const vectors =
+    precision === 'i8' ? new Int8Array(addedAtOnce * dims) : new Float32Array(addedAtOnce * dims);
+  const addAll = () => {
+    if (rows.length === 0) return;
+    const threads = index.size() < addedInTurn ? 1 : buildThreads;
+    index.add(BigUint64Array.from(rows), vectors.subarray(0, rows.length * dims), threads);
+    rows.length = 0;
+  };
   return {
-    add(rows, shaped) {
-      if (rows.length > 0) index.add(BigUint64Array.from(rows, BigInt), shaped, buildThreads);
+    add(added, shaped) {
+      for (const [at, row] of added.entries()) {
+        vectors.set(shaped.subarray(at * dims, (at + 1) * dims), rows.length * dims);
+        if (rows.push(BigInt(row)) === addedAtOnce) addAll();
+      }
     },
     get count() {
-      return index.size();
+      return index.size() + rows.length;
     },
-    save: (path) => index.save(path),
+    save(path) {
+      addAll();
+      index.save(path);
+    },
   };
 }
 

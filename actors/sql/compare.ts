@@ -1,0 +1,206 @@
+import type { SqlValue } from './bound.ts';
+import type { Comparison } from './syntax.ts';
+import {
+  compareBytes,
+  type Dictionary,
+  dictionaryOf,
+  falsy,
+  type Nulls,
+  startOf,
+  type Texts,
+  truthy,
+  unknown,
+  type Vector,
+} from './vector.ts';
+import { asTexts, asValues, asWide, type Values } from './vector-forms.ts';
+
+/** Comparisons, by loops of their own: one is most of what a query does. Both sides are of one type. */
+export function compareVectors(operator: Comparison, left: Vector, right: Vector, rowCount: number): Vector {
+  const truths = new Uint8Array(rowCount);
+  if (isText(left) || isText(right)) compareTexts(operator, left, right, truths);
+  else compareNumbers(operator, left, right, truths);
+  return { kind: 'truths', values: truths };
+}
+
+function isText(vector: Vector): boolean {
+  return vector.kind === 'texts' || (vector.kind === 'constant' && typeof vector.value === 'string');
+}
+
+const flipped: Readonly<Record<Comparison, Comparison>> = {
+  '=': '=',
+  '<>': '<>',
+  '<': '>',
+  '<=': '>=',
+  '>': '<',
+  '>=': '<=',
+};
+
+function compareNumbers(operator: Comparison, left: Vector, right: Vector, truths: Uint8Array): void {
+  if (left.kind === 'constant' && right.kind !== 'constant')
+    return compareNumbers(flipped[operator], right, left, truths);
+  const rowCount = truths.length;
+  const a = asValues(left, rowCount);
+  if (right.kind === 'constant' && right.value !== null && a.kind === 'numbers') {
+    compareWithNumber(operator, a.values, Number(right.value), truths);
+    // A whole number that no double is may have been rounded to one of them.
+    if (typeof right.value === 'bigint' && BigInt(Number(right.value)) !== right.value)
+      compareBigs(operator, asWide(a), asWide(asValues(right, rowCount)), truths);
+    return markNulls(truths, a.nulls);
+  }
+  const b = asValues(right, rowCount);
+  if (a.kind === 'numbers' && b.kind === 'numbers') compareEach(operator, a.values, b.values, truths);
+  else compareWide(operator, a, b, truths);
+  markNulls(truths, a.nulls);
+  markNulls(truths, b.nulls);
+}
+
+/** Integers of 64 bits, or such beside floats. */
+function compareWide(operator: Comparison, a: Values, b: Values, truths: Uint8Array): void {
+  const isFloat = [a, b].some(
+    ({ kind, values }) => kind === 'numbers' && !(values as Float64Array).every(Number.isInteger),
+  );
+  if (!isFloat) return compareBigs(operator, asWide(a), asWide(b), truths);
+  const [x, y] = [a, b].map(({ values }) => Float64Array.from(values as ArrayLike<number | bigint>, Number));
+  compareEach(operator, x as Float64Array, y as Float64Array, truths);
+}
+
+function markNulls(truths: Uint8Array, nulls: Nulls): void {
+  if (nulls === null) return;
+  for (let row = 0; row < truths.length; row++) if (nulls[row] === 1) truths[row] = unknown;
+}
+
+function compareWithNumber(
+  operator: Comparison,
+  values: Float64Array,
+  other: number,
+  truths: Uint8Array,
+): void {
+  const count = truths.length;
+  switch (operator) {
+    case '=':
+      for (let row = 0; row < count; row++) truths[row] = values[row] === other ? truthy : falsy;
+      return;
+    case '<>':
+      for (let row = 0; row < count; row++) truths[row] = values[row] !== other ? truthy : falsy;
+      return;
+    case '<':
+      for (let row = 0; row < count; row++) truths[row] = (values[row] as number) < other ? truthy : falsy;
+      return;
+    case '<=':
+      for (let row = 0; row < count; row++) truths[row] = (values[row] as number) <= other ? truthy : falsy;
+      return;
+    case '>':
+      for (let row = 0; row < count; row++) truths[row] = (values[row] as number) > other ? truthy : falsy;
+      return;
+    case '>=':
+      for (let row = 0; row < count; row++) truths[row] = (values[row] as number) >= other ? truthy : falsy;
+  }
+}
+
+function compareEach(operator: Comparison, a: Float64Array, b: Float64Array, truths: Uint8Array): void {
+  const holds = holdsFor(operator);
+  for (let row = 0; row < truths.length; row++)
+    truths[row] = holds[1 + Math.sign((a[row] as number) - (b[row] as number))] as number;
+}
+
+/** Their low halves are without a sign. */
+function compareBigs(operator: Comparison, a: BigInt64Array, b: BigInt64Array, truths: Uint8Array): void {
+  const holds = holdsFor(operator);
+  const x = new Int32Array(a.buffer, a.byteOffset, a.length * 2);
+  const y = new Int32Array(b.buffer, b.byteOffset, b.length * 2);
+  for (let row = 0; row < truths.length; row++) {
+    const high = (x[row * 2 + 1] as number) - (y[row * 2 + 1] as number);
+    const order = high !== 0 ? high : ((x[row * 2] as number) >>> 0) - ((y[row * 2] as number) >>> 0);
+    truths[row] = holds[1 + Math.sign(order)] as number;
+  }
+}
+
+/** Whether it holds for less, equal and more. */
+function holdsFor(operator: Comparison): readonly number[] {
+  switch (operator) {
+    case '=':
+      return [0, 1, 0];
+    case '<>':
+      return [1, 0, 1];
+    case '<':
+      return [1, 0, 0];
+    case '<=':
+      return [1, 1, 0];
+    case '>':
+      return [0, 0, 1];
+    case '>=':
+      return [0, 1, 1];
+  }
+}
+
+function compareTexts(operator: Comparison, left: Vector, right: Vector, truths: Uint8Array): void {
+  if (left.kind === 'constant' && right.kind === 'texts')
+    return compareTexts(flipped[operator], right, left, truths);
+  const rowCount = truths.length;
+  const a = asTexts(left, rowCount);
+  const holds = holdsFor(operator);
+  const orderOf = (order: number) => holds[1 + Math.sign(order)] as number;
+  if (right.kind === 'constant' && right.value !== null) {
+    const wanted = dictionaryOf([String(right.value)]);
+    const byCode = new Uint8Array(a.dictionary.count);
+    for (let code = 0; code < byCode.length; code++)
+      byCode[code] = orderOf(compareBytes(a.dictionary, code, wanted, 0));
+    for (let row = 0; row < rowCount; row++) truths[row] = byCode[a.codes[row] as number] as number;
+  } else {
+    const b = asTexts(right, rowCount);
+    for (let row = 0; row < rowCount; row++) {
+      if (a.nulls?.[row] === 1 || b.nulls?.[row] === 1) continue;
+      truths[row] = orderOf(
+        compareBytes(a.dictionary, a.codes[row] as number, b.dictionary, b.codes[row] as number),
+      );
+    }
+    markNulls(truths, b.nulls);
+  }
+  markNulls(truths, a.nulls);
+}
+
+/** Whether a row's value is one of a list without NULLs. */
+export function isIn(vector: Vector, list: readonly SqlValue[], rowCount: number): Uint8Array {
+  const truths = new Uint8Array(rowCount);
+  if (isText(vector)) {
+    const texts = asTexts(vector, rowCount);
+    const byCode = codesIn(texts, list);
+    for (let row = 0; row < rowCount; row++) truths[row] = byCode[texts.codes[row] as number] as number;
+    markNulls(truths, texts.nulls);
+    return truths;
+  }
+  const values = asValues(vector, rowCount);
+  if (values.kind === 'wide') {
+    const wanted = new Set(list.map((value) => BigInt(value as bigint)));
+    for (let row = 0; row < rowCount; row++)
+      truths[row] = wanted.has(values.values[row] as bigint) ? truthy : falsy;
+  } else {
+    const exact = list.filter((value) => typeof value !== 'bigint' || BigInt(Number(value)) === value);
+    const wanted = new Set(exact.map(Number));
+    const numbers = values.values;
+    for (let row = 0; row < rowCount; row++)
+      truths[row] = wanted.has(numbers[row] as number) ? truthy : falsy;
+  }
+  markNulls(truths, values.nulls);
+  return truths;
+}
+
+/** By lengths first: most strings are none of the list. */
+function codesIn({ dictionary }: Texts, list: readonly SqlValue[]): Uint8Array {
+  const byCode = new Uint8Array(dictionary.count);
+  const wanted = dictionaryOf(list.map(String));
+  const byLength = new Map<number, number[]>();
+  for (let code = 0; code < wanted.count; code++) {
+    const length = lengthOf(wanted, code);
+    byLength.set(length, [...(byLength.get(length) ?? []), code]);
+  }
+  for (let code = 0; code < dictionary.count; code++) {
+    const same = byLength.get(lengthOf(dictionary, code));
+    if (same?.some((other) => compareBytes(dictionary, code, wanted, other) === 0)) byCode[code] = 1;
+  }
+  return byCode;
+}
+
+function lengthOf(dictionary: Dictionary, code: number): number {
+  return (dictionary.ends[code] as number) - startOf(dictionary, code);
+}

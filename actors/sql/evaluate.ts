@@ -1,0 +1,347 @@
+import { must } from '../../src/base/assert.ts';
+import type { Bound, SqlValue } from './bound.ts';
+import { compareVectors, isIn } from './compare.ts';
+import { minuteOf, secondsOfDay, truncateTime } from './dates.ts';
+import type { Frame, NewReplacer, Replacer } from './frame.ts';
+import { type LikePattern, likePattern, matchDictionary } from './like.ts';
+import { SqlError } from './sql-error.ts';
+import {
+  type Codes,
+  type Dictionary,
+  dictionaryOf,
+  falsy,
+  isNullAt,
+  type Nulls,
+  startOf,
+  type Texts,
+  truthy,
+  unknown,
+  type Vector,
+} from './vector.ts';
+import { asTexts, asValues, asWide, type Values } from './vector-forms.ts';
+
+/**
+ * Expressions over a frame, a vector at a time. What depends on one text alone is made once for each string of its dictionary.
+ * Patterns are compiled once for each evaluator.
+ */
+export class Evaluator {
+  readonly #newReplacer: NewReplacer;
+  readonly #likes = new Map<Bound, LikePattern>();
+  readonly #replacers = new Map<Bound, Replacer>();
+
+  constructor(newReplacer: NewReplacer) {
+    this.#newReplacer = newReplacer;
+  }
+
+  evaluate(bound: Bound, frame: Frame): Vector {
+    switch (bound.kind) {
+      case 'literal':
+        return { kind: 'constant', value: bound.value };
+      case 'column':
+        return frame.column(bound.index);
+      case 'slot':
+        return frame.slot(bound.index);
+      case 'textMatch':
+        return { kind: 'truths', values: frame.textMatch(bound.index) };
+      case 'compare': {
+        const [left, right] = [this.evaluate(bound.left, frame), this.evaluate(bound.right, frame)];
+        return compareVectors(bound.operator, left, right, frame.rowCount);
+      }
+      case 'arithmetic':
+        return this.#arithmetic(bound, frame);
+      case 'logic':
+        return this.#logic(bound, frame);
+      case 'not':
+        return { kind: 'truths', values: this.truths(bound.operand, frame).map(negated) };
+      case 'in':
+        return this.#in(bound, frame);
+      case 'like':
+        return this.#like(bound, frame);
+      case 'isNull':
+        return this.#isNull(bound, frame);
+      case 'case':
+        return this.#case(bound, frame);
+      case 'length':
+        return perText(this.evaluate(bound.operand, frame), (texts) => lengths(texts, frame.rowCount));
+      case 'replace':
+        return perText(this.evaluate(bound.operand, frame), (texts) => this.#replace(bound, texts, frame));
+      case 'truncate':
+        return perNumber(this.evaluate(bound.operand, frame), (seconds) => truncateTime(bound.unit, seconds));
+      case 'minute':
+        return perNumber(this.evaluate(bound.operand, frame), minuteOf);
+      case 'convert':
+        return perNumber(
+          this.evaluate(bound.operand, frame),
+          bound.type === 'time' ? (days) => days * secondsOfDay : (value) => value,
+        );
+    }
+  }
+
+  /** A condition: a number is true where it is not 0. */
+  truths(bound: Bound, frame: Frame): Uint8Array {
+    const vector = this.evaluate(bound, frame);
+    if (vector.kind === 'truths') return vector.values;
+    const truths = new Uint8Array(frame.rowCount);
+    if (vector.kind === 'constant') return truths.fill(truthOf(vector.value));
+    if (vector.kind === 'texts') throw new TypeError('a condition of text');
+    const { values, nulls } = vector;
+    for (let row = 0; row < truths.length; row++) {
+      const isNull = nulls !== null && nulls[row] === 1;
+      truths[row] = isNull ? unknown : Number(values[row]) === 0 ? falsy : truthy;
+    }
+    return truths;
+  }
+
+  #arithmetic(bound: Extract<Bound, { kind: 'arithmetic' }>, frame: Frame): Vector {
+    const { operator, type, at } = bound;
+    const left = asValues(this.evaluate(bound.left, frame), frame.rowCount);
+    const right = asValues(this.evaluate(bound.right, frame), frame.rowCount);
+    const nulls = eitherNull(left.nulls, right.nulls);
+    if (left.kind === 'numbers' && right.kind === 'numbers') {
+      const sums = new Float64Array(frame.rowCount);
+      const [a, b] = [left.values, right.values];
+      let largest = 0;
+      const sign = operator === '+' ? 1 : -1;
+      for (let row = 0; row < sums.length; row++) {
+        const sum = (a[row] as number) + sign * (b[row] as number);
+        sums[row] = sum;
+        const size = sum < 0 ? -sum : sum;
+        if (size > largest) largest = size;
+      }
+      if (type === 'float' || largest <= Number.MAX_SAFE_INTEGER)
+        return { kind: 'numbers', values: sums, nulls };
+    }
+    return { kind: 'wide', values: wideSums(asWide(left), asWide(right), { operator, nulls, at }), nulls };
+  }
+
+  #logic({ operator, operands }: Extract<Bound, { kind: 'logic' }>, frame: Frame): Vector {
+    // One that decides wins over one that is unknown.
+    const deciding = operator === 'and' ? falsy : truthy;
+    const values = Uint8Array.from(this.truths(must(operands[0], 'an operand'), frame));
+    for (const operand of operands.slice(1)) {
+      const other = this.truths(operand, frame);
+      for (let row = 0; row < values.length; row++) {
+        const [a, b] = [values[row] as number, other[row] as number];
+        if (b === deciding || a === deciding) values[row] = deciding;
+        else if (b === unknown) values[row] = unknown;
+      }
+    }
+    return { kind: 'truths', values };
+  }
+
+  #in(bound: Extract<Bound, { kind: 'in' }>, frame: Frame): Vector {
+    const values = isIn(this.evaluate(bound.operand, frame), bound.values, frame.rowCount);
+    const [found, absent] = bound.negated ? [falsy, truthy] : [truthy, falsy];
+    for (let row = 0; row < values.length; row++) {
+      if (values[row] === truthy) values[row] = found;
+      // It may be what the NULL in the list stands for.
+      else if (values[row] === falsy) values[row] = bound.hasNull ? unknown : absent;
+    }
+    return { kind: 'truths', values };
+  }
+
+  #like(bound: Extract<Bound, { kind: 'like' }>, frame: Frame): Vector {
+    let pattern = this.#likes.get(bound);
+    if (pattern === undefined) {
+      pattern = likePattern(bound.pattern, bound.escapedBy);
+      this.#likes.set(bound, pattern);
+    }
+    const texts = asTexts(this.evaluate(bound.operand, frame), frame.rowCount);
+    const matches = matchDictionary(pattern, texts.dictionary);
+    if (bound.negated)
+      for (let code = 0; code < matches.length; code++) matches[code] = 1 - (matches[code] as number);
+    return { kind: 'truths', values: truthsByCode(texts, matches, frame.rowCount) };
+  }
+
+  #isNull({ operand, negated: isNot }: Extract<Bound, { kind: 'isNull' }>, frame: Frame): Vector {
+    const vector = this.evaluate(operand, frame);
+    const values = new Uint8Array(frame.rowCount);
+    for (let row = 0; row < values.length; row++)
+      values[row] = isNullAt(vector, row) === isNot ? falsy : truthy;
+    return { kind: 'truths', values };
+  }
+
+  #case({ branches, otherwise, type }: Extract<Bound, { kind: 'case' }>, frame: Frame): Vector {
+    const { rowCount } = frame;
+    const results = [...branches.map(({ result }) => result), otherwise].map((then) =>
+      this.evaluate(then, frame),
+    );
+    // Which of the results is a row's: the first whose condition is true.
+    const chosen = new Uint16Array(rowCount).fill(branches.length);
+    const isOpen = new Uint8Array(rowCount).fill(1);
+    for (const [branch, { when }] of branches.entries()) {
+      const truths = this.truths(when, frame);
+      for (let row = 0; row < rowCount; row++) {
+        if (isOpen[row] === 0 || truths[row] !== truthy) continue;
+        isOpen[row] = 0;
+        chosen[row] = branch;
+      }
+    }
+    return type === 'text' ? chooseTexts(results, chosen) : chooseNumbers(results, chosen);
+  }
+
+  #replace(bound: Extract<Bound, { kind: 'replace' }>, texts: Texts, frame: Frame): Vector {
+    let replace = this.#replacers.get(bound);
+    if (replace === undefined) {
+      replace = this.#newReplacer(bound.pattern, bound.replacement);
+      this.#replacers.set(bound, replace);
+    }
+    const { dictionary, codes, nulls } = texts;
+    const isUsed = usedCodes(texts, frame);
+    const parts: Uint8Array[] = [];
+    for (let code = 0; code < dictionary.count; code++) {
+      const text = dictionary.bytes.subarray(startOf(dictionary, code), dictionary.ends[code]);
+      parts.push(isUsed[code] === 1 ? replace(text) : noBytes);
+    }
+    return { kind: 'texts', codes, nulls, dictionary: dictionaryOf(parts) };
+  }
+}
+
+const noBytes = new Uint8Array();
+
+function negated(truth: number): number {
+  return truth === unknown ? unknown : 1 - truth;
+}
+
+function truthOf(value: SqlValue): number {
+  return value === null ? unknown : Number(value) === 0 ? falsy : truthy;
+}
+
+function usedCodes({ codes, nulls, dictionary }: Texts, { rows, rowCount }: Frame): Uint8Array {
+  const isUsed = new Uint8Array(dictionary.count);
+  const count = rows?.length ?? rowCount;
+  for (let i = 0; i < count; i++) {
+    const row = rows === null ? i : (rows[i] as number);
+    if (nulls === null || nulls[row] === 0) isUsed[codes[row] as number] = 1;
+  }
+  return isUsed;
+}
+
+function truthsByCode({ codes, nulls }: Texts, byCode: Uint8Array, rowCount: number): Uint8Array {
+  const truths = new Uint8Array(rowCount);
+  for (let row = 0; row < rowCount; row++) truths[row] = byCode[codes[row] as number] as number;
+  if (nulls !== null) for (let row = 0; row < rowCount; row++) if (nulls[row] === 1) truths[row] = unknown;
+  return truths;
+}
+
+function lengths({ codes, nulls, dictionary }: Texts, rowCount: number): Vector {
+  const values = new Float64Array(rowCount);
+  const { ends } = dictionary;
+  for (let row = 0; row < rowCount; row++) {
+    const code = codes[row] as number;
+    values[row] = (ends[code] as number) - (code === 0 ? 0 : (ends[code - 1] as number));
+  }
+  return { kind: 'numbers', values, nulls };
+}
+
+function perText(vector: Vector, of: (texts: Texts) => Vector): Vector {
+  if (vector.kind === 'texts') return of(vector);
+  if (vector.kind !== 'constant') throw new TypeError('no text');
+  return vector.value === null ? vector : constantOf(of(asTexts(vector, 1)));
+}
+
+/** Of a vector of one row. */
+function constantOf(vector: Vector): Vector {
+  if (vector.kind === 'texts')
+    return {
+      kind: 'constant',
+      value: vector.dictionary.bytes.toString('utf8', 0, vector.dictionary.ends[0]),
+    };
+  return { kind: 'constant', value: BigInt((vector as { values: Float64Array }).values[0] as number) };
+}
+
+function perNumber(vector: Vector, of: (value: number) => number): Vector {
+  switch (vector.kind) {
+    case 'numbers':
+      return { kind: 'numbers', values: vector.values.map(of), nulls: vector.nulls };
+    case 'wide':
+      return {
+        kind: 'numbers',
+        values: Float64Array.from(vector.values, (value) => of(Number(value))),
+        nulls: vector.nulls,
+      };
+    case 'constant':
+      return vector.value === null ? vector : { kind: 'constant', value: of(Number(vector.value)) };
+    case 'truths':
+      return perNumber(asValues(vector, vector.values.length), of);
+    case 'texts':
+      throw new TypeError('no number');
+  }
+}
+
+function eitherNull(a: Nulls, b: Nulls): Nulls {
+  if (a === null || b === null) return a ?? b;
+  return a.map((isNull, row) => isNull | (b[row] as number));
+}
+
+function wideSums(
+  left: BigInt64Array,
+  right: BigInt64Array,
+  { operator, nulls, at }: { readonly operator: '+' | '-'; readonly nulls: Nulls; readonly at: number },
+): BigInt64Array {
+  const sums = new BigInt64Array(left.length);
+  for (let row = 0; row < sums.length; row++) {
+    if (nulls?.[row] === 1) continue;
+    const [a, b] = [left[row] as bigint, right[row] as bigint];
+    const sum = operator === '+' ? a + b : a - b;
+    if (BigInt.asIntN(64, sum) !== sum) throw new SqlError(at, `${a} ${operator} ${b} does not fit 64 bits`);
+    sums[row] = sum;
+  }
+  return sums;
+}
+
+function chooseNumbers(results: readonly Vector[], chosen: Uint16Array): Vector {
+  const rowCount = chosen.length;
+  const each = results.map((result) => asValues(result, rowCount));
+  const nulls = new Uint8Array(rowCount);
+  for (let row = 0; row < rowCount; row++)
+    nulls[row] = (each[chosen[row] as number] as Values).nulls?.[row] ?? 0;
+  const someNull = nulls.includes(1) ? nulls : null;
+  if (each.some(({ kind }) => kind === 'wide')) {
+    const wide = each.map(asWide);
+    const values = new BigInt64Array(rowCount);
+    for (let row = 0; row < rowCount; row++)
+      values[row] = (wide[chosen[row] as number] as BigInt64Array)[row] as bigint;
+    return { kind: 'wide', values, nulls: someNull };
+  }
+  const values = new Float64Array(rowCount);
+  for (let row = 0; row < rowCount; row++)
+    values[row] = ((each[chosen[row] as number] as Values).values as Float64Array)[row] as number;
+  return { kind: 'numbers', values, nulls: someNull };
+}
+
+/** All dictionaries, one after the other. */
+function chooseTexts(results: readonly Vector[], chosen: Uint16Array): Vector {
+  const rowCount = chosen.length;
+  const each = results.map((result) => asTexts(result, rowCount));
+  const { dictionary, firstCodes } = joined(each.map((texts) => texts.dictionary));
+  const codes: Codes = new Int32Array(rowCount);
+  const nulls = new Uint8Array(rowCount);
+  for (let row = 0; row < rowCount; row++) {
+    const branch = chosen[row] as number;
+    const texts = each[branch] as Texts;
+    codes[row] = (firstCodes[branch] as number) + (texts.codes[row] as number);
+    nulls[row] = texts.nulls?.[row] ?? 0;
+  }
+  return { kind: 'texts', codes, dictionary, nulls: nulls.includes(1) ? nulls : null };
+}
+
+function joined(dictionaries: readonly Dictionary[]): {
+  readonly dictionary: Dictionary;
+  readonly firstCodes: number[];
+} {
+  const count = dictionaries.reduce((sum, each) => sum + each.count, 0);
+  const ends = new Uint32Array(count);
+  const firstCodes: number[] = [];
+  let next = 0;
+  let bytes = 0;
+  for (const each of dictionaries) {
+    firstCodes.push(next);
+    for (let code = 0; code < each.count; code++) ends[next++] = bytes + (each.ends[code] as number);
+    bytes += each.count === 0 ? 0 : (each.ends[each.count - 1] as number);
+  }
+  const parts = dictionaries.map(({ bytes: all, ends: each, count: length }) =>
+    all.subarray(0, length === 0 ? 0 : each[length - 1]),
+  );
+  return { dictionary: { count, ends, bytes: Buffer.concat(parts) }, firstCodes };
+}

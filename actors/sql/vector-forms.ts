@@ -1,0 +1,59 @@
+import { dictionaryOf, type Texts, unknown, type Vector } from './vector.ts';
+
+/** Vectors in the form that a loop takes, whatever they came as. */
+export type Values = Extract<Vector, { kind: 'numbers' | 'wide' }>;
+
+/** Constants and truths as a value a row. */
+export function asValues(vector: Vector, rowCount: number): Values {
+  switch (vector.kind) {
+    case 'numbers':
+    case 'wide':
+      return vector;
+    case 'texts':
+      throw new TypeError('no number');
+    case 'truths': {
+      const nulls = vector.values.map((truth) => (truth === unknown ? 1 : 0));
+      return {
+        kind: 'numbers',
+        values: Float64Array.from(vector.values),
+        nulls: nulls.includes(1) ? nulls : null,
+      };
+    }
+    case 'constant': {
+      const { value } = vector;
+      if (value === null)
+        return {
+          kind: 'numbers',
+          values: new Float64Array(rowCount),
+          nulls: new Uint8Array(rowCount).fill(1),
+        };
+      const isExact = typeof value !== 'bigint' || BigInt(Number(value)) === value;
+      if (isExact && Math.abs(Number(value)) <= Number.MAX_SAFE_INTEGER)
+        return { kind: 'numbers', values: new Float64Array(rowCount).fill(Number(value)), nulls: null };
+      if (typeof value !== 'bigint')
+        return { kind: 'numbers', values: new Float64Array(rowCount).fill(Number(value)), nulls: null };
+      return { kind: 'wide', values: new BigInt64Array(rowCount).fill(value), nulls: null };
+    }
+  }
+}
+
+export function asTexts(vector: Vector, rowCount: number): Texts {
+  if (vector.kind === 'texts') return vector;
+  if (vector.kind !== 'constant') throw new TypeError('no text');
+  const { value } = vector;
+  const codes = new Uint8Array(rowCount);
+  const dictionary = dictionaryOf([value === null ? '' : String(value)]);
+  return {
+    kind: 'texts',
+    codes,
+    dictionary,
+    nulls: value === null ? new Uint8Array(rowCount).fill(1) : null,
+  };
+}
+
+export function asWide({ kind, values, nulls }: Values): BigInt64Array {
+  if (kind === 'wide') return values as BigInt64Array;
+  return BigInt64Array.from(values as Float64Array, (value, row) =>
+    nulls?.[row] === 1 ? 0n : BigInt(value),
+  );
+}
