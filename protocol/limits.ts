@@ -38,6 +38,7 @@ export const limits = {
   /** Parsed and bound on the thread that answers everybody else. */
   sqlExpressionsMax: 16_384,
   sqlInListMax: 10_000,
+  sqlRowsMax: 10_000,
   /** Each is a search of its own. */
   sqlTextPredicatesMax: 8,
   /** Nesting of any JSON that we read: deeper input costs stack, no document needs it. */

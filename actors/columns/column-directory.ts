@@ -113,6 +113,8 @@ export class ColumnDirectory {
   readonly #columnsAt: number;
   readonly #columnCount: number;
   readonly #keys: ReadonlyMap<string, number>;
+  /** By their numbers. */
+  #names: readonly string[] | null = null;
 
   /** `raw` begins at a multiple of 8 of its memory. Throws `DataError` for anything but chunks of that many rows. */
   constructor(
@@ -179,6 +181,14 @@ export class ColumnDirectory {
       else high = middle - 1;
     }
     return null;
+  }
+
+  /** Of a chunk, with their keys. */
+  *columnsOf(chunk: number): Generator<readonly [string, DirectoryColumn], void, void> {
+    this.#names ??= [...this.#keys.keys()];
+    const end = this.#columnEnd(chunk);
+    for (let column = this.#chunks[chunk * 4 + 2] as number; column < end; column++)
+      yield [this.#names[this.#keyOf(column)] as string, this.#read(column, this.rowCount(chunk))];
   }
 
   #columnEnd(chunk: number): number {

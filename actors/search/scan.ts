@@ -22,6 +22,8 @@ import type { TimeSlice } from './time-slice.ts';
 export interface ScannedDocument {
   readonly buffer: Buffer;
   readonly offset: number;
+  /** In its memtable or segment. */
+  readonly row: number;
   readonly sequence: number;
   /** Microseconds since 1970. */
   readonly writtenAt: number;
@@ -192,6 +194,7 @@ export function documentInMemtable(
   return {
     buffer: memtable.bufferOf(row),
     offset: memtable.offsetOf(row),
+    row,
     sequence: memtable.sequenceOf(row),
     writtenAt: memtable.writtenAtOf(row),
     parts,
@@ -207,6 +210,7 @@ export function documentInBlock(
   return {
     buffer: block.buffer,
     offset: block.entryOffset(index),
+    row: block.firstRow + index,
     sequence: block.sequences[index] ?? 0,
     writtenAt: block.writtenAt[index] ?? 0,
     parts,

@@ -141,10 +141,7 @@ function compareTexts(operator: Comparison, left: Vector, right: Vector, truths:
   const holds = holdsFor(operator);
   const orderOf = (order: number) => holds[1 + Math.sign(order)] as number;
   if (right.kind === 'constant' && right.value !== null) {
-    const wanted = dictionaryOf([String(right.value)]);
-    const byCode = new Uint8Array(a.dictionary.count);
-    for (let code = 0; code < byCode.length; code++)
-      byCode[code] = orderOf(compareBytes(a.dictionary, code, wanted, 0));
+    const byCode = codesThat(operator, a, String(right.value));
     for (let row = 0; row < rowCount; row++) truths[row] = byCode[a.codes[row] as number] as number;
   } else {
     const b = asTexts(right, rowCount);
@@ -157,6 +154,16 @@ function compareTexts(operator: Comparison, left: Vector, right: Vector, truths:
     markNulls(truths, b.nulls);
   }
   markNulls(truths, a.nulls);
+}
+
+/** 1 for each string of the dictionary for which it holds. */
+export function codesThat(operator: Comparison, { dictionary }: Texts, other: string): Uint8Array {
+  const wanted = dictionaryOf([other]);
+  const holds = holdsFor(operator);
+  const byCode = new Uint8Array(dictionary.count);
+  for (let code = 0; code < byCode.length; code++)
+    byCode[code] = holds[1 + Math.sign(compareBytes(dictionary, code, wanted, 0))] as number;
+  return byCode;
 }
 
 /** Whether a row's value is one of a list without NULLs. */
@@ -186,7 +193,7 @@ export function isIn(vector: Vector, list: readonly SqlValue[], rowCount: number
 }
 
 /** By lengths first: most strings are none of the list. */
-function codesIn({ dictionary }: Texts, list: readonly SqlValue[]): Uint8Array {
+export function codesIn({ dictionary }: Texts, list: readonly SqlValue[]): Uint8Array {
   const byCode = new Uint8Array(dictionary.count);
   const wanted = dictionaryOf(list.map(String));
   const byLength = new Map<number, number[]>();

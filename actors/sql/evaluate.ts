@@ -1,6 +1,6 @@
 import { must } from '../../src/base/assert.ts';
 import type { Bound, SqlValue } from './bound.ts';
-import { compareVectors, isIn } from './compare.ts';
+import { codesIn, codesThat, compareVectors, isIn } from './compare.ts';
 import { minuteOf, secondsOfDay, truncateTime } from './dates.ts';
 import type { Frame, NewReplacer, Replacer } from './frame.ts';
 import { type LikePattern, likePattern, matchDictionary } from './like.ts';
@@ -27,6 +27,8 @@ import { asTexts, asValues, asWide, type Values } from './vector-forms.ts';
 export class Evaluator {
   readonly #newReplacer: NewReplacer;
   readonly #likes = new Map<Bound, LikePattern>();
+  /** What was made of the last dictionary: the frames of a chunk share it. */
+  readonly #byCode = new Map<Bound, { readonly dictionary: Dictionary; readonly byCode: Uint8Array }>();
   readonly #replacers = new Map<Bound, Replacer>();
 
   constructor(newReplacer: NewReplacer) {
@@ -45,7 +47,8 @@ export class Evaluator {
         return { kind: 'truths', values: frame.textMatch(bound.index) };
       case 'compare': {
         const [left, right] = [this.evaluate(bound.left, frame), this.evaluate(bound.right, frame)];
-        return compareVectors(bound.operator, left, right, frame.rowCount);
+        const compared = this.#compareByCode(bound, left, right, frame.rowCount);
+        return compared ?? compareVectors(bound.operator, left, right, frame.rowCount);
       }
       case 'arithmetic':
         return this.#arithmetic(bound, frame);
@@ -130,7 +133,11 @@ export class Evaluator {
   }
 
   #in(bound: Extract<Bound, { kind: 'in' }>, frame: Frame): Vector {
-    const values = isIn(this.evaluate(bound.operand, frame), bound.values, frame.rowCount);
+    const operand = this.evaluate(bound.operand, frame);
+    const values =
+      operand.kind === 'texts'
+        ? truthsByCode(operand, this.#of(bound, operand, () => codesIn(operand, bound.values)), frame.rowCount)
+        : isIn(operand, bound.values, frame.rowCount);
     const [found, absent] = bound.negated ? [falsy, truthy] : [truthy, falsy];
     for (let row = 0; row < values.length; row++) {
       if (values[row] === truthy) values[row] = found;
@@ -141,16 +148,43 @@ export class Evaluator {
   }
 
   #like(bound: Extract<Bound, { kind: 'like' }>, frame: Frame): Vector {
+    const texts = asTexts(this.evaluate(bound.operand, frame), frame.rowCount);
+    const matches = this.#of(bound, texts, () => {
+      const found = matchDictionary(this.#patternOf(bound), texts.dictionary);
+      return bound.negated ? found.map((isMatch) => 1 - isMatch) : found;
+    });
+    return { kind: 'truths', values: truthsByCode(texts, matches, frame.rowCount) };
+  }
+
+  #patternOf(bound: Extract<Bound, { kind: 'like' }>): LikePattern {
     let pattern = this.#likes.get(bound);
     if (pattern === undefined) {
       pattern = likePattern(bound.pattern, bound.escapedBy);
       this.#likes.set(bound, pattern);
     }
-    const texts = asTexts(this.evaluate(bound.operand, frame), frame.rowCount);
-    const matches = matchDictionary(pattern, texts.dictionary);
-    if (bound.negated)
-      for (let code = 0; code < matches.length; code++) matches[code] = 1 - (matches[code] as number);
-    return { kind: 'truths', values: truthsByCode(texts, matches, frame.rowCount) };
+    return pattern;
+  }
+
+  /** Made once for each dictionary. */
+  #of(bound: Bound, { dictionary }: Texts, make: () => Uint8Array): Uint8Array {
+    const known = this.#byCode.get(bound);
+    if (known?.dictionary === dictionary) return known.byCode;
+    const byCode = make();
+    this.#byCode.set(bound, { dictionary, byCode });
+    return byCode;
+  }
+
+  /** Of a text with one that is known; null for all others. */
+  #compareByCode(
+    bound: Extract<Bound, { kind: 'compare' }>,
+    left: Vector,
+    right: Vector,
+    rowCount: number,
+  ): Vector | null {
+    if (left.kind !== 'texts' || right.kind !== 'constant' || typeof right.value !== 'string') return null;
+    const { value } = right;
+    const byCode = this.#of(bound, left, () => codesThat(bound.operator, left, value));
+    return { kind: 'truths', values: truthsByCode(left, byCode, rowCount) };
   }
 
   #isNull({ operand, negated: isNot }: Extract<Bound, { kind: 'isNull' }>, frame: Frame): Vector {

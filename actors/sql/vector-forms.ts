@@ -57,3 +57,19 @@ export function asWide({ kind, values, nulls }: Values): BigInt64Array {
     nulls?.[row] === 1 ? 0n : BigInt(value),
   );
 }
+
+/** The rows of a vector in another order, some of them, or some of them twice. Of vectors with a value a row. */
+export function taken(vector: Vector, rows: Int32Array): Vector {
+  if (vector.kind === 'constant') return vector;
+  if (vector.kind === 'truths') return { kind: 'truths', values: Uint8Array.from(rows, (row) => vector.values[row] as number) };
+  const { nulls } = vector;
+  const takenNulls = nulls === null ? null : Uint8Array.from(rows, (row) => nulls[row] as number);
+  switch (vector.kind) {
+    case 'numbers':
+      return { ...vector, values: Float64Array.from(rows, (row) => vector.values[row] as number), nulls: takenNulls };
+    case 'wide':
+      return { ...vector, values: BigInt64Array.from(rows, (row) => vector.values[row] as bigint), nulls: takenNulls };
+    case 'texts':
+      return { ...vector, codes: Int32Array.from(rows, (row) => vector.codes[row] as number), nulls: takenNulls };
+  }
+}

@@ -56,9 +56,10 @@ export const expansions: readonly number[] = [32, 48, 64, 96, 128, 192];
 const buildThreads = Math.min(4, availableParallelism());
 
 /** Threads begin and end with each call. */
-const addedAtOnce = 1_024;
+const addedAtOnceMax = 1_024;
 /** Threads that begin an empty graph together don't see each other's vectors: some would be found by nobody. */
-const addedInTurn = 4_096;
+const addedAtOnceMin = 16;
+const fewVectors = 4_096;
 
 /** Bytes of a graph's neighbours and levels, for each vector, about. */
 export const linkBytesPerVector = 2 * connectivity * 4 + 64;
@@ -89,18 +90,19 @@ export function graphBuilder(shape: GraphShape): GraphBuilder {
   const { dims, precision } = shape;
   const rows: bigint[] = [];
   const vectors =
-    precision === 'i8' ? new Int8Array(addedAtOnce * dims) : new Float32Array(addedAtOnce * dims);
+    precision === 'i8' ? new Int8Array(addedAtOnceMax * dims) : new Float32Array(addedAtOnceMax * dims);
+  let atOnce = addedAtOnceMin;
   const addAll = () => {
     if (rows.length === 0) return;
-    const threads = index.size() < addedInTurn ? 1 : buildThreads;
-    index.add(BigUint64Array.from(rows), vectors.subarray(0, rows.length * dims), threads);
+    index.add(BigUint64Array.from(rows), vectors.subarray(0, rows.length * dims), buildThreads);
     rows.length = 0;
+    if (index.size() >= fewVectors) atOnce = addedAtOnceMax;
   };
   return {
     add(added, shaped) {
       for (const [at, row] of added.entries()) {
         vectors.set(shaped.subarray(at * dims, (at + 1) * dims), rows.length * dims);
-        if (rows.push(BigInt(row)) === addedAtOnce) addAll();
+        if (rows.push(BigInt(row)) === atOnce) addAll();
       }
     },
     get count() {

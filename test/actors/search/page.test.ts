@@ -10,7 +10,7 @@ import { entryOf, seededRandom } from '../../support/segments.ts';
 
 function documentOf(sequence: number, text: string) {
   const buffer = entryOf({ id: `d${sequence}`, text: Buffer.from(text), meta: null, vector: null });
-  return { buffer, offset: 0, sequence, writtenAt: 1.7e15, parts: null };
+  return { buffer, offset: 0, sequence, writtenAt: 1.7e15, row: 0, parts: null };
 }
 
 function pageOf(body: object, texts: readonly string[]): { page: Page; hits: Record<string, unknown>[] } {

@@ -1,0 +1,390 @@
+import type { BoundAggregate, SqlType } from './bound.ts';
+import { type Interner, NumberInterner, PairInterner, TextInterner } from './interner.ts';
+import { SqlError } from './sql-error.ts';
+import { compareBytes, type Dictionary, type Nulls, type Vector } from './vector.ts';
+import { asTexts, asValues } from './vector-forms.ts';
+
+/**
+ * One aggregate of all groups, by their numbers. Integers are summed exactly: as doubles while these are, and what grows beyond
+ * is carried over to big integers. Sums of integers that leave 64 bits are refused.
+ */
+export interface Aggregate {
+  readonly bytes: number;
+  /** `groups[i]` is the group of row `rows[i]`; there are `groupCount` of them so far. Null: rows alone are counted. */
+  add(vector: Vector | null, rows: Int32Array, rowCount: number, groups: Int32Array, groupCount: number): void;
+  /** A value for each group. */
+  values(groupCount: number): Vector;
+}
+
+export function newAggregate(bound: BoundAggregate): Aggregate {
+  const { name, argument, distinct } = bound;
+  const type = argument?.type ?? 'null';
+  if (argument === null) return new RowCount();
+  if (distinct) {
+    const counted = new DistinctValues(type);
+    return name === 'count' ? counted : new DistinctSum(counted, bound, type);
+  }
+  if (name === 'count') return new ValueCount();
+  if (name === 'min' || name === 'max') return type === 'text' ? new TextExtreme(name) : new NumberExtreme(name);
+  return new Sum(bound, type);
+}
+
+const groupsInitial = 64;
+
+function withRoom(array: Float64Array, count: number, fill = 0): Float64Array {
+  if (count <= array.length) return array;
+  const larger = new Float64Array(Math.max(count, array.length * 2, groupsInitial));
+  larger.set(array);
+  if (fill !== 0) larger.fill(fill, array.length);
+  return larger;
+}
+
+function counts(values: Float64Array, groupCount: number): Vector {
+  return { kind: 'numbers', values: withRoom(values, groupCount).subarray(0, groupCount), nulls: null };
+}
+
+class RowCount implements Aggregate {
+  #counts: Float64Array = new Float64Array(0);
+
+  get bytes(): number {
+    return this.#counts.byteLength;
+  }
+
+  add(_vector: Vector | null, rows: Int32Array, _rowCount: number, groups: Int32Array, groupCount: number): void {
+    this.#counts = withRoom(this.#counts, groupCount);
+    const held = this.#counts;
+    if (groupCount === 1) held[0] = (held[0] as number) + rows.length;
+    else for (let i = 0; i < rows.length; i++) (held[groups[i] as number] as number)++;
+  }
+
+  values(groupCount: number): Vector {
+    return counts(this.#counts, groupCount);
+  }
+}
+
+function nullsOf(vector: Vector, rowCount: number): Nulls {
+  if (vector.kind === 'texts' || vector.kind === 'numbers' || vector.kind === 'wide') return vector.nulls;
+  if (vector.kind === 'constant' && vector.value !== null) return null;
+  return asValues(vector, rowCount).nulls;
+}
+
+class ValueCount implements Aggregate {
+  #counts: Float64Array = new Float64Array(0);
+
+  get bytes(): number {
+    return this.#counts.byteLength;
+  }
+
+  add(vector: Vector | null, rows: Int32Array, rowCount: number, groups: Int32Array, groupCount: number): void {
+    this.#counts = withRoom(this.#counts, groupCount);
+    const held = this.#counts;
+    const nulls = vector === null ? null : nullsOf(vector, rowCount);
+    for (let i = 0; i < rows.length; i++)
+      if (nulls === null || nulls[rows[i] as number] === 0) (held[groups[i] as number] as number)++;
+  }
+
+  values(groupCount: number): Vector {
+    return counts(this.#counts, groupCount);
+  }
+}
+
+/** Below it two doubles of whole numbers add up exactly. */
+const exactMax = 2 ** 52;
+
+class Sum implements Aggregate {
+  readonly #bound: BoundAggregate;
+  readonly #isInt: boolean;
+  #sums: Float64Array = new Float64Array(0);
+  #counts: Float64Array = new Float64Array(0);
+  /** Of integers: what the sums don't hold. */
+  readonly #carried = new Map<number, bigint>();
+
+  constructor(bound: BoundAggregate, type: SqlType) {
+    this.#bound = bound;
+    this.#isInt = type === 'int';
+  }
+
+  get bytes(): number {
+    return this.#sums.byteLength * 2 + this.#carried.size * 80;
+  }
+
+  add(vector: Vector | null, rows: Int32Array, rowCount: number, groups: Int32Array, groupCount: number): void {
+    if (vector === null) return;
+    this.#sums = withRoom(this.#sums, groupCount);
+    this.#counts = withRoom(this.#counts, groupCount);
+    const { kind, values, nulls } = asValues(vector, rowCount);
+    if (kind === 'wide') this.#addWide(values as BigInt64Array, nulls, rows, groups);
+    else this.#addNumbers(values as Float64Array, nulls, rows, groups);
+  }
+
+  /** One number for one group. */
+  addOne(value: number, group: number): void {
+    const sum = (this.#sums[group] as number) + value;
+    if (this.#isInt && (sum > exactMax || sum < -exactMax)) this.#carry(group, BigInt(value));
+    else this.#sums[group] = sum;
+    (this.#counts[group] as number)++;
+  }
+
+  makeRoom(groupCount: number): void {
+    this.#sums = withRoom(this.#sums, groupCount);
+    this.#counts = withRoom(this.#counts, groupCount);
+  }
+
+  addBig(value: bigint, group: number): void {
+    this.#carry(group, value);
+    (this.#counts[group] as number)++;
+  }
+
+  #addNumbers(values: Float64Array, nulls: Nulls, rows: Int32Array, groups: Int32Array): void {
+    const [sums, held] = [this.#sums, this.#counts];
+    const isInt = this.#isInt;
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      if (nulls !== null && nulls[row] === 1) continue;
+      const group = groups[i] as number;
+      const value = values[row] as number;
+      const sum = (sums[group] as number) + value;
+      (held[group] as number)++;
+      if (isInt && (sum > exactMax || sum < -exactMax)) this.#carry(group, BigInt(value));
+      else sums[group] = sum;
+    }
+  }
+
+  #addWide(values: BigInt64Array, nulls: Nulls, rows: Int32Array, groups: Int32Array): void {
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      if (nulls === null || nulls[row] === 0) this.addBig(values[row] as bigint, groups[i] as number);
+    }
+  }
+
+  #carry(group: number, value: bigint): void {
+    this.#carried.set(group, (this.#carried.get(group) ?? 0n) + value);
+  }
+
+  values(groupCount: number): Vector {
+    this.makeRoom(groupCount);
+    const nulls = Uint8Array.from(this.#counts.subarray(0, groupCount), (count) => (count === 0 ? 1 : 0));
+    const totals = this.#sums.slice(0, groupCount);
+    if (this.#bound.name === 'avg') {
+      for (let group = 0; group < groupCount; group++)
+        totals[group] = Number(this.#total(group)) / (this.#counts[group] as number);
+      return { kind: 'numbers', values: totals, nulls };
+    }
+    if (this.#carried.size === 0) return { kind: 'numbers', values: totals, nulls };
+    const wide = BigInt64Array.from({ length: groupCount }, (_, group) => this.#fitting(BigInt(this.#total(group))));
+    return { kind: 'wide', values: wide, nulls };
+  }
+
+  #total(group: number): number | bigint {
+    const carried = this.#carried.get(group);
+    return carried === undefined ? (this.#sums[group] as number) : carried + BigInt(this.#sums[group] as number);
+  }
+
+  #fitting(total: bigint): bigint {
+    if (BigInt.asIntN(64, total) === total) return total;
+    throw new SqlError(this.#bound.at, `the sum ${total} does not fit 64 bits`);
+  }
+}
+
+class NumberExtreme implements Aggregate {
+  readonly #isMax: boolean;
+  #held: Float64Array = new Float64Array(0);
+  /** Integers beyond 2^53, where a group's greatest or least is one. */
+  readonly #wide = new Map<number, bigint>();
+  #seen: Float64Array = new Float64Array(0);
+
+  constructor(name: 'min' | 'max') {
+    this.#isMax = name === 'max';
+  }
+
+  get bytes(): number {
+    return this.#held.byteLength * 2 + this.#wide.size * 80;
+  }
+
+  add(vector: Vector | null, rows: Int32Array, rowCount: number, groups: Int32Array, groupCount: number): void {
+    if (vector === null) return;
+    this.#seen = withRoom(this.#seen, groupCount);
+    const worst = this.#isMax ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+    this.#held = withRoom(this.#held, groupCount, worst);
+    const { kind, values, nulls } = asValues(vector, rowCount);
+    if (kind === 'wide') return this.#addWide(values as BigInt64Array, nulls, rows, groups);
+    const [held, seen, isMax] = [this.#held, this.#seen, this.#isMax];
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      if (nulls !== null && nulls[row] === 1) continue;
+      const group = groups[i] as number;
+      const value = (values as Float64Array)[row] as number;
+      seen[group] = 1;
+      if (isMax ? value > (held[group] as number) : value < (held[group] as number)) held[group] = value;
+    }
+  }
+
+  #addWide(values: BigInt64Array, nulls: Nulls, rows: Int32Array, groups: Int32Array): void {
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      if (nulls !== null && nulls[row] === 1) continue;
+      const group = groups[i] as number;
+      const value = values[row] as bigint;
+      this.#seen[group] = 1;
+      const held = this.#wide.get(group);
+      if (held === undefined || (this.#isMax ? value > held : value < held)) this.#wide.set(group, value);
+    }
+  }
+
+  values(groupCount: number): Vector {
+    const nulls = Uint8Array.from({ length: groupCount }, (_, group) => (this.#seen[group] === 1 ? 0 : 1));
+    const values = Float64Array.from({ length: groupCount }, (_, group) =>
+      nulls[group] === 1 || !Number.isFinite(this.#held[group]) ? 0 : (this.#held[group] as number),
+    );
+    if (this.#wide.size === 0) return { kind: 'numbers', values, nulls };
+    const best = BigInt64Array.from(values, BigInt);
+    for (const [group, value] of this.#wide) {
+      const isAlone = !Number.isFinite(this.#held[group]);
+      const held = best[group] as bigint;
+      if (isAlone || (this.#isMax ? value > held : value < held)) best[group] = value;
+    }
+    return { kind: 'wide', values: best, nulls };
+  }
+}
+
+class TextExtreme implements Aggregate {
+  readonly #isMax: boolean;
+  readonly #held: (Dictionary | null)[] = [];
+  #bytes = 0;
+
+  constructor(name: 'min' | 'max') {
+    this.#isMax = name === 'max';
+  }
+
+  get bytes(): number {
+    return this.#bytes + this.#held.length * 8;
+  }
+
+  add(vector: Vector | null, rows: Int32Array, rowCount: number, groups: Int32Array, groupCount: number): void {
+    if (vector === null) return;
+    while (this.#held.length < groupCount) this.#held.push(null);
+    const { codes, dictionary, nulls } = asTexts(vector, rowCount);
+    // Of this chunk, by codes: a string is copied once it is known to stay.
+    const best = new Int32Array(groupCount).fill(-1);
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      if (nulls !== null && nulls[row] === 1) continue;
+      const group = groups[i] as number;
+      const code = codes[row] as number;
+      const before = best[group] as number;
+      if (before === code) continue;
+      if (before < 0 || this.#isBetter(dictionary, code, dictionary, before)) best[group] = code;
+    }
+    for (let group = 0; group < groupCount; group++) {
+      const code = best[group] as number;
+      const before = this.#held[group] ?? null;
+      if (code < 0 || (before !== null && !this.#isBetter(dictionary, code, before, 0))) continue;
+      this.#held[group] = copied(dictionary, code);
+      this.#bytes += 100 + (this.#held[group]?.bytes.length ?? 0) - (before?.bytes.length ?? 0);
+    }
+  }
+
+  #isBetter(a: Dictionary, codeA: number, b: Dictionary, codeB: number): boolean {
+    const order = compareBytes(a, codeA, b, codeB);
+    return this.#isMax ? order > 0 : order < 0;
+  }
+
+  values(groupCount: number): Vector {
+    const codes = Int32Array.from({ length: groupCount }, (_, group) => group);
+    const nulls = new Uint8Array(groupCount);
+    const ends = new Uint32Array(groupCount);
+    const parts: Buffer[] = [];
+    let end = 0;
+    for (let group = 0; group < groupCount; group++) {
+      const held = this.#held[group] ?? null;
+      if (held === null) nulls[group] = 1;
+      else parts.push(held.bytes);
+      end += held?.bytes.length ?? 0;
+      ends[group] = end;
+    }
+    return { kind: 'texts', codes, nulls, dictionary: { count: groupCount, bytes: Buffer.concat(parts), ends } };
+  }
+}
+
+function copied({ bytes, ends }: Dictionary, code: number): Dictionary {
+  const own = Buffer.from(bytes.subarray(code === 0 ? 0 : ends[code - 1], ends[code]));
+  return { count: 1, bytes: own, ends: Uint32Array.of(own.length) };
+}
+
+/** How many distinct values each group has. */
+class DistinctValues implements Aggregate {
+  readonly #values: Interner;
+  readonly #pairs = new PairInterner();
+  #counts: Float64Array = new Float64Array(0);
+  #numbers = new Int32Array(0);
+
+  constructor(type: SqlType) {
+    this.#values = type === 'text' ? new TextInterner() : new NumberInterner();
+  }
+
+  get bytes(): number {
+    return this.#values.bytes + this.#pairs.bytes + this.#counts.byteLength;
+  }
+
+  get interned(): Interner {
+    return this.#values;
+  }
+
+  get pairs(): PairInterner {
+    return this.#pairs;
+  }
+
+  add(vector: Vector | null, rows: Int32Array, rowCount: number, groups: Int32Array, groupCount: number): void {
+    if (vector === null) return;
+    this.#counts = withRoom(this.#counts, groupCount);
+    if (this.#numbers.length < rows.length) this.#numbers = new Int32Array(rows.length);
+    const numbers = this.#numbers;
+    this.#values.intern(vector, rows, rowCount, numbers);
+    const { nullNumber } = this.#values;
+    const [held, pairs] = [this.#counts, this.#pairs];
+    for (let i = 0; i < rows.length; i++) {
+      if (numbers[i] === nullNumber) continue;
+      const before = pairs.count;
+      const group = groups[i] as number;
+      if (pairs.intern(group, numbers[i] as number) === before) (held[group] as number)++;
+    }
+  }
+
+  values(groupCount: number): Vector {
+    return counts(this.#counts, groupCount);
+  }
+}
+
+/** SUM and AVG of distinct values: those that came first are added at the end. */
+class DistinctSum implements Aggregate {
+  readonly #distinct: DistinctValues;
+  readonly #bound: BoundAggregate;
+  readonly #type: SqlType;
+
+  constructor(distinct: DistinctValues, bound: BoundAggregate, type: SqlType) {
+    this.#distinct = distinct;
+    this.#bound = bound;
+    this.#type = type;
+  }
+
+  get bytes(): number {
+    return this.#distinct.bytes;
+  }
+
+  add(vector: Vector | null, rows: Int32Array, rowCount: number, groups: Int32Array, groupCount: number): void {
+    this.#distinct.add(vector, rows, rowCount, groups, groupCount);
+  }
+
+  values(groupCount: number): Vector {
+    const sum = new Sum(this.#bound, this.#type);
+    sum.makeRoom(groupCount);
+    const { pairs, interned } = this.#distinct;
+    const { kind, values } = asValues(interned.values(), interned.count);
+    for (let pair = 0; pair < pairs.count; pair++) {
+      const value = values[pairs.secondOf(pair)] as number | bigint;
+      if (kind === 'wide') sum.addBig(value as bigint, pairs.firstOf(pair));
+      else sum.addOne(value as number, pairs.firstOf(pair));
+    }
+    return sum.values(groupCount);
+  }
+}

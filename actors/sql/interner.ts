@@ -1,0 +1,324 @@
+import { hashBytes } from '../columns/hash-bytes.ts';
+import type { Nulls, Texts, Vector } from './vector.ts';
+import { type Dictionary, startOf } from './vector.ts';
+import { asTexts, asValues } from './vector-forms.ts';
+
+/**
+ * Values → numbers 0, 1, 2 … in the order in which they came first; NULL is a value among them. Open addressing over typed
+ * arrays; memory grows by doubling, and `bytes` says how much there is.
+ */
+export interface Interner {
+  /** Distinct values so far. */
+  readonly count: number;
+  readonly bytes: number;
+  /** The number of NULL; -1 where there was none. */
+  readonly nullNumber: number;
+  /** Numbers of the vector's values in those rows, into `numbers`. */
+  intern(vector: Vector, rows: Int32Array, rowCount: number, numbers: Int32Array): void;
+  /** All values as a vector, by their numbers. */
+  values(): Vector;
+}
+
+const slotsInitial = 1_024;
+/** Grown when it is fuller. */
+const fullness = 0.6;
+
+function grownTo<T extends Int32Array | Float64Array | Uint32Array>(array: T, length: number): T {
+  const larger = new (array.constructor as new (length: number) => T)(length);
+  larger.set(array);
+  return larger;
+}
+
+const bits = new Float64Array(1);
+const halves = new Int32Array(bits.buffer);
+
+function hashNumber(value: number): number {
+  bits[0] = value;
+  let hash = Math.imul((halves[0] as number) ^ Math.imul(halves[1] as number, 0x85ebca6b), 0x9e3779b1);
+  hash ^= hash >>> 15;
+  return hash;
+}
+
+/** Of every type but text. Integers beyond 2^53 have a table of their own. */
+export class NumberInterner implements Interner {
+  #slots = new Int32Array(slotsInitial);
+  #values = new Float64Array(slotsInitial);
+  #count = 0;
+  readonly #wide = new Map<bigint, number>();
+  nullNumber = -1;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  get bytes(): number {
+    return this.#slots.byteLength + this.#values.byteLength + this.#wide.size * 80;
+  }
+
+  intern(vector: Vector, rows: Int32Array, rowCount: number, numbers: Int32Array): void {
+    const { kind, values, nulls } = asValues(vector, rowCount);
+    if (kind === 'numbers') this.#internNumbers(values as Float64Array, nulls, rows, numbers);
+    else this.#internWide(values as BigInt64Array, nulls, rows, numbers);
+  }
+
+  values(): Vector {
+    const nulls = this.nullNumber < 0 ? null : new Uint8Array(this.#count);
+    if (nulls !== null) nulls[this.nullNumber] = 1;
+    const values = this.#values.subarray(0, this.#count);
+    if (this.#wide.size === 0) return { kind: 'numbers', values, nulls };
+    const wide = BigInt64Array.from(values, BigInt);
+    for (const [value, number] of this.#wide) wide[number] = value;
+    return { kind: 'wide', values: wide, nulls };
+  }
+
+  #internNumbers(values: Float64Array, nulls: Nulls, rows: Int32Array, numbers: Int32Array): void {
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      // The same for 0 and -0.
+      if (nulls !== null && nulls[row] === 1) numbers[i] = this.#null();
+      else numbers[i] = this.#number((values[row] as number) + 0);
+    }
+  }
+
+  #internWide(values: BigInt64Array, nulls: Nulls, rows: Int32Array, numbers: Int32Array): void {
+    const words = new Int32Array(values.buffer, values.byteOffset, values.length * 2);
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      const high = words[row * 2 + 1] as number;
+      if (nulls !== null && nulls[row] === 1) numbers[i] = this.#null();
+      else if (high >= -0x20_0000 && high < 0x20_0000)
+        numbers[i] = this.#number(high * 0x1_0000_0000 + ((words[row * 2] as number) >>> 0));
+      else numbers[i] = this.#big(values[row] as bigint);
+    }
+  }
+
+  #null(): number {
+    if (this.nullNumber < 0) this.nullNumber = this.#add(0);
+    return this.nullNumber;
+  }
+
+  #big(value: bigint): number {
+    let number = this.#wide.get(value);
+    if (number === undefined) {
+      number = this.#add(0);
+      this.#wide.set(value, number);
+    }
+    return number;
+  }
+
+  #number(value: number): number {
+    const mask = this.#slots.length - 1;
+    let slot = hashNumber(value) & mask;
+    for (;;) {
+      const held = (this.#slots[slot] as number) - 1;
+      if (held < 0) break;
+      if (this.#values[held] === value) return held;
+      slot = (slot + 1) & mask;
+    }
+    const number = this.#add(value);
+    this.#slots[slot] = number + 1;
+    if (this.#count > this.#slots.length * fullness) this.#grow();
+    return number;
+  }
+
+  #add(value: number): number {
+    if (this.#count === this.#values.length) this.#values = grownTo(this.#values, this.#count * 2);
+    this.#values[this.#count] = value;
+    return this.#count++;
+  }
+
+  #grow(): void {
+    const old = this.#slots;
+    const slots = new Int32Array(old.length * 4);
+    const mask = slots.length - 1;
+    for (let i = 0; i < old.length; i++) {
+      const held = old[i] as number;
+      if (held === 0) continue;
+      let slot = hashNumber(this.#values[held - 1] as number) & mask;
+      while (slots[slot] !== 0) slot = (slot + 1) & mask;
+      slots[slot] = held;
+    }
+    this.#slots = slots;
+  }
+}
+
+/** Each string of a dictionary is looked up once, when a row has it. */
+export class TextInterner implements Interner {
+  #slots = new Int32Array(slotsInitial);
+  #hashes = new Int32Array(slotsInitial);
+  #ends = new Uint32Array(slotsInitial);
+  #blob = Buffer.from(new ArrayBuffer(slotsInitial * 16));
+  #count = 0;
+  #blobBytes = 0;
+  #byCode = new Int32Array(0);
+  /** The one that `#byCode` is of: frames of a chunk share it. */
+  #last: Dictionary | null = null;
+  nullNumber = -1;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  get bytes(): number {
+    return this.#slots.byteLength + this.#hashes.byteLength + this.#ends.byteLength + this.#blob.length;
+  }
+
+  get dictionary(): Dictionary {
+    return { count: this.#count, bytes: this.#blob, ends: this.#ends };
+  }
+
+  intern(vector: Vector, rows: Int32Array, rowCount: number, numbers: Int32Array): void {
+    const { codes, dictionary, nulls } = asTexts(vector, rowCount);
+    if (this.#byCode.length < dictionary.count) this.#byCode = new Int32Array(dictionary.count);
+    const byCode = this.#byCode;
+    if (this.#last !== dictionary) byCode.fill(-1, 0, dictionary.count);
+    this.#last = dictionary;
+    const { bytes } = dictionary;
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      if (nulls !== null && nulls[row] === 1) {
+        numbers[i] = this.#null();
+        continue;
+      }
+      const code = codes[row] as number;
+      let number = byCode[code] as number;
+      if (number < 0) {
+        number = this.#number(dictionary, view, code);
+        byCode[code] = number;
+      }
+      numbers[i] = number;
+    }
+  }
+
+  values(): Texts {
+    const codes = Int32Array.from({ length: this.#count }, (_, number) => number);
+    const nulls = this.nullNumber < 0 ? null : new Uint8Array(this.#count);
+    if (nulls !== null) nulls[this.nullNumber] = 1;
+    return { kind: 'texts', codes, dictionary: this.dictionary, nulls };
+  }
+
+  #null(): number {
+    if (this.nullNumber < 0) this.nullNumber = this.#add(0, 0);
+    return this.nullNumber;
+  }
+
+  #number(dictionary: Dictionary, view: DataView, code: number): number {
+    const start = startOf(dictionary, code);
+    const end = dictionary.ends[code] as number;
+    const hash = hashBytes(view, start, end, 0) | 0;
+    const mask = this.#slots.length - 1;
+    let slot = hash & mask;
+    for (;;) {
+      const held = (this.#slots[slot] as number) - 1;
+      if (held < 0) break;
+      if (this.#hashes[held] === hash && this.#equals(held, dictionary.bytes, start, end)) return held;
+      slot = (slot + 1) & mask;
+    }
+    this.#makeRoom(end - start);
+    dictionary.bytes.copy(this.#blob, this.#blobBytes, start, end);
+    const number = this.#add(hash, end - start);
+    this.#slots[slot] = number + 1;
+    if (this.#count > this.#slots.length * fullness) this.#grow();
+    return number;
+  }
+
+  #equals(number: number, bytes: Uint8Array, start: number, end: number): boolean {
+    let at = number === 0 ? 0 : (this.#ends[number - 1] as number);
+    if ((this.#ends[number] as number) - at !== end - start) return false;
+    const blob = this.#blob;
+    for (let i = start; i < end; i++) if (bytes[i] !== blob[at++]) return false;
+    return true;
+  }
+
+  #add(hash: number, length: number): number {
+    if (this.#count === this.#ends.length) {
+      this.#ends = grownTo(this.#ends, this.#count * 2);
+      this.#hashes = grownTo(this.#hashes, this.#count * 2);
+    }
+    this.#blobBytes += length;
+    this.#ends[this.#count] = this.#blobBytes;
+    this.#hashes[this.#count] = hash;
+    return this.#count++;
+  }
+
+  #makeRoom(bytes: number): void {
+    if (this.#blobBytes + bytes <= this.#blob.length) return;
+    const larger = Buffer.from(new ArrayBuffer(Math.max(this.#blob.length * 2, this.#blobBytes + bytes)));
+    this.#blob.copy(larger, 0, 0, this.#blobBytes);
+    this.#blob = larger;
+  }
+
+  #grow(): void {
+    const slots = new Int32Array(this.#slots.length * 4);
+    const mask = slots.length - 1;
+    for (let number = 0; number < this.#count; number++) {
+      if (number === this.nullNumber) continue;
+      let slot = (this.#hashes[number] as number) & mask;
+      while (slots[slot] !== 0) slot = (slot + 1) & mask;
+      slots[slot] = number + 1;
+    }
+    this.#slots = slots;
+  }
+}
+
+/** Pairs of numbers → numbers: groups of several keys, and the distinct values of each group. */
+export class PairInterner {
+  #slots = new Int32Array(slotsInitial);
+  #first = new Int32Array(slotsInitial);
+  #second = new Int32Array(slotsInitial);
+  #count = 0;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  get bytes(): number {
+    return this.#slots.byteLength + this.#first.byteLength * 2;
+  }
+
+  firstOf(number: number): number {
+    return this.#first[number] as number;
+  }
+
+  secondOf(number: number): number {
+    return this.#second[number] as number;
+  }
+
+  intern(first: number, second: number): number {
+    const mask = this.#slots.length - 1;
+    let slot = hashPair(first, second) & mask;
+    for (;;) {
+      const held = (this.#slots[slot] as number) - 1;
+      if (held < 0) break;
+      if (this.#first[held] === first && this.#second[held] === second) return held;
+      slot = (slot + 1) & mask;
+    }
+    const number = this.#count++;
+    if (number === this.#first.length) {
+      this.#first = grownTo(this.#first, number * 2);
+      this.#second = grownTo(this.#second, number * 2);
+    }
+    this.#first[number] = first;
+    this.#second[number] = second;
+    this.#slots[slot] = number + 1;
+    if (this.#count > this.#slots.length * fullness) this.#grow();
+    return number;
+  }
+
+  #grow(): void {
+    const slots = new Int32Array(this.#slots.length * 4);
+    const mask = slots.length - 1;
+    for (let number = 0; number < this.#count; number++) {
+      let slot = hashPair(this.#first[number] as number, this.#second[number] as number) & mask;
+      while (slots[slot] !== 0) slot = (slot + 1) & mask;
+      slots[slot] = number + 1;
+    }
+    this.#slots = slots;
+  }
+}
+
+function hashPair(first: number, second: number): number {
+  const hash = Math.imul(first ^ Math.imul(second, 0x85ebca6b), 0x9e3779b1);
+  return hash ^ (hash >>> 15);
+}

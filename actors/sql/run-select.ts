@@ -1,0 +1,73 @@
+import { limits } from '../../protocol/limits.ts';
+import type { SelectPlan } from './bound.ts';
+import type { Evaluator } from './evaluate.ts';
+import type { Frame } from './frame.ts';
+import { Grouping } from './grouping.ts';
+import { TopRows } from './top-rows.ts';
+import { truthy } from './vector.ts';
+
+/** A SELECT while it runs: chunks go in one after the other, rows come out at the end. */
+export interface SelectAnswer {
+  /** JSON arrays. */
+  readonly rows: readonly string[];
+  readonly truncated: boolean;
+}
+
+export class SelectRun {
+  readonly #plan: SelectPlan;
+  readonly #evaluator: Evaluator;
+  readonly #grouping: Grouping | null;
+  readonly #top: TopRows;
+  /** Rows that an answer has, after those that are left out. */
+  readonly #rowsMax: number;
+
+  constructor(plan: SelectPlan, evaluator: Evaluator) {
+    this.#plan = plan;
+    this.#evaluator = evaluator;
+    this.#grouping = plan.grouping === null ? null : new Grouping(plan.grouping, evaluator);
+    this.#rowsMax = Math.min(plan.limit, limits.sqlRowsMax);
+    // One more than are shown tells whether there are more.
+    const wanted = plan.limit > limits.sqlRowsMax ? this.#rowsMax + 1 : this.#rowsMax;
+    this.#top = new TopRows(plan, this.#rowsMax === 0 ? 0 : plan.offset + wanted, evaluator);
+  }
+
+  /** What is held, in bytes, about. */
+  get bytes(): number {
+    return this.#top.bytes + (this.#grouping?.bytes ?? 0);
+  }
+
+  /** Nothing that comes can change the answer. */
+  get isComplete(): boolean {
+    return this.#rowsMax === 0 || (this.#grouping === null && this.#top.isComplete);
+  }
+
+  /** Those of the rows for which WHERE is true. Reads the columns of WHERE alone. */
+  passing(frame: Frame, rows: Int32Array): Int32Array {
+    const { where } = this.#plan;
+    if (where === null) return rows;
+    const truths = this.#evaluator.truths(where, frame);
+    return rows.filter((row) => truths[row] === truthy);
+  }
+
+  /** `rows`: those that pass. */
+  add(frame: Frame, rows: Int32Array): void {
+    if (rows.length === 0) return;
+    if (this.#grouping === null) this.#top.add(frame, rows);
+    else this.#grouping.add(frame, rows);
+  }
+
+  answer(): SelectAnswer {
+    if (this.#grouping !== null) this.#addGroups(this.#grouping);
+    const { offset } = this.#plan;
+    const rows = this.#top.rows();
+    return { rows: rows.slice(offset, offset + this.#rowsMax), truncated: rows.length > offset + this.#rowsMax && this.#rowsMax > 0 };
+  }
+
+  #addGroups(grouping: Grouping): void {
+    const frame = grouping.frame();
+    const { having } = this.#plan;
+    const truths = having === null ? null : this.#evaluator.truths(having, frame);
+    const all = Int32Array.from({ length: frame.rowCount }, (_, group) => group);
+    this.#top.add(frame, truths === null ? all : all.filter((group) => truths[group] === truthy));
+  }
+}
