@@ -39,6 +39,8 @@ export const limits = {
   sqlExpressionsMax: 16_384,
   sqlInListMax: 10_000,
   sqlRowsMax: 10_000,
+  /** Of groups, distinct values and rows that a query holds. */
+  sqlMemoryBytesMax: 256 * MiB,
   /** Each is a search of its own. */
   sqlTextPredicatesMax: 8,
   /** Nesting of any JSON that we read: deeper input costs stack, no document needs it. */
@@ -121,7 +123,7 @@ export const limits = {
   /** Vectors of a memtable over which a graph would pay are flushed after so long: searches look at each of them. */
   vectorsFlushAfterMs: 5_000,
   /** Segments as small as a flush's get graphs so long after the last flush: while more come, they will be merged. */
-  indexAfterFlushMs: 10_000,
+  indexAfterFlushMs: 8_000,
   /**
    * Of a text, so much is embedded: two to four pages. Providers refuse texts of over 8,192 tokens, and a token is at least a
    * byte: cut so, none is refused in any language. The same for all of them, so that a change of model finds the same texts.

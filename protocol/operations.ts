@@ -557,7 +557,6 @@ const rows = {
     parameters: inNamespace,
     rateLimitHeaders: true,
     mcp: 'sql_query',
-    built: false,
   },
   warm: {
     methods: POST,

@@ -117,7 +117,7 @@ export class NamespaceQueries {
       case 'warm':
         return this.#warm(call, body, opened);
       case 'sql':
-        return runSql(parseWith(sqlRequestSchema, body === null ? undefined : readBody(body)), []);
+        return this.#sql(call, body, opened);
       case 'getNamespace':
         return reply(this.describe());
       default:
@@ -183,6 +183,12 @@ export class NamespaceQueries {
   async #count(call: ActorCall, request: CountRequest, opened: OpenedNow): Promise<ActorReply> {
     await this.#reach(request.min_version);
     return this.#query(call, opened, (context) => runCount(context, request));
+  }
+
+  async #sql(call: ActorCall, body: Uint8Array | null, opened: OpenedNow): Promise<ActorReply> {
+    const request = parseWith(sqlRequestSchema, body === null ? undefined : readBody(body));
+    await this.#reach(request.min_version);
+    return this.#query(call, opened, (context) => runSql(context, request));
   }
 
   async #warm(call: ActorCall, body: Uint8Array | null, opened: OpenedNow): Promise<ActorReply> {

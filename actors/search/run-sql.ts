@@ -1,14 +1,319 @@
 import { ApiError } from '../../protocol/errors.ts';
+import { limits } from '../../protocol/limits.ts';
 import type { SqlRequest } from '../../protocol/sql.ts';
+import { must } from '../../src/base/assert.ts';
+import { valueKinds } from '../columns/value-kinds.ts';
 import { bindSelect } from '../sql/bind.ts';
-import type { SqlColumn } from '../sql/bound.ts';
+import type { SelectPlan, SqlColumn, SqlType } from '../sql/bound.ts';
+import { ColumnTypes, idColumn, isColumn } from '../sql/column-types.ts';
+import { decodeColumn } from '../sql/decode-column.ts';
 import { Evaluator } from '../sql/evaluate.ts';
+import type { Frame } from '../sql/frame.ts';
 import { parseSql } from '../sql/parser.ts';
-import { locating } from '../sql/sql-error.ts';
+import { SelectRun } from '../sql/run-select.ts';
+import { located, locating, SqlError } from '../sql/sql-error.ts';
+import type { TextMatch } from '../sql/syntax.ts';
+import { dictionaryOf, type Vector } from '../sql/vector.ts';
+import { sliced } from '../sql/vector-forms.ts';
+import { documentId, documentText } from '../storage/document-batch.ts';
+import { isReadFailure } from '../storage/read-failure.ts';
+import type { Found } from '../text/judge.ts';
+import { Judge } from '../text/judge.ts';
+import { queryPattern } from '../text/query-pattern.ts';
+import { compileReplacer } from '../text/regex.ts';
+import { answer, late, type QueryContext } from './query.ts';
+import { scanNewestFirst } from './scan.ts';
+import { type SqlChunk, type SqlPart, sqlParts } from './sql-parts.ts';
+import { hasTextElsewhere, valuesElsewhere } from './sql-values.ts';
 
-/** One statement over a snapshot. The front refuses it for as long as this is not whole (operations.ts, `built`). */
-export function runSql({ sql }: SqlRequest, columns: readonly SqlColumn[]): never {
+/**
+ * One statement over a snapshot.
+ *
+ * 1. The columns that there are, and their types, from the directories of all parts.
+ * 2. The statement is bound to them: what is wrong with it is known before anything is read.
+ * 3. Chunk by chunk: the columns of WHERE first, the others where a row passes, a frame of rows at a time. Between two frames
+ *    others have their turn, the time limit is looked at, and what groups and rows take.
+ */
+export async function runSql(context: QueryContext, { sql }: SqlRequest): Promise<string> {
   const statement = locating(sql, () => parseSql(sql));
-  if (statement.kind === 'select') locating(sql, () => bindSelect(statement, columns));
-  throw new ApiError('not_implemented', `${Evaluator.name} is not asked yet`);
+  const parts = await reading(context, () => sqlParts(context.snapshot, context.report));
+  const columns = await reading(context, () => columnsOf(parts));
+  if (statement.kind === 'showColumns') return showColumns(context, columns, parts);
+  const plan = locating(sql, () => bindSelect(statement, columns));
+  try {
+    return await new SqlQuery(context, { plan, columns, parts }).run();
+  } catch (error) {
+    throw error instanceof SqlError ? located(sql, error) : error;
+  }
+}
+
+/** Rows of a frame: so many are looked at in a few milliseconds, whatever is done with them. */
+const frameRows = 16_384;
+
+type Column = SqlColumn & { readonly parts: number };
+
+async function reading<T>(context: QueryContext, read: () => Promise<T>): Promise<T> {
+  try {
+    return await context.slice.waitFor(read());
+  } catch (error) {
+    if (isReadFailure(error)) context.readFailed(error);
+    throw error;
+  }
+}
+
+/** The id, and the keys of metas in the order in which they came first. */
+async function columnsOf(parts: readonly SqlPart[]): Promise<Column[]> {
+  const types = new ColumnTypes();
+  for (const { chunks } of parts) {
+    const keys = new Set<string>();
+    for (const chunk of chunks) {
+      for (const [key, counts] of chunk.keys()) {
+        if (!isColumn(key)) continue;
+        keys.add(key);
+        const isOpen = (counts[valueKinds.other] as number) > 0 && counts[valueKinds.string] === 0;
+        types.add(key, counts, isOpen && (await isTextElsewhere(chunk, key)));
+      }
+    }
+    types.countPart(keys);
+  }
+  return [{ name: idColumn, type: 'text', parts: parts.length }, ...types.list()];
+}
+
+async function isTextElsewhere(chunk: SqlChunk, key: string): Promise<boolean> {
+  const column = (await chunk.columns([key])).get(key);
+  return column !== undefined && hasTextElsewhere(chunk, key, column);
+}
+
+function showColumns(context: QueryContext, columns: readonly Column[], parts: readonly SqlPart[]): string {
+  const rows = columns.map(({ name, type, parts: count }) => JSON.stringify([name, type, count]));
+  return sqlAnswer(context, {
+    columns: ['name', 'type', 'segments'],
+    types: ['text', 'text', 'int'],
+    rows,
+    truncated: false,
+    chunks: parts.reduce((sum, { chunks }) => sum + chunks.length, 0),
+    scanned: 0,
+  });
+}
+
+interface Answered {
+  readonly columns: readonly string[];
+  readonly types: readonly SqlType[];
+  readonly rows: readonly string[];
+  readonly truncated: boolean;
+  readonly chunks: number;
+  readonly scanned: number;
+}
+
+function sqlAnswer(context: QueryContext, answered: Answered): string {
+  const { columns, types, rows, truncated, chunks, scanned } = answered;
+  return answer(
+    context,
+    { kind: 'complete' },
+    `"columns":${JSON.stringify(columns)},"types":${JSON.stringify(types)},"rows":[${rows.join(',')}],` +
+      `"chunks":${chunks},"scanned":${scanned},"truncated":${truncated}`,
+  );
+}
+
+class SqlQuery {
+  readonly #context: QueryContext;
+  readonly #plan: SelectPlan;
+  readonly #types: ReadonlyMap<string, SqlType>;
+  readonly #parts: readonly SqlPart[];
+  readonly #run: SelectRun;
+  /** Of the plan's columns, those that WHERE reads. */
+  readonly #first: readonly string[];
+  #scanned = 0;
+
+  constructor(
+    context: QueryContext,
+    {
+      plan,
+      columns,
+      parts,
+    }: { readonly plan: SelectPlan; readonly columns: readonly Column[]; readonly parts: readonly SqlPart[] },
+  ) {
+    this.#context = context;
+    this.#plan = plan;
+    this.#parts = parts;
+    this.#types = new Map(columns.map(({ name, type }) => [name, type]));
+    this.#run = new SelectRun(plan, new Evaluator(replacerOf));
+    this.#first = plan.columns.slice(0, plan.whereColumns);
+  }
+
+  async run(): Promise<string> {
+    const { outputs } = this.#plan;
+    for (const part of this.#parts) {
+      if (this.#run.isComplete) break;
+      await this.#add(part);
+    }
+    const { rows, truncated } = this.#run.answer();
+    return sqlAnswer(this.#context, {
+      columns: outputs.map(({ name }) => name),
+      types: outputs.map(({ expression }) => expression.type),
+      rows,
+      truncated,
+      chunks: this.#parts.reduce((sum, { chunks }) => sum + chunks.length, 0),
+      scanned: this.#scanned,
+    });
+  }
+
+  async #add(part: SqlPart): Promise<void> {
+    const matches: Uint8Array[] = [];
+    for (const match of this.#plan.textMatches) matches.push(await this.#matching(part, match));
+    for (const chunk of part.chunks) {
+      if (this.#run.isComplete) return;
+      await this.#addChunk(part, chunk, matches);
+    }
+  }
+
+  async #addChunk(part: SqlPart, chunk: SqlChunk, matches: readonly Uint8Array[]): Promise<void> {
+    const loaded = new Map<string, Vector>();
+    this.#scanned++;
+    await this.#load(chunk, this.#first, loaded);
+    for (let from = 0; from < chunk.rowCount && !this.#run.isComplete; from += frameRows) {
+      await this.#turn();
+      const end = Math.min(from + frameRows, chunk.rowCount);
+      const live = liveRows(part, chunk.firstRow + from, chunk.firstRow + end);
+      if (live.length === 0) continue;
+      const range = { chunk, from, end };
+      if (this.#first.includes(idColumn)) loaded.set(idColumn, await this.#ids(range, live));
+      const frame = this.#frame(range, loaded, matches);
+      const passing = this.#run.wanted(this.#run.passing(frame, live));
+      if (passing.length === 0) continue;
+      await this.#load(chunk, this.#plan.columns, loaded);
+      if (this.#plan.columns.includes(idColumn) && !this.#first.includes(idColumn))
+        loaded.set(idColumn, await this.#ids(range, passing));
+      this.#run.add({ ...frame, rows: passing }, passing);
+      this.#checkMemory();
+    }
+  }
+
+  async #load(chunk: SqlChunk, names: readonly string[], loaded: Map<string, Vector>): Promise<void> {
+    const missing = names.filter((name) => name !== idColumn && !loaded.has(name));
+    if (missing.length === 0) return;
+    await reading(this.#context, async () => {
+      const columns = await chunk.columns(missing);
+      for (const name of missing) {
+        const values = columns.get(name);
+        const type = must(this.#types.get(name), 'a type');
+        loaded.set(
+          name,
+          values === undefined
+            ? { kind: 'constant', value: null }
+            : decodeColumn(values, type, await valuesElsewhere(chunk, name, { values, type })),
+        );
+      }
+    });
+  }
+
+  /** Of those rows of a frame; the others' are the first one's. */
+  async #ids({ chunk, from, end }: Range, rows: Int32Array): Promise<Vector> {
+    const stored = await reading(this.#context, () =>
+      chunk.documents(Array.from(rows, (row) => chunk.firstRow + from + row)),
+    );
+    const codes = new Int32Array(end - from);
+    for (const [code, row] of rows.entries()) codes[row] = code;
+    const dictionary = dictionaryOf(stored.map(({ buffer, offset }) => documentId(buffer, offset)));
+    return { kind: 'texts', codes, dictionary, nulls: null };
+  }
+
+  #frame(
+    { chunk, from, end }: Range,
+    loaded: ReadonlyMap<string, Vector>,
+    matches: readonly Uint8Array[],
+  ): Frame {
+    const { columns } = this.#plan;
+    return {
+      rowCount: end - from,
+      rows: null,
+      column: (index) => {
+        const name = must(columns[index], 'a column');
+        const vector = must(loaded.get(name), 'a loaded column');
+        return name === idColumn ? vector : sliced(vector, from, end);
+      },
+      slot: () => must<Vector>(undefined, 'rows have no slots'),
+      textMatch: (index) =>
+        must(matches[index], 'a match').subarray(chunk.firstRow + from, chunk.firstRow + end),
+    };
+  }
+
+  /** A part's rows whose text matches. */
+  async #matching(part: SqlPart, { query, regex, at }: TextMatch): Promise<Uint8Array> {
+    const rows = new Uint8Array(part.rowCount);
+    if (query === '') return rows.fill(1);
+    const context = this.#context;
+    const pattern = asked(at, () => queryPattern(query, regex));
+    const judge = new Judge(pattern, { elsewhere: context.match, turns: context.slice });
+    const options = {
+      below: Number.POSITIVE_INFINITY,
+      condition: pattern.condition,
+      slice: context.slice,
+      report: context.report,
+    };
+    const end = await scanNewestFirst(part.snapshot, options, ({ buffer, offset, row, parts }) => {
+      const take = (found: Found) => {
+        if (found !== null) rows[row] = 1;
+        return true;
+      };
+      const text = documentText(buffer, offset);
+      if (text === null) return true;
+      const found = judge.find(text, 'none', parts);
+      return found instanceof Promise ? late(context, found, take) : take(found);
+    });
+    if (end.kind === 'failed') {
+      context.readFailed(end.cause);
+      throw end.cause;
+    }
+    if (end.kind === 'timed-out') throw tooLate();
+    return rows;
+  }
+
+  async #turn(): Promise<void> {
+    const { slice } = this.#context;
+    if (!slice.due()) return;
+    await slice.giveWay();
+    if (slice.timedOut) throw tooLate();
+  }
+
+  #checkMemory(): void {
+    if (this.#run.bytes <= limits.sqlMemoryBytesMax) return;
+    const problem = `the groups, distinct values or rows of this query take more than ${limits.sqlMemoryBytesMax / 2 ** 20} MB`;
+    throw new ApiError('invalid', `sql: ${problem}: narrow it with WHERE, or group by less`, {
+      fields: { sql: problem },
+    });
+  }
+}
+
+interface Range {
+  readonly chunk: SqlChunk;
+  /** In the chunk. */
+  readonly from: number;
+  readonly end: number;
+}
+
+/** Numbers of the live ones, from 0 for the first. */
+function liveRows(part: SqlPart, first: number, end: number): Int32Array {
+  const rows = new Int32Array(end - first);
+  let count = 0;
+  for (let row = first; row < end; row++) if (part.isLive(row)) rows[count++] = row - first;
+  return rows.subarray(0, count);
+}
+
+function tooLate(): ApiError {
+  return new ApiError('query_timeout', 'the query ran past the time limit of your plan: narrow it');
+}
+
+/** What is wrong with a pattern is wrong with the statement. */
+function asked<T>(at: number, compile: () => T): T {
+  try {
+    return compile();
+  } catch (error) {
+    if (error instanceof ApiError) throw new SqlError(at, error.fields?.q ?? error.message);
+    throw error;
+  }
+}
+
+function replacerOf(pattern: string, replacement: string) {
+  return asked(0, () => compileReplacer(pattern, replacement));
 }

@@ -11,7 +11,13 @@ import { asTexts, asValues } from './vector-forms.ts';
 export interface Aggregate {
   readonly bytes: number;
   /** `groups[i]` is the group of row `rows[i]`; there are `groupCount` of them so far. Null: rows alone are counted. */
-  add(vector: Vector | null, rows: Int32Array, rowCount: number, groups: Int32Array, groupCount: number): void;
+  add(
+    vector: Vector | null,
+    rows: Int32Array,
+    rowCount: number,
+    groups: Int32Array,
+    groupCount: number,
+  ): void;
   /** A value for each group. */
   values(groupCount: number): Vector;
 }
@@ -25,7 +31,8 @@ export function newAggregate(bound: BoundAggregate): Aggregate {
     return name === 'count' ? counted : new DistinctSum(counted, bound, type);
   }
   if (name === 'count') return new ValueCount();
-  if (name === 'min' || name === 'max') return type === 'text' ? new TextExtreme(name) : new NumberExtreme(name);
+  if (name === 'min' || name === 'max')
+    return type === 'text' ? new TextExtreme(name) : new NumberExtreme(name);
   return new Sum(bound, type);
 }
 
@@ -50,7 +57,13 @@ class RowCount implements Aggregate {
     return this.#counts.byteLength;
   }
 
-  add(_vector: Vector | null, rows: Int32Array, _rowCount: number, groups: Int32Array, groupCount: number): void {
+  add(
+    _vector: Vector | null,
+    rows: Int32Array,
+    _rowCount: number,
+    groups: Int32Array,
+    groupCount: number,
+  ): void {
     this.#counts = withRoom(this.#counts, groupCount);
     const held = this.#counts;
     if (groupCount === 1) held[0] = (held[0] as number) + rows.length;
@@ -75,7 +88,13 @@ class ValueCount implements Aggregate {
     return this.#counts.byteLength;
   }
 
-  add(vector: Vector | null, rows: Int32Array, rowCount: number, groups: Int32Array, groupCount: number): void {
+  add(
+    vector: Vector | null,
+    rows: Int32Array,
+    rowCount: number,
+    groups: Int32Array,
+    groupCount: number,
+  ): void {
     this.#counts = withRoom(this.#counts, groupCount);
     const held = this.#counts;
     const nulls = vector === null ? null : nullsOf(vector, rowCount);
@@ -108,7 +127,13 @@ class Sum implements Aggregate {
     return this.#sums.byteLength * 2 + this.#carried.size * 80;
   }
 
-  add(vector: Vector | null, rows: Int32Array, rowCount: number, groups: Int32Array, groupCount: number): void {
+  add(
+    vector: Vector | null,
+    rows: Int32Array,
+    rowCount: number,
+    groups: Int32Array,
+    groupCount: number,
+  ): void {
     if (vector === null) return;
     this.#sums = withRoom(this.#sums, groupCount);
     this.#counts = withRoom(this.#counts, groupCount);
@@ -171,13 +196,17 @@ class Sum implements Aggregate {
       return { kind: 'numbers', values: totals, nulls };
     }
     if (this.#carried.size === 0) return { kind: 'numbers', values: totals, nulls };
-    const wide = BigInt64Array.from({ length: groupCount }, (_, group) => this.#fitting(BigInt(this.#total(group))));
+    const wide = BigInt64Array.from({ length: groupCount }, (_, group) =>
+      this.#fitting(BigInt(this.#total(group))),
+    );
     return { kind: 'wide', values: wide, nulls };
   }
 
   #total(group: number): number | bigint {
     const carried = this.#carried.get(group);
-    return carried === undefined ? (this.#sums[group] as number) : carried + BigInt(this.#sums[group] as number);
+    return carried === undefined
+      ? (this.#sums[group] as number)
+      : carried + BigInt(this.#sums[group] as number);
   }
 
   #fitting(total: bigint): bigint {
@@ -201,7 +230,13 @@ class NumberExtreme implements Aggregate {
     return this.#held.byteLength * 2 + this.#wide.size * 80;
   }
 
-  add(vector: Vector | null, rows: Int32Array, rowCount: number, groups: Int32Array, groupCount: number): void {
+  add(
+    vector: Vector | null,
+    rows: Int32Array,
+    rowCount: number,
+    groups: Int32Array,
+    groupCount: number,
+  ): void {
     if (vector === null) return;
     this.#seen = withRoom(this.#seen, groupCount);
     const worst = this.#isMax ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
@@ -260,7 +295,13 @@ class TextExtreme implements Aggregate {
     return this.#bytes + this.#held.length * 8;
   }
 
-  add(vector: Vector | null, rows: Int32Array, rowCount: number, groups: Int32Array, groupCount: number): void {
+  add(
+    vector: Vector | null,
+    rows: Int32Array,
+    rowCount: number,
+    groups: Int32Array,
+    groupCount: number,
+  ): void {
     if (vector === null) return;
     while (this.#held.length < groupCount) this.#held.push(null);
     const { codes, dictionary, nulls } = asTexts(vector, rowCount);
@@ -302,7 +343,12 @@ class TextExtreme implements Aggregate {
       end += held?.bytes.length ?? 0;
       ends[group] = end;
     }
-    return { kind: 'texts', codes, nulls, dictionary: { count: groupCount, bytes: Buffer.concat(parts), ends } };
+    return {
+      kind: 'texts',
+      codes,
+      nulls,
+      dictionary: { count: groupCount, bytes: Buffer.concat(parts), ends },
+    };
   }
 }
 
@@ -334,7 +380,13 @@ class DistinctValues implements Aggregate {
     return this.#pairs;
   }
 
-  add(vector: Vector | null, rows: Int32Array, rowCount: number, groups: Int32Array, groupCount: number): void {
+  add(
+    vector: Vector | null,
+    rows: Int32Array,
+    rowCount: number,
+    groups: Int32Array,
+    groupCount: number,
+  ): void {
     if (vector === null) return;
     this.#counts = withRoom(this.#counts, groupCount);
     if (this.#numbers.length < rows.length) this.#numbers = new Int32Array(rows.length);
@@ -371,7 +423,13 @@ class DistinctSum implements Aggregate {
     return this.#distinct.bytes;
   }
 
-  add(vector: Vector | null, rows: Int32Array, rowCount: number, groups: Int32Array, groupCount: number): void {
+  add(
+    vector: Vector | null,
+    rows: Int32Array,
+    rowCount: number,
+    groups: Int32Array,
+    groupCount: number,
+  ): void {
     this.#distinct.add(vector, rows, rowCount, groups, groupCount);
   }
 

@@ -46,6 +46,7 @@ class Binder {
   plan(): SelectPlan {
     const { where, groupBy, having, orderBy, limit, offset, items } = this.#select;
     const boundWhere = where === null ? null : this.#condition(where);
+    const whereColumns = this.#columns.length;
     for (const key of groupBy) this.#addKey(key);
     this.#isGrouped =
       groupBy.length > 0 ||
@@ -64,6 +65,7 @@ class Binder {
     const order = orderBy.map((item) => this.#orderBy(item));
     return {
       columns: this.#columns,
+      whereColumns,
       textMatches: this.#textMatches,
       where: boundWhere,
       grouping: this.#isGrouped ? { keys: this.#keys, aggregates: this.#aggregates } : null,

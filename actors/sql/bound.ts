@@ -83,6 +83,8 @@ export interface Output {
 export interface SelectPlan {
   /** Names of the columns that are read. */
   readonly columns: readonly string[];
+  /** So many of them, the first ones, are of WHERE. */
+  readonly whereColumns: number;
   readonly textMatches: readonly TextMatch[];
   readonly where: Bound | null;
   /** Null where rows are answered as they are. */

@@ -35,7 +35,8 @@ export function isColumn(key: string): boolean {
 
 function typeOf(counts: Uint32Array, otherIsText: boolean): SqlType {
   const has = (kind: number) => (counts[kind] as number) > 0;
-  if (has(valueKinds.string) || has(valueKinds.nested) || (has(valueKinds.other) && otherIsText)) return 'text';
+  if (has(valueKinds.string) || has(valueKinds.nested) || (has(valueKinds.other) && otherIsText))
+    return 'text';
   if (has(valueKinds.float) || has(valueKinds.other)) return 'float';
   return has(valueKinds.integer) || has(valueKinds.true) || has(valueKinds.false) ? 'int' : 'null';
 }

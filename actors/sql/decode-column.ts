@@ -37,8 +37,7 @@ function isWhole({ presence, uniformKind }: ColumnValues, kind: number): boolean
 function decodeNumbers(values: ColumnValues, elsewhere: Elsewhere, type: SqlType): Vector {
   const integers = integersOf(values);
   if (integers instanceof BigInt64Array && type === 'int') return decodeWide(values, integers);
-  const numbers =
-    integers instanceof BigInt64Array ? Float64Array.from(integers, Number) : integers;
+  const numbers = integers instanceof BigInt64Array ? Float64Array.from(integers, Number) : integers;
   if (isWhole(values, valueKinds.integer)) return { kind: 'numbers', values: numbers, nulls: null };
   const { floats, rowCount } = values;
   if (isWhole(values, valueKinds.float)) return { kind: 'numbers', values: floats, nulls: null };
@@ -146,7 +145,12 @@ function decodeTexts(values: ColumnValues, elsewhere: Elsewhere): Vector {
       decoded[row] = codeOf(kind === valueKinds.true ? '1' : '0');
     else decoded[row] = codeOf(String(elsewhere.get(row)));
   });
-  return { kind: 'texts', codes: decoded, dictionary: withMore(stored, [...added.keys()]), nulls: someNull(nulls) };
+  return {
+    kind: 'texts',
+    codes: decoded,
+    dictionary: withMore(stored, [...added.keys()]),
+    nulls: someNull(nulls),
+  };
 }
 
 /** Codes of rows that are NULL name the first string, so there is one. */
@@ -156,6 +160,7 @@ function withMore(stored: Dictionary, added: readonly string[]): Dictionary {
   const used = stored.count === 0 ? 0 : (stored.ends[stored.count - 1] as number);
   const ends = new Uint32Array(stored.count + more.count);
   ends.set(stored.ends);
-  for (let code = 0; code < more.count; code++) ends[stored.count + code] = used + (more.ends[code] as number);
+  for (let code = 0; code < more.count; code++)
+    ends[stored.count + code] = used + (more.ends[code] as number);
   return { count: ends.length, ends, bytes: Buffer.concat([stored.bytes.subarray(0, used), more.bytes]) };
 }

@@ -136,7 +136,11 @@ export class Evaluator {
     const operand = this.evaluate(bound.operand, frame);
     const values =
       operand.kind === 'texts'
-        ? truthsByCode(operand, this.#of(bound, operand, () => codesIn(operand, bound.values)), frame.rowCount)
+        ? truthsByCode(
+            operand,
+            this.#of(bound, operand, () => codesIn(operand, bound.values)),
+            frame.rowCount,
+          )
         : isIn(operand, bound.values, frame.rowCount);
     const [found, absent] = bound.negated ? [falsy, truthy] : [truthy, falsy];
     for (let row = 0; row < values.length; row++) {

@@ -50,10 +50,7 @@ export class Grouping {
   /** Keys, then aggregates, of all groups. */
   frame(): Frame {
     const { count } = this;
-    const slots = [
-      ...this.#keyVectors(),
-      ...this.#aggregates.map((aggregate) => aggregate.values(count)),
-    ];
+    const slots = [...this.#keyVectors(), ...this.#aggregates.map((aggregate) => aggregate.values(count))];
     const none = () => must<Vector>(undefined, 'groups have slots alone');
     return {
       rowCount: count,

@@ -375,7 +375,7 @@ class Parser {
     this.#expectSymbol(',');
     const query = this.#string(`what to look for, in single quotes: ${example}`);
     this.#expectSymbol(')');
-    return this.#made({ kind: 'textMatch', match: { regex: word === 'grep', query }, at });
+    return this.#made({ kind: 'textMatch', match: { regex: word === 'grep', query, at }, at });
   }
 
   #extract(at: number): Expression {

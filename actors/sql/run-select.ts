@@ -49,6 +49,11 @@ export class SelectRun {
     return rows.filter((row) => truths[row] === truthy);
   }
 
+  /** Of those that pass, all that can be in the answer. */
+  wanted(rows: Int32Array): Int32Array {
+    return this.#grouping === null ? rows.subarray(0, this.#top.room) : rows;
+  }
+
   /** `rows`: those that pass. */
   add(frame: Frame, rows: Int32Array): void {
     if (rows.length === 0) return;
@@ -60,7 +65,10 @@ export class SelectRun {
     if (this.#grouping !== null) this.#addGroups(this.#grouping);
     const { offset } = this.#plan;
     const rows = this.#top.rows();
-    return { rows: rows.slice(offset, offset + this.#rowsMax), truncated: rows.length > offset + this.#rowsMax && this.#rowsMax > 0 };
+    return {
+      rows: rows.slice(offset, offset + this.#rowsMax),
+      truncated: rows.length > offset + this.#rowsMax && this.#rowsMax > 0,
+    };
   }
 
   #addGroups(grouping: Grouping): void {

@@ -53,6 +53,7 @@ export interface CaseBranch {
 export interface TextMatch {
   readonly regex: boolean;
   readonly query: string;
+  readonly at: number;
 }
 
 export const aggregateNames = ['count', 'sum', 'avg', 'min', 'max'] as const;

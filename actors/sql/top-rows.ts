@@ -51,6 +51,11 @@ export class TopRows {
     return this.#orderBy.length === 0 && this.#kept.length >= this.#wanted;
   }
 
+  /** How many further rows can be among them. */
+  get room(): number {
+    return this.#orderBy.length === 0 ? this.#wanted - this.#kept.length : Number.POSITIVE_INFINITY;
+  }
+
   add(frame: Frame, rows: Int32Array): void {
     if (this.#wanted === 0) return;
     const orders = this.#orderBy.map(({ expression }) => this.#evaluator.evaluate(expression, frame));
@@ -102,7 +107,11 @@ export class TopRows {
     for (const [at, order] of this.#orderBy.entries()) {
       const vector = orders[at] as Vector;
       const other = worst.keys[at] as Key;
-      if (vector.kind === 'numbers' && typeof other === 'number' && (vector.nulls === null || vector.nulls[row] === 0)) {
+      if (
+        vector.kind === 'numbers' &&
+        typeof other === 'number' &&
+        (vector.nulls === null || vector.nulls[row] === 0)
+      ) {
         const difference = (vector.values[row] as number) - other;
         if (difference !== 0) return order.descending ? difference > 0 : difference < 0;
         continue;
@@ -138,7 +147,8 @@ function compareKeys(a: Key, b: Key, { descending, nullsFirst }: BoundOrder): nu
     if (a === b) return 0;
     return (a === null) === nullsFirst ? -1 : 1;
   }
-  const order = a instanceof Buffer ? a.compare(b as Buffer) : compareNumbers(a as number | bigint, b as number | bigint);
+  const order =
+    a instanceof Buffer ? a.compare(b as Buffer) : compareNumbers(a as number | bigint, b as number | bigint);
   return descending ? -order : order;
 }
 

@@ -61,15 +61,43 @@ export function asWide({ kind, values, nulls }: Values): BigInt64Array {
 /** The rows of a vector in another order, some of them, or some of them twice. Of vectors with a value a row. */
 export function taken(vector: Vector, rows: Int32Array): Vector {
   if (vector.kind === 'constant') return vector;
-  if (vector.kind === 'truths') return { kind: 'truths', values: Uint8Array.from(rows, (row) => vector.values[row] as number) };
+  if (vector.kind === 'truths')
+    return { kind: 'truths', values: Uint8Array.from(rows, (row) => vector.values[row] as number) };
   const { nulls } = vector;
   const takenNulls = nulls === null ? null : Uint8Array.from(rows, (row) => nulls[row] as number);
   switch (vector.kind) {
     case 'numbers':
-      return { ...vector, values: Float64Array.from(rows, (row) => vector.values[row] as number), nulls: takenNulls };
+      return {
+        ...vector,
+        values: Float64Array.from(rows, (row) => vector.values[row] as number),
+        nulls: takenNulls,
+      };
     case 'wide':
-      return { ...vector, values: BigInt64Array.from(rows, (row) => vector.values[row] as bigint), nulls: takenNulls };
+      return {
+        ...vector,
+        values: BigInt64Array.from(rows, (row) => vector.values[row] as bigint),
+        nulls: takenNulls,
+      };
     case 'texts':
-      return { ...vector, codes: Int32Array.from(rows, (row) => vector.codes[row] as number), nulls: takenNulls };
+      return {
+        ...vector,
+        codes: Int32Array.from(rows, (row) => vector.codes[row] as number),
+        nulls: takenNulls,
+      };
+  }
+}
+
+/** Rows from `from` to before `end`. */
+export function sliced(vector: Vector, from: number, end: number): Vector {
+  if (vector.kind === 'constant') return vector;
+  if (vector.kind === 'truths') return { kind: 'truths', values: vector.values.subarray(from, end) };
+  const nulls = vector.nulls?.subarray(from, end) ?? null;
+  switch (vector.kind) {
+    case 'numbers':
+      return { ...vector, values: vector.values.subarray(from, end), nulls };
+    case 'wide':
+      return { ...vector, values: vector.values.subarray(from, end), nulls };
+    case 'texts':
+      return { ...vector, codes: vector.codes.subarray(from, end), nulls };
   }
 }

@@ -36,6 +36,28 @@ function compileLiteral(text: string): Matcher {
   return matcherOf(writeOutLiteral(text), 'i');
 }
 
+/** Every match of an RE2 pattern in UTF-8 → the replacement, in which `\\1` is what the first group matched. Throws ApiError. */
+export function compileReplacer(pattern: string, replacement: string): (text: Buffer) => Buffer {
+  if (pattern.length > limits.patternCharactersMax)
+    throw refusal(`a regex may have at most ${limits.patternCharactersMax} characters`);
+  let compiled: RE2;
+  try {
+    compiled = new RE2(pattern, 'g');
+  } catch (error) {
+    throw refusal(`not a valid RE2 regex: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  const written = Buffer.from(asTemplate(replacement));
+  return (text) => compiled.replace(text, written);
+}
+
+/** `\\1` and `\\\\` as the package writes them. */
+function asTemplate(replacement: string): string {
+  return replacement.replace(/\$|\\(\d|\\)/gu, (_, escaped: string | undefined) => {
+    if (escaped === undefined) return '$$';
+    return escaped === '\\' ? '\\' : escaped === '0' ? '$&' : `$${escaped}`;
+  });
+}
+
 function refusal(problem: string): ApiError {
   return new ApiError('invalid', `q: ${problem}`, { fields: { q: problem } });
 }

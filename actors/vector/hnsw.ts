@@ -51,7 +51,7 @@ const connectivity = 16;
 /** Vectors that building looks at to choose neighbours. */
 const expansionAdd = 96;
 /** Candidates that a search may keep: real texts need half as many again as clusters do for the same recall. */
-export const expansions: readonly number[] = [32, 48, 64, 96, 128, 192];
+export const expansions: readonly number[] = [48, 64, 96, 128, 192];
 /** All cores, behind everything else that they do: a build's threads have the low priority of the one that asks. */
 const buildThreads = Math.min(4, availableParallelism());
 

@@ -1,0 +1,148 @@
+import { must } from '../../src/base/assert.ts';
+import { type ColumnValues, readColumn } from '../columns/column-block.ts';
+import type { ColumnDirectory } from '../columns/column-directory.ts';
+import { openColumns } from '../columns/columns-section.ts';
+import { chunkRowsMax } from '../columns/value-kinds.ts';
+import type { ReadReport } from '../storage/block-fetch.ts';
+import type { OpenSegment, Snapshot } from '../storage/snapshot.ts';
+import { isDeleted } from '../storage/tombstones.ts';
+import { memtableChunks } from './memtable-columns.ts';
+
+/** The parts of a snapshot as SQL reads them, oldest first: chunks of rows with columns. */
+export interface SqlPart {
+  /** The part alone, for whoever searches its texts. */
+  readonly snapshot: Snapshot;
+  readonly rowCount: number;
+  readonly chunks: readonly SqlChunk[];
+  isLive(row: number): boolean;
+}
+
+export interface StoredDocument {
+  readonly buffer: Buffer;
+  readonly offset: number;
+}
+
+export interface SqlChunk {
+  /** In the part. */
+  readonly firstRow: number;
+  readonly rowCount: number;
+  /** Keys, with how many entries they have of each kind. */
+  keys(): Iterable<readonly [string, Uint32Array]>;
+  /** Columns of those keys that the chunk has. Throws what reading throws. */
+  columns(names: readonly string[]): Promise<ReadonlyMap<string, ColumnValues>>;
+  /** Of rows of the part, ascending. */
+  documents(rows: readonly number[]): Promise<readonly StoredDocument[]>;
+}
+
+export async function sqlParts(snapshot: Snapshot, report: ReadReport): Promise<readonly SqlPart[]> {
+  const segments = await Promise.all(
+    [...snapshot.segments].reverse().map((segment) => segmentPart(snapshot, segment, report)),
+  );
+  return [...segments, ...[...snapshot.memtables].reverse().map((source) => memtablePart(snapshot, source))];
+}
+
+function memtablePart(snapshot: Snapshot, source: Snapshot['memtables'][number]): SqlPart {
+  const { memtable, rowCount } = source;
+  const chunks = memtableChunks(memtable, rowCount).map(
+    ({ firstRow, rowCount: rows, columns }): SqlChunk => ({
+      firstRow,
+      rowCount: rows,
+      *keys() {
+        for (const [key, { counts }] of columns) yield [key, counts];
+      },
+      columns: async () => columns,
+      documents: async (wanted) =>
+        wanted.map((row) => ({ buffer: memtable.bufferOf(row), offset: memtable.offsetOf(row) })),
+    }),
+  );
+  return {
+    snapshot: { ...snapshot, memtables: [source], segments: [] },
+    rowCount,
+    chunks,
+    isLive: (row) => memtable.isLiveAt(row, snapshot.sequence),
+  };
+}
+
+async function segmentPart(snapshot: Snapshot, segment: OpenSegment, report: ReadReport): Promise<SqlPart> {
+  const { reader, tombstones } = segment;
+  const directory = await openColumns(reader, report);
+  const documents = (rows: readonly number[]) => readDocuments(segment, rows, report);
+  const chunks =
+    directory === 'none'
+      ? plainChunks(reader.rowCount, documents)
+      : Array.from({ length: directory.chunkCount }, (_, chunk) =>
+          storedChunk({ segment, directory, chunk, documents, report }),
+        );
+  return {
+    snapshot: { ...snapshot, memtables: [], segments: [segment] },
+    rowCount: reader.rowCount,
+    chunks,
+    isLive: tombstones.count === 0 ? () => true : (row) => !isDeleted(tombstones, row),
+  };
+}
+
+/** Of rows without any key. */
+function plainChunks(rowCount: number, documents: SqlChunk['documents']): SqlChunk[] {
+  return Array.from({ length: Math.ceil(rowCount / chunkRowsMax) }, (_, chunk) => ({
+    firstRow: chunk * chunkRowsMax,
+    rowCount: Math.min(chunkRowsMax, rowCount - chunk * chunkRowsMax),
+    keys: () => [],
+    columns: async () => new Map(),
+    documents,
+  }));
+}
+
+function storedChunk(source: {
+  readonly segment: OpenSegment;
+  readonly directory: ColumnDirectory;
+  readonly chunk: number;
+  readonly documents: SqlChunk['documents'];
+  readonly report: ReadReport;
+}): SqlChunk {
+  const { segment, directory, chunk, documents, report } = source;
+  const { blocks, objectKey } = segment.reader;
+  return {
+    firstRow: directory.firstRow(chunk),
+    rowCount: directory.rowCount(chunk),
+    *keys() {
+      for (const [key, { counts }] of directory.columnsOf(chunk)) yield [key, counts];
+    },
+    async columns(names) {
+      const there = names.flatMap((name) => {
+        const column = directory.column(chunk, name);
+        return column === null ? [] : [{ name, place: column.place }];
+      });
+      const read = await blocks.fetch(
+        there.map(({ place }) => place),
+        report,
+      );
+      return new Map(
+        read.map((block, at) => {
+          // Nothing else is made of a column's block.
+          const values =
+            (block.parsed as ColumnValues | null) ??
+            readColumn(block.raw, { name: objectKey, offset: block.offset });
+          block.parsed = values;
+          return [must(there[at], 'a column').name, values];
+        }),
+      );
+    },
+    documents,
+  };
+}
+
+async function readDocuments(
+  { reader }: OpenSegment,
+  rows: readonly number[],
+  report: ReadReport,
+): Promise<StoredDocument[]> {
+  const index = await reader.blockIndex(report);
+  const numbers = rows.map((row) => index.blockOfRow(row));
+  const wanted = [...new Set(numbers)];
+  const blocks = await reader.readBlocks(wanted, report);
+  const byNumber = new Map(wanted.map((number, at) => [number, must(blocks[at], 'a block')]));
+  return rows.map((row, at) => {
+    const block = must(byNumber.get(numbers[at] as number), 'its block');
+    return { buffer: block.buffer, offset: block.entryOffset(row - block.firstRow) };
+  });
+}
