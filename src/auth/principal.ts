@@ -33,14 +33,25 @@ export interface PrincipalLimits {
   readonly keyQps: number | null;
   /** Requests in flight of the tenant. A key has the same bound, which its tenant always meets first. */
   readonly concurrency: number | null;
+  /** SQL queries in flight of the tenant. */
+  readonly sqlConcurrency: number | null;
 }
 
 export function principalLimits(
-  plan: { readonly qps: number | null; readonly concurrency: number | null },
+  plan: {
+    readonly qps: number | null;
+    readonly concurrency: number | null;
+    readonly sql_concurrency: number | null;
+  },
   ratePerS: number | null,
 ): PrincipalLimits {
   const tighter = ratePerS !== null && (plan.qps === null || ratePerS < plan.qps);
-  return { tenantQps: plan.qps, keyQps: tighter ? ratePerS : null, concurrency: plan.concurrency };
+  return {
+    tenantQps: plan.qps,
+    keyQps: tighter ? ratePerS : null,
+    concurrency: plan.concurrency,
+    sqlConcurrency: plan.sql_concurrency,
+  };
 }
 
 export const noCaps: KeyCaps = { ratePerS: null, queries: null, writes: null };

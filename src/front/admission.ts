@@ -35,6 +35,7 @@ interface Counter {
   window: number;
   requests: number;
   inFlight: number;
+  sqlInFlight: number;
 }
 
 export class Admission {
@@ -55,34 +56,42 @@ export class Admission {
   }
 
   /** Throws 429 `rate_limited` with `retryAfter` and the rate-limit headers. */
-  admit({ tenantId, keyId, limits }: Principal): AdmissionTicket {
+  admit({ tenantId, keyId, limits }: Principal, isSql = false): AdmissionTicket {
     const window = Math.floor(this.#clock.monotonic() / windowMs);
     const tenant = counterOf(this.#tenants, tenantId, window);
     const key = limits.keyQps === null || keyId === null ? null : counterOf(this.#keys, keyId, window);
-    const refusal = refusalOf(limits, tenant, key);
+    const refusal = refusalOf(limits, tenant, key) ?? (isSql ? sqlRefusalOf(limits, tenant) : null);
     if (refusal !== null) throw rateLimited(refusal, headersOf(limits, tenant, key));
     tenant.requests += 1;
     tenant.inFlight += 1;
+    if (isSql) tenant.sqlInFlight += 1;
     this.#inFlight.count += 1;
     if (key !== null) key.requests += 1;
-    return new Ticket(tenant, this.#inFlight, headersOf(limits, tenant, key));
+    return new Ticket(tenant, this.#inFlight, { headers: headersOf(limits, tenant, key), isSql });
   }
 }
 
 class Ticket implements AdmissionTicket {
   readonly headers: HeaderList;
   readonly #all: { count: number };
+  readonly #isSql: boolean;
   #tenant: Counter | null;
 
-  constructor(tenant: Counter, all: { count: number }, headers: HeaderList) {
+  constructor(
+    tenant: Counter,
+    all: { count: number },
+    { headers, isSql }: { readonly headers: HeaderList; readonly isSql: boolean },
+  ) {
     this.#tenant = tenant;
     this.#all = all;
+    this.#isSql = isSql;
     this.headers = headers;
   }
 
   release(): void {
     if (this.#tenant === null) return;
     this.#tenant.inFlight -= 1;
+    if (this.#isSql) this.#tenant.sqlInFlight -= 1;
     this.#all.count -= 1;
     this.#tenant = null;
   }
@@ -91,7 +100,7 @@ class Ticket implements AdmissionTicket {
 function counterOf(counters: LruMap<number, Counter>, id: number, window: number): Counter {
   const known = counters.get(id);
   if (known === undefined) {
-    const counter = { window, requests: 0, inFlight: 0 };
+    const counter = { window, requests: 0, inFlight: 0, sqlInFlight: 0 };
     counters.set(id, counter);
     return counter;
   }
@@ -114,6 +123,11 @@ function refusalOf(limits: PrincipalLimits, tenant: Counter, key: Counter | null
     return `The limit of ${tenantQps} requests a second is reached.`;
   }
   return null;
+}
+
+function sqlRefusalOf({ sqlConcurrency }: PrincipalLimits, { sqlInFlight }: Counter): string | null {
+  if (sqlConcurrency === null || sqlInFlight < sqlConcurrency) return null;
+  return `More than ${sqlConcurrency} SQL queries run at once.`;
 }
 
 /** The limit is the tighter one; what remains is whatever ends first. */

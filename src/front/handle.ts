@@ -85,7 +85,7 @@ function settle(front: FrontComponents, request: Request, work: Promise<void>): 
 
 function admitted(front: FrontComponents, request: Request, principal: Principal): void {
   const { operation, parameters, exchange } = request;
-  const ticket = front.admission.admit(principal);
+  const ticket = front.admission.admit(principal, operation.name === 'sql');
   try {
     const refusal = authorize(principal, authorityOf(operation), parameters.name ?? null);
     if (refusal !== null) throw refusal;
@@ -199,7 +199,7 @@ function actorCall(front: FrontComponents, request: Request, principal: Principa
     namespaces: principal.namespaces,
     createdBy: email,
     personId: principal.personId ?? 0,
-    querySeconds: front.plans[principal.planName].query_seconds,
+    querySeconds: front.plans[principal.planName][operation.name === 'sql' ? 'sql_seconds' : 'query_seconds'],
     storageQuotaBytes: storageQuotaBytes(front.plans[principal.planName], principal),
   };
   return {

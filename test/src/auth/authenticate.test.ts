@@ -156,7 +156,7 @@ test('a key acts for its tenant with its own limits, and is looked up once', asy
     scope: 'write',
     namespaces: ['a*'],
     caps: { ...noCaps, ratePerS: 7 },
-    limits: { tenantQps: 100, keyQps: 7, concurrency: 16 },
+    limits: { tenantQps: 100, keyQps: 7, concurrency: 16, sqlConcurrency: 2 },
   });
   assert.equal(authenticator.peek({ kind: 'key', secret: key, tenant: undefined }), principal);
   await rest.with({ authorization: `Bearer ${key}` });

@@ -31,7 +31,7 @@ export function keyPrincipal(parts: PrincipalParts): Principal {
     scope: parts.scope ?? 'admin',
     namespaces: parts.namespaces ?? [],
     caps: { ...noCaps, ...parts.caps },
-    limits: { tenantQps: null, keyQps: null, concurrency: null, ...parts.limits },
+    limits: { tenantQps: null, keyQps: null, concurrency: null, sqlConcurrency: null, ...parts.limits },
   };
 }
 

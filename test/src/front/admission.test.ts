@@ -56,6 +56,21 @@ test('a tenant has so many requests in flight, each given back once', () => {
   assert.equal(refusalOf(() => admission.admit(principal)).code, 'rate_limited');
 });
 
+test('SQL queries have a bound of their own, and count as requests too', () => {
+  const { admission } = admissionAt();
+  const principal = keyPrincipal({ limits: { concurrency: 4, sqlConcurrency: 2 } });
+  const first = admission.admit(principal, true);
+  admission.admit(principal, true);
+  assert.match(refusalOf(() => admission.admit(principal, true)).message, /2 SQL queries/);
+  admission.admit(principal);
+  first.release();
+  first.release();
+  admission.admit(principal, true);
+  assert.match(refusalOf(() => admission.admit(principal, true)).message, /2 SQL queries/);
+  admission.admit(principal);
+  assert.match(refusalOf(() => admission.admit(principal)).message, /4 requests are in flight/);
+});
+
 test('a key with a rate of its own is held to it without holding up its tenant', () => {
   const { admission } = admissionAt();
   const slow = keyPrincipal({ keyId: 1, limits: { tenantQps: 10, keyQps: 2 } });
