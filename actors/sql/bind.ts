@@ -100,13 +100,10 @@ class Binder {
 
   /** What stands at a position of the list, for a whole number. */
   #byPosition(expression: Expression, clause: string): Expression | null {
-    if (expression.kind !== 'literal') return null;
-    const item = typeof expression.value === 'bigint' ? this.#items[Number(expression.value) - 1] : undefined;
+    if (expression.kind !== 'literal' || typeof expression.value !== 'bigint') return null;
+    const item = this.#items[Number(expression.value) - 1];
     if (item !== undefined) return this.#ungroupable(item.expression, clause);
-    throw new SqlError(
-      expression.at,
-      `${clause} takes a position from 1 to ${this.#items.length}, a name or an expression`,
-    );
+    throw new SqlError(expression.at, `${clause} takes positions from 1 to ${this.#items.length}`);
   }
 
   #ungroupable(expression: Expression, clause: string): Expression {

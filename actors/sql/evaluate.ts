@@ -65,9 +65,11 @@ export class Evaluator {
       case 'case':
         return this.#case(bound, frame);
       case 'length':
-        return perText(this.evaluate(bound.operand, frame), (texts) => lengths(texts, frame.rowCount));
+        return perText(this.evaluate(bound.operand, frame), frame, lengths);
       case 'replace':
-        return perText(this.evaluate(bound.operand, frame), (texts) => this.#replace(bound, texts, frame));
+        return perText(this.evaluate(bound.operand, frame), frame, (texts, rows) =>
+          this.#replace(bound, texts, rows),
+        );
       case 'truncate':
         return perNumber(this.evaluate(bound.operand, frame), (seconds) => truncateTime(bound.unit, seconds));
       case 'minute':
@@ -218,14 +220,14 @@ export class Evaluator {
     return type === 'text' ? chooseTexts(results, chosen) : chooseNumbers(results, chosen);
   }
 
-  #replace(bound: Extract<Bound, { kind: 'replace' }>, texts: Texts, frame: Frame): Vector {
+  #replace(bound: Extract<Bound, { kind: 'replace' }>, texts: Texts, rows: FrameRows): Vector {
     let replace = this.#replacers.get(bound);
     if (replace === undefined) {
       replace = this.#newReplacer(bound.pattern, bound.replacement);
       this.#replacers.set(bound, replace);
     }
     const { dictionary, codes, nulls } = texts;
-    const isUsed = usedCodes(texts, frame);
+    const isUsed = usedCodes(texts, rows);
     const parts: Uint8Array[] = [];
     for (let code = 0; code < dictionary.count; code++) {
       const text = dictionary.bytes.subarray(startOf(dictionary, code), dictionary.ends[code]);
@@ -245,7 +247,7 @@ function truthOf(value: SqlValue): number {
   return value === null ? unknown : Number(value) === 0 ? falsy : truthy;
 }
 
-function usedCodes({ codes, nulls, dictionary }: Texts, { rows, rowCount }: Frame): Uint8Array {
+function usedCodes({ codes, nulls, dictionary }: Texts, { rows, rowCount }: FrameRows): Uint8Array {
   const isUsed = new Uint8Array(dictionary.count);
   const count = rows?.length ?? rowCount;
   for (let i = 0; i < count; i++) {
@@ -262,7 +264,7 @@ function truthsByCode({ codes, nulls }: Texts, byCode: Uint8Array, rowCount: num
   return truths;
 }
 
-function lengths({ codes, nulls, dictionary }: Texts, rowCount: number): Vector {
+function lengths({ codes, nulls, dictionary }: Texts, { rowCount }: FrameRows): Vector {
   const values = new Float64Array(rowCount);
   const { ends } = dictionary;
   for (let row = 0; row < rowCount; row++) {
@@ -272,10 +274,13 @@ function lengths({ codes, nulls, dictionary }: Texts, rowCount: number): Vector 
   return { kind: 'numbers', values, nulls };
 }
 
-function perText(vector: Vector, of: (texts: Texts) => Vector): Vector {
-  if (vector.kind === 'texts') return of(vector);
+type FrameRows = Pick<Frame, 'rows' | 'rowCount'>;
+
+/** Of a constant once. */
+function perText(vector: Vector, rows: FrameRows, of: (texts: Texts, rows: FrameRows) => Vector): Vector {
+  if (vector.kind === 'texts') return of(vector, rows);
   if (vector.kind !== 'constant') throw new TypeError('no text');
-  return vector.value === null ? vector : constantOf(of(asTexts(vector, 1)));
+  return vector.value === null ? vector : constantOf(of(asTexts(vector, 1), { rows: null, rowCount: 1 }));
 }
 
 /** Of a vector of one row. */

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runSql } from '../../../actors/search/run-sql.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import { parseJson } from '../../../src/base/json.ts';
+import { Chance } from '../../simulation/chance.ts';
+import { Oracle, type OracleValue } from '../../support/duckdb.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { contextOf } from '../../support/query-context.ts';
+import { type GeneratedQuery, SqlGenerator } from '../../support/sql-queries.ts';
+import { randomSqlRow, sqlSnapshot, tableStatements } from '../../support/sql-tables.ts';
+
+/** SQL_QUERIES=20000 for the longer run; SQL_SEED for another one. */
+const queries = Number(process.env.SQL_QUERIES ?? 2_000);
+const seed = Number(process.env.SQL_SEED ?? 1);
+const queriesPerTable = 100;
+
+test(`${queries} random queries over random documents are answered as DuckDB does`, async (t) => {
+  t.diagnostic(`SQL_SEED=${seed}`);
+  const oracle = await Oracle.open();
+  let refused = 0;
+  for (let table = 0; table * queriesPerTable < queries; table++) {
+    const chance = new Chance(seed, table);
+    const rows = Array.from({ length: chance.pick([0, 1, 7, 60, 300]) }, (_, at) => randomSqlRow(chance, at));
+    const { snapshot, live } = await sqlSnapshot(chance, rows);
+    for (const statement of tableStatements(live)) await oracle.rows(statement);
+    const generator = new SqlGenerator(chance);
+    for (let query = 0; query < queriesPerTable; query++) {
+      const generated = generator.query();
+      const where = `SQL_SEED=${seed}, table ${table}, query ${query}: ${generated.ours}`;
+      const answered = await answerOf(() =>
+        runSql(contextOf(snapshot, new FakeClock()), { sql: generated.ours }),
+      );
+      const expected = await oracle.rows(generated.theirs).catch((error: Error) => error.message);
+      // A column that no document has any more, or an integer that grew too large.
+      if (typeof answered === 'string') {
+        const isKnown = /there is no column|does not fit 64 bits/u.test(answered);
+        assert.ok(isKnown, `${where}: ${answered}`);
+        refused++;
+        continue;
+      }
+      assert.ok(typeof expected !== 'string', `${where}: DuckDB says ${String(expected)}`);
+      assertSame(answered, expected as OracleValue[][], generated, where);
+    }
+  }
+  t.diagnostic(`${refused} were refused for a column that is not there, or a sum that is too large`);
+  assert.ok(refused < queries / 4);
+  oracle.close();
+});
+
+async function answerOf(run: () => Promise<string>): Promise<OracleValue[][] | string> {
+  try {
+    const answer = parseJson(Buffer.from(await run()), { depthMax: 8 }) as { rows: OracleValue[][] };
+    return answer.rows;
+  } catch (error) {
+    if (error instanceof ApiError) return error.message;
+    throw error;
+  }
+}
+
+function assertSame(
+  answered: OracleValue[][],
+  expected: OracleValue[][],
+  { isOrdered }: GeneratedQuery,
+  where: string,
+): void {
+  const shown = (rows: OracleValue[][]) => {
+    const lines = rows.map((row) => row.map(shownValue).join(' | '));
+    return isOrdered ? lines : lines.sort();
+  };
+  assert.deepEqual(shown(answered), shown(expected), where);
+}
+
+/** Averages may differ in their last digits. */
+function shownValue(value: OracleValue): string {
+  if (value === null) return 'NULL';
+  if (typeof value === 'string') return JSON.stringify(value);
+  const number = Number(value);
+  return typeof value === 'bigint' || Number.isInteger(number)
+    ? String(BigInt(value))
+    : number.toPrecision(12);
+}
