@@ -17,7 +17,7 @@ export class Oracle {
   /** Rows of a statement; integers as bigint. Throws what DuckDB says. */
   async rows(sql: string): Promise<OracleValue[][]> {
     const reader = await this.#run.runAndReadAll(sql);
-    return reader.getRows().map((row) => row.map(valueOf));
+    return reader.getRows().map((row) => row.map(oracleValue));
   }
 
   close(): void {
@@ -32,7 +32,7 @@ async function connect(threads: number) {
   return connection;
 }
 
-function valueOf(value: unknown): OracleValue {
+function oracleValue(value: unknown): OracleValue {
   if (value === null || typeof value === 'bigint' || typeof value === 'string') return value;
   if (typeof value === 'number') return value;
   if (typeof value === 'boolean') return value ? 1n : 0n;

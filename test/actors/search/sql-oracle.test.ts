@@ -21,7 +21,9 @@ test(`${queries} random queries over random documents are answered as DuckDB doe
   let refused = 0;
   for (let table = 0; table * queriesPerTable < queries; table++) {
     const chance = new Chance(seed, table);
-    const rows = Array.from({ length: chance.pick([0, 1, 7, 60, 300]) }, (_, at) => randomSqlRow(chance, at));
+    const rows = Array.from({ length: chance.pick([0, 1, 7, 60, 60, 60, 300, 300, 300]) }, (_, at) =>
+      randomSqlRow(chance, at),
+    );
     const { snapshot, live } = await sqlSnapshot(chance, rows);
     for (const statement of tableStatements(live)) await oracle.rows(statement);
     const generator = new SqlGenerator(chance);
@@ -44,7 +46,7 @@ test(`${queries} random queries over random documents are answered as DuckDB doe
     }
   }
   t.diagnostic(`${refused} were refused for a column that is not there, or a sum that is too large`);
-  assert.ok(refused < queries / 4);
+  assert.ok(refused < queries / 5);
   oracle.close();
 });
 
