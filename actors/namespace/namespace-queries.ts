@@ -214,6 +214,7 @@ export class NamespaceQueries {
       cursorKey,
       graphs: this.#graphs,
       match: lanes.match,
+      sqlBytesMax: limits.sqlMemoryBytesMax,
       monotonic: () => clock.monotonic(),
       beganAt: opened.beganAt,
       readFailed: (failure) => this.#readFailed(failure, opened),

@@ -29,6 +29,8 @@ export interface QueryContext {
   readonly graphs: GraphSource;
   /** For texts that RE2 may be long about. */
   readonly match: MatchElsewhere;
+  /** What an SQL query may hold, in bytes. */
+  readonly sqlBytesMax: number;
   readonly monotonic: () => number;
   readonly beganAt: number;
   /**

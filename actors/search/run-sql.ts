@@ -1,5 +1,4 @@
 import { ApiError } from '../../protocol/errors.ts';
-import { limits } from '../../protocol/limits.ts';
 import type { SqlRequest } from '../../protocol/sql.ts';
 import { must } from '../../src/base/assert.ts';
 import { valueKinds } from '../columns/value-kinds.ts';
@@ -277,8 +276,10 @@ class SqlQuery {
   }
 
   #checkMemory(): void {
-    if (this.#run.bytes <= limits.sqlMemoryBytesMax) return;
-    const problem = `the groups, distinct values or rows of this query take more than ${limits.sqlMemoryBytesMax / 2 ** 20} MB`;
+    const { sqlBytesMax } = this.#context;
+    if (this.#run.bytes <= sqlBytesMax) return;
+    const megabytes = Math.ceil(sqlBytesMax / 2 ** 20);
+    const problem = `the groups, distinct values or rows of this query take more than ${megabytes} MB`;
     throw new ApiError('invalid', `sql: ${problem}: narrow it with WHERE, or group by less`, {
       fields: { sql: problem },
     });

@@ -61,7 +61,7 @@ class Binder {
         expression: this.#bind(item.expression),
       }),
     );
-    const boundHaving = having === null ? null : this.#condition(having);
+    const boundHaving = having === null ? null : this.#condition(this.#withoutAliases(having));
     const order = orderBy.map((item) => this.#orderBy(item));
     return {
       columns: this.#columns,
@@ -94,7 +94,10 @@ class Binder {
   }
 
   #orderBy({ expression, descending, nullsFirst }: OrderItem): BoundOrder {
-    const meant = this.#byPosition(expression, 'ORDER BY') ?? this.#aliased(expression) ?? expression;
+    const meant =
+      this.#byPosition(expression, 'ORDER BY') ??
+      this.#aliased(expression) ??
+      this.#withoutAliases(expression);
     return { expression: this.#bind(meant), descending, nullsFirst };
   }
 
@@ -117,6 +120,12 @@ class Binder {
     if (expression.kind !== 'name' || this.#find(expression) !== null) return null;
     const item = this.#aliased(expression);
     return item === null ? null : this.#ungroupable(item, this.#isGrouped ? '' : 'GROUP BY');
+  }
+
+  /** With what they stand for in place of aliases that no column has as its name. */
+  #withoutAliases(expression: Expression): Expression {
+    if (expression.kind !== 'name') return mapped(expression, (part) => this.#withoutAliases(part));
+    return this.#find(expression) === null ? (this.#aliased(expression) ?? expression) : expression;
   }
 
   #aliased(expression: Expression): Expression | null {
@@ -201,12 +210,7 @@ class Binder {
 
   #name(expression: Extract<Expression, { kind: 'name' }>): Bound {
     const column = this.#find(expression);
-    if (column === null) {
-      const item = this.#aliased(expression);
-      // Of a key or an aggregate, in HAVING.
-      if (this.#isGrouped && item !== null && item !== expression) return this.#bind(item);
-      throw this.#unknown(expression);
-    }
+    if (column === null) throw this.#unknown(expression);
     if (this.#isGrouped)
       throw new SqlError(expression.at, `${show(column.name)} must stand in GROUP BY or in an aggregate`);
     if (column.type === 'null') return literal(null);
@@ -375,6 +379,39 @@ class Binder {
       result,
     }));
     return branches.length === 0 ? last : { kind: 'case', branches, otherwise: last, type };
+  }
+}
+
+/** With other parts in place of an expression's own. */
+function mapped(expression: Expression, part: (part: Expression) => Expression): Expression {
+  switch (expression.kind) {
+    case 'aggregate':
+      return { ...expression, argument: expression.argument === null ? null : part(expression.argument) };
+    case 'compare':
+    case 'arithmetic':
+      return { ...expression, left: part(expression.left), right: part(expression.right) };
+    case 'logic':
+      return { ...expression, operands: expression.operands.map(part) };
+    case 'not':
+    case 'in':
+    case 'like':
+    case 'isNull':
+      return { ...expression, operand: part(expression.operand) };
+    case 'case': {
+      const branches = expression.branches.map(({ when, result }) => ({
+        when: part(when),
+        result: part(result),
+      }));
+      return {
+        ...expression,
+        branches,
+        otherwise: expression.otherwise === null ? null : part(expression.otherwise),
+      };
+    }
+    case 'call':
+      return { ...expression, arguments: expression.arguments.map(part) };
+    default:
+      return expression;
   }
 }
 

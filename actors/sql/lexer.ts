@@ -74,9 +74,9 @@ function tokenAt(sql: string, at: number): Token {
     if (matchAt(bareName, sql, end) !== null) throw new SqlError(end, 'a letter right after a number');
     return { kind: 'number', text: digits, at, end };
   }
+  if (sql.startsWith('/*', at)) throw new SqlError(at, 'a comment that does not end');
   const text = symbols.find((symbol) => sql.startsWith(symbol, at));
   if (text !== undefined) return { kind: 'symbol', text, at, end: at + text.length };
-  if (sql.startsWith('/*', at)) throw new SqlError(at, 'a comment that does not end');
   const shown = JSON.stringify(String.fromCodePoint(sql.codePointAt(at) as number));
   throw new SqlError(at, `${shown} means nothing in SQL; names with such characters stand in double quotes`);
 }

@@ -63,6 +63,7 @@ export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9
     cursorKey: Buffer.from('key'),
     graphs: noGraphs,
     match: async (task) => runMatch(task),
+    sqlBytesMax: 100_000_000,
     monotonic: () => clock.monotonic(),
     beganAt: clock.monotonic(),
     readFailed: () => {},

@@ -2,11 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { columnsWriter } from '../../../actors/columns/columns-writer.ts';
 import { mergeSegments } from '../../../actors/compute/merge-segments.ts';
-import { noGraphs } from '../../../actors/search/graph-source.ts';
-import type { QueryContext } from '../../../actors/search/query.ts';
 import { runCount, runSearch } from '../../../actors/search/run-search.ts';
-import { TimeSlice } from '../../../actors/search/time-slice.ts';
-import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/storage/block-fetch.ts';
+import { BlockCache, BlockFetcher } from '../../../actors/storage/block-fetch.ts';
 import type { SegmentToc } from '../../../actors/storage/segment-format.ts';
 import { SegmentReader } from '../../../actors/storage/segment-reader.ts';
 import type { OpenSegment, Snapshot } from '../../../actors/storage/snapshot.ts';
@@ -16,7 +13,6 @@ import {
   tombstonesToWire,
   withDeleted,
 } from '../../../actors/storage/tombstones.ts';
-import { runMatch } from '../../../actors/text/judge.ts';
 import { searchableMemtable } from '../../../actors/text/searchable-memtable.ts';
 import { textIndexWriter } from '../../../actors/text/text-index.ts';
 import { ApiError } from '../../../protocol/errors.ts';
@@ -26,6 +22,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { parseJson } from '../../../src/base/json.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { randomFilter, randomMeta } from '../../support/metas.ts';
+import { contextOf } from '../../support/query-context.ts';
 import { buildSegment, CountingStore, entryOf, seededRandom, type TestRow } from '../../support/segments.ts';
 
 const seed = Number(process.env.TIDEBASE_TEST_SEED ?? Math.floor(Math.random() * 1e9));
@@ -134,35 +131,19 @@ async function placesOf(documents: readonly Document[]): Promise<Place[]> {
   ];
 }
 
-function contextOf(snapshot: Snapshot, clockOf: FakeClock = new FakeClock(), deadlineMs = 1e9): QueryContext {
-  return {
-    identity: { tenantId: 1, name: 'n', namespaceId: 'ab'.repeat(16), createdAt: '' },
-    vector: null,
-    snapshot,
-    slice: new TimeSlice(clockOf, deadlineMs),
-    report: emptyReadReport(),
-    temperature: 'warm',
-    cursorKey: Buffer.from('key'),
-    graphs: noGraphs,
-    match: async (task) => runMatch(task),
-    monotonic: () => clockOf.monotonic(),
-    beganAt: clockOf.monotonic(),
-    readFailed: () => {},
-  };
-}
-
 const bodyOf = (filter: string, q: string, more = '') =>
   parse(`{"filter":${filter},"q":${JSON.stringify(q)}${more}}`);
 
 async function searched(snapshot: Snapshot, filter: string, q = ''): Promise<string[]> {
   const body = parseSearchBody(bodyOf(filter, q, ',"limit":1000'));
-  const { hits, partial } = JSON.parse(await runSearch(contextOf(snapshot), body));
+  const { hits, partial } = JSON.parse(await runSearch(contextOf(snapshot, new FakeClock()), body));
   assert.equal(partial, false);
   return hits.map(({ id }: { id: string }) => id);
 }
 
 async function counted(snapshot: Snapshot, filter: string, q = ''): Promise<number> {
-  return JSON.parse(await runCount(contextOf(snapshot), parseCountBody(bodyOf(filter, q)))).count;
+  return JSON.parse(await runCount(contextOf(snapshot, new FakeClock()), parseCountBody(bodyOf(filter, q))))
+    .count;
 }
 
 interface Rule {
@@ -467,7 +448,7 @@ describe('what a filter reads', () => {
     const snapshot = place.cold();
     const body = parseSearchBody(bodyOf('{"tenth":true}', '', ',"limit":3'));
 
-    const { hits } = JSON.parse(await runSearch(contextOf(snapshot), body));
+    const { hits } = JSON.parse(await runSearch(contextOf(snapshot, new FakeClock()), body));
 
     assert.deepEqual(
       hits.map(({ id }: { id: string }) => id),
@@ -495,7 +476,10 @@ describe('what a filter reads', () => {
       return spoiled;
     };
     const failures: unknown[] = [];
-    const context = { ...contextOf(snapshot), readFailed: (failure: unknown) => void failures.push(failure) };
+    const context = {
+      ...contextOf(snapshot, new FakeClock()),
+      readFailed: (failure: unknown) => void failures.push(failure),
+    };
 
     const answer = JSON.parse(await runSearch(context, parseSearchBody(bodyOf('{"n":7}', ''))));
 

@@ -3,19 +3,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { noGraphs } from '../../../actors/search/graph-source.ts';
-import type { QueryContext } from '../../../actors/search/query.ts';
 import { runSearch } from '../../../actors/search/run-search.ts';
 import { runWarm } from '../../../actors/search/run-warm.ts';
-import { TimeSlice } from '../../../actors/search/time-slice.ts';
-import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/storage/block-fetch.ts';
+import { BlockCache, BlockFetcher } from '../../../actors/storage/block-fetch.ts';
 import { SegmentReader } from '../../../actors/storage/segment-reader.ts';
 import { noTombstones } from '../../../actors/storage/tombstones.ts';
 import { openWarmCache, type WarmCache } from '../../../actors/storage/warm-cache.ts';
-import { runMatch } from '../../../actors/text/judge.ts';
 import { parseSearchBody, parseWarmBody } from '../../../protocol/search.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { quiet } from '../../support/in-process.ts';
+import { contextOf } from '../../support/query-context.ts';
 import { buildSegment, CountingStore, randomRows } from '../../support/segments.ts';
 
 const segmentKey = 'ns/ab/n/segment/s';
@@ -31,20 +28,8 @@ async function worldOf(memoryBytes: number, warmCache: WarmCache | null) {
   const fetcher = new BlockFetcher({ store, warmCache, cache: new BlockCache(memoryBytes) });
   const reader = new SegmentReader(segmentKey, toc, fetcher);
   const segments = [{ id: 's', size: bytes.length, reader, tombstones: noTombstones, graphs: null }];
-  const context = (): QueryContext => ({
-    identity: { tenantId: 1, name: 'n', namespaceId: 'ab'.repeat(16), createdAt: '' },
-    vector: null,
-    snapshot: { version: 1, sequence: 1e9, documents: 600, memtables: [], segments },
-    slice: new TimeSlice(clock, 10_000),
-    report: emptyReadReport(),
-    temperature: 'warm',
-    cursorKey: Buffer.from('key'),
-    graphs: noGraphs,
-    match: async (task) => runMatch(task),
-    monotonic: () => clock.monotonic(),
-    beganAt: 0,
-    readFailed: () => {},
-  });
+  const snapshot = { version: 1, sequence: 1e9, documents: 600, memtables: [], segments };
+  const context = () => contextOf(snapshot, clock, 10_000);
   const docsBytes = reader.section('docs').length;
   return {
     store,
