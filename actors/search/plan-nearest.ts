@@ -35,7 +35,7 @@ export function planNearest(wanted: NearestRowsWanted): NearestPlan {
   if (!hasGraphs || selected <= count) return { kind: 'exact' };
   // Of what lies far down a graph misses more: where a filter reaches down there, more are named than should be enough.
   const reach = rows / selected;
-  const ask = Math.ceil(withSpare(count) * reach * Math.min(2, reach));
+  const ask = Math.ceil(withSpare(count) * reach * Math.min(3, reach));
   const exactMs = (selected * dims) / numbersPerMs + Math.min(blocks, selected) * blockMs;
   const graphMs = ask * namedMs + withSpare(count) * blockMs;
   return ask > askMax || exactMs <= graphMs ? { kind: 'exact' } : { kind: 'graph', ask };

@@ -119,10 +119,15 @@ export function queryReport(context: QueryContext, timedOut: boolean): QueryRepo
 }
 
 export function answer(context: QueryContext, end: ScanEnd, found: string): string {
-  const { identity, snapshot } = context;
+  const { snapshot } = context;
+  return framed(context, end, `${found},"docs":${snapshot.documents},"version":${snapshot.version}`);
+}
+
+/** What every answer says of itself, around what this one says. */
+export function framed(context: QueryContext, end: ScanEnd, found: string): string {
   return (
-    `{"namespace":${JSON.stringify(identity.name)},${found},"docs":${snapshot.documents},` +
-    `"version":${snapshot.version},${tookJson(context.monotonic() - context.beganAt)},"partial":${isCutShort(end)},` +
+    `{"namespace":${JSON.stringify(context.identity.name)},${found},` +
+    `${tookJson(context.monotonic() - context.beganAt)},"partial":${isCutShort(end)},` +
     `${reportJson(queryReport(context, end.kind === 'timed-out'))}}`
   );
 }

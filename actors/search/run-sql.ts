@@ -20,7 +20,7 @@ import type { Found } from '../text/judge.ts';
 import { Judge } from '../text/judge.ts';
 import { queryPattern } from '../text/query-pattern.ts';
 import { compileReplacer } from '../text/regex.ts';
-import { answer, late, type QueryContext } from './query.ts';
+import { framed, late, type QueryContext } from './query.ts';
 import { scanNewestFirst } from './scan.ts';
 import { type SqlChunk, type SqlPart, sqlParts } from './sql-parts.ts';
 import { hasTextElsewhere, valuesElsewhere } from './sql-values.ts';
@@ -106,7 +106,7 @@ interface Answered {
 
 function sqlAnswer(context: QueryContext, answered: Answered): string {
   const { columns, types, rows, truncated, chunks, scanned } = answered;
-  return answer(
+  return framed(
     context,
     { kind: 'complete' },
     `"columns":${JSON.stringify(columns)},"types":${JSON.stringify(types)},"rows":[${rows.join(',')}],` +

@@ -49,7 +49,7 @@ function newIndex({ dims, precision }: GraphShape, expansionSearch: number): Com
 /** Neighbours of a vector; twice as many on the lowest level. */
 const connectivity = 16;
 /** Vectors that building looks at to choose neighbours. */
-const expansionAdd = 96;
+const expansionAdd = 64;
 /** Candidates that a search may keep: real texts need half as many again as clusters do for the same recall. */
 export const expansions: readonly number[] = [48, 64, 96, 128, 192];
 /** All cores, behind everything else that they do: a build's threads have the low priority of the one that asks. */

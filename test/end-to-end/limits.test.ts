@@ -48,6 +48,25 @@ describe('the limits of the free plan', { concurrency: 1 }, () => {
     assert.equal((await api.count('flight')).count, written);
   });
 
+  it('refuse more than two SQL queries at once', async () => {
+    const api = anyone.as((await anyone.signup('sql@example.com')).key);
+    await api.put('sql', [{ id: 'a', text: 'x', meta: { n: 1 } }]);
+
+    const body = { sql: 'SELECT SUM(n) FROM docs' };
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () => api.request('POST', '/v1/namespaces/sql/sql', { body })),
+    );
+
+    const answered = answers.filter(({ status }) => status === 200).length;
+    assert.ok(answered >= 2 && answered < 12, `${answered} were answered`);
+    for (const answer of answers) {
+      if (answer.status === 200) continue;
+      assertRateLimited(answer);
+      assert.match((answer.json() as { error: string }).error, /2 SQL queries/);
+    }
+    assert.equal((await api.request('POST', '/v1/namespaces/sql/sql', { body })).status, 200);
+  });
+
   it('refuse more than 100 requests in a second, of all keys of the tenant together', async () => {
     const owner = anyone.as((await anyone.signup('rate@example.com')).key);
     const other = anyone.as((await owner.createKey({ name: 'other' })).key);
