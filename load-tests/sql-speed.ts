@@ -128,7 +128,7 @@ await judged(async ({ say, tell }) => {
     });
     const columns = Object.entries(hitColumns).map(([name, type]) => `${name}: '${type}'`);
     await oracle.rows(
-      `CREATE TABLE docs AS SELECT * FROM read_csv('${csv}', header = false, columns = {${columns.join(', ')}})`,
+      `CREATE TABLE docs AS SELECT * FROM read_csv('${csv}', header = false, nullstr = 'NULL', columns = {${columns.join(', ')}})`,
     );
     const ratios: number[] = [];
     for (const [number, query] of queries.entries()) {

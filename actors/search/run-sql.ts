@@ -7,7 +7,7 @@ import type { SelectPlan, SqlColumn, SqlType } from '../sql/bound.ts';
 import { ColumnTypes, idColumn, isColumn } from '../sql/column-types.ts';
 import { decodeColumn } from '../sql/decode-column.ts';
 import { Evaluator } from '../sql/evaluate.ts';
-import type { Frame } from '../sql/frame.ts';
+import { allRows, type Frame } from '../sql/frame.ts';
 import { parseSql } from '../sql/parser.ts';
 import { SelectRun } from '../sql/run-select.ts';
 import { located, locating, SqlError } from '../sql/sql-error.ts';
@@ -295,6 +295,7 @@ interface Range {
 
 /** Numbers of the live ones, from 0 for the first. */
 function liveRows(part: SqlPart, first: number, end: number): Int32Array {
+  if (part.allLive) return allRows(end - first);
   const rows = new Int32Array(end - first);
   let count = 0;
   for (let row = first; row < end; row++) if (part.isLive(row)) rows[count++] = row - first;

@@ -14,6 +14,7 @@ export interface SqlPart {
   readonly snapshot: Snapshot;
   readonly rowCount: number;
   readonly chunks: readonly SqlChunk[];
+  readonly allLive: boolean;
   isLive(row: number): boolean;
 }
 
@@ -59,6 +60,7 @@ function memtablePart(snapshot: Snapshot, source: Snapshot['memtables'][number])
     snapshot: { ...snapshot, memtables: [source], segments: [] },
     rowCount,
     chunks,
+    allLive: false,
     isLive: (row) => memtable.isLiveAt(row, snapshot.sequence),
   };
 }
@@ -77,7 +79,8 @@ async function segmentPart(snapshot: Snapshot, segment: OpenSegment, report: Rea
     snapshot: { ...snapshot, memtables: [], segments: [segment] },
     rowCount: reader.rowCount,
     chunks,
-    isLive: tombstones.count === 0 ? () => true : (row) => !isDeleted(tombstones, row),
+    allLive: tombstones.count === 0,
+    isLive: (row) => !isDeleted(tombstones, row),
   };
 }
 

@@ -98,6 +98,10 @@ class ValueCount implements Aggregate {
     this.#counts = withRoom(this.#counts, groupCount);
     const held = this.#counts;
     const nulls = vector === null ? null : nullsOf(vector, rowCount);
+    if (nulls === null && groupCount === 1) {
+      held[0] = (held[0] as number) + rows.length;
+      return;
+    }
     for (let i = 0; i < rows.length; i++)
       if (nulls === null || nulls[rows[i] as number] === 0) (held[groups[i] as number] as number)++;
   }
@@ -139,7 +143,26 @@ class Sum implements Aggregate {
     this.#counts = withRoom(this.#counts, groupCount);
     const { kind, values, nulls } = asValues(vector, rowCount);
     if (kind === 'wide') this.#addWide(values as BigInt64Array, nulls, rows, groups);
+    else if (groupCount === 1) this.#addToOne(values as Float64Array, nulls, rows);
     else this.#addNumbers(values as Float64Array, nulls, rows, groups);
+  }
+
+  /** Of one group: in one number, which is carried over when it grows too large. */
+  #addToOne(values: Float64Array, nulls: Nulls, rows: Int32Array): void {
+    const isInt = this.#isInt;
+    let sum = this.#sums[0] as number;
+    let count = 0;
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      if (nulls !== null && nulls[row] === 1) continue;
+      const value = values[row] as number;
+      const next = sum + value;
+      count++;
+      if (isInt && (next > exactMax || next < -exactMax)) this.#carry(0, BigInt(value));
+      else sum = next;
+    }
+    this.#sums[0] = sum;
+    this.#counts[0] = (this.#counts[0] as number) + count;
   }
 
   /** One number for one group. */

@@ -14,3 +14,14 @@ export interface Frame {
 /** Replaces every match of a regex in UTF-8. Throws `Error` with a sentence where the pattern is none. */
 export type Replacer = (text: Buffer) => Buffer;
 export type NewReplacer = (pattern: string, replacement: string) => Replacer;
+
+let numbers = new Int32Array(0);
+
+/**
+ * 0, 1, 2 …: shared, not to be changed. Rows of a frame are given ascending and each once, so as many of them as the frame has are
+ * these, and loops need not look them up.
+ */
+export function allRows(count: number): Int32Array {
+  if (numbers.length < count) numbers = Int32Array.from({ length: count }, (_, row) => row);
+  return numbers.subarray(0, count);
+}

@@ -22,6 +22,7 @@ export interface Interner {
 const slotsInitial = 1_024;
 /** Grown when it is fuller. */
 const fullness = 0.6;
+const smallMax = 65_536;
 
 function grownTo<T extends Int32Array | Float64Array | Uint32Array>(array: T, length: number): T {
   const larger = new (array.constructor as new (length: number) => T)(length);
@@ -39,12 +40,16 @@ function hashNumber(value: number): number {
   return hash;
 }
 
-/** Of every type but text. Integers beyond 2^53 have a table of their own. */
+/** Of every type but text. Integers beyond 2^53 stand in a table of their own, by their halves; so do small ones, by themselves. */
 export class NumberInterner implements Interner {
   #slots = new Int32Array(slotsInitial);
   #values = new Float64Array(slotsInitial);
+  /** Of whole numbers under `smallMax`: theirs, and one. */
+  readonly #small = new Int32Array(smallMax);
+  readonly #wide = new PairInterner();
+  /** Of the pairs of halves. */
+  #wideNumbers = new Int32Array(slotsInitial);
   #count = 0;
-  readonly #wide = new Map<bigint, number>();
   nullNumber = -1;
 
   get count(): number {
@@ -52,7 +57,8 @@ export class NumberInterner implements Interner {
   }
 
   get bytes(): number {
-    return this.#slots.byteLength + this.#values.byteLength + this.#wide.size * 80;
+    const wide = this.#wide.count === 0 ? 0 : this.#wide.bytes + this.#wideNumbers.byteLength;
+    return this.#slots.byteLength + this.#values.byteLength + this.#small.byteLength + wide;
   }
 
   intern(vector: Vector, rows: Int32Array, rowCount: number, numbers: Int32Array): void {
@@ -65,18 +71,27 @@ export class NumberInterner implements Interner {
     const nulls = this.nullNumber < 0 ? null : new Uint8Array(this.#count);
     if (nulls !== null) nulls[this.nullNumber] = 1;
     const values = this.#values.subarray(0, this.#count);
-    if (this.#wide.size === 0) return { kind: 'numbers', values, nulls };
+    if (this.#wide.count === 0) return { kind: 'numbers', values, nulls };
     const wide = BigInt64Array.from(values, BigInt);
-    for (const [value, number] of this.#wide) wide[number] = value;
+    const halves = new Int32Array(wide.buffer);
+    for (let pair = 0; pair < this.#wide.count; pair++) {
+      const number = this.#wideNumbers[pair] as number;
+      halves[number * 2] = this.#wide.firstOf(pair);
+      halves[number * 2 + 1] = this.#wide.secondOf(pair);
+    }
     return { kind: 'wide', values: wide, nulls };
   }
 
   #internNumbers(values: Float64Array, nulls: Nulls, rows: Int32Array, numbers: Int32Array): void {
+    const small = this.#small;
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] as number;
-      // The same for 0 and -0.
+      const value = values[row] as number;
       if (nulls !== null && nulls[row] === 1) numbers[i] = this.#null();
-      else numbers[i] = this.#number((values[row] as number) + 0);
+      else if (value >= 0 && value < smallMax && value === (value | 0)) {
+        const known = small[value] as number;
+        numbers[i] = known > 0 ? known - 1 : this.#addSmall(value);
+      } else numbers[i] = this.#number(value);
     }
   }
 
@@ -85,10 +100,11 @@ export class NumberInterner implements Interner {
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] as number;
       const high = words[row * 2 + 1] as number;
+      const low = words[row * 2] as number;
       if (nulls !== null && nulls[row] === 1) numbers[i] = this.#null();
       else if (high >= -0x20_0000 && high < 0x20_0000)
-        numbers[i] = this.#number(high * 0x1_0000_0000 + ((words[row * 2] as number) >>> 0));
-      else numbers[i] = this.#big(values[row] as bigint);
+        numbers[i] = this.#narrow(high * 0x1_0000_0000 + (low >>> 0));
+      else numbers[i] = this.#big(low, high);
     }
   }
 
@@ -97,12 +113,25 @@ export class NumberInterner implements Interner {
     return this.nullNumber;
   }
 
-  #big(value: bigint): number {
-    let number = this.#wide.get(value);
-    if (number === undefined) {
-      number = this.#add(0);
-      this.#wide.set(value, number);
-    }
+  #narrow(value: number): number {
+    if (value < 0 || value >= smallMax) return this.#number(value);
+    const known = this.#small[value] as number;
+    return known > 0 ? known - 1 : this.#addSmall(value);
+  }
+
+  #addSmall(value: number): number {
+    const number = this.#add(value);
+    this.#small[value] = number + 1;
+    return number;
+  }
+
+  #big(low: number, high: number): number {
+    const before = this.#wide.count;
+    const pair = this.#wide.intern(low, high);
+    if (pair < before) return this.#wideNumbers[pair] as number;
+    if (pair === this.#wideNumbers.length) this.#wideNumbers = grownTo(this.#wideNumbers, pair * 2);
+    const number = this.#add(0);
+    this.#wideNumbers[pair] = number;
     return number;
   }
 
@@ -117,9 +146,13 @@ export class NumberInterner implements Interner {
     }
     const number = this.#add(value);
     this.#slots[slot] = number + 1;
-    if (this.#count > this.#slots.length * fullness) this.#grow();
+    this.#held++;
+    if (this.#held > this.#slots.length * fullness) this.#grow();
     return number;
   }
+
+  /** In `#slots`. */
+  #held = 0;
 
   #add(value: number): number {
     if (this.#count === this.#values.length) this.#values = grownTo(this.#values, this.#count * 2);

@@ -2,6 +2,7 @@ import { limits } from '../../protocol/limits.ts';
 import type { SelectPlan } from './bound.ts';
 import type { Evaluator } from './evaluate.ts';
 import type { Frame } from './frame.ts';
+import { allRows } from './frame.ts';
 import { Grouping } from './grouping.ts';
 import { TopRows } from './top-rows.ts';
 import { truthy } from './vector.ts';
@@ -45,8 +46,7 @@ export class SelectRun {
   passing(frame: Frame, rows: Int32Array): Int32Array {
     const { where } = this.#plan;
     if (where === null) return rows;
-    const truths = this.#evaluator.truths(where, frame);
-    return rows.filter((row) => truths[row] === truthy);
+    return rowsWhere(this.#evaluator.truths(where, frame), rows);
   }
 
   /** Of those that pass, all that can be in the answer. */
@@ -75,7 +75,19 @@ export class SelectRun {
     const frame = grouping.frame();
     const { having } = this.#plan;
     const truths = having === null ? null : this.#evaluator.truths(having, frame);
-    const all = Int32Array.from({ length: frame.rowCount }, (_, group) => group);
-    this.#top.add(frame, truths === null ? all : all.filter((group) => truths[group] === truthy));
+    const all = allRows(frame.rowCount);
+    this.#top.add(frame, truths === null ? all : rowsWhere(truths, all));
   }
+}
+
+function rowsWhere(truths: Uint8Array, rows: Int32Array): Int32Array {
+  const passing = new Int32Array(rows.length);
+  let count = 0;
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i] as number;
+    // Written in any case, and kept where it is true: no branch to guess.
+    passing[count] = row;
+    count += truths[row] === truthy ? 1 : 0;
+  }
+  return passing.subarray(0, count);
 }
