@@ -5,7 +5,7 @@ import { valueKinds } from '../columns/value-kinds.ts';
 import { bindSelect } from '../sql/bind.ts';
 import type { SelectPlan, SqlColumn, SqlType } from '../sql/bound.ts';
 import { ColumnTypes, idColumn, isColumn } from '../sql/column-types.ts';
-import { decodeColumn } from '../sql/decode-column.ts';
+import { type DecodedColumn, decodeColumn, unpacked } from '../sql/decode-column.ts';
 import { Evaluator } from '../sql/evaluate.ts';
 import { allRows, type Frame } from '../sql/frame.ts';
 import { parseSql } from '../sql/parser.ts';
@@ -122,6 +122,8 @@ class SqlQuery {
   readonly #run: SelectRun;
   /** Of the plan's columns, those that WHERE reads. */
   readonly #first: readonly string[];
+  /** By column: numbers of the frame. */
+  readonly #scratch: Float64Array[] = [];
   #scanned = 0;
 
   constructor(
@@ -167,7 +169,7 @@ class SqlQuery {
   }
 
   async #addChunk(part: SqlPart, chunk: SqlChunk, matches: readonly Uint8Array[]): Promise<void> {
-    const loaded = new Map<string, Vector>();
+    const loaded = new Map<string, DecodedColumn>();
     this.#scanned++;
     await this.#load(chunk, this.#first, loaded);
     for (let from = 0; from < chunk.rowCount && !this.#run.isComplete; from += frameRows) {
@@ -188,7 +190,7 @@ class SqlQuery {
     }
   }
 
-  async #load(chunk: SqlChunk, names: readonly string[], loaded: Map<string, Vector>): Promise<void> {
+  async #load(chunk: SqlChunk, names: readonly string[], loaded: Map<string, DecodedColumn>): Promise<void> {
     const missing = names.filter((name) => name !== idColumn && !loaded.has(name));
     if (missing.length === 0) return;
     await reading(this.#context, async () => {
@@ -219,22 +221,38 @@ class SqlQuery {
 
   #frame(
     { chunk, from, end }: Range,
-    loaded: ReadonlyMap<string, Vector>,
+    loaded: ReadonlyMap<string, DecodedColumn>,
     matches: readonly Uint8Array[],
   ): Frame {
     const { columns } = this.#plan;
+    const vectors: Vector[] = [];
     return {
       rowCount: end - from,
       rows: null,
       column: (index) => {
+        const known = vectors[index];
+        if (known !== undefined) return known;
         const name = must(columns[index], 'a column');
-        const vector = must(loaded.get(name), 'a loaded column');
-        return name === idColumn ? vector : sliced(vector, from, end);
+        const column = must(loaded.get(name), 'a loaded column');
+        const vector =
+          column.kind === 'packed'
+            ? unpacked(column, { from, end, scratch: this.#scratchOf(index) })
+            : name === idColumn
+              ? column
+              : sliced(column, from, end);
+        vectors[index] = vector;
+        return vector;
       },
       slot: () => must<Vector>(undefined, 'rows have no slots'),
       textMatch: (index) =>
         must(matches[index], 'a match').subarray(chunk.firstRow + from, chunk.firstRow + end),
     };
+  }
+
+  #scratchOf(column: number): Float64Array {
+    const scratch = this.#scratch[column] ?? new Float64Array(frameRows);
+    this.#scratch[column] = scratch;
+    return scratch;
   }
 
   /** A part's rows whose text matches. */

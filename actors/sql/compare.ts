@@ -47,6 +47,10 @@ function compareNumbers(operator: Comparison, left: Vector, right: Vector, truth
       compareBigs(operator, asWide(a), asWide(asValues(right, rowCount)), truths);
     return markNulls(truths, a.nulls);
   }
+  if (a.kind === 'wide' && right.kind === 'constant' && typeof right.value === 'bigint') {
+    compareWithBig(operator, a.values, right.value, truths);
+    return markNulls(truths, a.nulls);
+  }
   const b = asValues(right, rowCount);
   if (a.kind === 'numbers' && b.kind === 'numbers') compareEach(operator, a.values, b.values, truths);
   else compareWide(operator, a, b, truths);
@@ -78,22 +82,22 @@ function compareWithNumber(
   const count = truths.length;
   switch (operator) {
     case '=':
-      for (let row = 0; row < count; row++) truths[row] = values[row] === other ? truthy : falsy;
+      for (let row = 0; row < count; row++) truths[row] = Number(values[row] === other);
       return;
     case '<>':
-      for (let row = 0; row < count; row++) truths[row] = values[row] !== other ? truthy : falsy;
+      for (let row = 0; row < count; row++) truths[row] = Number(values[row] !== other);
       return;
     case '<':
-      for (let row = 0; row < count; row++) truths[row] = (values[row] as number) < other ? truthy : falsy;
+      for (let row = 0; row < count; row++) truths[row] = Number((values[row] as number) < other);
       return;
     case '<=':
-      for (let row = 0; row < count; row++) truths[row] = (values[row] as number) <= other ? truthy : falsy;
+      for (let row = 0; row < count; row++) truths[row] = Number((values[row] as number) <= other);
       return;
     case '>':
-      for (let row = 0; row < count; row++) truths[row] = (values[row] as number) > other ? truthy : falsy;
+      for (let row = 0; row < count; row++) truths[row] = Number((values[row] as number) > other);
       return;
     case '>=':
-      for (let row = 0; row < count; row++) truths[row] = (values[row] as number) >= other ? truthy : falsy;
+      for (let row = 0; row < count; row++) truths[row] = Number((values[row] as number) >= other);
   }
 }
 
@@ -111,6 +115,23 @@ function compareBigs(operator: Comparison, a: BigInt64Array, b: BigInt64Array, t
   for (let row = 0; row < truths.length; row++) {
     const high = (x[row * 2 + 1] as number) - (y[row * 2 + 1] as number);
     const order = high !== 0 ? high : ((x[row * 2] as number) >>> 0) - ((y[row * 2] as number) >>> 0);
+    truths[row] = holds[1 + Math.sign(order)] as number;
+  }
+}
+
+function compareWithBig(
+  operator: Comparison,
+  values: BigInt64Array,
+  other: bigint,
+  truths: Uint8Array,
+): void {
+  const holds = Uint8Array.from(holdsFor(operator));
+  const halves = new Int32Array(values.buffer, values.byteOffset, values.length * 2);
+  const otherLow = Number(BigInt.asUintN(32, other));
+  const otherHigh = Number(other >> 32n);
+  for (let row = 0; row < truths.length; row++) {
+    const high = (halves[row * 2 + 1] as number) - otherHigh;
+    const order = high !== 0 ? high : ((halves[row * 2] as number) >>> 0) - otherLow;
     truths[row] = holds[1 + Math.sign(order)] as number;
   }
 }
@@ -166,6 +187,8 @@ export function codesThat(operator: Comparison, { dictionary }: Texts, other: st
   return byCode;
 }
 
+const fewValues = 8;
+
 /** Whether a row's value is one of a list without NULLs. */
 export function isIn(vector: Vector, list: readonly SqlValue[], rowCount: number): Uint8Array {
   const truths = new Uint8Array(rowCount);
@@ -183,10 +206,19 @@ export function isIn(vector: Vector, list: readonly SqlValue[], rowCount: number
       truths[row] = wanted.has(values.values[row] as bigint) ? truthy : falsy;
   } else {
     const exact = list.filter((value) => typeof value !== 'bigint' || BigInt(Number(value)) === value);
-    const wanted = new Set(exact.map(Number));
+    // By one loop for each, where they are few.
     const numbers = values.values;
-    for (let row = 0; row < rowCount; row++)
-      truths[row] = wanted.has(numbers[row] as number) ? truthy : falsy;
+    if (exact.length <= fewValues) {
+      const each = new Uint8Array(rowCount);
+      for (const value of exact) {
+        compareWithNumber('=', numbers, Number(value), each);
+        for (let row = 0; row < rowCount; row++)
+          truths[row] = (truths[row] as number) | (each[row] as number);
+      }
+    } else {
+      const wanted = new Set(exact.map(Number));
+      for (let row = 0; row < rowCount; row++) truths[row] = Number(wanted.has(numbers[row] as number));
+    }
   }
   markNulls(truths, values.nulls);
   return truths;

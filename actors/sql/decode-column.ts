@@ -11,8 +11,34 @@ export type Elsewhere = ReadonlyMap<number, number | string>;
  * A stored column → the vector of a type that is as wide as its values. Null where no row has a value. A column of one kind that
  * every row has is taken as it lies, as far as the vector's form allows.
  */
-export function decodeColumn(values: ColumnValues, type: SqlType, elsewhere: Elsewhere): Vector {
+export function decodeColumn(values: ColumnValues, type: SqlType, elsewhere: Elsewhere): DecodedColumn {
+  if (type !== 'text' && isWhole(values, valueKinds.integer) && isNarrow(values))
+    return { kind: 'packed', integers: values.integers, base: Number(values.integerBase) };
   return type === 'text' ? decodeTexts(values, elsewhere) : decodeNumbers(values, elsewhere, type);
+}
+
+/** Whole numbers of every row, as they lie: frames unpack what they need into memory that the next frame uses again. */
+export interface PackedIntegers {
+  readonly kind: 'packed';
+  readonly integers: Uint8Array | Uint16Array | Uint32Array;
+  readonly base: number;
+}
+
+export type DecodedColumn = Vector | PackedIntegers;
+
+/** Rows from `from` to before `end`, into `scratch`, which has room for them. */
+export function unpacked(
+  { integers, base }: PackedIntegers,
+  { from, end, scratch }: { readonly from: number; readonly end: number; readonly scratch: Float64Array },
+): Vector {
+  const values = numbersOf(integers.subarray(from, end), base, scratch.subarray(0, end - from));
+  return { kind: 'numbers', values, nulls: null };
+}
+
+/** Each of them is a double. */
+function isNarrow({ integerBytes, integerBase }: ColumnValues): boolean {
+  const base = Number(integerBase);
+  return integerBytes !== 8 && Number.isSafeInteger(base) && Number.isSafeInteger(base + 2 ** 32);
 }
 
 /** Calls back for each entry: its row and its kind. */
@@ -76,10 +102,8 @@ function decodeWide(values: ColumnValues, integers: BigInt64Array): Vector {
 /** All integers of the column: as doubles, where each of them is one. */
 function integersOf(values: ColumnValues): Float64Array | BigInt64Array {
   const { integerBytes, integers, integerBase, wideIntegers } = values;
+  if (isNarrow(values)) return numbersOf(integers, Number(integerBase), new Float64Array(integers.length));
   if (integerBytes !== 8) {
-    const base = Number(integerBase);
-    const isSafe = Number.isSafeInteger(base) && Number.isSafeInteger(base + 2 ** 32);
-    if (isSafe) return numbersOf(integers, base);
     return BigInt64Array.from(integers as Uint8Array, (value) => integerBase + BigInt(value));
   }
   const count = wideIntegers.length / 2;
@@ -94,25 +118,28 @@ function integersOf(values: ColumnValues): Float64Array | BigInt64Array {
 }
 
 /** A loop for each width: one that takes them all is several times as slow. */
-function numbersOf(integers: Uint8Array | Uint16Array | Uint32Array, base: number): Float64Array {
-  if (integers instanceof Uint8Array) return fromBytes(integers, base);
-  return integers instanceof Uint16Array ? fromShorts(integers, base) : fromWords(integers, base);
+function numbersOf(
+  integers: Uint8Array | Uint16Array | Uint32Array,
+  base: number,
+  numbers: Float64Array,
+): Float64Array {
+  if (integers instanceof Uint8Array) return fromBytes(integers, base, numbers);
+  return integers instanceof Uint16Array
+    ? fromShorts(integers, base, numbers)
+    : fromWords(integers, base, numbers);
 }
 
-function fromBytes(integers: Uint8Array, base: number): Float64Array {
-  const numbers = new Float64Array(integers.length);
+function fromBytes(integers: Uint8Array, base: number, numbers: Float64Array): Float64Array {
   for (let i = 0; i < numbers.length; i++) numbers[i] = (integers[i] as number) + base;
   return numbers;
 }
 
-function fromShorts(integers: Uint16Array, base: number): Float64Array {
-  const numbers = new Float64Array(integers.length);
+function fromShorts(integers: Uint16Array, base: number, numbers: Float64Array): Float64Array {
   for (let i = 0; i < numbers.length; i++) numbers[i] = (integers[i] as number) + base;
   return numbers;
 }
 
-function fromWords(integers: Uint32Array, base: number): Float64Array {
-  const numbers = new Float64Array(integers.length);
+function fromWords(integers: Uint32Array, base: number, numbers: Float64Array): Float64Array {
   for (let i = 0; i < numbers.length; i++) numbers[i] = (integers[i] as number) + base;
   return numbers;
 }

@@ -26,6 +26,8 @@ import { asTexts, asValues, asWide, type Values } from './vector-forms.ts';
  */
 export class Evaluator {
   readonly #newReplacer: NewReplacer;
+  readonly #literals = new Map<Bound, Vector>();
+  readonly #joined = new Map<Bound, JoinedDictionaries>();
   readonly #likes = new Map<Bound, LikePattern>();
   /** What was made of the last dictionary: the frames of a chunk share it. */
   readonly #byCode = new Map<Bound, { readonly dictionary: Dictionary; readonly byCode: Uint8Array }>();
@@ -38,7 +40,7 @@ export class Evaluator {
   evaluate(bound: Bound, frame: Frame): Vector {
     switch (bound.kind) {
       case 'literal':
-        return { kind: 'constant', value: bound.value };
+        return this.#literal(bound);
       case 'column':
         return frame.column(bound.index);
       case 'slot':
@@ -80,6 +82,16 @@ export class Evaluator {
           bound.type === 'time' ? (days) => days * secondsOfDay : (value) => value,
         );
     }
+  }
+
+  /** The same object each time: what is made of it is known by it. */
+  #literal(bound: Extract<Bound, { kind: 'literal' }>): Vector {
+    let vector = this.#literals.get(bound);
+    if (vector === undefined) {
+      vector = { kind: 'constant', value: bound.value };
+      this.#literals.set(bound, vector);
+    }
+    return vector;
   }
 
   /** A condition: a number is true where it is not 0. */
@@ -201,7 +213,8 @@ export class Evaluator {
     return { kind: 'truths', values };
   }
 
-  #case({ branches, otherwise, type }: Extract<Bound, { kind: 'case' }>, frame: Frame): Vector {
+  #case(bound: Extract<Bound, { kind: 'case' }>, frame: Frame): Vector {
+    const { branches, otherwise, type } = bound;
     const { rowCount } = frame;
     const results = [...branches.map(({ result }) => result), otherwise].map((then) =>
       this.evaluate(then, frame),
@@ -217,7 +230,29 @@ export class Evaluator {
         chosen[row] = branch;
       }
     }
-    return type === 'text' ? chooseTexts(results, chosen) : chooseNumbers(results, chosen);
+    return type === 'text' ? this.#chooseTexts(bound, results, chosen) : chooseNumbers(results, chosen);
+  }
+
+  /** Of dictionaries that are joined once for all frames that share them. */
+  #chooseTexts(bound: Bound, results: readonly Vector[], chosen: Uint16Array): Vector {
+    const rowCount = chosen.length;
+    const each = results.map((result) => asTexts(result, rowCount));
+    let known = this.#joined.get(bound);
+    if (known === undefined || known.of.some((dictionary, at) => dictionary !== each[at]?.dictionary)) {
+      const of = each.map(({ dictionary }) => dictionary);
+      known = { of, ...joined(of) };
+      this.#joined.set(bound, known);
+    }
+    const codes: Codes = new Int32Array(rowCount);
+    const nulls = new Uint8Array(rowCount);
+    for (let row = 0; row < rowCount; row++) {
+      const branch = chosen[row] as number;
+      const texts = each[branch] as Texts;
+      codes[row] = (known.firstCodes[branch] as number) + (texts.codes[row] as number);
+      nulls[row] = texts.nulls === null ? 0 : (texts.nulls[row] as number);
+    }
+    const { dictionary } = known;
+    return { kind: 'texts', codes, dictionary, nulls: nulls.includes(1) ? nulls : null };
   }
 
   #replace(bound: Extract<Bound, { kind: 'replace' }>, texts: Texts, rows: FrameRows): Vector {
@@ -353,22 +388,13 @@ function chooseNumbers(results: readonly Vector[], chosen: Uint16Array): Vector 
   return { kind: 'numbers', values, nulls: someNull };
 }
 
-/** All dictionaries, one after the other. */
-function chooseTexts(results: readonly Vector[], chosen: Uint16Array): Vector {
-  const rowCount = chosen.length;
-  const each = results.map((result) => asTexts(result, rowCount));
-  const { dictionary, firstCodes } = joined(each.map((texts) => texts.dictionary));
-  const codes: Codes = new Int32Array(rowCount);
-  const nulls = new Uint8Array(rowCount);
-  for (let row = 0; row < rowCount; row++) {
-    const branch = chosen[row] as number;
-    const texts = each[branch] as Texts;
-    codes[row] = (firstCodes[branch] as number) + (texts.codes[row] as number);
-    nulls[row] = texts.nulls?.[row] ?? 0;
-  }
-  return { kind: 'texts', codes, dictionary, nulls: nulls.includes(1) ? nulls : null };
+interface JoinedDictionaries {
+  readonly of: readonly Dictionary[];
+  readonly dictionary: Dictionary;
+  readonly firstCodes: readonly number[];
 }
 
+/** All dictionaries, one after the other. */
 function joined(dictionaries: readonly Dictionary[]): {
   readonly dictionary: Dictionary;
   readonly firstCodes: number[];

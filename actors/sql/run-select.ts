@@ -19,6 +19,8 @@ export class SelectRun {
   readonly #evaluator: Evaluator;
   readonly #grouping: Grouping | null;
   readonly #top: TopRows;
+  /** Of the frame that is looked at. */
+  #passing = new Int32Array(0);
   /** Rows that an answer has, after those that are left out. */
   readonly #rowsMax: number;
 
@@ -42,11 +44,12 @@ export class SelectRun {
     return this.#rowsMax === 0 || (this.#grouping === null && this.#top.isComplete);
   }
 
-  /** Those of the rows for which WHERE is true. Reads the columns of WHERE alone. */
+  /** Those of the rows for which WHERE is true, until it is asked again. Reads the columns of WHERE alone. */
   passing(frame: Frame, rows: Int32Array): Int32Array {
     const { where } = this.#plan;
     if (where === null) return rows;
-    return rowsWhere(this.#evaluator.truths(where, frame), rows);
+    if (this.#passing.length < rows.length) this.#passing = new Int32Array(rows.length);
+    return rowsWhere(this.#evaluator.truths(where, frame), rows, this.#passing);
   }
 
   /** Of those that pass, all that can be in the answer. */
@@ -80,14 +83,20 @@ export class SelectRun {
   }
 }
 
-function rowsWhere(truths: Uint8Array, rows: Int32Array): Int32Array {
-  const passing = new Int32Array(rows.length);
+/** Hot. A row is written in any case, and kept where it is true: there is no branch to guess. Of truths only `truthy` is odd. */
+function rowsWhere(truths: Uint8Array, rows: Int32Array, passing = new Int32Array(rows.length)): Int32Array {
   let count = 0;
-  for (let i = 0; i < rows.length; i++) {
-    const row = rows[i] as number;
-    // Written in any case, and kept where it is true: no branch to guess.
-    passing[count] = row;
-    count += truths[row] === truthy ? 1 : 0;
+  if (rows.length === truths.length) {
+    for (let row = 0; row < truths.length; row++) {
+      passing[count] = row;
+      count += (truths[row] as number) & truthy;
+    }
+  } else {
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      passing[count] = row;
+      count += (truths[row] as number) & truthy;
+    }
   }
   return passing.subarray(0, count);
 }

@@ -1,4 +1,4 @@
-import { dictionaryOf, type Texts, unknown, type Vector } from './vector.ts';
+import { type Dictionary, dictionaryOf, type Texts, unknown, type Vector } from './vector.ts';
 
 /** Vectors in the form that a loop takes, whatever they came as. */
 export type Values = Extract<Vector, { kind: 'numbers' | 'wide' }>;
@@ -37,12 +37,18 @@ export function asValues(vector: Vector, rowCount: number): Values {
   }
 }
 
+const ofConstants = new WeakMap<Vector, Dictionary>();
+
 export function asTexts(vector: Vector, rowCount: number): Texts {
   if (vector.kind === 'texts') return vector;
   if (vector.kind !== 'constant') throw new TypeError('no text');
   const { value } = vector;
   const codes = new Uint8Array(rowCount);
-  const dictionary = dictionaryOf([value === null ? '' : String(value)]);
+  let dictionary = ofConstants.get(vector);
+  if (dictionary === undefined) {
+    dictionary = dictionaryOf([value === null ? '' : String(value)]);
+    ofConstants.set(vector, dictionary);
+  }
   return {
     kind: 'texts',
     codes,
