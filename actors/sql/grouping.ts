@@ -2,7 +2,7 @@ import { must } from '../../src/base/assert.ts';
 import { type Aggregate, newAggregate } from './aggregate.ts';
 import type { SelectPlan } from './bound.ts';
 import type { Evaluator } from './evaluate.ts';
-import type { Frame } from './frame.ts';
+import { allRows, type Frame } from './frame.ts';
 import { type Interner, NumberInterner, PairInterner, TextInterner } from './interner.ts';
 import type { Vector } from './vector.ts';
 import { taken } from './vector-forms.ts';
@@ -50,13 +50,25 @@ export class Grouping {
   /** Keys, then aggregates, of all groups. */
   frame(): Frame {
     const { count } = this;
-    const slots = [...this.#keyVectors(), ...this.#aggregates.map((aggregate) => aggregate.values(count))];
+    // Made when they are asked for: of what is ordered by an aggregate, keys are needed of few groups.
+    const slots: Vector[] = [];
+    let keys: readonly Vector[] | null = null;
+    const slotOf = (index: number): Vector => {
+      if (index >= this.#keys.length)
+        return must(this.#aggregates[index - this.#keys.length], 'an aggregate').values(count);
+      keys ??= this.#keyVectors();
+      return must(keys[index], 'a key');
+    };
     const none = () => must<Vector>(undefined, 'groups have slots alone');
     return {
       rowCount: count,
       rows: null,
       column: none,
-      slot: (index) => must(slots[index], 'a slot'),
+      slot: (index) => {
+        const slot = slots[index] ?? slotOf(index);
+        slots[index] = slot;
+        return slot;
+      },
       textMatch: () => must<Uint8Array>(undefined, 'groups have no text'),
     };
   }
@@ -69,21 +81,20 @@ export class Grouping {
       must(this.#keys[at], 'a key').intern(vector, rows, frame.rowCount, numbers);
       if (at === 0) continue;
       const pairs = must(this.#pairs[at - 1], 'pairs');
-      for (let i = 0; i < groups.length; i++)
-        groups[i] = pairs.intern(groups[i] as number, numbers[i] as number);
+      pairs.internAll(groups, numbers);
     }
     return groups;
   }
 
   #keyVectors(): Vector[] {
     const { count } = this;
-    let groups = Int32Array.from({ length: count }, (_, group) => group);
+    let groups = allRows(count);
     const vectors: Vector[] = [];
     for (let at = this.#keys.length - 1; at >= 0; at--) {
       const pairs = this.#pairs[at - 1];
-      const numbers = pairs === undefined ? groups : groups.map((group) => pairs.secondOf(group));
+      const numbers = pairs === undefined ? groups : pairs.seconds(groups);
       vectors.unshift(taken(must(this.#keys[at], 'a key').values(), numbers));
-      if (pairs !== undefined) groups = groups.map((group) => pairs.firstOf(group));
+      if (pairs !== undefined) groups = pairs.firsts(groups);
     }
     return vectors;
   }

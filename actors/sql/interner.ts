@@ -1,4 +1,5 @@
 import { hashBytes } from '../columns/hash-bytes.ts';
+import { allRows } from './frame.ts';
 import type { Nulls, Texts, Vector } from './vector.ts';
 import { type Dictionary, startOf } from './vector.ts';
 import { asTexts, asValues } from './vector-forms.ts';
@@ -23,6 +24,7 @@ const slotsInitial = 1_024;
 /** Grown when it is fuller. */
 const fullness = 0.6;
 const smallMax = 65_536;
+const loopBytesMax = 96;
 
 function grownTo<T extends Int32Array | Float64Array | Uint32Array>(array: T, length: number): T {
   const larger = new (array.constructor as new (length: number) => T)(length);
@@ -72,8 +74,14 @@ export class NumberInterner implements Interner {
     if (nulls !== null) nulls[this.nullNumber] = 1;
     const values = this.#values.subarray(0, this.#count);
     if (this.#wide.count === 0) return { kind: 'numbers', values, nulls };
-    const wide = BigInt64Array.from(values, BigInt);
+    const wide = new BigInt64Array(this.#count);
     const halves = new Int32Array(wide.buffer);
+    for (let number = 0; number < this.#count; number++) {
+      const value = values[number] as number;
+      const high = Math.floor(value / 0x1_0000_0000);
+      halves[number * 2] = value - high * 0x1_0000_0000;
+      halves[number * 2 + 1] = high;
+    }
     for (let pair = 0; pair < this.#wide.count; pair++) {
       const number = this.#wideNumbers[pair] as number;
       halves[number * 2] = this.#wide.firstOf(pair);
@@ -225,7 +233,7 @@ export class TextInterner implements Interner {
   }
 
   values(): Texts {
-    const codes = Int32Array.from({ length: this.#count }, (_, number) => number);
+    const codes = allRows(this.#count);
     const nulls = this.nullNumber < 0 ? null : new Uint8Array(this.#count);
     if (nulls !== null) nulls[this.nullNumber] = 1;
     return { kind: 'texts', codes, dictionary: this.dictionary, nulls };
@@ -249,11 +257,19 @@ export class TextInterner implements Interner {
       slot = (slot + 1) & mask;
     }
     this.#makeRoom(end - start);
-    dictionary.bytes.copy(this.#blob, this.#blobBytes, start, end);
+    this.#copy(dictionary.bytes, start, end);
     const number = this.#add(hash, end - start);
     this.#slots[slot] = number + 1;
     if (this.#count > this.#slots.length * fullness) this.#grow();
     return number;
+  }
+
+  /** A native copy takes longer to begin than a short string takes. */
+  #copy(bytes: Buffer, start: number, end: number): void {
+    const blob = this.#blob;
+    let to = this.#blobBytes;
+    if (end - start > loopBytesMax) bytes.copy(blob, to, start, end);
+    else for (let i = start; i < end; i++) blob[to++] = bytes[i] as number;
   }
 
   #equals(number: number, bytes: Uint8Array, start: number, end: number): boolean {
@@ -316,6 +332,24 @@ export class PairInterner {
 
   secondOf(number: number): number {
     return this.#second[number] as number;
+  }
+
+  firsts(numbers: Int32Array): Int32Array {
+    const firsts = new Int32Array(numbers.length);
+    for (let i = 0; i < firsts.length; i++) firsts[i] = this.#first[numbers[i] as number] as number;
+    return firsts;
+  }
+
+  seconds(numbers: Int32Array): Int32Array {
+    const seconds = new Int32Array(numbers.length);
+    for (let i = 0; i < seconds.length; i++) seconds[i] = this.#second[numbers[i] as number] as number;
+    return seconds;
+  }
+
+  /** The numbers of all pairs, in place of their firsts. */
+  internAll(firsts: Int32Array, seconds: Int32Array): void {
+    for (let i = 0; i < firsts.length; i++)
+      firsts[i] = this.intern(firsts[i] as number, seconds[i] as number);
   }
 
   intern(first: number, second: number): number {

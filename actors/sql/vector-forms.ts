@@ -1,4 +1,4 @@
-import { type Dictionary, dictionaryOf, type Texts, unknown, type Vector } from './vector.ts';
+import { type Dictionary, dictionaryOf, type Nulls, type Texts, unknown, type Vector } from './vector.ts';
 
 /** Vectors in the form that a loop takes, whatever they came as. */
 export type Values = Extract<Vector, { kind: 'numbers' | 'wide' }>;
@@ -64,33 +64,40 @@ export function asWide({ kind, values, nulls }: Values): BigInt64Array {
   );
 }
 
-/** The rows of a vector in another order, some of them, or some of them twice. Of vectors with a value a row. */
+/** The rows of a vector in another order, some of them, or some of them twice. Of vectors with a value a row. Hot: plain loops. */
 export function taken(vector: Vector, rows: Int32Array): Vector {
-  if (vector.kind === 'constant') return vector;
-  if (vector.kind === 'truths')
-    return { kind: 'truths', values: Uint8Array.from(rows, (row) => vector.values[row] as number) };
-  const { nulls } = vector;
-  const takenNulls = nulls === null ? null : Uint8Array.from(rows, (row) => nulls[row] as number);
+  const count = rows.length;
   switch (vector.kind) {
-    case 'numbers':
-      return {
-        ...vector,
-        values: Float64Array.from(rows, (row) => vector.values[row] as number),
-        nulls: takenNulls,
-      };
-    case 'wide':
-      return {
-        ...vector,
-        values: BigInt64Array.from(rows, (row) => vector.values[row] as bigint),
-        nulls: takenNulls,
-      };
-    case 'texts':
-      return {
-        ...vector,
-        codes: Int32Array.from(rows, (row) => vector.codes[row] as number),
-        nulls: takenNulls,
-      };
+    case 'constant':
+      return vector;
+    case 'truths':
+      return { kind: 'truths', values: takenBytes(vector.values, rows) };
+    case 'numbers': {
+      const values = new Float64Array(count);
+      for (let i = 0; i < count; i++) values[i] = vector.values[rows[i] as number] as number;
+      return { kind: 'numbers', values, nulls: takenNulls(vector.nulls, rows) };
+    }
+    case 'wide': {
+      const values = new BigInt64Array(count);
+      for (let i = 0; i < count; i++) values[i] = vector.values[rows[i] as number] as bigint;
+      return { kind: 'wide', values, nulls: takenNulls(vector.nulls, rows) };
+    }
+    case 'texts': {
+      const codes = new Int32Array(count);
+      for (let i = 0; i < count; i++) codes[i] = vector.codes[rows[i] as number] as number;
+      return { ...vector, codes, nulls: takenNulls(vector.nulls, rows) };
+    }
   }
+}
+
+function takenNulls(nulls: Nulls, rows: Int32Array): Nulls {
+  return nulls === null ? null : takenBytes(nulls, rows);
+}
+
+function takenBytes(bytes: Uint8Array, rows: Int32Array): Uint8Array {
+  const some = new Uint8Array(rows.length);
+  for (let i = 0; i < some.length; i++) some[i] = bytes[rows[i] as number] as number;
+  return some;
 }
 
 /** Rows from `from` to before `end`. */
