@@ -4,6 +4,7 @@ import { must } from '../../src/base/assert.ts';
 import { valueKinds } from '../columns/value-kinds.ts';
 import { bindSelect } from '../sql/bind.ts';
 import type { SelectPlan, SqlColumn, SqlType } from '../sql/bound.ts';
+import { canMatch } from '../sql/can-match.ts';
 import { ColumnTypes, idColumn, isColumn } from '../sql/column-types.ts';
 import { type DecodedColumn, decodeColumn, unpacked } from '../sql/decode-column.ts';
 import { Evaluator } from '../sql/evaluate.ts';
@@ -169,6 +170,7 @@ class SqlQuery {
   }
 
   async #addChunk(part: SqlPart, chunk: SqlChunk, matches: readonly Uint8Array[]): Promise<void> {
+    if (!this.#canMatch(chunk)) return;
     const loaded = new Map<string, DecodedColumn>();
     this.#scanned++;
     await this.#load(chunk, this.#first, loaded);
@@ -188,6 +190,15 @@ class SqlQuery {
       this.#run.add({ ...frame, rows: passing }, passing);
       this.#checkMemory();
     }
+  }
+
+  #canMatch(chunk: SqlChunk): boolean {
+    const { where, columns } = this.#plan;
+    if (where === null) return true;
+    return canMatch(where, (index) => {
+      const name = must(columns[index], 'a column');
+      return name === idColumn ? 'unknown' : chunk.range(name);
+    });
   }
 
   async #load(chunk: SqlChunk, names: readonly string[], loaded: Map<string, DecodedColumn>): Promise<void> {

@@ -1,8 +1,9 @@
 import { must } from '../../src/base/assert.ts';
 import { type ColumnValues, readColumn } from '../columns/column-block.ts';
-import type { ColumnDirectory } from '../columns/column-directory.ts';
+import type { ColumnDirectory, DirectoryColumn } from '../columns/column-directory.ts';
 import { openColumns } from '../columns/columns-section.ts';
-import { chunkRowsMax } from '../columns/value-kinds.ts';
+import { chunkRowsMax, valueKinds } from '../columns/value-kinds.ts';
+import type { ColumnRange } from '../sql/can-match.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import type { OpenSegment, Snapshot } from '../storage/snapshot.ts';
 import { isDeleted } from '../storage/tombstones.ts';
@@ -29,6 +30,8 @@ export interface SqlChunk {
   readonly rowCount: number;
   /** Keys, with how many entries they have of each kind. */
   keys(): Iterable<readonly [string, Uint32Array]>;
+  /** What is known of a key's values without reading them. */
+  range(key: string): ColumnRange;
   /** Columns of those keys that the chunk has. Throws what reading throws. */
   columns(names: readonly string[]): Promise<ReadonlyMap<string, ColumnValues>>;
   /** Of rows of the part, ascending. */
@@ -51,6 +54,7 @@ function memtablePart(snapshot: Snapshot, source: Snapshot['memtables'][number])
       *keys() {
         for (const [key, { counts }] of columns) yield [key, counts];
       },
+      range: (key) => (columns.has(key) ? 'unknown' : 'none'),
       columns: async () => columns,
       documents: async (wanted) =>
         wanted.map((row) => ({ buffer: memtable.bufferOf(row), offset: memtable.offsetOf(row) })),
@@ -90,6 +94,7 @@ function plainChunks(rowCount: number, documents: SqlChunk['documents']): SqlChu
     firstRow: chunk * chunkRowsMax,
     rowCount: Math.min(chunkRowsMax, rowCount - chunk * chunkRowsMax),
     keys: () => [],
+    range: () => 'none',
     columns: async () => new Map(),
     documents,
   }));
@@ -110,6 +115,7 @@ function storedChunk(source: {
     *keys() {
       for (const [key, { counts }] of directory.columnsOf(chunk)) yield [key, counts];
     },
+    range: (key) => rangeOf(directory.column(chunk, key)),
     async columns(names) {
       const there = names.flatMap((name) => {
         const column = directory.column(chunk, name);
@@ -132,6 +138,22 @@ function storedChunk(source: {
     },
     documents,
   };
+}
+
+/** Numbers that are no exact doubles are not known. */
+function rangeOf(column: DirectoryColumn | null): ColumnRange {
+  if (column === null) return 'none';
+  const { counts, integerMin, integerMax, floatMin, floatMax } = column;
+  const has = (kind: number) => (counts[kind] as number) > 0;
+  if ([valueKinds.string, valueKinds.nested, valueKinds.other].some(has)) return 'unknown';
+  const bounds: number[] = [];
+  if (has(valueKinds.integer)) bounds.push(Number(integerMin), Number(integerMax));
+  if (has(valueKinds.float)) bounds.push(floatMin, floatMax);
+  if (has(valueKinds.true)) bounds.push(1);
+  if (has(valueKinds.false)) bounds.push(0);
+  if (bounds.length === 0) return 'none';
+  if (bounds.some((bound) => Math.abs(bound) > Number.MAX_SAFE_INTEGER)) return 'unknown';
+  return { least: Math.min(...bounds), greatest: Math.max(...bounds) };
 }
 
 async function readDocuments(

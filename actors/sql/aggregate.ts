@@ -22,7 +22,21 @@ export interface Aggregate {
   values(groupCount: number): Vector;
 }
 
-export function newAggregate(bound: BoundAggregate): Aggregate {
+/** In the same order. Sums of the same values are added up once. */
+export function newAggregates(bounds: readonly BoundAggregate[]): Aggregate[] {
+  const sums = new Map<string, Sum>();
+  return bounds.map((bound) => {
+    const { name, argument, distinct, plus } = bound;
+    if (name !== 'sum' || distinct || argument?.type !== 'int') return newAggregate(bound);
+    const key = JSON.stringify(argument, (_, value) => (typeof value === 'bigint' ? `${value}n` : value));
+    const known = sums.get(key);
+    const sum = known ?? new Sum(bound, 'int');
+    sums.set(key, sum);
+    return new SumPlus(sum, { bound, plus, isFirst: known === undefined });
+  });
+}
+
+function newAggregate(bound: BoundAggregate): Aggregate {
   const { name, argument, distinct } = bound;
   const type = argument?.type ?? 'null';
   if (argument === null) return new RowCount();
@@ -227,10 +241,29 @@ class Sum implements Aggregate {
         totals[group] = Number(this.#total(group)) / (this.#counts[group] as number);
       return { kind: 'numbers', values: totals, nulls };
     }
-    if (this.#carried.size === 0) return { kind: 'numbers', values: totals, nulls };
-    const wide = BigInt64Array.from({ length: groupCount }, (_, group) =>
-      this.#fitting(BigInt(this.#total(group))),
-    );
+    if (!this.#isInt) return { kind: 'numbers', values: totals, nulls };
+    return this.valuesPlus(groupCount, 0n, this.#bound.at);
+  }
+
+  /** Of integers: with as much more for each value. */
+  valuesPlus(groupCount: number, plus: bigint, at: number): Vector {
+    this.makeRoom(groupCount);
+    const nulls = new Uint8Array(groupCount);
+    const totals = new Float64Array(groupCount);
+    let largest = Math.abs(Number(plus));
+    for (let group = 0; group < groupCount; group++) {
+      const count = this.#counts[group] as number;
+      nulls[group] = count === 0 ? 1 : 0;
+      const total = (this.#sums[group] as number) + Number(plus) * count;
+      totals[group] = total;
+      largest = Math.max(largest, Math.abs(total));
+    }
+    if (this.#carried.size === 0 && largest <= exactMax) return { kind: 'numbers', values: totals, nulls };
+    const wide = new BigInt64Array(groupCount);
+    for (let group = 0; group < groupCount; group++) {
+      const total = BigInt(this.#total(group)) + plus * BigInt(this.#counts[group] as number);
+      wide[group] = fitting(total, at);
+    }
     return { kind: 'wide', values: wide, nulls };
   }
 
@@ -240,10 +273,43 @@ class Sum implements Aggregate {
       ? (this.#sums[group] as number)
       : carried + BigInt(this.#sums[group] as number);
   }
+}
 
-  #fitting(total: bigint): bigint {
-    if (BigInt.asIntN(64, total) === total) return total;
-    throw new SqlError(this.#bound.at, `the sum ${total} does not fit 64 bits`);
+function fitting(total: bigint, at: number): bigint {
+  if (BigInt.asIntN(64, total) === total) return total;
+  throw new SqlError(at, `the sum ${total} does not fit 64 bits`);
+}
+
+/** A sum of values each of which is greater by the same number. */
+class SumPlus implements Aggregate {
+  readonly #sum: Sum;
+  readonly #of: { readonly bound: BoundAggregate; readonly plus: bigint; readonly isFirst: boolean };
+
+  constructor(
+    sum: Sum,
+    of: { readonly bound: BoundAggregate; readonly plus: bigint; readonly isFirst: boolean },
+  ) {
+    this.#sum = sum;
+    this.#of = of;
+  }
+
+  get bytes(): number {
+    return this.#of.isFirst ? this.#sum.bytes : 0;
+  }
+
+  add(
+    vector: Vector | null,
+    rows: Int32Array,
+    rowCount: number,
+    groups: Int32Array,
+    groupCount: number,
+  ): void {
+    if (this.#of.isFirst) this.#sum.add(vector, rows, rowCount, groups, groupCount);
+  }
+
+  values(groupCount: number): Vector {
+    const { bound, plus } = this.#of;
+    return this.#sum.valuesPlus(groupCount, plus, bound.at);
   }
 }
 

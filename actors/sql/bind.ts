@@ -244,15 +244,17 @@ class Binder {
 
   #aggregate(expression: Extract<Expression, { kind: 'aggregate' }>): Bound {
     const { name, distinct, at } = expression;
-    const argument =
+    const given =
       expression.argument === null
         ? null
         : this.#ungrouped(() => this.#bind(expression.argument as Expression));
-    const type = typeOfAggregate(name, argument, at);
-    const key = `${name} ${distinct} ${argument === null ? '*' : keyOf(argument)}`;
+    const type = typeOfAggregate(name, given, at);
+    const { argument, plus } =
+      name === 'sum' && !distinct ? withoutConstant(given) : { argument: given, plus: 0n };
+    const key = `${name} ${distinct} ${plus} ${argument === null ? '*' : keyOf(argument)}`;
     let number = this.#aggregateNumbers.get(key);
     if (number === undefined) {
-      number = this.#aggregates.push({ name, argument, distinct, type, at }) - 1;
+      number = this.#aggregates.push({ name, argument, distinct, plus, type, at }) - 1;
       this.#aggregateNumbers.set(key, number);
     }
     return { kind: 'slot', index: this.#keys.length + number, type };
@@ -554,6 +556,15 @@ function literalOf(bound: Bound, { at }: Literal): SqlValue {
 function stringOf(expression: Expression, what: string): string {
   if (expression.kind === 'literal' && typeof expression.value === 'string') return expression.value;
   throw new SqlError(expression.at, `the ${what} of REGEXP_REPLACE is a string in single quotes`);
+}
+
+/** An integer and one that is known, apart. */
+function withoutConstant(argument: Bound | null): { readonly argument: Bound | null; readonly plus: bigint } {
+  const plain = { argument, plus: 0n };
+  if (argument?.kind !== 'arithmetic' || argument.type !== 'int') return plain;
+  const { operator, left, right } = argument;
+  if (left.kind === 'literal' || right.kind !== 'literal' || typeof right.value !== 'bigint') return plain;
+  return { argument: left, plus: operator === '+' ? right.value : -right.value };
 }
 
 function typeOfAggregate(name: BoundAggregate['name'], argument: Bound | null, at: number): SqlType {

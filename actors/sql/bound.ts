@@ -65,6 +65,8 @@ export interface BoundAggregate {
   /** Null: rows are counted. */
   readonly argument: Bound | null;
   readonly distinct: boolean;
+  /** Of sums of integers: what is added to each value, once for all of them: SUM(x + 3) is SUM(x) and three times COUNT(x). */
+  readonly plus: bigint;
   readonly type: SqlType;
   readonly at: number;
 }

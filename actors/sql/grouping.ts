@@ -1,5 +1,5 @@
 import { must } from '../../src/base/assert.ts';
-import { type Aggregate, newAggregate } from './aggregate.ts';
+import { type Aggregate, newAggregates } from './aggregate.ts';
 import type { SelectPlan } from './bound.ts';
 import type { Evaluator } from './evaluate.ts';
 import { allRows, type Frame } from './frame.ts';
@@ -24,7 +24,7 @@ export class Grouping {
     this.#evaluator = evaluator;
     this.#keys = plan.keys.map(({ type }) => (type === 'text' ? new TextInterner() : new NumberInterner()));
     this.#pairs = plan.keys.slice(1).map(() => new PairInterner());
-    this.#aggregates = plan.aggregates.map(newAggregate);
+    this.#aggregates = newAggregates(plan.aggregates);
   }
 
   /** Without keys there is one group, of no rows too. */

@@ -16,9 +16,11 @@ export function planText(plan: SelectPlan): string {
   if (where !== null) lines.push(`where ${text(where)}`);
   if (grouping !== null) {
     lines.push(`group by ${listed(grouping.keys.map((key) => boundText(key, { columns, keys: 0 })))}`);
-    for (const { name, argument, distinct, type } of grouping.aggregates) {
+    for (const { name, argument, distinct, plus, type } of grouping.aggregates) {
       const of = argument === null ? '*' : boundText(argument, { columns, keys: 0 });
-      lines.push(`  ${name}(${distinct ? 'distinct ' : ''}${of}): ${type}`);
+      lines.push(
+        `  ${name}(${distinct ? 'distinct ' : ''}${of}${plus === 0n ? '' : ` plus ${plus}`}): ${type}`,
+      );
     }
   }
   if (having !== null) lines.push(`having ${text(having)}`);

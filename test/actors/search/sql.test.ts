@@ -265,6 +265,13 @@ test('chunks are counted, and those that are read', async () => {
   const all = await answered(rows, 'SELECT SUM(n) FROM docs');
   assert.deepEqual(all.rows, [[49_995_000]]);
   assert.equal(all.scanned, all.chunks);
+  // The older half is in a segment, whose directory knows the range.
+  for (const where of ['n >= 5000', 'n = 7000', 'n IN (6000, 9999)', 'n > 0 AND n > 4999.5', '4999 < n']) {
+    const found = await answered(rows, `SELECT COUNT(*) > 0, MIN(n) >= 5000 FROM docs WHERE ${where}`);
+    assert.deepEqual(found.rows, [[1, 1]], where);
+    assert.equal(found.scanned, all.chunks - 1, where);
+  }
+  assert.equal((await answered(rows, "SELECT n FROM docs WHERE id = '' OR n > 8000")).scanned, all.chunks);
   const some = await answered(rows, 'SELECT n FROM docs LIMIT 1');
   assert.equal(some.scanned, 1);
   assert.ok(some.chunks >= 2);
