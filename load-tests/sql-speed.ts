@@ -2,12 +2,13 @@ import { createWriteStream, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import type { SqlAnswer } from '../protocol/sql.ts';
+import { must } from '../src/base/assert.ts';
 import { parseJson } from '../src/base/json.ts';
 import { Oracle } from '../test/support/duckdb.ts';
 import { thousands } from './bench-report.ts';
 import { isQuick, judged } from './judge.ts';
 import { Connections, startMeasured } from './measured-server.ts';
-import { percentile } from './open-loop.ts';
+import { percentile, runOpenLoop } from './open-loop.ts';
 import { numberOption } from './options.ts';
 import { postUntilTaken } from './put-texts.ts';
 import { temporaryFolder } from './server.ts';
@@ -25,7 +26,7 @@ const runs = numberOption('runs', 5);
 const seed = numberOption('seed', 1);
 const only = numberOption('only', 1_000);
 const perRequest = 5_000;
-const bars = { mean: 1, worst: 4, least: 0.1 };
+const bars = { mean: 1, worst: 4, least: 0.1, besideMs: 15 };
 
 interface Query {
   readonly ours: string;
@@ -111,6 +112,8 @@ const queries: readonly Query[] = [
   },
 ];
 
+/** Three keys, a replacement by RE2, and many distinct texts. */
+const longest = [15, 23, 28].map((number) => queries[number]);
 const namespace = 'hits';
 
 await judged(async ({ say, tell }) => {
@@ -151,6 +154,14 @@ await judged(async ({ say, tell }) => {
       bar: `≤ ${bars.mean} ×`,
       ok: mean <= bars.mean,
     });
+    const { p99, seconds } = await readsBeside(server.process.url, server.key, client);
+    tell({
+      name: 'reads of the same thread beside SQL, p99',
+      value: `${p99.toFixed(1)} ms`,
+      bar: `≤ ${bars.besideMs} ms`,
+      ok: p99 <= bars.besideMs,
+      note: `200 a second, ${seconds.toFixed(1)} s of SQL without a pause`,
+    });
     say('');
   } finally {
     client.close();
@@ -186,6 +197,21 @@ async function write(client: Connections, csv: string): Promise<void> {
   await under;
   file.end();
   await finished(file);
+}
+
+/** Point reads in an open loop while the longest queries run one after the other. */
+async function readsBeside(url: string, key: string, client: Connections) {
+  const paths = Array.from({ length: 500 }, (_, at) => `/v1/namespaces/${namespace}/docs/${at * 7}`);
+  for (const path of paths) await client.get(path);
+  const seconds = isQuick ? 2 : 8;
+  const reads = runOpenLoop({ url, key, paths, ratePerSecond: 200, seconds, connections: 16 });
+  const began = performance.now();
+  for (let at = 0; performance.now() - began < seconds * 1_000; at++) {
+    const { ours } = must(longest[at % longest.length], 'a query');
+    await client.post(`/v1/namespaces/${namespace}/sql`, Buffer.from(JSON.stringify({ sql: ours })));
+  }
+  const { latenciesMs } = await reads;
+  return { p99: percentile(latenciesMs, 0.99), seconds: (performance.now() - began) / 1_000 };
 }
 
 async function timed(client: Connections, oracle: Oracle, { ours, theirs = ours }: Query) {

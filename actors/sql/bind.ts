@@ -34,6 +34,7 @@ class Binder {
   readonly #aggregates: BoundAggregate[] = [];
   readonly #aggregateNumbers = new Map<string, number>();
   #isGrouped = false;
+  #replaces = false;
 
   constructor(select: Select, columns: readonly SqlColumn[]) {
     this.#select = select;
@@ -74,6 +75,7 @@ class Binder {
       orderBy: order,
       limit: limit ?? Number.POSITIVE_INFINITY,
       offset,
+      replaces: this.#replaces,
     };
   }
 
@@ -365,6 +367,7 @@ class Binder {
     const operand = this.#argument([value], { at, name: 'REGEXP_REPLACE', types: ['text'] });
     const [regex, text] = [stringOf(pattern, 'pattern'), stringOf(replacement, 'replacement')];
     if (isNull(operand)) return literal(null);
+    this.#replaces = true;
     return { kind: 'replace', operand, pattern: regex, replacement: text, type: 'text' };
   }
 

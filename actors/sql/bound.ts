@@ -99,6 +99,8 @@ export interface SelectPlan {
   readonly orderBy: readonly BoundOrder[];
   readonly limit: number;
   readonly offset: number;
+  /** Texts are rewritten by a regex: a frame of rows takes longer. */
+  readonly replaces: boolean;
 }
 
 export interface SqlColumn {

@@ -31,7 +31,7 @@ export class Evaluator {
   readonly #likes = new Map<Bound, LikePattern>();
   /** What was made of the last dictionary: the frames of a chunk share it. */
   readonly #byCode = new Map<Bound, { readonly dictionary: Dictionary; readonly byCode: Uint8Array }>();
-  readonly #replacers = new Map<Bound, Replacer>();
+  readonly #replaced = new Map<Bound, Replaced>();
 
   constructor(newReplacer: NewReplacer) {
     this.#newReplacer = newReplacer;
@@ -255,24 +255,52 @@ export class Evaluator {
     return { kind: 'texts', codes, dictionary, nulls: nulls.includes(1) ? nulls : null };
   }
 
-  #replace(bound: Extract<Bound, { kind: 'replace' }>, texts: Texts, rows: FrameRows): Vector {
-    let replace = this.#replacers.get(bound);
-    if (replace === undefined) {
-      replace = this.#newReplacer(bound.pattern, bound.replacement);
-      this.#replacers.set(bound, replace);
-    }
+  /** Each string once for as long as its dictionary lasts, and of those the ones that the rows have. */
+  #replace(bound: Extract<Bound, { kind: 'replace' }>, texts: Texts, { rows, rowCount }: FrameRows): Vector {
+    const { replace, results } = this.#replacedOf(bound, texts.dictionary);
     const { dictionary, codes, nulls } = texts;
-    const isUsed = usedCodes(texts, rows);
     const parts: Uint8Array[] = [];
-    for (let code = 0; code < dictionary.count; code++) {
-      const text = dictionary.bytes.subarray(startOf(dictionary, code), dictionary.ends[code]);
-      parts.push(isUsed[code] === 1 ? replace(text) : noBytes);
+    const newCodes = new Int32Array(rowCount);
+    const newCodeOf = new Map<number, number>();
+    const count = rows?.length ?? rowCount;
+    for (let i = 0; i < count; i++) {
+      const row = rows === null ? i : (rows[i] as number);
+      if (nulls !== null && nulls[row] === 1) continue;
+      const code = codes[row] as number;
+      let newCode = newCodeOf.get(code);
+      if (newCode === undefined) {
+        const known = results[code] ?? replace(textBytes(dictionary, code));
+        results[code] = known;
+        newCode = parts.push(known) - 1;
+        newCodeOf.set(code, newCode);
+      }
+      newCodes[row] = newCode;
     }
-    return { kind: 'texts', codes, nulls, dictionary: dictionaryOf(parts) };
+    // Rows that do not matter have the first string.
+    const replaced = dictionaryOf(parts.length === 0 ? [''] : parts);
+    return { kind: 'texts', codes: newCodes, nulls, dictionary: replaced };
+  }
+
+  #replacedOf(bound: Extract<Bound, { kind: 'replace' }>, dictionary: Dictionary): Replaced {
+    const known = this.#replaced.get(bound);
+    if (known?.dictionary === dictionary) return known;
+    const replace = known?.replace ?? this.#newReplacer(bound.pattern, bound.replacement);
+    const made: Replaced = { dictionary, replace, results: [] };
+    this.#replaced.set(bound, made);
+    return made;
   }
 }
 
-const noBytes = new Uint8Array();
+interface Replaced {
+  readonly dictionary: Dictionary;
+  readonly replace: Replacer;
+  /** By codes, as far as they were asked for. */
+  readonly results: (Buffer | undefined)[];
+}
+
+function textBytes(dictionary: Dictionary, code: number): Buffer {
+  return dictionary.bytes.subarray(startOf(dictionary, code), dictionary.ends[code]);
+}
 
 function negated(truth: number): number {
   return truth === unknown ? unknown : 1 - truth;
@@ -280,16 +308,6 @@ function negated(truth: number): number {
 
 function truthOf(value: SqlValue): number {
   return value === null ? unknown : Number(value) === 0 ? falsy : truthy;
-}
-
-function usedCodes({ codes, nulls, dictionary }: Texts, { rows, rowCount }: FrameRows): Uint8Array {
-  const isUsed = new Uint8Array(dictionary.count);
-  const count = rows?.length ?? rowCount;
-  for (let i = 0; i < count; i++) {
-    const row = rows === null ? i : (rows[i] as number);
-    if (nulls === null || nulls[row] === 0) isUsed[codes[row] as number] = 1;
-  }
-  return isUsed;
 }
 
 function truthsByCode({ codes, nulls }: Texts, byCode: Uint8Array, rowCount: number): Uint8Array {

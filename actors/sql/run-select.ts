@@ -6,6 +6,7 @@ import { allRows } from './frame.ts';
 import { Grouping } from './grouping.ts';
 import { TopRows } from './top-rows.ts';
 import { truthy } from './vector.ts';
+import { sliced } from './vector-forms.ts';
 
 /** A SELECT while it runs: chunks go in one after the other, rows come out at the end. */
 export interface SelectAnswer {
@@ -64,8 +65,22 @@ export class SelectRun {
     else this.#grouping.add(frame, rows);
   }
 
+  /** What is left to do when all rows are in, some groups at a time: between them others may have their turn. */
+  *finish(): Generator<void, void, void> {
+    if (this.#grouping === null) return;
+    const frame = this.#grouping.frame();
+    const { having } = this.#plan;
+    for (let from = 0; from < frame.rowCount; from += groupsAtOnce) {
+      const some = slicedFrame(frame, from, Math.min(from + groupsAtOnce, frame.rowCount));
+      const truths = having === null ? null : this.#evaluator.truths(having, some);
+      const all = allRows(some.rowCount);
+      this.#top.add(some, truths === null ? all : rowsWhere(truths, all));
+      yield;
+    }
+  }
+
+  /** After `finish`. */
   answer(): SelectAnswer {
-    if (this.#grouping !== null) this.#addGroups(this.#grouping);
     const { offset } = this.#plan;
     const rows = this.#top.rows();
     return {
@@ -73,14 +88,12 @@ export class SelectRun {
       truncated: rows.length > offset + this.#rowsMax && this.#rowsMax > 0,
     };
   }
+}
 
-  #addGroups(grouping: Grouping): void {
-    const frame = grouping.frame();
-    const { having } = this.#plan;
-    const truths = having === null ? null : this.#evaluator.truths(having, frame);
-    const all = allRows(frame.rowCount);
-    this.#top.add(frame, truths === null ? all : rowsWhere(truths, all));
-  }
+const groupsAtOnce = 16_384;
+
+function slicedFrame(frame: Frame, from: number, end: number): Frame {
+  return { ...frame, rowCount: end - from, slot: (index) => sliced(frame.slot(index), from, end) };
 }
 
 /** Hot. A row is written in any case, and kept where it is true: there is no branch to guess. Of truths only `truthy` is odd. */

@@ -1,5 +1,6 @@
 import type { SqlType, SqlValue } from './bound.ts';
 import { formatDate, formatTime } from './dates.ts';
+import { SqlError } from './sql-error.ts';
 
 /**
  * A column of a chunk, or what an expression makes of columns. Read-only; a row whose `nulls` is 1 is NULL, whatever its value.
@@ -87,7 +88,9 @@ export function jsonOf(value: SqlValue, type: SqlType): string {
   if (typeof value === 'bigint') return String(value);
   if (type === 'date') return `"${formatDate(value as number)}"`;
   if (type === 'time') return `"${formatTime(value as number)}"`;
-  return typeof value === 'string' ? JSON.stringify(value) : String(value === 0 ? 0 : value);
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (!Number.isFinite(value)) throw new SqlError(0, 'a number of the answer is larger than a float can be');
+  return String(value === 0 ? 0 : value);
 }
 
 /** Bytes as bytes: less than 0, 0, or more. Hot. */

@@ -212,3 +212,22 @@ test('a namespace that is deleted while its graphs are built leaves neither obje
   await until('no file is left', noScratch);
   assert.deepEqual(await keys(), []);
 });
+
+test('segments of vectors are gathered into one where it is quiet', async () => {
+  const server = await start();
+  const half = count / 2;
+  await putVectors(server, half);
+  const isIndexed = async (segments: number, indexed: number) => {
+    const all = (await manifestNow())?.segments ?? [];
+    const graphs = all.flatMap((segment) => segment.graphs ?? []);
+    return all.length === segments && graphs.reduce((sum, graph) => sum + graph.count, 0) === indexed;
+  };
+  await until('the first half is indexed', () => isIndexed(1, half));
+  for (let from = half; from < count; from += 300) {
+    const some = vectors.slice(from, Math.min(from + 300, count));
+    const docs = some.map((vector, at) => ({ id: `d${from + at}`, vector }));
+    assert.equal((await clock.run(server.put('n', docs))).status, 200);
+  }
+  await until('all of them are in one graph', () => isIndexed(1, count));
+  await assertFinds(server);
+});

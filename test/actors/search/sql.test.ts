@@ -260,6 +260,35 @@ test('an answer has at most 10,000 rows, and says where there were more', async 
   assert.deepEqual(await rowsOf(rows, 'SELECT n FROM docs LIMIT 0'), []);
 });
 
+test('many groups, and replaced texts, over several frames', async () => {
+  const count = 40_000;
+  const rows = Array.from({ length: count }, (_, at) =>
+    document(at + 1, `{"n": ${at}, "s": "a${at % 3_000}"}`),
+  );
+  const { snapshot } = await snapshotOfRows(rows);
+  const asked = async (sql: string) =>
+    JSON.parse(await runSql(contextOf(snapshot, new FakeClock()), { sql })).rows as unknown[][];
+  assert.deepEqual(await asked('SELECT n, COUNT(*) FROM docs GROUP BY n ORDER BY n DESC LIMIT 2'), [
+    [count - 1, 1],
+    [count - 2, 1],
+  ]);
+  assert.deepEqual(await asked('SELECT n - 1, s, COUNT(*) FROM docs GROUP BY 1, 2 HAVING n - 1 > 39997'), [
+    [39_998, 'a999', 1],
+  ]);
+  const replaced =
+    "SELECT REGEXP_REPLACE(s, '^a([0-9])', 'b\\1-') AS r, COUNT(*) AS c FROM docs GROUP BY r ORDER BY c DESC, r LIMIT 2";
+  assert.deepEqual(await asked(replaced), [
+    ['b0-', 14],
+    ['b1-', 14],
+  ]);
+});
+
+test('a float that leaves all bounds is refused, not answered as something else', async () => {
+  const rows = documents('{"x": 1.5e308}', '{"x": 1.5e308}');
+  const error = await refusal(answered(rows, 'SELECT SUM(x) FROM docs'));
+  assert.match(error.message, /larger than a float can be/);
+});
+
 test('chunks are counted, and those that are read', async () => {
   const rows = Array.from({ length: 10_000 }, (_, at) => document(at + 1, `{"n": ${at}}`));
   const all = await answered(rows, 'SELECT SUM(n) FROM docs');
