@@ -49,7 +49,7 @@ export async function runSql(context: QueryContext, { sql }: SqlRequest): Promis
 }
 
 /** Rows of a frame: so many are looked at in a few milliseconds, whatever is done with them. */
-const frameRows = 16_384;
+const frameRows = 4_096;
 /** RE2 takes microseconds to replace in a text. */
 const replacingFrameRows = 1_024;
 

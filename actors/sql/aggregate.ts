@@ -1,4 +1,5 @@
 import type { BoundAggregate, SqlType } from './bound.ts';
+import { allRows } from './frame.ts';
 import { type Interner, NumberInterner, PairInterner, TextInterner } from './interner.ts';
 import { SqlError } from './sql-error.ts';
 import { compareBytes, type Dictionary, type Nulls, type Vector } from './vector.ts';
@@ -125,6 +126,13 @@ class ValueCount implements Aggregate {
   }
 }
 
+/** 1 where a number is 0. */
+function zeros(numbers: Float64Array, count: number): Uint8Array {
+  const nulls = new Uint8Array(count);
+  for (let i = 0; i < count; i++) nulls[i] = Number(numbers[i] === 0);
+  return nulls;
+}
+
 /** Below it two doubles of whole numbers add up exactly. */
 const exactMax = 2 ** 52;
 
@@ -234,7 +242,7 @@ class Sum implements Aggregate {
 
   values(groupCount: number): Vector {
     this.makeRoom(groupCount);
-    const nulls = Uint8Array.from(this.#counts.subarray(0, groupCount), (count) => (count === 0 ? 1 : 0));
+    const nulls = zeros(this.#counts, groupCount);
     const totals = this.#sums.slice(0, groupCount);
     if (this.#bound.name === 'avg') {
       for (let group = 0; group < groupCount; group++)
@@ -377,10 +385,14 @@ class NumberExtreme implements Aggregate {
   }
 
   values(groupCount: number): Vector {
-    const nulls = Uint8Array.from({ length: groupCount }, (_, group) => (this.#seen[group] === 1 ? 0 : 1));
-    const values = Float64Array.from({ length: groupCount }, (_, group) =>
-      nulls[group] === 1 || !Number.isFinite(this.#held[group]) ? 0 : (this.#held[group] as number),
-    );
+    this.#seen = withRoom(this.#seen, groupCount);
+    this.#held = withRoom(this.#held, groupCount);
+    const nulls = zeros(this.#seen, groupCount);
+    const values = new Float64Array(groupCount);
+    for (let group = 0; group < groupCount; group++) {
+      const held = this.#held[group] as number;
+      if (nulls[group] === 0 && Number.isFinite(held)) values[group] = held;
+    }
     if (this.#wide.size === 0) return { kind: 'numbers', values, nulls };
     const best = BigInt64Array.from(values, BigInt);
     for (const [group, value] of this.#wide) {
@@ -441,7 +453,7 @@ class TextExtreme implements Aggregate {
   }
 
   values(groupCount: number): Vector {
-    const codes = Int32Array.from({ length: groupCount }, (_, group) => group);
+    const codes = allRows(groupCount);
     const nulls = new Uint8Array(groupCount);
     const ends = new Uint32Array(groupCount);
     const parts: Buffer[] = [];

@@ -22,6 +22,9 @@ let numbers = new Int32Array(0);
  * these, and loops need not look them up.
  */
 export function allRows(count: number): Int32Array {
-  if (numbers.length < count) numbers = Int32Array.from({ length: count }, (_, row) => row);
+  if (numbers.length < count) {
+    numbers = new Int32Array(Math.max(count, numbers.length * 2, 65_536));
+    for (let i = 0; i < numbers.length; i++) numbers[i] = i;
+  }
   return numbers.subarray(0, count);
 }

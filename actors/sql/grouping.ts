@@ -5,7 +5,7 @@ import type { Evaluator } from './evaluate.ts';
 import { allRows, type Frame } from './frame.ts';
 import { type Interner, NumberInterner, PairInterner, TextInterner } from './interner.ts';
 import type { Vector } from './vector.ts';
-import { taken } from './vector-forms.ts';
+import { sliced, taken } from './vector-forms.ts';
 
 /**
  * Rows → groups. Each key's values become numbers; numbers of several keys are joined pair by pair, so that a group of any keys
@@ -18,6 +18,9 @@ export class Grouping {
   /** Of the first two keys, of that and the third, and so on. */
   readonly #pairs: readonly PairInterner[];
   readonly #aggregates: readonly Aggregate[];
+  /** When the last row is in. */
+  readonly #values: Vector[] = [];
+  readonly #keyValues: Vector[] = [];
 
   constructor(plan: NonNullable<SelectPlan['grouping']>, evaluator: Evaluator) {
     this.#plan = plan;
@@ -47,21 +50,17 @@ export class Grouping {
     }
   }
 
-  /** Keys, then aggregates, of all groups. */
-  frame(): Frame {
-    const { count } = this;
+  /** Groups from `from` to before `end`: their keys, then their aggregates. */
+  frame(from: number, end: number): Frame {
     // Made when they are asked for: of what is ordered by an aggregate, keys are needed of few groups.
     const slots: Vector[] = [];
-    let keys: readonly Vector[] | null = null;
-    const slotOf = (index: number): Vector => {
-      if (index >= this.#keys.length)
-        return must(this.#aggregates[index - this.#keys.length], 'an aggregate').values(count);
-      keys ??= this.#keyVectors();
-      return must(keys[index], 'a key');
-    };
+    const slotOf = (index: number): Vector =>
+      index < this.#keys.length
+        ? this.#keyVector(index, allRows(end).subarray(from))
+        : sliced(this.#aggregated(index - this.#keys.length), from, end);
     const none = () => must<Vector>(undefined, 'groups have slots alone');
     return {
-      rowCount: count,
+      rowCount: end - from,
       rows: null,
       column: none,
       slot: (index) => {
@@ -71,6 +70,13 @@ export class Grouping {
       },
       textMatch: () => must<Uint8Array>(undefined, 'groups have no text'),
     };
+  }
+
+  /** Of all groups: when the last row is in. */
+  #aggregated(at: number): Vector {
+    const vector = this.#values[at] ?? must(this.#aggregates[at], 'an aggregate').values(this.count);
+    this.#values[at] = vector;
+    return vector;
   }
 
   #groupsOf(frame: Frame, rows: Int32Array): Int32Array {
@@ -86,16 +92,14 @@ export class Grouping {
     return groups;
   }
 
-  #keyVectors(): Vector[] {
-    const { count } = this;
-    let groups = allRows(count);
-    const vectors: Vector[] = [];
-    for (let at = this.#keys.length - 1; at >= 0; at--) {
-      const pairs = this.#pairs[at - 1];
-      const numbers = pairs === undefined ? groups : pairs.seconds(groups);
-      vectors.unshift(taken(must(this.#keys[at], 'a key').values(), numbers));
-      if (pairs !== undefined) groups = pairs.firsts(groups);
-    }
-    return vectors;
+  #keyVector(index: number, groups: Int32Array): Vector {
+    let numbers = groups;
+    // From the last pair, of all keys, down to the one that has this key as its second.
+    for (let at = this.#keys.length - 1; at > index; at--)
+      numbers = must(this.#pairs[at - 1], 'pairs').firsts(numbers);
+    if (index > 0) numbers = must(this.#pairs[index - 1], 'pairs').seconds(numbers);
+    const values = this.#keyValues[index] ?? must(this.#keys[index], 'a key').values();
+    this.#keyValues[index] = values;
+    return taken(values, numbers);
   }
 }

@@ -21,8 +21,46 @@ export interface Interner {
 }
 
 const slotsInitial = 1_024;
-/** Grown when it is fuller. */
+/** A part is grown when it is fuller. */
 const fullness = 0.6;
+/** Highest bits of a hash. */
+const partBits = 6;
+
+/** Slots of an open-addressing table, in parts that grow one by one: a large table never stands still to be made anew. */
+class Slots {
+  readonly #parts = Array.from({ length: 1 << partBits }, () => new Int32Array(64));
+  readonly #held = new Int32Array(1 << partBits);
+  #length = 64 << partBits;
+
+  get bytes(): number {
+    return this.#length * 4;
+  }
+
+  /** The part that a hash belongs to; its slots are numbers plus one, 0 where they are free. */
+  of(hash: number): Int32Array {
+    return this.#parts[hash >>> (32 - partBits)] as Int32Array;
+  }
+
+  /** One more is held. `hashOf` tells the hash of a number. */
+  added(hash: number, hashOf: (number: number) => number): void {
+    const part = hash >>> (32 - partBits);
+    const held = (this.#held[part] as number) + 1;
+    this.#held[part] = held;
+    const old = this.#parts[part] as Int32Array;
+    if (held <= old.length * fullness) return;
+    const slots = new Int32Array(old.length * 2);
+    const mask = slots.length - 1;
+    for (let i = 0; i < old.length; i++) {
+      const number = old[i] as number;
+      if (number === 0) continue;
+      let slot = hashOf(number - 1) & mask;
+      while (slots[slot] !== 0) slot = (slot + 1) & mask;
+      slots[slot] = number;
+    }
+    this.#parts[part] = slots;
+    this.#length += old.length;
+  }
+}
 const smallMax = 65_536;
 const loopBytesMax = 96;
 
@@ -44,7 +82,7 @@ function hashNumber(value: number): number {
 
 /** Of every type but text. Integers beyond 2^53 stand in a table of their own, by their halves; so do small ones, by themselves. */
 export class NumberInterner implements Interner {
-  #slots = new Int32Array(slotsInitial);
+  readonly #slots = new Slots();
   #values = new Float64Array(slotsInitial);
   /** Of whole numbers under `smallMax`: theirs, and one. */
   readonly #small = new Int32Array(smallMax);
@@ -60,7 +98,7 @@ export class NumberInterner implements Interner {
 
   get bytes(): number {
     const wide = this.#wide.count === 0 ? 0 : this.#wide.bytes + this.#wideNumbers.byteLength;
-    return this.#slots.byteLength + this.#values.byteLength + this.#small.byteLength + wide;
+    return this.#slots.bytes + this.#values.byteLength + this.#small.byteLength + wide;
   }
 
   intern(vector: Vector, rows: Int32Array, rowCount: number, numbers: Int32Array): void {
@@ -144,48 +182,34 @@ export class NumberInterner implements Interner {
   }
 
   #number(value: number): number {
-    const mask = this.#slots.length - 1;
-    let slot = hashNumber(value) & mask;
+    const hash = hashNumber(value);
+    const slots = this.#slots.of(hash);
+    const mask = slots.length - 1;
+    let slot = hash & mask;
     for (;;) {
-      const held = (this.#slots[slot] as number) - 1;
+      const held = (slots[slot] as number) - 1;
       if (held < 0) break;
       if (this.#values[held] === value) return held;
       slot = (slot + 1) & mask;
     }
     const number = this.#add(value);
-    this.#slots[slot] = number + 1;
-    this.#held++;
-    if (this.#held > this.#slots.length * fullness) this.#grow();
+    slots[slot] = number + 1;
+    this.#slots.added(hash, this.#hashOf);
     return number;
   }
 
-  /** In `#slots`. */
-  #held = 0;
+  readonly #hashOf = (number: number) => hashNumber(this.#values[number] as number);
 
   #add(value: number): number {
     if (this.#count === this.#values.length) this.#values = grownTo(this.#values, this.#count * 2);
     this.#values[this.#count] = value;
     return this.#count++;
   }
-
-  #grow(): void {
-    const old = this.#slots;
-    const slots = new Int32Array(old.length * 4);
-    const mask = slots.length - 1;
-    for (let i = 0; i < old.length; i++) {
-      const held = old[i] as number;
-      if (held === 0) continue;
-      let slot = hashNumber(this.#values[held - 1] as number) & mask;
-      while (slots[slot] !== 0) slot = (slot + 1) & mask;
-      slots[slot] = held;
-    }
-    this.#slots = slots;
-  }
 }
 
 /** Each string of a dictionary is looked up once, when a row has it. */
 export class TextInterner implements Interner {
-  #slots = new Int32Array(slotsInitial);
+  readonly #slots = new Slots();
   #hashes = new Int32Array(slotsInitial);
   #ends = new Uint32Array(slotsInitial);
   #blob = Buffer.from(new ArrayBuffer(slotsInitial * 16));
@@ -195,13 +219,14 @@ export class TextInterner implements Interner {
   /** The one that `#byCode` is of: frames of a chunk share it. */
   #last: Dictionary | null = null;
   nullNumber = -1;
+  readonly #hashOf = (number: number) => this.#hashes[number] as number;
 
   get count(): number {
     return this.#count;
   }
 
   get bytes(): number {
-    return this.#slots.byteLength + this.#hashes.byteLength + this.#ends.byteLength + this.#blob.length;
+    return this.#slots.bytes + this.#hashes.byteLength + this.#ends.byteLength + this.#blob.length;
   }
 
   get dictionary(): Dictionary {
@@ -248,10 +273,11 @@ export class TextInterner implements Interner {
     const start = startOf(dictionary, code);
     const end = dictionary.ends[code] as number;
     const hash = hashBytes(view, start, end, 0) | 0;
-    const mask = this.#slots.length - 1;
+    const slots = this.#slots.of(hash);
+    const mask = slots.length - 1;
     let slot = hash & mask;
     for (;;) {
-      const held = (this.#slots[slot] as number) - 1;
+      const held = (slots[slot] as number) - 1;
       if (held < 0) break;
       if (this.#hashes[held] === hash && this.#equals(held, dictionary.bytes, start, end)) return held;
       slot = (slot + 1) & mask;
@@ -259,8 +285,8 @@ export class TextInterner implements Interner {
     this.#makeRoom(end - start);
     this.#copy(dictionary.bytes, start, end);
     const number = this.#add(hash, end - start);
-    this.#slots[slot] = number + 1;
-    if (this.#count > this.#slots.length * fullness) this.#grow();
+    slots[slot] = number + 1;
+    this.#slots.added(hash, this.#hashOf);
     return number;
   }
 
@@ -297,33 +323,23 @@ export class TextInterner implements Interner {
     this.#blob.copy(larger, 0, 0, this.#blobBytes);
     this.#blob = larger;
   }
-
-  #grow(): void {
-    const slots = new Int32Array(this.#slots.length * 4);
-    const mask = slots.length - 1;
-    for (let number = 0; number < this.#count; number++) {
-      if (number === this.nullNumber) continue;
-      let slot = (this.#hashes[number] as number) & mask;
-      while (slots[slot] !== 0) slot = (slot + 1) & mask;
-      slots[slot] = number + 1;
-    }
-    this.#slots = slots;
-  }
 }
 
 /** Pairs of numbers → numbers: groups of several keys, and the distinct values of each group. */
 export class PairInterner {
-  #slots = new Int32Array(slotsInitial);
+  readonly #slots = new Slots();
   #first = new Int32Array(slotsInitial);
   #second = new Int32Array(slotsInitial);
   #count = 0;
+  readonly #hashOf = (number: number) =>
+    hashPair(this.#first[number] as number, this.#second[number] as number);
 
   get count(): number {
     return this.#count;
   }
 
   get bytes(): number {
-    return this.#slots.byteLength + this.#first.byteLength * 2;
+    return this.#slots.bytes + this.#first.byteLength * 2;
   }
 
   firstOf(number: number): number {
@@ -353,10 +369,12 @@ export class PairInterner {
   }
 
   intern(first: number, second: number): number {
-    const mask = this.#slots.length - 1;
-    let slot = hashPair(first, second) & mask;
+    const hash = hashPair(first, second);
+    const slots = this.#slots.of(hash);
+    const mask = slots.length - 1;
+    let slot = hash & mask;
     for (;;) {
-      const held = (this.#slots[slot] as number) - 1;
+      const held = (slots[slot] as number) - 1;
       if (held < 0) break;
       if (this.#first[held] === first && this.#second[held] === second) return held;
       slot = (slot + 1) & mask;
@@ -368,20 +386,9 @@ export class PairInterner {
     }
     this.#first[number] = first;
     this.#second[number] = second;
-    this.#slots[slot] = number + 1;
-    if (this.#count > this.#slots.length * fullness) this.#grow();
+    slots[slot] = number + 1;
+    this.#slots.added(hash, this.#hashOf);
     return number;
-  }
-
-  #grow(): void {
-    const slots = new Int32Array(this.#slots.length * 4);
-    const mask = slots.length - 1;
-    for (let number = 0; number < this.#count; number++) {
-      let slot = hashPair(this.#first[number] as number, this.#second[number] as number) & mask;
-      while (slots[slot] !== 0) slot = (slot + 1) & mask;
-      slots[slot] = number + 1;
-    }
-    this.#slots = slots;
   }
 }
 

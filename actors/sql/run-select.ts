@@ -6,7 +6,6 @@ import { allRows } from './frame.ts';
 import { Grouping } from './grouping.ts';
 import { TopRows } from './top-rows.ts';
 import { truthy } from './vector.ts';
-import { sliced } from './vector-forms.ts';
 
 /** A SELECT while it runs: chunks go in one after the other, rows come out at the end. */
 export interface SelectAnswer {
@@ -68,10 +67,10 @@ export class SelectRun {
   /** What is left to do when all rows are in, some groups at a time: between them others may have their turn. */
   *finish(): Generator<void, void, void> {
     if (this.#grouping === null) return;
-    const frame = this.#grouping.frame();
+    const { count } = this.#grouping;
     const { having } = this.#plan;
-    for (let from = 0; from < frame.rowCount; from += groupsAtOnce) {
-      const some = slicedFrame(frame, from, Math.min(from + groupsAtOnce, frame.rowCount));
+    for (let from = 0; from < count; from += groupsAtOnce) {
+      const some = this.#grouping.frame(from, Math.min(from + groupsAtOnce, count));
       const truths = having === null ? null : this.#evaluator.truths(having, some);
       const all = allRows(some.rowCount);
       this.#top.add(some, truths === null ? all : rowsWhere(truths, all));
@@ -90,11 +89,7 @@ export class SelectRun {
   }
 }
 
-const groupsAtOnce = 16_384;
-
-function slicedFrame(frame: Frame, from: number, end: number): Frame {
-  return { ...frame, rowCount: end - from, slot: (index) => sliced(frame.slot(index), from, end) };
-}
+const groupsAtOnce = 4_096;
 
 /** Hot. A row is written in any case, and kept where it is true: there is no branch to guess. Of truths only `truthy` is odd. */
 function rowsWhere(truths: Uint8Array, rows: Int32Array, passing = new Int32Array(rows.length)): Int32Array {
