@@ -38,6 +38,12 @@ export const limits = {
   /** Parsed and bound on the thread that answers everybody else. */
   sqlExpressionsMax: 16_384,
   sqlInListMax: 10_000,
+  /** Of one sum: each stands in the next one. */
+  sqlTermsMax: 256,
+  sqlColumnsMax: 1_024,
+  /** What REGEXP_REPLACE makes of one text, and of all texts of a chunk. */
+  sqlReplacedBytesMax: 2 * MiB,
+  sqlReplacedChunkBytesMax: 64 * MiB,
   sqlRowsMax: 10_000,
   /** Of groups, distinct values and rows that a query holds. */
   sqlMemoryBytesMax: 256 * MiB,

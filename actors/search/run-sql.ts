@@ -53,6 +53,14 @@ const frameRows = 4_096;
 /** RE2 takes microseconds to replace in a text. */
 const replacingFrameRows = 1_024;
 
+/** Fewer, where a row has many columns to answer. */
+function frameRowsOf({ replaces, outputs }: SelectPlan): number {
+  if (replaces) return replacingFrameRows;
+  return Math.max(64, Math.min(frameRows, Math.floor(cellsOfFrame / outputs.length)));
+}
+
+const cellsOfFrame = 32_768;
+
 type Column = SqlColumn & { readonly parts: number };
 
 async function reading<T>(context: QueryContext, read: () => Promise<T>): Promise<T> {
@@ -145,7 +153,7 @@ class SqlQuery {
     this.#types = new Map(columns.map(({ name, type }) => [name, type]));
     this.#run = new SelectRun(plan, new Evaluator(replacerOf));
     this.#first = plan.columns.slice(0, plan.whereColumns);
-    this.#frameRows = plan.replaces ? replacingFrameRows : frameRows;
+    this.#frameRows = frameRowsOf(plan);
   }
 
   async run(): Promise<string> {

@@ -23,6 +23,9 @@ export function bindSelect(select: Select, columns: readonly SqlColumn[]): Selec
   return new Binder(select, columns).plan();
 }
 
+/** Each expression is bound for itself, and within those that it stands in. */
+const boundMax = 64 * limits.sqlExpressionsMax;
+
 class Binder {
   readonly #select: Select;
   readonly #known: readonly SqlColumn[];
@@ -35,6 +38,7 @@ class Binder {
   readonly #aggregateNumbers = new Map<string, number>();
   #isGrouped = false;
   #replaces = false;
+  #boundCount = 0;
 
   constructor(select: Select, columns: readonly SqlColumn[]) {
     this.#select = select;
@@ -172,6 +176,8 @@ class Binder {
   }
 
   #bindEach(expression: Expression): Bound {
+    // An alias may stand for much, and be asked for often.
+    if (++this.#boundCount > boundMax) throw new SqlError(expression.at, 'the statement is too large');
     switch (expression.kind) {
       case 'literal':
         return literal(expression.value);
@@ -366,24 +372,24 @@ class Binder {
       );
     const operand = this.#argument([value], { at, name: 'REGEXP_REPLACE', types: ['text'] });
     const [regex, text] = [stringOf(pattern, 'pattern'), stringOf(replacement, 'replacement')];
+    if (text.length > limits.patternCharactersMax)
+      throw new SqlError(
+        replacement.at,
+        `a replacement has at most ${limits.patternCharactersMax} characters`,
+      );
     if (isNull(operand)) return literal(null);
     this.#replaces = true;
     return { kind: 'replace', operand, pattern: regex, replacement: text, type: 'text' };
   }
 
-  /** The first that is not NULL, as a CASE. */
   #coalesce(args: readonly Expression[], at: number): Bound {
     if (args.length === 0) throw new SqlError(at, 'COALESCE takes at least one value');
     const bound = args.map((argument) => this.#bind(argument));
     const type = commonType(bound, at);
-    const values = bound.filter((value) => !isNull(value)).map((value) => as(value, type));
-    const last = values.pop();
-    if (last === undefined) return literal(null);
-    const branches = values.map((result) => ({
-      when: { kind: 'isNull' as const, operand: result, negated: true, type: 'int' as const },
-      result,
-    }));
-    return branches.length === 0 ? last : { kind: 'case', branches, otherwise: last, type };
+    const operands = bound.filter((value) => !isNull(value)).map((value) => as(value, type));
+    const [first] = operands;
+    if (first === undefined) return literal(null);
+    return operands.length === 1 ? first : { kind: 'coalesce', operands, type };
   }
 }
 

@@ -45,6 +45,8 @@ export type Bound = { readonly type: SqlType } & (
       readonly branches: readonly { readonly when: Bound; readonly result: Bound }[];
       readonly otherwise: Bound;
     }
+  /** The first that is not NULL. */
+  | { readonly kind: 'coalesce'; readonly operands: readonly Bound[] }
   | { readonly kind: 'length'; readonly operand: Bound }
   | { readonly kind: 'truncate'; readonly unit: TimeUnit; readonly operand: Bound }
   | { readonly kind: 'minute'; readonly operand: Bound }

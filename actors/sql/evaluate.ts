@@ -1,3 +1,4 @@
+import { limits } from '../../protocol/limits.ts';
 import { must } from '../../src/base/assert.ts';
 import type { Bound, SqlValue } from './bound.ts';
 import { codesIn, codesThat, compareVectors, isIn } from './compare.ts';
@@ -66,6 +67,8 @@ export class Evaluator {
         return this.#isNull(bound, frame);
       case 'case':
         return this.#case(bound, frame);
+      case 'coalesce':
+        return this.#coalesce(bound, frame);
       case 'length':
         return perText(this.evaluate(bound.operand, frame), frame, lengths);
       case 'replace':
@@ -233,6 +236,17 @@ export class Evaluator {
     return type === 'text' ? this.#chooseTexts(bound, results, chosen) : chooseNumbers(results, chosen);
   }
 
+  #coalesce(bound: Extract<Bound, { kind: 'coalesce' }>, frame: Frame): Vector {
+    const results = bound.operands.map((operand) => this.evaluate(operand, frame));
+    // The last one where all are NULL.
+    const chosen = new Uint16Array(frame.rowCount).fill(results.length - 1);
+    for (let row = 0; row < chosen.length; row++) {
+      const first = results.findIndex((result) => !isNullAt(result, row));
+      if (first >= 0) chosen[row] = first;
+    }
+    return bound.type === 'text' ? this.#chooseTexts(bound, results, chosen) : chooseNumbers(results, chosen);
+  }
+
   /** Of dictionaries that are joined once for all frames that share them. */
   #chooseTexts(bound: Bound, results: readonly Vector[], chosen: Uint16Array): Vector {
     const rowCount = chosen.length;
@@ -257,7 +271,7 @@ export class Evaluator {
 
   /** Each string once for as long as its dictionary lasts, and of those the ones that the rows have. */
   #replace(bound: Extract<Bound, { kind: 'replace' }>, texts: Texts, { rows, rowCount }: FrameRows): Vector {
-    const { replace, results } = this.#replacedOf(bound, texts.dictionary);
+    const { results } = this.#replacedOf(bound, texts.dictionary);
     const { dictionary, codes, nulls } = texts;
     const parts: Uint8Array[] = [];
     const newCodes = new Int32Array(rowCount);
@@ -269,7 +283,7 @@ export class Evaluator {
       const code = codes[row] as number;
       let newCode = newCodeOf.get(code);
       if (newCode === undefined) {
-        const known = results[code] ?? replace(textBytes(dictionary, code));
+        const known = results[code] ?? this.#replaceOne(bound, textBytes(dictionary, code));
         results[code] = known;
         newCode = parts.push(known) - 1;
         newCodeOf.set(code, newCode);
@@ -281,11 +295,20 @@ export class Evaluator {
     return { kind: 'texts', codes: newCodes, nulls, dictionary: replaced };
   }
 
+  #replaceOne(bound: Extract<Bound, { kind: 'replace' }>, text: Buffer): Buffer {
+    const replaced = must(this.#replaced.get(bound), 'a replacer');
+    const made = replaced.replace(text);
+    replaced.bytes += made.length;
+    if (made.length > limits.sqlReplacedBytesMax || replaced.bytes > limits.sqlReplacedChunkBytesMax)
+      throw new SqlError(0, 'REGEXP_REPLACE makes more text than fits: replace fewer or shorter texts');
+    return made;
+  }
+
   #replacedOf(bound: Extract<Bound, { kind: 'replace' }>, dictionary: Dictionary): Replaced {
     const known = this.#replaced.get(bound);
     if (known?.dictionary === dictionary) return known;
     const replace = known?.replace ?? this.#newReplacer(bound.pattern, bound.replacement);
-    const made: Replaced = { dictionary, replace, results: [] };
+    const made: Replaced = { dictionary, replace, results: [], bytes: 0 };
     this.#replaced.set(bound, made);
     return made;
   }
@@ -296,6 +319,8 @@ interface Replaced {
   readonly replace: Replacer;
   /** By codes, as far as they were asked for. */
   readonly results: (Buffer | undefined)[];
+  /** Of all results. */
+  bytes: number;
 }
 
 function textBytes(dictionary: Dictionary, code: number): Buffer {

@@ -133,7 +133,12 @@ class Parser {
 
   #items(): readonly SelectItem[] | null {
     if (this.#isWord('distinct')) throw new SqlError(this.#token.at, unsupported.distinct as string);
-    if (!this.#takeSymbol('*')) return this.#list(() => this.#item());
+    const { at } = this.#token;
+    if (!this.#takeSymbol('*')) {
+      const items = this.#list(() => this.#item());
+      if (items.length <= limits.sqlColumnsMax) return items;
+      throw new SqlError(at, `an answer has at most ${limits.sqlColumnsMax} columns`);
+    }
     if (this.#isSymbol(',')) throw new SqlError(this.#token.at, '* stands alone: name the columns instead');
     return null;
   }
@@ -244,24 +249,29 @@ class Parser {
   }
 
   #like(operand: Expression, negated: boolean): Expression {
+    const { at } = this.#token;
     const pattern = this.#string('a pattern in single quotes after LIKE');
+    if (pattern.length > limits.patternCharactersMax)
+      throw new SqlError(at, `a pattern of LIKE has at most ${limits.patternCharactersMax} characters`);
     let escapedBy: string | null = null;
     if (this.#takeWord('escape')) {
-      const { at } = this.#token;
+      const escapedAt = this.#token.at;
       escapedBy = this.#string('a character in single quotes after ESCAPE');
-      if ([...escapedBy].length !== 1) throw new SqlError(at, 'ESCAPE takes one character');
+      if ([...escapedBy].length !== 1) throw new SqlError(escapedAt, 'ESCAPE takes one character');
     }
     return this.#made({ kind: 'like', operand, pattern, escapedBy, negated, at: operand.at });
   }
 
   #sum(): Expression {
     let left = this.#unary();
-    for (;;) {
+    for (let terms = 1; ; terms++) {
       const { at } = this.#token;
       if (this.#isSymbol('*') || this.#isSymbol('/') || this.#isSymbol('%') || this.#isSymbol('||'))
         throw new SqlError(at, `${(this.#token as { text: string }).text} is not supported: + and - are`);
       const operator = this.#takeSymbol('+') ? '+' : this.#takeSymbol('-') ? '-' : null;
       if (operator === null) return left;
+      if (terms === limits.sqlTermsMax)
+        throw new SqlError(at, `a sum has at most ${limits.sqlTermsMax} terms`);
       left = this.#made({ kind: 'arithmetic', operator, left, right: this.#unary(), at: left.at });
     }
   }
@@ -269,11 +279,16 @@ class Parser {
   /** Of a sign and a number one literal is made. */
   #unary(): Expression {
     const { at } = this.#token;
-    if (this.#takeSymbol('+')) return this.#unary();
-    if (!this.#takeSymbol('-')) return this.#primary();
-    if (this.#token.kind === 'number') return this.#number(at, true);
+    let negative = false;
+    while (this.#isSymbol('+') || this.#isSymbol('-')) {
+      if (this.#isSymbol('-')) negative = !negative;
+      this.#next++;
+    }
+    if (this.#token.kind === 'number') return this.#number(at, negative);
+    const operand = this.#primary();
+    if (!negative) return operand;
     const zero = this.#made({ kind: 'literal', value: 0n, at });
-    return this.#made({ kind: 'arithmetic', operator: '-', left: zero, right: this.#unary(), at });
+    return this.#made({ kind: 'arithmetic', operator: '-', left: zero, right: operand, at });
   }
 
   #primary(): Expression {

@@ -72,6 +72,8 @@ function boundText(bound: Bound, names: Names): string {
       const branches = bound.branches.map(({ when, result }) => `${text(when)} → ${text(result)}`);
       return `first of [${[...branches, text(bound.otherwise)].join('; ')}]`;
     }
+    case 'coalesce':
+      return `first not null of [${bound.operands.map(text).join('; ')}]`;
     case 'length':
     case 'minute':
       return `${bound.kind}(${text(bound.operand)})`;

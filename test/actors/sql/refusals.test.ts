@@ -157,9 +157,20 @@ test('what is too deep, too long or too often is refused by its limit', () => {
     /at most 10000 values/,
   );
   assert.match(
-    problemOf(`SELECT ${many(limits.sqlExpressionsMax + 1)} FROM docs`),
+    problemOf(`SELECT n FROM docs GROUP BY ${many(limits.sqlExpressionsMax)}`),
     /at most 16384 expressions/,
   );
+  const sum = (terms: number) => `SELECT ${Array.from({ length: terms }, () => 'n').join(' + ')} FROM docs`;
+  assert.equal(problemOf(sum(limits.sqlTermsMax)), '');
+  assert.match(problemOf(sum(limits.sqlTermsMax + 1)), /at most 256 terms/);
+  assert.equal(problemOf(`SELECT ${'- '.repeat(20_001)}n, ${'- '.repeat(20_000)}1 FROM docs`), '');
+  assert.match(problemOf(`SELECT n FROM docs WHERE s LIKE '${'%a'.repeat(501)}'`), /at most 1000 characters/);
+  assert.match(problemOf(`SELECT REGEXP_REPLACE(s, 'a', '${'b'.repeat(1_001)}') FROM docs`), /at most 1000/);
+  assert.match(problemOf(`SELECT ${many(limits.sqlColumnsMax + 1)} FROM docs`), /at most 1024 columns/);
+  const nested = (levels: number): string => (levels === 0 ? 'n' : `COALESCE(${nested(levels - 1)}, n + 1)`);
+  assert.equal(problemOf(`SELECT ${nested(30)} AS k, COUNT(*) FROM docs GROUP BY k ORDER BY k`), '');
+  const alias = `SELECT ${sum(200).slice(7, -10)} AS k FROM docs ORDER BY ${Array.from({ length: 8_000 }, () => 'k').join(', ')}`;
+  assert.match(problemOf(alias), /the statement is too large/);
   const texts = (count: number) =>
     `SELECT n FROM docs WHERE ${Array.from({ length: count }, () => "contains(text, 'a')").join(' OR ')}`;
   assert.equal(problemOf(texts(limits.sqlTextPredicatesMax)), '');
