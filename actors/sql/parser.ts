@@ -7,6 +7,7 @@ import {
   type CaseBranch,
   type Comparison,
   type Expression,
+  type FunctionName,
   type Literal,
   type OrderItem,
   type Select,
@@ -32,35 +33,37 @@ const reserved = new Set(
 );
 
 /** What is asked for most often and is not there. */
-const unsupported: Readonly<Record<string, string>> = {
-  between: 'BETWEEN is not supported; write x >= a AND x <= b',
-  union: 'UNION is not supported: a request is one SELECT',
-  intersect: 'INTERSECT is not supported: a request is one SELECT',
-  except: 'EXCEPT is not supported: a request is one SELECT',
-  join: 'joins are not supported: docs is the only table',
-  left: 'joins are not supported: docs is the only table',
-  right: 'joins are not supported: docs is the only table',
-  inner: 'joins are not supported: docs is the only table',
-  outer: 'joins are not supported: docs is the only table',
-  full: 'joins are not supported: docs is the only table',
-  cross: 'joins are not supported: docs is the only table',
-  over: 'window functions are not supported',
-  exists: 'subqueries are not supported',
-  any: 'subqueries are not supported',
-  all: 'ALL is not supported',
-  interval: 'INTERVAL is not supported',
-  cast: 'CAST is not supported: values have the types that they were written with',
-  distinct: 'DISTINCT stands in an aggregate: COUNT(DISTINCT x). Instead of SELECT DISTINCT use GROUP BY',
-};
+const unsupported: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    between: 'BETWEEN is not supported; write x >= a AND x <= b',
+    union: 'UNION is not supported: a request is one SELECT',
+    intersect: 'INTERSECT is not supported: a request is one SELECT',
+    except: 'EXCEPT is not supported: a request is one SELECT',
+    join: 'joins are not supported: docs is the only table',
+    left: 'joins are not supported: docs is the only table',
+    right: 'joins are not supported: docs is the only table',
+    inner: 'joins are not supported: docs is the only table',
+    outer: 'joins are not supported: docs is the only table',
+    full: 'joins are not supported: docs is the only table',
+    cross: 'joins are not supported: docs is the only table',
+    over: 'window functions are not supported',
+    exists: 'subqueries are not supported',
+    any: 'subqueries are not supported',
+    all: 'ALL is not supported',
+    interval: 'INTERVAL is not supported',
+    cast: 'CAST is not supported: values have the types that they were written with',
+    distinct: 'DISTINCT stands in an aggregate: COUNT(DISTINCT x). Instead of SELECT DISTINCT use GROUP BY',
+  }),
+);
 
-const functionNames: Readonly<Record<string, 'length' | 'date_trunc' | 'regexp_replace' | 'coalesce'>> = {
-  length: 'length',
-  char_length: 'length',
-  strlen: 'length',
-  date_trunc: 'date_trunc',
-  regexp_replace: 'regexp_replace',
-  coalesce: 'coalesce',
-};
+const functionNames: ReadonlyMap<string, Exclude<FunctionName, 'extract'>> = new Map([
+  ['length', 'length'],
+  ['char_length', 'length'],
+  ['strlen', 'length'],
+  ['date_trunc', 'date_trunc'],
+  ['regexp_replace', 'regexp_replace'],
+  ['coalesce', 'coalesce'],
+]);
 
 const allowedFunctions =
   'COUNT, SUM, AVG, MIN, MAX, LENGTH, DATE_TRUNC, EXTRACT, REGEXP_REPLACE, COALESCE, and in WHERE contains and grep';
@@ -132,7 +135,7 @@ class Parser {
   }
 
   #items(): readonly SelectItem[] | null {
-    if (this.#isWord('distinct')) throw new SqlError(this.#token.at, unsupported.distinct as string);
+    if (this.#isWord('distinct')) throw new SqlError(this.#token.at, refusalOf('distinct'));
     const { at } = this.#token;
     if (!this.#takeSymbol('*')) {
       const items = this.#list(() => this.#item());
@@ -155,7 +158,7 @@ class Parser {
     const { at } = this.#token;
     const name = this.#nameText('docs');
     if (name.toLowerCase() !== 'docs') throw new SqlError(at, `the only table is docs, not ${show(name)}`);
-    if (this.#isSymbol(',')) throw new SqlError(this.#token.at, unsupported.join as string);
+    if (this.#isSymbol(',')) throw new SqlError(this.#token.at, refusalOf('join'));
   }
 
   #orderItem(): OrderItem {
@@ -316,7 +319,7 @@ class Parser {
       this.#next++;
       return this.#made({ kind: 'literal', value: word === 'null' ? null : word === 'true' ? 1n : 0n, at });
     }
-    const refusal = unsupported[word];
+    const refusal = unsupported.get(word);
     if (refusal !== undefined) throw new SqlError(at, refusal);
     if (reserved.has(word)) throw this.#unexpected('a value, a column or a function');
     const isCall = this.#tokens[this.#next + 1]?.kind === 'symbol' && this.#isSymbolAt(this.#next + 1, '(');
@@ -337,7 +340,7 @@ class Parser {
     if (aggregate !== undefined) return this.#aggregate(aggregate, at);
     if (word === 'contains' || word === 'grep') return this.#textMatch(word, at);
     if (word === 'extract') return this.#extract(at);
-    const name = functionNames[word];
+    const name = functionNames.get(word);
     if (name === undefined) {
       const known = ['nullif', 'concat', 'substring', 'lower', 'upper', 'round'].includes(word)
         ? ''
@@ -373,7 +376,7 @@ class Parser {
   }
 
   #refuseOver(): void {
-    if (this.#isWord('over')) throw new SqlError(this.#token.at, unsupported.over as string);
+    if (this.#isWord('over')) throw new SqlError(this.#token.at, refusalOf('over'));
     if (this.#isWord('filter'))
       throw new SqlError(this.#token.at, 'FILTER is not supported: use CASE inside the aggregate');
   }
@@ -511,12 +514,16 @@ class Parser {
   #unexpected(expected: string): SqlError {
     const token = this.#token;
     if (token.kind === 'name' && !token.quoted) {
-      const refusal = unsupported[token.text.toLowerCase()];
+      const refusal = unsupported.get(token.text.toLowerCase());
       if (refusal !== undefined) return new SqlError(token.at, refusal);
     }
     const found = token.kind === 'end' ? 'the statement ends' : `there is ${show(token.text)}`;
     return new SqlError(token.at, `${found} where ${expected} should stand`);
   }
+}
+
+function refusalOf(word: string): string {
+  return unsupported.get(word) ?? `${word.toUpperCase()} is not supported`;
 }
 
 function show(text: string): string {

@@ -80,6 +80,8 @@ const refusals: readonly (readonly [sql: string, place: string, says: RegExp])[]
   ['SELECT n FROM docs ORDER BY 0', '1, column 29', /positions from 1 to 1/],
   ['SELECT COUNT(*) AS c FROM docs GROUP BY c', '1, column 8', /an aggregate can not be grouped by/],
   ['SELECT nope FROM docs', '1, column 8', /no column "nope"; there are: id, n, f/],
+  ['SELECT constructor FROM docs', '1, column 8', /no column "constructor"/],
+  ['SELECT toString(n) FROM docs', '1, column 8', /TOSTRING is not known here/],
   ['SELECT "N" FROM docs', '1, column 8', /no column "N"/],
   ['SELECT TWICE FROM docs', '1, column 8', /may be "Twice" and "twice"/],
   ['SELECT text FROM docs', '1, column 8', /no column: contains\(text/],
