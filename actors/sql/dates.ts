@@ -25,16 +25,20 @@ export function parseTime(text: string): number | null {
   return days * secondsOfDay + hour * 3_600 + minute * 60 + second;
 }
 
-export function formatDate(days: number): string {
-  return isoOf(days * secondsOfDay).slice(0, 10);
+/** Null out of the years. */
+export function formatDate(days: number): string | null {
+  return isoOf(days * secondsOfDay)?.slice(0, 10) ?? null;
 }
 
-export function formatTime(seconds: number): string {
-  return isoOf(seconds).replace('T', ' ').slice(0, 19);
+/** Null out of the years. */
+export function formatTime(seconds: number): string | null {
+  return isoOf(seconds)?.replace('T', ' ').slice(0, 19) ?? null;
 }
 
-function isoOf(seconds: number): string {
-  return new Date(Math.floor(seconds) * 1_000).toISOString();
+function isoOf(seconds: number): string | null {
+  const date = new Date(Math.floor(seconds) * 1_000);
+  const year = date.getUTCFullYear();
+  return year >= 0 && year <= 9_999 ? date.toISOString() : null;
 }
 
 export type TimeUnit = 'minute' | 'hour' | 'day';

@@ -88,7 +88,7 @@ function boundText(bound: Bound, names: Names): string {
 
 function literalText({ value, type }: Pick<Extract<Bound, { kind: 'literal' }>, 'value' | 'type'>): string {
   if (value === null) return 'null';
-  if (type === 'date') return formatDate(value as number);
-  if (type === 'time') return formatTime(value as number);
+  if (type === 'date') return formatDate(value as number) ?? '?';
+  if (type === 'time') return formatTime(value as number) ?? '?';
   return typeof value === 'string' ? JSON.stringify(value) : String(value);
 }

@@ -86,11 +86,16 @@ export function valueAt(vector: Vector, row: number, type: SqlType): SqlValue {
 export function jsonOf(value: SqlValue, type: SqlType): string {
   if (value === null) return 'null';
   if (typeof value === 'bigint') return String(value);
-  if (type === 'date') return `"${formatDate(value as number)}"`;
-  if (type === 'time') return `"${formatTime(value as number)}"`;
+  if (type === 'date') return `"${shown(formatDate(value as number))}"`;
+  if (type === 'time') return `"${shown(formatTime(value as number))}"`;
   if (typeof value === 'string') return JSON.stringify(value);
   if (!Number.isFinite(value)) throw new SqlError(0, 'a number of the answer is larger than a float can be');
   return String(value === 0 ? 0 : value);
+}
+
+function shown(written: string | null): string {
+  if (written !== null) return written;
+  throw new SqlError(0, 'a time of the answer is not within the years 0 to 9999');
 }
 
 /** Bytes as bytes: less than 0, 0, or more. Hot. */

@@ -210,6 +210,14 @@ test('times of seconds, by minute, hour and day', async () => {
     ['1969-12-31 23:59:00', '1969-12-31 23:00:00', '1969-12-31 00:00:00', 59],
     [null, null, null, null],
   ]);
+  for (const t of [435_090_932_899_640_449n, 253_402_300_800n, -62_167_219_201n, 9_000_000_000_000n]) {
+    const error = await refusal(answered(documents(`{"t": ${t}}`), "SELECT DATE_TRUNC('day', t) FROM docs"));
+    assert.match(error.message, /not within the years 0 to 9999/, String(t));
+  }
+  assert.deepEqual(
+    await rowsOf(documents('{"t": 253402300799}'), "SELECT DATE_TRUNC('minute', t) FROM docs"),
+    [['9999-12-31 23:59:00']],
+  );
   const since = "SELECT t FROM docs WHERE DATE_TRUNC('day', t) >= '2023-11-14'";
   assert.deepEqual(await rowsOf(rows, since), [[1_700_000_059]]);
 });
