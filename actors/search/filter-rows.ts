@@ -1,5 +1,4 @@
-import { DataError, must } from '../../src/base/assert.ts';
-import { type ColumnValues, readColumn } from '../columns/column-block.ts';
+import { must } from '../../src/base/assert.ts';
 import type { SegmentColumns } from '../columns/columns-section.ts';
 import {
   type ChunkPlan,
@@ -9,6 +8,7 @@ import {
   planChunk,
 } from '../columns/evaluate-filter.ts';
 import type { ColumnTerm } from '../columns/filter-terms.ts';
+import { storedColumn } from '../columns/stored-column.ts';
 import type { Block, ReadReport } from '../storage/block-fetch.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
 import type { TimeSlice } from './time-slice.ts';
@@ -181,22 +181,13 @@ export class FilterRows {
 
   #evaluate(chunk: number, plan: ColumnsPlan, blocks: ReadonlyMap<number, Block>): ChunkState {
     const rowCount = this.#columns === 'none' ? 0 : this.#columns.rowCount(chunk);
-    const columns = plan.terms.map((term) => this.#valuesOf(term, rowCount, blocks));
+    const { objectKey } = this.#reader;
+    const columns = plan.terms.map(({ column }) => {
+      const block = must(blocks.get(column.place.offset), 'a fetched column');
+      return storedColumn(block, column, { objectKey, rowCount });
+    });
     const { bits, count } = evaluateChunk(rowCount, plan.terms, columns, plan.isExact);
     return count === 0 ? 'none' : bits;
-  }
-
-  /** Decoded once per block in memory. */
-  #valuesOf({ column }: PlannedTerm, rowCount: number, blocks: ReadonlyMap<number, Block>): ColumnValues {
-    const block = must(blocks.get(column.place.offset), 'a fetched column');
-    const name = this.#reader.objectKey;
-    // Nothing else is made of a column's block.
-    const values =
-      (block.parsed as ColumnValues | null) ?? readColumn(block.raw, { name, offset: block.offset });
-    block.parsed = values;
-    if (values.rowCount !== rowCount || values.counts.some((count, kind) => count !== column.counts[kind]))
-      throw new DataError(name, block.offset, 'a column of other rows');
-    return values;
   }
 
   /** Null where its columns have to be looked at. */

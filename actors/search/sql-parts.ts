@@ -1,7 +1,8 @@
 import { must } from '../../src/base/assert.ts';
-import { type ColumnValues, readColumn } from '../columns/column-block.ts';
+import type { ColumnValues } from '../columns/column-block.ts';
 import type { ColumnDirectory, DirectoryColumn } from '../columns/column-directory.ts';
 import { openColumns } from '../columns/columns-section.ts';
+import { storedColumn } from '../columns/stored-column.ts';
 import { chunkRowsMax, valueKinds } from '../columns/value-kinds.ts';
 import type { ColumnRange } from '../sql/can-match.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
@@ -109,9 +110,10 @@ function storedChunk(source: {
 }): SqlChunk {
   const { segment, directory, chunk, documents, report } = source;
   const { blocks, objectKey } = segment.reader;
+  const rowCount = directory.rowCount(chunk);
   return {
     firstRow: directory.firstRow(chunk),
-    rowCount: directory.rowCount(chunk),
+    rowCount,
     *keys() {
       for (const [key, { counts }] of directory.columnsOf(chunk)) yield [key, counts];
     },
@@ -119,20 +121,14 @@ function storedChunk(source: {
     async columns(names) {
       const there = names.flatMap((name) => {
         const column = directory.column(chunk, name);
-        return column === null ? [] : [{ name, place: column.place }];
+        return column === null ? [] : [{ name, column }];
       });
-      const read = await blocks.fetch(
-        there.map(({ place }) => place),
-        report,
-      );
+      const places = there.map(({ column }) => column.place);
+      const read = await blocks.fetch(places, report);
       return new Map(
-        read.map((block, at) => {
-          // Nothing else is made of a column's block.
-          const values =
-            (block.parsed as ColumnValues | null) ??
-            readColumn(block.raw, { name: objectKey, offset: block.offset });
-          block.parsed = values;
-          return [must(there[at], 'a column').name, values];
+        there.map(({ name, column }, at) => {
+          const block = must(read[at], 'a fetched column');
+          return [name, storedColumn(block, column, { objectKey, rowCount })];
         }),
       );
     },

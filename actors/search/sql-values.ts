@@ -1,19 +1,10 @@
-import { limits } from '../../protocol/limits.ts';
-import {
-  anotherFollows,
-  code,
-  decodeString,
-  nextByte,
-  openScan,
-  opensEmpty,
-  scanKey,
-  skipValue,
-} from '../../src/base/json-scanner.ts';
-import { type ColumnValues, presences } from '../columns/column-block.ts';
+import { code, decodeString } from '../../src/base/json-scanner.ts';
+import type { ColumnValues } from '../columns/column-block.ts';
 import { valueKinds } from '../columns/value-kinds.ts';
 import type { SqlType } from '../sql/bound.ts';
-import type { Elsewhere } from '../sql/decode-column.ts';
+import { type Elsewhere, eachEntry } from '../sql/decode-column.ts';
 import { documentMeta } from '../storage/document-batch.ts';
+import { storedMembers } from '../storage/meta.ts';
 import type { SqlChunk, StoredDocument } from './sql-parts.ts';
 
 /** What columns leave to the documents: nested values, very long strings, and numbers that are no doubles. */
@@ -36,17 +27,12 @@ export async function hasTextElsewhere(chunk: SqlChunk, key: string, values: Col
 }
 
 function rowsElsewhere(values: ColumnValues): number[] {
-  const { counts, kinds, uniformKind, presence, rows, bitmap, entryCount } = values;
+  const { counts } = values;
   if (counts[valueKinds.nested] === 0 && counts[valueKinds.other] === 0) return [];
   const found: number[] = [];
-  let row = -1;
-  for (let entry = 0; entry < entryCount; entry++) {
-    row = presence === presences.rows ? (rows[entry] as number) : row + 1;
-    if (presence === presences.bitmap)
-      while ((((bitmap[row >>> 5] as number) >>> (row & 31)) & 1) === 0) row++;
-    const kind = uniformKind === 0 ? kinds[entry] : uniformKind;
+  eachEntry(values, (row, kind) => {
     if (kind === valueKinds.nested || kind === valueKinds.other) found.push(row);
-  }
+  });
   return found;
 }
 
@@ -58,23 +44,10 @@ function readValue(document: StoredDocument, key: string, type: SqlType): number
   return type === 'text' ? text : Number(text);
 }
 
-/** The JSON of the meta's last member of that key. */
+/** The JSON of the meta's member of that key. */
 function member({ buffer, offset }: StoredDocument, key: string): Buffer | null {
   const meta = documentMeta(buffer, offset);
-  if (meta === null) return null;
-  const scan = openScan(meta);
-  nextByte(scan);
-  if (opensEmpty(scan, code.closeBrace)) return null;
-  let found: Buffer | null = null;
-  do {
-    scanKey(scan);
-    const isWanted = decodeString(meta, { start: scan.stringStart, end: scan.stringEnd }) === key;
-    nextByte(scan);
-    const start = scan.position;
-    skipValue(scan, limits.jsonDepthMax);
-    if (isWanted) found = meta.subarray(start, scan.position);
-  } while (anotherFollows(scan, code.closeBrace));
-  return found;
+  return meta === null ? null : (storedMembers(meta).get(key)?.value ?? null);
 }
 
 /** Without the space between tokens; numbers keep their digits. */

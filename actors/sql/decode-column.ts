@@ -42,7 +42,7 @@ function isNarrow({ integerBytes, integerBase }: ColumnValues): boolean {
 }
 
 /** Calls back for each entry: its row and its kind. */
-function eachEntry(values: ColumnValues, visit: (row: number, kind: number) => void): void {
+export function eachEntry(values: ColumnValues, visit: (row: number, kind: number) => void): void {
   const { entryCount, presence, rows, bitmap, uniformKind, kinds } = values;
   let row = -1;
   for (let entry = 0; entry < entryCount; entry++) {

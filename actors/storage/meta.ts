@@ -30,7 +30,7 @@ interface Member {
  * @throws ApiError `invalid` where the result is larger than a meta may be; DataError where the stored meta is not JSON.
  */
 export function mergeMeta(currentRawMeta: Buffer | null, patchRawMeta: Buffer, field = 'meta'): Buffer {
-  const merged = currentRawMeta === null ? new Map<string, Member>() : storedMembers(currentRawMeta);
+  const merged = new Map(currentRawMeta === null ? [] : storedMembers(currentRawMeta));
   for (const [name, member] of members(patchRawMeta)) {
     if (member.value.equals(nullText)) merged.delete(name);
     else merged.set(name, member);
@@ -55,7 +55,8 @@ function joined(merged: ReadonlyMap<string, Member>): Buffer {
   return parts.length === 0 ? Buffer.from('{}') : Buffer.concat([...parts, closeText]);
 }
 
-function storedMembers(raw: Buffer): Map<string, Member> {
+/** By their decoded keys; of duplicates the last one. Throws DataError. */
+export function storedMembers(raw: Buffer): ReadonlyMap<string, Member> {
   try {
     return members(raw);
   } catch (error) {
