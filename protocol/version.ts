@@ -24,18 +24,19 @@ export const formats = {
   /** A row of the write-ahead log, and the log object that groups them. */
   log: { version: 1, history: ['Records of all tenants in one object, each with a checksum.'] },
   manifest: {
-    version: 5,
+    version: 6,
     history: [
       'Segments, tombstones and a tail of recent documents.',
       'Bound to the key that it is stored under.',
       'Tombstones are listed where they are few, and objects of their own where they are many.',
       'Graphs over the vectors of segments.',
       'Graphs compare by differences, whatever the metric.',
+      'Keys that hold dates or times.',
     ],
   },
   deletes: { version: 1, history: ['The tombstones of one segment.'] },
   segment: {
-    version: 8,
+    version: 9,
     history: [
       'Table of contents, then sections with checksums.',
       'Ids by 128 bits of their SHA-256, and a filter of them.',
@@ -45,6 +46,7 @@ export const formats = {
       'Parts of large texts in the trigram index.',
       'Vectors, apart from the documents.',
       'How many vectors there are, beside where they are.',
+      'Columns of dates and times.',
     ],
   },
   trigramIndex: {
@@ -55,8 +57,11 @@ export const formats = {
     ],
   },
   columns: {
-    version: 1,
-    history: ['Values of a meta’s key in the rows of a chunk; a directory of chunks and columns.'],
+    version: 2,
+    history: [
+      'Values of a meta’s key in the rows of a chunk; a directory of chunks and columns.',
+      'Dates and times, as imports have them.',
+    ],
   },
   clusterView: { version: 1, history: ['Members, leases and logs.'] },
   person: {

@@ -15,19 +15,19 @@ import {
   skipValue,
 } from '../../src/base/json-scanner.ts';
 import { documentMetaLength, documentMetaStart } from '../storage/document-batch.ts';
-import { type EncodedColumn, encodeColumn, type KeyEntries, wideInteger } from './encode-column.ts';
-import { noString, StringTable, stringsMax } from './string-table.ts';
+import type { EncodedColumn } from './encode-column.ts';
+import { KeyColumn } from './key-column.ts';
+import { dateOf, noTemporal, timeOf } from './temporal.ts';
 import { chunkRowsMax, valueKinds } from './value-kinds.ts';
 
 /**
  * Collects the metas of one chunk's rows, then gives them as columns.
  *
- * 1. Each member of a meta becomes an entry: row, key, kind, value. JSON is scanned in place; nothing is made of a key or a
- *    string that was seen before.
- * 2. At the chunk's end entries are put in the order of their keys, which leaves those of a key in the order of rows.
- * 3. Keys with the most entries become columns (encode-column.ts).
+ * 1. Each member of a meta becomes an entry of its key's column: row, kind, value. JSON is scanned in place; nothing is made of a
+ *    key or a string that was seen before. Who has the values already adds them to the columns himself (`columnOf`, `endRow`).
+ * 2. At the chunk's end keys with the most entries become blocks (encode-column.ts).
  *
- * Memory: 20 MB of address space, of which small chunks touch little; a thread's builders are used again.
+ * Memory: 11 bytes an entry and the distinct strings; small chunks take little. A thread's builders are used again.
  */
 export interface ChunkBounds {
   readonly rowsMax?: number;
@@ -39,13 +39,13 @@ export interface ChunkBounds {
 
 /** A column costs a block, and a filter has at most a hundred keys. */
 const columnsDefault = 256;
-/** With eight keys a row, chunks have all of their rows. */
-const entriesMax = chunkRowsMax * 8;
-const stringBytesDefault = 4 * 1024 * 1024;
+/** 90 MB: with 128 keys a row, chunks have all of their rows. */
+const entriesMax = chunkRowsMax * 128;
+const stringBytesDefault = 32 * 1024 * 1024;
 /** Keys that are counted; one that comes when there are so many has no column. */
 const keysMax = 4_096;
 /** No column for a longer key. */
-const keyBytesMax = 256;
+export const keyBytesMax = 256;
 /** A meta has at most so many members: each takes five bytes, `"":1,`. */
 const membersMax = Math.ceil(limits.documentMetaBytesMax / 5);
 /** A whole number of so many digits is a double. */
@@ -59,27 +59,33 @@ export interface ChunkColumn extends EncodedColumn {
   readonly key: string;
 }
 
+interface Key {
+  readonly name: string;
+  readonly bytes: Buffer;
+  readonly isTemporal: boolean;
+  readonly column: KeyColumn;
+}
+
 export class ChunkBuilder {
-  readonly #rows = new Uint16Array(entriesMax);
-  readonly #keys = new Uint16Array(entriesMax);
-  readonly #kinds = new Uint8Array(entriesMax);
-  readonly #values = new Float64Array(entriesMax);
-  readonly #wideValues = new BigInt64Array(this.#values.buffer);
-  readonly #strings = new StringTable(stringBytesDefault + 2 * limits.documentMetaBytesMax);
+  readonly #keys: Key[] = [];
   readonly #keyNumbers = new Map<string, number>();
-  readonly #keyNames: string[] = [];
-  readonly #keyBytes: Buffer[] = [];
-  readonly #keyEntries = new Uint32Array(keysMax);
-  /** The last entry of each key, to know one that comes twice in a meta. */
-  readonly #lastEntry = new Int32Array(keysMax);
+  /** Cleared, for keys to come. */
+  readonly #idle: KeyColumn[] = [];
   /** The key that came after each key, and after none, in an earlier meta: mostly it does so again. */
   readonly #following = new Uint16Array(keysMax + 1).fill(noKey);
+  #temporalKeys: ReadonlySet<string> = new Set();
   #scan: JsonScan = openScan(Buffer.alloc(0));
   #scanned: Buffer | null = null;
   #entryCount = 0;
-  #rowStart = 0;
+  #stringBytes = 0;
   #rowCount = 0;
   #everyKey = true;
+
+  /** Of which strings in the form of a date or time are held as such. For the rows to come of a builder that has none. */
+  set temporalKeys(keys: ReadonlySet<string>) {
+    assert(this.#rowCount === 0, () => 'rows of other keys');
+    this.#temporalKeys = keys;
+  }
 
   get rowCount(): number {
     return this.#rowCount;
@@ -94,42 +100,51 @@ export class ChunkBuilder {
     return (
       this.#rowCount >= rowsMax ||
       this.#entryCount + membersMax > entriesMax ||
-      this.#strings.count + membersMax > stringsMax ||
-      this.#strings.bytes >= stringBytes
+      this.#stringBytes >= stringBytes
     );
   }
 
   /** The next row: the entry at `offset` of `buffer`. */
   add(buffer: Buffer, offset: number): void {
-    this.#rowStart = this.#entryCount;
     const length = documentMetaLength(buffer, offset);
     if (length > 0) this.#addMeta(buffer, documentMetaStart(buffer, offset), length);
     this.#rowCount++;
   }
 
+  /** Where the next row's values of a key go; null for a key that has no column. */
+  columnOf(name: string): KeyColumn | null {
+    const key = this.#numberOf(name);
+    return key === noKey ? null : (this.#keys[key] as Key).column;
+  }
+
+  /** After the values of a row were added to the columns of their keys: as many, their new strings of so many bytes together. */
+  endRow(values: number, stringBytes: number): void {
+    this.#rowCount++;
+    this.#entryCount += values;
+    this.#stringBytes += stringBytes;
+  }
+
   /** Of the most frequent keys. */
   *columns({ columnsMax = columnsDefault }: ChunkBounds): Generator<ChunkColumn, void, void> {
-    const keyCount = this.#keyNames.length;
-    const chosen = this.#mostFrequent(columnsMax);
-    if (chosen.length < keyCount) this.#everyKey = false;
-    const { order, starts } = this.#orderByKey();
-    for (const key of chosen) {
-      const entries = order.subarray(starts[key], starts[key + 1]);
-      yield { key: this.#keyNames[key] as string, ...encodeColumn(this.#entriesOf(entries)) };
-    }
+    const filled = this.#keys.filter(({ column }) => column.count > 0);
+    const chosen = mostFrequent(filled, columnsMax);
+    if (chosen.length < filled.length) this.#everyKey = false;
+    for (const { name, column } of chosen) yield { key: name, ...column.encode(this.#rowCount) };
   }
 
   clear(): void {
-    this.#strings.clear();
-    this.#keyEntries.fill(0, 0, this.#keyNames.length);
-    this.#following.fill(noKey, 0, this.#keyNames.length);
+    this.#following.fill(noKey, 0, this.#keys.length);
     this.#following[noKey] = noKey;
+    for (const { column } of this.#keys) {
+      column.clear();
+      if (this.#idle.length < columnsDefault) this.#idle.push(column);
+    }
     this.#keyNumbers.clear();
-    this.#keyNames.length = 0;
-    this.#keyBytes.length = 0;
+    this.#keys.length = 0;
     this.#scan = openScan(Buffer.alloc(0));
     this.#scanned = null;
     this.#entryCount = 0;
+    this.#stringBytes = 0;
     this.#rowCount = 0;
     this.#everyKey = true;
   }
@@ -179,7 +194,7 @@ export class ChunkBuilder {
   }
 
   #isKey(scan: JsonScan, key: number): boolean {
-    const name = this.#keyBytes[key] as Buffer;
+    const name = (this.#keys[key] as Key).bytes;
     const { bytes, stringStart } = scan;
     const length = scan.stringEnd - stringStart;
     if (name.length !== length) return false;
@@ -192,15 +207,18 @@ export class ChunkBuilder {
     const name = scan.stringEscaped
       ? decodeString(scan.bytes, { start, end })
       : scan.bytes.toString('utf8', start, end);
+    return this.#numberOf(name);
+  }
+
+  #numberOf(name: string): number {
     const known = this.#keyNumbers.get(name);
     if (known !== undefined) return known;
     const bytes = Buffer.from(name);
-    const key = this.#keyNames.length;
+    const key = this.#keys.length;
     if (key === keysMax || bytes.length > keyBytesMax || !name.isWellFormed()) return noKey;
     this.#keyNumbers.set(name, key);
-    this.#keyNames.push(name);
-    this.#keyBytes.push(bytes);
-    this.#lastEntry[key] = -1;
+    const column = this.#idle.pop() ?? new KeyColumn();
+    this.#keys.push({ name, bytes, isTemporal: this.#temporalKeys.has(name), column });
     return key;
   }
 
@@ -208,8 +226,7 @@ export class ChunkBuilder {
     if (byte === code.quote) {
       scan.loneSurrogate = false;
       scanString(scan);
-      const string = scan.loneSurrogate ? noString : this.#strings.add(scan, key);
-      this.#push(key, string === noString ? valueKinds.other : valueKinds.string, string);
+      this.#addString(scan, this.#keys[key] as Key);
     } else if (byte === 0x2d || (byte >= 0x30 && byte <= 0x39)) {
       this.#addNumber(scan, key);
     } else if (byte === code.openBrace || byte === code.openBracket) {
@@ -225,6 +242,22 @@ export class ChunkBuilder {
         0,
       );
     }
+  }
+
+  #addString(scan: JsonScan, { isTemporal, column }: Key): void {
+    const row = this.#rowCount;
+    this.#entryCount++;
+    if (isTemporal && !scan.stringEscaped) {
+      const date = dateOf(scan.bytes, scan.stringStart, scan.stringEnd);
+      if (date !== noTemporal) return column.add(row, valueKinds.date, date);
+      const time = timeOf(scan.bytes, scan.stringStart, scan.stringEnd);
+      if (time !== noTemporal) return column.add(row, valueKinds.time, time);
+    }
+    if (scan.loneSurrogate) return column.add(row, valueKinds.other, 0);
+    const { strings } = column;
+    const before = strings.bytes;
+    column.addString(row, strings.add(scan));
+    this.#stringBytes += strings.bytes - before;
   }
 
   /** Short numbers by their digits, all others by text. */
@@ -268,61 +301,23 @@ export class ChunkBuilder {
 
   #addWholeNumber(key: number, whole: bigint, nearest: number): void {
     if (whole >= -int64Max - 1n && whole <= int64Max) {
-      this.#wideValues[this.#push(key, wideInteger, 0)] = whole;
+      this.#entryCount++;
+      (this.#keys[key] as Key).column.addWide(this.#rowCount, whole);
       return;
     }
     const isExact = Number.isFinite(nearest) && BigInt(nearest) === whole;
     this.#push(key, isExact ? valueKinds.float : valueKinds.other, nearest);
   }
 
-  /** Of a key that comes twice in a meta the last value counts. */
-  #push(key: number, kind: number, value: number): number {
-    let entry = this.#lastEntry[key] as number;
-    if (entry < this.#rowStart) {
-      entry = this.#entryCount++;
-      this.#lastEntry[key] = entry;
-      (this.#keyEntries[key] as number)++;
-      this.#rows[entry] = this.#rowCount;
-      this.#keys[entry] = key;
-    }
-    this.#kinds[entry] = kind;
-    this.#values[entry] = value;
-    return entry;
+  #push(key: number, kind: number, value: number): void {
+    this.#entryCount++;
+    (this.#keys[key] as Key).column.add(this.#rowCount, kind, value);
   }
+}
 
-  #mostFrequent(columnsMax: number): number[] {
-    const keys = this.#keyNames.map((_, key) => key);
-    if (keys.length <= columnsMax) return keys;
-    const entries = this.#keyEntries;
-    return keys.sort((a, b) => (entries[b] as number) - (entries[a] as number) || a - b).slice(0, columnsMax);
-  }
-
-  #orderByKey() {
-    const keyCount = this.#keyNames.length;
-    const starts = new Uint32Array(keyCount + 1);
-    for (let key = 0; key < keyCount; key++)
-      starts[key + 1] = (starts[key] as number) + (this.#keyEntries[key] as number);
-    const next = starts.slice();
-    const order = new Uint32Array(this.#entryCount);
-    for (let entry = 0; entry < this.#entryCount; entry++) {
-      const key = this.#keys[entry] as number;
-      order[next[key] as number] = entry;
-      (next[key] as number)++;
-    }
-    return { order, starts };
-  }
-
-  #entriesOf(entries: Uint32Array): KeyEntries {
-    return {
-      rowCount: this.#rowCount,
-      entries,
-      rows: this.#rows,
-      kinds: this.#kinds,
-      values: this.#values,
-      wideValues: this.#wideValues,
-      strings: this.#strings,
-    };
-  }
+function mostFrequent(keys: readonly Key[], columnsMax: number): readonly Key[] {
+  if (keys.length <= columnsMax) return keys;
+  return [...keys].sort((a, b) => b.column.count - a.column.count).slice(0, columnsMax);
 }
 
 function damaged(offset: number, problem: string): DataError {

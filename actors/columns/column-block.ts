@@ -1,21 +1,21 @@
 import { DataError } from '../../src/base/assert.ts';
-import { chunkRowsMax, kindBound, valueKinds } from './value-kinds.ts';
+import { chunkRowsMax, kindBound, valueKinds, wholeCount } from './value-kinds.ts';
 
 /**
  * The values of one key in the rows of one chunk, as a block of the segment. Little-endian; every array begins at a
  * multiple of 8 bytes.
  *
- *   head, 64 bytes: u32 rows of the chunk | u32 entries: rows that have the key | u8 presence | u8 bytes of an integer |
+ *   head, 72 bytes: u32 rows of the chunk | u32 entries: rows that have the key | u8 presence | u8 bytes of an integer |
  *     u8 bytes of a code | u8 the kind of all entries, or 0 | u32 strings | u32 bytes of strings | u32 zero | i64 base of
- *     the integers | u32 entries of each kind 1 … 8
+ *     the integers | u32 entries of each kind 1 … 10
  *   float64 of each float, in the order of rows; here and below a kind's values have no gaps for other kinds
- *   each integer less the base, of 1, 2 or 4 bytes; or int64, and the base is 0
+ *   each integer, date and time less the base, of 1, 2 or 4 bytes; or int64, and the base is 0
  *   code of each string, of 1 or 2 bytes: its number in the dictionary
  *   presence: nothing where every row has an entry; or a bit a row; or u16 row of each entry
  *   u8 kind of each entry, where they differ
  *   dictionary: u32 end of each string, in the order of their first rows; their UTF-8 bytes
  */
-export const columnHeadBytes = 64;
+export const columnHeadBytes = 72;
 
 export const presences = { all: 0, bitmap: 1, rows: 2 } as const;
 
@@ -62,7 +62,7 @@ export function columnLayout(shape: ColumnShape) {
   const { counts, entryCount, presence } = shape;
   const floats = columnHeadBytes;
   const integers = floats + (counts[valueKinds.float] as number) * 8;
-  const codes = integers + aligned((counts[valueKinds.integer] as number) * shape.integerBytes);
+  const codes = integers + aligned(wholeCount(counts) * shape.integerBytes);
   const present = codes + aligned((counts[valueKinds.string] as number) * shape.codeBytes);
   const presentBytes =
     presence === presences.all
@@ -138,7 +138,7 @@ function problemOfShape(shape: ColumnShape): string | null {
     return 'entries of another kind';
   if (presence > presences.rows || (presence === presences.all && entryCount !== rowCount))
     return 'rows without a presence';
-  if (![0, 1, 2, 4, 8].includes(integerBytes) || (integerBytes === 0 && counts[valueKinds.integer] !== 0))
+  if (![0, 1, 2, 4, 8].includes(integerBytes) || (integerBytes === 0 && wholeCount(counts) !== 0))
     return `integers of ${integerBytes} bytes`;
   if (codeBytes > 2 || (codeBytes === 0 && counts[valueKinds.string] !== 0))
     return `codes of ${codeBytes} bytes`;
@@ -148,7 +148,7 @@ function problemOfShape(shape: ColumnShape): string | null {
 function viewsOf(raw: Buffer, shape: ColumnShape, layout: ReturnType<typeof columnLayout>): ColumnValues {
   const { buffer, byteOffset } = raw;
   const { counts, entryCount, integerBytes, presence } = shape;
-  const integerCount = counts[valueKinds.integer] as number;
+  const integerCount = wholeCount(counts);
   const stringEntries = counts[valueKinds.string] as number;
   const at = (offset: number) => byteOffset + offset;
   const narrowCount = integerBytes === 8 ? 0 : integerCount;

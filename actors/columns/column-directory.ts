@@ -12,18 +12,18 @@ import { chunkRowsMax, kindBound, valueKinds } from './value-kinds.ts';
  *   u32 chunks | u32 columns | u32 keys | u32 bytes of keys
  *   a chunk: u32 first row | u32 rows | u32 number of its first column | u32 1 where every key of its rows has a column
  *   a column, those of a chunk by ascending key: f64 offset of its block in the object | u32 length | u32 number of its key |
- *     u32 entries of each kind 1 … 8 | i64 least and i64 greatest integer | f64 least and f64 greatest float | u32 distinct
+ *     u32 entries of each kind 1 … 10 | i64 least and i64 greatest integer, date or time | f64 least and f64 greatest float | u32 distinct
  *     strings | u32 zero
  *   a key: u32 end in what follows; UTF-8 of all keys
  *
  * The root, which the table of contents carries: place of the directory, rows of the segment, version of the format. Where
  * no row has any key there is no directory, and its length is 0.
  */
-export const columnsVersion = 1;
+export const columnsVersion = 2;
 
 const headBytes = 16;
 const chunkBytes = 16;
-export const columnEntryBytes = 88;
+export const columnEntryBytes = 96;
 const rootBytes = 16;
 const everyKeyFlag = 1;
 
@@ -94,11 +94,11 @@ function writeColumn(raw: Buffer, at: number, column: WrittenColumn, key: number
   raw.writeUInt32LE(column.length, at + 8);
   raw.writeUInt32LE(key, at + 12);
   for (let kind = 1; kind < kindBound; kind++) raw.writeUInt32LE(counts[kind] as number, at + 12 + kind * 4);
-  raw.writeBigInt64LE(integerMin, at + 48);
-  raw.writeBigInt64LE(integerMax, at + 56);
-  raw.writeDoubleLE(floatMin, at + 64);
-  raw.writeDoubleLE(floatMax, at + 72);
-  raw.writeUInt32LE(distinctStrings, at + 80);
+  raw.writeBigInt64LE(integerMin, at + 56);
+  raw.writeBigInt64LE(integerMax, at + 64);
+  raw.writeDoubleLE(floatMin, at + 72);
+  raw.writeDoubleLE(floatMax, at + 80);
+  raw.writeUInt32LE(distinctStrings, at + 88);
 }
 
 /** A chunk's column of a key. */
@@ -212,11 +212,11 @@ export class ColumnDirectory {
     return {
       place: { offset: raw.readDoubleLE(at), length: raw.readUInt32LE(at + 8), kind: blockKinds.column },
       counts,
-      integerMin: raw.readBigInt64LE(at + 48),
-      integerMax: raw.readBigInt64LE(at + 56),
-      floatMin: raw.readDoubleLE(at + 64),
-      floatMax: raw.readDoubleLE(at + 72),
-      distinctStrings: raw.readUInt32LE(at + 80),
+      integerMin: raw.readBigInt64LE(at + 56),
+      integerMax: raw.readBigInt64LE(at + 64),
+      floatMin: raw.readDoubleLE(at + 72),
+      floatMax: raw.readDoubleLE(at + 80),
+      distinctStrings: raw.readUInt32LE(at + 88),
     };
   }
 

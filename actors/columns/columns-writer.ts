@@ -16,6 +16,8 @@ import { columnsSection } from './columns-section.ts';
  * Memory: a chunk builder's, 20 MB at most, one column's block, and the directory so far.
  */
 export interface ColumnsOptions extends ChunkBounds {
+  /** Keys that hold dates or times: their strings of such a form are held as numbers. */
+  readonly temporalKeys?: Iterable<string>;
   /** Of the directory, nearly: later chunks have no columns. Readers hold it as it is. */
   readonly directoryBytesMax?: number;
 }
@@ -44,12 +46,15 @@ export function columnsWriter(options: ColumnsOptions = {}): RowIndexWriter {
 class ColumnsWriter {
   readonly #options: ColumnsOptions;
   readonly #builder = idleBuilders.pop() ?? new ChunkBuilder();
+  readonly #temporalKeys: ReadonlySet<string>;
   readonly #chunks: WrittenChunk[] = [];
   #rowCount = 0;
   #directoryBytes = 0;
 
   constructor(options: ColumnsOptions) {
     this.#options = options;
+    this.#temporalKeys = new Set(options.temporalKeys);
+    this.#builder.temporalKeys = this.#temporalKeys;
   }
 
   get isChunkFull(): boolean {

@@ -1,12 +1,12 @@
 import { type ColumnShape, columnLayout, presences, writeColumnHead } from './column-block.ts';
 import type { ColumnStatistics } from './column-directory.ts';
 import type { StringTable } from './string-table.ts';
-import { kindBound, valueKinds } from './value-kinds.ts';
+import { isWholeKind, kindBound, valueKinds, wholeCount } from './value-kinds.ts';
 
-/** One key's entries of a chunk: `entries` are the numbers of them in the arrays, ascending by row. */
+/** One key's entries of a chunk, ascending by row: the first ones of the arrays. */
 export interface KeyEntries {
   readonly rowCount: number;
-  readonly entries: Uint32Array;
+  readonly entryCount: number;
   readonly rows: Uint16Array;
   /** `wideInteger` too: an integer whose value is in `wideValues`. */
   readonly kinds: Uint8Array;
@@ -27,18 +27,17 @@ const listedRowsShare = 16;
 
 /** As column-block.ts lays it out. */
 export function encodeColumn(source: KeyEntries): EncodedColumn {
-  const { entries, rowCount } = source;
+  const { entryCount, rowCount } = source;
   const counts = countKinds(source);
   const integers = integerRange(source, counts);
   const dictionary = dictionaryOf(source);
-  counts[valueKinds.integer] = integers.count;
   const shape: ColumnShape = {
     rowCount,
-    entryCount: entries.length,
-    presence: presenceOf(entries.length, rowCount),
+    entryCount,
+    presence: presenceOf(entryCount, rowCount),
     integerBytes: integers.bytes,
     codeBytes: dictionary.strings.length === 0 ? 0 : dictionary.strings.length <= 256 ? 1 : 2,
-    uniformKind: Math.max(0, counts.indexOf(entries.length)),
+    uniformKind: Math.max(0, counts.indexOf(entryCount)),
     stringCount: dictionary.strings.length,
     stringBytes: dictionary.bytes,
     counts,
@@ -57,8 +56,8 @@ export function encodeColumn(source: KeyEntries): EncodedColumn {
   codes.set(dictionary.codes.subarray(0, codes.length));
   writePresence(source, shape, raw, layout.present);
   if (shape.uniformKind === 0) {
-    for (let i = 0; i < entries.length; i++) {
-      const kind = source.kinds[entries[i] as number] as number;
+    for (let i = 0; i < entryCount; i++) {
+      const kind = source.kinds[i] as number;
       raw[layout.kinds + i] = kind === wideInteger ? valueKinds.integer : kind;
     }
   }
@@ -80,9 +79,9 @@ function presenceOf(entryCount: number, rowCount: number): number {
 }
 
 /** Wide integers apart; `missing` stays 0, so that it is never taken for the kind of all entries. */
-function countKinds({ entries, kinds }: KeyEntries): Uint32Array {
+function countKinds({ entryCount, kinds }: KeyEntries): Uint32Array {
   const counts = new Uint32Array(kindBound + 1);
-  for (let i = 0; i < entries.length; i++) (counts[kinds[entries[i] as number] as number] as number)++;
+  for (let i = 0; i < entryCount; i++) (counts[kinds[i] as number] as number)++;
   return counts;
 }
 
@@ -96,18 +95,18 @@ interface Integers {
 
 const noIntegers: Integers = { count: 0, min: 0n, max: 0n, bytes: 0, base: 0n };
 
-function integerRange({ entries, kinds, values, wideValues }: KeyEntries, counts: Uint32Array): Integers {
-  const wideCount = counts[wideInteger] as number;
-  const count = (counts[valueKinds.integer] as number) + wideCount;
+/** Wide ones count as integers after it. */
+function integerRange({ entryCount, kinds, values, wideValues }: KeyEntries, counts: Uint32Array): Integers {
+  (counts[valueKinds.integer] as number) += counts[wideInteger] as number;
   counts[wideInteger] = 0;
+  const count = wholeCount(counts);
   if (count === 0) return noIntegers;
   let low = Number.POSITIVE_INFINITY;
   let high = Number.NEGATIVE_INFINITY;
   let wideLow: bigint | null = null;
   let wideHigh: bigint | null = null;
-  for (let i = 0; i < entries.length; i++) {
-    const entry = entries[i] as number;
-    if (kinds[entry] === valueKinds.integer) {
+  for (let entry = 0; entry < entryCount; entry++) {
+    if (isWholeKind(kinds[entry] as number)) {
       const value = values[entry] as number;
       if (value < low) low = value;
       if (value > high) high = value;
@@ -135,7 +134,7 @@ function bytesOfRange(range: number): number {
 }
 
 function writeIntegers(
-  { entries, kinds, values, wideValues }: KeyEntries,
+  { entryCount, kinds, values, wideValues }: KeyEntries,
   { count, bytes, base }: Integers,
   raw: Buffer,
   offset: number,
@@ -146,10 +145,9 @@ function writeIntegers(
   if (bytes === 8) {
     const target = new BigInt64Array(raw.buffer, at, count);
     const halves = new Int32Array(raw.buffer, at, count * 2);
-    for (let i = 0; i < entries.length; i++) {
-      const entry = entries[i] as number;
+    for (let entry = 0; entry < entryCount; entry++) {
       if (kinds[entry] === wideInteger) target[next++] = wideValues[entry] as bigint;
-      else if (kinds[entry] === valueKinds.integer) {
+      else if (isWholeKind(kinds[entry] as number)) {
         // As BigInt64Array would write it, without a bigint.
         const value = values[entry] as number;
         const high = Math.floor(value / 2 ** 32);
@@ -167,20 +165,18 @@ function writeIntegers(
         ? new Uint16Array(raw.buffer, at, count)
         : new Uint32Array(raw.buffer, at, count);
   const least = Number(base);
-  for (let i = 0; i < entries.length; i++) {
-    const entry = entries[i] as number;
-    if (kinds[entry] === valueKinds.integer) target[next++] = (values[entry] as number) - least;
+  for (let entry = 0; entry < entryCount; entry++) {
+    if (isWholeKind(kinds[entry] as number)) target[next++] = (values[entry] as number) - least;
     else if (kinds[entry] === wideInteger) target[next++] = Number((wideValues[entry] as bigint) - base);
   }
 }
 
-function writeFloats({ entries, kinds, values }: KeyEntries, target: Float64Array) {
+function writeFloats({ entryCount, kinds, values }: KeyEntries, target: Float64Array) {
   let min = Number.POSITIVE_INFINITY;
   let max = Number.NEGATIVE_INFINITY;
   let next = 0;
   if (target.length === 0) return { min: 0, max: 0 };
-  for (let i = 0; i < entries.length; i++) {
-    const entry = entries[i] as number;
+  for (let entry = 0; entry < entryCount; entry++) {
     if (kinds[entry] !== valueKinds.float) continue;
     const value = values[entry] as number;
     if (value < min) min = value;
@@ -193,14 +189,13 @@ function writeFloats({ entries, kinds, values }: KeyEntries, target: Float64Arra
 /** Shared: nothing yields while a column is encoded. */
 const codeScratch = new Uint16Array(65_536);
 
-/** Strings are numbered in the order of their first rows; each belongs to one key. */
-function dictionaryOf({ entries, kinds, values, strings: table }: KeyEntries) {
-  const codeOf = table.codes;
+/** Strings are numbered in the order of their first rows: of a row that had two, the first may be in none. */
+function dictionaryOf({ entryCount, kinds, values, strings: table }: KeyEntries) {
+  const codeOf = new Int32Array(table.count).fill(-1);
   const strings: number[] = [];
   let bytes = 0;
   let next = 0;
-  for (let i = 0; i < entries.length; i++) {
-    const entry = entries[i] as number;
+  for (let entry = 0; entry < entryCount; entry++) {
     if (kinds[entry] !== valueKinds.string) continue;
     const string = values[entry] as number;
     let given = codeOf[string] as number;
@@ -230,14 +225,19 @@ function writeStrings(
   });
 }
 
-function writePresence({ entries, rows }: KeyEntries, shape: ColumnShape, raw: Buffer, offset: number): void {
+function writePresence(
+  { entryCount, rows }: KeyEntries,
+  shape: ColumnShape,
+  raw: Buffer,
+  offset: number,
+): void {
   if (shape.presence === presences.rows) {
-    const target = new Uint16Array(raw.buffer, raw.byteOffset + offset, entries.length);
-    for (let i = 0; i < entries.length; i++) target[i] = rows[entries[i] as number] as number;
+    const target = new Uint16Array(raw.buffer, raw.byteOffset + offset, entryCount);
+    target.set(rows.subarray(0, entryCount));
   } else if (shape.presence === presences.bitmap) {
     const words = new Uint32Array(raw.buffer, raw.byteOffset + offset, Math.ceil(shape.rowCount / 32));
-    for (let i = 0; i < entries.length; i++) {
-      const row = rows[entries[i] as number] as number;
+    for (let entry = 0; entry < entryCount; entry++) {
+      const row = rows[entry] as number;
       words[row >>> 5] = (words[row >>> 5] as number) | (1 << (row & 31));
     }
   }

@@ -3,7 +3,8 @@ import { bitCount, type ColumnValues, presences } from './column-block.ts';
 import type { ColumnDirectory, DirectoryColumn } from './column-directory.ts';
 import type { ColumnTerm } from './filter-terms.ts';
 import { judgeIntegers, judgeIntegersByRange, judgeStrings, judgeWith } from './judge-values.ts';
-import { chunkRowsMax, kindBound, valueKinds } from './value-kinds.ts';
+import { dateOf, noTemporal, timeOf } from './temporal.ts';
+import { chunkRowsMax, isWholeKind, kindBound, valueKinds } from './value-kinds.ts';
 import { ask, no, type Verdict, yes } from './verdicts.ts';
 
 /**
@@ -80,9 +81,22 @@ function verdictOfKind(term: ColumnTerm, kind: number, column: DirectoryColumn):
       return inverted(term, rangeVerdict(term.floats, column.floatMin, column.floatMax));
     case valueKinds.string:
       return term.strings.length === 0 ? inverted(term, no) : 'some';
+    case valueKinds.date:
+    case valueKinds.time: {
+      const values = temporalsOf(term, kind);
+      // Their range is that of whole numbers of other kinds too.
+      return inverted(term, rangeVerdict({ kind: 'values', values }, column.integerMin, column.integerMax));
+    }
     default:
       return plainVerdict(term, kind);
   }
+}
+
+/** The dates or times among a term's strings: no other string is one. */
+function temporalsOf({ strings }: ColumnTerm, kind: number): bigint[] {
+  const read = kind === valueKinds.date ? dateOf : timeOf;
+  const values = strings.map((string) => read(string, 0, string.length));
+  return values.filter((value) => value !== noTemporal).map(BigInt);
 }
 
 /** Of the kinds that have no values of their own. */
@@ -124,13 +138,18 @@ function rangeVerdict<N extends number | bigint>(
 
 /** Shared: nothing yields while a chunk is judged. A verdict an entry, or a row. */
 const entryVerdicts = new Uint8Array(chunkRowsMax);
+/** Of whole numbers: as an integer, a date or a time, each in its own list. */
 const integerVerdicts = new Uint8Array(chunkRowsMax + 1);
+const dateVerdicts = new Uint8Array(chunkRowsMax + 1);
+const timeVerdicts = new Uint8Array(chunkRowsMax + 1);
 const floatVerdicts = new Uint8Array(chunkRowsMax + 1);
 const stringVerdicts = new Uint8Array(chunkRowsMax + 1);
 const valueVerdicts = [
   [valueKinds.integer, integerVerdicts],
   [valueKinds.float, floatVerdicts],
   [valueKinds.string, stringVerdicts],
+  [valueKinds.date, dateVerdicts],
+  [valueKinds.time, timeVerdicts],
 ] as const;
 const rowVerdicts = new Uint8Array(chunkRowsMax);
 const termVerdicts = new Uint8Array(chunkRowsMax);
@@ -174,27 +193,31 @@ function mergeKinds(term: ColumnTerm, kinds: Uint8Array): void {
   const plain = new Uint8Array(kindBound);
   for (let kind = 0; kind < kindBound; kind++) plain[kind] = hasValues(kind) ? no : plainVerdict(term, kind);
   const flip = term.negated ? yes : no;
-  let integer = 0;
+  let whole = 0;
   let float = 0;
   let string = 0;
   for (let i = 0; i < kinds.length; i++) {
     const kind = kinds[i] as number;
     const isInteger = Number(kind === valueKinds.integer);
+    const isDate = Number(kind === valueKinds.date);
+    const isTime = Number(kind === valueKinds.time);
     const isFloat = Number(kind === valueKinds.float);
     const isString = Number(kind === valueKinds.string);
     entryVerdicts[i] =
       (plain[kind] as number) |
-      (((integerVerdicts[integer] as number) ^ flip) & -isInteger) |
+      (((integerVerdicts[whole] as number) ^ flip) & -isInteger) |
+      (((dateVerdicts[whole] as number) ^ flip) & -isDate) |
+      (((timeVerdicts[whole] as number) ^ flip) & -isTime) |
       (((floatVerdicts[float] as number) ^ flip) & -isFloat) |
       (((stringVerdicts[string] as number) ^ flip) & -isString);
-    integer += isInteger;
+    whole += isInteger + isDate + isTime;
     float += isFloat;
     string += isString;
   }
 }
 
 function hasValues(kind: number): boolean {
-  return kind === valueKinds.integer || kind === valueKinds.float || kind === valueKinds.string;
+  return isWholeKind(kind) || kind === valueKinds.float || kind === valueKinds.string;
 }
 
 /** Values are yes or no, and `plainVerdict` has turned the others round already. */
@@ -212,6 +235,8 @@ function judgeKind(term: ColumnTerm, column: ColumnValues, kind: number, target:
     judgeWith(column.floats, term.floats, target);
   } else if (kind === valueKinds.string) {
     judgeStrings(column, term.strings, target);
+  } else if (isWholeKind(kind)) {
+    judgeIntegers(column, temporalsOf(term, kind), target);
   } else {
     target.fill(plainVerdict(term, kind), 0, column.entryCount);
   }

@@ -2,99 +2,180 @@ import { copyInto, type JsonScan, unescapeInto } from '../../src/base/json-scann
 import { hashBytes } from './hash-bytes.ts';
 
 /**
- * The distinct strings of a chunk, each under the key whose values it is one of. Open addressing over bytes, of a fixed
- * size: nothing is made for a string that is there already. Hot: every string of every meta is looked up once.
+ * The distinct strings of one key in a chunk, numbered as they come. Open addressing over bytes: nothing is made for a string that
+ * is there already. Hot: every string of every meta is looked up once.
  */
-export const stringsMax = 1 << 18;
 /** Strings beyond it are not held: whoever filters by them has the document read. */
 export const stringBytesMax = 1_024;
 
-const slotCount = stringsMax * 2;
+const slotsFirst = 64;
+const bytesFirst = 1_024;
+/** What copying by words may write behind a string. */
+const bytesSlack = 8;
 /** Half of the slots are free, so that runs as long as this one are made by somebody: their strings are not held. */
 const probesMax = 128;
 export const noString = -1;
 /** A native copy costs about 100 ns before its first byte. */
 const loopBytesMax = 64;
+/** A table that has grown past it is not kept for the next chunk. */
+const bytesKeptMax = 256 * 1_024;
+
+interface Target {
+  readonly bytes: Buffer;
+  readonly view: DataView;
+}
+
+function targetOf(bytes: number): Target {
+  const memory = new ArrayBuffer(bytes);
+  return { bytes: Buffer.from(memory), view: new DataView(memory) };
+}
 
 export class StringTable {
-  readonly #bytes: Buffer;
-  readonly #target: { readonly bytes: Buffer; readonly view: DataView };
+  #target = targetOf(bytesFirst);
   /** Number of the string plus one; 0 is free. */
-  readonly #slots = new Int32Array(slotCount);
-  readonly #slotOf = new Uint32Array(stringsMax);
-  readonly #starts = new Uint32Array(stringsMax + 1);
-  readonly #keys = new Uint16Array(stringsMax);
-  /** For whoever numbers the strings of one key; -1 until then. */
-  readonly codes = new Int32Array(stringsMax);
+  #slots = new Int32Array(slotsFirst);
+  #hashes = new Uint32Array(slotsFirst / 2);
+  #ends = new Uint32Array(slotsFirst / 2);
   #count = 0;
-
-  /** `bytesMax` of all strings together; the caller asks for `bytes` before each row. */
-  constructor(bytesMax: number) {
-    this.#bytes = Buffer.from(new ArrayBuffer(bytesMax));
-    this.#target = { bytes: this.#bytes, view: new DataView(this.#bytes.buffer) };
-  }
+  #bytes = 0;
+  /** The string that was asked for last: values come in runs. */
+  #last = noString;
 
   get count(): number {
     return this.#count;
   }
 
+  /** Of all strings together. */
   get bytes(): number {
-    return this.#starts[this.#count] as number;
+    return this.#bytes;
   }
 
   copyTo(string: number, target: Buffer, at: number): void {
-    const start = this.#starts[string] as number;
-    const end = this.#starts[string + 1] as number;
+    const start = this.#start(string);
+    const end = this.#ends[string] as number;
+    const { bytes } = this.#target;
     if (end - start > loopBytesMax) {
-      this.#bytes.copy(target, at, start, end);
+      bytes.copy(target, at, start, end);
       return;
     }
-    for (let from = start, to = at; from < end; from++, to++) target[to] = this.#bytes[from] as number;
+    for (let from = start, to = at; from < end; from++, to++) target[to] = bytes[from] as number;
   }
 
   length(string: number): number {
-    return (this.#starts[string + 1] as number) - (this.#starts[string] as number);
+    return (this.#ends[string] as number) - this.#start(string);
   }
 
   /** The number of the string that the scan has just passed, `noString` where it is not held. */
-  add(scan: JsonScan, key: number): number {
+  add(scan: JsonScan): number {
     const range = { start: scan.stringStart, end: scan.stringEnd };
     if (range.end - range.start > stringBytesMax) return noString;
-    const start = this.bytes;
+    this.#makeRoom(range.end - range.start);
     const end = scan.stringEscaped
-      ? unescapeInto(scan, range, this.#target, start)
-      : copyInto(scan, range, this.#target, start);
-    let slot = hashBytes(this.#target.view, start, end, key) & (slotCount - 1);
+      ? unescapeInto(scan, range, this.#target, this.#bytes)
+      : copyInto(scan, range, this.#target, this.#bytes);
+    return this.#numberOf(end);
+  }
+
+  /** The number of the string that those bytes are, `noString` where it is not held. */
+  addBytes(source: Buffer, start: number, end: number): number {
+    const length = end - start;
+    if (length > stringBytesMax) return noString;
+    if (this.#last !== noString && this.#isLast(source, start, length)) return this.#last;
+    this.#makeRoom(length);
+    const { bytes } = this.#target;
+    const at = this.#bytes;
+    if (length > loopBytesMax) source.copy(bytes, at, start, end);
+    else for (let i = 0; i < length; i++) bytes[at + i] = source[start + i] as number;
+    return this.#numberOf(at + length);
+  }
+
+  clear(): void {
+    if (this.#target.bytes.length > bytesKeptMax) {
+      this.#target = targetOf(bytesFirst);
+      this.#slots = new Int32Array(slotsFirst);
+      this.#hashes = new Uint32Array(slotsFirst / 2);
+      this.#ends = new Uint32Array(slotsFirst / 2);
+    } else this.#slots.fill(0);
+    this.#count = 0;
+    this.#bytes = 0;
+    this.#last = noString;
+  }
+
+  #start(string: number): number {
+    return string === 0 ? 0 : (this.#ends[string - 1] as number);
+  }
+
+  #isLast(source: Buffer, from: number, length: number): boolean {
+    const start = this.#start(this.#last);
+    if ((this.#ends[this.#last] as number) - start !== length) return false;
+    const { bytes } = this.#target;
+    for (let i = 0; i < length; i++) if (bytes[start + i] !== source[from + i]) return false;
+    return true;
+  }
+
+  /** Of the string that ends there and lies behind the last one already. */
+  #numberOf(end: number): number {
+    const start = this.#bytes;
+    const hash = hashBytes(this.#target.view, start, end, 0);
+    const mask = this.#slots.length - 1;
+    let slot = hash & mask;
     for (let probe = 0; probe < probesMax; probe++) {
       const held = (this.#slots[slot] as number) - 1;
-      if (held < 0) return this.#hold(slot, end, key);
-      if (this.#keys[held] === key && this.#equals(held, start, end)) return held;
-      slot = (slot + 1) & (slotCount - 1);
+      if (held < 0) {
+        this.#last = this.#hold(slot, hash, end);
+        return this.#last;
+      }
+      if (this.#hashes[held] === hash && this.#equals(held, start, end)) {
+        this.#last = held;
+        return held;
+      }
+      slot = (slot + 1) & mask;
     }
     return noString;
   }
 
-  clear(): void {
-    for (let string = 0; string < this.#count; string++) this.#slots[this.#slotOf[string] as number] = 0;
-    this.#count = 0;
-  }
-
-  /** It lies behind the last one already. */
-  #hold(slot: number, end: number, key: number): number {
+  #hold(slot: number, hash: number, end: number): number {
     const string = this.#count++;
     this.#slots[slot] = this.#count;
-    this.#slotOf[string] = slot;
-    this.#keys[string] = key;
-    this.codes[string] = -1;
-    this.#starts[this.#count] = end;
+    this.#hashes[string] = hash;
+    this.#ends[string] = end;
+    this.#bytes = end;
+    if (this.#count * 2 === this.#slots.length) this.#grow();
     return string;
   }
 
+  #grow(): void {
+    const slots = new Int32Array(this.#slots.length * 2);
+    const mask = slots.length - 1;
+    for (let string = 0; string < this.#count; string++) {
+      let slot = (this.#hashes[string] as number) & mask;
+      while (slots[slot] !== 0) slot = (slot + 1) & mask;
+      slots[slot] = string + 1;
+    }
+    this.#slots = slots;
+    this.#hashes = grown(this.#hashes);
+    this.#ends = grown(this.#ends);
+  }
+
+  #makeRoom(length: number): void {
+    const needed = this.#bytes + length + bytesSlack;
+    if (needed <= this.#target.bytes.length) return;
+    const larger = targetOf(Math.max(needed, this.#target.bytes.length * 2));
+    this.#target.bytes.copy(larger.bytes, 0, 0, this.#bytes);
+    this.#target = larger;
+  }
+
   #equals(string: number, start: number, end: number): boolean {
-    const bytes = this.#bytes;
-    let at = this.#starts[string] as number;
-    if ((this.#starts[string + 1] as number) - at !== end - start) return false;
+    const { bytes } = this.#target;
+    let at = this.#start(string);
+    if ((this.#ends[string] as number) - at !== end - start) return false;
     for (let i = start; i < end; i++) if (bytes[i] !== bytes[at++]) return false;
     return true;
   }
+}
+
+function grown(array: Uint32Array): Uint32Array<ArrayBuffer> {
+  const larger = new Uint32Array(array.length * 2);
+  larger.set(array);
+  return larger;
 }

@@ -13,7 +13,7 @@ export function buildSegment(
   return streamOnce(store, clock, task.key, async (sink) => {
     const writer = new SegmentWriter(task.key, sink, {
       rowsExpected: task.offsets.length,
-      indexes: rowIndexes(),
+      indexes: rowIndexes(task.temporalKeys),
     });
     for (let row = 0; row < task.offsets.length; row++) {
       const buffer = must(buffers[task.bufferOf[row] ?? -1], 'the row’s buffer');

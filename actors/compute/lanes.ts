@@ -39,6 +39,8 @@ export interface BuildSegmentTask {
   readonly offsets: Uint32Array;
   readonly sequences: Float64Array;
   readonly writtenAt: Float64Array;
+  /** Keys of metas that hold dates or times. */
+  readonly temporalKeys?: readonly string[];
 }
 
 /** Neighbouring segments, oldest first, with the tombstones that the merge leaves out. */
@@ -51,6 +53,7 @@ export interface MergeSegmentsTask {
     /** As `tombstonesToWire` makes them. */
     readonly tombstones: unknown;
   }[];
+  readonly temporalKeys?: readonly string[];
 }
 
 /** Graphs over the vectors of one segment. */

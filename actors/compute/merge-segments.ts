@@ -33,7 +33,10 @@ export async function mergeSegments(
   const rowsExpected = inputs.reduce((sum, input) => sum + livingRows(input), 0);
   if (rowsExpected === 0) return null;
   return streamOnce(store, clock, task.key, async (sink) => {
-    const writer = new SegmentWriter(task.key, sink, { rowsExpected, indexes: rowIndexes() });
+    const writer = new SegmentWriter(task.key, sink, {
+      rowsExpected,
+      indexes: rowIndexes(task.temporalKeys),
+    });
     for (const input of inputs) await copyInput(input, writer);
     return writer.finish();
   });

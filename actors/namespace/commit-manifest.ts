@@ -18,7 +18,7 @@ export const manifestCodec = { encode: encodeManifest, decode: decodeManifest };
 export async function commitManifest(
   components: ActorComponents,
   state: NamespaceState,
-  changes: Partial<Pick<Manifest, 'applied' | 'counters' | 'segments' | 'tail' | 'retired'>>,
+  changes: Partial<Pick<Manifest, 'applied' | 'counters' | 'segments' | 'tail' | 'retired' | 'temporalKeys'>>,
 ): Promise<void> {
   const { log, random, clock } = components;
   const current = state.committed;
@@ -59,6 +59,7 @@ function firstManifest(state: NamespaceState): Omit<Manifest, 'version' | 'nonce
     tail: null,
     retired: [],
     counters: state.counters,
+    temporalKeys: [...state.temporalKeys],
   };
 }
 

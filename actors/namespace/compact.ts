@@ -52,6 +52,7 @@ export async function compactOnce(
       toc: reader.toc,
       tombstones: tombstonesToWire(tombstones),
     })),
+    temporalKeys: [...state.temporalKeys],
   });
   const merged = built === null ? null : await withGraphs(components, state, { id, key, built, inputs });
   await inTurn(() => replaceSegments(components, state, { choice, inputs, merged })).finally(() =>

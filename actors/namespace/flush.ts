@@ -75,7 +75,9 @@ async function flushFrozen(
   }
   const segmentId = randomHex(components.random, 16);
   const key = paths.namespaceSegment(namespaceId, segmentId);
-  const built = await components.lanes.buildSegment(buildTask(key, frozen, rows));
+  const built = await components.lanes.buildSegment(
+    buildTask(key, frozen, { rows, temporalKeys: [...state.temporalKeys] }),
+  );
   const reader = new SegmentReader(key, built.toc, components.fetcher);
   const segmentNow = (): OpenSegment => ({
     id: segmentId,
@@ -101,7 +103,11 @@ function* supersededSince(memtable: Memtable, rows: readonly number[]): Generato
   for (let i = 0; i < rows.length; i++) if (!memtable.isLive(rows[i] ?? 0)) yield i;
 }
 
-function buildTask(key: string, memtable: Memtable, rows: readonly number[]): BuildSegmentTask {
+function buildTask(
+  key: string,
+  memtable: Memtable,
+  { rows, temporalKeys }: { readonly rows: readonly number[]; readonly temporalKeys: readonly string[] },
+): BuildSegmentTask {
   const numbers = new Map<Buffer, number>();
   const buffers: Uint8Array[] = [];
   const bufferOf = new Uint32Array(rows.length);
@@ -121,7 +127,7 @@ function buildTask(key: string, memtable: Memtable, rows: readonly number[]): Bu
     sequences[i] = memtable.sequenceOf(row);
     writtenAt[i] = memtable.writtenAtOf(row);
   }
-  return { task: 'build-segment', key, buffers, bufferOf, offsets, sequences, writtenAt };
+  return { task: 'build-segment', key, buffers, bufferOf, offsets, sequences, writtenAt, temporalKeys };
 }
 
 function tailFits(memtable: Memtable, bytesMax: number): boolean {

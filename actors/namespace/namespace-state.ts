@@ -78,6 +78,8 @@ export class NamespaceState {
     bytesWritten: 0,
   };
   readonly applied = new Map<string, LogWatermark>();
+  /** Keys of metas that hold dates or times: strings of such a form are such. Imports say so. */
+  temporalKeys: ReadonlySet<string> = new Set();
   committed: Committed<Manifest> | null = null;
   /** Bytes of the committed tail that are those of the memtable itself: so after opening, until the next commit. */
   sharedTailBytes = 0;
@@ -212,6 +214,7 @@ export function adoptManifest(
   state.committed = { ...committed, value: kept };
   state.sharedTailBytes = entries?.byteLength ?? 0;
   state.counters = manifest.counters;
+  state.temporalKeys = new Set(manifest.temporalKeys);
   state.segments = manifest.segments.map(openSegment);
   for (const [logId, watermark] of manifest.applied) if (!isGone(logId)) state.applied.set(logId, watermark);
   if (tail === null || entries === null) return;

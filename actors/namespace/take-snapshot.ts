@@ -12,5 +12,6 @@ export function takeSnapshot(state: NamespaceState): Snapshot {
       rowCount: memtable.rowCount,
     })),
     segments: [...state.segments].reverse(),
+    temporalKeys: state.temporalKeys,
   };
 }

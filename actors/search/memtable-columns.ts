@@ -21,11 +21,15 @@ interface Kept {
 }
 
 const kept = new WeakMap<Memtable, Kept>();
-/** 20 MB of address space, used by one after the other. */
+/** Used by one after the other. */
 let builder: ChunkBuilder | null = null;
 
-/** Of the first `rowCount` rows. */
-export function memtableChunks(memtable: Memtable, rowCount: number): BuiltChunk[] {
+/** Of the first `rowCount` rows. The keys that hold dates never change while there is a memtable: an import flushes it before. */
+export function memtableChunks(
+  memtable: Memtable,
+  rowCount: number,
+  temporalKeys: ReadonlySet<string>,
+): BuiltChunk[] {
   let known = kept.get(memtable);
   if (known === undefined) {
     known = { full: [], last: null };
@@ -36,7 +40,7 @@ export function memtableChunks(memtable: Memtable, rowCount: number): BuiltChunk
     if (first >= rowCount) break;
     const { last } = known;
     if (last?.firstRow === first && endOf([last]) === rowCount) return [...known.full, last];
-    const built = buildChunk(memtable, first, rowCount);
+    const built = buildChunk(memtable, { firstRow: first, end: rowCount, temporalKeys });
     if (!built.isFull) {
       known.last = built.chunk;
       return [...known.full, built.chunk];
@@ -53,11 +57,15 @@ function endOf(chunks: readonly BuiltChunk[]): number {
 
 function buildChunk(
   memtable: Memtable,
-  firstRow: number,
-  end: number,
+  {
+    firstRow,
+    end,
+    temporalKeys,
+  }: { readonly firstRow: number; readonly end: number; readonly temporalKeys: ReadonlySet<string> },
 ): { readonly chunk: BuiltChunk; readonly isFull: boolean } {
   builder ??= new ChunkBuilder();
   builder.clear();
+  builder.temporalKeys = temporalKeys;
   let row = firstRow;
   while (row < end && !builder.isFull({ rowsMax })) {
     builder.add(memtable.bufferOf(row), memtable.offsetOf(row));

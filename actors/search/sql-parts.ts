@@ -48,7 +48,7 @@ export async function sqlParts(snapshot: Snapshot, report: ReadReport): Promise<
 
 function memtablePart(snapshot: Snapshot, source: Snapshot['memtables'][number]): SqlPart {
   const { memtable, rowCount } = source;
-  const chunks = memtableChunks(memtable, rowCount).map(
+  const chunks = memtableChunks(memtable, rowCount, snapshot.temporalKeys ?? new Set()).map(
     ({ firstRow, rowCount: rows, columns }): SqlChunk => ({
       firstRow,
       rowCount: rows,
@@ -143,7 +143,8 @@ function rangeOf(column: DirectoryColumn | null): ColumnRange {
   const has = (kind: number) => (counts[kind] as number) > 0;
   if ([valueKinds.string, valueKinds.nested, valueKinds.other].some(has)) return 'unknown';
   const bounds: number[] = [];
-  if (has(valueKinds.integer)) bounds.push(Number(integerMin), Number(integerMax));
+  if ([valueKinds.integer, valueKinds.date, valueKinds.time].some(has))
+    bounds.push(Number(integerMin), Number(integerMax));
   if (has(valueKinds.float)) bounds.push(floatMin, floatMax);
   if (has(valueKinds.true)) bounds.push(1);
   if (has(valueKinds.false)) bounds.push(0);

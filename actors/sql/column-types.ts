@@ -37,12 +37,22 @@ function typeOf(counts: Uint32Array, otherIsText: boolean): SqlType {
   const has = (kind: number) => (counts[kind] as number) > 0;
   if (has(valueKinds.string) || has(valueKinds.nested) || (has(valueKinds.other) && otherIsText))
     return 'text';
-  if (has(valueKinds.float) || has(valueKinds.other)) return 'float';
-  return has(valueKinds.integer) || has(valueKinds.true) || has(valueKinds.false) ? 'int' : 'null';
+  const numbers =
+    has(valueKinds.float) || has(valueKinds.other)
+      ? 'float'
+      : has(valueKinds.integer) || has(valueKinds.true) || has(valueKinds.false)
+        ? 'int'
+        : 'null';
+  const dates = wider(has(valueKinds.date) ? 'date' : 'null', has(valueKinds.time) ? 'time' : 'null');
+  return wider(numbers, dates);
 }
 
 const widths: readonly SqlType[] = ['null', 'int', 'float', 'text'];
 
+/** Dates beside anything else, times too, are text. */
 function wider(a: SqlType, b: SqlType): SqlType {
+  if (a === b || b === 'null') return a;
+  if (a === 'null') return b;
+  if (!widths.includes(a) || !widths.includes(b)) return 'text';
   return widths.indexOf(a) < widths.indexOf(b) ? b : a;
 }

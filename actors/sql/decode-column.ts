@@ -1,7 +1,8 @@
 import type { ColumnValues } from '../columns/column-block.ts';
 import { presences } from '../columns/column-block.ts';
-import { valueKinds } from '../columns/value-kinds.ts';
+import { isWholeKind, valueKinds } from '../columns/value-kinds.ts';
 import type { SqlType } from './bound.ts';
+import { formatDate, formatTime } from './dates.ts';
 import { type Dictionary, dictionaryOf, type Nulls, type Vector } from './vector.ts';
 
 /** What a column does not hold itself, by rows of its chunk: numbers, and strings or compact JSON. */
@@ -12,7 +13,7 @@ export type Elsewhere = ReadonlyMap<number, number | string>;
  * every row has is taken as it lies, as far as the vector's form allows.
  */
 export function decodeColumn(values: ColumnValues, type: SqlType, elsewhere: Elsewhere): DecodedColumn {
-  if (type !== 'text' && isWhole(values, valueKinds.integer) && isNarrow(values))
+  if (type !== 'text' && hasIntegersOnly(values) && isNarrow(values))
     return { kind: 'packed', integers: values.integers, base: Number(values.integerBase) };
   return type === 'text' ? decodeTexts(values, elsewhere) : decodeNumbers(values, elsewhere, type);
 }
@@ -60,11 +61,16 @@ function isWhole({ presence, uniformKind }: ColumnValues, kind: number): boolean
   return presence === presences.all && uniformKind === kind;
 }
 
+/** Integers, dates or times in every row. */
+function hasIntegersOnly(values: ColumnValues): boolean {
+  return isWholeKind(values.uniformKind) && isWhole(values, values.uniformKind);
+}
+
 function decodeNumbers(values: ColumnValues, elsewhere: Elsewhere, type: SqlType): Vector {
   const integers = integersOf(values);
   if (integers instanceof BigInt64Array && type === 'int') return decodeWide(values, integers);
   const numbers = integers instanceof BigInt64Array ? Float64Array.from(integers, Number) : integers;
-  if (isWhole(values, valueKinds.integer)) return { kind: 'numbers', values: numbers, nulls: null };
+  if (hasIntegersOnly(values)) return { kind: 'numbers', values: numbers, nulls: null };
   const { floats, rowCount } = values;
   if (isWhole(values, valueKinds.float)) return { kind: 'numbers', values: floats, nulls: null };
   const decoded = new Float64Array(rowCount);
@@ -73,7 +79,7 @@ function decodeNumbers(values: ColumnValues, elsewhere: Elsewhere, type: SqlType
   eachEntry(values, (row, kind) => {
     if (kind === valueKinds.null) return;
     nulls[row] = 0;
-    if (kind === valueKinds.integer) decoded[row] = numbers[integer++] as number;
+    if (isWholeKind(kind)) decoded[row] = numbers[integer++] as number;
     else if (kind === valueKinds.float) decoded[row] = floats[float++] as number;
     else if (kind === valueKinds.true) decoded[row] = 1;
     else if (kind !== valueKinds.false) decoded[row] = elsewhere.get(row) as number;
@@ -167,6 +173,8 @@ function decodeTexts(values: ColumnValues, elsewhere: Elsewhere): Vector {
     nulls[row] = 0;
     if (kind === valueKinds.string) decoded[row] = codes[string++] as number;
     else if (kind === valueKinds.integer) decoded[row] = codeOf(String(integers[integer++]));
+    else if (kind === valueKinds.date) decoded[row] = codeOf(formatDate(Number(integers[integer++])) ?? '');
+    else if (kind === valueKinds.time) decoded[row] = codeOf(formatTime(Number(integers[integer++])) ?? '');
     else if (kind === valueKinds.float) decoded[row] = codeOf(String(values.floats[float++]));
     else if (kind === valueKinds.true || kind === valueKinds.false)
       decoded[row] = codeOf(kind === valueKinds.true ? '1' : '0');

@@ -5,7 +5,7 @@ import { type GraphWire, graphFromWire, graphToWire, type SegmentGraph } from '.
 import { decodeTombstones, encodeTombstones, type Tombstones } from './tombstones.ts';
 
 /** What a namespace consists of: the one object that is changed by compare-and-set. Edits are pure. */
-export const manifestFormat = 4;
+export const manifestFormat = 6;
 const magic = 'TBMF';
 
 export interface LogWatermark {
@@ -74,6 +74,8 @@ export interface Manifest extends NamespaceIdentity {
   readonly tail: ManifestTail | null;
   readonly retired: readonly RetiredObject[];
   readonly counters: NamespaceCounters;
+  /** Keys of metas that hold dates or times. */
+  readonly temporalKeys: readonly string[];
 }
 
 export function encodeManifest(manifest: Manifest): Uint8Array {

@@ -29,7 +29,7 @@ import { blockRawBytesMax, compressBlock, decompressBlock } from './compress.ts'
  *
  * Pages are uncompressed blocks of equal size (the last one may be shorter), so that page n's place is arithmetic.
  */
-export const segmentFormatVersion = 8;
+export const segmentFormatVersion = 9;
 
 export const blockHeaderBytes = 24;
 export const footerBytes = 32;

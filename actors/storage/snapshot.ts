@@ -25,4 +25,6 @@ export interface Snapshot {
   readonly memtables: readonly { readonly memtable: Memtable; readonly rowCount: number }[];
   /** Newest first. */
   readonly segments: readonly OpenSegment[];
+  /** Keys of metas that hold dates or times; none where it is undefined. */
+  readonly temporalKeys?: ReadonlySet<string>;
 }

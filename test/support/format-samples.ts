@@ -64,6 +64,7 @@ const manifest: Manifest = {
   name: 'logs',
   namespaceId,
   createdAt: '2026-01-02T03:04:05Z',
+  temporalKeys: ['day'],
   owner: { logId, view: 2 },
   applied: new Map([[logId, { seq: 5, index: 6 }]]),
   segments: [

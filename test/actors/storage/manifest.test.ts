@@ -34,6 +34,7 @@ const manifest: Manifest = {
   name: 'notes',
   namespaceId: 'cd'.repeat(16),
   createdAt: '2024-01-01T00:00:00.000Z',
+  temporalKeys: ['day'],
   owner: { logId: 'log-b', view: 3 },
   applied: new Map([
     ['log-a', { seq: 2 ** 40, index: 7 }],
@@ -104,7 +105,7 @@ test('a change of any byte of a manifest is found', () => {
 test('the bytes of a manifest are those of the golden file', () => {
   const bytes = encodeManifest(manifest);
 
-  const golden = goldenBytes('manifest-v5.bin', bytes);
+  const golden = goldenBytes('manifest-v6.bin', bytes);
 
   assert.deepEqual(Buffer.from(bytes), golden);
   assert.deepEqual(plain(decodeManifest(golden, place)), plain(manifest));

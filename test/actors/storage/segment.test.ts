@@ -614,11 +614,11 @@ test('segments of this format keep their bytes', async () => {
     documents: rows.map((row) => ({ id: row.id, sequence: row.sequence, writtenAt: row.writtenAt })),
   };
   if (process.env.UPDATE_GOLDEN === '1') {
-    writeFileSync(join(folder, 'segment-v8.bin'), bytes);
-    writeFileSync(join(folder, 'segment-v8.json'), `${JSON.stringify(expected, null, 1)}\n`);
+    writeFileSync(join(folder, 'segment-v9.bin'), bytes);
+    writeFileSync(join(folder, 'segment-v9.json'), `${JSON.stringify(expected, null, 1)}\n`);
   }
 
-  const golden = readFileSync(join(folder, 'segment-v8.bin'));
+  const golden = readFileSync(join(folder, 'segment-v9.bin'));
   const store = new CountingStore();
   await store.putIfAbsent(key, [golden]);
   const goldenToc = await readToc(store, key, report());
@@ -635,7 +635,7 @@ test('segments of this format keep their bytes', async () => {
 
   assert.deepEqual(
     { toc: plain(goldenToc), documents },
-    JSON.parse(readFileSync(join(folder, 'segment-v8.json'), 'utf8')),
+    JSON.parse(readFileSync(join(folder, 'segment-v9.json'), 'utf8')),
   );
   assert.deepEqual(golden, bytes);
   assert.ok(documentIdBytes(rows[0]?.entry ?? Buffer.alloc(16), 0).length > 0);
