@@ -4,17 +4,24 @@ import {
   type ActorCall,
   internalCalls,
   type NewNamespace,
+  type ReceivedFile,
   type ResolvedNamespace,
 } from '../protocol/messages.ts';
 import type { ActorStatistics, VectorStatistics } from '../protocol/worker-tasks.ts';
 import { DataError } from '../src/base/assert.ts';
 import { describeError } from '../src/base/log.ts';
 import { LruMap } from '../src/base/lru.ts';
+import { unpackMessage } from '../src/base/msgpack.ts';
+import { randomHex } from '../src/base/random.ts';
+import { Serial } from '../src/base/serial.ts';
 import { StoreError } from '../src/object-store/object-store.ts';
+import { paths } from '../src/object-store/paths.ts';
 import { type ActorReply, reply } from './actor-reply.ts';
 import type { ActorComponents } from './components.ts';
+import { importRequest } from './import/import-request.ts';
 import type { ReplayedRecord } from './log/replay.ts';
 import type { LogTarget } from './log/unflushed.ts';
+import { firstSequenceOfImport, type ImportedSegment, importedSegment } from './namespace/commit-import.ts';
 import { dropObjects } from './namespace/drop.ts';
 import { NamespaceActor } from './namespace/namespace-actor.ts';
 import type { OpenedNow } from './namespace/namespace-queries.ts';
@@ -63,6 +70,7 @@ export class ActorHost {
   /** By namespace id: see `Opening.putAwayVersion`. */
   readonly #putAwayVersions = new LruMap<string, number>(putAwayVersionsMax);
   readonly #openActorsMax: number;
+  readonly #imports = new Serial();
   #recovering: Promise<void> = Promise.resolve();
   #draining = false;
   #beginDrain = () => {};
@@ -112,7 +120,7 @@ export class ActorHost {
     const { memory } = this.#components;
     const bodyBytes = body?.byteLength ?? 0;
     // Before its own body counts: a write as large as the whole budget gets in when nothing else is there.
-    if (writeOperations.has(call.operation)) this.#refuseWhileFull();
+    if (writeOperations.has(call.operation) || call.operation === 'importDocuments') this.#refuseWhileFull();
     memory.add('bodies', bodyBytes);
     try {
       return await this.#untilOpen(() => this.#handle(call, body));
@@ -141,6 +149,8 @@ export class ActorHost {
     if (call.namespace === '')
       return this.#inTenant(call.tenantId, (actor) => handleTenantCall(actor, call, body));
     if (call.operation === 'updateNamespace') return this.#update(call, body ?? new Uint8Array());
+    if (call.operation === 'importDocuments')
+      return this.#import(call, receivedFile(body ?? new Uint8Array()));
     const writeKind = writeOperations.get(call.operation);
     if (writeKind === undefined) return this.#query(call, body);
     const write = await prepareWrite(this.#components.lanes, writeKind, body ?? new Uint8Array());
@@ -161,6 +171,65 @@ export class ActorHost {
         return written;
       }),
     );
+  }
+
+  /** One after the other: so much of the server is one import's, and its sequences are given when it begins. */
+  #import(call: ActorCall, file: ReceivedFile): Promise<ActorReply> {
+    return this.#imports.run(async () => {
+      const { clock, lanes, random } = this.#components;
+      const beganAt = clock.monotonic();
+      await this.#quota.admit(call.tenantId, call.caller.storageQuotaBytes, file.bytes);
+      const asked = importRequest(call.query);
+      for (let tries = 1; ; tries++) {
+        const place = await this.#importPlace(call);
+        const id = randomHex(random, 16);
+        const key = paths.namespaceSegment(place.namespaceId, id);
+        const { firstSequence } = place;
+        const writtenAt = Math.floor(clock.now() * 1_000);
+        const task = { ...asked, path: file.path, key, firstSequence, writtenAt };
+        const segment = importedSegment(id, await lanes.importFile(task), file.bytes);
+        const tookMs = () => Math.round(clock.monotonic() - beganAt);
+        try {
+          return await this.#commitImport(call, { segment, place, tookMs });
+        } catch (error) {
+          // The name was made or deleted meanwhile: the segment lies where nobody looks for it.
+          if (!(error instanceof ActorClosed) || tries === opensOfOneCallMax) throw error;
+        }
+      }
+    });
+  }
+
+  /** Of a name that is not there a namespace that is made with the import, when its file is known to be right. */
+  async #importPlace(call: ActorCall): Promise<ImportPlace> {
+    const { directory, random } = this.#components;
+    const known = await directory.resolve(call.tenantId, call.namespace, null);
+    if (known === null) {
+      const namespaceId = randomHex(random, 16);
+      return { namespaceId, firstSequence: firstSequenceOfImport(0), isNew: true };
+    }
+    const opening = { create: null, report: emptyReadReport() };
+    return this.#inNamespace(call, opening, async ({ identity, firstSequenceOfImport: firstSequence }) => ({
+      namespaceId: identity.namespaceId,
+      firstSequence,
+      isNew: false,
+    }));
+  }
+
+  #commitImport(
+    call: ActorCall,
+    {
+      segment,
+      place,
+      tookMs,
+    }: { readonly segment: ImportedSegment; readonly place: ImportPlace; readonly tookMs: () => number },
+  ): Promise<ActorReply> {
+    const { namespaceId, isNew } = place;
+    const create = isNew ? { vector: null, embed: null, namespaceId } : null;
+    return this.#inNamespace(call, { create, report: emptyReadReport() }, async (actor) => {
+      if (actor.identity.namespaceId !== namespaceId)
+        throw new ActorClosed(`"${call.namespace}" is another namespace now`);
+      return this.#guard(call, actor, () => actor.import(segment, tookMs));
+    });
   }
 
   #update(call: ActorCall, body: Uint8Array): Promise<ActorReply> {
@@ -477,6 +546,17 @@ export class ActorHost {
       return false;
     }
   }
+}
+
+interface ImportPlace {
+  readonly namespaceId: string;
+  readonly firstSequence: number;
+  /** The name is not there. */
+  readonly isNew: boolean;
+}
+
+function receivedFile(body: Uint8Array): ReceivedFile {
+  return unpackMessage(body) as ReceivedFile;
 }
 
 function nothingToSay(): ActorReply {

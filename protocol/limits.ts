@@ -49,6 +49,23 @@ export const limits = {
   sqlMemoryBytesMax: 256 * MiB,
   /** Each is a search of its own. */
   sqlTextPredicatesMax: 8,
+  /** Service: a file that is imported, and its rows. */
+  importBodyBytesMax: 2_000_000_000,
+  importRowsMax: 1_000_000,
+  /** Of a file: the columns that SQL knows of a chunk are fewer. */
+  importColumnsMax: 1_024,
+  /** A row's meta has at most 16 KB: a longer row has a quote that is never closed, or is none. */
+  importRowBytesMax: 256 * KiB,
+  /** Files that are received or imported at once on a server: each may take 2 GB of the disk. */
+  importsAtOnceMax: 8,
+  /** Keys that hold dates or times, of a namespace: its manifest lists them. */
+  temporalKeysMax: 4_096,
+  /** From the whole body to the answer: 2 GB at 10 MB a second, and those that came before. */
+  importDeadlineMs: 900_000,
+  /** Of a Parquet file, before anything of it is decoded: its footer, a page unpacked, and all of it unpacked. */
+  parquetFooterBytesMax: 16 * MiB,
+  parquetPageBytesMax: 64 * MiB,
+  parquetRawBytesMax: 8_000_000_000,
   /** Nesting of any JSON that we read: deeper input costs stack, no document needs it. */
   jsonDepthMax: 32,
   /** What a hit shows of a document; searches answer with places, not with whole texts. */

@@ -203,10 +203,18 @@ export interface ProviderKeyRecord {
 
 /** What a name that is not there yet is made with. */
 export interface NewNamespace {
+  /** Random, of whoever has stored something for it already. */
+  readonly namespaceId?: string;
   /** Null for text only. */
   readonly vector: VectorConfig | null;
   /** Null where texts are not embedded. */
   readonly embed: EmbedConfig | null;
+}
+
+/** The body of an import on its way to the actor: the file is the front's to delete. */
+export interface ReceivedFile {
+  readonly path: string;
+  readonly bytes: number;
 }
 
 /** A namespace's embedding is changed. */

@@ -506,9 +506,8 @@ const rows = {
     request: 'file',
     answer: write.importResultSchema,
     parameters: inNamespace,
-    bodyBytesMax: write.importBodyBytesMax,
+    bodyBytesMax: limits.importBodyBytesMax,
     rateLimitHeaders: true,
-    built: false,
   },
 
   search: {

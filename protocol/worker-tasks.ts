@@ -148,10 +148,19 @@ export interface ComputeThreadData {
  * nobody waits for a merge or for graphs, which are the longest. A match that RE2 may take seconds for waits for such alone.
  * Calls of embedding providers wait for others side by side; the model that runs here takes a core.
  */
-export type ComputeLaneName = 'parse' | 'build' | 'merge' | 'graph' | 'match' | 'embed' | 'model';
+export type ComputeLaneName =
+  | 'parse'
+  | 'build'
+  | 'merge'
+  | 'graph'
+  | 'match'
+  | 'embed'
+  | 'model'
+  | 'import'
+  | 'importBuild';
 
 /** Control calls from an actor thread to the compute lanes, which the front side owns. */
 export interface LanesControl {
   /** Runs a task of actors/compute/lanes.ts; its buffers are moved. */
-  run(lane: ComputeLaneName, task: unknown, moved: readonly ArrayBuffer[]): Promise<unknown>;
+  run(lane: ComputeLaneName, task: unknown, moved: readonly (ArrayBuffer | MessagePort)[]): Promise<unknown>;
 }

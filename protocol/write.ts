@@ -53,8 +53,7 @@ export const writeResultSchema = z.object(writeResultFields);
 export type WriteResult = z.output<typeof writeResultSchema>;
 
 export const importFormats = ['csv', 'ndjson', 'parquet'] as const;
-/** Service: the file of an import. */
-export const importBodyBytesMax = 2_000_000_000;
+export type ImportFormat = (typeof importFormats)[number];
 const columnNameCharactersMax = 1_000;
 /** A table definition of some hundred columns; it travels in the query string. */
 const importSchemaBytesMax = 60_000;

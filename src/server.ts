@@ -30,6 +30,7 @@ import { type FrontDoor, openDoor } from './front/door.ts';
 import { createHandler } from './front/handle.ts';
 import type { HttpEngine } from './front/http.ts';
 import { type MetricsDoor, openMetrics, storeMetricsText, vectorMetricsText } from './front/metrics.ts';
+import { FileReceiver } from './front/receive-file.ts';
 import { loginTokens } from './identity/login-token.ts';
 import { type PasswordHasher, type People, preparePeople } from './identity/people.ts';
 import { readPerson } from './identity/person-record.ts';
@@ -128,8 +129,8 @@ export async function startServer(settings: Settings, options: ServerOptions): P
 
   const stopCollecting = keepCollectingDead({ store, clock: systemClock, logger, log: log.control });
 
-  door.serve(requestHandler({ door, plans, store, router, authenticator, people, logger }));
   const cacheFolder = cacheFolderOf(settings);
+  door.serve(requestHandler({ door, plans, store, router, authenticator, people, cacheFolder, logger }));
   const stopping = { door, threads, log, lanes, store, cacheFolder, logger, stopCollecting };
   return {
     url: door.baseUrl,
@@ -242,6 +243,8 @@ interface Lanes {
   readonly match: ComputeLane;
   readonly embed: ComputeLane;
   readonly model: ComputeLane;
+  readonly import: ComputeLane;
+  readonly importBuild: ComputeLane;
   readonly hash: ComputeLane;
 }
 
@@ -249,7 +252,7 @@ interface Lanes {
 const hashQueueMax = 32;
 
 /** How far they step back where the cores are busy, so that reads hardly feel them. Writers wait no less, but for flushes. */
-const backgroundSteps = { parse: 6, build: 12, merge: 15, graph: 15, match: 12, model: 6 };
+const backgroundSteps = { parse: 6, build: 12, merge: 15, graph: 15, match: 12, model: 6, import: 6 };
 
 function computeLanes(store: StoreSettings, settings: Settings): Lanes {
   const { computeThreads, memoryBytes, embeddingBaseUrls } = settings;
@@ -280,6 +283,9 @@ function computeLanes(store: StoreSettings, settings: Settings): Lanes {
       tasksPerThread: limits.embeddingsInFlightMax,
     }),
     model: lane(backgroundSteps.model, 1, { queueMax: limits.embeddingsWaitingMax }),
+    // One at a time: a file is read by one thread, and another makes its segment.
+    import: lane(backgroundSteps.import, 1, { queueMax: limits.importsAtOnceMax }),
+    importBuild: lane(backgroundSteps.import, 1, { queueMax: limits.importsAtOnceMax }),
     hash: new ComputeLane({ entry: workerEntries.hash, threads: 1, queueMax: hashQueueMax }),
   };
 }
@@ -396,9 +402,10 @@ function requestHandler(parts: {
   router: Router;
   authenticator: Authenticator;
   people: ReturnType<typeof frontOf>['people'];
+  cacheFolder: string;
   logger: Logger;
 }) {
-  const { door, plans, store, router, authenticator, people, logger } = parts;
+  const { door, plans, store, router, authenticator, people, cacheFolder, logger } = parts;
   const operations = accountOperations({
     people: people.people,
     loginTokens: people.tokens,
@@ -419,6 +426,7 @@ function requestHandler(parts: {
     },
     emailOf: people.emailOf,
     nextRequestId: door.nextRequestId,
+    files: new FileReceiver(scratchFolderOf(cacheFolder), systemRandom),
   });
 }
 

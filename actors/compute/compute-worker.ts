@@ -79,6 +79,18 @@ async function run(task: ComputeTask): Promise<unknown> {
       const embedded = await (await model).embed(task.texts);
       return inSharedMemory({ ...embedded, dims: embedded.vectors.length / task.texts.length });
     }
+    case 'read-import': {
+      const { readImport } = await import('./read-import.ts');
+      return readImport(task);
+    }
+    case 'build-import': {
+      const { buildImport } = await import('./build-import.ts');
+      return buildImport({ store: await objectStore(), clock: systemClock, scratchFolder }, task);
+    }
+    case 'replaced-rows': {
+      const { replacedRows } = await import('./replaced-rows.ts');
+      return replacedRows({ store: await objectStore() }, task);
+    }
     case 'match': {
       const { runMatch } = await import('../text/judge.ts');
       return runMatch(task);

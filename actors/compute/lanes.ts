@@ -1,7 +1,10 @@
+import type { MessagePort } from 'node:worker_threads';
 import type { ApiErrorWire } from '../../protocol/messages.ts';
+import type { ImportFormat } from '../../protocol/write.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import type { EmbedByProviderTask, Embedded, EmbedHereTask } from '../embedding/embed-request.ts';
+import type { ImportedRows } from '../import/import-csv.ts';
 import type { WriteKind } from '../storage/parse-write.ts';
 import type { SegmentToc } from '../storage/segment-format.ts';
 import type { SegmentGraph } from '../storage/segment-graph.ts';
@@ -75,6 +78,47 @@ export interface BuiltGraph {
   readonly path: string;
 }
 
+/** A received file's rows, for whoever has the other end of `parts`. */
+export interface ReadImportTask {
+  readonly task: 'read-import';
+  readonly path: string;
+  readonly format: ImportFormat;
+  /** The column with the ids; null: the row's number. */
+  readonly id: string | null;
+  readonly text: readonly string[];
+  readonly schema: string | null;
+  readonly parts: MessagePort;
+  /** Hears that this import's turn has come. */
+  readonly begun: MessagePort;
+}
+
+/** Both halves of an import. */
+export type ImportFileTask = Omit<ReadImportTask, 'task' | 'parts' | 'begun'> &
+  Omit<BuildImportTask, 'task' | 'parts'>;
+
+export interface BuildImportTask {
+  readonly task: 'build-import';
+  readonly key: string;
+  readonly firstSequence: number;
+  readonly writtenAt: number;
+  readonly parts: MessagePort;
+}
+
+export interface BuiltImport extends BuiltSegment, ImportedRows {}
+
+export interface ReplacedRowsTask {
+  readonly task: 'replaced-rows';
+  readonly imported: { readonly key: string; readonly toc: SegmentToc };
+  readonly segments: readonly { readonly key: string; readonly toc: SegmentToc }[];
+}
+
+export interface ReplacedRows {
+  /** In the imported segment itself. */
+  readonly own: Uint32Array;
+  /** In the segments of the task, in their order. */
+  readonly others: readonly Uint32Array[];
+}
+
 export type ComputeTask =
   | ParseTask
   | BuildSegmentTask
@@ -82,7 +126,10 @@ export type ComputeTask =
   | BuildGraphsTask
   | MatchTask
   | EmbedByProviderTask
-  | EmbedHereTask;
+  | EmbedHereTask
+  | ReadImportTask
+  | BuildImportTask
+  | ReplacedRowsTask;
 
 export interface BuiltSegment {
   readonly size: number;
@@ -103,6 +150,9 @@ export interface ComputeLanes {
   buildGraphs(task: BuildGraphsTask): Promise<BuiltGraph[]>;
   /** Vectors of texts, in shared memory. Throws ApiError with one of the `embedding_…` codes. */
   embed(task: EmbedByProviderTask | EmbedHereTask): Promise<Embedded>;
+  /** One at a time. The segment of a file, stored; it takes the ports. Throws ApiError where the file is wrong. */
+  importFile(task: ImportFileTask): Promise<BuiltImport>;
+  replacedRows(task: ReplacedRowsTask): Promise<ReplacedRows>;
   /** What RE2 says of one text. The text is moved. Rejects with ApiError 429 where too many wait. */
   match: MatchElsewhere;
 }

@@ -1,10 +1,19 @@
-import type { MessagePort } from 'node:worker_threads';
+import { once } from 'node:events';
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { apiErrorFromWire } from '../../protocol/messages.ts';
 import type { ComputeLaneName, LanesControl } from '../../protocol/worker-tasks.ts';
 import { moved, wrapControl } from '../../src/base/control.ts';
 import type { Embedded } from '../embedding/embed-request.ts';
 import type { Found } from '../text/judge.ts';
-import type { BuiltGraph, BuiltSegment, ComputeLanes, ComputeResult, ComputeTask } from './lanes.ts';
+import type {
+  BuiltGraph,
+  BuiltImport,
+  BuiltSegment,
+  ComputeLanes,
+  ComputeResult,
+  ComputeTask,
+  ReplacedRows,
+} from './lanes.ts';
 
 /** The compute lanes as an actor thread sees them. */
 export function remoteLanes(port: MessagePort): ComputeLanes {
@@ -12,7 +21,7 @@ export function remoteLanes(port: MessagePort): ComputeLanes {
   const run = async <T>(
     lane: ComputeLaneName,
     task: ComputeTask,
-    buffers: ArrayBuffer[] = [],
+    buffers: (ArrayBuffer | MessagePort)[] = [],
   ): Promise<T> => {
     const result = (await control.run(lane, moved(task, buffers), buffers)) as ComputeResult<T>;
     if (!result.ok) throw apiErrorFromWire(result.error);
@@ -27,6 +36,22 @@ export function remoteLanes(port: MessagePort): ComputeLanes {
     mergeSegments: (task) => run<BuiltSegment | null>('merge', task),
     buildGraphs: (task) => run<BuiltGraph[]>('graph', task),
     embed: (task) => run<Embedded>(task.task === 'embed-here' ? 'model' : 'embed', task),
+    async importFile({ key, firstSequence, writtenAt, ...file }) {
+      const parts = new MessageChannel();
+      const begun = new MessageChannel();
+      const hasBegun = once(begun.port1, 'message');
+      const reading = run<void>(
+        'import',
+        { task: 'read-import', ...file, parts: parts.port1, begun: begun.port2 },
+        [parts.port1, begun.port2],
+      );
+      // A reading that never begins ends both.
+      await Promise.race([hasBegun, reading]);
+      const building = { task: 'build-import', key, firstSequence, writtenAt, parts: parts.port2 } as const;
+      const [built] = await Promise.all([run<BuiltImport>('importBuild', building, [parts.port2]), reading]);
+      return built;
+    },
+    replacedRows: (task) => run<ReplacedRows>('build', task),
     match: (task) => run<Found>('match', task, [task.text.buffer as ArrayBuffer]),
   };
 }

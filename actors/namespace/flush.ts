@@ -4,14 +4,14 @@ import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
 import type { BuildSegmentTask } from '../compute/lanes.ts';
 import { documentEntryLength } from '../storage/document-batch.ts';
-import type { LogWatermark, ManifestSegment, ManifestTail, NamespaceCounters } from '../storage/manifest.ts';
+import type { ManifestSegment, ManifestTail } from '../storage/manifest.ts';
 import type { Memtable } from '../storage/memtable.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import { noTombstones, withDeleted } from '../storage/tombstones.ts';
 import { searchableMemtable } from '../text/searchable-memtable.ts';
 import { commitManifest, segmentInManifest } from './commit-manifest.ts';
-import type { NamespaceState } from './namespace-state.ts';
+import type { NamespaceState, Reach } from './namespace-state.ts';
 
 /**
  * From memory into the manifest.
@@ -25,14 +25,7 @@ import type { NamespaceState } from './namespace-state.ts';
  * before anything is read. The log hears last: a crash before costs a replay of what the segment has, the other order
  * would lose it.
  */
-/** How far a flush reaches: taken when its rows are. */
-interface Reach {
-  readonly applied: ReadonlyMap<string, LogWatermark>;
-  readonly counters: NamespaceCounters;
-  readonly appliedBytes: number;
-}
-
-function reachOf(state: NamespaceState): Reach {
+export function reachOf(state: NamespaceState): Reach {
   return { applied: new Map(state.applied), counters: state.counters, appliedBytes: state.appliedBytes };
 }
 
@@ -46,6 +39,18 @@ export async function flushNamespace(components: ActorComponents, state: Namespa
   const frozen = state.frozen[0];
   if (frozen === undefined) return;
   await flushFrozen(components, state, frozen);
+}
+
+/** All of memory becomes segments, however little it is. In turn with every other commit, and with no write under way. */
+export async function flushEverything(components: ActorComponents, state: NamespaceState): Promise<void> {
+  if (state.memtable.rowCount > 0 || state.unflushedBytes > 0) freeze(state);
+  for (let oldest = state.frozen[0]; oldest !== undefined; oldest = state.frozen[0])
+    await flushFrozen(components, state, oldest);
+}
+
+/** What was applied without going through a memtable is in the manifest: nothing is in memory. */
+export function commitReached(components: ActorComponents, state: NamespaceState): Promise<void> {
+  return commitReach(components, state, reachOf(state), { segment: null, tail: null });
 }
 
 const reaches = new WeakMap<Memtable, Reach>();
@@ -170,6 +175,7 @@ async function commitReach(
   await commitManifest(components, state, {
     applied: reach.applied,
     counters: reach.counters,
+    temporalKeys: [...state.temporalKeys],
     segments: [
       ...state.segments.map(segmentInManifest),
       ...(addition.segment === null ? [] : [addition.segment]),
@@ -182,6 +188,12 @@ async function commitReach(
 
 /** Makes this process the owner: the next commit of an earlier owner then fails. Nothing else changes. */
 export async function takeOwnership(components: ActorComponents, state: NamespaceState): Promise<void> {
+  if (state.importReach !== null) {
+    // Before anything else is committed: whoever replays the log must not meet the import twice.
+    await commitReach(components, state, state.importReach, { segment: null, tail: null });
+    state.importReach = null;
+    return;
+  }
   const current = state.committed;
   if (current === null || current.value.owner.logId === components.log.logId) return;
   await commitManifest(components, state, {});

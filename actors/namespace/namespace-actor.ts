@@ -13,6 +13,7 @@ import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { ActorClosed } from '../storage/manifest-store.ts';
 import { checkVectors } from './check-vectors.ts';
+import { commitImport, encodeImport, firstSequenceOfImport, type ImportedSegment } from './commit-import.ts';
 import { deleteNamespaceObjects } from './drop.ts';
 import { embedBatch } from './embed-batch.ts';
 import { vectorStatistics } from './index-vectors.ts';
@@ -183,6 +184,48 @@ export class NamespaceActor {
     );
   }
 
+  /** Where the sequences of an import that begins now may begin. */
+  get firstSequenceOfImport(): number {
+    return firstSequenceOfImport(this.#pipeline.lastSequence);
+  }
+
+  /** A stored segment becomes part of the namespace. Answers once it is durable and seen. */
+  async import(segment: ImportedSegment, tookMs: () => number): Promise<ActorReply> {
+    const created = this.#created;
+    this.#created = false;
+    const { rowCount, minSequence: firstSequence } = segment.toc;
+    const committed = this.#pipeline.inTurn(async () => {
+      await this.#pipeline.whenApplied();
+      if (this.closed || this.#dropped)
+        throw new ActorClosed(`the actor of "${this.identity.name}" has closed`);
+      let isDurable = false;
+      const append = async () => {
+        const appended = await this.#pipeline.appendImport(encodeImport(segment), {
+          firstSequence,
+          count: rowCount,
+        });
+        isDurable = true;
+        return appended;
+      };
+      try {
+        await this.#upkeep.commit(() => commitImport(this.#components, this.#state, segment, append));
+      } catch (error) {
+        // No other manifest may be committed with its rows: the next actor replays the record.
+        if (isDurable) this.close();
+        throw isDurable ? importUnknown(error) : error;
+      }
+      this.#measure();
+      return this.#state.counters.version;
+    });
+    const [version] = await Promise.all([committed, this.#ready]);
+    this.#afterWrite();
+    return reply(
+      `{"written":${rowCount},"deleted":0,"version":${version},"stored_bytes":${this.#state.storedBytes},` +
+        `"created":${created},"rows":${rowCount},"took_ms":${tookMs()}}`,
+      { documents: rowCount, bytes: segment.bytes },
+    );
+  }
+
   async #submit(write: PreparedWrite): Promise<{ batch: LoadedBatch; applied: Promise<AppliedWrite> }> {
     // Several large ones are ready at once when their clients were answered at once: reads have their turn between them.
     if (isLarge(write.batch)) await this.#components.clock.yieldTurn();
@@ -345,6 +388,11 @@ export class NamespaceActor {
     const report = { namespaceId, docsWritten, bytesWritten, storedBytes, flushed: this.isFlushed };
     await this.#components.directory.report(identity.tenantId, identity.name, report);
   }
+}
+
+function importUnknown(cause: unknown): ApiError {
+  const sentence = 'the file is stored, but its manifest is not: its rows are there, or will be soon';
+  return new ApiError('write_unknown', sentence, { retryAfter: 1, cause });
 }
 
 /** Why nothing of a namespace whose name was not confirmed can be acknowledged. */

@@ -55,6 +55,13 @@ export interface WriteStamp {
   readonly writtenAt: number;
 }
 
+/** How far a manifest reaches: taken when its rows are. */
+export interface Reach {
+  readonly applied: ReadonlyMap<string, LogWatermark>;
+  readonly counters: NamespaceCounters;
+  readonly appliedBytes: number;
+}
+
 /**
  * What the open namespace consists of at this moment. Changed only by `applyBatch` and by the installation of a flush,
  * each in one synchronous step, so that a snapshot taken between two lines of anybody's code is whole.
@@ -80,6 +87,8 @@ export class NamespaceState {
   readonly applied = new Map<string, LogWatermark>();
   /** Keys of metas that hold dates or times: strings of such a form are such. Imports say so. */
   temporalKeys: ReadonlySet<string> = new Set();
+  /** Of a replayed import that no manifest contains yet. */
+  importReach: Reach | null = null;
   committed: Committed<Manifest> | null = null;
   /** Bytes of the committed tail that are those of the memtable itself: so after opening, until the next commit. */
   sharedTailBytes = 0;

@@ -15,11 +15,12 @@ import { type CachedManifest, cachedManifest, cacheManifest } from '../storage/m
 import { type Committed, loadCommitted } from '../storage/manifest-store.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
+import { decodeImport, replayImport } from './commit-import.ts';
 import { manifestCodec } from './commit-manifest.ts';
 import { loadDeletes } from './deletes.ts';
 import { adoptManifest, loadBatch, NamespaceState } from './namespace-state.ts';
 import { SegmentLookUp } from './segment-look-up.ts';
-import { applyDurable, stampFromWire } from './write-pipeline.ts';
+import { applyDurable, isImport, stampFromWire } from './write-pipeline.ts';
 
 /**
  * A namespace from its durable state: the manifest, then the records of the log that it does not contain, in order.
@@ -131,6 +132,10 @@ async function replay(
     () => `namespace ${namespaceId}: version ${head.version} follows ${state.counters.version} in the log`,
   );
   const stamp = stampFromWire(head.version, head.detail);
+  if (isImport(head.detail)) {
+    const segment = decodeImport(payload);
+    return replayImport(components, state, { segment, stamp, position, payloadBytes: payload.byteLength });
+  }
   const batch = loadBatch(payload);
   await applyDurable(components, state, {
     batch,

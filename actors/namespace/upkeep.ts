@@ -3,7 +3,7 @@ import { AssertionError, DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { Serial } from '../../src/base/serial.ts';
 import type { ActorComponents } from '../components.ts';
-import { Deposed } from '../storage/manifest-store.ts';
+import { ActorClosed, Deposed } from '../storage/manifest-store.ts';
 import { paysForGraphs } from '../vector/plan-graphs.ts';
 import { chooseMerge } from './choose-merge.ts';
 import { collectRetired } from './collect-garbage.ts';
@@ -158,6 +158,17 @@ export class Upkeep {
       this.#flushForLog = null;
     });
     return this.#flushForLog;
+  }
+
+  /** Commits something in turn, and compacts afterwards. A failure that leaves the state behind the store closes the actor. */
+  async commit(work: () => Promise<void>): Promise<void> {
+    let isDone = false;
+    await this.#flushing(async () => {
+      await work();
+      isDone = true;
+    });
+    if (!isDone) throw new ActorClosed('the actor has closed');
+    this.#compactInBackground();
   }
 
   /** Deletes retired segments whose grace is over, and sees to those whose isn't. */

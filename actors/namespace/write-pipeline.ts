@@ -4,8 +4,11 @@ import { describeError } from '../../src/base/log.ts';
 import { Serial } from '../../src/base/serial.ts';
 import { StoreError } from '../../src/object-store/object-store.ts';
 import type { ActorComponents } from '../components.ts';
+import type { Refusal } from '../log/group-commit.ts';
 import { isNotWritten } from '../log/log-client.ts';
+import type { RecordHead } from '../log/log-object.ts';
 import type { LogPosition } from '../log/replay.ts';
+import { ActorClosed } from '../storage/manifest-store.ts';
 import { applyBatch, type LoadedBatch, type NamespaceState, type WriteStamp } from './namespace-state.ts';
 import { isLarge, SegmentLookUp } from './segment-look-up.ts';
 
@@ -92,15 +95,7 @@ export class WritePipeline {
     this.#admit(batch);
     const stamp = this.#stamp(batch);
     this.#overlayBatch(batch, stamp.version);
-    const { identity } = this.#state;
-    const head = {
-      tenantId: identity.tenantId,
-      namespace: identity.name,
-      namespaceId: identity.namespaceId,
-      version: stamp.version,
-      blob: null,
-      detail: stampToWire(stamp),
-    };
+    const head = this.#head(stamp);
     const epoch = this.#epoch;
     const durable = this.#components.log.append(head, batch.buffer, epoch);
     durable.catch(() => {});
@@ -113,9 +108,70 @@ export class WritePipeline {
     return { applied };
   }
 
+  /** Of what was submitted, whatever becomes of it. */
+  get lastSequence(): number {
+    return this.#submitted.lastSequence;
+  }
+
+  /** Resolves when what was submitted is applied. */
+  async whenApplied(): Promise<void> {
+    await this.#applies.whenIdle();
+    if (this.#broken) throw new ActorClosed(`the actor of "${this.#state.identity.name}" has lost a write`);
+  }
+
+  /**
+   * The record of an import, whose rows have their sequences from `firstSequence` on. In turn, with nothing submitted that is not
+   * applied. Resolves when it is durable; refused ones leave nothing behind.
+   */
+  async appendImport(
+    payload: Buffer,
+    rows: { readonly firstSequence: number; readonly count: number },
+  ): Promise<{ readonly stamp: WriteStamp; readonly position: LogPosition; readonly payloadBytes: number }> {
+    const { version, lastSequence, lastWrittenAt } = this.#submitted;
+    if (lastSequence >= rows.firstSequence)
+      throw new ApiError(
+        'unavailable',
+        'too much was written while the file was read; nothing was imported',
+        {
+          retryAfter: 1,
+        },
+      );
+    const nowMicros = Math.floor(this.#components.clock.now() * 1_000);
+    const stamp = {
+      version: version + 1,
+      // Its rows have the following ones, as those of a batch have.
+      firstSequence: rows.firstSequence - 1,
+      writtenAt: Math.max(nowMicros, lastWrittenAt + 1),
+    };
+    const epoch = this.#epoch;
+    try {
+      const head = this.#head(stamp, importMark);
+      const position = await this.#components.log.append(head, payload, epoch);
+      this.#submitted = {
+        version: stamp.version,
+        lastSequence: stamp.firstSequence + rows.count,
+        lastWrittenAt: stamp.writtenAt,
+      };
+      return { stamp, position, payloadBytes: payload.byteLength };
+    } catch (error) {
+      if (!isNotWritten(error)) {
+        this.#broken = true;
+        throw error;
+      }
+      this.#forgetPending(epoch);
+      throw notWritten(error.refusal);
+    }
+  }
+
   async whenIdle(): Promise<void> {
     await this.#turn.whenIdle();
     await this.#applies.whenIdle();
+  }
+
+  #head(stamp: WriteStamp, mark?: string): RecordHead {
+    const { tenantId, name: namespace, namespaceId } = this.#state.identity;
+    const detail = [stamp.firstSequence, stamp.writtenAt, ...(mark === undefined ? [] : [mark])];
+    return { tenantId, namespace, namespaceId, version: stamp.version, blob: null, detail };
   }
 
   #admit(batch: LoadedBatch): void {
@@ -174,11 +230,7 @@ export class WritePipeline {
         throw error;
       }
       this.#forgetPending(submission.epoch);
-      throw error.refusal === 'busy'
-        ? new ApiError('write_busy', 'the log has no room; nothing was written', { retryAfter: 1 })
-        : new ApiError('unavailable', 'the log could not take this write; nothing was written', {
-            retryAfter: 1,
-          });
+      throw notWritten(error.refusal);
     } finally {
       this.#pendingBytes -= batch.buffer.byteLength;
     }
@@ -233,8 +285,18 @@ export async function applyDurable(
   }
 }
 
-export function stampToWire(stamp: WriteStamp): unknown {
-  return [stamp.firstSequence, stamp.writtenAt];
+function notWritten(refusal: Refusal): ApiError {
+  const options = { retryAfter: 1 };
+  return refusal === 'busy'
+    ? new ApiError('write_busy', 'the log has no room; nothing was written', options)
+    : new ApiError('unavailable', 'the log could not take this write; nothing was written', options);
+}
+
+/** Third part of the detail of an import's record, whose payload is no batch. */
+const importMark = 'import';
+
+export function isImport(detail: unknown): boolean {
+  return (detail as readonly unknown[])[2] === importMark;
 }
 
 export function stampFromWire(version: number, wire: unknown): WriteStamp {

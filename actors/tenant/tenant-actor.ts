@@ -426,8 +426,8 @@ export class TenantActor {
     await this.flush();
   }
 
-  #makeName(name: string, { vector, embed }: NewNamespace): PendingName {
-    const namespaceId = randomHex(this.#components.random, 16);
+  #makeName(name: string, { vector, embed, namespaceId: given }: NewNamespace): PendingName {
+    const namespaceId = given ?? randomHex(this.#components.random, 16);
     const createdAt = this.#nowText();
     const event = { kind: 'namespace-created', name, namespaceId, createdAt, vector, embed } as const;
     const durable = this.#append(event).finally(() => this.#pendingNames.delete(name));

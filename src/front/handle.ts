@@ -14,12 +14,14 @@ import { DataError } from '../base/assert.ts';
 import { parseJson } from '../base/json.ts';
 import { JsonSyntaxError } from '../base/json-scanner.ts';
 import { describeError, type Logger } from '../base/log.ts';
+import { packMessage } from '../base/msgpack.ts';
 import type { Message } from '../base/port-channel.ts';
 import { StoreError } from '../object-store/object-store.ts';
 import type { Router } from '../router/router.ts';
 import type { FrontOperation } from './account-operations.ts';
 import type { Admission, AdmissionTicket } from './admission.ts';
 import { ClientGone, type HttpExchange } from './http-types.ts';
+import type { FileReceiver } from './receive-file.ts';
 import { type Answer, type HeaderList, respond } from './response.ts';
 
 /**
@@ -40,6 +42,7 @@ export interface FrontComponents {
   /** The person's address, for the list of keys. */
   readonly emailOf: (personId: number) => Promise<string>;
   readonly nextRequestId: () => string;
+  readonly files: FileReceiver;
 }
 
 interface Request {
@@ -94,7 +97,11 @@ function admitted(front: FrontComponents, request: Request, principal: Principal
       if (notLogin !== null) throw notLogin;
     }
     checkRequest(request);
-    if (takesBody(operation, exchange.method)) {
+    if (operation.request === 'file') {
+      serveFile(front, request, principal, ticket).catch((error) =>
+        failAdmitted(front, request, ticket, error),
+      );
+    } else if (takesBody(operation, exchange.method)) {
       serveWithBody(front, request, principal, ticket).catch((error) =>
         failAdmitted(front, request, ticket, error),
       );
@@ -127,6 +134,22 @@ function checkRequest({ operation, parameters, exchange }: Request): void {
     throw inputError(
       new Map([...given.keys()].map((name) => [name, 'is not a parameter of this operation'])),
     );
+}
+
+/** A file that is imported. It is there until its actor has answered, even where nobody waits for the answer any more. */
+async function serveFile(
+  front: FrontComponents,
+  request: Request,
+  principal: Principal,
+  ticket: AdmissionTicket,
+): Promise<void> {
+  const { exchange } = request;
+  exchange.allowHandlerMs(limits.importDeadlineMs);
+  const message = await front.files.withBody(exchange, (file) => {
+    exchange.mayTakeEffect();
+    return front.router.call(actorCall(front, request, principal, ''), packMessage(file));
+  });
+  finish(request, ticket, answerOf(message));
 }
 
 async function serveWithBody(
@@ -209,7 +232,7 @@ function actorCall(front: FrontComponents, request: Request, principal: Principa
     namespace: isTenants ? '' : (parameters.name ?? ''),
     argument: (isTenants ? (parameters.name ?? parameters.id ?? parameters.provider) : parameters.id) ?? '',
     query: exchange.query,
-    deadlineMs: limits.handlerDeadlineMs,
+    deadlineMs: operation.request === 'file' ? limits.importDeadlineMs : limits.handlerDeadlineMs,
     caller,
   };
 }

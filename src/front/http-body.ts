@@ -5,6 +5,7 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { assert } from '../base/assert.ts';
 import { CHUNKED_BODY } from './http-guards.ts';
+import type { TakeChunk } from './http-types.ts';
 
 /**
  * What a declared length reserves before its bytes arrive. A declaration costs the client nothing, so the rest
@@ -20,10 +21,14 @@ export function bodyAllowanceMs(baseMs: number, receivedBytes: number): number {
   return baseMs + receivedBytes / floorBytesPerMs;
 }
 
-type Reader = {
+interface Reader {
+  /** Takes pieces as they come; null where the whole body is asked for. */
+  readonly take: TakeChunk | null;
   readonly resolve: (body: ArrayBuffer) => void;
   readonly reject: (error: Error) => void;
-};
+}
+
+const nothing = new ArrayBuffer(0);
 
 export class BodyIntake {
   /** All bytes that came, also those that were thrown away after a refusal. */
@@ -36,10 +41,18 @@ export class BodyIntake {
   #limitBytes = Number.POSITIVE_INFINITY;
   #reader: Reader | null = null;
   #failure: Error | null = null;
+  #heldUp: Promise<void> | null = null;
+  readonly #onFree: () => void;
 
-  /** `declaredBytes` as `checkHead` gives it. */
-  constructor(declaredBytes: number) {
+  /** `declaredBytes` as `checkHead` gives it; `onFree` is called when the body's taker is no more held up. */
+  constructor(declaredBytes: number, onFree: () => void = () => {}) {
     this.#declaredBytes = declaredBytes;
+    this.#onFree = onFree;
+  }
+
+  /** Whether the client should send no more for now. */
+  get isHeldUp(): boolean {
+    return this.#heldUp !== null;
   }
 
   /** True while a reader waits for more bytes. */
@@ -49,13 +62,26 @@ export class BodyIntake {
 
   /** Rejects with ApiError 413 past the limit, else with what `fail` gives. What arrives before is kept for the reader. */
   read(limitBytes: number): Promise<ArrayBuffer> {
+    return this.#read(limitBytes, null);
+  }
+
+  /** As `read`, handing pieces over; answers how many bytes there were. */
+  async stream(limitBytes: number, take: TakeChunk): Promise<number> {
+    await this.#read(limitBytes, take);
+    return this.receivedBytes;
+  }
+
+  #read(limitBytes: number, take: TakeChunk | null): Promise<ArrayBuffer> {
     assert(this.#limitBytes === Number.POSITIVE_INFINITY, () => 'the body of an exchange is read once');
     this.#limitBytes = limitBytes;
     return new Promise((resolve, reject) => {
-      this.#reader = { resolve, reject };
+      this.#reader = { take, resolve, reject };
       if (this.#failure !== null) this.fail(this.#failure);
       else if (this.#declaredBytes > limitBytes || this.#filled > limitBytes) this.fail(tooLarge(limitBytes));
-      else if (this.complete) this.#deliver();
+      else {
+        if (take !== null) this.#handOverCollected(take);
+        if (this.complete) this.#finish();
+      }
     });
   }
 
@@ -64,8 +90,15 @@ export class BodyIntake {
     this.receivedBytes += chunk.byteLength;
     if (last) this.complete = true;
     if (this.#failure !== null) return;
-    if (this.#filled + chunk.byteLength > this.#limitBytes) {
+    const take = this.#reader?.take ?? null;
+    const bytes = take === null ? this.#filled + chunk.byteLength : this.receivedBytes;
+    if (bytes > this.#limitBytes) {
       this.fail(tooLarge(this.#limitBytes));
+      return;
+    }
+    if (take !== null) {
+      if (chunk.byteLength > 0) this.#handOver(take, Uint8Array.from(chunk));
+      if (last) this.#finish();
       return;
     }
     try {
@@ -80,7 +113,7 @@ export class BodyIntake {
       );
       return;
     }
-    if (last && this.#reader !== null) this.#deliver();
+    if (last && this.#reader !== null) this.#finish();
   }
 
   /** Drops what was collected and what still comes. */
@@ -90,6 +123,42 @@ export class BodyIntake {
     const reader = this.#reader;
     this.#reader = null;
     reader?.reject(error);
+  }
+
+  #handOverCollected(take: TakeChunk): void {
+    const bytes = this.#bytes.subarray(0, this.#filled);
+    this.#bytes = new Uint8Array(0);
+    this.#filled = 0;
+    if (bytes.byteLength > 0) this.#handOver(take, bytes);
+  }
+
+  #handOver(take: TakeChunk, chunk: Uint8Array): void {
+    const held = take(chunk);
+    if (held === undefined) return;
+    const both: Promise<void> = (this.#heldUp === null ? held : Promise.all([this.#heldUp, held])).then(
+      () => this.#free(both),
+      (error: Error) => {
+        this.fail(error);
+        this.#free(both);
+      },
+    );
+    this.#heldUp = both;
+  }
+
+  #free(held: Promise<void>): void {
+    if (this.#heldUp !== held) return;
+    this.#heldUp = null;
+    if (this.complete) this.#finish();
+    this.#onFree();
+  }
+
+  /** The body is complete. */
+  #finish(): void {
+    if (this.#heldUp !== null) return;
+    if (this.#reader?.take == null) return this.#deliver();
+    const { resolve } = this.#reader;
+    this.#reader = null;
+    resolve(nothing);
   }
 
   #append(chunk: Uint8Array, last: boolean): void {

@@ -35,6 +35,7 @@ import {
   type HttpExchange,
   type HttpListener,
   type HttpListenOptions,
+  type TakeChunk,
 } from './http-types.ts';
 
 /** How long an unread body is thrown away after a refusal, in milliseconds: enough for a client to notice the answer. */
@@ -136,6 +137,7 @@ class NodeExchange implements HttpExchange, Waiting {
   #answered = false;
   #gone = false;
   #mayTakeEffect = false;
+  #handlerMs: number | null = null;
   /** As `checkHead` gives it. */
   #declaredBytes = 0;
   #bodyAsked = false;
@@ -171,13 +173,29 @@ class NodeExchange implements HttpExchange, Waiting {
   }
 
   readBody(limitBytes: number): Promise<ArrayBuffer> {
+    return this.#askForBody(new ArrayBuffer(0), (intake) => intake.read(limitBytes));
+  }
+
+  streamBody(limitBytes: number, take: TakeChunk): Promise<number> {
+    return this.#askForBody(0, (intake) => intake.stream(limitBytes, take));
+  }
+
+  allowHandlerMs(ms: number): void {
+    this.#handlerMs = ms;
+  }
+
+  /** `empty`: what there is without a body. */
+  #askForBody<T>(empty: T, ask: (intake: BodyIntake) => Promise<T>): Promise<T> {
     assert(!this.#bodyAsked, () => 'the body of an exchange is read once');
     this.#bodyAsked = true;
     if (this.#phase !== 'handling') return Promise.reject(new ClientGone());
-    if (this.#declaredBytes === 0) return Promise.resolve(new ArrayBuffer(0));
-    const intake = new BodyIntake(this.#declaredBytes);
+    if (this.#declaredBytes === 0) return Promise.resolve(empty);
+    const intake = new BodyIntake(this.#declaredBytes, () => {
+      if (intake.waiting) this.#request.resume();
+      else if (this.#phase === 'handling') this.#awaitHandler();
+    });
     this.#intake = intake;
-    const body = intake.read(limitBytes);
+    const body = ask(intake);
     if (intake.waiting) this.#receive(intake);
     return body;
   }
@@ -240,6 +258,7 @@ class NodeExchange implements HttpExchange, Waiting {
     this.#request.on('data', (chunk: Buffer) => {
       const wasWaiting = intake.waiting;
       intake.take(chunk, false);
+      if (intake.isHeldUp) this.#request.pause();
       if (wasWaiting && !intake.waiting && this.#phase === 'handling') this.#awaitHandler();
     });
     this.#request.on('end', () => {
@@ -265,7 +284,7 @@ class NodeExchange implements HttpExchange, Waiting {
   }
 
   #awaitHandler(): void {
-    this.dueMs = this.#shared.deadlines.soonMs + this.#shared.options.handlerDeadlineMs;
+    this.dueMs = this.#shared.deadlines.soonMs + (this.#handlerMs ?? this.#shared.options.handlerDeadlineMs);
   }
 
   #awaitBody(intake: BodyIntake): void {

@@ -42,10 +42,19 @@ export interface HttpExchange {
   onAbort(run: () => void): void;
   /** The whole body as an ArrayBuffer of its own (it may be transferred to another thread). Empty where there is none. */
   readBody(limitBytes: number): Promise<ArrayBuffer>;
+  /**
+   * As `readBody`, piece by piece, for bodies that no memory has room for; answers how many bytes came. The client is held up
+   * while a promise of `take` is open; where it rejects, so does this. A piece is the taker's to keep.
+   */
+  streamBody(limitBytes: number, take: TakeChunk): Promise<number>;
+  /** The handler deadline of this exchange. Before its body is asked for. */
+  allowHandlerMs(ms: number): void;
   /** What the handler begins now may be done although it never answers: the door's answer in its place says so. */
   mayTakeEffect(): void;
   respond(answer: HttpAnswer): void;
 }
+
+export type TakeChunk = (chunk: Uint8Array) => Promise<void> | undefined;
 
 export interface HttpAnswer {
   readonly status: number;

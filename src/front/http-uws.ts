@@ -41,6 +41,7 @@ import {
   type HttpExchange,
   type HttpListener,
   type HttpListenOptions,
+  type TakeChunk,
 } from './http-types.ts';
 import type { LoadedUws, Uws, UwsApp, UwsRequest, UwsResponse } from './http-uws-load.ts';
 
@@ -144,6 +145,7 @@ class UwsExchange implements HttpExchange, Waiting {
   #answered = false;
   #gone = false;
   #mayTakeEffect = false;
+  #handlerMs: number | null = null;
   /** As `checkHead` gives it. */
   #declaredBytes = 0;
   #bodyAsked = false;
@@ -185,16 +187,30 @@ class UwsExchange implements HttpExchange, Waiting {
   }
 
   readBody(limitBytes: number): Promise<ArrayBuffer> {
+    return this.#askForBody(new ArrayBuffer(0), (intake) => intake.read(limitBytes));
+  }
+
+  streamBody(limitBytes: number, take: TakeChunk): Promise<number> {
+    return this.#askForBody(0, (intake) => intake.stream(limitBytes, take));
+  }
+
+  allowHandlerMs(ms: number): void {
+    this.#handlerMs = ms;
+  }
+
+  /** `empty`: what there is without a body. */
+  #askForBody<T>(empty: T, ask: (intake: BodyIntake) => Promise<T>): Promise<T> {
     assert(!this.#bodyAsked, () => 'the body of an exchange is read once');
     this.#bodyAsked = true;
     if (this.#response === null || this.#phase !== 'handling') return Promise.reject(new ClientGone());
-    if (this.#declaredBytes === 0) return Promise.resolve(new ArrayBuffer(0));
+    if (this.#declaredBytes === 0) return Promise.resolve(empty);
     const intake = this.#intake ?? this.#receive(this.#response);
-    const body = intake.read(limitBytes);
+    const body = ask(intake);
     if (intake.waiting) {
       this.#bodyStartMs = this.#shared.deadlines.soonMs;
       this.#awaitBody(intake);
-      this.#resume();
+      if (intake.isHeldUp) this.#pause();
+      else this.#resume();
     }
     return body;
   }
@@ -255,8 +271,10 @@ class UwsExchange implements HttpExchange, Waiting {
 
   #expireBody(intake: BodyIntake): void {
     if (this.#shared.deadlines.sweptMs < this.#bodyDueMs(intake)) {
-      this.#response?.pause();
-      this.#response?.resume();
+      if (!intake.isHeldUp) {
+        this.#response?.pause();
+        this.#response?.resume();
+      }
       this.#awaitBody(intake);
       return;
     }
@@ -291,7 +309,7 @@ class UwsExchange implements HttpExchange, Waiting {
   }
 
   #awaitHandler(): void {
-    this.dueMs = this.#shared.deadlines.soonMs + this.#shared.options.handlerDeadlineMs;
+    this.dueMs = this.#shared.deadlines.soonMs + (this.#handlerMs ?? this.#shared.options.handlerDeadlineMs);
   }
 
   #awaitBody(intake: BodyIntake): void {
@@ -303,7 +321,11 @@ class UwsExchange implements HttpExchange, Waiting {
   }
 
   #receive(response: UwsResponse): BodyIntake {
-    const intake = new BodyIntake(this.#declaredBytes);
+    const intake = new BodyIntake(this.#declaredBytes, () => {
+      if (this.#phase !== 'handling') return;
+      if (intake.waiting) this.#resume();
+      else this.#awaitHandler();
+    });
     this.#intake = intake;
     response.onData((chunk, last) => this.#onData(intake, chunk, last));
     return intake;
@@ -316,6 +338,7 @@ class UwsExchange implements HttpExchange, Waiting {
       if (last) this.dueMs = 0;
     } else if (wasWaiting) {
       if (!intake.waiting) this.#awaitHandler();
+      else if (intake.isHeldUp && !last) this.#pause();
     } else if (!last && !this.#bodyAsked) this.#pause();
   }
 

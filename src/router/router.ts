@@ -109,6 +109,7 @@ const writes = new Set([
   'putDocuments',
   'patchDocuments',
   'deleteDocuments',
+  'importDocuments',
   'createKey',
   'revokeKey',
   'createNamespace',

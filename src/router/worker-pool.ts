@@ -77,7 +77,7 @@ export class ComputeLane {
   }
 
   /** Rejects where the queue is full, and with what the task throws. */
-  run(task: object, moved: readonly ArrayBuffer[] = []): Promise<unknown> {
+  run(task: object, moved: readonly (ArrayBuffer | MessagePort)[] = []): Promise<unknown> {
     this.#pool ??= this.#start();
     return this.#pool.run(task, { transferList: [...moved] });
   }

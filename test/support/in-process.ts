@@ -6,9 +6,12 @@ import { ActorHost } from '../../actors/actor-host.ts';
 import type { ActorReply } from '../../actors/actor-reply.ts';
 import type { ActorComponents, NamespaceDirectory } from '../../actors/components.ts';
 import { buildGraphs } from '../../actors/compute/build-graphs.ts';
+import { buildImport } from '../../actors/compute/build-import.ts';
 import { buildSegment } from '../../actors/compute/build-segment.ts';
 import type { ComputeLanes } from '../../actors/compute/lanes.ts';
 import { mergeSegments } from '../../actors/compute/merge-segments.ts';
+import { readImport } from '../../actors/compute/read-import.ts';
+import { replacedRows } from '../../actors/compute/replaced-rows.ts';
 import { createLogClient } from '../../actors/log/log-client.ts';
 import { LogService } from '../../actors/log/log-service.ts';
 import { replayedFromWire } from '../../actors/log/replay.ts';
@@ -404,6 +407,21 @@ export function lanesInPlace(
     },
     embed: async (task) => embedInPlace(task),
     match: async (task) => runMatch(task),
+    async importFile({ key, firstSequence, writtenAt, ...file }) {
+      await beforeBuild();
+      const { port1, port2 } = new MessageChannel();
+      const begun = new MessageChannel();
+      const scratchFolder = graphScratchFolder;
+      const [built] = await Promise.all([
+        buildImport(
+          { store, clock, scratchFolder },
+          { task: 'build-import', key, firstSequence, writtenAt, parts: port2 },
+        ),
+        readImport({ task: 'read-import', ...file, parts: port1, begun: begun.port1 }),
+      ]);
+      return built;
+    },
+    replacedRows: (task) => replacedRows({ store }, task),
   };
 }
 

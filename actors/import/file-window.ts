@@ -1,0 +1,84 @@
+import { isUtf8 } from 'node:buffer';
+import type { FileHandle } from 'node:fs/promises';
+import { wrongFile } from './import-error.ts';
+
+/** A file read front to back: a window of its bytes, of which what is not used yet moves to the front when more are read. UTF-8. */
+const readBytes = 4 * 1024 * 1024;
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
+
+export class FileWindow {
+  readonly #file: FileHandle;
+  readonly #size: number;
+  #bytes = Buffer.from(new ArrayBuffer(2 * readBytes));
+  #filePosition = 0;
+  #checked = 0;
+  /** Of the bytes that are used. */
+  position = 0;
+  end = 0;
+
+  constructor(file: FileHandle, size: number) {
+    this.#file = file;
+    this.#size = size;
+  }
+
+  get bytes(): Buffer {
+    return this.#bytes;
+  }
+
+  /** Whether the file ends with the window. */
+  get isLast(): boolean {
+    return this.#filePosition === this.#size;
+  }
+
+  /** The bytes at `position` and more; throws ApiError 422 where they are no UTF-8. There is more. */
+  async fill(): Promise<void> {
+    const left = this.end - this.position;
+    if (left + readBytes > this.#bytes.length) throw new RangeError('what is used of the window comes first');
+    this.#bytes.copyWithin(0, this.position, this.end);
+    this.#checked -= this.position;
+    this.position = 0;
+    this.end = left;
+    const wanted = Math.min(readBytes, this.#size - this.#filePosition);
+    for (let read = 0; read < wanted; ) {
+      const { bytesRead } = await this.#file.read(this.#bytes, this.end, wanted - read, this.#filePosition);
+      if (bytesRead === 0) throw new Error('the received file has become shorter');
+      read += bytesRead;
+      this.end += bytesRead;
+      this.#filePosition += bytesRead;
+    }
+    this.#check();
+    if (this.#filePosition <= readBytes && this.#bytes.subarray(0, 3).equals(byteOrderMark) && left === 0)
+      this.position = 3;
+  }
+
+  /** A character may be cut at the end: its first bytes are looked at with the rest. */
+  #check(): void {
+    let end = this.end;
+    if (!this.isLast) {
+      let back = 1;
+      while (back < 4 && back < end && ((this.#bytes[end - back] as number) & 0xc0) === 0x80) back++;
+      if ((this.#bytes[end - back] as number) >= 0xc0) end -= back;
+    }
+    const from = Math.max(0, this.#checked);
+    if (!isUtf8(this.#bytes.subarray(from, end))) {
+      const offset = this.#filePosition - this.end + this.#firstWrong(from, end);
+      throw wrongFile(`its bytes are no UTF-8 near byte ${offset}: save it as UTF-8`);
+    }
+    this.#checked = end;
+  }
+
+  /** To within a thousand bytes. */
+  #firstWrong(from: number, end: number): number {
+    let [low, high] = [from, end];
+    while (high - low > 1_000) {
+      const middle = (low + high) >> 1;
+      // A cut character is wrong too, by three bytes at most.
+      if (isUtf8(this.#bytes.subarray(low, middle))) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+/** What the window must have room for beside a read. */
+export const windowRowBytesMax = readBytes;

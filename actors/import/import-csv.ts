@@ -1,0 +1,378 @@
+import type { FileHandle } from 'node:fs/promises';
+import { limits } from '../../protocol/limits.ts';
+import { keyBytesMax } from '../columns/chunk-builder.ts';
+import { dateOf, noTemporal, timeOf } from '../columns/temporal.ts';
+import { CsvRow, CsvSyntaxError, fieldForms } from './csv-rows.ts';
+import { FileWindow } from './file-window.ts';
+import { quoted, wrongFile, wrongParameter, wrongRow, wrongValue } from './import-error.ts';
+import { type RowSink, RowWriter } from './row-writer.ts';
+import { type DefinedColumn, parseTableDefinition } from './table-definition.ts';
+import { boolOf, type ColumnKind, isFloat, isInt, kindOf, widerKind } from './value-kind.ts';
+
+/**
+ * A CSV file → rows.
+ *
+ * 1. The columns: of the table definition, or of the header. Kinds that nobody defined are inferred from the first rows.
+ * 2. All rows. A value that is not of its column's inferred kind ends the pass: then all values are looked at, and the rows come
+ *    once more, to a sink that has forgotten the first ones. So a column's kind is always that of all of its values.
+ */
+export interface ImportRequest {
+  readonly file: FileHandle;
+  /** Of the file, in bytes. */
+  readonly size: number;
+  /** The column with the ids; null: the row's number. */
+  readonly id: string | null;
+  readonly text: readonly string[];
+  readonly schema: string | null;
+}
+
+export interface RestartingSink extends RowSink {
+  /** What came so far is void. */
+  restart(): Promise<void>;
+}
+
+export interface ImportedRows {
+  readonly rowCount: number;
+  /** Columns of dates or times, and columns whose strings are neither, whatever they look like. */
+  readonly temporalKeys: readonly string[];
+  readonly textKeys: readonly string[];
+}
+
+export async function importCsv(request: ImportRequest, sink: RestartingSink): Promise<ImportedRows> {
+  const reading = await openCsv(request);
+  const { columns } = reading;
+  try {
+    return await importRows(request, reading, sink);
+  } catch (error) {
+    if (!(error instanceof OfAnotherKind)) throw error;
+    await sink.restart();
+    return importRows(request, { ...reading, columns: await inferAll(request, reading, columns) }, sink);
+  }
+}
+
+/** A value is not of its column's inferred kind. */
+class OfAnotherKind extends Error {}
+
+interface Reading {
+  readonly columns: readonly DefinedColumn[];
+  readonly isDefined: boolean;
+  readonly hasHeader: boolean;
+}
+
+async function openCsv(request: ImportRequest): Promise<Reading> {
+  const defined = request.schema === null ? null : parseTableDefinition(request.schema);
+  const rows = new CsvReader(request);
+  if (!(await rows.next())) throw wrongFile('it is empty');
+  const header = rows.strings();
+  if (defined !== null) {
+    const isHeader = header.length === defined.length && defined.every(({ name }, at) => name === header[at]);
+    return { columns: defined, isDefined: true, hasHeader: isHeader };
+  }
+  const names = columnNames(header);
+  const columns = await inferred(rows, names, sampleRows);
+  return { columns, isDefined: false, hasHeader: true };
+}
+
+/** Kinds are inferred from so many rows first. */
+const sampleRows = 10_000;
+
+function columnNames(header: readonly string[]): string[] {
+  const seen = new Set<string>();
+  if (header.length > limits.importColumnsMax)
+    throw wrongFile(`it has more than ${limits.importColumnsMax} columns`);
+  return header.map((name, at) => {
+    if (Buffer.byteLength(name) > keyBytesMax)
+      throw wrongFile(`the header's name ${at + 1} is longer than ${keyBytesMax} bytes`);
+    const given = name === '' ? `column${at + 1}` : name;
+    if (seen.has(given)) throw wrongFile(`the header has the column ${quoted(given)} twice`);
+    seen.add(given);
+    return given;
+  });
+}
+
+async function inferAll(
+  request: ImportRequest,
+  reading: Reading,
+  columns: readonly DefinedColumn[],
+): Promise<DefinedColumn[]> {
+  const rows = new CsvReader(request);
+  if (reading.hasHeader) await rows.next();
+  const names = columns.map(({ name }) => name);
+  return inferred(rows, names, Number.POSITIVE_INFINITY);
+}
+
+async function inferred(
+  rows: CsvReader,
+  names: readonly string[],
+  rowsMax: number,
+): Promise<DefinedColumn[]> {
+  const kinds: (ColumnKind | null)[] = names.map(() => null);
+  for (let row = 0; row < rowsMax && (await rows.next()); row++) {
+    const count = Math.min(rows.row.count, names.length);
+    for (let field = 0; field < count; field++) {
+      const known = kinds[field] as ColumnKind | null;
+      if (known === 'text' || !rows.open(field)) continue;
+      const kind = kindOf(rows.source, rows.start, rows.end);
+      kinds[field] = known === null ? kind : widerKind(known, kind);
+    }
+  }
+  return names.map((name, at) => ({ name, kind: kinds[at] ?? 'text' }));
+}
+
+async function importRows(request: ImportRequest, reading: Reading, sink: RowSink): Promise<ImportedRows> {
+  const { columns, isDefined, hasHeader } = reading;
+  const names = columns.map(({ name }) => name);
+  const idField = fieldOf(names, request.id, 'id');
+  const textFields = request.text.map((name) => fieldOf(names, name, 'text') as number);
+  const rows = new CsvReader(request);
+  if (hasHeader) await rows.next();
+  const writer = new RowWriter(names, sink);
+  const values = columns.map(({ kind }) => valueWriters[kind]);
+  for (;;) {
+    const isRow = rows.nextHere() ?? (await rows.next());
+    if (!isRow) break;
+    if (rows.row.count !== columns.length)
+      throw wrongRow(writer.row, countsDiffer(rows.row.count, columns.length));
+    if (writer.needsRoom(rows.bytes)) await writer.handOver(rows.bytes);
+    writer.beginRow();
+    if (idField === null) writer.idByNumber();
+    else {
+      rows.open(idField);
+      writer.id(rows.source, rows.start, rows.end, names[idField] as string);
+    }
+    for (const field of textFields) if (rows.open(field)) writer.addText(rows.source, rows.start, rows.end);
+    writer.beginMeta();
+    for (let field = 0; field < values.length; field++) {
+      if (!rows.open(field)) continue;
+      const write = values[field] as ValueWriter;
+      if (write(writer, field, rows)) continue;
+      if (!isDefined) throw new OfAnotherKind();
+      if (!writeLoosely(writer, field, rows, (columns[field] as DefinedColumn).kind))
+        throw wrongValue(
+          writer.row,
+          names[field] as string,
+          notOfKind(rows, (columns[field] as DefinedColumn).kind),
+        );
+    }
+    writer.endRow();
+  }
+  await writer.end();
+  const { rowCount } = writer;
+  if (rowCount === 0) throw wrongFile('it has no rows');
+  const isTemporal = ({ kind }: DefinedColumn) => kind === 'date' || kind === 'time';
+  return {
+    rowCount,
+    temporalKeys: columns.filter(isTemporal).map(({ name }) => name),
+    textKeys: columns.filter(({ kind }) => kind === 'text').map(({ name }) => name),
+  };
+}
+
+function countsDiffer(fields: number, columns: number): string {
+  return `it has ${fields} ${fields === 1 ? 'field' : 'fields'} where there are ${columns} columns`;
+}
+
+export function fieldOf(
+  names: readonly string[],
+  name: string | null,
+  parameter: 'id' | 'text',
+): number | null {
+  if (name === null) return null;
+  const field = names.indexOf(name);
+  if (field >= 0) return field;
+  const known = names.slice(0, 20).map(quoted).join(', ');
+  throw wrongParameter(
+    parameter,
+    `there is no column ${quoted(name)}; columns are ${known}${names.length > 20 ? ', …' : ''}`,
+  );
+}
+
+type ValueWriter = (writer: RowWriter, field: number, rows: CsvReader) => boolean;
+
+/** Write the value that is open where it is of their kind. */
+const valueWriters: Readonly<Record<ColumnKind, ValueWriter>> = {
+  int(writer, field, { source, start, end }) {
+    if (!isInt(source, start, end)) return false;
+    writer.int(field, source, start, end);
+    return true;
+  },
+  float(writer, field, { source, start, end }) {
+    if (!isFloat(source, start, end)) return false;
+    writer.float(field, source, start, end);
+    return true;
+  },
+  bool(writer, field, { source, start, end }) {
+    const value = boolOf(source, start, end);
+    if (value === null) return false;
+    writer.bool(field, value);
+    return true;
+  },
+  date(writer, field, { source, start, end }) {
+    const value = dateOf(source, start, end);
+    if (value === noTemporal) return false;
+    writer.temporal(field, 'date', value, source, start, end);
+    return true;
+  },
+  time(writer, field, { source, start, end }) {
+    const value = timeOf(source, start, end);
+    if (value === noTemporal) return false;
+    writer.temporal(field, 'time', value, source, start, end);
+    return true;
+  },
+  text(writer, field, { source, start, end }) {
+    writer.text(field, source, start, end);
+    return true;
+  },
+};
+
+const int64Min = -(2n ** 63n);
+const int64Max = 2n ** 63n - 1n;
+
+/** Where a definition says what is meant, values may be written in other ways: `007`, `+5`, `1`, `2024-01-02T03:04:05`. */
+function writeLoosely(writer: RowWriter, field: number, rows: CsvReader, kind: ColumnKind): boolean {
+  const text = rows.source.toString('utf8', rows.start, rows.end).trim();
+  switch (kind) {
+    case 'int': {
+      if (!/^[+-]?\d{1,30}$/u.test(text)) return false;
+      const value = BigInt(text.replace(/^\+/u, ''));
+      if (value < int64Min || value > int64Max) return false;
+      writer.bigInt(field, value);
+      return true;
+    }
+    case 'float': {
+      const value = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/u.test(text) ? Number(text) : Number.NaN;
+      if (!Number.isFinite(value)) return false;
+      writer.double(field, value);
+      return true;
+    }
+    case 'bool': {
+      const value = /^(1|t|true|y|yes)$/iu.test(text)
+        ? true
+        : /^(0|f|false|n|no)$/iu.test(text)
+          ? false
+          : null;
+      if (value === null) return false;
+      writer.bool(field, value);
+      return true;
+    }
+    case 'time': {
+      const match = /^(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}:\d{2})(?:\.0+)?Z?)?$/u.exec(text);
+      if (match === null) return false;
+      const bytes = Buffer.from(`${match[1]} ${match[2] ?? '00:00:00'}`);
+      const value = timeOf(bytes, 0, bytes.length);
+      if (value === noTemporal) return false;
+      writer.temporal(field, 'time', value, bytes, 0, bytes.length);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+const kindWords: Readonly<Record<ColumnKind, string>> = {
+  int: 'whole number of 64 bits',
+  float: 'number',
+  bool: 'truth value: true or false',
+  date: 'date: YYYY-MM-DD',
+  time: 'time: YYYY-MM-DD HH:MM:SS',
+  text: 'text',
+};
+
+function notOfKind({ source, start, end }: CsvReader, kind: ColumnKind): string {
+  return `${quoted(source.toString('utf8', start, end))} is no ${kindWords[kind]}`;
+}
+
+/** One row after the other, and one of its fields at a time as plain bytes. */
+class CsvReader {
+  readonly row = new CsvRow();
+  readonly #window: FileWindow;
+  readonly #scratch = Buffer.alloc(limits.importRowBytesMax);
+  #rowsRead = 0;
+  /** What the row takes in the file. */
+  bytes = 0;
+  /** The open field. */
+  source: Buffer = this.#scratch;
+  start = 0;
+  end = 0;
+
+  constructor({ file, size }: ImportRequest) {
+    this.#window = new FileWindow(file, size);
+  }
+
+  /** Whether there was a further row; null where the file must be read for it. */
+  nextHere(): boolean | null {
+    const window = this.#window;
+    for (;;) {
+      if (window.position === window.end) return window.isLast ? false : null;
+      const next = this.#read(window);
+      if (next < 0) {
+        if (window.end - window.position > limits.importRowBytesMax) throw this.#tooLong();
+        return null;
+      }
+      this.bytes = next - window.position;
+      window.position = next;
+      if (this.row.isBlank) continue;
+      if (this.bytes > limits.importRowBytesMax) throw this.#tooLong();
+      this.#rowsRead++;
+      return true;
+    }
+  }
+
+  async next(): Promise<boolean> {
+    for (;;) {
+      const found = this.nextHere();
+      if (found !== null) return found;
+      await this.#window.fill();
+    }
+  }
+
+  /** Opens a field; false where it is empty. */
+  open(field: number): boolean {
+    const { row } = this;
+    this.source = this.#window.bytes;
+    this.start = row.starts[field] as number;
+    this.end = row.ends[field] as number;
+    if (row.forms[field] === fieldForms.doubled) this.#unescape();
+    return this.end > this.start;
+  }
+
+  strings(): string[] {
+    return Array.from({ length: this.row.count }, (_, field) => {
+      this.open(field);
+      return this.source.toString('utf8', this.start, this.end);
+    });
+  }
+
+  #read(window: FileWindow): number {
+    try {
+      return this.row.read(window.bytes, window.position, window);
+    } catch (error) {
+      if (error instanceof CsvSyntaxError) throw wrongFile(`${this.#where()}: ${error.message}`);
+      throw error;
+    }
+  }
+
+  #where(): string {
+    return this.#rowsRead === 0
+      ? 'its first line'
+      : `line ${this.#rowsRead + 1} (not counting line ends in quotes)`;
+  }
+
+  #tooLong() {
+    return wrongFile(
+      `${this.#where()} is longer than ${limits.importRowBytesMax} bytes: is a quote in it never closed?`,
+    );
+  }
+
+  #unescape(): void {
+    const { source, end } = this;
+    let to = 0;
+    for (let at = this.start; at < end; at++) {
+      const byte = source[at] as number;
+      this.#scratch[to++] = byte;
+      if (byte === 0x22) at++;
+    }
+    this.source = this.#scratch;
+    this.start = 0;
+    this.end = to;
+  }
+}

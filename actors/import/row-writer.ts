@@ -1,0 +1,382 @@
+import { documentIdProblem } from '../../protocol/ids.ts';
+import { limits } from '../../protocol/limits.ts';
+import { ChunkBuilder, type ChunkColumn } from '../columns/chunk-builder.ts';
+import type { KeyColumn } from '../columns/key-column.ts';
+import { valueKinds } from '../columns/value-kinds.ts';
+import { documentHeadBytes, noText } from '../storage/document-batch.ts';
+import { tooMuch, wrongRow, wrongValue } from './import-error.ts';
+
+/**
+ * Rows of typed columns → document entries, and their values in columns, without a JavaScript value of most of them. A row is
+ * written front to back: `beginRow`, its id, `addText`…, `beginMeta`, its values, `endRow`.
+ *
+ * Hot: every value of an import passes here twice, as JSON of its document's meta and as an entry of its column.
+ */
+export interface RowSink {
+  /** Entries, one after the other; the buffer is the sink's. */
+  rows(batch: RowsBatch): Promise<void>;
+  /** The columns of the next rows. */
+  chunk(chunk: ColumnsChunk): Promise<void>;
+}
+
+export interface RowsBatch {
+  readonly buffer: Buffer<ArrayBuffer>;
+  readonly rowCount: number;
+}
+
+export interface ColumnsChunk {
+  readonly rowCount: number;
+  /** Whether every key of the rows has a column. */
+  readonly everyKey: boolean;
+  readonly columns: readonly ChunkColumn[];
+}
+
+const batchBytes = 2 * 1024 * 1024;
+/** Cells of a chunk: 90 MB in memory. */
+const cellsMax = 8 * 1024 * 1024;
+const chunkRows = 65_536;
+/** A control character becomes six bytes of JSON. */
+const escapedBytesMax = 6;
+const exactDigitsMax = 15;
+const powersOfTen = Array.from({ length: exactDigitsMax + 1 }, (_, power) => 10 ** power);
+/** A native copy costs about 100 ns before its first byte. */
+const loopBytesMax = 48;
+
+const quote = 0x22;
+const comma = 0x2c;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+const minus = 0x2d;
+
+/** 1 for bytes that JSON escapes in a string. */
+const escapes = new Uint8Array(256).fill(1, 0, 0x20);
+escapes[quote] = 1;
+escapes[0x5c] = 1;
+
+interface Column {
+  readonly name: string;
+  /** `"name":` as JSON. */
+  readonly member: Buffer;
+  values: KeyColumn | null;
+}
+
+export class RowWriter {
+  readonly #sink: RowSink;
+  readonly #columns: readonly Column[];
+  readonly #membersBytes: number;
+  readonly #rowsMax: number;
+  readonly #chunk = new ChunkBuilder();
+  #bytes = Buffer.from(new ArrayBuffer(batchBytes));
+  /** Where the row under way begins. */
+  #start = 0;
+  #at = 0;
+  #textStart = 0;
+  #hasText = false;
+  #metaStart = 0;
+  #values = 0;
+  #stringBytes = 0;
+  #batchRows = 0;
+  #rowCount = 0;
+
+  constructor(names: readonly string[], sink: RowSink) {
+    this.#sink = sink;
+    this.#columns = names.map((name) => ({
+      name,
+      member: Buffer.from(`${JSON.stringify(name)}:`),
+      values: null,
+    }));
+    this.#membersBytes = this.#columns.reduce((sum, { member }) => sum + member.length + 1, 0);
+    this.#rowsMax = Math.max(1, Math.min(chunkRows, Math.floor(cellsMax / Math.max(1, names.length))));
+    this.#openChunk();
+  }
+
+  /** Rows that were ended. */
+  get rowCount(): number {
+    return this.#rowCount;
+  }
+
+  /** The row under way, from 1. */
+  get row(): number {
+    return this.#rowCount + 1;
+  }
+
+  /** Whether `hand over` must come before the next row. `sourceBytes`: what its values take in the file. */
+  needsRoom(sourceBytes: number): boolean {
+    return (
+      this.#at + this.#roomFor(sourceBytes) > this.#bytes.length ||
+      this.#chunk.isFull({ rowsMax: this.#rowsMax })
+    );
+  }
+
+  /** Full batches and chunks go to the sink. */
+  async handOver(sourceBytes: number): Promise<void> {
+    if (this.#chunk.isFull({ rowsMax: this.#rowsMax })) await this.#sendChunk();
+    if (this.#at + this.#roomFor(sourceBytes) > this.#bytes.length) await this.#sendRows(sourceBytes);
+  }
+
+  async end(): Promise<void> {
+    if (this.#chunk.rowCount > 0) await this.#sendChunk();
+    if (this.#batchRows > 0) await this.#sendRows(0);
+  }
+
+  beginRow(): void {
+    if (this.#rowCount === limits.importRowsMax) throw tooManyRows();
+    this.#start = this.#at;
+    this.#at += documentHeadBytes;
+    this.#hasText = false;
+    this.#values = 0;
+    this.#stringBytes = 0;
+  }
+
+  /** Default: the row's number. */
+  idByNumber(): void {
+    this.#at += this.#bytes.write(String(this.row), this.#at, 'latin1');
+    this.#endId();
+  }
+
+  id(source: Buffer, start: number, end: number, column: string): void {
+    let isPlain = end > start && end - start <= limits.documentIdBytesMax;
+    for (let at = start; at < end && isPlain; at++) {
+      const byte = source[at] as number;
+      isPlain = byte >= 0x20 && byte < 0x7f;
+    }
+    if (!isPlain) {
+      const problem =
+        end === start
+          ? 'is missing: each row needs an id'
+          : documentIdProblem(source.toString('utf8', start, end));
+      if (problem !== null) throw wrongValue(this.row, column, `the id ${problem}`);
+    }
+    this.#copy(source, start, end);
+    this.#endId();
+  }
+
+  addText(source: Buffer, start: number, end: number): void {
+    if (this.#hasText) this.#bytes[this.#at++] = 0x0a;
+    this.#hasText = true;
+    this.#copy(source, start, end);
+  }
+
+  beginMeta(): void {
+    this.#metaStart = this.#at;
+    this.#bytes[this.#at++] = openBrace;
+  }
+
+  /** A whole number as JSON writes it, within 64 bits. */
+  int(column: number, source: Buffer, start: number, end: number): void {
+    const values = this.#member(column);
+    const isNegative = source[start] === minus;
+    const first = isNegative ? start + 1 : start;
+    if (isNegative) this.#bytes[this.#at++] = minus;
+    let value = 0;
+    for (let at = first; at < end; at++) {
+      const byte = source[at] as number;
+      this.#bytes[this.#at++] = byte;
+      value = value * 10 + (byte - 0x30);
+    }
+    if (values === null) return;
+    const row = this.#chunk.rowCount;
+    if (end - first > exactDigitsMax) addLongInt(values, row, BigInt(source.toString('latin1', start, end)));
+    else values.add(row, valueKinds.integer, isNegative && value > 0 ? -value : value);
+  }
+
+  bigInt(column: number, value: bigint): void {
+    const values = this.#member(column);
+    this.#at += this.#bytes.write(String(value), this.#at, 'latin1');
+    if (values !== null) addLongInt(values, this.#chunk.rowCount, value);
+  }
+
+  safeInt(column: number, value: number): void {
+    const values = this.#member(column);
+    this.#at += this.#bytes.write(String(value), this.#at, 'latin1');
+    values?.add(this.#chunk.rowCount, valueKinds.integer, value);
+  }
+
+  /** As JSON writes a number; a whole one gets a fraction, so that it stays a float. */
+  float(column: number, source: Buffer, start: number, end: number): void {
+    const values = this.#member(column);
+    const isNegative = source[start] === minus;
+    let value = 0;
+    let fraction = -1;
+    let isShort = end - start <= exactDigitsMax;
+    for (let at = start; at < end; at++) {
+      const byte = source[at] as number;
+      this.#bytes[this.#at++] = byte;
+      if (byte === 0x2e) fraction = 0;
+      else if (byte >= 0x30 && byte <= 0x39) {
+        value = value * 10 + (byte - 0x30);
+        if (fraction >= 0) fraction++;
+      } else if (byte !== minus) isShort = false;
+      if ((byte | 0x20) === 0x65) fraction = Math.max(fraction, 0);
+    }
+    if (fraction < 0) {
+      this.#bytes[this.#at++] = 0x2e;
+      this.#bytes[this.#at++] = 0x30;
+      fraction = 0;
+    }
+    if (values === null) return;
+    // Both are exact, so that the quotient is the nearest double, as it is of the text.
+    const quotient = isShort
+      ? value / (powersOfTen[fraction] as number)
+      : Number(source.toString('latin1', start, end));
+    values.add(this.#chunk.rowCount, valueKinds.float, isShort && isNegative ? -quotient : quotient);
+  }
+
+  double(column: number, value: number): void {
+    const values = this.#member(column);
+    const text = String(value);
+    this.#at += this.#bytes.write(/[.e]/.test(text) ? text : `${text}.0`, this.#at, 'latin1');
+    values?.add(this.#chunk.rowCount, valueKinds.float, value);
+  }
+
+  bool(column: number, value: boolean): void {
+    const values = this.#member(column);
+    this.#at += this.#bytes.write(value ? 'true' : 'false', this.#at, 'latin1');
+    values?.add(this.#chunk.rowCount, value ? valueKinds.true : valueKinds.false, 0);
+  }
+
+  null(column: number): void {
+    const values = this.#member(column);
+    this.#at += this.#bytes.write('null', this.#at, 'latin1');
+    values?.add(this.#chunk.rowCount, valueKinds.null, 0);
+  }
+
+  /** `value` is the date's days or the time's seconds, its text in the form of temporal.ts. */
+  temporal(
+    column: number,
+    kind: 'date' | 'time',
+    value: number,
+    source: Buffer,
+    start: number,
+    end: number,
+  ): void {
+    const values = this.#member(column);
+    this.#bytes[this.#at++] = quote;
+    this.#copy(source, start, end);
+    this.#bytes[this.#at++] = quote;
+    values?.add(this.#chunk.rowCount, kind === 'date' ? valueKinds.date : valueKinds.time, value);
+  }
+
+  text(column: number, source: Buffer, start: number, end: number): void {
+    const values = this.#member(column);
+    this.#bytes[this.#at++] = quote;
+    this.#copyEscaped(source, start, end);
+    this.#bytes[this.#at++] = quote;
+    if (values === null) return;
+    const { strings } = values;
+    const before = strings.bytes;
+    values.addString(this.#chunk.rowCount, strings.addBytes(source, start, end));
+    this.#stringBytes += strings.bytes - before;
+  }
+
+  /** A meta as it is, instead of `beginMeta` and values: its JSON is scanned for columns, which throws DataError where it is none. */
+  meta(source: Buffer, start: number, end: number): void {
+    this.#metaStart = this.#at;
+    this.#copy(source, start, end);
+    this.#writeHead();
+    this.#chunk.add(this.#bytes, this.#start);
+    this.#endEntry();
+  }
+
+  endRow(): void {
+    if (this.#values === 0) this.#at = this.#metaStart;
+    else this.#bytes[this.#at++] = closeBrace;
+    this.#writeHead();
+    this.#chunk.endRow(this.#values, this.#stringBytes);
+    this.#endEntry();
+  }
+
+  #roomFor(sourceBytes: number): number {
+    const fixed = documentHeadBytes + limits.documentIdBytesMax + this.#membersBytes + 64;
+    return fixed + (sourceBytes + 16) * (escapedBytesMax + 2);
+  }
+
+  #endId(): void {
+    this.#textStart = this.#at;
+  }
+
+  #member(column: number): KeyColumn | null {
+    const { member, values } = this.#columns[column] as Column;
+    if (this.#values++ > 0) this.#bytes[this.#at++] = comma;
+    const bytes = this.#bytes;
+    let to = this.#at;
+    for (let at = 0; at < member.length; at++) bytes[to++] = member[at] as number;
+    this.#at = to;
+    return values;
+  }
+
+  #writeHead(): void {
+    const idLength = this.#textStart - this.#start - documentHeadBytes;
+    const bytes = this.#bytes;
+    const metaLength = this.#at - this.#metaStart;
+    if (metaLength > limits.documentMetaBytesMax)
+      throw wrongRow(
+        this.row,
+        `its values take ${metaLength} bytes as JSON, and a document's meta has at most ${limits.documentMetaBytesMax}`,
+      );
+    const view = this.#start;
+    bytes.writeUInt32LE(this.#at - view, view);
+    bytes.writeUInt16LE(idLength, view + 4);
+    bytes.writeUInt16LE(0, view + 6);
+    bytes.writeUInt32LE(this.#hasText ? this.#metaStart - this.#textStart : noText, view + 8);
+    bytes.writeUInt32LE(metaLength, view + 12);
+  }
+
+  #endEntry(): void {
+    this.#batchRows++;
+    this.#rowCount++;
+  }
+
+  #copy(source: Buffer, start: number, end: number): void {
+    if (end - start > loopBytesMax) {
+      this.#at += source.copy(this.#bytes, this.#at, start, end);
+      return;
+    }
+    const bytes = this.#bytes;
+    let to = this.#at;
+    for (let at = start; at < end; at++) bytes[to++] = source[at] as number;
+    this.#at = to;
+  }
+
+  #copyEscaped(source: Buffer, start: number, end: number): void {
+    const bytes = this.#bytes;
+    let to = this.#at;
+    for (let at = start; at < end; at++) {
+      const byte = source[at] as number;
+      if (escapes[byte] === 0) bytes[to++] = byte;
+      else to += bytes.write(JSON.stringify(String.fromCharCode(byte)).slice(1, -1), to, 'latin1');
+    }
+    this.#at = to;
+  }
+
+  #openChunk(): void {
+    this.#chunk.clear();
+    for (const column of this.#columns) column.values = this.#chunk.columnOf(column.name);
+  }
+
+  async #sendChunk(): Promise<void> {
+    const chunk = this.#chunk;
+    const columns = [...chunk.columns({})];
+    const sent = { rowCount: chunk.rowCount, everyKey: chunk.everyKey, columns };
+    this.#openChunk();
+    await this.#sink.chunk(sent);
+  }
+
+  async #sendRows(sourceBytes: number): Promise<void> {
+    const batch = { buffer: this.#bytes.subarray(0, this.#at), rowCount: this.#batchRows };
+    this.#bytes = Buffer.from(new ArrayBuffer(Math.max(batchBytes, this.#roomFor(sourceBytes))));
+    this.#at = 0;
+    this.#batchRows = 0;
+    if (batch.rowCount > 0) await this.#sink.rows(batch);
+  }
+}
+
+function addLongInt(values: KeyColumn, row: number, value: bigint): void {
+  const number = Number(value);
+  if (Number.isSafeInteger(number)) values.add(row, valueKinds.integer, number);
+  else values.addWide(row, value);
+}
+
+function tooManyRows() {
+  return tooMuch(`the file has more than ${limits.importRowsMax} rows`);
+}

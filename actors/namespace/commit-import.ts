@@ -1,0 +1,144 @@
+import { ApiError } from '../../protocol/errors.ts';
+import { limits } from '../../protocol/limits.ts';
+import { toShared } from '../../src/base/garbage.ts';
+import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
+import { paths } from '../../src/object-store/paths.ts';
+import type { ActorComponents } from '../components.ts';
+import type { BuiltImport } from '../compute/lanes.ts';
+import type { LogPosition } from '../log/replay.ts';
+import type { SegmentToc } from '../storage/segment-format.ts';
+import { SegmentReader } from '../storage/segment-reader.ts';
+import type { OpenSegment } from '../storage/snapshot.ts';
+import { noTombstones, withDeleted } from '../storage/tombstones.ts';
+import { commitReached, flushEverything, reachOf } from './flush.ts';
+import type { NamespaceState, WriteStamp } from './namespace-state.ts';
+
+/**
+ * A segment that was made of a file becomes part of a namespace, by one record of the log that names it.
+ *
+ * 1. What the namespace holds in memory is flushed: the record's segment is newer than all segments, and a memtable newer than it.
+ * 2. Rows that it replaces are found by the ids of both sides, beside reads.
+ * 3. The record is appended. Once it is durable its segment and its tombstones are there, in one step.
+ * 4. A manifest that contains it is committed before any other: whoever replays the record finds it applied, or not at all.
+ *
+ * Writes wait meanwhile, in turn, and so does every other commit.
+ *
+ * Sequences of its rows were given when the segment was made, so far above the namespace's that nothing could come between.
+ */
+export interface ImportedSegment {
+  readonly id: string;
+  readonly size: number;
+  readonly toc: SegmentToc;
+  /** The file's, which are metered. */
+  readonly bytes: number;
+  readonly temporalKeys: readonly string[];
+  readonly textKeys: readonly string[];
+}
+
+/** What an import's sequences are above those that there are when it begins. */
+const sequencesAhead = 2 ** 33;
+
+export function firstSequenceOfImport(lastSequence: number): number {
+  return lastSequence + sequencesAhead;
+}
+
+export function importedSegment(id: string, built: BuiltImport, bytes: number): ImportedSegment {
+  const { size, toc, temporalKeys, textKeys } = built;
+  return { id, size, toc, bytes, temporalKeys, textKeys };
+}
+
+/** The payload of an import's record, in shared memory. */
+export function encodeImport(segment: ImportedSegment): Buffer {
+  return toShared(packMessage(segment));
+}
+
+export function decodeImport(payload: Uint8Array): ImportedSegment {
+  return unpackMessage(payload) as ImportedSegment;
+}
+
+export interface ImportWrite {
+  readonly segment: ImportedSegment;
+  readonly stamp: WriteStamp;
+  readonly position: LogPosition;
+  /** Of the record. */
+  readonly payloadBytes: number;
+}
+
+/** In turn with every other commit, and with no write under way. `append` resolves when the record is durable. */
+export async function commitImport(
+  components: ActorComponents,
+  state: NamespaceState,
+  segment: ImportedSegment,
+  append: () => Promise<Omit<ImportWrite, 'segment'>>,
+): Promise<void> {
+  refuseKeys(state, segment);
+  await flushEverything(components, state);
+  const replaced = await findReplaced(components, state, segment);
+  const write = { segment, ...(await append()) };
+  replaced(write);
+  await commitReached(components, state);
+}
+
+/** Of a record that the manifest does not contain: it is the first of them, so nothing is in memory. */
+export async function replayImport(
+  components: ActorComponents,
+  state: NamespaceState,
+  write: ImportWrite,
+): Promise<void> {
+  const apply = await findReplaced(components, state, write.segment);
+  apply(write);
+  state.importReach = reachOf(state);
+}
+
+/** Answers what applies it, in one step. */
+async function findReplaced(
+  { lanes, fetcher }: Pick<ActorComponents, 'lanes' | 'fetcher'>,
+  state: NamespaceState,
+  { id, size, toc }: ImportedSegment,
+): Promise<(write: ImportWrite) => void> {
+  const key = paths.namespaceSegment(state.identity.namespaceId, id);
+  const before = state.segments;
+  const { own, others } = await lanes.replacedRows({
+    task: 'replaced-rows',
+    imported: { key, toc },
+    segments: before.map(({ reader }) => ({ key: reader.objectKey, toc: reader.toc })),
+  });
+  return ({ segment, stamp, position, payloadBytes }) => {
+    const replaced = before.map((other, at): OpenSegment => {
+      const rows = others[at] as Uint32Array;
+      return rows.length === 0 ? other : { ...other, tombstones: withDeleted(other.tombstones, rows) };
+    });
+    const reader = new SegmentReader(key, toc, fetcher);
+    const added = { id, size, reader, tombstones: withDeleted(noTombstones, own), graphs: null };
+    state.segments = [...replaced, added];
+    state.generation++;
+    state.temporalKeys = keysAfter(state.temporalKeys, segment);
+    const { counters } = state;
+    state.counters = {
+      version: stamp.version,
+      lastSequence: stamp.firstSequence + toc.rowCount,
+      lastWrittenAt: stamp.writtenAt,
+      docsWritten: counters.docsWritten + toc.rowCount,
+      bytesWritten: counters.bytesWritten + segment.bytes,
+    };
+    state.applied.set(position.logId, { seq: position.seq, index: position.index });
+    state.appliedBytes += payloadBytes;
+  };
+}
+
+/** The last import that has a column says what it is. */
+function keysAfter(
+  keys: ReadonlySet<string>,
+  { temporalKeys, textKeys }: ImportedSegment,
+): ReadonlySet<string> {
+  const texts = new Set(textKeys);
+  return new Set([...[...keys].filter((key) => !texts.has(key)), ...temporalKeys]);
+}
+
+function refuseKeys(state: NamespaceState, segment: ImportedSegment): void {
+  if (keysAfter(state.temporalKeys, segment).size <= limits.temporalKeysMax) return;
+  throw new ApiError(
+    'invalid',
+    `nothing was imported: a namespace has at most ${limits.temporalKeysMax} keys that hold dates or times`,
+  );
+}
