@@ -54,3 +54,8 @@ export function thousands(value: number): string {
 export function spread(values: readonly number[], digits: number): string {
   return `${Math.min(...values).toFixed(digits)} to ${Math.max(...values).toFixed(digits)}`;
 }
+
+/** Of bytes. */
+export function megabytes(bytes: number): string {
+  return `${Math.round(bytes / 1e6)} MB`;
+}

@@ -63,7 +63,7 @@ export const limits = {
   /** From the whole body to the answer: 2 GB at 10 MB a second, and those that came before. */
   importDeadlineMs: 900_000,
   /** Of a Parquet file, before anything of it is decoded: its footer, a page unpacked, and all of it unpacked. */
-  parquetFooterBytesMax: 16 * MiB,
+  parquetFooterBytesMax: 4 * MiB,
   parquetPageBytesMax: 64 * MiB,
   parquetRawBytesMax: 8_000_000_000,
   /** Nesting of any JSON that we read: deeper input costs stack, no document needs it. */

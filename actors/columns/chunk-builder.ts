@@ -41,7 +41,8 @@ export interface ChunkBounds {
 const columnsDefault = 256;
 /** 90 MB: with 128 keys a row, chunks have all of their rows. */
 const entriesMax = chunkRowsMax * 128;
-const stringBytesDefault = 32 * 1024 * 1024;
+/** A column's block has less than 16 MB. */
+const stringBytesDefault = 12 * 1024 * 1024;
 /** Keys that are counted; one that comes when there are so many has no column. */
 const keysMax = 4_096;
 /** No column for a longer key. */

@@ -371,8 +371,15 @@ export class RowWriter {
   }
 }
 
+const int64Max = 2n ** 63n - 1n;
+
 function addLongInt(values: KeyColumn, row: number, value: bigint): void {
   const number = Number(value);
+  if (value > int64Max) {
+    const isExact = BigInt(number) === value;
+    values.add(row, isExact ? valueKinds.float : valueKinds.other, number);
+    return;
+  }
   if (Number.isSafeInteger(number)) values.add(row, valueKinds.integer, number);
   else values.addWide(row, value);
 }

@@ -63,6 +63,14 @@ export function decompressBlock(codec: number, stored: Uint8Array, rawLength: nu
   return raw;
 }
 
+/** Bytes that zstd made elsewhere, of which exactly so many come out. Throws `DecompressError`. */
+export function decompressExactly(stored: Uint8Array, rawLength: number): Buffer {
+  const raw = Buffer.allocUnsafeSlow(rawLength);
+  const length = inflate(raw, stored);
+  if (length !== rawLength) throw new DecompressError(`${length} raw bytes instead of ${rawLength}`);
+  return raw;
+}
+
 function copyRaw(stored: Uint8Array, rawLength: number): Buffer {
   if (stored.length !== rawLength)
     throw new DecompressError(`${stored.length} raw bytes instead of ${rawLength}`);
