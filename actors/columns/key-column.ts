@@ -14,6 +14,7 @@ export class KeyColumn {
   #kinds = new Uint8Array(entriesFirst);
   #values = new Float64Array(entriesFirst);
   #wideValues = new BigInt64Array(this.#values.buffer);
+  #halves = new Int32Array(this.#values.buffer);
   #count = 0;
   #lastRow = -1;
 
@@ -39,6 +40,14 @@ export class KeyColumn {
   addWide(row: number, value: bigint): void {
     this.add(row, wideInteger, 0);
     this.#wideValues[this.#count - 1] = value;
+  }
+
+  /** As `addWide`, by its halves. */
+  addHalves(row: number, low: number, high: number): void {
+    this.add(row, wideInteger, 0);
+    const at = (this.#count - 1) * 2;
+    this.#halves[at] = low;
+    this.#halves[at + 1] = high;
   }
 
   /** The number of a string; `noString` for one that is not held. */
@@ -76,5 +85,6 @@ export class KeyColumn {
     // NaNs too are copied bit by bit: some of them are integers.
     this.#wideValues = new BigInt64Array(this.#values.buffer);
     this.#wideValues.set(new BigInt64Array(values.buffer));
+    this.#halves = new Int32Array(this.#values.buffer);
   }
 }

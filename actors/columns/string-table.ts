@@ -1,4 +1,4 @@
-import { copyInto, type JsonScan, unescapeInto } from '../../src/base/json-scanner.ts';
+import { type JsonScan, unescapeInto } from '../../src/base/json-scanner.ts';
 import { hashBytes } from './hash-bytes.ts';
 
 /**
@@ -20,18 +20,25 @@ const loopBytesMax = 64;
 /** A table that has grown past it is not kept for the next chunk. */
 const bytesKeptMax = 256 * 1_024;
 
-interface Target {
+/** Bytes, and the same as a view. */
+export interface ViewedBytes {
   readonly bytes: Buffer;
   readonly view: DataView;
 }
 
-function targetOf(bytes: number): Target {
-  const memory = new ArrayBuffer(bytes);
-  return { bytes: Buffer.from(memory), view: new DataView(memory) };
+function viewedBytes(bytes: number): ViewedBytes {
+  return viewed(Buffer.from(new ArrayBuffer(bytes)));
 }
 
+export function viewed(bytes: Buffer): ViewedBytes {
+  return { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength) };
+}
+
+/** The string that is looked for, without its escapes. */
+let unescaped: ViewedBytes | null = null;
+
 export class StringTable {
-  #target = targetOf(bytesFirst);
+  #target = viewedBytes(bytesFirst);
   /** Number of the string plus one; 0 is free. */
   #slots = new Int32Array(slotsFirst);
   #hashes = new Uint32Array(slotsFirst / 2);
@@ -67,31 +74,41 @@ export class StringTable {
 
   /** The number of the string that the scan has just passed, `noString` where it is not held. */
   add(scan: JsonScan): number {
-    const range = { start: scan.stringStart, end: scan.stringEnd };
-    if (range.end - range.start > stringBytesMax) return noString;
-    this.#makeRoom(range.end - range.start);
-    const end = scan.stringEscaped
-      ? unescapeInto(scan, range, this.#target, this.#bytes)
-      : copyInto(scan, range, this.#target, this.#bytes);
-    return this.#numberOf(end);
+    const { stringStart: start, stringEnd: end } = scan;
+    if (!scan.stringEscaped) return this.addBytes(scan, start, end);
+    if (end - start > stringBytesMax) return noString;
+    unescaped ??= viewedBytes(stringBytesMax + bytesSlack);
+    return this.addBytes(unescaped, 0, unescapeInto(scan, { start, end }, unescaped, 0));
   }
 
-  /** The number of the string that those bytes are, `noString` where it is not held. */
-  addBytes(source: Buffer, start: number, end: number): number {
+  /** The number of the string that those bytes of a source are, `noString` where it is not held. */
+  addBytes({ bytes: source, view }: ViewedBytes, start: number, end: number): number {
     const length = end - start;
     if (length > stringBytesMax) return noString;
-    if (this.#last !== noString && this.#isLast(source, start, length)) return this.#last;
-    this.#makeRoom(length);
-    const { bytes } = this.#target;
-    const at = this.#bytes;
-    if (length > loopBytesMax) source.copy(bytes, at, start, end);
-    else for (let i = 0; i < length; i++) bytes[at + i] = source[start + i] as number;
-    return this.#numberOf(at + length);
+    if (this.#last !== noString && this.#isAt(this.#last, view, start, length)) return this.#last;
+    const hash = hashBytes(view, start, end, 0);
+    const mask = this.#slots.length - 1;
+    let slot = hash & mask;
+    for (let probe = 0; probe < probesMax; probe++) {
+      const held = (this.#slots[slot] as number) - 1;
+      if (held < 0) {
+        this.#makeRoom(length);
+        source.copy(this.#target.bytes, this.#bytes, start, end);
+        this.#last = this.#hold(slot, hash, this.#bytes + length);
+        return this.#last;
+      }
+      if (this.#hashes[held] === hash && this.#isAt(held, view, start, length)) {
+        this.#last = held;
+        return held;
+      }
+      slot = (slot + 1) & mask;
+    }
+    return noString;
   }
 
   clear(): void {
     if (this.#target.bytes.length > bytesKeptMax) {
-      this.#target = targetOf(bytesFirst);
+      this.#target = viewedBytes(bytesFirst);
       this.#slots = new Int32Array(slotsFirst);
       this.#hashes = new Uint32Array(slotsFirst / 2);
       this.#ends = new Uint32Array(slotsFirst / 2);
@@ -105,33 +122,16 @@ export class StringTable {
     return string === 0 ? 0 : (this.#ends[string - 1] as number);
   }
 
-  #isLast(source: Buffer, from: number, length: number): boolean {
-    const start = this.#start(this.#last);
-    if ((this.#ends[this.#last] as number) - start !== length) return false;
-    const { bytes } = this.#target;
-    for (let i = 0; i < length; i++) if (bytes[start + i] !== source[from + i]) return false;
+  /** By words. */
+  #isAt(string: number, source: DataView, from: number, length: number): boolean {
+    const start = this.#start(string);
+    if ((this.#ends[string] as number) - start !== length) return false;
+    const { view } = this.#target;
+    let at = 0;
+    for (; at + 4 <= length; at += 4)
+      if (view.getInt32(start + at, true) !== source.getInt32(from + at, true)) return false;
+    for (; at < length; at++) if (view.getUint8(start + at) !== source.getUint8(from + at)) return false;
     return true;
-  }
-
-  /** Of the string that ends there and lies behind the last one already. */
-  #numberOf(end: number): number {
-    const start = this.#bytes;
-    const hash = hashBytes(this.#target.view, start, end, 0);
-    const mask = this.#slots.length - 1;
-    let slot = hash & mask;
-    for (let probe = 0; probe < probesMax; probe++) {
-      const held = (this.#slots[slot] as number) - 1;
-      if (held < 0) {
-        this.#last = this.#hold(slot, hash, end);
-        return this.#last;
-      }
-      if (this.#hashes[held] === hash && this.#equals(held, start, end)) {
-        this.#last = held;
-        return held;
-      }
-      slot = (slot + 1) & mask;
-    }
-    return noString;
   }
 
   #hold(slot: number, hash: number, end: number): number {
@@ -160,17 +160,9 @@ export class StringTable {
   #makeRoom(length: number): void {
     const needed = this.#bytes + length + bytesSlack;
     if (needed <= this.#target.bytes.length) return;
-    const larger = targetOf(Math.max(needed, this.#target.bytes.length * 2));
+    const larger = viewedBytes(Math.max(needed, this.#target.bytes.length * 2));
     this.#target.bytes.copy(larger.bytes, 0, 0, this.#bytes);
     this.#target = larger;
-  }
-
-  #equals(string: number, start: number, end: number): boolean {
-    const { bytes } = this.#target;
-    let at = this.#start(string);
-    if ((this.#ends[string] as number) - at !== end - start) return false;
-    for (let i = start; i < end; i++) if (bytes[i] !== bytes[at++]) return false;
-    return true;
   }
 }
 

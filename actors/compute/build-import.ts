@@ -5,6 +5,7 @@ import { type ByteSink, streamOnce } from '../../src/object-store/put-once.ts';
 import { ChunksWriter } from '../columns/columns-writer.ts';
 import type { ImportedRows } from '../import/import-csv.ts';
 import { receivedParts } from '../import/import-messages.ts';
+import { compressFast } from '../storage/compress.ts';
 import { documentEntryLength } from '../storage/document-batch.ts';
 import { type FinishedSegment, SegmentWriter } from '../storage/segment-writer.ts';
 import { textIndexWriter } from '../text/text-index.ts';
@@ -18,6 +19,8 @@ export async function buildImport(
   { store, clock, scratchFolder }: GraphComponents,
   task: BuildImportTask,
 ): Promise<BuiltImport> {
+  // Somebody waits for it; a merge packs it better later.
+  compressFast();
   await mkdir(scratchFolder, { recursive: true });
   const path = join(scratchFolder, `segment-${randomHex(systemRandom, 8)}`);
   const file = await open(path, 'wx+');

@@ -104,7 +104,10 @@ export interface BuildImportTask {
   readonly parts: MessagePort;
 }
 
-export interface BuiltImport extends BuiltSegment, ImportedRows {}
+export interface BuiltImport extends BuiltSegment, ImportedRows {
+  /** Whether two rows may have one id. */
+  readonly hasEqualIds: boolean;
+}
 
 export interface ReplacedRowsTask {
   readonly task: 'replaced-rows';

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { FileHandle } from 'node:fs/promises';
+import { viewed } from '../columns/string-table.ts';
 import { wrongFile } from './import-error.ts';
 
 /** A file read front to back: a window of its bytes, of which what is not used yet moves to the front when more are read. UTF-8. */
@@ -9,7 +10,8 @@ const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 export class FileWindow {
   readonly #file: FileHandle;
   readonly #size: number;
-  #bytes = Buffer.from(new ArrayBuffer(2 * readBytes));
+  readonly viewed = viewed(Buffer.from(new ArrayBuffer(2 * readBytes)));
+  readonly #bytes = this.viewed.bytes;
   #filePosition = 0;
   #checked = 0;
   /** Of the bytes that are used. */

@@ -1,13 +1,14 @@
 import type { FileHandle } from 'node:fs/promises';
 import { limits } from '../../protocol/limits.ts';
 import { keyBytesMax } from '../columns/chunk-builder.ts';
+import { type ViewedBytes, viewed } from '../columns/string-table.ts';
 import { dateOf, noTemporal, timeOf } from '../columns/temporal.ts';
 import { CsvRow, CsvSyntaxError, fieldForms } from './csv-rows.ts';
 import { FileWindow } from './file-window.ts';
 import { quoted, wrongFile, wrongParameter, wrongRow, wrongValue } from './import-error.ts';
 import { type RowSink, RowWriter } from './row-writer.ts';
 import { type DefinedColumn, parseTableDefinition } from './table-definition.ts';
-import { boolOf, type ColumnKind, isFloat, isInt, kindOf, widerKind } from './value-kind.ts';
+import { boolOf, type ColumnKind, isFloat, kindOf, widerKind } from './value-kind.ts';
 
 /**
  * A CSV file → rows.
@@ -191,9 +192,7 @@ type ValueWriter = (writer: RowWriter, field: number, rows: CsvReader) => boolea
 /** Write the value that is open where it is of their kind. */
 const valueWriters: Readonly<Record<ColumnKind, ValueWriter>> = {
   int(writer, field, { source, start, end }) {
-    if (!isInt(source, start, end)) return false;
-    writer.int(field, source, start, end);
-    return true;
+    return writer.int(field, source, start, end);
   },
   float(writer, field, { source, start, end }) {
     if (!isFloat(source, start, end)) return false;
@@ -218,7 +217,7 @@ const valueWriters: Readonly<Record<ColumnKind, ValueWriter>> = {
     writer.temporal(field, 'time', value, source, start, end);
     return true;
   },
-  text(writer, field, { source, start, end }) {
+  text(writer, field, { viewed: source, start, end }) {
     writer.text(field, source, start, end);
     return true;
   },
@@ -285,12 +284,14 @@ function notOfKind({ source, start, end }: CsvReader, kind: ColumnKind): string 
 class CsvReader {
   readonly row = new CsvRow();
   readonly #window: FileWindow;
-  readonly #scratch = Buffer.alloc(limits.importRowBytesMax);
+  readonly #scratch = viewed(Buffer.alloc(limits.importRowBytesMax));
   #rowsRead = 0;
   /** What the row takes in the file. */
   bytes = 0;
   /** The open field. */
-  source: Buffer = this.#scratch;
+  source: Buffer = this.#scratch.bytes;
+  /** The same. */
+  viewed: ViewedBytes = this.#scratch;
   start = 0;
   end = 0;
 
@@ -328,7 +329,8 @@ class CsvReader {
   /** Opens a field; false where it is empty. */
   open(field: number): boolean {
     const { row } = this;
-    this.source = this.#window.bytes;
+    this.viewed = this.#window.viewed;
+    this.source = this.viewed.bytes;
     this.start = row.starts[field] as number;
     this.end = row.ends[field] as number;
     if (row.forms[field] === fieldForms.doubled) this.#unescape();
@@ -365,13 +367,15 @@ class CsvReader {
 
   #unescape(): void {
     const { source, end } = this;
+    const target = this.#scratch.bytes;
     let to = 0;
     for (let at = this.start; at < end; at++) {
       const byte = source[at] as number;
-      this.#scratch[to++] = byte;
+      target[to++] = byte;
       if (byte === 0x22) at++;
     }
-    this.source = this.#scratch;
+    this.viewed = this.#scratch;
+    this.source = target;
     this.start = 0;
     this.end = to;
   }

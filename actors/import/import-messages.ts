@@ -17,7 +17,8 @@ export type ImportPart =
   | { readonly kind: 'end'; readonly imported: ImportedRows }
   | { readonly kind: 'failed'; readonly error: ApiErrorWire };
 
-const partsAheadMax = 4;
+/** 2 MB each, and a chunk's columns now and then. */
+const partsAheadMax = 8;
 
 /** The reader's end. */
 export class PartsSender implements RestartingSink {

@@ -69,14 +69,15 @@ class ObjectRows {
   readonly #writer: RowWriter;
   readonly #id: string | null;
   readonly #text: readonly string[];
-  readonly #wanted: ReadonlySet<string>;
+  readonly #wanted: readonly { readonly name: string; readonly bytes: Buffer }[];
   #scan: JsonScan = openScan(Buffer.alloc(0));
   #scanned: Buffer | null = null;
 
   constructor({ id, text }: ImportRequest, writer: RowWriter) {
     this.#id = id;
     this.#text = text;
-    this.#wanted = new Set(id === null ? text : [id, ...text]);
+    const names = new Set(id === null ? text : [id, ...text]);
+    this.#wanted = [...names].map((name) => ({ name, bytes: Buffer.from(name) }));
     this.#writer = writer;
   }
 
@@ -105,7 +106,7 @@ class ObjectRows {
     scan.position = start;
     if (bytes[start] !== code.openBrace) throw new JsonSyntaxError('it does not begin with {', start);
     const found = new Map<string, Range>();
-    if (this.#wanted.size === 0) skipValue(scan, limits.jsonDepthMax);
+    if (this.#wanted.length === 0) skipValue(scan, limits.jsonDepthMax);
     else this.#scanMembers(scan, found);
     if (scan.position > end) throw new JsonSyntaxError('the line ends before it does', end);
     if (scan.position < end) throw new JsonSyntaxError('something follows it', scan.position);
@@ -120,15 +121,20 @@ class ObjectRows {
     }
     do {
       scanKey(scan);
-      const { bytes, stringStart, stringEnd, stringEscaped } = scan;
-      const name = stringEscaped
-        ? decodeString(bytes, { start: stringStart, end: stringEnd })
-        : bytes.toString('utf8', stringStart, stringEnd);
+      const name = this.#wantedName(scan);
       nextByte(scan);
       const start = scan.position;
       skipValue(scan, limits.jsonDepthMax - 1);
-      if (this.#wanted.has(name)) found.set(name, { start, end: scan.position });
+      if (name !== null) found.set(name, { start, end: scan.position });
     } while (anotherFollows(scan, code.closeBrace));
+  }
+
+  #wantedName({ bytes, stringStart: start, stringEnd: end, stringEscaped }: JsonScan): string | null {
+    const decoded = stringEscaped ? Buffer.from(decodeString(bytes, { start, end })) : null;
+    for (const { name, bytes: wanted } of this.#wanted) {
+      if (decoded !== null ? decoded.equals(wanted) : isName(bytes, start, end, wanted)) return name;
+    }
+    return null;
   }
 
   #addId(bytes: Buffer, members: ReadonlyMap<string, Range>): void {
@@ -150,6 +156,12 @@ class ObjectRows {
     const plain = value === undefined ? null : plainText(bytes, value);
     if (plain !== null) this.#writer.addText(plain, 0, plain.length);
   }
+}
+
+function isName(bytes: Buffer, start: number, end: number, name: Buffer): boolean {
+  if (end - start !== name.length) return false;
+  for (let at = 0; at < name.length; at++) if (bytes[start + at] !== name[at]) return false;
+  return true;
 }
 
 function isText(bytes: Buffer, { start }: Range): boolean {

@@ -6,6 +6,7 @@ import { parquetMetadata } from 'hyparquet/src/metadata.js';
 import type { FileMetaData, PageHeader, SchemaElement } from 'hyparquet/src/types.js';
 import { compressors } from 'hyparquet-compressors';
 import { limits } from '../../protocol/limits.ts';
+import { type ViewedBytes, viewed } from '../columns/string-table.ts';
 import { decompressExactly } from '../storage/compress.ts';
 
 /**
@@ -110,9 +111,14 @@ export type PageValues =
   | {
       readonly kind: 'bytes';
       readonly source: Buffer;
+      readonly viewed: ViewedBytes;
       readonly starts: Uint32Array;
       readonly ends: Uint32Array;
     };
+
+function strings(source: Buffer, starts: Uint32Array, ends: Uint32Array): PageValues {
+  return { kind: 'bytes', source, viewed: viewed(source), starts, ends };
+}
 
 /** `count` values of a type, as `encoding` has them, from `offset` on. */
 export function readValues(
@@ -186,7 +192,7 @@ function readPlain(raw: Uint8Array, offset: number, element: SchemaElement, coun
     default: {
       const starts = Uint32Array.from({ length: count }, (_, at) => at * width);
       const ends = starts.map((start) => start + width);
-      return { kind: 'bytes', source: Buffer.from(copy.buffer), starts, ends };
+      return strings(Buffer.from(copy.buffer), starts, ends);
     }
   }
 }
@@ -212,7 +218,7 @@ function readStrings(raw: Uint8Array, offset: number, count: number): PageValues
     starts[value] = start;
     ends[value] = at;
   }
-  return { kind: 'bytes', source, starts, ends };
+  return strings(source, starts, ends);
 }
 
 interface Reader {
@@ -244,7 +250,7 @@ function deltaLengths(source: Buffer, reader: Reader, count: number): PageValues
     at += length;
     ends[value] = at;
   }
-  return { kind: 'bytes', source, starts, ends };
+  return strings(source, starts, ends);
 }
 
 /** Each string begins as the one before: together they may be far longer than what is stored of them. */
@@ -273,7 +279,7 @@ function deltaPrefixes(bytes: Buffer, reader: Reader, count: number): PageValues
     at += bytes.copy(source, at, suffixes.starts[value], suffixes.ends[value]);
     ends[value] = at;
   }
-  return { kind: 'bytes', source, starts, ends };
+  return strings(source, starts, ends);
 }
 
 /** `count` numbers of `width` bits, in runs and packed. Throws where they are not all there. */
@@ -322,6 +328,19 @@ function unpackBits(
     count,
   }: { readonly width: number; readonly numbers: Int32Array; readonly first: number; readonly count: number },
 ): void {
+  if (width <= shiftedBitsMax) {
+    const mask = (1 << width) - 1;
+    let position = from;
+    let word = 0;
+    let left = 0;
+    for (let i = 0; i < count; i++) {
+      for (; left < width; left += 8) word |= (bytes[position++] as number) << left;
+      numbers[first + i] = word & mask;
+      word >>>= width;
+      left -= width;
+    }
+    return;
+  }
   let at = from;
   let held = 0;
   let bits = 0;
@@ -336,6 +355,9 @@ function unpackBits(
     bits -= width;
   }
 }
+
+/** With a byte more, what is held stays within 32 bits. */
+const shiftedBitsMax = 24;
 
 function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { type ViewedBytes, viewed } from '../columns/string-table.ts';
 import { quoted } from './import-error.ts';
 import { type PageValues, ParquetError, type SchemaElement } from './parquet-page.ts';
 import type { RowWriter } from './row-writer.ts';
@@ -332,7 +333,7 @@ function writeClock(text: Buffer, seconds: number): void {
 
 abstract class BytesValue extends Value {
   readonly kind = 'text';
-  protected source: Buffer = Buffer.alloc(0);
+  protected source: ViewedBytes = viewed(Buffer.alloc(0));
   protected start = 0;
   protected end = 0;
 
@@ -345,7 +346,7 @@ abstract class BytesValue extends Value {
   }
 
   protected shown(): Buffer {
-    return this.source.subarray(this.start, this.end);
+    return this.source.bytes.subarray(this.start, this.end);
   }
 }
 
@@ -353,7 +354,7 @@ class TextValue extends BytesValue {
   protected take(values: PageValues, at: number): string | null {
     if (values.kind !== 'bytes') return 'it is no text';
     const { source } = values;
-    this.source = source;
+    this.source = values.viewed;
     this.start = values.starts[at] as number;
     this.end = values.ends[at] as number;
     for (let byte = this.start; byte < this.end; byte++)
@@ -370,7 +371,7 @@ class TimeOfDayValue extends BytesValue {
   constructor(units: bigint) {
     super();
     this.#units = units;
-    this.source = Buffer.alloc(19);
+    this.source = viewed(Buffer.alloc(19));
     this.start = 11;
     this.end = 19;
   }
@@ -378,9 +379,10 @@ class TimeOfDayValue extends BytesValue {
   protected take(values: PageValues, at: number): string | null {
     const seconds = secondsOf(bigAt(values, at), this.#units);
     if (seconds < 0 || seconds >= 86_400) return 'it is no time of a day';
-    this.source[13] = 0x3a;
-    this.source[16] = 0x3a;
-    writeClock(this.source, seconds);
+    const { bytes } = this.source;
+    bytes[13] = 0x3a;
+    bytes[16] = 0x3a;
+    writeClock(bytes, seconds);
     return null;
   }
 }
@@ -390,9 +392,9 @@ class UuidValue extends BytesValue {
     if (values.kind !== 'bytes') return 'it is no UUID';
     const hex = values.source.toString('hex', values.starts[at], values.ends[at]);
     const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)];
-    this.source = Buffer.from(parts.join('-'));
+    this.source = viewed(Buffer.from(parts.join('-')));
     this.start = 0;
-    this.end = this.source.length;
+    this.end = this.source.bytes.length;
     return null;
   }
 }

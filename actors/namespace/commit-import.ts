@@ -33,6 +33,8 @@ export interface ImportedSegment {
   readonly bytes: number;
   readonly temporalKeys: readonly string[];
   readonly textKeys: readonly string[];
+  /** Whether two of its rows may have one id. */
+  readonly hasEqualIds: boolean;
 }
 
 /** What an import's sequences are above those that there are when it begins. */
@@ -43,8 +45,8 @@ export function firstSequenceOfImport(lastSequence: number): number {
 }
 
 export function importedSegment(id: string, built: BuiltImport, bytes: number): ImportedSegment {
-  const { size, toc, temporalKeys, textKeys } = built;
-  return { id, size, toc, bytes, temporalKeys, textKeys };
+  const { size, toc, temporalKeys, textKeys, hasEqualIds } = built;
+  return { id, size, toc, bytes, temporalKeys, textKeys, hasEqualIds };
 }
 
 /** The payload of an import's record, in shared memory. */
@@ -94,15 +96,18 @@ export async function replayImport(
 async function findReplaced(
   { lanes, fetcher }: Pick<ActorComponents, 'lanes' | 'fetcher'>,
   state: NamespaceState,
-  { id, size, toc }: ImportedSegment,
+  { id, size, toc, hasEqualIds }: ImportedSegment,
 ): Promise<(write: ImportWrite) => void> {
   const key = paths.namespaceSegment(state.identity.namespaceId, id);
   const before = state.segments;
-  const { own, others } = await lanes.replacedRows({
-    task: 'replaced-rows',
-    imported: { key, toc },
-    segments: before.map(({ reader }) => ({ key: reader.objectKey, toc: reader.toc })),
-  });
+  const { own, others } =
+    before.length === 0 && !hasEqualIds
+      ? { own: [], others: [] }
+      : await lanes.replacedRows({
+          task: 'replaced-rows',
+          imported: { key, toc },
+          segments: before.map(({ reader }) => ({ key: reader.objectKey, toc: reader.toc })),
+        });
   return ({ segment, stamp, position, payloadBytes }) => {
     const replaced = before.map((other, at): OpenSegment => {
       const rows = others[at] as Uint32Array;

@@ -34,6 +34,11 @@ compressor.setParameter(binding.CParameter.contentSizeFlag, 0);
 compressor.setParameter(binding.CParameter.checksumFlag, 0);
 const decompressor = new binding.DCtx();
 
+/** For this thread, from now on: level 1 takes two thirds of the time, for some percent more bytes. */
+export function compressFast(): void {
+  compressor.setParameter(binding.CParameter.compressionLevel, 1);
+}
+
 /** Grows to the largest block's bound and stays: one per thread. */
 let scratch = Buffer.allocUnsafeSlow(0);
 

@@ -53,6 +53,8 @@ export interface FinishedSegment {
   readonly toc: SegmentToc;
   /** Bytes of the whole object. */
   readonly size: number;
+  /** Whether two rows may have one id. */
+  readonly hasEqualIds: boolean;
 }
 
 /** Row numbers fit an Int32Array, where -1 means none. */
@@ -76,6 +78,7 @@ export class SegmentWriter {
   readonly #sections: SegmentSection[] = [];
   /** Four words a row. */
   #digests: Uint32Array<ArrayBuffer>;
+  #hasEqualIds = false;
   #rowCount = 0;
   #minSequence = 0;
   #maxSequence = -1;
@@ -199,7 +202,7 @@ export class SegmentWriter {
       sections: this.#sections,
     };
     await this.#send(encodeTail(toc, this.#offset, this.#owner.objectKey));
-    return { toc, size: this.#offset };
+    return { toc, size: this.#offset, hasEqualIds: this.#hasEqualIds };
   }
 
   async #closeDocuments(): Promise<void> {
@@ -255,6 +258,7 @@ export class SegmentWriter {
     const digests = this.#digests;
     const order = orderByHash(digests, this.#rowCount);
     const blockOfRow = this.#blocks.blockOfRows(this.#rowCount);
+    this.#hasEqualIds = hasEqualHashes(digests, order);
     await this.#writePages('ids', blockKinds.ids, idEntry, this.#rowCount, (page, at, entry) => {
       const row = order[entry] as number;
       for (let word = 0; word < idDigestWords; word++) {
@@ -326,6 +330,16 @@ class BlockList {
     });
     return blockOfRow;
   }
+}
+
+/** `order`: places of the digests by rising hash. */
+function hasEqualHashes(digests: Uint32Array, order: Uint32Array): boolean {
+  for (let at = 1; at < order.length; at++) {
+    const before = (order[at - 1] as number) * idDigestWords;
+    const place = (order[at] as number) * idDigestWords;
+    if (digests[before] === digests[place] && digests[before + 1] === digests[place + 1]) return true;
+  }
+  return false;
 }
 
 function grown(array: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
