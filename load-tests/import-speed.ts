@@ -1,8 +1,8 @@
-import { createReadStream, statSync } from 'node:fs';
-import { request } from 'node:http';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Oracle } from '../test/support/duckdb.ts';
 import { megabytes, thousands } from './bench-report.ts';
+import { importFile } from './import-file.ts';
 import { isQuick, judged } from './judge.ts';
 import { Connections, type MeasuredServer, startMeasured } from './measured-server.ts';
 import { numberOption } from './options.ts';
@@ -103,19 +103,4 @@ async function countOf(server: MeasuredServer, namespace: string): Promise<numbe
   const answer = await client.post(`/v1/namespaces/${namespace}/count`, Buffer.from('{"q":"harbour 77 "}'));
   client.close();
   return (JSON.parse(answer) as { count: number }).count;
-}
-
-function importFile(server: MeasuredServer, path: string, file: string): Promise<{ readonly rows: number }> {
-  const headers = { 'x-api-key': server.key, 'content-length': statSync(file).size };
-  return new Promise((resolve, reject) => {
-    const sent = request(new URL(path, server.process.url), { method: 'POST', headers }, async (answer) => {
-      const parts: Buffer[] = [];
-      for await (const part of answer) parts.push(part as Buffer);
-      const text = Buffer.concat(parts).toString();
-      if (answer.statusCode === 200) resolve(JSON.parse(text) as { rows: number });
-      else reject(new Error(`${answer.statusCode} ${text}`));
-    });
-    sent.on('error', reject);
-    createReadStream(file, { highWaterMark: 1024 * 1024 }).pipe(sent);
-  });
 }
