@@ -136,6 +136,14 @@ function zeros(numbers: Float64Array, count: number): Uint8Array {
 /** Below it two doubles of whole numbers add up exactly. */
 const exactMax = 2 ** 52;
 
+/** Values whose halves add up to a safe integer. */
+const halvesMax = 2 ** 20;
+
+function isOneGroup(groups: Int32Array, count: number): boolean {
+  for (let i = 1; i < count; i++) if (groups[i] !== groups[0]) return false;
+  return true;
+}
+
 class Sum implements Aggregate {
   readonly #bound: BoundAggregate;
   readonly #isInt: boolean;
@@ -230,10 +238,30 @@ class Sum implements Aggregate {
   }
 
   #addWide(values: BigInt64Array, nulls: Nulls, rows: Int32Array, groups: Int32Array): void {
+    if (this.#sums.length > 0 && rows.length <= halvesMax && this.#counts.length === groupsInitial) {
+      if (isOneGroup(groups, rows.length)) return this.#addHalves(values, nulls, rows, groups[0] ?? 0);
+    }
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] as number;
       if (nulls === null || nulls[row] === 0) this.addBig(values[row] as bigint, groups[i] as number);
     }
+  }
+
+  /** By halves, each of which adds up exactly. */
+  #addHalves(values: BigInt64Array, nulls: Nulls, rows: Int32Array, group: number): void {
+    const halves = new Int32Array(values.buffer, values.byteOffset, values.length * 2);
+    let low = 0;
+    let high = 0;
+    let count = 0;
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      if (nulls !== null && nulls[row] === 1) continue;
+      low += (halves[row * 2] as number) >>> 0;
+      high += halves[row * 2 + 1] as number;
+      count++;
+    }
+    this.#carry(group, BigInt(low) + (BigInt(high) << 32n));
+    this.#counts[group] = (this.#counts[group] as number) + count;
   }
 
   #carry(group: number, value: bigint): void {
@@ -485,6 +513,8 @@ class DistinctValues implements Aggregate {
   readonly #pairs = new PairInterner();
   #counts: Float64Array = new Float64Array(0);
   #numbers = new Int32Array(0);
+  /** There has been one group so far: its pairs are not made until there is another. */
+  #isAlone = true;
 
   constructor(type: SqlType) {
     this.#values = type === 'text' ? new TextInterner() : new NumberInterner();
@@ -499,6 +529,7 @@ class DistinctValues implements Aggregate {
   }
 
   get pairs(): PairInterner {
+    if (this.#isAlone) this.#pairAll();
     return this.#pairs;
   }
 
@@ -516,6 +547,13 @@ class DistinctValues implements Aggregate {
     this.#values.intern(vector, rows, rowCount, numbers);
     const { nullNumber } = this.#values;
     const [held, pairs] = [this.#counts, this.#pairs];
+    if (this.#isAlone && groupCount === 1) {
+      // Of one group each value is its own pair.
+      const { count } = this.#values;
+      held[0] = count - (nullNumber < 0 ? 0 : 1);
+      return;
+    }
+    if (this.#isAlone) this.#pairAll();
     for (let i = 0; i < rows.length; i++) {
       if (numbers[i] === nullNumber) continue;
       const before = pairs.count;
@@ -526,6 +564,15 @@ class DistinctValues implements Aggregate {
 
   values(groupCount: number): Vector {
     return counts(this.#counts, groupCount);
+  }
+
+  /** The pairs of the first group. */
+  #pairAll(): void {
+    const { nullNumber } = this.#values;
+    const known = this.#counts[0] as number;
+    const count = known + (nullNumber >= 0 && nullNumber <= known ? 1 : 0);
+    for (let number = 0; number < count; number++) if (number !== nullNumber) this.#pairs.intern(0, number);
+    this.#isAlone = false;
   }
 }
 

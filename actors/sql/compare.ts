@@ -7,7 +7,6 @@ import {
   falsy,
   type Nulls,
   startOf,
-  type Texts,
   truthy,
   unknown,
   type Vector,
@@ -162,7 +161,7 @@ function compareTexts(operator: Comparison, left: Vector, right: Vector, truths:
   const holds = holdsFor(operator);
   const orderOf = (order: number) => holds[1 + Math.sign(order)] as number;
   if (right.kind === 'constant' && right.value !== null) {
-    const byCode = codesThat(operator, a, String(right.value));
+    const byCode = codesThat(operator, a.dictionary, String(right.value));
     for (let row = 0; row < rowCount; row++) truths[row] = byCode[a.codes[row] as number] as number;
   } else {
     const b = asTexts(right, rowCount);
@@ -178,7 +177,7 @@ function compareTexts(operator: Comparison, left: Vector, right: Vector, truths:
 }
 
 /** 1 for each string of the dictionary for which it holds. */
-export function codesThat(operator: Comparison, { dictionary }: Texts, other: string): Uint8Array {
+export function codesThat(operator: Comparison, dictionary: Dictionary, other: string): Uint8Array {
   const wanted = dictionaryOf([other]);
   const holds = holdsFor(operator);
   const byCode = new Uint8Array(dictionary.count);
@@ -194,7 +193,7 @@ export function isIn(vector: Vector, list: readonly SqlValue[], rowCount: number
   const truths = new Uint8Array(rowCount);
   if (isText(vector)) {
     const texts = asTexts(vector, rowCount);
-    const byCode = codesIn(texts, list);
+    const byCode = codesIn(texts.dictionary, list);
     for (let row = 0; row < rowCount; row++) truths[row] = byCode[texts.codes[row] as number] as number;
     markNulls(truths, texts.nulls);
     return truths;
@@ -225,7 +224,7 @@ export function isIn(vector: Vector, list: readonly SqlValue[], rowCount: number
 }
 
 /** By lengths first: most strings are none of the list. */
-export function codesIn({ dictionary }: Texts, list: readonly SqlValue[]): Uint8Array {
+export function codesIn(dictionary: Dictionary, list: readonly SqlValue[]): Uint8Array {
   const byCode = new Uint8Array(dictionary.count);
   const wanted = dictionaryOf(list.map(String));
   const byLength = new Map<number, number[]>();

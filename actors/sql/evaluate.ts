@@ -4,12 +4,11 @@ import type { Bound, SqlValue } from './bound.ts';
 import { codesIn, codesThat, compareVectors, isIn } from './compare.ts';
 import { minuteOf, secondsOfDay, truncateTime } from './dates.ts';
 import type { Frame, NewReplacer, Replacer } from './frame.ts';
+import { ByCodes, TextInterner } from './interner.ts';
 import { type LikePattern, likePattern, matchDictionary } from './like.ts';
 import { SqlError } from './sql-error.ts';
 import {
-  type Codes,
   type Dictionary,
-  dictionaryOf,
   falsy,
   isNullAt,
   type Nulls,
@@ -28,10 +27,10 @@ import { asTexts, asValues, asWide, type Values } from './vector-forms.ts';
 export class Evaluator {
   readonly #newReplacer: NewReplacer;
   readonly #literals = new Map<Bound, Vector>();
-  readonly #joined = new Map<Bound, JoinedDictionaries>();
+  readonly #chosen = new Map<Bound, TextInterner>();
   readonly #likes = new Map<Bound, LikePattern>();
-  /** What was made of the last dictionary: the frames of a chunk share it. */
-  readonly #byCode = new Map<Bound, { readonly dictionary: Dictionary; readonly byCode: Uint8Array }>();
+  /** What was made of the last dictionary: frames share it. */
+  readonly #byCode = new Map<Bound, JudgedCodes>();
   readonly #replaced = new Map<Bound, Replaced>();
 
   constructor(newReplacer: NewReplacer) {
@@ -153,11 +152,7 @@ export class Evaluator {
     const operand = this.evaluate(bound.operand, frame);
     const values =
       operand.kind === 'texts'
-        ? truthsByCode(
-            operand,
-            this.#of(bound, operand, () => codesIn(operand, bound.values)),
-            frame.rowCount,
-          )
+        ? this.#truthsByCode(bound, operand, frame.rowCount, (some) => codesIn(some, bound.values))
         : isIn(operand, bound.values, frame.rowCount);
     const [found, absent] = bound.negated ? [falsy, truthy] : [truthy, falsy];
     for (let row = 0; row < values.length; row++) {
@@ -170,11 +165,11 @@ export class Evaluator {
 
   #like(bound: Extract<Bound, { kind: 'like' }>, frame: Frame): Vector {
     const texts = asTexts(this.evaluate(bound.operand, frame), frame.rowCount);
-    const matches = this.#of(bound, texts, () => {
-      const found = matchDictionary(this.#patternOf(bound), texts.dictionary);
+    const values = this.#truthsByCode(bound, texts, frame.rowCount, (some) => {
+      const found = matchDictionary(this.#patternOf(bound), some);
       return bound.negated ? found.map((isMatch) => 1 - isMatch) : found;
     });
-    return { kind: 'truths', values: truthsByCode(texts, matches, frame.rowCount) };
+    return { kind: 'truths', values };
   }
 
   #patternOf(bound: Extract<Bound, { kind: 'like' }>): LikePattern {
@@ -186,13 +181,30 @@ export class Evaluator {
     return pattern;
   }
 
-  /** Made once for each dictionary. */
-  #of(bound: Bound, { dictionary }: Texts, make: () => Uint8Array): Uint8Array {
-    const known = this.#byCode.get(bound);
-    if (known?.dictionary === dictionary) return known.byCode;
-    const byCode = make();
-    this.#byCode.set(bound, { dictionary, byCode });
-    return byCode;
+  /** Each string of a dictionary is judged once, with those beside it, when a row has one of them. */
+  #truthsByCode(
+    bound: Bound,
+    { codes, nulls, dictionary }: Texts,
+    rowCount: number,
+    judge: (some: Dictionary) => Uint8Array,
+  ): Uint8Array {
+    let judged = this.#byCode.get(bound);
+    if (judged?.dictionary !== dictionary) {
+      judged = { dictionary, truths: new Uint8Array(dictionary.count), count: 0 };
+      this.#byCode.set(bound, judged);
+    }
+    const truths = new Uint8Array(rowCount);
+    let { truths: byCode, count } = judged;
+    for (let row = 0; row < rowCount; row++) {
+      const code = codes[row] as number;
+      if (code >= count) {
+        judgeThrough(judged, code, judge);
+        ({ truths: byCode, count } = judged);
+      }
+      truths[row] = byCode[code] as number;
+    }
+    if (nulls !== null) for (let row = 0; row < rowCount; row++) if (nulls[row] === 1) truths[row] = unknown;
+    return truths;
   }
 
   /** Of a text with one that is known; null for all others. */
@@ -204,8 +216,10 @@ export class Evaluator {
   ): Vector | null {
     if (left.kind !== 'texts' || right.kind !== 'constant' || typeof right.value !== 'string') return null;
     const { value } = right;
-    const byCode = this.#of(bound, left, () => codesThat(bound.operator, left, value));
-    return { kind: 'truths', values: truthsByCode(left, byCode, rowCount) };
+    const values = this.#truthsByCode(bound, left, rowCount, (some) =>
+      codesThat(bound.operator, some, value),
+    );
+    return { kind: 'truths', values };
   }
 
   #isNull({ operand, negated: isNot }: Extract<Bound, { kind: 'isNull' }>, frame: Frame): Vector {
@@ -247,80 +261,85 @@ export class Evaluator {
     return bound.type === 'text' ? this.#chooseTexts(bound, results, chosen) : chooseNumbers(results, chosen);
   }
 
-  /** Of dictionaries that are joined once for all frames that share them. */
+  /** Of one dictionary for all of them, into which a string comes when a row has it. */
   #chooseTexts(bound: Bound, results: readonly Vector[], chosen: Uint16Array): Vector {
     const rowCount = chosen.length;
-    const each = results.map((result) => asTexts(result, rowCount));
-    let known = this.#joined.get(bound);
-    if (known === undefined || known.of.some((dictionary, at) => dictionary !== each[at]?.dictionary)) {
-      const of = each.map(({ dictionary }) => dictionary);
-      known = { of, ...joined(of) };
-      this.#joined.set(bound, known);
+    let known = this.#chosen.get(bound);
+    if (known === undefined) {
+      known = new TextInterner();
+      this.#chosen.set(bound, known);
     }
-    const codes: Codes = new Int32Array(rowCount);
+    const codes = new Int32Array(rowCount);
     const nulls = new Uint8Array(rowCount);
-    for (let row = 0; row < rowCount; row++) {
-      const branch = chosen[row] as number;
-      const texts = each[branch] as Texts;
-      codes[row] = (known.firstCodes[branch] as number) + (texts.codes[row] as number);
-      nulls[row] = texts.nulls === null ? 0 : (texts.nulls[row] as number);
+    const rows = new Int32Array(rowCount);
+    const numbers = new Int32Array(rowCount);
+    for (const [branch, result] of results.entries()) {
+      let count = 0;
+      for (let row = 0; row < rowCount; row++) {
+        rows[count] = row;
+        count += Number(chosen[row] === branch);
+      }
+      const own = rows.subarray(0, count);
+      known.intern(result, own, rowCount, numbers);
+      for (let i = 0; i < count; i++) {
+        codes[own[i] as number] = numbers[i] as number;
+        nulls[own[i] as number] = Number(numbers[i] === known.nullNumber);
+      }
     }
-    const { dictionary } = known;
-    return { kind: 'texts', codes, dictionary, nulls: nulls.includes(1) ? nulls : null };
+    return { kind: 'texts', codes, dictionary: known.dictionary, nulls: nulls.includes(1) ? nulls : null };
   }
 
-  /** Each string once for as long as its dictionary lasts, and of those the ones that the rows have. */
+  /** Each string once for as long as its dictionary lasts, when a row has it. */
   #replace(bound: Extract<Bound, { kind: 'replace' }>, texts: Texts, { rows, rowCount }: FrameRows): Vector {
-    const { results } = this.#replacedOf(bound, texts.dictionary);
+    const replaced = this.#replacedOf(bound);
     const { dictionary, codes, nulls } = texts;
-    const parts: Uint8Array[] = [];
     const newCodes = new Int32Array(rowCount);
-    const newCodeOf = new Map<number, number>();
+    let byCode = replaced.byCodes.of(dictionary, dictionary.count);
     const count = rows?.length ?? rowCount;
+    let made = 0;
     for (let i = 0; i < count; i++) {
       const row = rows === null ? i : (rows[i] as number);
       if (nulls !== null && nulls[row] === 1) continue;
       const code = codes[row] as number;
-      let newCode = newCodeOf.get(code);
-      if (newCode === undefined) {
-        const known = results[code] ?? this.#replaceOne(bound, textBytes(dictionary, code));
-        results[code] = known;
-        newCode = parts.push(known) - 1;
-        newCodeOf.set(code, newCode);
+      if (byCode[code] === -1) {
+        const result = replaced.replace(textBytes(dictionary, code));
+        made += result.length;
+        if (result.length > limits.sqlReplacedBytesMax || made > limits.sqlReplacedChunkBytesMax)
+          throw new SqlError(0, 'REGEXP_REPLACE makes more text than fits: replace fewer or shorter texts');
+        byCode = replaced.byCodes.of(dictionary, dictionary.count);
+        byCode[code] = replaced.results.number(result);
       }
-      newCodes[row] = newCode;
+      newCodes[row] = byCode[code] as number;
     }
-    // Rows that do not matter have the first string.
-    const replaced = dictionaryOf(parts.length === 0 ? [''] : parts);
-    return { kind: 'texts', codes: newCodes, nulls, dictionary: replaced };
+    // Rows that do not matter have the first string, so there is one.
+    if (replaced.results.count === 0) replaced.results.number(Buffer.alloc(0));
+    return { kind: 'texts', codes: newCodes, nulls, dictionary: replaced.results.dictionary };
   }
 
-  #replaceOne(bound: Extract<Bound, { kind: 'replace' }>, text: Buffer): Buffer {
-    const replaced = must(this.#replaced.get(bound), 'a replacer');
-    const made = replaced.replace(text);
-    replaced.bytes += made.length;
-    if (made.length > limits.sqlReplacedBytesMax || replaced.bytes > limits.sqlReplacedChunkBytesMax)
-      throw new SqlError(0, 'REGEXP_REPLACE makes more text than fits: replace fewer or shorter texts');
-    return made;
-  }
-
-  #replacedOf(bound: Extract<Bound, { kind: 'replace' }>, dictionary: Dictionary): Replaced {
+  #replacedOf(bound: Extract<Bound, { kind: 'replace' }>): Replaced {
     const known = this.#replaced.get(bound);
-    if (known?.dictionary === dictionary) return known;
-    const replace = known?.replace ?? this.#newReplacer(bound.pattern, bound.replacement);
-    const made: Replaced = { dictionary, replace, results: [], bytes: 0 };
-    this.#replaced.set(bound, made);
-    return made;
+    if (known !== undefined) return known;
+    const replace = this.#newReplacer(bound.pattern, bound.replacement);
+    const replaced = { replace, results: new TextInterner(), byCodes: new ByCodes() };
+    this.#replaced.set(bound, replaced);
+    return replaced;
+  }
+
+  /** What it holds, in bytes. */
+  get bytes(): number {
+    let sum = 0;
+    for (const { results, byCodes } of this.#replaced.values()) sum += results.bytes + byCodes.bytes;
+    for (const { bytes } of this.#chosen.values()) sum += bytes;
+    return sum;
   }
 }
 
 interface Replaced {
-  readonly dictionary: Dictionary;
   readonly replace: Replacer;
-  /** By codes, as far as they were asked for. */
-  readonly results: (Buffer | undefined)[];
-  /** Of all results. */
-  bytes: number;
+  /** Distinct ones. */
+  readonly results: TextInterner;
+  /** Their numbers by the codes of what they were made of. */
+  readonly byCodes: ByCodes;
 }
 
 function textBytes(dictionary: Dictionary, code: number): Buffer {
@@ -335,11 +354,35 @@ function truthOf(value: SqlValue): number {
   return value === null ? unknown : Number(value) === 0 ? falsy : truthy;
 }
 
-function truthsByCode({ codes, nulls }: Texts, byCode: Uint8Array, rowCount: number): Uint8Array {
-  const truths = new Uint8Array(rowCount);
-  for (let row = 0; row < rowCount; row++) truths[row] = byCode[codes[row] as number] as number;
-  if (nulls !== null) for (let row = 0; row < rowCount; row++) if (nulls[row] === 1) truths[row] = unknown;
-  return truths;
+/** What is known of the first strings of a dictionary. */
+interface JudgedCodes {
+  readonly dictionary: Dictionary;
+  truths: Uint8Array;
+  count: number;
+}
+
+/** So many strings are judged at a time: fewer calls, and no long turn. */
+const judgedAtOnce = 16_384;
+
+function judgeThrough(judged: JudgedCodes, code: number, judge: (some: Dictionary) => Uint8Array): void {
+  const { dictionary, count } = judged;
+  const end = Math.min(dictionary.count, Math.max(code + 1, count + judgedAtOnce));
+  if (judged.truths.length < end) {
+    const larger = new Uint8Array(Math.max(dictionary.count, judged.truths.length * 2));
+    larger.set(judged.truths);
+    judged.truths = larger;
+  }
+  judged.truths.set(judge(part(dictionary, count, end)), count);
+  judged.count = end;
+}
+
+/** Strings from `from` to before `end`. */
+function part(dictionary: Dictionary, from: number, end: number): Dictionary {
+  if (from === 0 && end === dictionary.count) return dictionary;
+  const start = startOf(dictionary, from);
+  const ends = dictionary.ends.slice(from, end);
+  for (let i = 0; i < ends.length; i++) ends[i] = (ends[i] as number) - start;
+  return { count: end - from, bytes: dictionary.bytes.subarray(start, dictionary.ends[end - 1]), ends };
 }
 
 function lengths({ codes, nulls, dictionary }: Texts, { rowCount }: FrameRows): Vector {
@@ -429,31 +472,4 @@ function chooseNumbers(results: readonly Vector[], chosen: Uint16Array): Vector 
   for (let row = 0; row < rowCount; row++)
     values[row] = ((each[chosen[row] as number] as Values).values as Float64Array)[row] as number;
   return { kind: 'numbers', values, nulls: someNull };
-}
-
-interface JoinedDictionaries {
-  readonly of: readonly Dictionary[];
-  readonly dictionary: Dictionary;
-  readonly firstCodes: readonly number[];
-}
-
-/** All dictionaries, one after the other. */
-function joined(dictionaries: readonly Dictionary[]): {
-  readonly dictionary: Dictionary;
-  readonly firstCodes: number[];
-} {
-  const count = dictionaries.reduce((sum, each) => sum + each.count, 0);
-  const ends = new Uint32Array(count);
-  const firstCodes: number[] = [];
-  let next = 0;
-  let bytes = 0;
-  for (const each of dictionaries) {
-    firstCodes.push(next);
-    for (let code = 0; code < each.count; code++) ends[next++] = bytes + (each.ends[code] as number);
-    bytes += each.count === 0 ? 0 : (each.ends[each.count - 1] as number);
-  }
-  const parts = dictionaries.map(({ bytes: all, ends: each, count: length }) =>
-    all.subarray(0, length === 0 ? 0 : each[length - 1]),
-  );
-  return { dictionary: { count, ends, bytes: Buffer.concat(parts) }, firstCodes };
 }

@@ -3,9 +3,10 @@ import { type Aggregate, newAggregates } from './aggregate.ts';
 import type { SelectPlan } from './bound.ts';
 import type { Evaluator } from './evaluate.ts';
 import { allRows, type Frame } from './frame.ts';
-import { type Interner, NumberInterner, PairInterner, TextInterner } from './interner.ts';
+import { PairInterner } from './interner.ts';
+import { type KeyGroup, keyGroups } from './key-groups.ts';
 import type { Vector } from './vector.ts';
-import { sliced, taken } from './vector-forms.ts';
+import { sliced } from './vector-forms.ts';
 
 /**
  * Rows → groups. Each key's values become numbers; numbers of several keys are joined pair by pair, so that a group of any keys
@@ -14,19 +15,18 @@ import { sliced, taken } from './vector-forms.ts';
 export class Grouping {
   readonly #plan: NonNullable<SelectPlan['grouping']>;
   readonly #evaluator: Evaluator;
-  readonly #keys: readonly Interner[];
-  /** Of the first two keys, of that and the third, and so on. */
+  readonly #keys: readonly KeyGroup[];
+  /** Of the first two groups of keys, of that and the third, and so on. */
   readonly #pairs: readonly PairInterner[];
   readonly #aggregates: readonly Aggregate[];
   /** When the last row is in. */
   readonly #values: Vector[] = [];
-  readonly #keyValues: Vector[] = [];
 
   constructor(plan: NonNullable<SelectPlan['grouping']>, evaluator: Evaluator) {
     this.#plan = plan;
     this.#evaluator = evaluator;
-    this.#keys = plan.keys.map(({ type }) => (type === 'text' ? new TextInterner() : new NumberInterner()));
-    this.#pairs = plan.keys.slice(1).map(() => new PairInterner());
+    this.#keys = keyGroups(evaluator, plan.keys);
+    this.#pairs = this.#keys.slice(1).map(() => new PairInterner());
     this.#aggregates = newAggregates(plan.aggregates);
   }
 
@@ -55,9 +55,9 @@ export class Grouping {
     // Made when they are asked for: of what is ordered by an aggregate, keys are needed of few groups.
     const slots: Vector[] = [];
     const slotOf = (index: number): Vector =>
-      index < this.#keys.length
+      index < this.#plan.keys.length
         ? this.#keyVector(index, allRows(end).subarray(from))
-        : sliced(this.#aggregated(index - this.#keys.length), from, end);
+        : sliced(this.#aggregated(index - this.#plan.keys.length), from, end);
     const none = () => must<Vector>(undefined, 'groups have slots alone');
     return {
       rowCount: end - from,
@@ -81,25 +81,22 @@ export class Grouping {
 
   #groupsOf(frame: Frame, rows: Int32Array): Int32Array {
     const groups = new Int32Array(rows.length);
-    for (const [at, key] of this.#plan.keys.entries()) {
+    for (const [at, keys] of this.#keys.entries()) {
       const numbers = at === 0 ? groups : new Int32Array(rows.length);
-      const vector = this.#evaluator.evaluate(key, frame);
-      must(this.#keys[at], 'a key').intern(vector, rows, frame.rowCount, numbers);
-      if (at === 0) continue;
-      const pairs = must(this.#pairs[at - 1], 'pairs');
-      pairs.internAll(groups, numbers);
+      keys.intern(frame, rows, numbers);
+      if (at > 0) must(this.#pairs[at - 1], 'pairs').internAll(groups, numbers);
     }
     return groups;
   }
 
-  #keyVector(index: number, groups: Int32Array): Vector {
+  #keyVector(key: number, groups: Int32Array): Vector {
+    const of = this.#keys.findIndex(({ keys }) => keys.includes(key));
     let numbers = groups;
-    // From the last pair, of all keys, down to the one that has this key as its second.
-    for (let at = this.#keys.length - 1; at > index; at--)
+    // From the last pair, of all keys, down to the one that has these as its second.
+    for (let at = this.#keys.length - 1; at > of; at--)
       numbers = must(this.#pairs[at - 1], 'pairs').firsts(numbers);
-    if (index > 0) numbers = must(this.#pairs[index - 1], 'pairs').seconds(numbers);
-    const values = this.#keyValues[index] ?? must(this.#keys[index], 'a key').values();
-    this.#keyValues[index] = values;
-    return taken(values, numbers);
+    if (of > 0) numbers = must(this.#pairs[of - 1], 'pairs').seconds(numbers);
+    const group = must(this.#keys[of], 'a group of keys');
+    return group.keyVector(group.keys.indexOf(key), numbers);
   }
 }

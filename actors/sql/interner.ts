@@ -1,8 +1,7 @@
 import { hashBytes } from '../columns/hash-bytes.ts';
 import { allRows } from './frame.ts';
-import type { Nulls, Texts, Vector } from './vector.ts';
-import { type Dictionary, startOf } from './vector.ts';
-import { asTexts, asValues } from './vector-forms.ts';
+import { type Coded, type Dictionary, type Nulls, startOf, type Texts, type Vector } from './vector.ts';
+import { asTexts, asValues, type Values } from './vector-forms.ts';
 
 /**
  * Values → numbers 0, 1, 2 … in the order in which they came first; NULL is a value among them. Open addressing over typed
@@ -80,6 +79,35 @@ function hashNumber(value: number): number {
   return hash;
 }
 
+const one = new Int32Array(1);
+const found = new Int32Array(1);
+
+/** What is known of codes, by what they are of: -1 where it is not known yet. */
+export class ByCodes {
+  readonly #known = new Map<object, Int32Array>();
+  #bytes = 0;
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** With room for so many codes at least. */
+  of(codes: object, count: number): Int32Array {
+    const known = this.#known.get(codes);
+    if (known !== undefined && known.length >= count) return known;
+    // Chunks of small parts have dictionaries of their own, which do not come again.
+    if (known === undefined && this.#known.size === mapsMax) this.#known.clear();
+    const larger = new Int32Array(Math.max(count, (known?.length ?? 0) * 2, mapFirst)).fill(-1);
+    if (known !== undefined) larger.set(known);
+    this.#bytes += larger.byteLength - (known?.byteLength ?? 0);
+    this.#known.set(codes, larger);
+    return larger;
+  }
+}
+
+const mapsMax = 16;
+const mapFirst = 1_024;
+
 /** Of every type but text. Integers beyond 2^53 stand in a table of their own, by their halves; so do small ones, by themselves. */
 export class NumberInterner implements Interner {
   readonly #slots = new Slots();
@@ -90,6 +118,7 @@ export class NumberInterner implements Interner {
   /** Of the pairs of halves. */
   #wideNumbers = new Int32Array(slotsInitial);
   #count = 0;
+  readonly #byCodes = new ByCodes();
   nullNumber = -1;
 
   get count(): number {
@@ -98,13 +127,36 @@ export class NumberInterner implements Interner {
 
   get bytes(): number {
     const wide = this.#wide.count === 0 ? 0 : this.#wide.bytes + this.#wideNumbers.byteLength;
-    return this.#slots.bytes + this.#values.byteLength + this.#small.byteLength + wide;
+    return this.#slots.bytes + this.#values.byteLength + this.#small.byteLength + wide + this.#byCodes.bytes;
   }
 
   intern(vector: Vector, rows: Int32Array, rowCount: number, numbers: Int32Array): void {
-    const { kind, values, nulls } = asValues(vector, rowCount);
-    if (kind === 'numbers') this.#internNumbers(values as Float64Array, nulls, rows, numbers);
-    else this.#internWide(values as BigInt64Array, nulls, rows, numbers);
+    const values = asValues(vector, rowCount);
+    if (values.coded !== undefined) this.#internCodes(values, values.coded, rows, numbers);
+    else this.#internValues(values, rows, numbers);
+  }
+
+  #internValues({ kind, values, nulls }: Values, rows: Int32Array, numbers: Int32Array): void {
+    if (kind === 'numbers') this.#internNumbers(values, nulls, rows, numbers);
+    else this.#internWide(values, nulls, rows, numbers);
+  }
+
+  /** A value is looked up when its code comes for the first time. */
+  #internCodes(vector: Values, { codes, of }: Coded, rows: Int32Array, numbers: Int32Array): void {
+    let byCode = this.#byCodes.of(of, 0);
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      const code = codes[row] as number;
+      if (code >= byCode.length) byCode = this.#byCodes.of(of, code + 1);
+      let number = byCode[code] as number;
+      if (number < 0) {
+        one[0] = row;
+        this.#internValues(vector, one, found);
+        number = found[0] as number;
+        byCode[code] = number;
+      }
+      numbers[i] = number;
+    }
   }
 
   values(): Vector {
@@ -215,9 +267,9 @@ export class TextInterner implements Interner {
   #blob = Buffer.from(new ArrayBuffer(slotsInitial * 16));
   #count = 0;
   #blobBytes = 0;
-  #byCode = new Int32Array(0);
-  /** The one that `#byCode` is of: frames of a chunk share it. */
-  #last: Dictionary | null = null;
+  readonly #byCodes = new ByCodes();
+  /** The same object, however many there are. */
+  readonly #dictionary = { count: 0, bytes: this.#blob, ends: this.#ends };
   nullNumber = -1;
   readonly #hashOf = (number: number) => this.#hashes[number] as number;
 
@@ -226,19 +278,17 @@ export class TextInterner implements Interner {
   }
 
   get bytes(): number {
-    return this.#slots.bytes + this.#hashes.byteLength + this.#ends.byteLength + this.#blob.length;
+    const { byteLength } = this.#hashes;
+    return this.#slots.bytes + byteLength + this.#ends.byteLength + this.#blob.length + this.#byCodes.bytes;
   }
 
   get dictionary(): Dictionary {
-    return { count: this.#count, bytes: this.#blob, ends: this.#ends };
+    return this.#dictionary;
   }
 
   intern(vector: Vector, rows: Int32Array, rowCount: number, numbers: Int32Array): void {
     const { codes, dictionary, nulls } = asTexts(vector, rowCount);
-    if (this.#byCode.length < dictionary.count) this.#byCode = new Int32Array(dictionary.count);
-    const byCode = this.#byCode;
-    if (this.#last !== dictionary) byCode.fill(-1, 0, dictionary.count);
-    this.#last = dictionary;
+    const byCode = this.#byCodes.of(dictionary, dictionary.count);
     const { bytes } = dictionary;
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     for (let i = 0; i < rows.length; i++) {
@@ -255,6 +305,13 @@ export class TextInterner implements Interner {
       }
       numbers[i] = number;
     }
+  }
+
+  /** The number of one string. */
+  number(text: Buffer): number {
+    const ends = Uint32Array.of(text.length);
+    const view = new DataView(text.buffer, text.byteOffset, text.byteLength);
+    return this.#number({ count: 1, bytes: text, ends }, view, 0);
   }
 
   values(): Texts {
@@ -314,6 +371,8 @@ export class TextInterner implements Interner {
     this.#blobBytes += length;
     this.#ends[this.#count] = this.#blobBytes;
     this.#hashes[this.#count] = hash;
+    this.#dictionary.ends = this.#ends;
+    this.#dictionary.count = this.#count + 1;
     return this.#count++;
   }
 
@@ -322,6 +381,7 @@ export class TextInterner implements Interner {
     const larger = Buffer.from(new ArrayBuffer(Math.max(this.#blob.length * 2, this.#blobBytes + bytes)));
     this.#blob.copy(larger, 0, 0, this.#blobBytes);
     this.#blob = larger;
+    this.#dictionary.bytes = larger;
   }
 }
 

@@ -36,7 +36,7 @@ export class SelectRun {
 
   /** What is held, in bytes, about. */
   get bytes(): number {
-    return this.#top.bytes + (this.#grouping?.bytes ?? 0);
+    return this.#top.bytes + (this.#grouping?.bytes ?? 0) + this.#evaluator.bytes;
   }
 
   /** Nothing that comes can change the answer. */

@@ -1,4 +1,12 @@
-import { type Dictionary, dictionaryOf, type Nulls, type Texts, unknown, type Vector } from './vector.ts';
+import {
+  type Coded,
+  type Dictionary,
+  dictionaryOf,
+  type Nulls,
+  type Texts,
+  unknown,
+  type Vector,
+} from './vector.ts';
 
 /** Vectors in the form that a loop takes, whatever they came as. */
 export type Values = Extract<Vector, { kind: 'numbers' | 'wide' }>;
@@ -105,12 +113,33 @@ export function sliced(vector: Vector, from: number, end: number): Vector {
   if (vector.kind === 'constant') return vector;
   if (vector.kind === 'truths') return { kind: 'truths', values: vector.values.subarray(from, end) };
   const nulls = vector.nulls?.subarray(from, end) ?? null;
-  switch (vector.kind) {
+  const { kind } = vector;
+  switch (kind) {
     case 'numbers':
-      return { ...vector, values: vector.values.subarray(from, end), nulls };
+      return {
+        kind,
+        values: vector.values.subarray(from, end),
+        nulls,
+        coded: slicedCodes(vector.coded, from, end),
+      };
     case 'wide':
-      return { ...vector, values: vector.values.subarray(from, end), nulls };
+      return {
+        kind,
+        values: vector.values.subarray(from, end),
+        nulls,
+        coded: slicedCodes(vector.coded, from, end),
+      };
     case 'texts':
       return { ...vector, codes: vector.codes.subarray(from, end), nulls };
   }
+}
+
+function slicedCodes(coded: Coded | undefined, from: number, end: number): Coded | undefined {
+  return coded === undefined ? undefined : { of: coded.of, codes: coded.codes.subarray(from, end) };
+}
+
+/** The codes of a vector, and what they are of; null where it has none. */
+export function codesOf(vector: Vector): Coded | null {
+  if (vector.kind === 'texts') return { codes: vector.codes, of: vector.dictionary };
+  return vector.kind === 'numbers' || vector.kind === 'wide' ? (vector.coded ?? null) : null;
 }

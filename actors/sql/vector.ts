@@ -13,10 +13,27 @@ import { SqlError } from './sql-error.ts';
  */
 export type Vector =
   | { readonly kind: 'constant'; readonly value: SqlValue }
-  | { readonly kind: 'numbers'; readonly values: Float64Array; readonly nulls: Nulls }
-  | { readonly kind: 'wide'; readonly values: BigInt64Array; readonly nulls: Nulls }
+  | {
+      readonly kind: 'numbers';
+      readonly values: Float64Array;
+      readonly nulls: Nulls;
+      readonly coded?: Coded | undefined;
+    }
+  | {
+      readonly kind: 'wide';
+      readonly values: BigInt64Array;
+      readonly nulls: Nulls;
+      readonly coded?: Coded | undefined;
+    }
   | { readonly kind: 'texts'; readonly codes: Codes; readonly dictionary: Dictionary; readonly nulls: Nulls }
   | { readonly kind: 'truths'; readonly values: Uint8Array };
+
+/** The same values as numbers of distinct ones: what is known of one row's holds for all rows with its code. */
+export interface Coded {
+  readonly codes: Codes;
+  /** What the codes are of: the same object for all vectors whose codes mean the same. */
+  readonly of: object;
+}
 
 export type Nulls = Uint8Array | null;
 export type Codes = Uint8Array | Uint16Array | Int32Array;
@@ -26,7 +43,7 @@ export const falsy = 0;
 export const truthy = 1;
 export const unknown = 2;
 
-/** Strings one after the other; each ends where the next one begins. */
+/** Strings one after the other; each ends where the next one begins. It may grow: codes stay what they are. */
 export interface Dictionary {
   readonly count: number;
   readonly bytes: Buffer;

@@ -1,0 +1,185 @@
+import { must } from '../../src/base/assert.ts';
+import type { Bound } from './bound.ts';
+import type { Evaluator } from './evaluate.ts';
+import type { Frame } from './frame.ts';
+import { allRows } from './frame.ts';
+import { ByCodes, type Interner, NumberInterner, PairInterner, TextInterner } from './interner.ts';
+import type { Coded, Vector } from './vector.ts';
+import { codesOf, taken } from './vector-forms.ts';
+
+/**
+ * Keys of groups that depend on the same column, or on no column, or a key that depends on several: their values together → one
+ * number. Where the column's values are coded, keys are evaluated once for each code, however many rows have it.
+ */
+export class KeyGroup {
+  /** In the plan. */
+  readonly keys: readonly number[];
+  readonly #bounds: readonly Bound[];
+  readonly #evaluator: Evaluator;
+  /** All keys are of this column; null where they are of none, or of several. */
+  readonly #column: number | null;
+  readonly #isConstant: boolean;
+  readonly #interners: readonly Interner[];
+  /** Of the first two keys, of that and the third, and so on. */
+  readonly #pairs: readonly PairInterner[];
+  readonly #byCodes = new ByCodes();
+  readonly #values: Vector[] = [];
+  #newRows = new Int32Array(0);
+
+  constructor(
+    evaluator: Evaluator,
+    {
+      keys,
+      bounds,
+      columns,
+    }: {
+      readonly keys: readonly number[];
+      readonly bounds: readonly Bound[];
+      readonly columns: ReadonlySet<number>;
+    },
+  ) {
+    this.keys = keys;
+    this.#bounds = bounds;
+    this.#evaluator = evaluator;
+    const [first] = columns;
+    this.#column = columns.size === 1 && first !== undefined ? first : null;
+    this.#isConstant = columns.size === 0;
+    this.#interners = bounds.map(({ type }) => (type === 'text' ? new TextInterner() : new NumberInterner()));
+    this.#pairs = bounds.slice(1).map(() => new PairInterner());
+  }
+
+  get count(): number {
+    return this.#pairs.at(-1)?.count ?? must(this.#interners[0], 'a key').count;
+  }
+
+  get bytes(): number {
+    const parts = [...this.#interners, ...this.#pairs, this.#byCodes];
+    return parts.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  /** Numbers of the keys of those rows, into `numbers`. */
+  intern(frame: Frame, rows: Int32Array, numbers: Int32Array): void {
+    if (this.#isConstant && rows.length > 0) {
+      const single = new Int32Array(1);
+      this.#internRows(frame, rows.subarray(0, 1), single);
+      numbers.fill(single[0] as number, 0, rows.length);
+      return;
+    }
+    const vector = this.#column === null ? null : frame.column(this.#column);
+    const coded = vector === null ? null : codesOf(vector);
+    // Of one key that is the column itself its interner knows the codes.
+    const isPlain = this.#bounds.length === 1 && this.#bounds[0]?.kind === 'column';
+    if (vector === null || coded === null || isPlain || hasNulls(vector))
+      this.#internRows(frame, rows, numbers);
+    else this.#internCodes(vector, coded, rows, numbers);
+  }
+
+  /** One key's values of some numbers. */
+  keyVector(at: number, groups: Int32Array): Vector {
+    let numbers = groups;
+    // From the last pair, of all keys, down to the one that has this key as its second.
+    for (let pair = this.#bounds.length - 1; pair > at; pair--)
+      numbers = must(this.#pairs[pair - 1], 'pairs').firsts(numbers);
+    if (at > 0) numbers = must(this.#pairs[at - 1], 'pairs').seconds(numbers);
+    const values = this.#values[at] ?? must(this.#interners[at], 'a key').values();
+    this.#values[at] = values;
+    return taken(values, numbers);
+  }
+
+  #internRows(frame: Frame, rows: Int32Array, numbers: Int32Array): void {
+    for (const [at, bound] of this.#bounds.entries()) {
+      const own = at === 0 ? numbers : new Int32Array(rows.length);
+      must(this.#interners[at], 'a key').intern(
+        this.#evaluator.evaluate(bound, frame),
+        rows,
+        frame.rowCount,
+        own,
+      );
+      if (at > 0) must(this.#pairs[at - 1], 'pairs').internAll(numbers.subarray(0, rows.length), own);
+    }
+  }
+
+  #internCodes(vector: Vector, { codes, of }: Coded, rows: Int32Array, numbers: Int32Array): void {
+    let byCode = this.#byCodes.of(of, 0);
+    if (this.#newRows.length < rows.length) this.#newRows = new Int32Array(rows.length);
+    const newRows = this.#newRows;
+    let count = 0;
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      const code = codes[row] as number;
+      if (code >= byCode.length) byCode = this.#byCodes.of(of, code + 1);
+      if (byCode[code] === -1) {
+        byCode[code] = 0;
+        newRows[count++] = row;
+      }
+    }
+    if (count > 0) this.#internNew(vector, newRows.subarray(0, count), { codes, byCode });
+    for (let i = 0; i < rows.length; i++) numbers[i] = byCode[codes[rows[i] as number] as number] as number;
+  }
+
+  /** Each of the rows has a code that came for the first time. */
+  #internNew(
+    vector: Vector,
+    rows: Int32Array,
+    { codes, byCode }: { readonly codes: Coded['codes']; readonly byCode: Int32Array },
+  ): void {
+    const some = taken(vector, rows);
+    const none = () => must<never>(undefined as never, 'keys of one column have it alone');
+    const frame: Frame = {
+      rowCount: rows.length,
+      rows: null,
+      column: () => some,
+      slot: none,
+      textMatch: none,
+    };
+    const numbers = new Int32Array(rows.length);
+    this.#internRows(frame, allRows(rows.length), numbers);
+    for (let i = 0; i < rows.length; i++) byCode[codes[rows[i] as number] as number] = numbers[i] as number;
+  }
+}
+
+/** Of texts NULL has any code. */
+function hasNulls(vector: Vector): boolean {
+  return vector.kind === 'texts' && vector.nulls !== null;
+}
+
+/** Keys that depend on the same columns together, in the order in which their columns come. */
+export function keyGroups(evaluator: Evaluator, keys: readonly Bound[]): KeyGroup[] {
+  const groups = new Map<string, { keys: number[]; bounds: Bound[]; columns: ReadonlySet<number> }>();
+  for (const [key, bound] of keys.entries()) {
+    const columns = new Set<number>();
+    const isPure = collectColumns(bound, columns);
+    const name = isPure && columns.size <= 1 ? [...columns].join() : `alone ${key}`;
+    const known = groups.get(name) ?? { keys: [], bounds: [], columns: isPure ? columns : new Set([-1, -2]) };
+    known.keys.push(key);
+    known.bounds.push(bound);
+    groups.set(name, known);
+  }
+  return [...groups.values()].map((group) => new KeyGroup(evaluator, group));
+}
+
+/** Answers whether it depends on columns alone. */
+function collectColumns(bound: Bound, columns: Set<number>): boolean {
+  switch (bound.kind) {
+    case 'literal':
+      return true;
+    case 'column':
+      columns.add(bound.index);
+      return true;
+    case 'slot':
+    case 'textMatch':
+      return false;
+    case 'compare':
+    case 'arithmetic':
+      return collectColumns(bound.left, columns) && collectColumns(bound.right, columns);
+    case 'logic':
+    case 'coalesce':
+      return bound.operands.every((operand) => collectColumns(operand, columns));
+    case 'case': {
+      const parts = [...bound.branches.flatMap(({ when, result }) => [when, result]), bound.otherwise];
+      return parts.every((part) => collectColumns(part, columns));
+    }
+    default:
+      return collectColumns(bound.operand, columns);
+  }
+}
