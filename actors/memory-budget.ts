@@ -23,7 +23,9 @@ export type MemoryLine =
   /** Bodies of writes that are being read. */
   | 'bodies'
   /** Decoded blocks of segments. */
-  | 'blocks';
+  | 'blocks'
+  /** Columns of segments as SQL reads them. */
+  | 'columns';
 
 export type MemoryLines = Readonly<Record<MemoryLine, number>>;
 
@@ -43,6 +45,7 @@ export class MemoryBudget {
     replays: 0,
     bodies: 0,
     blocks: 0,
+    columns: 0,
   };
   #bytes = 0;
 

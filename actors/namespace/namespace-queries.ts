@@ -23,6 +23,7 @@ import { embedTexts } from '../embed-texts.ts';
 import { readBody } from '../request-body.ts';
 import type { QueryReport, Temperature } from '../search/answers.ts';
 import { type GraphSource, noGraphs } from '../search/graph-source.ts';
+import { keptColumns } from '../search/kept-columns.ts';
 import type { QueryContext } from '../search/query.ts';
 import { runCount, runSearch } from '../search/run-search.ts';
 import { runSql } from '../search/run-sql.ts';
@@ -215,6 +216,7 @@ export class NamespaceQueries {
       graphs: this.#graphs,
       match: lanes.match,
       sqlBytesMax: limits.sqlMemoryBytesMax,
+      keptColumns: keptColumns(this.#components.memory),
       monotonic: () => clock.monotonic(),
       beganAt: opened.beganAt,
       readFailed: (failure) => this.#readFailed(failure, opened),

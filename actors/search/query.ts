@@ -13,6 +13,7 @@ import { noCondition, type TextCondition } from '../text/trigram-query.ts';
 import { type QueryReport, reportJson, type Temperature, tookJson } from './answers.ts';
 import type { DocumentTest } from './document-filter.ts';
 import type { GraphSource } from './graph-source.ts';
+import type { KeptColumns } from './kept-columns.ts';
 import { type ScanEnd, scanNewestFirst } from './scan.ts';
 import type { TimeSlice } from './time-slice.ts';
 
@@ -31,6 +32,8 @@ export interface QueryContext {
   readonly match: MatchElsewhere;
   /** What an SQL query may hold, in bytes. */
   readonly sqlBytesMax: number;
+  /** Null: nothing is kept. */
+  readonly keptColumns: KeptColumns | null;
   readonly monotonic: () => number;
   readonly beganAt: number;
   /**

@@ -2,6 +2,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import type { SqlRequest } from '../../protocol/sql.ts';
 import { must } from '../../src/base/assert.ts';
+import type { ColumnValues } from '../columns/column-block.ts';
 import { valueKinds } from '../columns/value-kinds.ts';
 import { bindSelect } from '../sql/bind.ts';
 import type { SelectPlan, SqlColumn, SqlType } from '../sql/bound.ts';
@@ -10,6 +11,7 @@ import { ColumnTypes, idColumn, isColumn } from '../sql/column-types.ts';
 import { type DecodedColumn, decodeColumn, unpacked } from '../sql/decode-column.ts';
 import { Evaluator } from '../sql/evaluate.ts';
 import { allRows, type Frame } from '../sql/frame.ts';
+import { collectColumns } from '../sql/key-groups.ts';
 import { parseSql } from '../sql/parser.ts';
 import { SelectRun } from '../sql/run-select.ts';
 import { located, locating, SqlError } from '../sql/sql-error.ts';
@@ -22,6 +24,7 @@ import type { Found } from '../text/judge.ts';
 import { Judge } from '../text/judge.ts';
 import { queryPattern } from '../text/query-pattern.ts';
 import { compileReplacer } from '../text/regex.ts';
+import type { KeptColumn } from './kept-columns.ts';
 import { framed, late, type QueryContext } from './query.ts';
 import { scanNewestFirst } from './scan.ts';
 import { type SqlChunk, type SqlPart, sqlParts } from './sql-parts.ts';
@@ -75,24 +78,24 @@ async function reading<T>(context: QueryContext, read: () => Promise<T>): Promis
 /** The id, and the keys of metas in the order in which they came first. */
 async function columnsOf(parts: readonly SqlPart[]): Promise<Column[]> {
   const types = new ColumnTypes();
-  for (const { chunks } of parts) {
-    const keys = new Set<string>();
-    for (const chunk of chunks) {
-      for (const [key, counts] of chunk.keys()) {
-        if (!isColumn(key)) continue;
-        keys.add(key);
-        const isOpen = (counts[valueKinds.other] as number) > 0 && counts[valueKinds.string] === 0;
-        types.add(key, counts, isOpen && (await isTextElsewhere(chunk, key)));
-      }
+  for (const part of parts) {
+    const keys = part.keys();
+    for (const [key, counts] of keys) {
+      if (!isColumn(key)) continue;
+      const isOpen = (counts[valueKinds.other] as number) > 0 && counts[valueKinds.string] === 0;
+      types.add(key, counts, isOpen && (await isTextElsewhere(part, key)));
     }
-    types.countPart(keys);
+    types.countPart(keys.keys());
   }
   return [{ name: idColumn, type: 'text', parts: parts.length }, ...types.list()];
 }
 
-async function isTextElsewhere(chunk: SqlChunk, key: string): Promise<boolean> {
-  const column = (await chunk.columns([key])).get(key);
-  return column !== undefined && hasTextElsewhere(chunk, key, column);
+async function isTextElsewhere({ chunks }: SqlPart, key: string): Promise<boolean> {
+  for (const chunk of chunks) {
+    const column = (await chunk.columns([key])).get(key);
+    if (column !== undefined && (await hasTextElsewhere(chunk, key, column))) return true;
+  }
+  return false;
 }
 
 function showColumns(context: QueryContext, columns: readonly Column[], parts: readonly SqlPart[]): string {
@@ -132,6 +135,8 @@ class SqlQuery {
   readonly #types: ReadonlyMap<string, SqlType>;
   readonly #parts: readonly SqlPart[];
   readonly #run: SelectRun;
+  /** Columns whose distinct values are asked for. */
+  readonly #keys: ReadonlySet<string>;
   /** Of the plan's columns, those that WHERE reads. */
   readonly #first: readonly string[];
   /** By column: numbers of the frame. */
@@ -153,6 +158,7 @@ class SqlQuery {
     this.#types = new Map(columns.map(({ name, type }) => [name, type]));
     this.#run = new SelectRun(plan, new Evaluator(replacerOf));
     this.#first = plan.columns.slice(0, plan.whereColumns);
+    this.#keys = keyColumns(plan);
     this.#frameRows = frameRowsOf(plan);
   }
 
@@ -217,21 +223,40 @@ class SqlQuery {
   }
 
   async #load(chunk: SqlChunk, names: readonly string[], loaded: Map<string, DecodedColumn>): Promise<void> {
-    const missing = names.filter((name) => name !== idColumn && !loaded.has(name));
+    const missing: string[] = [];
+    for (const name of names) {
+      if (name === idColumn || loaded.has(name)) continue;
+      const known = this.#kept(chunk, name)?.get(chunk.place?.chunk ?? 0);
+      if (known === undefined) missing.push(name);
+      else loaded.set(name, known);
+    }
     if (missing.length === 0) return;
     await reading(this.#context, async () => {
       const columns = await chunk.columns(missing);
       for (const name of missing) {
-        const values = columns.get(name);
-        const type = must(this.#types.get(name), 'a type');
-        loaded.set(
-          name,
-          values === undefined
-            ? { kind: 'constant', value: null }
-            : decodeColumn(values, type, await valuesElsewhere(chunk, name, { values, type })),
-        );
+        loaded.set(name, await this.#decode(chunk, name, columns.get(name)));
+        // Making codes of a column takes some milliseconds.
+        await this.#turn();
       }
     });
+  }
+
+  async #decode(chunk: SqlChunk, name: string, values: ColumnValues | undefined): Promise<DecodedColumn> {
+    if (values === undefined) return { kind: 'constant', value: null };
+    const type = this.#typeOf(name);
+    const decoded = decodeColumn(values, type, await valuesElsewhere(chunk, name, { values, type }));
+    return this.#kept(chunk, name)?.keep(chunk.place?.chunk ?? 0, decoded) ?? decoded;
+  }
+
+  #kept({ place }: SqlChunk, name: string): KeptColumn | null {
+    const { keptColumns } = this.#context;
+    if (place === null || keptColumns === null) return null;
+    const as = { type: this.#typeOf(name), isKey: this.#keys.has(name) };
+    return keptColumns.column(place.reader, name, as);
+  }
+
+  #typeOf(name: string): SqlType {
+    return must(this.#types.get(name), 'a type');
   }
 
   /** Of those rows of a frame; the others' are the first one's. */
@@ -328,6 +353,15 @@ class SqlQuery {
       fields: { sql: problem },
     });
   }
+}
+
+/** Columns that groups are made by, alone or in an expression, and of which distinct values are counted. */
+function keyColumns({ grouping, columns }: SelectPlan): Set<string> {
+  const keys = new Set<number>();
+  for (const key of grouping?.keys ?? []) collectColumns(key, keys);
+  for (const { distinct, argument } of grouping?.aggregates ?? [])
+    if (distinct && argument !== null) collectColumns(argument, keys);
+  return new Set([...keys].map((index) => must(columns[index], 'a column')));
 }
 
 interface Range {

@@ -6,12 +6,15 @@ import { storedColumn } from '../columns/stored-column.ts';
 import { chunkRowsMax, valueKinds } from '../columns/value-kinds.ts';
 import type { ColumnRange } from '../sql/can-match.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
+import type { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment, Snapshot } from '../storage/snapshot.ts';
 import { isDeleted } from '../storage/tombstones.ts';
 import { memtableChunks } from './memtable-columns.ts';
 
 /** The parts of a snapshot as SQL reads them, oldest first: chunks of rows with columns. */
 export interface SqlPart {
+  /** Keys, with how many entries they have of each kind in all chunks together. */
+  keys(): ReadonlyMap<string, Uint32Array>;
   /** The part alone, for whoever searches its texts. */
   readonly snapshot: Snapshot;
   readonly rowCount: number;
@@ -35,6 +38,8 @@ export interface SqlChunk {
   range(key: string): ColumnRange;
   /** Columns of those keys that the chunk has. Throws what reading throws. */
   columns(names: readonly string[]): Promise<ReadonlyMap<string, ColumnValues>>;
+  /** Where its columns may be kept: its segment, and its number in it. Null for memory. */
+  readonly place: { readonly reader: SegmentReader; readonly chunk: number } | null;
   /** Of rows of the part, ascending. */
   documents(rows: readonly number[]): Promise<readonly StoredDocument[]>;
 }
@@ -57,6 +62,7 @@ function memtablePart(snapshot: Snapshot, source: Snapshot['memtables'][number])
       },
       range: (key) => (columns.has(key) ? 'unknown' : 'none'),
       columns: async () => columns,
+      place: null,
       documents: async (wanted) =>
         wanted.map((row) => ({ buffer: memtable.bufferOf(row), offset: memtable.offsetOf(row) })),
     }),
@@ -65,6 +71,7 @@ function memtablePart(snapshot: Snapshot, source: Snapshot['memtables'][number])
     snapshot: { ...snapshot, memtables: [source], segments: [] },
     rowCount,
     chunks,
+    keys: () => keysOf(chunks),
     allLive: false,
     isLive: (row) => memtable.isLiveAt(row, snapshot.sequence),
   };
@@ -84,9 +91,36 @@ async function segmentPart(snapshot: Snapshot, segment: OpenSegment, report: Rea
     snapshot: { ...snapshot, memtables: [], segments: [segment] },
     rowCount: reader.rowCount,
     chunks,
+    keys: () => (directory === 'none' ? new Map() : keptKeys(directory, chunks)),
     allLive: tombstones.count === 0,
     isLive: (row) => !isDeleted(tombstones, row),
   };
+}
+
+const ofDirectories = new WeakMap<ColumnDirectory, ReadonlyMap<string, Uint32Array>>();
+
+/** A directory never changes. */
+function keptKeys(directory: ColumnDirectory, chunks: readonly SqlChunk[]): ReadonlyMap<string, Uint32Array> {
+  let keys = ofDirectories.get(directory);
+  if (keys === undefined) {
+    keys = keysOf(chunks);
+    ofDirectories.set(directory, keys);
+  }
+  return keys;
+}
+
+function keysOf(chunks: readonly SqlChunk[]): ReadonlyMap<string, Uint32Array> {
+  const keys = new Map<string, Uint32Array>();
+  for (const chunk of chunks) {
+    for (const [key, counts] of chunk.keys()) {
+      const sums = keys.get(key);
+      if (sums === undefined) keys.set(key, Uint32Array.from(counts));
+      else
+        for (let kind = 0; kind < sums.length; kind++)
+          sums[kind] = (sums[kind] as number) + (counts[kind] ?? 0);
+    }
+  }
+  return keys;
 }
 
 /** Of rows without any key. */
@@ -97,6 +131,7 @@ function plainChunks(rowCount: number, documents: SqlChunk['documents']): SqlChu
     keys: () => [],
     range: () => 'none',
     columns: async () => new Map(),
+    place: null,
     documents,
   }));
 }
@@ -132,6 +167,7 @@ function storedChunk(source: {
         }),
       );
     },
+    place: { reader: segment.reader, chunk },
     documents,
   };
 }

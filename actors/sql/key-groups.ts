@@ -159,7 +159,7 @@ export function keyGroups(evaluator: Evaluator, keys: readonly Bound[]): KeyGrou
 }
 
 /** Answers whether it depends on columns alone. */
-function collectColumns(bound: Bound, columns: Set<number>): boolean {
+export function collectColumns(bound: Bound, columns: Set<number>): boolean {
   switch (bound.kind) {
     case 'literal':
       return true;

@@ -1,4 +1,6 @@
+import { MemoryBudget } from '../../actors/memory-budget.ts';
 import { noGraphs } from '../../actors/search/graph-source.ts';
+import { keptColumns } from '../../actors/search/kept-columns.ts';
 import type { QueryContext } from '../../actors/search/query.ts';
 import { runSearch } from '../../actors/search/run-search.ts';
 import { TimeSlice } from '../../actors/search/time-slice.ts';
@@ -64,6 +66,7 @@ export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9
     graphs: noGraphs,
     match: async (task) => runMatch(task),
     sqlBytesMax: 100_000_000,
+    keptColumns: keptColumns(new MemoryBudget(256 * 1024 * 1024)),
     monotonic: () => clock.monotonic(),
     beganAt: clock.monotonic(),
     readFailed: () => {},

@@ -1,0 +1,165 @@
+import type { MemoryBudget } from '../memory-budget.ts';
+import type { SqlType } from '../sql/bound.ts';
+import { type DecodedColumn, type PackedIntegers, unpacked } from '../sql/decode-column.ts';
+import { allRows } from '../sql/frame.ts';
+import { type Interner, NumberInterner, TextInterner } from '../sql/interner.ts';
+import type { Vector } from '../sql/vector.ts';
+import type { SegmentReader } from '../storage/segment-reader.ts';
+
+/**
+ * Decoded columns of segments, kept while they are warm: whoever asks again begins with vectors. Texts of all chunks of a segment
+ * share one dictionary, and so do numbers that were asked for as keys: what a query knows of a code it knows of the whole segment.
+ * A thread keeps them within a share of its memory; what was not used for the longest time goes first.
+ */
+const memoryShare = 1 / 6;
+/** Whole numbers under it are found by themselves, as quickly as by a code. */
+const smallMax = 65_536;
+
+const threads = new WeakMap<MemoryBudget, KeptColumns>();
+
+/** Those of the thread that the budget is of. */
+export function keptColumns(memory: MemoryBudget): KeptColumns {
+  let kept = threads.get(memory);
+  if (kept === undefined) {
+    kept = new KeptColumns(memory);
+    threads.set(memory, kept);
+  }
+  return kept;
+}
+
+export class KeptColumns {
+  readonly #memory: MemoryBudget;
+  readonly #ofReaders = new WeakMap<SegmentReader, Map<string, KeptColumn>>();
+  /** The least recently used one first. */
+  readonly #held = new Map<KeptColumn, () => void>();
+  #bytes = 0;
+
+  constructor(memory: MemoryBudget) {
+    this.#memory = memory;
+  }
+
+  /** A column of a segment as a query reads it; `isKey`: its numbers are asked for as codes too. */
+  column(
+    reader: SegmentReader,
+    name: string,
+    as: { readonly type: SqlType; readonly isKey: boolean },
+  ): KeptColumn {
+    let columns = this.#ofReaders.get(reader);
+    if (columns === undefined) {
+      columns = new Map();
+      this.#ofReaders.set(reader, columns);
+    }
+    const key = `${as.isKey ? 'key' : 'value'} ${as.type} ${name}`;
+    let column = columns.get(key);
+    if (column === undefined) {
+      column = new KeptColumn(as.type, as.isKey, (more) => this.#grown(more));
+      columns.set(key, column);
+    }
+    const forget = this.#held.get(column) ?? (() => columns.delete(key));
+    this.#held.delete(column);
+    this.#held.set(column, forget);
+    return column;
+  }
+
+  #grown(bytes: number): void {
+    this.#add(bytes);
+    const most = this.#memory.bytesMax * memoryShare;
+    for (const [column, forget] of this.#held) {
+      if (this.#bytes <= most) return;
+      this.#held.delete(column);
+      forget();
+      this.#add(-column.release());
+    }
+  }
+
+  #add(bytes: number): void {
+    this.#bytes += bytes;
+    this.#memory.add('columns', bytes);
+  }
+}
+
+/** By chunks, as far as they were asked for. */
+export class KeptColumn {
+  readonly #interner: Interner | null;
+  readonly #chunks: (DecodedColumn | undefined)[] = [];
+  readonly #grown: (bytes: number) => void;
+  #bytes = 0;
+  #released = false;
+
+  constructor(type: SqlType, isKey: boolean, grown: (bytes: number) => void) {
+    this.#interner = type === 'text' ? new TextInterner() : isKey ? new NumberInterner() : null;
+    this.#grown = grown;
+  }
+
+  get(chunk: number): DecodedColumn | undefined {
+    return this.#chunks[chunk];
+  }
+
+  /** The column that the others of the segment go with; what it was made of is not needed any more. */
+  keep(chunk: number, column: DecodedColumn): DecodedColumn {
+    const kept = this.#coded(column);
+    this.#chunks[chunk] = kept;
+    this.#count(bytesOf(kept));
+    return kept;
+  }
+
+  /** Nobody counts it from now on. Answers what it was counted with. */
+  release(): number {
+    this.#released = true;
+    return this.#bytes;
+  }
+
+  #count(vectorBytes: number): void {
+    if (this.#released) return;
+    const before = this.#bytes;
+    this.#vectorBytes += vectorBytes;
+    this.#bytes = this.#vectorBytes + (this.#interner?.bytes ?? 0);
+    this.#grown(this.#bytes - before);
+  }
+
+  #vectorBytes = 0;
+
+  #coded(column: DecodedColumn): DecodedColumn {
+    const interner = this.#interner;
+    if (interner === null || column.kind === 'constant' || column.kind === 'truths') return column;
+    if (column.kind === 'packed') return isSmallPacked(column) ? column : this.#coded(wholly(column));
+    if (isSmall(column)) return column;
+    const rowCount = column.kind === 'texts' ? column.codes.length : column.values.length;
+    const codes = new Int32Array(rowCount);
+    interner.intern(column, allRows(rowCount), rowCount, codes);
+    if (column.kind !== 'texts') return { ...column, coded: { codes, of: interner } };
+    return { ...column, codes, dictionary: (interner as TextInterner).dictionary };
+  }
+}
+
+function isSmallPacked({ integers, base }: PackedIntegers): boolean {
+  return base >= 0 && base + 2 ** (integers.BYTES_PER_ELEMENT * 8) <= smallMax;
+}
+
+function wholly(column: PackedIntegers): Vector {
+  const end = column.integers.length;
+  return unpacked(column, { from: 0, end, scratch: new Float64Array(end) });
+}
+
+function isSmall(column: Exclude<Vector, { kind: 'constant' | 'truths' }>): boolean {
+  return (
+    column.kind === 'numbers' &&
+    column.values.every((value) => value >= 0 && value < smallMax && Number.isInteger(value))
+  );
+}
+
+function bytesOf(column: DecodedColumn): number {
+  switch (column.kind) {
+    case 'packed':
+    case 'constant':
+      return 100;
+    case 'truths':
+      return column.values.byteLength;
+    case 'texts':
+      return column.codes.byteLength + (column.nulls?.byteLength ?? 0);
+    default:
+      return (
+        column.values.byteLength + (column.nulls?.byteLength ?? 0) + (column.coded?.codes.byteLength ?? 0)
+      );
+  }
+}
