@@ -1,6 +1,7 @@
 import type { BoundAggregate, SqlType } from './bound.ts';
 import { allRows } from './frame.ts';
-import { type Interner, NumberInterner, PairInterner, TextInterner } from './interner.ts';
+import { type Interner, PairInterner } from './interner.ts';
+import { LazyInterner } from './lazy-interner.ts';
 import { SqlError } from './sql-error.ts';
 import { compareBytes, type Dictionary, type Nulls, type Vector } from './vector.ts';
 import { asTexts, asValues } from './vector-forms.ts';
@@ -517,7 +518,7 @@ class DistinctValues implements Aggregate {
   #isAlone = true;
 
   constructor(type: SqlType) {
-    this.#values = type === 'text' ? new TextInterner() : new NumberInterner();
+    this.#values = new LazyInterner(type === 'text');
   }
 
   get bytes(): number {

@@ -269,7 +269,7 @@ export class TextInterner implements Interner {
   #blobBytes = 0;
   readonly #byCodes = new ByCodes();
   /** The same object, however many there are. */
-  readonly #dictionary = { count: 0, bytes: this.#blob, ends: this.#ends };
+  readonly #dictionary = { count: 0, bytes: this.#blob, ends: this.#ends, isDistinct: true };
   nullNumber = -1;
   readonly #hashOf = (number: number) => this.#hashes[number] as number;
 
@@ -385,21 +385,28 @@ export class TextInterner implements Interner {
   }
 }
 
-/** Pairs of numbers → numbers: groups of several keys, and the distinct values of each group. */
+/** Slots of a pair: first, second, number plus one, nothing. All of a look-up lies in one line of the cache. */
+const pairWords = 4;
+const pairSlotsFirst = 64;
+
+/**
+ * Pairs of numbers → numbers: groups of several keys, and the distinct values of each group. Open addressing in parts that grow one
+ * by one: a large table never stands still to be made anew.
+ */
 export class PairInterner {
-  readonly #slots = new Slots();
+  readonly #parts = Array.from({ length: 1 << partBits }, () => new Int32Array(pairSlotsFirst * pairWords));
+  readonly #held = new Int32Array(1 << partBits);
+  #slotBytes = (pairSlotsFirst * pairWords * 4) << partBits;
   #first = new Int32Array(slotsInitial);
   #second = new Int32Array(slotsInitial);
   #count = 0;
-  readonly #hashOf = (number: number) =>
-    hashPair(this.#first[number] as number, this.#second[number] as number);
 
   get count(): number {
     return this.#count;
   }
 
   get bytes(): number {
-    return this.#slots.bytes + this.#first.byteLength * 2;
+    return this.#slotBytes + this.#first.byteLength * 2;
   }
 
   firstOf(number: number): number {
@@ -430,15 +437,18 @@ export class PairInterner {
 
   intern(first: number, second: number): number {
     const hash = hashPair(first, second);
-    const slots = this.#slots.of(hash);
+    const slots = this.#parts[hash >>> (32 - partBits)] as Int32Array;
     const mask = slots.length - 1;
-    let slot = hash & mask;
+    let slot = (hash * pairWords) & mask;
     for (;;) {
-      const held = (slots[slot] as number) - 1;
-      if (held < 0) break;
-      if (this.#first[held] === first && this.#second[held] === second) return held;
-      slot = (slot + 1) & mask;
+      const held = slots[slot + 2] as number;
+      if (held === 0) return this.#add(hash, slot, first, second);
+      if (slots[slot] === first && slots[slot + 1] === second) return held - 1;
+      slot = (slot + pairWords) & mask;
     }
+  }
+
+  #add(hash: number, slot: number, first: number, second: number): number {
     const number = this.#count++;
     if (number === this.#first.length) {
       this.#first = grownTo(this.#first, number * 2);
@@ -446,9 +456,33 @@ export class PairInterner {
     }
     this.#first[number] = first;
     this.#second[number] = second;
-    slots[slot] = number + 1;
-    this.#slots.added(hash, this.#hashOf);
+    const part = hash >>> (32 - partBits);
+    const slots = this.#parts[part] as Int32Array;
+    slots[slot] = first;
+    slots[slot + 1] = second;
+    slots[slot + 2] = number + 1;
+    const held = (this.#held[part] as number) + 1;
+    this.#held[part] = held;
+    if (held * pairWords > slots.length * fullness) this.#grow(part);
     return number;
+  }
+
+  #grow(part: number): void {
+    const old = this.#parts[part] as Int32Array;
+    const slots = new Int32Array(old.length * 2);
+    const mask = slots.length - 1;
+    for (let from = 0; from < old.length; from += pairWords) {
+      const number = old[from + 2] as number;
+      if (number === 0) continue;
+      const [first, second] = [old[from] as number, old[from + 1] as number];
+      let slot = (hashPair(first, second) * pairWords) & mask;
+      while (slots[slot + 2] !== 0) slot = (slot + pairWords) & mask;
+      slots[slot] = first;
+      slots[slot + 1] = second;
+      slots[slot + 2] = number;
+    }
+    this.#parts[part] = slots;
+    this.#slotBytes += old.byteLength;
   }
 }
 

@@ -3,7 +3,8 @@ import type { Bound } from './bound.ts';
 import type { Evaluator } from './evaluate.ts';
 import type { Frame } from './frame.ts';
 import { allRows } from './frame.ts';
-import { ByCodes, type Interner, NumberInterner, PairInterner, TextInterner } from './interner.ts';
+import { ByCodes, type Interner, PairInterner } from './interner.ts';
+import { LazyInterner } from './lazy-interner.ts';
 import type { Coded, Vector } from './vector.ts';
 import { codesOf, taken } from './vector-forms.ts';
 
@@ -44,7 +45,7 @@ export class KeyGroup {
     const [first] = columns;
     this.#column = columns.size === 1 && first !== undefined ? first : null;
     this.#isConstant = columns.size === 0;
-    this.#interners = bounds.map(({ type }) => (type === 'text' ? new TextInterner() : new NumberInterner()));
+    this.#interners = bounds.map(({ type }) => new LazyInterner(type === 'text'));
     this.#pairs = bounds.slice(1).map(() => new PairInterner());
   }
 

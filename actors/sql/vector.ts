@@ -48,6 +48,12 @@ export interface Dictionary {
   readonly count: number;
   readonly bytes: Buffer;
   readonly ends: Uint32Array;
+  /** No string stands in it twice. */
+  readonly isDistinct?: boolean;
+}
+
+export function isDistinct(dictionary: Dictionary): boolean {
+  return dictionary.isDistinct === true;
 }
 
 export function startOf({ ends }: Dictionary, code: number): number {

@@ -1,0 +1,123 @@
+import { allRows } from './frame.ts';
+import { ByCodes, type Interner, NumberInterner, TextInterner } from './interner.ts';
+import { type Dictionary, isDistinct, type Nulls, type Texts, type Vector } from './vector.ts';
+import { codesOf, taken } from './vector-forms.ts';
+
+/**
+ * As an interner, and no value is looked at for as long as all of them come by codes of the same distinct ones: a code is as good
+ * as its value then. The first vector of other codes, or of none, makes it look at the values so far.
+ */
+export class LazyInterner implements Interner {
+  readonly #isText: boolean;
+  #inner: Interner | null = null;
+  /** What the codes are of: a dictionary, or the interner of a column that is kept. */
+  #of: object | null = null;
+  readonly #byCodes = new ByCodes();
+  /** Of the numbers, in their order. */
+  #codes = new Int32Array(1_024);
+  #count = 0;
+  #nullNumber = -1;
+
+  constructor(isText: boolean) {
+    this.#isText = isText;
+  }
+
+  get count(): number {
+    return this.#inner?.count ?? this.#count;
+  }
+
+  get bytes(): number {
+    return (this.#inner?.bytes ?? 0) + this.#byCodes.bytes + this.#codes.byteLength;
+  }
+
+  get nullNumber(): number {
+    return this.#inner?.nullNumber ?? this.#nullNumber;
+  }
+
+  intern(vector: Vector, rows: Int32Array, rowCount: number, numbers: Int32Array): void {
+    if (this.#inner === null) {
+      const coded = distinctCodes(vector);
+      if (coded !== null && (this.#of === null || this.#of === coded.of)) {
+        this.#of = coded.of;
+        this.#internCodes(coded, rows, numbers);
+        return;
+      }
+    }
+    this.#look().intern(vector, rows, rowCount, numbers);
+  }
+
+  values(): Vector {
+    return this.#inner?.values() ?? this.#codedValues();
+  }
+
+  #internCodes({ codes, of, nulls, nullCode }: DistinctCodes, rows: Int32Array, numbers: Int32Array): void {
+    let byCode = this.#byCodes.of(of, 0);
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      if (nulls !== null && nulls[row] === 1) {
+        if (this.#nullNumber < 0) this.#nullNumber = this.#add(0);
+        numbers[i] = this.#nullNumber;
+        continue;
+      }
+      const code = codes[row] as number;
+      if (code >= byCode.length) byCode = this.#byCodes.of(of, code + 1);
+      let number = byCode[code] as number;
+      if (number < 0) {
+        number = this.#add(code);
+        byCode[code] = number;
+        if (code === nullCode) this.#nullNumber = number;
+      }
+      numbers[i] = number;
+    }
+  }
+
+  #add(code: number): number {
+    if (this.#count === this.#codes.length) {
+      const larger = new Int32Array(this.#count * 2);
+      larger.set(this.#codes);
+      this.#codes = larger;
+    }
+    this.#codes[this.#count] = code;
+    return this.#count++;
+  }
+
+  /** The values of the numbers so far get the same numbers again. */
+  #look(): Interner {
+    if (this.#inner !== null) return this.#inner;
+    const inner = this.#isText ? new TextInterner() : new NumberInterner();
+    if (this.#count > 0)
+      inner.intern(this.#codedValues(), allRows(this.#count), this.#count, new Int32Array(this.#count));
+    this.#inner = inner;
+    return inner;
+  }
+
+  #codedValues(): Vector {
+    const codes = this.#codes.subarray(0, this.#count);
+    const nulls = this.#nullNumber < 0 ? null : new Uint8Array(this.#count);
+    if (nulls !== null) nulls[this.#nullNumber] = 1;
+    if (this.#of === null) return this.#isText ? new TextInterner().values() : new NumberInterner().values();
+    if (this.#isText)
+      return { kind: 'texts', codes: codes.slice(), dictionary: this.#of as Dictionary, nulls };
+    return taken((this.#of as NumberInterner).values(), codes);
+  }
+}
+
+interface DistinctCodes {
+  readonly codes: Texts['codes'];
+  readonly of: object;
+  /** Of texts: rows that are NULL, whatever their code. */
+  readonly nulls: Nulls;
+  /** Of numbers: the code of NULL, or -1. */
+  readonly nullCode: number;
+}
+
+/** Codes no two of which mean the same. */
+function distinctCodes(vector: Vector): DistinctCodes | null {
+  if (vector.kind === 'texts')
+    return isDistinct(vector.dictionary)
+      ? { codes: vector.codes, of: vector.dictionary, nulls: vector.nulls, nullCode: -1 }
+      : null;
+  const coded = codesOf(vector);
+  if (coded === null || !(coded.of instanceof NumberInterner)) return null;
+  return { codes: coded.codes, of: coded.of, nulls: null, nullCode: coded.of.nullNumber };
+}
