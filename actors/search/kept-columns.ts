@@ -15,6 +15,12 @@ const memoryShare = 1 / 6;
 /** Whole numbers under it are found by themselves, as quickly as by a code. */
 const smallMax = 65_536;
 
+/** With fewer rows a value, an expression is as quick for each row as for each value. */
+const rowsPerValueMin = 4;
+
+/** What a query does with a column: it asks for its distinct values, makes keys of it, or neither. */
+export type ColumnUse = 'key' | 'operand' | 'value';
+
 const threads = new WeakMap<MemoryBudget, KeptColumns>();
 
 /** Those of the thread that the budget is of. */
@@ -38,21 +44,21 @@ export class KeptColumns {
     this.#memory = memory;
   }
 
-  /** A column of a segment as a query reads it; `isKey`: its numbers are asked for as codes too. */
+  /** A column of a segment as a query reads it; its numbers with codes where they are keys. */
   column(
     reader: SegmentReader,
     name: string,
-    as: { readonly type: SqlType; readonly isKey: boolean },
+    as: { readonly type: SqlType; readonly use: ColumnUse },
   ): KeptColumn {
     let columns = this.#ofReaders.get(reader);
     if (columns === undefined) {
       columns = new Map();
       this.#ofReaders.set(reader, columns);
     }
-    const key = `${as.isKey ? 'key' : 'value'} ${as.type} ${name}`;
+    const key = `${as.use} ${as.type} ${name}`;
     let column = columns.get(key);
     if (column === undefined) {
-      column = new KeptColumn(as.type, as.isKey, (more) => this.#grown(more));
+      column = new KeptColumn(as.type, as.use, (more) => this.#grown(more));
       columns.set(key, column);
     }
     const forget = this.#held.get(column) ?? (() => columns.delete(key));
@@ -80,14 +86,18 @@ export class KeptColumns {
 
 /** By chunks, as far as they were asked for. */
 export class KeptColumn {
-  readonly #interner: Interner | null;
+  #interner: Interner | null;
+  /** Codes of an operand pay where there are few values. */
+  readonly #isOptional: boolean;
+  #rowCount = 0;
   readonly #chunks: (DecodedColumn | undefined)[] = [];
   readonly #grown: (bytes: number) => void;
   #bytes = 0;
   #released = false;
 
-  constructor(type: SqlType, isKey: boolean, grown: (bytes: number) => void) {
-    this.#interner = type === 'text' ? new TextInterner() : isKey ? new NumberInterner() : null;
+  constructor(type: SqlType, use: ColumnUse, grown: (bytes: number) => void) {
+    this.#isOptional = type !== 'text' && use === 'operand';
+    this.#interner = type === 'text' ? new TextInterner() : use === 'value' ? null : new NumberInterner();
     this.#grown = grown;
   }
 
@@ -127,6 +137,8 @@ export class KeptColumn {
     const rowCount = column.kind === 'texts' ? column.codes.length : column.values.length;
     const codes = new Int32Array(rowCount);
     interner.intern(column, allRows(rowCount), rowCount, codes);
+    this.#rowCount += rowCount;
+    if (this.#isOptional && interner.count > this.#rowCount / rowsPerValueMin) this.#interner = null;
     if (column.kind !== 'texts') return { ...column, coded: { codes, of: interner } };
     return { ...column, codes, dictionary: (interner as TextInterner).dictionary };
   }

@@ -24,7 +24,7 @@ import type { Found } from '../text/judge.ts';
 import { Judge } from '../text/judge.ts';
 import { queryPattern } from '../text/query-pattern.ts';
 import { compileReplacer } from '../text/regex.ts';
-import type { KeptColumn } from './kept-columns.ts';
+import type { ColumnUse, KeptColumn } from './kept-columns.ts';
 import { framed, late, type QueryContext } from './query.ts';
 import { scanNewestFirst } from './scan.ts';
 import { type SqlChunk, type SqlPart, sqlParts } from './sql-parts.ts';
@@ -52,13 +52,14 @@ export async function runSql(context: QueryContext, { sql }: SqlRequest): Promis
 }
 
 /** Rows of a frame: so many are looked at in a few milliseconds, whatever is done with them. */
-const frameRows = 4_096;
+const frameRows = 16_384;
 /** RE2 takes microseconds to replace in a text. */
 const replacingFrameRows = 1_024;
 
 /** Fewer, where a row has many columns to answer. */
-function frameRowsOf({ replaces, outputs }: SelectPlan): number {
+function frameRowsOf({ replaces, outputs, grouping }: SelectPlan): number {
   if (replaces) return replacingFrameRows;
+  if (grouping !== null) return frameRows;
   return Math.max(64, Math.min(frameRows, Math.floor(cellsOfFrame / outputs.length)));
 }
 
@@ -135,8 +136,8 @@ class SqlQuery {
   readonly #types: ReadonlyMap<string, SqlType>;
   readonly #parts: readonly SqlPart[];
   readonly #run: SelectRun;
-  /** Columns whose distinct values are asked for. */
-  readonly #keys: ReadonlySet<string>;
+  /** Of columns whose distinct values are asked for, or that keys are made of. */
+  readonly #uses: ReadonlyMap<string, ColumnUse>;
   /** Of the plan's columns, those that WHERE reads. */
   readonly #first: readonly string[];
   /** By column: numbers of the frame. */
@@ -158,7 +159,7 @@ class SqlQuery {
     this.#types = new Map(columns.map(({ name, type }) => [name, type]));
     this.#run = new SelectRun(plan, new Evaluator(replacerOf));
     this.#first = plan.columns.slice(0, plan.whereColumns);
-    this.#keys = keyColumns(plan);
+    this.#uses = keyColumns(plan);
     this.#frameRows = frameRowsOf(plan);
   }
 
@@ -251,7 +252,7 @@ class SqlQuery {
   #kept({ place }: SqlChunk, name: string): KeptColumn | null {
     const { keptColumns } = this.#context;
     if (place === null || keptColumns === null) return null;
-    const as = { type: this.#typeOf(name), isKey: this.#keys.has(name) };
+    const as = { type: this.#typeOf(name), use: this.#uses.get(name) ?? 'value' };
     return keptColumns.column(place.reader, name, as);
   }
 
@@ -355,13 +356,21 @@ class SqlQuery {
   }
 }
 
-/** Columns that groups are made by, alone or in an expression, and of which distinct values are counted. */
-function keyColumns({ grouping, columns }: SelectPlan): Set<string> {
-  const keys = new Set<number>();
-  for (const key of grouping?.keys ?? []) collectColumns(key, keys);
-  for (const { distinct, argument } of grouping?.aggregates ?? [])
-    if (distinct && argument !== null) collectColumns(argument, keys);
-  return new Set([...keys].map((index) => must(columns[index], 'a column')));
+function keyColumns({ grouping, columns }: SelectPlan): Map<string, ColumnUse> {
+  const uses = new Map<string, ColumnUse>();
+  const distinct = (grouping?.aggregates ?? []).flatMap((one) =>
+    one.distinct && one.argument !== null ? [one.argument] : [],
+  );
+  const keys = [...(grouping?.keys ?? []), ...distinct];
+  for (const use of ['operand', 'key'] as const) {
+    for (const key of keys) {
+      if ((key.kind === 'column') !== (use === 'key')) continue;
+      const found = new Set<number>();
+      collectColumns(key, found);
+      for (const index of found) uses.set(must(columns[index], 'a column'), use);
+    }
+  }
+  return uses;
 }
 
 interface Range {

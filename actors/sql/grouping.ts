@@ -16,6 +16,8 @@ export class Grouping {
   readonly #plan: NonNullable<SelectPlan['grouping']>;
   readonly #evaluator: Evaluator;
   readonly #keys: readonly KeyGroup[];
+  /** Those that tell groups apart. */
+  readonly #telling: readonly KeyGroup[];
   /** Of the first two groups of keys, of that and the third, and so on. */
   readonly #pairs: readonly PairInterner[];
   readonly #aggregates: readonly Aggregate[];
@@ -26,14 +28,16 @@ export class Grouping {
     this.#plan = plan;
     this.#evaluator = evaluator;
     this.#keys = keyGroups(evaluator, plan.keys);
-    this.#pairs = this.#keys.slice(1).map(() => new PairInterner());
+    const telling = this.#keys.filter(({ isConstant }) => !isConstant);
+    this.#telling = telling.length === 0 ? this.#keys.slice(0, 1) : telling;
+    this.#pairs = this.#telling.slice(1).map(() => new PairInterner());
     this.#aggregates = newAggregates(plan.aggregates);
   }
 
   /** Without keys there is one group, of no rows too. */
   get count(): number {
     if (this.#keys.length === 0) return 1;
-    return this.#pairs.at(-1)?.count ?? must(this.#keys[0], 'a key').count;
+    return this.#pairs.at(-1)?.count ?? must(this.#telling[0], 'a key').count;
   }
 
   get bytes(): number {
@@ -81,7 +85,7 @@ export class Grouping {
 
   #groupsOf(frame: Frame, rows: Int32Array): Int32Array {
     const groups = new Int32Array(rows.length);
-    for (const [at, keys] of this.#keys.entries()) {
+    for (const [at, keys] of this.#telling.entries()) {
       const numbers = at === 0 ? groups : new Int32Array(rows.length);
       keys.intern(frame, rows, numbers);
       if (at > 0) must(this.#pairs[at - 1], 'pairs').internAll(groups, numbers);
@@ -90,13 +94,16 @@ export class Grouping {
   }
 
   #keyVector(key: number, groups: Int32Array): Vector {
-    const of = this.#keys.findIndex(({ keys }) => keys.includes(key));
+    const group = must(
+      this.#keys.find(({ keys }) => keys.includes(key)),
+      'a group of keys',
+    );
+    const of = this.#telling.indexOf(group);
     let numbers = groups;
     // From the last pair, of all keys, down to the one that has these as its second.
-    for (let at = this.#keys.length - 1; at > of; at--)
+    for (let at = this.#telling.length - 1; at > of && of >= 0; at--)
       numbers = must(this.#pairs[at - 1], 'pairs').firsts(numbers);
     if (of > 0) numbers = must(this.#pairs[of - 1], 'pairs').seconds(numbers);
-    const group = must(this.#keys[of], 'a group of keys');
     return group.keyVector(group.keys.indexOf(key), numbers);
   }
 }

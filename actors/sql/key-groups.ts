@@ -15,11 +15,16 @@ import { codesOf, taken } from './vector-forms.ts';
 export class KeyGroup {
   /** In the plan. */
   readonly keys: readonly number[];
+  /** They are the same in every row. */
+  readonly isConstant: boolean;
   readonly #bounds: readonly Bound[];
   readonly #evaluator: Evaluator;
   /** All keys are of this column; null where they are of none, or of several. */
   readonly #column: number | null;
-  readonly #isConstant: boolean;
+  /** The key that is the column itself: the others are made of it, for the groups that are asked for. -1 where there is none. */
+  readonly #plain: number;
+  /** Of the keys that are looked at: of all, or of the plain one. */
+  readonly #interned: readonly Bound[];
   readonly #interners: readonly Interner[];
   /** Of the first two keys, of that and the third, and so on. */
   readonly #pairs: readonly PairInterner[];
@@ -44,9 +49,11 @@ export class KeyGroup {
     this.#evaluator = evaluator;
     const [first] = columns;
     this.#column = columns.size === 1 && first !== undefined ? first : null;
-    this.#isConstant = columns.size === 0;
-    this.#interners = bounds.map(({ type }) => new LazyInterner(type === 'text'));
-    this.#pairs = bounds.slice(1).map(() => new PairInterner());
+    this.isConstant = columns.size === 0;
+    this.#plain = this.#column === null ? -1 : bounds.findIndex(({ kind }) => kind === 'column');
+    this.#interned = this.#plain < 0 ? bounds : bounds.slice(this.#plain, this.#plain + 1);
+    this.#interners = this.#interned.map(({ type }) => new LazyInterner(type === 'text'));
+    this.#pairs = this.#interned.slice(1).map(() => new PairInterner());
   }
 
   get count(): number {
@@ -60,7 +67,7 @@ export class KeyGroup {
 
   /** Numbers of the keys of those rows, into `numbers`. */
   intern(frame: Frame, rows: Int32Array, numbers: Int32Array): void {
-    if (this.#isConstant && rows.length > 0) {
+    if (this.isConstant && rows.length > 0) {
       const single = new Int32Array(1);
       this.#internRows(frame, rows.subarray(0, 1), single);
       numbers.fill(single[0] as number, 0, rows.length);
@@ -68,18 +75,32 @@ export class KeyGroup {
     }
     const vector = this.#column === null ? null : frame.column(this.#column);
     const coded = vector === null ? null : codesOf(vector);
-    // Of one key that is the column itself its interner knows the codes.
-    const isPlain = this.#bounds.length === 1 && this.#bounds[0]?.kind === 'column';
-    if (vector === null || coded === null || isPlain || hasNulls(vector))
+    // Of a key that is the column itself its interner knows the codes.
+    if (vector === null || coded === null || this.#plain >= 0 || hasNulls(vector))
       this.#internRows(frame, rows, numbers);
     else this.#internCodes(vector, coded, rows, numbers);
   }
 
   /** One key's values of some numbers. */
   keyVector(at: number, groups: Int32Array): Vector {
+    if (this.isConstant)
+      return this.#evaluator.evaluate(must(this.#bounds[at], 'a key'), noRows(groups.length));
+    if (this.#plain >= 0) {
+      const plain = this.#keyValues(0, groups);
+      return at === this.#plain
+        ? plain
+        : this.#evaluator.evaluate(must(this.#bounds[at], 'a key'), {
+            ...noRows(groups.length),
+            column: () => plain,
+          });
+    }
+    return this.#keyValues(at, groups);
+  }
+
+  #keyValues(at: number, groups: Int32Array): Vector {
     let numbers = groups;
     // From the last pair, of all keys, down to the one that has this key as its second.
-    for (let pair = this.#bounds.length - 1; pair > at; pair--)
+    for (let pair = this.#interned.length - 1; pair > at; pair--)
       numbers = must(this.#pairs[pair - 1], 'pairs').firsts(numbers);
     if (at > 0) numbers = must(this.#pairs[at - 1], 'pairs').seconds(numbers);
     const values = this.#values[at] ?? must(this.#interners[at], 'a key').values();
@@ -88,7 +109,7 @@ export class KeyGroup {
   }
 
   #internRows(frame: Frame, rows: Int32Array, numbers: Int32Array): void {
-    for (const [at, bound] of this.#bounds.entries()) {
+    for (const [at, bound] of this.#interned.entries()) {
       const own = at === 0 ? numbers : new Int32Array(rows.length);
       must(this.#interners[at], 'a key').intern(
         this.#evaluator.evaluate(bound, frame),
@@ -137,6 +158,12 @@ export class KeyGroup {
     this.#internRows(frame, allRows(rows.length), numbers);
     for (let i = 0; i < rows.length; i++) byCode[codes[rows[i] as number] as number] = numbers[i] as number;
   }
+}
+
+/** Of a number of values that belong to no rows. */
+function noRows(rowCount: number): Frame {
+  const none = () => must<never>(undefined as never, 'keys of one column have it alone');
+  return { rowCount, rows: null, column: none, slot: none, textMatch: none };
 }
 
 /** Of texts NULL has any code. */
