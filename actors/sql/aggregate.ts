@@ -362,6 +362,24 @@ function totalOf(values: Float64Array): { readonly total: number; readonly size:
   return { total, size };
 }
 
+function greatestOf(values: Float64Array, rows: Int32Array, held: number): number {
+  let best = held;
+  for (let i = 0; i < rows.length; i++) {
+    const value = values[rows[i] as number] as number;
+    if (value > best) best = value;
+  }
+  return best;
+}
+
+function leastOf(values: Float64Array, rows: Int32Array, held: number): number {
+  let best = held;
+  for (let i = 0; i < rows.length; i++) {
+    const value = values[rows[i] as number] as number;
+    if (value < best) best = value;
+  }
+  return best;
+}
+
 class NumberExtreme implements Aggregate {
   readonly #isMax: boolean;
   #held: Float64Array = new Float64Array(0);
@@ -390,6 +408,7 @@ class NumberExtreme implements Aggregate {
     this.#held = withRoom(this.#held, groupCount, worst);
     const { kind, values, nulls } = asValues(vector, rowCount);
     if (kind === 'wide') return this.#addWide(values as BigInt64Array, nulls, rows, groups);
+    if (groupCount === 1 && nulls === null) return this.#addToOne(values as Float64Array, rows);
     const [held, seen, isMax] = [this.#held, this.#seen, this.#isMax];
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] as number;
@@ -399,6 +418,14 @@ class NumberExtreme implements Aggregate {
       seen[group] = 1;
       if (isMax ? value > (held[group] as number) : value < (held[group] as number)) held[group] = value;
     }
+  }
+
+  #addToOne(values: Float64Array, rows: Int32Array): void {
+    if (rows.length === 0) return;
+    this.#seen[0] = 1;
+    this.#held[0] = this.#isMax
+      ? greatestOf(values, rows, this.#held[0] as number)
+      : leastOf(values, rows, this.#held[0] as number);
   }
 
   #addWide(values: BigInt64Array, nulls: Nulls, rows: Int32Array, groups: Int32Array): void {

@@ -128,6 +128,12 @@ function compareWithBig(
   const halves = new Int32Array(values.buffer, values.byteOffset, values.length * 2);
   const otherLow = Number(BigInt.asUintN(32, other));
   const otherHigh = Number(other >> 32n);
+  if (operator === '=') {
+    const low = otherLow | 0;
+    for (let row = 0; row < truths.length; row++)
+      truths[row] = Number(halves[row * 2] === low) & Number(halves[row * 2 + 1] === otherHigh);
+    return;
+  }
   for (let row = 0; row < truths.length; row++) {
     const high = (halves[row * 2 + 1] as number) - otherHigh;
     const order = high !== 0 ? high : ((halves[row * 2] as number) >>> 0) - otherLow;

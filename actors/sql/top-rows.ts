@@ -1,7 +1,8 @@
 import type { BoundOrder, Output } from './bound.ts';
 import type { Evaluator } from './evaluate.ts';
 import type { Frame } from './frame.ts';
-import { isNullAt, jsonOf, startOf, type Vector, valueAt } from './vector.ts';
+import { ByCodes } from './interner.ts';
+import { type Dictionary, isNullAt, jsonOf, startOf, type Vector, valueAt } from './vector.ts';
 
 /**
  * The first rows of an answer, in the order that was asked for; among rows that are alike, those that came first. A row is made
@@ -29,6 +30,7 @@ export class TopRows {
   /** The last of those wanted, once there are enough. */
   #worst: Kept | null = null;
   #seen = 0;
+  readonly #late = new ByCodes();
 
   /** `wanted`: how many, all in all. */
   constructor(
@@ -102,6 +104,20 @@ export class TopRows {
     return a.number - b.number;
   }
 
+  /** A string that once came too late as the first key does so for ever: the last of those wanted only comes sooner. */
+  #compareText(
+    { dictionary }: Extract<Vector, { kind: 'texts' }>,
+    code: number,
+    { other, at, order }: { readonly other: Buffer; readonly at: number; readonly order: BoundOrder },
+  ): number {
+    if (at > 0) return compareText(dictionary, code, other, order);
+    const late = this.#late.of(dictionary, dictionary.count);
+    if (late[code] === 1) return 1;
+    const compared = compareText(dictionary, code, other, order);
+    if (compared > 0) late[code] = 1;
+    return compared;
+  }
+
   /** Hot: of most rows the first key says that they are not. */
   #isBetterThan(orders: readonly Vector[], row: number, worst: Kept): boolean {
     for (const [at, order] of this.#orderBy.entries()) {
@@ -116,7 +132,12 @@ export class TopRows {
         if (difference !== 0) return order.descending ? difference > 0 : difference < 0;
         continue;
       }
-      const compared = compareKeys(keyAt(vector, row), other, order);
+      const compared =
+        vector.kind === 'texts' &&
+        other instanceof Buffer &&
+        (vector.nulls === null || vector.nulls[row] === 0)
+          ? this.#compareText(vector, vector.codes[row] as number, { other, at, order })
+          : compareKeys(keyAt(vector, row), other, order);
       if (compared !== 0) return compared < 0;
     }
     // It came later.
@@ -140,6 +161,22 @@ function keyAt(vector: Vector, row: number): Key {
       return Buffer.from(dictionary.bytes.subarray(startOf(dictionary, code), dictionary.ends[code]));
     }
   }
+}
+
+function compareText(
+  dictionary: Dictionary,
+  code: number,
+  other: Buffer,
+  { descending }: BoundOrder,
+): number {
+  const order = dictionary.bytes.compare(
+    other,
+    0,
+    other.length,
+    startOf(dictionary, code),
+    dictionary.ends[code],
+  );
+  return descending ? -order : order;
 }
 
 function compareKeys(a: Key, b: Key, { descending, nullsFirst }: BoundOrder): number {
