@@ -4,6 +4,7 @@ import { type DecodedColumn, type PackedIntegers, unpacked } from '../sql/decode
 import { allRows } from '../sql/frame.ts';
 import { type Interner, NumberInterner, TextInterner } from '../sql/interner.ts';
 import type { Vector } from '../sql/vector.ts';
+import { sliced } from '../sql/vector-forms.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
 
 /**
@@ -17,6 +18,9 @@ const smallMax = 65_536;
 
 /** With fewer rows a value, an expression is as quick for each row as for each value. */
 const rowsPerValueMin = 4;
+
+/** A few milliseconds, where all values are new. */
+const rowsAtOnce = 8_192;
 
 /** What a query does with a column: it asks for its distinct values, makes keys of it, or neither. */
 export type ColumnUse = 'key' | 'operand' | 'value';
@@ -105,9 +109,9 @@ export class KeptColumn {
     return this.#chunks[chunk];
   }
 
-  /** The column that the others of the segment go with; what it was made of is not needed any more. */
-  keep(chunk: number, column: DecodedColumn): DecodedColumn {
-    const kept = this.#coded(column);
+  /** The column that the others of the segment go with; what it was made of is not needed any more. Others have their turn meanwhile. */
+  async keep(chunk: number, column: DecodedColumn, turn: () => Promise<void>): Promise<DecodedColumn> {
+    const kept = await this.#coded(column, turn);
     this.#chunks[chunk] = kept;
     this.#count(bytesOf(kept));
     return kept;
@@ -129,14 +133,19 @@ export class KeptColumn {
 
   #vectorBytes = 0;
 
-  #coded(column: DecodedColumn): DecodedColumn {
+  async #coded(column: DecodedColumn, turn: () => Promise<void>): Promise<DecodedColumn> {
     const interner = this.#interner;
     if (interner === null || column.kind === 'constant' || column.kind === 'truths') return column;
-    if (column.kind === 'packed') return isSmallPacked(column) ? column : this.#coded(wholly(column));
+    if (column.kind === 'packed') return isSmallPacked(column) ? column : this.#coded(wholly(column), turn);
     if (isSmall(column)) return column;
     const rowCount = column.kind === 'texts' ? column.codes.length : column.values.length;
     const codes = new Int32Array(rowCount);
-    interner.intern(column, allRows(rowCount), rowCount, codes);
+    for (let from = 0; from < rowCount; from += rowsAtOnce) {
+      const end = Math.min(from + rowsAtOnce, rowCount);
+      const some = sliced(column, from, end);
+      interner.intern(some, allRows(end - from), end - from, codes.subarray(from, end));
+      await turn();
+    }
     this.#rowCount += rowCount;
     if (this.#isOptional && interner.count > this.#rowCount / rowsPerValueMin) this.#interner = null;
     if (column.kind !== 'texts') return { ...column, coded: { codes, of: interner } };

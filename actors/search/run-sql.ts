@@ -53,14 +53,20 @@ export async function runSql(context: QueryContext, { sql }: SqlRequest): Promis
 
 /** Rows of a frame: so many are looked at in a few milliseconds, whatever is done with them. */
 const frameRows = 16_384;
+/** A look-up of several keys together may take half a microsecond. */
+const hashedFrameRows = 4_096;
 /** RE2 takes microseconds to replace in a text. */
 const replacingFrameRows = 1_024;
 
 /** Fewer, where a row has many columns to answer. */
 function frameRowsOf({ replaces, outputs, grouping }: SelectPlan): number {
   if (replaces) return replacingFrameRows;
-  if (grouping !== null) return frameRows;
+  if (grouping !== null) return isHashed(grouping) ? hashedFrameRows : frameRows;
   return Math.max(64, Math.min(frameRows, Math.floor(cellsOfFrame / outputs.length)));
+}
+
+function isHashed({ keys, aggregates }: NonNullable<SelectPlan['grouping']>): boolean {
+  return keys.length > 1 || (keys.length > 0 && aggregates.some(({ distinct }) => distinct));
 }
 
 const cellsOfFrame = 32_768;
@@ -236,8 +242,6 @@ class SqlQuery {
       const columns = await chunk.columns(missing);
       for (const name of missing) {
         loaded.set(name, await this.#decode(chunk, name, columns.get(name)));
-        // Making codes of a column takes some milliseconds.
-        await this.#turn();
       }
     });
   }
@@ -246,7 +250,8 @@ class SqlQuery {
     if (values === undefined) return { kind: 'constant', value: null };
     const type = this.#typeOf(name);
     const decoded = decodeColumn(values, type, await valuesElsewhere(chunk, name, { values, type }));
-    return this.#kept(chunk, name)?.keep(chunk.place?.chunk ?? 0, decoded) ?? decoded;
+    const kept = this.#kept(chunk, name);
+    return kept === null ? decoded : kept.keep(chunk.place?.chunk ?? 0, decoded, () => this.#turn());
   }
 
   #kept({ place }: SqlChunk, name: string): KeptColumn | null {

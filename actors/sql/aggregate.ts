@@ -20,8 +20,8 @@ export interface Aggregate {
     groups: Int32Array,
     groupCount: number,
   ): void;
-  /** A value for each group. */
-  values(groupCount: number): Vector;
+  /** Values of groups from `from` to before `end`, when all rows are in. */
+  values(from: number, end: number): Vector;
 }
 
 /** In the same order. Sums of the same values are added up once. */
@@ -62,8 +62,16 @@ function withRoom(array: Float64Array, count: number, fill = 0): Float64Array {
   return larger;
 }
 
-function counts(values: Float64Array, groupCount: number): Vector {
-  return { kind: 'numbers', values: withRoom(values, groupCount).subarray(0, groupCount), nulls: null };
+/** Groups of which no value came have no room yet. */
+function counts(values: Float64Array, from: number, end: number): Vector {
+  return { kind: 'numbers', values: part(values, from, end), nulls: null };
+}
+
+function part(values: Float64Array, from: number, end: number): Float64Array {
+  if (end <= values.length) return values.subarray(from, end);
+  const some = new Float64Array(end - from);
+  some.set(values.subarray(Math.min(from, values.length), end));
+  return some;
 }
 
 class RowCount implements Aggregate {
@@ -86,8 +94,8 @@ class RowCount implements Aggregate {
     else for (let i = 0; i < rows.length; i++) (held[groups[i] as number] as number)++;
   }
 
-  values(groupCount: number): Vector {
-    return counts(this.#counts, groupCount);
+  values(from: number, end: number): Vector {
+    return counts(this.#counts, from, end);
   }
 }
 
@@ -122,15 +130,15 @@ class ValueCount implements Aggregate {
       if (nulls === null || nulls[rows[i] as number] === 0) (held[groups[i] as number] as number)++;
   }
 
-  values(groupCount: number): Vector {
-    return counts(this.#counts, groupCount);
+  values(from: number, end: number): Vector {
+    return counts(this.#counts, from, end);
   }
 }
 
 /** 1 where a number is 0. */
-function zeros(numbers: Float64Array, count: number): Uint8Array {
-  const nulls = new Uint8Array(count);
-  for (let i = 0; i < count; i++) nulls[i] = Number(numbers[i] === 0);
+function zeros(numbers: Float64Array): Uint8Array {
+  const nulls = new Uint8Array(numbers.length);
+  for (let i = 0; i < nulls.length; i++) nulls[i] = Number(numbers[i] === 0);
   return nulls;
 }
 
@@ -269,37 +277,39 @@ class Sum implements Aggregate {
     this.#carried.set(group, (this.#carried.get(group) ?? 0n) + value);
   }
 
-  values(groupCount: number): Vector {
-    this.makeRoom(groupCount);
-    const nulls = zeros(this.#counts, groupCount);
-    const totals = this.#sums.slice(0, groupCount);
-    if (this.#bound.name === 'avg') {
-      for (let group = 0; group < groupCount; group++)
-        totals[group] = Number(this.#total(group)) / (this.#counts[group] as number);
-      return { kind: 'numbers', values: totals, nulls };
-    }
-    if (!this.#isInt) return { kind: 'numbers', values: totals, nulls };
-    return this.valuesPlus(groupCount, 0n, this.#bound.at);
+  values(from: number, end: number): Vector {
+    if (this.#isInt && this.#bound.name !== 'avg')
+      return this.valuesPlus(from, end, { plus: 0n, at: this.#bound.at });
+    this.makeRoom(end);
+    const nulls = zeros(this.#counts.subarray(from, end));
+    const totals = this.#sums.slice(from, end);
+    if (this.#bound.name === 'avg')
+      for (let i = 0; i < totals.length; i++)
+        totals[i] = Number(this.#total(from + i)) / (this.#counts[from + i] as number);
+    return { kind: 'numbers', values: totals, nulls };
   }
 
   /** Of integers: with as much more for each value. */
-  valuesPlus(groupCount: number, plus: bigint, at: number): Vector {
-    this.makeRoom(groupCount);
-    const nulls = new Uint8Array(groupCount);
-    const totals = new Float64Array(groupCount);
+  valuesPlus(
+    from: number,
+    end: number,
+    { plus, at }: { readonly plus: bigint; readonly at: number },
+  ): Vector {
+    this.makeRoom(end);
+    const count = end - from;
+    const nulls = zeros(this.#counts.subarray(from, end));
+    const totals = new Float64Array(count);
     let largest = Math.abs(Number(plus));
-    for (let group = 0; group < groupCount; group++) {
-      const count = this.#counts[group] as number;
-      nulls[group] = count === 0 ? 1 : 0;
-      const total = (this.#sums[group] as number) + Number(plus) * count;
-      totals[group] = total;
+    for (let i = 0; i < count; i++) {
+      const total = (this.#sums[from + i] as number) + Number(plus) * (this.#counts[from + i] as number);
+      totals[i] = total;
       largest = Math.max(largest, Math.abs(total));
     }
     if (this.#carried.size === 0 && largest <= exactMax) return { kind: 'numbers', values: totals, nulls };
-    const wide = new BigInt64Array(groupCount);
-    for (let group = 0; group < groupCount; group++) {
-      const total = BigInt(this.#total(group)) + plus * BigInt(this.#counts[group] as number);
-      wide[group] = fitting(total, at);
+    const wide = new BigInt64Array(count);
+    for (let i = 0; i < count; i++) {
+      const total = BigInt(this.#total(from + i)) + plus * BigInt(this.#counts[from + i] as number);
+      wide[i] = fitting(total, at);
     }
     return { kind: 'wide', values: wide, nulls };
   }
@@ -344,9 +354,9 @@ class SumPlus implements Aggregate {
     if (this.#of.isFirst) this.#sum.add(vector, rows, rowCount, groups, groupCount);
   }
 
-  values(groupCount: number): Vector {
+  values(from: number, end: number): Vector {
     const { bound, plus } = this.#of;
-    return this.#sum.valuesPlus(groupCount, plus, bound.at);
+    return this.#sum.valuesPlus(from, end, { plus, at: bound.at });
   }
 }
 
@@ -440,21 +450,23 @@ class NumberExtreme implements Aggregate {
     }
   }
 
-  values(groupCount: number): Vector {
-    this.#seen = withRoom(this.#seen, groupCount);
-    this.#held = withRoom(this.#held, groupCount);
-    const nulls = zeros(this.#seen, groupCount);
-    const values = new Float64Array(groupCount);
-    for (let group = 0; group < groupCount; group++) {
-      const held = this.#held[group] as number;
-      if (nulls[group] === 0 && Number.isFinite(held)) values[group] = held;
+  values(from: number, end: number): Vector {
+    this.#seen = withRoom(this.#seen, end);
+    this.#held = withRoom(this.#held, end);
+    const nulls = zeros(this.#seen.subarray(from, end));
+    const values = new Float64Array(end - from);
+    for (let i = 0; i < values.length; i++) {
+      const held = this.#held[from + i] as number;
+      if (nulls[i] === 0 && Number.isFinite(held)) values[i] = held;
     }
     if (this.#wide.size === 0) return { kind: 'numbers', values, nulls };
     const best = BigInt64Array.from(values, BigInt);
-    for (const [group, value] of this.#wide) {
-      const isAlone = !Number.isFinite(this.#held[group]);
-      const held = best[group] as bigint;
-      if (isAlone || (this.#isMax ? value > held : value < held)) best[group] = value;
+    for (let i = 0; i < best.length; i++) {
+      const value = this.#wide.get(from + i);
+      if (value === undefined) continue;
+      const isAlone = !Number.isFinite(this.#held[from + i]);
+      const held = best[i] as bigint;
+      if (isAlone || (this.#isMax ? value > held : value < held)) best[i] = value;
     }
     return { kind: 'wide', values: best, nulls };
   }
@@ -508,24 +520,25 @@ class TextExtreme implements Aggregate {
     return this.#isMax ? order > 0 : order < 0;
   }
 
-  values(groupCount: number): Vector {
-    const codes = allRows(groupCount);
-    const nulls = new Uint8Array(groupCount);
-    const ends = new Uint32Array(groupCount);
+  values(from: number, end: number): Vector {
+    const count = end - from;
+    const codes = allRows(count);
+    const nulls = new Uint8Array(count);
+    const ends = new Uint32Array(count);
     const parts: Buffer[] = [];
-    let end = 0;
-    for (let group = 0; group < groupCount; group++) {
-      const held = this.#held[group] ?? null;
-      if (held === null) nulls[group] = 1;
+    let bytes = 0;
+    for (let i = 0; i < count; i++) {
+      const held = this.#held[from + i] ?? null;
+      if (held === null) nulls[i] = 1;
       else parts.push(held.bytes);
-      end += held?.bytes.length ?? 0;
-      ends[group] = end;
+      bytes += held?.bytes.length ?? 0;
+      ends[i] = bytes;
     }
     return {
       kind: 'texts',
       codes,
       nulls,
-      dictionary: { count: groupCount, bytes: Buffer.concat(parts), ends },
+      dictionary: { count, bytes: Buffer.concat(parts), ends },
     };
   }
 }
@@ -590,8 +603,8 @@ class DistinctValues implements Aggregate {
     }
   }
 
-  values(groupCount: number): Vector {
-    return counts(this.#counts, groupCount);
+  values(from: number, end: number): Vector {
+    return counts(this.#counts, from, end);
   }
 
   /** The pairs of the first group. */
@@ -607,6 +620,7 @@ class DistinctValues implements Aggregate {
 /** SUM and AVG of distinct values: those that came first are added at the end. */
 class DistinctSum implements Aggregate {
   readonly #distinct: DistinctValues;
+  #sum: Sum | null = null;
   readonly #bound: BoundAggregate;
   readonly #type: SqlType;
 
@@ -630,16 +644,21 @@ class DistinctSum implements Aggregate {
     this.#distinct.add(vector, rows, rowCount, groups, groupCount);
   }
 
-  values(groupCount: number): Vector {
+  values(from: number, end: number): Vector {
+    this.#sum ??= this.#summed();
+    return this.#sum.values(from, end);
+  }
+
+  #summed(): Sum {
     const sum = new Sum(this.#bound, this.#type);
-    sum.makeRoom(groupCount);
     const { pairs, interned } = this.#distinct;
     const { kind, values } = asValues(interned.values(), interned.count);
     for (let pair = 0; pair < pairs.count; pair++) {
       const value = values[pairs.secondOf(pair)] as number | bigint;
+      sum.makeRoom(pairs.firstOf(pair) + 1);
       if (kind === 'wide') sum.addBig(value as bigint, pairs.firstOf(pair));
       else sum.addOne(value as number, pairs.firstOf(pair));
     }
-    return sum.values(groupCount);
+    return sum;
   }
 }

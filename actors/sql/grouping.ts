@@ -6,7 +6,6 @@ import { allRows, type Frame } from './frame.ts';
 import { PairInterner } from './interner.ts';
 import { type KeyGroup, keyGroups } from './key-groups.ts';
 import type { Vector } from './vector.ts';
-import { sliced } from './vector-forms.ts';
 
 /**
  * Rows → groups. Each key's values become numbers; numbers of several keys are joined pair by pair, so that a group of any keys
@@ -21,8 +20,6 @@ export class Grouping {
   /** Of the first two groups of keys, of that and the third, and so on. */
   readonly #pairs: readonly PairInterner[];
   readonly #aggregates: readonly Aggregate[];
-  /** When the last row is in. */
-  readonly #values: Vector[] = [];
 
   constructor(plan: NonNullable<SelectPlan['grouping']>, evaluator: Evaluator) {
     this.#plan = plan;
@@ -61,7 +58,7 @@ export class Grouping {
     const slotOf = (index: number): Vector =>
       index < this.#plan.keys.length
         ? this.#keyVector(index, allRows(end).subarray(from))
-        : sliced(this.#aggregated(index - this.#plan.keys.length), from, end);
+        : must(this.#aggregates[index - this.#plan.keys.length], 'an aggregate').values(from, end);
     const none = () => must<Vector>(undefined, 'groups have slots alone');
     return {
       rowCount: end - from,
@@ -74,13 +71,6 @@ export class Grouping {
       },
       textMatch: () => must<Uint8Array>(undefined, 'groups have no text'),
     };
-  }
-
-  /** Of all groups: when the last row is in. */
-  #aggregated(at: number): Vector {
-    const vector = this.#values[at] ?? must(this.#aggregates[at], 'an aggregate').values(this.count);
-    this.#values[at] = vector;
-    return vector;
   }
 
   #groupsOf(frame: Frame, rows: Int32Array): Int32Array {

@@ -119,6 +119,8 @@ export class NumberInterner implements Interner {
   #wideNumbers = new Int32Array(slotsInitial);
   #count = 0;
   readonly #byCodes = new ByCodes();
+  #made: Vector | null = null;
+  #madeCount = 0;
   nullNumber = -1;
 
   get count(): number {
@@ -159,7 +161,16 @@ export class NumberInterner implements Interner {
     }
   }
 
+  /** Of one that is kept many ask. */
   values(): Vector {
+    if (this.#made === null || this.#madeCount !== this.#count) {
+      this.#made = this.#makeValues();
+      this.#madeCount = this.#count;
+    }
+    return this.#made;
+  }
+
+  #makeValues(): Vector {
     const nulls = this.nullNumber < 0 ? null : new Uint8Array(this.#count);
     if (nulls !== null) nulls[this.nullNumber] = 1;
     const values = this.#values.subarray(0, this.#count);
