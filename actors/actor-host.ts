@@ -193,7 +193,8 @@ export class ActorHost {
           return await this.#commitImport(call, { segment, place, tookMs });
         } catch (error) {
           // The name was made or deleted meanwhile: the segment lies where nobody looks for it.
-          if (!(error instanceof ActorClosed) || tries === opensOfOneCallMax) throw error;
+          const isGone = error instanceof ApiError && error.code === 'not_found';
+          if (!(error instanceof ActorClosed || isGone) || tries === opensOfOneCallMax) throw error;
         }
       }
     });

@@ -89,7 +89,9 @@ function fieldsOf({ schema }: FileMetaData): Field[] {
     throw new ParquetError(`it has more than ${limits.importColumnsMax} columns`);
   const seen = new Set<string>();
   return elements.map((element) => {
-    const { name } = element;
+    // Whatever the library's types say: a footer may lack it.
+    const name: string | undefined = element.name;
+    if (name === undefined) throw new ParquetError('it has a column without a name');
     if (element.num_children || element.type === undefined || element.repetition_type === 'REPEATED')
       throw new ParquetError(`the column ${quoted(name)} is nested: flat columns are imported alone`);
     if (name === '' || Buffer.byteLength(name) > keyBytesMax || !name.isWellFormed())

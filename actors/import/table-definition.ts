@@ -135,7 +135,12 @@ class Scan {
     const type = this.#word();
     if (type === null) throw wrong(`the column ${quoted(column)} has no type`);
     this.#at++;
-    if (wrappers.has(type) && this.takes('(')) return this.#type(column);
+    if (wrappers.has(type) && this.takes('(')) {
+      const kind = this.#type(column);
+      this.#skipItem();
+      this.takes(')');
+      return kind;
+    }
     const kind = kindsOfTypes[type];
     if (kind === undefined)
       throw wrong(

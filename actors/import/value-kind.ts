@@ -15,7 +15,8 @@ const nine = 0x39;
 const int64Digits = 19;
 /** A longer number may be no double, and is hardly one. */
 const floatBytesMax = 300;
-const int64Greatest = '9223372036854775807';
+const int64GreatestDigits = '9223372036854775807';
+const int64LeastDigits = '9223372036854775808';
 
 /** The narrowest kind of a value that is not empty. Hot. */
 export function kindOf(bytes: Buffer, start: number, end: number): ColumnKind {
@@ -44,17 +45,19 @@ export function isInt(bytes: Buffer, start: number, end: number): boolean {
   if (digits === 0 || digits > int64Digits) return false;
   if (bytes[at] === zero) return end - start === 1;
   for (let i = at; i < end; i++) if (!isDigit(bytes[i] as number)) return false;
-  return digits < int64Digits || bytes.toString('latin1', at, end) <= int64Greatest;
+  const greatest = at > start ? int64LeastDigits : int64GreatestDigits;
+  return digits < int64Digits || bytes.toString('latin1', at, end) <= greatest;
 }
 
-/** As JSON writes a number, with a fraction or without. */
+/** As JSON writes a number, with a fraction or without; a whole one within 64 bits, for a double would lose digits of others. */
 export function isFloat(bytes: Buffer, start: number, end: number): boolean {
   let at = start;
   if (bytes[at] === minus) at++;
   const first = at;
   at = digitsEnd(bytes, at, end);
   if (at === first || (bytes[first] === zero && at > first + 1)) return false;
-  if (at < end && bytes[at] === 0x2e) {
+  if (at === end) return isInt(bytes, start, end);
+  if (bytes[at] === 0x2e) {
     const fraction = at + 1;
     at = digitsEnd(bytes, fraction, end);
     if (at === fraction) return false;
