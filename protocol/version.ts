@@ -4,7 +4,7 @@
  */
 
 /** The version of the interface description. Paths are under /v1 for as long as its first number is 0 or 1. */
-export const wireVersion = '0.1.4';
+export const wireVersion = '0.1.5';
 
 export const wireHistory: readonly string[] = [
   '0.1.0: accounts, keys, namespaces, documents, search, count, warm.',
@@ -12,6 +12,7 @@ export const wireHistory: readonly string[] = [
   '0.1.2: vectors of documents, and search by a vector.',
   '0.1.3: embedding: models of namespaces, keys of providers, semantic search.',
   '0.1.4: SQL.',
+  '0.1.5: import of CSV, NDJSON and Parquet files.',
 ];
 
 interface Format {

@@ -2,7 +2,8 @@
 /** The `tidebase` command. Each loads what it needs: a supervisor has no use for the server that it starts. */
 const usage = `tidebase serve                            start the server (settings are environment variables; see README.md)
 tidebase load FOLDER --namespace NAME     send a folder's text files as documents
-                                          (--url and --key, or TIDEBASE_URL and TIDEBASE_API_KEY)
+tidebase import FILE --namespace NAME     import a CSV, NDJSON or Parquet file
+                                          (both: --url and --key, or TIDEBASE_URL and TIDEBASE_API_KEY)
 `;
 
 async function main(args: readonly string[]): Promise<number> {
@@ -15,6 +16,8 @@ async function main(args: readonly string[]): Promise<number> {
       return (await import('./cli/run-server.ts')).runServer(rest);
     case 'load':
       return (await import('./cli/load-folder.ts')).loadFolder(rest, process.env);
+    case 'import':
+      return (await import('./cli/import-file.ts')).importFile(rest, process.env);
     case undefined:
     case 'help':
     case '--help':

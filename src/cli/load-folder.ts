@@ -2,15 +2,10 @@ import { stat } from 'node:fs/promises';
 import { systemClock } from '../base/clock.ts';
 import { describeError } from '../base/log.ts';
 import { systemRandom } from '../base/random.ts';
-import {
-  type LoadArguments,
-  loadUsage,
-  loadUsageLine,
-  parseLoadArguments,
-  UsageError,
-} from './load-arguments.ts';
+import { type LoadArguments, loadUsage, loadUsageLine, parseLoadArguments } from './load-arguments.ts';
 import { LeftOutSums, leftOutLine, ProgressLine, summaryLine } from './load-report.ts';
 import { LoadFailed, sendFolder } from './send-folder.ts';
+import { UsageError } from './target-arguments.ts';
 
 /** `tidebase load`: answers the exit code, 0 loaded, 1 not everything, 2 not understood. */
 export async function loadFolder(

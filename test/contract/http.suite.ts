@@ -373,6 +373,53 @@ export function httpSuite(engine: HttpEngine): void {
       });
     });
 
+    test('a body is handed over piece by piece, and its client is held up while it is not taken', async () => {
+      const whole = Buffer.from(Array.from({ length: 3_000_001 }, (_, at) => at % 251));
+      const handler: HttpHandler = (exchange) => {
+        const pieces: Uint8Array[] = [];
+        const limit = exchange.path === '/small' ? 1_000 : 4_000_000;
+        const reading = exchange.streamBody(limit, (piece) => {
+          pieces.push(piece);
+          return exchange.path === '/broken'
+            ? Promise.reject(new ApiError('unavailable', 'no room'))
+            : pieces.length % 3 === 0
+              ? sleep(5)
+              : undefined;
+        });
+        reading.then(
+          (bytes) =>
+            exchange.respond(ok(String(bytes === whole.length && whole.equals(Buffer.concat(pieces))))),
+          (error) => exchange.respond(errorAnswer(error)),
+        );
+      };
+      await withServer({ handler }, async ({ connect }) => {
+        for (const [path, expected] of [
+          ['/', 200],
+          ['/small', 413],
+          ['/broken', 503],
+        ] as const) {
+          for (const spelling of ['declared', 'chunked'] as const) {
+            const connection = await connect();
+            const length =
+              spelling === 'declared'
+                ? `Content-Length: ${whole.length}\r\n`
+                : 'Transfer-Encoding: chunked\r\n';
+            connection.send(post(length, '', path));
+            for (let at = 0; at < whole.length; at += 250_000) {
+              const piece = whole.subarray(at, at + 250_000);
+              if (spelling === 'chunked') connection.send(`${piece.length.toString(16)}\r\n`);
+              connection.send(piece);
+              if (spelling === 'chunked') connection.send('\r\n');
+            }
+            if (spelling === 'chunked') connection.send('0\r\n\r\n');
+            const [answer] = await connection.waitForAnswers(1);
+            assert.equal(answer?.status, expected, `${path} ${spelling}`);
+            if (expected === 200) assert.equal(answer?.body.toString(), 'true', spelling);
+          }
+        }
+      });
+    });
+
     test('a body is kept until the handler asks for it, and its connection goes on', async () => {
       const handler: HttpHandler = (exchange) => {
         setTimeout(() => echo(exchange), 50);

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { KeyItem } from '../../protocol/account.ts';
+import type { KeyItem, NewKey } from '../../protocol/account.ts';
 import type { Namespace } from '../../protocol/namespace.ts';
 import type { SqlAnswer } from '../../protocol/sql.ts';
+import type { ImportResult } from '../../protocol/write.ts';
 import { loadUws } from '../../src/front/http-uws-load.ts';
 import { ApiClient, documentPath } from '../support/api-client.ts';
 import { connectRaw } from '../support/raw-http.ts';
@@ -931,6 +932,58 @@ export function basicsSuite(): void {
         const missing = { status: 404, code: 'not_found' };
         const elsewhere = '/v1/namespaces/nowhere/sql';
         await api.refused(missing, 'POST', elsewhere, { body: { sql: 'SHOW COLUMNS' } });
+      });
+    });
+
+    describe('import', () => {
+      const path = '/v1/namespaces/imported/import';
+      const csv =
+        'key,note,day,n\na,"The tide, at noon",2024-01-02,1\nb,Low water,2024-01-03,435090932899640449\n';
+
+      it('makes documents of rows, all at once', async () => {
+        const answer = await api.call<ImportResult>('POST', `${path}?id=key&text=note`, csv);
+
+        const { took_ms, stored_bytes, ...rest } = answer;
+        assert.deepEqual(rest, { written: 2, deleted: 0, version: 1, created: true, rows: 2 });
+        assert.ok(took_ms > 0 && stored_bytes > 0);
+        assert.deepEqual(
+          (await api.search('imported', { q: 'TIDE' })).hits.map(({ id }) => id),
+          ['a'],
+        );
+        const sql = "SELECT key, day, n FROM docs WHERE day > '2024-01-02'";
+        const { rows, types } = await api.call<SqlAnswer>('POST', '/v1/namespaces/imported/sql', { sql });
+        assert.deepEqual([types, rows.length], [['text', 'date', 'int'], 1]);
+      });
+
+      it('takes files in chunks, of every format', async () => {
+        const lines = Array.from({ length: 5_000 }, (_, n) => Buffer.from(`{"n":${n},"note":"line ${n}"}\n`));
+        const options = { chunks: lines };
+        const answer = await api.request(
+          'POST',
+          '/v1/namespaces/lines/import?format=ndjson&text=note',
+          options,
+        );
+
+        assert.deepEqual([answer.status, (answer.json() as ImportResult).rows], [200, 5_000]);
+        assert.equal((await api.count('lines', { q: 'line 4999' })).count, 1);
+      });
+
+      it('refuses what is wrong, and then nothing is there', async () => {
+        const invalid = { status: 422, code: 'invalid' };
+        const elsewhere = '/v1/namespaces/elsewhere/import';
+        const error = await api.refused(invalid, 'POST', elsewhere, { body: 'a,b\n1\n' });
+        assert.deepEqual(error.fields, { file: 'row 1: it has 1 field where there are 2 columns' });
+        await api.refused(invalid, 'POST', `${elsewhere}?format=xml`, { body: csv });
+        await api.refused(invalid, 'POST', `${elsewhere}?format=parquet`, { body: csv });
+        await api.refused(invalid, 'POST', `${elsewhere}?schema=a`, { body: csv });
+        await api.refused({ status: 400, code: 'bad_request' }, 'POST', elsewhere, { body: '' });
+        await api.refused({ status: 404, code: 'not_found' }, 'POST', '/v1/namespaces/elsewhere/sql', {
+          body: { sql: 'SHOW COLUMNS' },
+        });
+        const reader = await api.call<NewKey>('POST', '/v1/keys', { name: 'reads', scope: 'read' });
+        await api
+          .as(reader.key)
+          .refused({ status: 403, code: 'forbidden' }, 'POST', elsewhere, { body: csv });
       });
     });
 

@@ -10,8 +10,9 @@ import { runLoad } from '../../../load-tests/load-command.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { systemRandom } from '../../../src/base/random.ts';
 import { batchBytesMax, batchDocumentsMax } from '../../../src/cli/document-batches.ts';
-import { parseLoadArguments, UsageError } from '../../../src/cli/load-arguments.ts';
+import { parseLoadArguments } from '../../../src/cli/load-arguments.ts';
 import { LoadFailed, requestsInFlightMax, sendFolder } from '../../../src/cli/send-folder.ts';
+import { UsageError } from '../../../src/cli/target-arguments.ts';
 import { attemptsMax, retryAfterSecondsMax } from '../../../src/cli/write-request.ts';
 
 /** How `tidebase load` sends; a server that answers by script stands at the other end of a real connection. */

@@ -1,0 +1,89 @@
+import { extname } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type ImportFormat, importFormats } from '../../protocol/write.ts';
+import { keyOf, namespaceOf, nonEmpty, UsageError, urlDefault, urlOf } from './target-arguments.ts';
+
+/** What `tidebase import` was asked to do, from its arguments and the environment. */
+export interface ImportArguments {
+  readonly file: string;
+  readonly namespace: string;
+  /** Without a slash at its end. */
+  readonly url: string;
+  readonly key: string;
+  readonly format: ImportFormat;
+  readonly id: string | undefined;
+  readonly text: string | undefined;
+  /** The file of a table definition. */
+  readonly schemaFile: string | undefined;
+}
+
+export const importUsageLine =
+  'tidebase import FILE --namespace NAME [--id COLUMN] [--text COLUMNS] [--schema FILE] [--format FORMAT] [--url URL] [--key KEY]\n';
+export const importUsage = `${importUsageLine}
+Sends a CSV, NDJSON or Parquet file: its rows become documents, all of them or none.
+  --namespace, -n  the namespace; it is made if there is none
+  --id             the column with the ids (default: row numbers); rows with the ids of documents replace them
+  --text           columns to index as text, with commas between them
+  --schema         CSV: a file with a table definition (CREATE TABLE …) that gives the column types
+  --format         csv, ndjson or parquet (default: what the file's name ends with)
+  --url            the server (or TIDEBASE_URL; default http://127.0.0.1:8080)
+  --key            an API key that may write (or TIDEBASE_API_KEY, which other users of the machine cannot see)
+`;
+
+const formatsOfEndings: Readonly<Record<string, ImportFormat>> = {
+  '.csv': 'csv',
+  '.ndjson': 'ndjson',
+  '.jsonl': 'ndjson',
+  '.parquet': 'parquet',
+};
+
+/** Null where help was asked for. Throws UsageError. */
+export function parseImportArguments(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): ImportArguments | null {
+  const { values, positionals } = parsed(args);
+  if (values.help === true) return null;
+  const [file, ...others] = positionals;
+  if (file === undefined || file === '') throw new UsageError('which file? It is the first argument');
+  if (others.length > 0) throw new UsageError(`one file at a time: what is "${others[0]}"?`);
+  return {
+    file,
+    namespace: namespaceOf(values.namespace),
+    url: urlOf(values.url ?? nonEmpty(env.TIDEBASE_URL) ?? urlDefault),
+    key: keyOf(values.key ?? nonEmpty(env.TIDEBASE_API_KEY)),
+    format: formatOf(values.format, file),
+    id: values.id,
+    text: values.text,
+    schemaFile: values.schema,
+  };
+}
+
+function parsed(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        namespace: { type: 'string', short: 'n' },
+        id: { type: 'string' },
+        text: { type: 'string' },
+        schema: { type: 'string' },
+        format: { type: 'string' },
+        url: { type: 'string' },
+        key: { type: 'string' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    });
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function formatOf(asked: string | undefined, file: string): ImportFormat {
+  const format = asked ?? formatsOfEndings[extname(file).toLowerCase()];
+  const known = importFormats.find((name) => name === format);
+  if (known !== undefined) return known;
+  if (asked !== undefined) throw new UsageError(`"${asked}" is no format: csv, ndjson or parquet`);
+  throw new UsageError(`what format has ${file}? Say --format csv, ndjson or parquet`);
+}
