@@ -176,7 +176,7 @@ export class ActorHost {
   /** One after the other: so much of the server is one import's, and its sequences are given when it begins. */
   #import(call: ActorCall, file: ReceivedFile): Promise<ActorReply> {
     return this.#imports.run(async () => {
-      const { clock, lanes, random } = this.#components;
+      const { clock, lanes, random, store } = this.#components;
       const beganAt = clock.monotonic();
       await this.#quota.admit(call.tenantId, call.caller.storageQuotaBytes, file.bytes);
       const asked = importRequest(call.query);
@@ -192,7 +192,11 @@ export class ActorHost {
         try {
           return await this.#commitImport(call, { segment, place, tookMs });
         } catch (error) {
-          // The name was made or deleted meanwhile: the segment lies where nobody looks for it.
+          // Nothing names the segment: it may go at once. One that is not deleted now the sweep finds.
+          const isLost =
+            error instanceof ActorClosed || (error instanceof ApiError && error.code !== 'write_unknown');
+          if (isLost) await store.delete(key).catch(() => {});
+          // The name was made or deleted meanwhile.
           const isGone = error instanceof ApiError && error.code === 'not_found';
           if (!(error instanceof ActorClosed || isGone) || tries === opensOfOneCallMax) throw error;
         }

@@ -13,7 +13,7 @@ import { columnsSection } from './columns-section.ts';
 /**
  * Writes the columns of a segment beside its rows, chunk by chunk.
  *
- * Memory: a chunk builder's, 20 MB at most, one column's block, and the directory so far.
+ * Memory: a chunk builder's, one column's block, and the directory so far.
  */
 export interface ColumnsOptions extends ChunkBounds {
   /** Keys that hold dates or times: their strings of such a form are held as numbers. */

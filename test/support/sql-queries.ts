@@ -50,6 +50,10 @@ const likes = [
   "'%0'",
 ];
 
+const dates = ["'2000-02-27'", "'1969-02-28'", "'2024-02-26'"];
+/** Of whole days: DuckDB 1.5 lets NULL pass where a truncated time is compared by <> with one that no truncation gives. */
+const times = ["'2024-01-02 00:00:00'", "'2024-01-01 00:00:00'", "'2024-01-04 00:00:00'"];
+
 export class SqlGenerator {
   readonly #chance: Chance;
   /** Texts are matched there alone. */
@@ -71,7 +75,7 @@ export class SqlGenerator {
       if (chance.happens(0.3)) return sql`NOT (${left})`;
       return chance.happens(0.5) ? sql`(${left} AND ${right})` : sql`(${left} OR ${right})`;
     }
-    switch (chance.integer(0, this.#inWhere ? 8 : 7)) {
+    switch (chance.integer(0, this.#inWhere ? 10 : 9)) {
       case 0:
         return sql`${this.#int()} ${this.#comparison()} ${this.#int()}`;
       case 1:
@@ -87,6 +91,15 @@ export class SqlGenerator {
       case 6:
         return sql`${this.#text()} ${this.#in()} (${this.#literals(() => same(chance.pick(strings)))})`;
       case 8:
+        return sql`${this.#dated()} ${this.#comparison()} ${this.#dated()}`;
+      case 9: {
+        const [column, literals] = chance.pick([
+          ['d', dates],
+          ['w', times],
+        ] as const);
+        return sql`${same(column)} ${this.#in()} (${this.#literals(() => same(chance.pick(literals)))})`;
+      }
+      case 10:
         return this.#textMatch();
       default:
         return sql`${this.#number()} ${this.#in()} (${this.#literals(() => same(chance.pick(['0.5', '1.25', '2', '-3'])))})`;
@@ -182,7 +195,9 @@ export class SqlGenerator {
       case 8:
         return sql`MIN(${this.#text(1)})`;
       case 9:
-        return sql`MAX(${this.#text(1)})`;
+        return chance.happens(0.5)
+          ? sql`MAX(${this.#text(1)})`
+          : sql`${same(chance.pick(['MIN', 'MAX']))}(${this.#dated('column')})`;
       case 10:
         return sql`SUM(DISTINCT ${same(chance.pick(['a', 'b', 'x', 'y']))})`;
       default:
@@ -197,9 +212,10 @@ export class SqlGenerator {
   }
 
   #any(depth = 2): Sql {
-    const kind = this.#chance.weighted({ int: 3, number: 2, text: 3, time: 1 });
+    const kind = this.#chance.weighted({ int: 3, number: 2, text: 3, time: 1, dated: 2 });
     if (kind === 'int') return this.#int(depth);
     if (kind === 'text') return this.#text(depth);
+    if (kind === 'dated') return this.#dated('column');
     return kind === 'number' ? this.#number(depth) : this.#time();
   }
 
@@ -216,7 +232,9 @@ export class SqlGenerator {
         case 2:
           return sql`CASE WHEN ${this.condition(0)} THEN ${this.#int(depth - 1)}${this.#else(() => this.#int(depth - 1))} END`;
         case 3:
-          return sql`COALESCE(${this.#int(depth - 1)}, ${this.#int(depth - 1)})`;
+          return chance.happens(0.5)
+            ? same('EXTRACT(MINUTE FROM w)')
+            : sql`COALESCE(${this.#int(depth - 1)}, ${this.#int(depth - 1)})`;
         default: {
           const seconds = same(chance.pick(['a', 'b']));
           return {
@@ -266,6 +284,15 @@ export class SqlGenerator {
       }
     }
     return chance.happens(0.85) ? same(chance.pick(texts)) : same(chance.pick(strings));
+  }
+
+  /** A date or time, or a text that is compared with one. */
+  #dated(what?: 'column'): Sql {
+    const chance = this.#chance;
+    if (what === undefined && chance.happens(0.3)) return same(chance.pick(times));
+    if (chance.happens(0.75)) return same(chance.pick(['d', 'w']));
+    const unit = chance.pick(['minute', 'hour', 'day']);
+    return { ours: `DATE_TRUNC('${unit}', w)`, theirs: `date_trunc('${unit}', w)` };
   }
 
   #time(): Sql {

@@ -1,3 +1,4 @@
+import { rowIndexes } from '../../actors/compute/row-indexes.ts';
 import { BlockCache, BlockFetcher } from '../../actors/storage/block-fetch.ts';
 import { SegmentReader } from '../../actors/storage/segment-reader.ts';
 import type { OpenSegment, Snapshot } from '../../actors/storage/snapshot.ts';
@@ -24,7 +25,13 @@ export const sqlTable = [
   ['s', 'VARCHAR'],
   ['t', 'VARCHAR'],
   ['rare', 'VARCHAR'],
+  ['d', 'DATE'],
+  ['w', 'TIMESTAMP'],
 ] as const;
+
+/** As if an import had said so. */
+const temporalKeys = ['d', 'w'];
+const two = (number: number) => String(number).padStart(2, '0');
 
 const words = ['', 'a', 'ab', 'A', 'abc%', 'a_c', 'größe', '潮汐', '𝒳y', 'x\ny', "it's", '10', 'zz top'];
 
@@ -48,6 +55,12 @@ export function randomSqlRow(chance: Chance, number: number): SqlRow {
       s: maybe(0.9, () => chance.pick(words)),
       t: maybe(0.8, () => `${chance.pick(words)}${chance.integer(0, 40)}`),
       rare: maybe(0.03, () => 'rare'),
+      d: maybe(0.85, () => `${chance.pick([1969, 2000, 2024])}-02-${two(chance.integer(26, 28))}`),
+      w: maybe(
+        0.85,
+        () =>
+          `2024-01-${two(chance.integer(1, 3))} ${two(chance.integer(0, 23))}:${two(chance.integer(0, 59))}:07`,
+      ),
     },
   };
 }
@@ -84,7 +97,7 @@ export async function sqlSnapshot(
     const some = rows.slice(from, Math.floor((cut * (number + 1)) / segmentCount));
     if (some.length === 0) continue;
     const key = `ns/ab/n/segment/s${number}`;
-    const { toc, bytes } = await buildSegment(rowsOf(some), {}, key);
+    const { toc, bytes } = await buildSegment(rowsOf(some), { indexes: rowIndexes(temporalKeys) }, key);
     await store.putIfAbsent(key, [bytes]);
     const fetcher = new BlockFetcher({ store, warmCache: null, cache: new BlockCache(10_000_000) });
     const deleted = some.flatMap((_, at) => (chance.happens(0.1) ? [at] : []));
@@ -105,6 +118,7 @@ export async function sqlSnapshot(
     documents: live.length,
     memtables: [{ memtable, rowCount: memtable.rowCount }],
     segments: segments.reverse(),
+    temporalKeys: new Set(temporalKeys),
   };
   return { snapshot, live };
 }
