@@ -5,7 +5,7 @@ import { must } from '../../src/base/assert.ts';
 import type { ColumnValues } from '../columns/column-block.ts';
 import { valueKinds } from '../columns/value-kinds.ts';
 import { bindSelect } from '../sql/bind.ts';
-import type { SelectPlan, SqlColumn, SqlType } from '../sql/bound.ts';
+import type { Bound, SelectPlan, SqlColumn, SqlType } from '../sql/bound.ts';
 import { canMatch } from '../sql/can-match.ts';
 import { ColumnTypes, idColumn, isColumn } from '../sql/column-types.ts';
 import { type DecodedColumn, decodeColumn, unpacked } from '../sql/decode-column.ts';
@@ -142,6 +142,8 @@ class SqlQuery {
   readonly #types: ReadonlyMap<string, SqlType>;
   readonly #parts: readonly SqlPart[];
   readonly #run: SelectRun;
+  /** WHERE is true of documents with these ids alone; null where it does not say so. */
+  readonly #wantedIds: readonly string[] | null;
   /** Of columns whose distinct values are asked for, or that keys are made of. */
   readonly #uses: ReadonlyMap<string, ColumnUse>;
   /** Of the plan's columns, those that WHERE reads. */
@@ -166,6 +168,7 @@ class SqlQuery {
     this.#run = new SelectRun(plan, new Evaluator(replacerOf));
     this.#first = plan.columns.slice(0, plan.whereColumns);
     this.#uses = keyColumns(plan);
+    this.#wantedIds = idsOf(plan.where, plan.columns);
     this.#frameRows = frameRowsOf(plan);
   }
 
@@ -191,13 +194,21 @@ class SqlQuery {
   async #add(part: SqlPart): Promise<void> {
     const matches: Uint8Array[] = [];
     for (const match of this.#plan.textMatches) matches.push(await this.#matching(part, match));
+    const ids = this.#wantedIds;
+    const rows = ids === null ? null : await reading(this.#context, () => part.rowsOf(ids));
     for (const chunk of part.chunks) {
       if (this.#run.isComplete) return;
-      await this.#addChunk(part, chunk, matches);
+      const wanted = rows === null ? null : within(rows, chunk);
+      if (wanted?.length !== 0) await this.#addChunk(part, chunk, { matches, wanted });
     }
   }
 
-  async #addChunk(part: SqlPart, chunk: SqlChunk, matches: readonly Uint8Array[]): Promise<void> {
+  /** `wanted`: the only rows of the chunk that can pass; null for all. */
+  async #addChunk(
+    part: SqlPart,
+    chunk: SqlChunk,
+    { matches, wanted }: { readonly matches: readonly Uint8Array[]; readonly wanted: Int32Array | null },
+  ): Promise<void> {
     if (!this.#canMatch(chunk)) return;
     const loaded = new Map<string, DecodedColumn>();
     this.#scanned++;
@@ -205,7 +216,10 @@ class SqlQuery {
     for (let from = 0; from < chunk.rowCount && !this.#run.isComplete; from += this.#frameRows) {
       await this.#turn();
       const end = Math.min(from + this.#frameRows, chunk.rowCount);
-      const live = liveRows(part, chunk.firstRow + from, chunk.firstRow + end);
+      const live =
+        wanted === null
+          ? liveRows(part, chunk.firstRow + from, chunk.firstRow + end)
+          : wantedRows(part, wanted, { first: chunk.firstRow, from, end });
       if (live.length === 0) continue;
       const range = { chunk, from, end };
       if (this.#first.includes(idColumn)) loaded.set(idColumn, await this.#ids(range, live));
@@ -392,6 +406,47 @@ function refuseLargeAnswer(rows: readonly string[]): void {
   throw new ApiError('invalid', `sql: ${problem}: select fewer columns, or say LIMIT`, {
     fields: { sql: problem },
   });
+}
+
+/** Ids of which a condition that is true says that the document's is one. */
+function idsOf(where: Bound | null, columns: readonly string[]): readonly string[] | null {
+  if (where === null) return null;
+  const isId = (bound: Bound) => bound.kind === 'column' && columns[bound.index] === idColumn;
+  switch (where.kind) {
+    case 'logic': {
+      if (where.operator === 'or') return null;
+      for (const operand of where.operands) {
+        const ids = idsOf(operand, columns);
+        if (ids !== null) return ids;
+      }
+      return null;
+    }
+    case 'compare': {
+      const { operator, left, right } = where;
+      const [column, other] = isId(left) ? [left, right] : [right, left];
+      if (operator !== '=' || !isId(column) || other.kind !== 'literal') return null;
+      return typeof other.value === 'string' ? [other.value] : null;
+    }
+    case 'in':
+      return where.negated || !isId(where.operand) ? null : where.values.map(String);
+    default:
+      return null;
+  }
+}
+
+/** Of ascending rows of a part those that a chunk has. */
+function within(rows: Int32Array, { firstRow, rowCount }: SqlChunk): Int32Array {
+  return rows.filter((row) => row >= firstRow && row < firstRow + rowCount);
+}
+
+/** Those of a frame that live, from 0 for its first. */
+function wantedRows(
+  part: SqlPart,
+  rows: Int32Array,
+  { first, from, end }: { readonly first: number; readonly from: number; readonly end: number },
+): Int32Array {
+  const some = rows.filter((row) => row >= first + from && row < first + end && part.isLive(row));
+  return some.map((row) => row - first - from);
 }
 
 /** Numbers of the live ones, from 0 for the first. */

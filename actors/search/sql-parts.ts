@@ -6,6 +6,7 @@ import { storedColumn } from '../columns/stored-column.ts';
 import { chunkRowsMax, valueKinds } from '../columns/value-kinds.ts';
 import type { ColumnRange } from '../sql/can-match.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
+import { wantIds } from '../storage/hash-order.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment, Snapshot } from '../storage/snapshot.ts';
 import { isDeleted } from '../storage/tombstones.ts';
@@ -20,6 +21,8 @@ export interface SqlPart {
   readonly rowCount: number;
   readonly chunks: readonly SqlChunk[];
   readonly allLive: boolean;
+  /** Rows that may be those of ids, ascending; null where it is not known. Throws what reading throws. */
+  rowsOf(ids: readonly string[]): Promise<Int32Array | null>;
   isLive(row: number): boolean;
 }
 
@@ -73,6 +76,8 @@ function memtablePart(snapshot: Snapshot, source: Snapshot['memtables'][number])
     chunks,
     keys: () => keysOf(chunks),
     allLive: false,
+    // It knows the newest row of an id, which may have come after the snapshot.
+    rowsOf: async () => null,
     isLive: (row) => memtable.isLiveAt(row, snapshot.sequence),
   };
 }
@@ -93,8 +98,14 @@ async function segmentPart(snapshot: Snapshot, segment: OpenSegment, report: Rea
     chunks,
     keys: () => (directory === 'none' ? new Map() : keptKeys(directory, chunks)),
     allLive: tombstones.count === 0,
+    rowsOf: async (ids) => found(await reader.findRows(wantIds(ids), report)),
     isLive: (row) => !isDeleted(tombstones, row),
   };
+}
+
+/** Ascending, each once, without those that are not there. */
+function found(rows: Iterable<number>): Int32Array {
+  return Int32Array.from(new Set([...rows].filter((row) => row >= 0))).sort();
 }
 
 const ofDirectories = new WeakMap<ColumnDirectory, ReadonlyMap<string, Uint32Array>>();

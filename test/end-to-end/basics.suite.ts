@@ -897,6 +897,21 @@ export function basicsSuite(): void {
         assert.deepEqual(rows, [['a']]);
       });
 
+      it('finds documents by id, imported ones too', async () => {
+        await api.call('POST', '/v1/namespaces/by-id/import?id=k', 'k,n\na,1\nb,2\nc,3\nb,4\n');
+        await api.put('by-id', [{ id: 'c', text: '', meta: { n: 5 } }]);
+        const ask = async (where: string) =>
+          (await sql('by-id', `SELECT id, n FROM docs WHERE ${where} ORDER BY id`)).rows;
+
+        assert.deepEqual(await ask("id = 'b'"), [['b', 4]]);
+        assert.deepEqual(await ask("id IN ('c', 'a', 'nobody') AND n > 1"), [['c', 5]]);
+        assert.deepEqual(await ask("'a' = id OR n = 5"), [
+          ['a', 1],
+          ['c', 5],
+        ]);
+        assert.deepEqual(await ask("id = 'nobody'"), []);
+      });
+
       it('sees neither what was replaced nor what was deleted', async () => {
         await api.put(
           'changing',
