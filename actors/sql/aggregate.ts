@@ -41,7 +41,7 @@ export function newAggregates(bounds: readonly BoundAggregate[]): Aggregate[] {
 function newAggregate(bound: BoundAggregate): Aggregate {
   const { name, argument, distinct } = bound;
   const type = argument?.type ?? 'null';
-  if (argument === null) return new RowCount();
+  if (argument === null) return new ValueCount();
   if (distinct) {
     const counted = new DistinctValues(type);
     return name === 'count' ? counted : new DistinctSum(counted, bound, type);
@@ -74,37 +74,13 @@ function part(values: Float64Array, from: number, end: number): Float64Array {
   return some;
 }
 
-class RowCount implements Aggregate {
-  #counts: Float64Array = new Float64Array(0);
-
-  get bytes(): number {
-    return this.#counts.byteLength;
-  }
-
-  add(
-    _vector: Vector | null,
-    rows: Int32Array,
-    _rowCount: number,
-    groups: Int32Array,
-    groupCount: number,
-  ): void {
-    this.#counts = withRoom(this.#counts, groupCount);
-    const held = this.#counts;
-    if (groupCount === 1) held[0] = (held[0] as number) + rows.length;
-    else for (let i = 0; i < rows.length; i++) (held[groups[i] as number] as number)++;
-  }
-
-  values(from: number, end: number): Vector {
-    return counts(this.#counts, from, end);
-  }
-}
-
 function nullsOf(vector: Vector, rowCount: number): Nulls {
   if (vector.kind === 'texts' || vector.kind === 'numbers' || vector.kind === 'wide') return vector.nulls;
   if (vector.kind === 'constant' && vector.value !== null) return null;
   return asValues(vector, rowCount).nulls;
 }
 
+/** Of rows, where there is no vector. */
 class ValueCount implements Aggregate {
   #counts: Float64Array = new Float64Array(0);
 

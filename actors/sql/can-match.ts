@@ -1,5 +1,5 @@
 import type { Bound } from './bound.ts';
-import type { Comparison } from './syntax.ts';
+import { type Comparison, flipped } from './syntax.ts';
 
 /**
  * Whether a condition can be true in any row of a chunk, from what is known of its columns without reading them. Pure; true where
@@ -40,15 +40,6 @@ export function canMatch(condition: Bound, rangeOf: (column: number) => ColumnRa
       return true;
   }
 }
-
-const flipped: Readonly<Record<Comparison, Comparison>> = {
-  '=': '=',
-  '<>': '<>',
-  '<': '>',
-  '<=': '>=',
-  '>': '<',
-  '>=': '<=',
-};
 
 function holdsSomewhere(
   operator: Comparison,

@@ -1,5 +1,5 @@
 import type { SqlValue } from './bound.ts';
-import type { Comparison } from './syntax.ts';
+import { type Comparison, flipped } from './syntax.ts';
 import {
   compareBytes,
   type Dictionary,
@@ -24,15 +24,6 @@ export function compareVectors(operator: Comparison, left: Vector, right: Vector
 function isText(vector: Vector): boolean {
   return vector.kind === 'texts' || (vector.kind === 'constant' && typeof vector.value === 'string');
 }
-
-const flipped: Readonly<Record<Comparison, Comparison>> = {
-  '=': '=',
-  '<>': '<>',
-  '<': '>',
-  '<=': '>=',
-  '>': '<',
-  '>=': '<=',
-};
 
 function compareNumbers(operator: Comparison, left: Vector, right: Vector, truths: Uint8Array): void {
   if (left.kind === 'constant' && right.kind !== 'constant')

@@ -86,3 +86,13 @@ export interface Select {
 }
 
 export type Statement = Select | { readonly kind: 'showColumns' };
+
+/** The comparison that holds when both sides are exchanged. */
+export const flipped: Readonly<Record<Comparison, Comparison>> = {
+  '=': '=',
+  '<>': '<>',
+  '<': '>',
+  '<=': '>=',
+  '>': '<',
+  '>=': '<=',
+};
