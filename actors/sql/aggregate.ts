@@ -527,6 +527,7 @@ function copied({ bytes, ends }: Dictionary, code: number): Dictionary {
 /** How many distinct values each group has. */
 class DistinctValues implements Aggregate {
   readonly #values: Interner;
+  /** Of a value's number and a group. */
   readonly #pairs = new PairInterner();
   #counts: Float64Array = new Float64Array(0);
   #numbers = new Int32Array(0);
@@ -575,7 +576,7 @@ class DistinctValues implements Aggregate {
       if (numbers[i] === nullNumber) continue;
       const before = pairs.count;
       const group = groups[i] as number;
-      if (pairs.intern(group, numbers[i] as number) === before) (held[group] as number)++;
+      if (pairs.intern(numbers[i] as number, group) === before) (held[group] as number)++;
     }
   }
 
@@ -588,7 +589,7 @@ class DistinctValues implements Aggregate {
     const { nullNumber } = this.#values;
     const known = this.#counts[0] as number;
     const count = known + (nullNumber >= 0 && nullNumber <= known ? 1 : 0);
-    for (let number = 0; number < count; number++) if (number !== nullNumber) this.#pairs.intern(0, number);
+    for (let number = 0; number < count; number++) if (number !== nullNumber) this.#pairs.intern(number, 0);
     this.#isAlone = false;
   }
 }
@@ -630,10 +631,11 @@ class DistinctSum implements Aggregate {
     const { pairs, interned } = this.#distinct;
     const { kind, values } = asValues(interned.values(), interned.count);
     for (let pair = 0; pair < pairs.count; pair++) {
-      const value = values[pairs.secondOf(pair)] as number | bigint;
-      sum.makeRoom(pairs.firstOf(pair) + 1);
-      if (kind === 'wide') sum.addBig(value as bigint, pairs.firstOf(pair));
-      else sum.addOne(value as number, pairs.firstOf(pair));
+      const value = values[pairs.firstOf(pair)] as number | bigint;
+      const group = pairs.secondOf(pair);
+      sum.makeRoom(group + 1);
+      if (kind === 'wide') sum.addBig(value as bigint, group);
+      else sum.addOne(value as number, group);
     }
     return sum;
   }

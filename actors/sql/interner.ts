@@ -236,7 +236,7 @@ export class NumberInterner implements Interner {
 
   #big(low: number, high: number): number {
     const before = this.#wide.count;
-    const pair = this.#wide.intern(low, high);
+    const pair = this.#wide.internAny(low, high);
     if (pair < before) return this.#wideNumbers[pair] as number;
     if (pair === this.#wideNumbers.length) this.#wideNumbers = grownTo(this.#wideNumbers, pair * 2);
     const number = this.#add(0);
@@ -401,13 +401,16 @@ const pairWords = 4;
 const pairSlotsFirst = 64;
 
 /**
- * Pairs of numbers → numbers: groups of several keys, and the distinct values of each group. Open addressing in parts that grow one
- * by one: a large table never stands still to be made anew.
+ * Pairs of numbers → numbers: groups of several keys, and the distinct values of each group. The first pair that a first number comes
+ * with is found by that number itself: where most have but one, as a user has one region, nothing is hashed. The others by open
+ * addressing in parts that grow one by one: a large table never stands still to be made anew.
  */
 export class PairInterner {
   readonly #parts = Array.from({ length: 1 << partBits }, () => new Int32Array(pairSlotsFirst * pairWords));
   readonly #held = new Int32Array(1 << partBits);
   #slotBytes = (pairSlotsFirst * pairWords * 4) << partBits;
+  /** By first numbers: the second of its first pair, and that pair's number plus one. */
+  #direct = new Int32Array(slotsInitial * 2);
   #first = new Int32Array(slotsInitial);
   #second = new Int32Array(slotsInitial);
   #count = 0;
@@ -417,7 +420,7 @@ export class PairInterner {
   }
 
   get bytes(): number {
-    return this.#slotBytes + this.#first.byteLength * 2;
+    return this.#direct.byteLength + this.#slotBytes + this.#first.byteLength * 2;
   }
 
   firstOf(number: number): number {
@@ -446,7 +449,21 @@ export class PairInterner {
       firsts[i] = this.intern(firsts[i] as number, seconds[i] as number);
   }
 
+  /** Of a first number that counts something: the numbers below it come too. */
   intern(first: number, second: number): number {
+    if (first * 2 >= this.#direct.length)
+      this.#direct = grownTo(this.#direct, Math.max(first * 4, this.#direct.length * 2));
+    const known = this.#direct[first * 2 + 1] as number;
+    if (known === 0) {
+      this.#direct[first * 2] = second;
+      this.#direct[first * 2 + 1] = this.#hold(first, second) + 1;
+      return this.#count - 1;
+    }
+    return this.#direct[first * 2] === second ? known - 1 : this.internAny(first, second);
+  }
+
+  /** As `intern`, for any numbers; one interner is asked in one of both ways. */
+  internAny(first: number, second: number): number {
     const hash = hashPair(first, second);
     const slots = this.#parts[hash >>> (32 - partBits)] as Int32Array;
     const mask = slots.length - 1;
@@ -459,7 +476,7 @@ export class PairInterner {
     }
   }
 
-  #add(hash: number, slot: number, first: number, second: number): number {
+  #hold(first: number, second: number): number {
     const number = this.#count++;
     if (number === this.#first.length) {
       this.#first = grownTo(this.#first, number * 2);
@@ -467,6 +484,11 @@ export class PairInterner {
     }
     this.#first[number] = first;
     this.#second[number] = second;
+    return number;
+  }
+
+  #add(hash: number, slot: number, first: number, second: number): number {
+    const number = this.#hold(first, second);
     const part = hash >>> (32 - partBits);
     const slots = this.#parts[part] as Int32Array;
     slots[slot] = first;

@@ -96,7 +96,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'a name made again gets its old id',
     file: 'actors/tenant/tenant-actor.js',
-    find: 'const namespaceId = randomHex(this.#components.random, 16);',
+    find: 'const namespaceId = given ?? randomHex(this.#components.random, 16);',
     replace: "const namespaceId = Buffer.from(name.padEnd(16, '-')).toString('hex');",
     why: 'what was deleted with the name comes back',
   },
