@@ -54,7 +54,7 @@ export async function runSql(context: QueryContext, { sql }: SqlRequest): Promis
 /** Rows of a frame: so many are looked at in a few milliseconds, whatever is done with them. */
 const frameRows = 16_384;
 /** A look-up of several keys together may take half a microsecond. */
-const hashedFrameRows = 4_096;
+const hashedFrameRows = 2_048;
 /** RE2 takes microseconds to replace in a text. */
 const replacingFrameRows = 1_024;
 

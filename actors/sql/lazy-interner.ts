@@ -51,7 +51,8 @@ export class LazyInterner implements Interner {
   }
 
   #internCodes({ codes, of, nulls, nullCode }: DistinctCodes, rows: Int32Array, numbers: Int32Array): void {
-    let byCode = this.#byCodes.of(of, 0);
+    // What is kept knows how many there are: room for all is made once.
+    let byCode = this.#byCodes.of(of, countOf(of));
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] as number;
       if (nulls !== null && nulls[row] === 1) {
@@ -100,6 +101,10 @@ export class LazyInterner implements Interner {
       return { kind: 'texts', codes: codes.slice(), dictionary: this.#of as Dictionary, nulls };
     return taken((this.#of as NumberInterner).values(), codes);
   }
+}
+
+function countOf(of: object): number {
+  return (of as Dictionary | NumberInterner).count;
 }
 
 interface DistinctCodes {
