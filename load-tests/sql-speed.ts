@@ -129,10 +129,15 @@ async function timed(client: Connections, oracle: Oracle, { ours, theirs = ours 
     mine.push(between - began);
     other.push(ended - between);
   }
-  const { rows: found, cpu_ms: cpu } = parseJson(Buffer.from(answer), {
+  const {
+    rows: found,
+    types,
+    cpu_ms: cpu,
+  } = parseJson(Buffer.from(answer), {
     depthMax: 8,
   }) as unknown as SqlAnswer;
-  const shown = (cells: readonly unknown[][]) => cells.map((row) => row.map(shownValue).join('|')).join('\n');
+  const shown = (cells: readonly unknown[][]) =>
+    cells.map((row) => row.map((value, at) => shownValue(value, types[at] === 'float')).join('|')).join('\n');
   const isSame = shown(found as unknown[][]) === shown(expected);
   if (!isSame)
     process.stderr.write(
@@ -141,8 +146,9 @@ async function timed(client: Connections, oracle: Oracle, { ours, theirs = ours 
   return { ours: percentile(mine, 0.5), theirs: percentile(other, 0.5), cold, isSame, cpu };
 }
 
-function shownValue(value: unknown): string {
+/** Floats may differ in their last digits. */
+function shownValue(value: unknown, isFloat: boolean): string {
+  if (isFloat && value !== null) return Number(value).toPrecision(10);
   const isWhole = typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value));
-  if (isWhole) return String(BigInt(value as number | bigint));
-  return typeof value === 'number' ? value.toPrecision(10) : String(value);
+  return isWhole ? String(BigInt(value as number | bigint)) : String(value);
 }
