@@ -54,6 +54,11 @@ export async function snapshotOfRows(
   return { snapshot, store };
 }
 
+/** As of two threads: one keeps what it has decoded, the other hardly anything. */
+const much = new MemoryBudget(256 * 1024 * 1024);
+const little = new MemoryBudget(200_000);
+let contexts = 0;
+
 export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9): QueryContext {
   return {
     identity,
@@ -66,7 +71,7 @@ export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9
     graphs: noGraphs,
     match: async (task) => runMatch(task),
     sqlBytesMax: 100_000_000,
-    keptColumns: keptColumns(new MemoryBudget(256 * 1024 * 1024)),
+    keptColumns: keptColumns(contexts++ % 3 === 2 ? little : much),
     monotonic: () => clock.monotonic(),
     beganAt: clock.monotonic(),
     readFailed: () => {},
