@@ -178,7 +178,10 @@ class SqlQuery {
       if (this.#run.isComplete) break;
       await this.#add(part);
     }
-    for (const _ of this.#run.finish()) await this.#turn();
+    for (const _ of this.#run.finish()) {
+      this.#checkMemory();
+      await this.#turn();
+    }
     const { rows, truncated } = this.#run.answer();
     refuseLargeAnswer(rows);
     return sqlAnswer(this.#context, {
@@ -225,6 +228,7 @@ class SqlQuery {
       if (this.#first.includes(idColumn)) loaded.set(idColumn, await this.#ids(range, live));
       const frame = this.#frame(range, loaded, matches);
       const passing = this.#run.wanted(this.#run.passing(frame, live));
+      this.#checkMemory();
       if (passing.length === 0) continue;
       await this.#load(chunk, this.#plan.columns, loaded);
       if (this.#plan.columns.includes(idColumn) && !this.#first.includes(idColumn))
@@ -247,7 +251,9 @@ class SqlQuery {
     const missing: string[] = [];
     for (const name of names) {
       if (name === idColumn || loaded.has(name)) continue;
-      const known = this.#kept(chunk, name)?.get(chunk.place?.chunk ?? 0);
+      // No row of it has a value: nothing is kept of that.
+      const known =
+        chunk.range(name) === 'none' ? noValues : this.#kept(chunk, name)?.get(chunk.place?.chunk ?? 0);
       if (known === undefined) missing.push(name);
       else loaded.set(name, known);
     }
@@ -261,7 +267,7 @@ class SqlQuery {
   }
 
   async #decode(chunk: SqlChunk, name: string, values: ColumnValues | undefined): Promise<DecodedColumn> {
-    if (values === undefined) return { kind: 'constant', value: null };
+    if (values === undefined) return noValues;
     const type = this.#typeOf(name);
     const decoded = decodeColumn(values, type, await valuesElsewhere(chunk, name, { values, type }));
     const kept = this.#kept(chunk, name);
@@ -391,6 +397,8 @@ function keyColumns({ grouping, columns }: SelectPlan): Map<string, ColumnUse> {
   }
   return uses;
 }
+
+const noValues: DecodedColumn = { kind: 'constant', value: null };
 
 interface Range {
   readonly chunk: SqlChunk;

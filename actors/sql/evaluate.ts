@@ -7,6 +7,7 @@ import type { Frame, NewReplacer, Replacer } from './frame.ts';
 import { ByCodes, TextInterner } from './interner.ts';
 import { type LikePattern, likePattern, matchDictionary } from './like.ts';
 import { SqlError } from './sql-error.ts';
+import { flipped } from './syntax.ts';
 import {
   type Dictionary,
   falsy,
@@ -49,7 +50,7 @@ export class Evaluator {
         return { kind: 'truths', values: frame.textMatch(bound.index) };
       case 'compare': {
         const [left, right] = [this.evaluate(bound.left, frame), this.evaluate(bound.right, frame)];
-        const compared = this.#compareByCode(bound, left, right, frame.rowCount);
+        const compared = this.#compareByCode(bound, left, right, { rowCount: frame.rowCount, of: bound });
         return compared ?? compareVectors(bound.operator, left, right, frame.rowCount);
       }
       case 'arithmetic':
@@ -212,13 +213,16 @@ export class Evaluator {
     bound: Extract<Bound, { kind: 'compare' }>,
     left: Vector,
     right: Vector,
-    rowCount: number,
+    { rowCount, of }: { readonly rowCount: number; readonly of: Bound },
   ): Vector | null {
+    if (left.kind === 'constant' && right.kind === 'texts')
+      return this.#compareByCode({ ...bound, operator: flipped[bound.operator] }, right, left, {
+        rowCount,
+        of: bound,
+      });
     if (left.kind !== 'texts' || right.kind !== 'constant' || typeof right.value !== 'string') return null;
     const { value } = right;
-    const values = this.#truthsByCode(bound, left, rowCount, (some) =>
-      codesThat(bound.operator, some, value),
-    );
+    const values = this.#truthsByCode(of, left, rowCount, (some) => codesThat(bound.operator, some, value));
     return { kind: 'truths', values };
   }
 
@@ -330,6 +334,7 @@ export class Evaluator {
     let sum = 0;
     for (const { results, byCodes } of this.#replaced.values()) sum += results.bytes + byCodes.bytes;
     for (const { bytes } of this.#chosen.values()) sum += bytes;
+    for (const { truths } of this.#byCode.values()) sum += truths.byteLength;
     return sum;
   }
 }

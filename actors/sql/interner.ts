@@ -96,7 +96,10 @@ export class ByCodes {
     const known = this.#known.get(codes);
     if (known !== undefined && known.length >= count) return known;
     // Chunks of small parts have dictionaries of their own, which do not come again.
-    if (known === undefined && this.#known.size === mapsMax) this.#known.clear();
+    if (known === undefined && this.#known.size === mapsMax) {
+      this.#known.clear();
+      this.#bytes = 0;
+    }
     const larger = new Int32Array(Math.max(count, (known?.length ?? 0) * 2, mapFirst)).fill(-1);
     if (known !== undefined) larger.set(known);
     this.#bytes += larger.byteLength - (known?.byteLength ?? 0);
@@ -105,7 +108,8 @@ export class ByCodes {
   }
 }
 
-const mapsMax = 16;
+/** They hold what their codes are of. */
+const mapsMax = 4;
 const mapFirst = 1_024;
 
 /** Of every type but text. Integers beyond 2^53 stand in a table of their own, by their halves; so do small ones, by themselves. */

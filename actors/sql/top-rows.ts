@@ -45,7 +45,7 @@ export class TopRows {
   }
 
   get bytes(): number {
-    return this.#bytes;
+    return this.#bytes + this.#late.bytes;
   }
 
   /** No further row can be among them. */
