@@ -198,7 +198,8 @@ export class ActorHost {
           if (isLost) await store.delete(key).catch(() => {});
           // The name was made or deleted meanwhile.
           const isGone = error instanceof ApiError && error.code === 'not_found';
-          if (!(error instanceof ActorClosed || isGone) || tries === opensOfOneCallMax) throw error;
+          if (!(error instanceof ActorClosed || isGone)) throw error;
+          if (tries === opensOfOneCallMax) throw tooUnsteady(error);
         }
       }
     });
@@ -551,6 +552,12 @@ export class ActorHost {
       return false;
     }
   }
+}
+
+function tooUnsteady(cause: unknown): ApiError {
+  const sentence =
+    'the namespace was opened, made or deleted again and again meanwhile; nothing was imported';
+  return new ApiError('unavailable', sentence, { retryAfter: 1, cause });
 }
 
 interface ImportPlace {

@@ -21,17 +21,20 @@ export async function buildImport(
 ): Promise<BuiltImport> {
   // Somebody waits for it; a merge packs it better later.
   compressFast();
-  await mkdir(scratchFolder, { recursive: true });
   const path = join(scratchFolder, `segment-${randomHex(systemRandom, 8)}`);
-  const file = await open(path, 'wx+');
+  let file: FileHandle | null = null;
   try {
-    const { finished, imported } = await writeSegment(file, task);
-    await streamOnce(store, clock, task.key, async (sink) => copyFile(file, finished.size, sink));
+    await mkdir(scratchFolder, { recursive: true });
+    const opened = await open(path, 'wx+');
+    file = opened;
+    const { finished, imported } = await writeSegment(opened, task);
+    await streamOnce(store, clock, task.key, async (sink) => copyFile(opened, finished.size, sink));
     return { ...finished, ...imported };
   } finally {
-    await file.close();
-    await rm(path, { force: true });
+    // Whoever reads the file hears of it.
     task.parts.close();
+    await file?.close();
+    await rm(path, { force: true });
   }
 }
 

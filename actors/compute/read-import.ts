@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { importCsv } from '../import/import-csv.ts';
 import { PartsRefused, PartsSender } from '../import/import-messages.ts';
 import { importNdjson } from '../import/import-ndjson.ts';
@@ -16,15 +16,16 @@ export async function readImport(task: ReadImportTask): Promise<void> {
   // There is one such thread, and it is this import's turn: now the other thread may wait for parts.
   task.begun.postMessage('begun');
   task.begun.close();
-  const file = await open(task.path, 'r');
+  let file: FileHandle | null = null;
   try {
+    file = await open(task.path, 'r');
     const { size } = await file.stat();
     const { format, id, text, schema } = task;
     await sender.end(await readers[format]({ file, size, id, text, schema }, sender));
   } catch (error) {
     if (!(error instanceof PartsRefused)) sender.fail(error);
   } finally {
-    await file.close();
+    await file?.close();
     await sender.closed();
   }
 }

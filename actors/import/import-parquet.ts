@@ -23,6 +23,9 @@ export async function importParquet(request: ImportRequest, sink: RowSink): Prom
     return await importRows(request, sink);
   } catch (error) {
     if (error instanceof ParquetError) throw wrongFile(error.message);
+    // What a file says may be of any type, and where it points may be nothing.
+    if (error instanceof RangeError || error instanceof TypeError)
+      throw wrongFile(`it can't be read: ${error.message}`);
     throw error;
   }
 }
@@ -63,6 +66,7 @@ async function importRows(request: ImportRequest, sink: RowSink): Promise<Import
         rows.write();
       }
     }
+    for (const column of columns) column.release();
   }
   await writer.end();
   if (writer.rowCount === 0) throw wrongFile('it has no rows');

@@ -14,5 +14,5 @@ export function importRequest(query: string): {
   const { format, id = null, schema = null } = asked;
   if (schema !== null && format !== 'csv') throw wrongParameter('schema', 'is for CSV files alone');
   const names = (asked.text ?? '').split(',').map((name) => name.trim());
-  return { format, id, text: names.filter((name) => name !== ''), schema };
+  return { format, id, text: [...new Set(names)].filter((name) => name !== ''), schema };
 }

@@ -23,9 +23,25 @@ type ColumnChunk = NonNullable<FileMetaData['row_groups'][number]['columns'][num
 const headerBytesFirst = 64 * 1024;
 const headerBytesMax = 8 * 1024 * 1024;
 
+const heldBytesMax = 512 * 1024 * 1024;
+/** Of a row of a page: whether it has a value, and which. */
+const rowBytes = 12;
+/** What a page costs beside its bytes. */
+const pageBytes = 64 * 1024;
+
 /** What all columns of a file have unpacked: one file is not worth more. */
 export class UnpackedBytes {
   #count = 0;
+  #held = 0;
+
+  /** What all columns have in memory at once. */
+  hold(more: number): void {
+    this.#held += more;
+    if (this.#held > heldBytesMax)
+      throw new ParquetError(
+        `its columns' pages take more than ${heldBytesMax} bytes at once: write smaller pages`,
+      );
+  }
 
   add(bytes: number): void {
     this.#count += bytes;
@@ -47,6 +63,9 @@ export class ParquetColumn {
   #present: Int32Array | null = null;
   #indexes: Int32Array | null = null;
   #pageRows = 0;
+  /** What the page and the dictionary at hand are counted with. */
+  #pageBytes = 0;
+  #dictionaryBytes = 0;
   #row = 0;
   #value = 0;
   /** What `values` of the row under way are of: its value's place in them, or -1 for null. */
@@ -84,6 +103,11 @@ export class ParquetColumn {
     return this.#indexes === null ? value : (this.#indexes[value] as number);
   }
 
+  /** Nothing of it is asked for any more. */
+  release(): void {
+    this.#unpacked.hold(-this.#pageBytes - this.#dictionaryBytes);
+  }
+
   /** The next page with rows. There must be rows left of the row group. */
   async load(): Promise<void> {
     do {
@@ -98,7 +122,7 @@ export class ParquetColumn {
     const from = this.#position + length;
     const packedBytes = header.compressed_page_size;
     if (from + packedBytes > this.#end) throw new ParquetError('a page goes past its column');
-    this.#unpacked.add(header.uncompressed_page_size);
+    this.#unpacked.add(header.uncompressed_page_size + pageBytes);
     const packed = await this.#read(from, packedBytes);
     this.#position = from + packedBytes;
     if (header.type === 'DICTIONARY_PAGE') this.#readDictionary(header, packed);
@@ -118,6 +142,8 @@ export class ParquetColumn {
 
   #readDictionary(header: PageHeader, packed: Buffer): void {
     const count = header.dictionary_page_header?.num_values ?? -1;
+    this.#unpacked.hold(header.uncompressed_page_size - this.#dictionaryBytes);
+    this.#dictionaryBytes = header.uncompressed_page_size;
     const raw = unpack(this.#codec, packed, header.uncompressed_page_size);
     if (count < 0 || count > raw.length * 8)
       throw new ParquetError('a dictionary has fewer values than it says');
@@ -126,7 +152,7 @@ export class ParquetColumn {
 
   #readData(header: PageHeader, packed: Buffer): void {
     const page = header.data_page_header;
-    const rows = this.#rowsOf(page?.num_values);
+    const rows = this.#rowsOf(page?.num_values, header);
     const raw = unpack(this.#codec, packed, header.uncompressed_page_size);
     let offset = 0;
     let present: Int32Array | null = null;
@@ -143,7 +169,7 @@ export class ParquetColumn {
 
   #readData2(header: PageHeader, packed: Buffer): void {
     const page = header.data_page_header_v2;
-    const rows = this.#rowsOf(page?.num_values);
+    const rows = this.#rowsOf(page?.num_values, header);
     const repetitions = page?.repetition_levels_byte_length ?? 0;
     const definitions = page?.definition_levels_byte_length ?? 0;
     const levels = repetitions + definitions;
@@ -165,11 +191,14 @@ export class ParquetColumn {
     return this.#element.repetition_type === 'OPTIONAL';
   }
 
-  #rowsOf(count: number | undefined): number {
+  #rowsOf(count: number | undefined, header: PageHeader): number {
     if (count === undefined || !Number.isInteger(count) || count < 0)
       throw new ParquetError('a page has no count');
     if (count > this.#rowsLeft) throw new ParquetError('a column has more rows than its row group');
     this.#rowsLeft -= count;
+    const bytes = header.uncompressed_page_size + count * rowBytes;
+    this.#unpacked.hold(bytes - this.#pageBytes);
+    this.#pageBytes = bytes;
     return count;
   }
 
@@ -186,7 +215,10 @@ export class ParquetColumn {
     let count = rows;
     if (present !== null) {
       count = 0;
-      for (let row = 0; row < rows; row++) count += present[row] as number;
+      for (let row = 0; row < rows; row++) {
+        if ((present[row] as number) > 1) throw new ParquetError('a value is neither there nor missing');
+        count += present[row] as number;
+      }
     }
     if (encoding === 'RLE_DICTIONARY' || encoding === 'PLAIN_DICTIONARY') {
       this.#indexes = this.#readIndexes(raw, offset, count);

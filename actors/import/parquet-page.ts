@@ -1,6 +1,5 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { parquetHeader } from 'hyparquet/src/column.js';
-import { deltaBinaryUnpack } from 'hyparquet/src/delta.js';
 import { byteStreamSplit } from 'hyparquet/src/encoding.js';
 import { parquetMetadata } from 'hyparquet/src/metadata.js';
 import type { FileMetaData, PageHeader, SchemaElement } from 'hyparquet/src/types.js';
@@ -38,6 +37,7 @@ export function footerBytes(tail: Buffer, fileBytes: number): number {
 }
 
 export function readFooter(footer: Uint8Array): FileMetaData {
+  checkThrift(footer.subarray(0, footer.length - footerTailBytes));
   return asking(() => parquetMetadata(footer, { geoparquet: false }));
 }
 
@@ -48,12 +48,56 @@ export function readPageHeader(
 ): { readonly header: PageHeader; readonly length: number } | null {
   const reader = { view: viewOf(bytes), offset: 0 };
   try {
+    checkThrift(bytes);
     return { header: parquetHeader(reader), length: reader.offset };
   } catch (error) {
     if (!isLast) return null;
     throw asParquetError(error);
   }
 }
+
+const thriftDepthMax = 16;
+/** Structures, lists and values of a footer or header. */
+const thriftValuesMax = 2_000_000;
+
+/** One structure of the compact protocol, before the library makes anything of it: numbers are short, lists are as long as they say. */
+function checkThrift(bytes: Uint8Array): void {
+  const reader: Reader = { view: viewOf(bytes), offset: 0 };
+  let values = 0;
+  const one = (): number => {
+    if (reader.offset >= reader.view.byteLength) throw new RangeError('a structure goes past its end');
+    return reader.view.getUint8(reader.offset++);
+  };
+  const skip = (type: number, depth: number): void => {
+    if (depth > thriftDepthMax || ++values > thriftValuesMax)
+      throw new ParquetError('its structure is too deep or too large');
+    if (type === 1 || type === 2) return;
+    if (type === 3) reader.offset++;
+    else if (type >= 4 && type <= 6) readVarint(reader);
+    else if (type === 7) reader.offset += 8;
+    else if (type === 8) {
+      const length = Number(readVarint(reader));
+      if (length > maxBinaryBytes) throw new ParquetError('a text of its structure is too long');
+      reader.offset += length;
+    } else if (type === 9) {
+      const head = one();
+      const size = head >> 4 === 15 ? Number(readVarint(reader)) : head >> 4;
+      const element = head & 0x0f;
+      if (size > reader.view.byteLength - reader.offset) throw new RangeError('a list goes past its end');
+      for (let i = 0; i < size; i++) skip(element === 1 || element === 2 ? 3 : element, depth + 1);
+    } else if (type === 12) {
+      for (let head = one(); (head & 0x0f) !== 0; head = one()) {
+        if (head >> 4 === 0) readVarint(reader);
+        skip(head & 0x0f, depth + 1);
+      }
+    } else throw new ParquetError('a structure that is none');
+    if (reader.offset > reader.view.byteLength) throw new RangeError('a structure goes past its end');
+  };
+  skip(12, 0);
+}
+
+/** Statistics of long strings, and what writers note of themselves. */
+const maxBinaryBytes = 1024 * 1024;
 
 /** Says what a page takes before anything of it is unpacked. */
 export function checkPageSize({
@@ -137,8 +181,9 @@ export function readValues(
       return { kind: 'numbers', values: Uint8Array.from(readRuns(bytes.subarray(4), 1, count)) };
     const reader = { view: viewOf(bytes), offset: 0 };
     if (encoding === 'DELTA_BINARY_PACKED') return readDelta(reader, element, count);
-    if (encoding === 'DELTA_LENGTH_BYTE_ARRAY') return deltaLengths(bytes, reader, count);
-    if (encoding === 'DELTA_BYTE_ARRAY') return deltaPrefixes(bytes, reader, count);
+    const isBytes = element.type === 'BYTE_ARRAY' || element.type === 'FIXED_LEN_BYTE_ARRAY';
+    if (encoding === 'DELTA_LENGTH_BYTE_ARRAY' && isBytes) return deltaLengths(bytes, reader, count);
+    if (encoding === 'DELTA_BYTE_ARRAY' && isBytes) return deltaPrefixes(bytes, reader, count);
     if (encoding === 'BYTE_STREAM_SPLIT' && element.type !== 'FIXED_LEN_BYTE_ARRAY') {
       if (count * widthOf(element) > bytes.length) throw tooFew();
       const values = byteStreamSplit(reader, count, element.type as 'DOUBLE', element.type_length);
@@ -227,19 +272,94 @@ interface Reader {
 }
 
 function readDelta(reader: Reader, element: SchemaElement, count: number): PageValues {
-  if (element.type === 'INT32') {
-    const values = new Int32Array(count);
-    if (count > 0) deltaBinaryUnpack(reader, count, values);
-    return { kind: 'numbers', values };
-  }
+  if (element.type === 'INT32') return { kind: 'numbers', values: deltaIntegers(reader, count) };
+  if (element.type !== 'INT64') throw new ParquetError('an encoding of whole numbers for something else');
   const values = new BigInt64Array(count);
-  if (count > 0) deltaBinaryUnpack(reader, count, values);
+  eachDelta(reader, count, (value, at) => {
+    values[at] = value;
+  });
   return { kind: 'bigints', values };
 }
 
+function deltaIntegers(reader: Reader, count: number): Int32Array {
+  const values = new Int32Array(count);
+  eachDelta(reader, count, (value, at) => {
+    values[at] = Number(BigInt.asIntN(32, value));
+  });
+  return values;
+}
+
+const deltaBlockMax = 1 << 20;
+const miniblocksMax = 1_024;
+
+/** Differences in blocks of miniblocks, each of which has a width of bits of its own. */
+function eachDelta(reader: Reader, count: number, visit: (value: bigint, at: number) => void): void {
+  const blockSize = Number(readVarint(reader));
+  const miniblocks = Number(readVarint(reader));
+  readVarint(reader);
+  let value = unzigzag(readVarint(reader));
+  const perMiniblock = blockSize / miniblocks;
+  if (
+    blockSize > deltaBlockMax ||
+    miniblocks > miniblocksMax ||
+    !Number.isInteger(perMiniblock) ||
+    perMiniblock === 0
+  )
+    throw new ParquetError('a block of differences has no size');
+  if (count > 0) visit(value, 0);
+  for (let at = 1; at < count; ) {
+    const least = unzigzag(readVarint(reader));
+    const widths = reader.offset;
+    reader.offset += miniblocks;
+    if (reader.offset > reader.view.byteLength) throw tooFew();
+    for (let miniblock = 0; miniblock < miniblocks && at < count; miniblock++) {
+      const width = reader.view.getUint8(widths + miniblock);
+      if (width > 64) throw new ParquetError(`differences of ${width} bits`);
+      const end = reader.offset + Math.ceil((perMiniblock * width) / 8);
+      let bit = reader.offset * 8;
+      for (let i = 0; i < perMiniblock && at < count; i++, bit += width) {
+        value = BigInt.asIntN(64, value + least + bitsAt(reader.view, bit, width));
+        visit(value, at++);
+      }
+      reader.offset = end;
+    }
+  }
+}
+
+/** So many bits from that one on, the lowest first. */
+function bitsAt(view: DataView, bit: number, width: number): bigint {
+  if (width === 0) return 0n;
+  const first = bit >> 3;
+  const last = (bit + width - 1) >> 3;
+  if (last >= view.byteLength) throw tooFew();
+  if (width <= shiftedBitsMax) {
+    let word = 0;
+    for (let at = last; at >= first; at--) word = word * 256 + view.getUint8(at);
+    return BigInt(Math.floor(word / 2 ** (bit & 7)) % 2 ** width);
+  }
+  let bits = 0n;
+  for (let at = last; at >= first; at--) bits = (bits << 8n) | BigInt(view.getUint8(at));
+  return BigInt.asUintN(width, bits >> BigInt(bit & 7));
+}
+
+/** Of 64 bits at most. */
+function readVarint(reader: Reader): bigint {
+  let value = 0n;
+  for (let shift = 0n; shift < 70n; shift += 7n) {
+    if (reader.offset >= reader.view.byteLength) throw tooFew();
+    const byte = reader.view.getUint8(reader.offset++);
+    value |= BigInt(byte & 0x7f) << shift;
+    if (byte < 0x80) return BigInt.asUintN(64, value);
+  }
+  throw new ParquetError('a number of more than 64 bits');
+}
+
+function unzigzag(value: bigint): bigint {
+  return BigInt.asIntN(64, (value >> 1n) ^ -(value & 1n));
+}
+
 function deltaLengths(source: Buffer, reader: Reader, count: number): PageValues {
-  const lengths = new Int32Array(count);
-  if (count > 0) deltaBinaryUnpack(reader, count, lengths);
+  const lengths = deltaIntegers(reader, count);
   const starts = new Uint32Array(count);
   const ends = new Uint32Array(count);
   let at = reader.offset;
@@ -255,8 +375,7 @@ function deltaLengths(source: Buffer, reader: Reader, count: number): PageValues
 
 /** Each string begins as the one before: together they may be far longer than what is stored of them. */
 function deltaPrefixes(bytes: Buffer, reader: Reader, count: number): PageValues {
-  const prefixes = new Int32Array(count);
-  if (count > 0) deltaBinaryUnpack(reader, count, prefixes);
+  const prefixes = deltaIntegers(reader, count);
   const suffixes = deltaLengths(bytes, reader, count);
   if (suffixes.kind !== 'bytes') throw tooFew();
   let total = 0;

@@ -237,21 +237,28 @@ class DoubleValue extends Value {
   }
 }
 
+const decimalDigitsMax = 300;
+
 class DecimalValue extends Value {
   readonly kind = 'float';
   readonly #scale: number;
   #text: Buffer = Buffer.alloc(0);
 
+  override get bytes(): number {
+    return decimalDigitsMax + 4;
+  }
+
   constructor(scale: number) {
     super();
-    if (scale < 0 || scale > 100) throw new ParquetError(`a decimal of scale ${scale}`);
+    if (!Number.isInteger(scale) || scale < 0 || scale > 100)
+      throw new ParquetError(`a decimal of scale ${scale}`);
     this.#scale = scale;
   }
 
   protected take(values: PageValues, at: number): string | null {
     const value = bigAt(values, at);
     const digits = String(value < 0n ? -value : value).padStart(this.#scale + 1, '0');
-    if (digits.length > 300) return 'a decimal has too many digits';
+    if (digits.length > decimalDigitsMax) return 'a decimal has too many digits';
     const cut = digits.length - this.#scale;
     const fraction = this.#scale === 0 ? '.0' : `.${digits.slice(cut)}`;
     this.#text = Buffer.from(`${value < 0n ? '-' : ''}${digits.slice(0, cut)}${fraction}`);
@@ -338,7 +345,7 @@ abstract class BytesValue extends Value {
   protected end = 0;
 
   override get bytes(): number {
-    return this.isNull ? 4 : this.end - this.start;
+    return this.isNull ? 4 : this.end - this.start + 4;
   }
 
   protected put(writer: RowWriter, field: number): void {

@@ -308,7 +308,8 @@ export class RowWriter {
   }
 
   #roomFor(sourceBytes: number): number {
-    const fixed = documentHeadBytes + limits.documentIdBytesMax + this.#membersBytes + 64;
+    const fixed =
+      documentHeadBytes + limits.documentIdBytesMax + this.#membersBytes + 64 + this.#columns.length * 8;
     return fixed + (sourceBytes + 16) * (escapedBytesMax + 2);
   }
 
@@ -330,6 +331,8 @@ export class RowWriter {
     const idLength = this.#textStart - this.#start - documentHeadBytes;
     const bytes = this.#bytes;
     const metaLength = this.#at - this.#metaStart;
+    // Nothing of it may be lost behind the buffer's end.
+    if (this.#at > bytes.length) throw wrongRow(this.row, 'its values take more room than a row has');
     if (metaLength > limits.documentMetaBytesMax)
       throw wrongRow(
         this.row,

@@ -2,6 +2,7 @@ import { limits } from '../../protocol/limits.ts';
 import { AssertionError, DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { Serial } from '../../src/base/serial.ts';
+import { StoreError } from '../../src/object-store/object-store.ts';
 import type { ActorComponents } from '../components.ts';
 import { ActorClosed, Deposed } from '../storage/manifest-store.ts';
 import { paysForGraphs } from '../vector/plan-graphs.ts';
@@ -163,9 +164,15 @@ export class Upkeep {
   /** Commits something in turn, and compacts afterwards. A failure that leaves the state behind the store closes the actor. */
   async commit(work: () => Promise<void>): Promise<void> {
     let isDone = false;
-    await this.#flushing(async () => {
+    const committing = this.#flushing(async () => {
       await work();
       isDone = true;
+    });
+    await committing.catch((error: unknown) => {
+      // What was retired is deleted another time.
+      if (!isDone || !(error instanceof StoreError)) throw error;
+      const fields = { namespaceId: this.#state.identity.namespaceId, error: describeError(error) };
+      this.#components.logger.error('retired segments were not collected', fields);
     });
     if (!isDone) throw new ActorClosed('the actor has closed');
     this.#compactInBackground();
