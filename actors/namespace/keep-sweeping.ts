@@ -18,8 +18,11 @@ interface Swept {
 
 export const sweptFormat = 1;
 const magic = 'TBSW';
-/** After the start, so that recovery comes first; and after a sweep that failed. */
-const firstAfterMs = 60_000;
+/**
+ * After the start, so that recovery comes first: until it has flushed what it replays, the segment of an import may be
+ * named by a record of the log alone. And after a sweep that failed.
+ */
+const firstAfterMs = 3_600_000;
 const retryAfterMs = 600_000;
 
 /** Sweeps now and then until the answer is called. */
