@@ -1,6 +1,6 @@
 import type { MemoryBudget } from '../memory-budget.ts';
 import type { SqlType } from '../sql/bound.ts';
-import { type DecodedColumn, type PackedIntegers, unpacked } from '../sql/decode-column.ts';
+import { type DecodedColumn, type PackedColumn, unpacked } from '../sql/decode-column.ts';
 import { allRows } from '../sql/frame.ts';
 import { type Interner, NumberInterner, TextInterner } from '../sql/interner.ts';
 import type { Vector } from '../sql/vector.ts';
@@ -148,16 +148,22 @@ export class KeptColumn {
     }
     this.#rowCount += rowCount;
     if (this.#isOptional && interner.count > this.#rowCount / rowsPerValueMin) this.#interner = null;
-    if (column.kind !== 'texts') return { ...column, coded: { codes, of: interner } };
+    const coded = { codes, of: interner };
+    if (column.kind === 'wide') return { ...column, coded };
+    if (column.kind === 'numbers') {
+      // By name: of what lies packed, values are made when they are asked for.
+      const { kind, values, nulls, packed } = column;
+      return { kind, values, nulls, packed, coded };
+    }
     return { ...column, codes, dictionary: (interner as TextInterner).dictionary };
   }
 }
 
-function isSmallPacked({ integers, base }: PackedIntegers): boolean {
+function isSmallPacked({ integers, base }: PackedColumn): boolean {
   return base >= 0 && base + 2 ** (integers.BYTES_PER_ELEMENT * 8) <= smallMax;
 }
 
-function wholly(column: PackedIntegers): Vector {
+function wholly(column: PackedColumn): Vector {
   const end = column.integers.length;
   return unpacked(column, { from: 0, end, scratch: new Float64Array(end) });
 }

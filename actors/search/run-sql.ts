@@ -13,6 +13,7 @@ import { Evaluator } from '../sql/evaluate.ts';
 import { allRows, type Frame } from '../sql/frame.ts';
 import { collectColumns } from '../sql/key-groups.ts';
 import { parseSql } from '../sql/parser.ts';
+import { columnsOfTerms } from '../sql/row-filter.ts';
 import { SelectRun } from '../sql/run-select.ts';
 import { located, locating, SqlError } from '../sql/sql-error.ts';
 import type { TextMatch } from '../sql/syntax.ts';
@@ -146,8 +147,6 @@ class SqlQuery {
   readonly #wantedIds: readonly string[] | null;
   /** Of columns whose distinct values are asked for, or that keys are made of. */
   readonly #uses: ReadonlyMap<string, ColumnUse>;
-  /** Of the plan's columns, those that WHERE reads. */
-  readonly #first: readonly string[];
   /** By column: numbers of the frame. */
   readonly #scratch: Float64Array[] = [];
   readonly #frameRows: number;
@@ -166,7 +165,6 @@ class SqlQuery {
     this.#parts = parts;
     this.#types = new Map(columns.map(({ name, type }) => [name, type]));
     this.#run = new SelectRun(plan, new Evaluator(replacerOf));
-    this.#first = plan.columns.slice(0, plan.whereColumns);
     this.#uses = keyColumns(plan);
     this.#wantedIds = idsOf(plan.where, plan.columns);
     this.#frameRows = frameRowsOf(plan);
@@ -212,10 +210,18 @@ class SqlQuery {
     chunk: SqlChunk,
     { matches, wanted }: { readonly matches: readonly Uint8Array[]; readonly wanted: Int32Array | null },
   ): Promise<void> {
-    if (!this.#canMatch(chunk)) return;
+    const { where, columns } = this.#plan;
+    const rangeOf = (index: number) => {
+      const name = must(columns[index], 'a column');
+      return name === idColumn ? 'unknown' : chunk.range(name);
+    };
+    if (where !== null && !canMatch(where, rangeOf)) return;
+    const { filter } = this.#run;
+    const terms = filter.termsOf(rangeOf);
+    const first = [...columnsOfTerms(terms)].map((index) => must(columns[index], 'a column'));
     const loaded = new Map<string, DecodedColumn>();
     this.#scanned++;
-    await this.#load(chunk, this.#first, loaded);
+    await this.#load(chunk, first, loaded);
     for (let from = 0; from < chunk.rowCount && !this.#run.isComplete; from += this.#frameRows) {
       await this.#turn();
       const end = Math.min(from + this.#frameRows, chunk.rowCount);
@@ -225,26 +231,17 @@ class SqlQuery {
           : wantedRows(part, wanted, { first: chunk.firstRow, from, end });
       if (live.length === 0) continue;
       const range = { chunk, from, end };
-      if (this.#first.includes(idColumn)) loaded.set(idColumn, await this.#ids(range, live));
+      if (first.includes(idColumn)) loaded.set(idColumn, await this.#ids(range, live));
       const frame = this.#frame(range, loaded, matches);
-      const passing = this.#run.wanted(this.#run.passing(frame, live));
+      const passing = this.#run.wanted(filter.passing(terms, frame, live));
       this.#checkMemory();
       if (passing.length === 0) continue;
-      await this.#load(chunk, this.#plan.columns, loaded);
-      if (this.#plan.columns.includes(idColumn) && !this.#first.includes(idColumn))
+      await this.#load(chunk, columns, loaded);
+      if (columns.includes(idColumn) && !first.includes(idColumn))
         loaded.set(idColumn, await this.#ids(range, passing));
       this.#run.add({ ...frame, rows: passing }, passing);
       this.#checkMemory();
     }
-  }
-
-  #canMatch(chunk: SqlChunk): boolean {
-    const { where, columns } = this.#plan;
-    if (where === null) return true;
-    return canMatch(where, (index) => {
-      const name = must(columns[index], 'a column');
-      return name === idColumn ? 'unknown' : chunk.range(name);
-    });
   }
 
   async #load(chunk: SqlChunk, names: readonly string[], loaded: Map<string, DecodedColumn>): Promise<void> {

@@ -197,7 +197,11 @@ function rangeOf(column: DirectoryColumn | null): ColumnRange {
   if (has(valueKinds.false)) bounds.push(0);
   if (bounds.length === 0) return 'none';
   if (bounds.some((bound) => Math.abs(bound) > Number.MAX_SAFE_INTEGER)) return 'unknown';
-  return { least: Math.min(...bounds), greatest: Math.max(...bounds) };
+  return {
+    least: Math.min(...bounds),
+    greatest: Math.max(...bounds),
+    isEveryRow: !has(valueKinds.missing) && !has(valueKinds.null),
+  };
 }
 
 async function readDocuments(

@@ -3,7 +3,7 @@ import { allRows } from './frame.ts';
 import { type Interner, PairInterner } from './interner.ts';
 import { LazyInterner } from './lazy-interner.ts';
 import { SqlError } from './sql-error.ts';
-import { compareBytes, type Dictionary, type Nulls, type Vector } from './vector.ts';
+import { compareBytes, type Dictionary, type Nulls, type PackedIntegers, type Vector } from './vector.ts';
 import { asTexts, asValues } from './vector-forms.ts';
 
 /**
@@ -156,10 +156,23 @@ class Sum implements Aggregate {
     if (vector === null) return;
     this.#sums = withRoom(this.#sums, groupCount);
     this.#counts = withRoom(this.#counts, groupCount);
+    const packed = vector.kind === 'numbers' ? vector.packed : undefined;
+    if (groupCount === 1 && rows.length === rowCount && packed !== undefined && this.#addPacked(packed))
+      return;
     const { kind, values, nulls } = asValues(vector, rowCount);
     if (kind === 'wide') this.#addWide(values as BigInt64Array, nulls, rows, groups);
     else if (groupCount === 1) this.#addToOne(values as Float64Array, nulls, rows);
     else this.#addNumbers(values as Float64Array, nulls, rows, groups);
+  }
+
+  /** All rows of a frame, of one group. Answers whether it could be done exactly. */
+  #addPacked(packed: PackedIntegers): boolean {
+    const { length } = packed.integers;
+    const largest = Math.abs(packed.base) + 2 ** (packed.integers.BYTES_PER_ELEMENT * 8);
+    if (largest * length + Math.abs(this.#sums[0] as number) > exactMax) return false;
+    this.#sums[0] = (this.#sums[0] as number) + packedTotal(packed.integers) + packed.base * length;
+    this.#counts[0] = (this.#counts[0] as number) + length;
+    return true;
   }
 
   /** Of one group: in one number, which is carried over when it grows too large. */
@@ -334,6 +347,31 @@ class SumPlus implements Aggregate {
     const { bound, plus } = this.#of;
     return this.#sum.valuesPlus(from, end, { plus, at: bound.at });
   }
+}
+
+/** A loop for each width: one that takes them all is several times as slow. */
+function packedTotal(integers: PackedIntegers['integers']): number {
+  if (integers instanceof Uint8Array) return totalOfBytes(integers);
+  return integers instanceof Uint16Array ? totalOfShorts(integers) : totalOfWords(integers);
+}
+
+/** Of a frame: they add up within 32 bits. */
+function totalOfBytes(integers: Uint8Array): number {
+  let total = 0;
+  for (let i = 0; i < integers.length; i++) total = (total + (integers[i] as number)) | 0;
+  return total;
+}
+
+function totalOfShorts(integers: Uint16Array): number {
+  let total = 0;
+  for (let i = 0; i < integers.length; i++) total += integers[i] as number;
+  return total;
+}
+
+function totalOfWords(integers: Uint32Array): number {
+  let total = 0;
+  for (let i = 0; i < integers.length; i++) total += integers[i] as number;
+  return total;
 }
 
 /** Of all values, and of their sizes. */

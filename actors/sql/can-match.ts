@@ -10,7 +10,12 @@ export type ColumnRange =
   | 'none'
   | 'unknown'
   /** Of numbers, both included. */
-  | { readonly least: number; readonly greatest: number };
+  | {
+      readonly least: number;
+      readonly greatest: number;
+      /** No row is without one. */
+      readonly isEveryRow: boolean;
+    };
 
 export function canMatch(condition: Bound, rangeOf: (column: number) => ColumnRange): boolean {
   switch (condition.kind) {
@@ -41,21 +46,57 @@ export function canMatch(condition: Bound, rangeOf: (column: number) => ColumnRa
   }
 }
 
+/** Whether a term of a condition is true in every row of a chunk, as far as it is known; false where it is not. */
+export function mustMatch(term: Bound, rangeOf: (column: number) => ColumnRange): boolean {
+  if (term.kind !== 'compare') return false;
+  const { operator, left, right } = term;
+  const [compared, literal, as] =
+    left.kind === 'literal' ? [right, left, flipped[operator]] : [left, right, operator];
+  const known = knownOf(compared, literal, rangeOf);
+  if (known === 'none' || known === 'unknown' || !known.isEveryRow) return false;
+  return !holdsWithin(opposites[as], known, known.value);
+}
+
+const opposites: Readonly<Record<Comparison, Comparison>> = {
+  '=': '<>',
+  '<>': '=',
+  '<': '>=',
+  '<=': '>',
+  '>': '<=',
+  '>=': '<',
+};
+
 function holdsSomewhere(
   operator: Comparison,
   compared: Bound,
   literal: Bound,
   rangeOf: (column: number) => ColumnRange,
 ): boolean {
+  const known = knownOf(compared, literal, rangeOf);
+  if (known === 'none' || known === 'unknown') return known === 'unknown';
+  return holdsWithin(operator, known, known.value);
+}
+
+type Range = Exclude<ColumnRange, string>;
+
+/** A column's range beside the number that it is compared with. */
+function knownOf(
+  compared: Bound,
+  literal: Bound,
+  rangeOf: (column: number) => ColumnRange,
+): 'none' | 'unknown' | (Range & { readonly value: number }) {
   // An int beside a float is the same number.
   const column = compared.kind === 'convert' && compared.type === 'float' ? compared.operand : compared;
-  if (column.kind !== 'column' || literal.kind !== 'literal') return true;
+  if (column.kind !== 'column' || literal.kind !== 'literal') return 'unknown';
   const range = rangeOf(column.index);
-  if (range === 'none') return false;
+  if (typeof range === 'string') return range;
   const value = Number(literal.value);
-  if (range === 'unknown' || typeof literal.value === 'string' || !Number.isSafeInteger(Math.trunc(value)))
-    return true;
-  const { least, greatest } = range;
+  if (literal.value === null || typeof literal.value === 'string' || !Number.isSafeInteger(Math.trunc(value)))
+    return 'unknown';
+  return { ...range, value };
+}
+
+function holdsWithin(operator: Comparison, { least, greatest }: Range, value: number): boolean {
   switch (operator) {
     case '=':
       return least <= value && value <= greatest;

@@ -3,7 +3,7 @@ import { presences } from '../columns/column-block.ts';
 import { isWholeKind, valueKinds } from '../columns/value-kinds.ts';
 import type { SqlType } from './bound.ts';
 import { formatDate, formatTime } from './dates.ts';
-import { type Dictionary, dictionaryOf, type Nulls, type Vector } from './vector.ts';
+import { type Dictionary, dictionaryOf, type Nulls, type PackedIntegers, type Vector } from './vector.ts';
 
 /** What a column does not hold itself, by rows of its chunk: numbers, and strings or compact JSON. */
 export type Elsewhere = ReadonlyMap<number, number | string>;
@@ -18,22 +18,36 @@ export function decodeColumn(values: ColumnValues, type: SqlType, elsewhere: Els
   return type === 'text' ? decodeTexts(values, elsewhere) : decodeNumbers(values, elsewhere, type);
 }
 
-/** Whole numbers of every row, as they lie: frames unpack what they need into memory that the next frame uses again. */
-export interface PackedIntegers {
-  readonly kind: 'packed';
-  readonly integers: Uint8Array | Uint16Array | Uint32Array;
-  readonly base: number;
-}
+/** As it lies: frames unpack what they need into memory that the next frame uses again. */
+export type PackedColumn = PackedIntegers & { readonly kind: 'packed' };
 
-export type DecodedColumn = Vector | PackedIntegers;
+export type DecodedColumn = Vector | PackedColumn;
 
-/** Rows from `from` to before `end`, into `scratch`, which has room for them. */
+/** Rows from `from` to before `end`; unpacked, where somebody asks, into `scratch`, which has room for them. */
 export function unpacked(
   { integers, base }: PackedIntegers,
   { from, end, scratch }: { readonly from: number; readonly end: number; readonly scratch: Float64Array },
 ): Vector {
-  const values = numbersOf(integers.subarray(from, end), base, scratch.subarray(0, end - from));
-  return { kind: 'numbers', values, nulls: null };
+  return new PackedVector({ integers: integers.subarray(from, end), base }, scratch);
+}
+
+class PackedVector {
+  readonly kind = 'numbers';
+  readonly nulls = null;
+  readonly packed: PackedIntegers;
+  readonly #scratch: Float64Array;
+  #values: Float64Array | null = null;
+
+  constructor(packed: PackedIntegers, scratch: Float64Array) {
+    this.packed = packed;
+    this.#scratch = scratch;
+  }
+
+  get values(): Float64Array {
+    const { integers, base } = this.packed;
+    this.#values ??= numbersOf(integers, base, this.#scratch.subarray(0, integers.length));
+    return this.#values;
+  }
 }
 
 /** Each of them is a double. */

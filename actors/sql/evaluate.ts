@@ -135,16 +135,12 @@ export class Evaluator {
   }
 
   #logic({ operator, operands }: Extract<Bound, { kind: 'logic' }>, frame: Frame): Vector {
-    // One that decides wins over one that is unknown.
-    const deciding = operator === 'and' ? falsy : truthy;
+    const both = operator === 'and' ? andTable : orTable;
     const values = Uint8Array.from(this.truths(must(operands[0], 'an operand'), frame));
     for (const operand of operands.slice(1)) {
       const other = this.truths(operand, frame);
-      for (let row = 0; row < values.length; row++) {
-        const [a, b] = [values[row] as number, other[row] as number];
-        if (b === deciding || a === deciding) values[row] = deciding;
-        else if (b === unknown) values[row] = unknown;
-      }
+      for (let row = 0; row < values.length; row++)
+        values[row] = both[((values[row] as number) << 2) | (other[row] as number)] as number;
     }
     return { kind: 'truths', values };
   }
@@ -338,6 +334,23 @@ export class Evaluator {
     return sum;
   }
 }
+
+/** One that decides wins over one that is unknown. By the first truth times 4, and the second. */
+const andTable = Uint8Array.of(falsy, falsy, falsy, 0, falsy, truthy, unknown, 0, falsy, unknown, unknown, 0);
+const orTable = Uint8Array.of(
+  falsy,
+  truthy,
+  unknown,
+  0,
+  truthy,
+  truthy,
+  truthy,
+  0,
+  unknown,
+  truthy,
+  unknown,
+  0,
+);
 
 interface Replaced {
   readonly replace: Replacer;

@@ -74,6 +74,7 @@ export class Grouping {
   }
 
   #groupsOf(frame: Frame, rows: Int32Array): Int32Array {
+    if (this.#telling.length === 0) return oneGroup(rows.length);
     const groups = new Int32Array(rows.length);
     for (const [at, keys] of this.#telling.entries()) {
       const numbers = at === 0 ? groups : new Int32Array(rows.length);
@@ -96,4 +97,12 @@ export class Grouping {
     if (of > 0) numbers = must(this.#pairs[of - 1], 'pairs').seconds(numbers);
     return group.keyVector(group.keys.indexOf(key), numbers);
   }
+}
+
+let zeros = new Int32Array(0);
+
+/** Of rows that are all of the only group. Shared, not to be changed. */
+function oneGroup(rowCount: number): Int32Array {
+  if (zeros.length < rowCount) zeros = new Int32Array(Math.max(rowCount, 16_384));
+  return zeros.subarray(0, rowCount);
 }

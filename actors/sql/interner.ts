@@ -284,7 +284,13 @@ export class TextInterner implements Interner {
   #blobBytes = 0;
   readonly #byCodes = new ByCodes();
   /** The same object, however many there are. */
-  readonly #dictionary = { count: 0, bytes: this.#blob, ends: this.#ends, isDistinct: true };
+  readonly #dictionary = {
+    count: 0,
+    bytes: this.#blob,
+    ends: this.#ends,
+    isDistinct: true,
+    codeOf: (text: Buffer) => this.#find(text),
+  };
   nullNumber = -1;
   readonly #hashOf = (number: number) => this.#hashes[number] as number;
 
@@ -341,19 +347,32 @@ export class TextInterner implements Interner {
     return this.nullNumber;
   }
 
-  #number(dictionary: Dictionary, view: DataView, code: number): number {
-    const start = startOf(dictionary, code);
-    const end = dictionary.ends[code] as number;
-    const hash = hashBytes(view, start, end, 0) | 0;
+  /** -1: it is none of them. */
+  #find(text: Buffer): number {
+    const hash = hashBytes(new DataView(text.buffer, text.byteOffset, text.length), 0, text.length, 0) | 0;
+    return (this.#slots.of(hash)[this.#slotOf(hash, text, 0, text.length)] as number) - 1;
+  }
+
+  /** The one that holds it, or the free one in which it would be. */
+  #slotOf(hash: number, bytes: Uint8Array, start: number, end: number): number {
     const slots = this.#slots.of(hash);
     const mask = slots.length - 1;
     let slot = hash & mask;
     for (;;) {
       const held = (slots[slot] as number) - 1;
-      if (held < 0) break;
-      if (this.#hashes[held] === hash && this.#equals(held, dictionary.bytes, start, end)) return held;
+      if (held < 0 || (this.#hashes[held] === hash && this.#equals(held, bytes, start, end))) return slot;
       slot = (slot + 1) & mask;
     }
+  }
+
+  #number(dictionary: Dictionary, view: DataView, code: number): number {
+    const start = startOf(dictionary, code);
+    const end = dictionary.ends[code] as number;
+    const hash = hashBytes(view, start, end, 0) | 0;
+    const slots = this.#slots.of(hash);
+    const slot = this.#slotOf(hash, dictionary.bytes, start, end);
+    const held = slots[slot] as number;
+    if (held > 0) return held - 1;
     this.#makeRoom(end - start);
     this.#copy(dictionary.bytes, start, end);
     const number = this.#add(hash, end - start);

@@ -186,8 +186,10 @@ export function keyGroups(evaluator: Evaluator, keys: readonly Bound[]): KeyGrou
   return [...groups.values()].map((group) => new KeyGroup(evaluator, group));
 }
 
-/** Answers whether it depends on columns alone. */
+/** All of them. Answers whether it depends on columns alone. */
 export function collectColumns(bound: Bound, columns: Set<number>): boolean {
+  const collectAll = (parts: readonly Bound[]) =>
+    parts.map((part) => collectColumns(part, columns)).every((isPure) => isPure);
   switch (bound.kind) {
     case 'literal':
       return true;
@@ -199,14 +201,12 @@ export function collectColumns(bound: Bound, columns: Set<number>): boolean {
       return false;
     case 'compare':
     case 'arithmetic':
-      return collectColumns(bound.left, columns) && collectColumns(bound.right, columns);
+      return collectAll([bound.left, bound.right]);
     case 'logic':
     case 'coalesce':
-      return bound.operands.every((operand) => collectColumns(operand, columns));
-    case 'case': {
-      const parts = [...bound.branches.flatMap(({ when, result }) => [when, result]), bound.otherwise];
-      return parts.every((part) => collectColumns(part, columns));
-    }
+      return collectAll(bound.operands);
+    case 'case':
+      return collectAll([...bound.branches.flatMap(({ when, result }) => [when, result]), bound.otherwise]);
     default:
       return collectColumns(bound.operand, columns);
   }

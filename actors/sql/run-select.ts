@@ -4,8 +4,8 @@ import type { Evaluator } from './evaluate.ts';
 import type { Frame } from './frame.ts';
 import { allRows } from './frame.ts';
 import { Grouping } from './grouping.ts';
+import { RowFilter, rowsWhere } from './row-filter.ts';
 import { TopRows } from './top-rows.ts';
-import { truthy } from './vector.ts';
 
 /** A SELECT while it runs: chunks go in one after the other, rows come out at the end. */
 export interface SelectAnswer {
@@ -19,14 +19,14 @@ export class SelectRun {
   readonly #evaluator: Evaluator;
   readonly #grouping: Grouping | null;
   readonly #top: TopRows;
-  /** Of the frame that is looked at. */
-  #passing = new Int32Array(0);
+  readonly filter: RowFilter;
   /** Rows that an answer has, after those that are left out. */
   readonly #rowsMax: number;
 
   constructor(plan: SelectPlan, evaluator: Evaluator) {
     this.#plan = plan;
     this.#evaluator = evaluator;
+    this.filter = new RowFilter(plan.where, evaluator);
     this.#grouping = plan.grouping === null ? null : new Grouping(plan.grouping, evaluator);
     this.#rowsMax = Math.min(plan.limit, limits.sqlRowsMax);
     // One more than are shown tells whether there are more.
@@ -42,14 +42,6 @@ export class SelectRun {
   /** Nothing that comes can change the answer. */
   get isComplete(): boolean {
     return this.#rowsMax === 0 || (this.#grouping === null && this.#top.isComplete);
-  }
-
-  /** Those of the rows for which WHERE is true, until it is asked again. Reads the columns of WHERE alone. */
-  passing(frame: Frame, rows: Int32Array): Int32Array {
-    const { where } = this.#plan;
-    if (where === null) return rows;
-    if (this.#passing.length < rows.length) this.#passing = new Int32Array(rows.length);
-    return rowsWhere(this.#evaluator.truths(where, frame), rows, this.#passing);
   }
 
   /** Of those that pass, all that can be in the answer. */
@@ -90,21 +82,3 @@ export class SelectRun {
 }
 
 const groupsAtOnce = 4_096;
-
-/** Hot. A row is written in any case, and kept where it is true: there is no branch to guess. Of truths only `truthy` is odd. */
-function rowsWhere(truths: Uint8Array, rows: Int32Array, passing = new Int32Array(rows.length)): Int32Array {
-  let count = 0;
-  if (rows.length === truths.length) {
-    for (let row = 0; row < truths.length; row++) {
-      passing[count] = row;
-      count += (truths[row] as number) & truthy;
-    }
-  } else {
-    for (let i = 0; i < rows.length; i++) {
-      const row = rows[i] as number;
-      passing[count] = row;
-      count += (truths[row] as number) & truthy;
-    }
-  }
-  return passing.subarray(0, count);
-}

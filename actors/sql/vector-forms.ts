@@ -3,6 +3,7 @@ import {
   type Dictionary,
   dictionaryOf,
   type Nulls,
+  type PackedIntegers,
   type Texts,
   unknown,
   type Vector,
@@ -121,6 +122,7 @@ export function sliced(vector: Vector, from: number, end: number): Vector {
         values: vector.values.subarray(from, end),
         nulls,
         coded: slicedCodes(vector.coded, from, end),
+        packed: slicedIntegers(vector.packed, from, end),
       };
     case 'wide':
       return {
@@ -136,6 +138,14 @@ export function sliced(vector: Vector, from: number, end: number): Vector {
 
 function slicedCodes(coded: Coded | undefined, from: number, end: number): Coded | undefined {
   return coded === undefined ? undefined : { of: coded.of, codes: coded.codes.subarray(from, end) };
+}
+
+function slicedIntegers(
+  packed: PackedIntegers | undefined,
+  from: number,
+  end: number,
+): PackedIntegers | undefined {
+  return packed === undefined ? undefined : { ...packed, integers: packed.integers.subarray(from, end) };
 }
 
 /** The codes of a vector, and what they are of; null where it has none. */

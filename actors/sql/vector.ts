@@ -18,6 +18,8 @@ export type Vector =
       readonly values: Float64Array;
       readonly nulls: Nulls;
       readonly coded?: Coded | undefined;
+      /** The same, as it lies; of these, `values` are made when somebody asks. */
+      readonly packed?: PackedIntegers | undefined;
     }
   | {
       readonly kind: 'wide';
@@ -35,6 +37,12 @@ export interface Coded {
   readonly of: object;
 }
 
+/** Whole numbers of every row, each less `base`. */
+export interface PackedIntegers {
+  readonly integers: Uint8Array | Uint16Array | Uint32Array;
+  readonly base: number;
+}
+
 export type Nulls = Uint8Array | null;
 export type Codes = Uint8Array | Uint16Array | Int32Array;
 export type Texts = Extract<Vector, { kind: 'texts' }>;
@@ -50,6 +58,8 @@ export interface Dictionary {
   readonly ends: Uint32Array;
   /** No string stands in it twice. */
   readonly isDistinct?: boolean;
+  /** The code of a string, or -1. Where there is none, one has to look at all strings. */
+  readonly codeOf?: (text: Buffer) => number;
 }
 
 export function isDistinct(dictionary: Dictionary): boolean {

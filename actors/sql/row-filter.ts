@@ -1,0 +1,157 @@
+import type { Bound } from './bound.ts';
+import { type ColumnRange, mustMatch } from './can-match.ts';
+import type { Evaluator } from './evaluate.ts';
+import { allRows, type Frame } from './frame.ts';
+import { collectColumns } from './key-groups.ts';
+import { rowsInRange, wholeRange } from './packed-rows.ts';
+import { type Comparison, flipped } from './syntax.ts';
+import { type Texts, truthy, type Vector } from './vector.ts';
+import { taken } from './vector-forms.ts';
+
+/**
+ * WHERE, as terms all of which must be true. Each looks at the rows that those before it left: what a chunk's statistics say of all
+ * rows is not looked at, what can be told from numbers as they lie is not unpacked, and where few rows are left the next terms see
+ * these alone.
+ */
+export class RowFilter {
+  readonly #terms: readonly Bound[];
+  readonly #evaluator: Evaluator;
+  /** Of the frame that is looked at. */
+  #passing = new Int32Array(0);
+
+  constructor(where: Bound | null, evaluator: Evaluator) {
+    this.#terms = where === null ? [] : termsOf(where);
+    this.#evaluator = evaluator;
+  }
+
+  /** Those that are not known to be true of all rows. */
+  termsOf(rangeOf: (column: number) => ColumnRange): readonly Bound[] {
+    return this.#terms.filter((term) => !mustMatch(term, rangeOf));
+  }
+
+  /** Those of the rows for which the terms are true, until it is asked again. */
+  passing(terms: readonly Bound[], frame: Frame, rows: Int32Array): Int32Array {
+    if (terms.length === 0) return rows;
+    if (this.#passing.length < rows.length) this.#passing = new Int32Array(rows.length);
+    let left = rows;
+    for (const [at, term] of terms.entries()) {
+      if (left.length === 0) break;
+      const quick = this.#quickly(term, frame, left);
+      if (quick !== null) left = quick;
+      else if (left.length * sparseness < frame.rowCount) return this.#sparsely(terms.slice(at), frame, left);
+      else left = rowsWhere(this.#evaluator.truths(term, frame), left, this.#passing);
+    }
+    return left;
+  }
+
+  /** A column beside a literal, where it lies well; null otherwise. */
+  #quickly(term: Bound, frame: Frame, rows: Int32Array): Int32Array | null {
+    const asked = columnWithLiteral(term);
+    if (asked === null) return null;
+    const { operator, column, literal } = asked;
+    const vector = frame.column(column.index);
+    if (vector.kind === 'numbers' && vector.packed !== undefined && typeof literal.value !== 'string') {
+      const range = wholeRange(operator, Number(literal.value));
+      return range === null ? null : rowsInRange(vector.packed, range, rows, this.#passing);
+    }
+    if (vector.kind === 'texts' && typeof literal.value === 'string')
+      return rowsOfText(vector, operator, { text: literal.value, rows, passing: this.#passing });
+    return null;
+  }
+
+  /** The other terms see a frame of the rows that are left. */
+  #sparsely(terms: readonly Bound[], frame: Frame, rows: Int32Array): Int32Array {
+    const own = rows.slice();
+    const vectors: Vector[] = [];
+    const some: Frame = {
+      rowCount: own.length,
+      rows: null,
+      column: (index) => {
+        const vector = vectors[index] ?? taken(frame.column(index), own);
+        vectors[index] = vector;
+        return vector;
+      },
+      slot: frame.slot,
+      textMatch: (index) => {
+        const matches = frame.textMatch(index);
+        return Uint8Array.from(own, (row) => matches[row] as number);
+      },
+    };
+    let left = allRows(own.length);
+    for (const term of terms) left = rowsWhere(this.#evaluator.truths(term, some), left, this.#passing);
+    for (let i = 0; i < left.length; i++) left[i] = own[left[i] as number] as number;
+    return left;
+  }
+}
+
+/** So many rows of a frame for each that is left: then these are taken out of it. */
+const sparseness = 4;
+
+function termsOf(where: Bound): readonly Bound[] {
+  return where.kind === 'logic' && where.operator === 'and' ? where.operands.flatMap(termsOf) : [where];
+}
+
+interface ColumnWithLiteral {
+  readonly operator: Comparison;
+  readonly column: Extract<Bound, { kind: 'column' }>;
+  readonly literal: Extract<Bound, { kind: 'literal' }>;
+}
+
+function columnWithLiteral(term: Bound): ColumnWithLiteral | null {
+  if (term.kind !== 'compare') return null;
+  const { operator, left, right } = term;
+  const [compared, literal, as] =
+    left.kind === 'literal' ? [right, left, flipped[operator]] : [left, right, operator];
+  // An int beside a float is the same number.
+  const column = compared.kind === 'convert' && compared.type === 'float' ? compared.operand : compared;
+  if (column.kind !== 'column' || literal.kind !== 'literal' || literal.value === null) return null;
+  return { operator: as, column, literal };
+}
+
+/** Columns that terms read. */
+export function columnsOfTerms(terms: readonly Bound[]): ReadonlySet<number> {
+  const columns = new Set<number>();
+  for (const term of terms) collectColumns(term, columns);
+  return columns;
+}
+
+/** Of a string that the dictionary finds: rows whose code it is, or is not. Null for other comparisons and dictionaries. */
+function rowsOfText(
+  { codes, dictionary, nulls }: Texts,
+  operator: Comparison,
+  { text, rows, passing }: { readonly text: string; readonly rows: Int32Array; readonly passing: Int32Array },
+): Int32Array | null {
+  if (dictionary.codeOf === undefined || !(codes instanceof Int32Array)) return null;
+  if (nulls !== null || (operator !== '=' && operator !== '<>')) return null;
+  const wanted = dictionary.codeOf(Buffer.from(text));
+  const isOther = Number(operator === '<>');
+  let count = 0;
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i] as number;
+    passing[count] = row;
+    count += Number(codes[row] === wanted) ^ isOther;
+  }
+  return passing.subarray(0, count);
+}
+
+/** Hot. A row is written in any case, and kept where it is true: there is no branch to guess. Of truths only `truthy` is odd. */
+export function rowsWhere(
+  truths: Uint8Array,
+  rows: Int32Array,
+  passing = new Int32Array(rows.length),
+): Int32Array {
+  let count = 0;
+  if (rows.length === truths.length) {
+    for (let row = 0; row < truths.length; row++) {
+      passing[count] = row;
+      count += (truths[row] as number) & truthy;
+    }
+  } else {
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      passing[count] = row;
+      count += (truths[row] as number) & truthy;
+    }
+  }
+  return passing.subarray(0, count);
+}
