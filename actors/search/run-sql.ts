@@ -6,7 +6,7 @@ import type { ColumnValues } from '../columns/column-block.ts';
 import { valueKinds } from '../columns/value-kinds.ts';
 import { bindSelect } from '../sql/bind.ts';
 import type { Bound, SelectPlan, SqlColumn, SqlType } from '../sql/bound.ts';
-import { canMatch } from '../sql/can-match.ts';
+import { type ColumnRange, canMatch } from '../sql/can-match.ts';
 import { ColumnTypes, idColumn, isColumn } from '../sql/column-types.ts';
 import { type DecodedColumn, decodeColumn, unpacked } from '../sql/decode-column.ts';
 import { Evaluator } from '../sql/evaluate.ts';
@@ -18,7 +18,7 @@ import { SelectRun } from '../sql/run-select.ts';
 import { located, locating, SqlError } from '../sql/sql-error.ts';
 import type { TextMatch } from '../sql/syntax.ts';
 import { dictionaryOf, type Vector } from '../sql/vector.ts';
-import { sliced } from '../sql/vector-forms.ts';
+import { sliced, takenFrame } from '../sql/vector-forms.ts';
 import { documentId, documentText } from '../storage/document-batch.ts';
 import { isReadFailure } from '../storage/read-failure.ts';
 import type { Found } from '../text/judge.ts';
@@ -150,6 +150,7 @@ class SqlQuery {
   /** By column: numbers of the frame. */
   readonly #scratch: Float64Array[] = [];
   readonly #frameRows: number;
+  readonly #asksForExtremes: boolean;
   #scanned = 0;
 
   constructor(
@@ -168,6 +169,7 @@ class SqlQuery {
     this.#uses = keyColumns(plan);
     this.#wantedIds = idsOf(plan.where, plan.columns);
     this.#frameRows = frameRowsOf(plan);
+    this.#asksForExtremes = asksForExtremes(plan);
   }
 
   async run(): Promise<string> {
@@ -216,15 +218,18 @@ class SqlQuery {
       return name === idColumn ? 'unknown' : chunk.range(name);
     };
     if (where !== null && !canMatch(where, rangeOf)) return;
+    if (this.#asksForExtremes && part.allLive && this.#addExtremes(rangeOf)) return;
     const { filter } = this.#run;
     const terms = filter.termsOf(rangeOf);
     const first = [...columnsOfTerms(terms)].map((index) => must(columns[index], 'a column'));
     const loaded = new Map<string, DecodedColumn>();
     this.#scanned++;
     await this.#load(chunk, first, loaded);
-    for (let from = 0; from < chunk.rowCount && !this.#run.isComplete; from += this.#frameRows) {
+    // A frame that is filtered first may be larger: what is left of it goes on in pieces.
+    const rowsAtOnce = terms.length === 0 ? this.#frameRows : frameRows;
+    for (let from = 0; from < chunk.rowCount && !this.#run.isComplete; from += rowsAtOnce) {
       await this.#turn();
-      const end = Math.min(from + this.#frameRows, chunk.rowCount);
+      const end = Math.min(from + rowsAtOnce, chunk.rowCount);
       const live =
         wanted === null
           ? liveRows(part, chunk.firstRow + from, chunk.firstRow + end)
@@ -239,8 +244,32 @@ class SqlQuery {
       await this.#load(chunk, columns, loaded);
       if (columns.includes(idColumn) && !first.includes(idColumn))
         loaded.set(idColumn, await this.#ids(range, passing));
-      this.#run.add({ ...frame, rows: passing }, passing);
+      if (terms.length === 0) this.#run.add({ ...frame, rows: passing }, passing);
+      else await this.#addPieces(frame, passing);
       this.#checkMemory();
+    }
+  }
+
+  /** Of a chunk whose statistics tell the least and the greatest of each column: they stand for all of its rows. Answers whether they do. */
+  #addExtremes(rangeOf: (column: number) => ColumnRange): boolean {
+    const vectors: Vector[] = [];
+    for (const index of this.#plan.columns.keys()) {
+      const range = rangeOf(index);
+      if (typeof range === 'string' || !range.isEveryRow) return false;
+      vectors.push({ kind: 'numbers', values: Float64Array.of(range.least, range.greatest), nulls: null });
+    }
+    const none = () => must<never>(undefined as never, 'extremes are of columns');
+    const column = (index: number) => must(vectors[index], 'a column');
+    this.#run.add({ rowCount: 2, rows: null, column, slot: none, textMatch: none }, allRows(2));
+    return true;
+  }
+
+  /** `passing`: of the frame. */
+  async #addPieces(frame: Frame, passing: Int32Array): Promise<void> {
+    for (let from = 0; from < passing.length && !this.#run.isComplete; from += this.#frameRows) {
+      if (from > 0) await this.#turn();
+      const rows = passing.subarray(from, from + this.#frameRows);
+      this.#run.add(takenFrame(frame, rows), allRows(rows.length));
     }
   }
 
@@ -376,6 +405,14 @@ class SqlQuery {
       fields: { sql: problem },
     });
   }
+}
+
+/** Nothing but the least and the greatest of columns of all rows. */
+function asksForExtremes({ where, grouping }: SelectPlan): boolean {
+  if (where !== null || grouping === null || grouping.keys.length > 0) return false;
+  return grouping.aggregates.every(
+    ({ name, argument }) => (name === 'min' || name === 'max') && argument?.kind === 'column',
+  );
 }
 
 function keyColumns({ grouping, columns }: SelectPlan): Map<string, ColumnUse> {

@@ -3,6 +3,7 @@ import { presences } from '../columns/column-block.ts';
 import { isWholeKind, valueKinds } from '../columns/value-kinds.ts';
 import type { SqlType } from './bound.ts';
 import { formatDate, formatTime } from './dates.ts';
+import { numbersOf, PackedVector } from './packed-vector.ts';
 import { type Dictionary, dictionaryOf, type Nulls, type PackedIntegers, type Vector } from './vector.ts';
 
 /** What a column does not hold itself, by rows of its chunk: numbers, and strings or compact JSON. */
@@ -29,25 +30,6 @@ export function unpacked(
   { from, end, scratch }: { readonly from: number; readonly end: number; readonly scratch: Float64Array },
 ): Vector {
   return new PackedVector({ integers: integers.subarray(from, end), base }, scratch);
-}
-
-class PackedVector {
-  readonly kind = 'numbers';
-  readonly nulls = null;
-  readonly packed: PackedIntegers;
-  readonly #scratch: Float64Array;
-  #values: Float64Array | null = null;
-
-  constructor(packed: PackedIntegers, scratch: Float64Array) {
-    this.packed = packed;
-    this.#scratch = scratch;
-  }
-
-  get values(): Float64Array {
-    const { integers, base } = this.packed;
-    this.#values ??= numbersOf(integers, base, this.#scratch.subarray(0, integers.length));
-    return this.#values;
-  }
 }
 
 /** Each of them is a double. */
@@ -134,33 +116,6 @@ function integersOf(values: ColumnValues): Float64Array | BigInt64Array {
       return new BigInt64Array(wideIntegers.buffer, wideIntegers.byteOffset, count);
     numbers[i] = high * 0x1_0000_0000 + ((wideIntegers[i * 2] as number) >>> 0);
   }
-  return numbers;
-}
-
-/** A loop for each width: one that takes them all is several times as slow. */
-function numbersOf(
-  integers: Uint8Array | Uint16Array | Uint32Array,
-  base: number,
-  numbers: Float64Array,
-): Float64Array {
-  if (integers instanceof Uint8Array) return fromBytes(integers, base, numbers);
-  return integers instanceof Uint16Array
-    ? fromShorts(integers, base, numbers)
-    : fromWords(integers, base, numbers);
-}
-
-function fromBytes(integers: Uint8Array, base: number, numbers: Float64Array): Float64Array {
-  for (let i = 0; i < numbers.length; i++) numbers[i] = (integers[i] as number) + base;
-  return numbers;
-}
-
-function fromShorts(integers: Uint16Array, base: number, numbers: Float64Array): Float64Array {
-  for (let i = 0; i < numbers.length; i++) numbers[i] = (integers[i] as number) + base;
-  return numbers;
-}
-
-function fromWords(integers: Uint32Array, base: number, numbers: Float64Array): Float64Array {
-  for (let i = 0; i < numbers.length; i++) numbers[i] = (integers[i] as number) + base;
   return numbers;
 }
 

@@ -6,7 +6,7 @@ import { collectColumns } from './key-groups.ts';
 import { rowsInRange, wholeRange } from './packed-rows.ts';
 import { type Comparison, flipped } from './syntax.ts';
 import { type Texts, truthy, type Vector } from './vector.ts';
-import { taken } from './vector-forms.ts';
+import { takenFrame } from './vector-forms.ts';
 
 /**
  * WHERE, as terms all of which must be true. Each looks at the rows that those before it left: what a chunk's statistics say of all
@@ -54,6 +54,8 @@ export class RowFilter {
       const range = wholeRange(operator, Number(literal.value));
       return range === null ? null : rowsInRange(vector.packed, range, rows, this.#passing);
     }
+    if (vector.kind === 'wide' && operator === '=' && typeof literal.value === 'bigint')
+      return rowsOfBig(vector, literal.value, rows, this.#passing);
     if (vector.kind === 'texts' && typeof literal.value === 'string')
       return rowsOfText(vector, operator, { text: literal.value, rows, passing: this.#passing });
     return null;
@@ -62,21 +64,7 @@ export class RowFilter {
   /** The other terms see a frame of the rows that are left. */
   #sparsely(terms: readonly Bound[], frame: Frame, rows: Int32Array): Int32Array {
     const own = rows.slice();
-    const vectors: Vector[] = [];
-    const some: Frame = {
-      rowCount: own.length,
-      rows: null,
-      column: (index) => {
-        const vector = vectors[index] ?? taken(frame.column(index), own);
-        vectors[index] = vector;
-        return vector;
-      },
-      slot: frame.slot,
-      textMatch: (index) => {
-        const matches = frame.textMatch(index);
-        return Uint8Array.from(own, (row) => matches[row] as number);
-      },
-    };
+    const some = takenFrame(frame, own);
     let left = allRows(own.length);
     for (const term of terms) left = rowsWhere(this.#evaluator.truths(term, some), left, this.#passing);
     for (let i = 0; i < left.length; i++) left[i] = own[left[i] as number] as number;
@@ -115,6 +103,25 @@ export function columnsOfTerms(terms: readonly Bound[]): ReadonlySet<number> {
   return columns;
 }
 
+/** Rows that have an integer of 64 bits. */
+function rowsOfBig(
+  { values, nulls }: Extract<Vector, { kind: 'wide' }>,
+  wanted: bigint,
+  rows: Int32Array,
+  passing: Int32Array,
+): Int32Array {
+  const halves = new Int32Array(values.buffer, values.byteOffset, values.length * 2);
+  const [low, high] = [Number(BigInt.asIntN(32, wanted)), Number(wanted >> 32n)];
+  let count = 0;
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i] as number;
+    passing[count] = row;
+    count += Number(halves[row * 2] === low) & Number(halves[row * 2 + 1] === high);
+  }
+  const found = passing.subarray(0, count);
+  return nulls === null ? found : found.filter((row) => nulls[row] === 0);
+}
+
 /** Of a string that the dictionary finds: rows whose code it is, or is not. Null for other comparisons and dictionaries. */
 function rowsOfText(
   { codes, dictionary, nulls }: Texts,
@@ -122,14 +129,22 @@ function rowsOfText(
   { text, rows, passing }: { readonly text: string; readonly rows: Int32Array; readonly passing: Int32Array },
 ): Int32Array | null {
   if (dictionary.codeOf === undefined || !(codes instanceof Int32Array)) return null;
-  if (nulls !== null || (operator !== '=' && operator !== '<>')) return null;
+  if (operator !== '=' && operator !== '<>') return null;
   const wanted = dictionary.codeOf(Buffer.from(text));
   const isOther = Number(operator === '<>');
   let count = 0;
-  for (let i = 0; i < rows.length; i++) {
-    const row = rows[i] as number;
-    passing[count] = row;
-    count += Number(codes[row] === wanted) ^ isOther;
+  if (nulls === null) {
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      passing[count] = row;
+      count += Number(codes[row] === wanted) ^ isOther;
+    }
+  } else {
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      passing[count] = row;
+      count += (Number(codes[row] === wanted) ^ isOther) & ((nulls[row] as number) ^ 1);
+    }
   }
   return passing.subarray(0, count);
 }

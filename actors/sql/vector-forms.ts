@@ -1,5 +1,8 @@
+import type { Frame } from './frame.ts';
+import { PackedVector, takenBytes, takenIntegers } from './packed-vector.ts';
 import {
   type Coded,
+  type Codes,
   type Dictionary,
   dictionaryOf,
   type Nulls,
@@ -75,38 +78,123 @@ export function asWide({ kind, values, nulls }: Values): BigInt64Array {
 
 /** The rows of a vector in another order, some of them, or some of them twice. Of vectors with a value a row. Hot: plain loops. */
 export function taken(vector: Vector, rows: Int32Array): Vector {
-  const count = rows.length;
   switch (vector.kind) {
     case 'constant':
       return vector;
     case 'truths':
       return { kind: 'truths', values: takenBytes(vector.values, rows) };
     case 'numbers': {
-      const values = new Float64Array(count);
-      for (let i = 0; i < count; i++) values[i] = vector.values[rows[i] as number] as number;
-      return { kind: 'numbers', values, nulls: takenNulls(vector.nulls, rows) };
+      if (vector.coded !== undefined) return new TakenNumbers(vector, vector.coded, rows);
+      if (vector.packed !== undefined) return new PackedVector(takenIntegers(vector.packed, rows), null);
+      return {
+        kind: 'numbers',
+        values: takenNumbers(vector.values, rows),
+        nulls: takenNulls(vector.nulls, rows),
+      };
     }
     case 'wide': {
-      const values = new BigInt64Array(count);
-      for (let i = 0; i < count; i++) values[i] = vector.values[rows[i] as number] as bigint;
-      return { kind: 'wide', values, nulls: takenNulls(vector.nulls, rows) };
+      if (vector.coded !== undefined) return new TakenWide(vector, vector.coded, rows);
+      return { kind: 'wide', values: takenBigs(vector.values, rows), nulls: takenNulls(vector.nulls, rows) };
     }
-    case 'texts': {
-      const codes = new Int32Array(count);
-      for (let i = 0; i < count; i++) codes[i] = vector.codes[rows[i] as number] as number;
-      return { ...vector, codes, nulls: takenNulls(vector.nulls, rows) };
-    }
+    case 'texts':
+      return { ...vector, codes: takenCodes(vector.codes, rows), nulls: takenNulls(vector.nulls, rows) };
   }
+}
+
+type Numbers = Extract<Vector, { kind: 'numbers' }>;
+type Wide = Extract<Vector, { kind: 'wide' }>;
+
+/** By their codes: most that ask for these don't ask for the values. */
+class TakenNumbers {
+  readonly kind = 'numbers';
+  readonly nulls: Nulls;
+  readonly coded: Coded;
+  readonly #of: Numbers;
+  readonly #rows: Int32Array;
+  #values: Float64Array | null = null;
+
+  constructor(of: Numbers, { of: codesOfWhat, codes }: Coded, rows: Int32Array) {
+    this.nulls = takenNulls(of.nulls, rows);
+    this.coded = { of: codesOfWhat, codes: takenCodes(codes, rows) };
+    this.#of = of;
+    this.#rows = rows;
+  }
+
+  get values(): Float64Array {
+    this.#values ??= takenNumbers(this.#of.values, this.#rows);
+    return this.#values;
+  }
+}
+
+class TakenWide {
+  readonly kind = 'wide';
+  readonly nulls: Nulls;
+  readonly coded: Coded;
+  readonly #of: Wide;
+  readonly #rows: Int32Array;
+  #values: BigInt64Array | null = null;
+
+  constructor(of: Wide, { of: codesOfWhat, codes }: Coded, rows: Int32Array) {
+    this.nulls = takenNulls(of.nulls, rows);
+    this.coded = { of: codesOfWhat, codes: takenCodes(codes, rows) };
+    this.#of = of;
+    this.#rows = rows;
+  }
+
+  get values(): BigInt64Array {
+    this.#values ??= takenBigs(this.#of.values, this.#rows);
+    return this.#values;
+  }
+}
+
+function takenNumbers(values: Float64Array, rows: Int32Array): Float64Array {
+  const some = new Float64Array(rows.length);
+  for (let i = 0; i < some.length; i++) some[i] = values[rows[i] as number] as number;
+  return some;
+}
+
+/** By their halves: a big integer that stands alone is an object. */
+function takenBigs(values: BigInt64Array, rows: Int32Array): BigInt64Array {
+  const some = new BigInt64Array(rows.length);
+  const [to, from] = [some, values].map(
+    (bigs) => new Int32Array(bigs.buffer, bigs.byteOffset, bigs.length * 2),
+  );
+  copyHalves(to as Int32Array, from as Int32Array, rows);
+  return some;
+}
+
+function copyHalves(to: Int32Array, from: Int32Array, rows: Int32Array): void {
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i] as number;
+    to[i * 2] = from[row * 2] as number;
+    to[i * 2 + 1] = from[row * 2 + 1] as number;
+  }
+}
+
+function takenCodes(codes: Codes, rows: Int32Array): Int32Array {
+  const some = new Int32Array(rows.length);
+  for (let i = 0; i < some.length; i++) some[i] = codes[rows[i] as number] as number;
+  return some;
 }
 
 function takenNulls(nulls: Nulls, rows: Int32Array): Nulls {
   return nulls === null ? null : takenBytes(nulls, rows);
 }
 
-function takenBytes(bytes: Uint8Array, rows: Int32Array): Uint8Array {
-  const some = new Uint8Array(rows.length);
-  for (let i = 0; i < some.length; i++) some[i] = bytes[rows[i] as number] as number;
-  return some;
+/** Some rows of a frame as a frame of their own. */
+export function takenFrame(frame: Frame, rows: Int32Array): Frame {
+  const vectors: Vector[] = [];
+  return {
+    rowCount: rows.length,
+    rows: null,
+    column: (index) => {
+      const vector = vectors[index] ?? taken(frame.column(index), rows);
+      vectors[index] = vector;
+      return vector;
+    },
+    slot: frame.slot,
+    textMatch: (index) => takenBytes(frame.textMatch(index), rows),
+  };
 }
 
 /** Rows from `from` to before `end`. */

@@ -1,0 +1,79 @@
+import type { PackedIntegers } from './vector.ts';
+
+/** Whole numbers as they lie, which become doubles when somebody asks: into `scratch`, where there is one. */
+export class PackedVector {
+  readonly kind = 'numbers';
+  readonly nulls = null;
+  readonly packed: PackedIntegers;
+  readonly #scratch: Float64Array | null;
+  #values: Float64Array | null = null;
+
+  constructor(packed: PackedIntegers, scratch: Float64Array | null) {
+    this.packed = packed;
+    this.#scratch = scratch;
+  }
+
+  get values(): Float64Array {
+    const { integers, base } = this.packed;
+    const { length } = integers;
+    this.#values ??= numbersOf(
+      integers,
+      base,
+      this.#scratch?.subarray(0, length) ?? new Float64Array(length),
+    );
+    return this.#values;
+  }
+}
+
+/** Those of some rows. */
+export function takenIntegers({ integers, base }: PackedIntegers, rows: Int32Array): PackedIntegers {
+  if (integers instanceof Uint8Array) return { integers: takenBytes(integers, rows), base };
+  return integers instanceof Uint16Array
+    ? { integers: takenShorts(integers, rows), base }
+    : { integers: takenWords(integers, rows), base };
+}
+
+export function takenBytes(bytes: Uint8Array, rows: Int32Array): Uint8Array {
+  const some = new Uint8Array(rows.length);
+  for (let i = 0; i < some.length; i++) some[i] = bytes[rows[i] as number] as number;
+  return some;
+}
+
+function takenShorts(integers: Uint16Array, rows: Int32Array): Uint16Array {
+  const some = new Uint16Array(rows.length);
+  for (let i = 0; i < some.length; i++) some[i] = integers[rows[i] as number] as number;
+  return some;
+}
+
+function takenWords(integers: Uint32Array, rows: Int32Array): Uint32Array {
+  const some = new Uint32Array(rows.length);
+  for (let i = 0; i < some.length; i++) some[i] = integers[rows[i] as number] as number;
+  return some;
+}
+
+/** A loop for each width: one that takes them all is several times as slow. */
+export function numbersOf(
+  integers: Uint8Array | Uint16Array | Uint32Array,
+  base: number,
+  numbers: Float64Array,
+): Float64Array {
+  if (integers instanceof Uint8Array) return fromBytes(integers, base, numbers);
+  return integers instanceof Uint16Array
+    ? fromShorts(integers, base, numbers)
+    : fromWords(integers, base, numbers);
+}
+
+function fromBytes(integers: Uint8Array, base: number, numbers: Float64Array): Float64Array {
+  for (let i = 0; i < numbers.length; i++) numbers[i] = (integers[i] as number) + base;
+  return numbers;
+}
+
+function fromShorts(integers: Uint16Array, base: number, numbers: Float64Array): Float64Array {
+  for (let i = 0; i < numbers.length; i++) numbers[i] = (integers[i] as number) + base;
+  return numbers;
+}
+
+function fromWords(integers: Uint32Array, base: number, numbers: Float64Array): Float64Array {
+  for (let i = 0; i < numbers.length; i++) numbers[i] = (integers[i] as number) + base;
+  return numbers;
+}
