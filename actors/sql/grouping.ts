@@ -15,8 +15,8 @@ export class Grouping {
   readonly #plan: NonNullable<SelectPlan['grouping']>;
   readonly #evaluator: Evaluator;
   readonly #keys: readonly KeyGroup[];
-  /** Those that tell groups apart. */
-  readonly #telling: readonly KeyGroup[];
+  /** Those that tell groups apart, in the order in which they are joined. */
+  readonly #telling: KeyGroup[];
   /** Of the first two groups of keys, of that and the third, and so on. */
   readonly #pairs: readonly PairInterner[];
   readonly #aggregates: readonly Aggregate[];
@@ -75,6 +75,7 @@ export class Grouping {
 
   #groupsOf(frame: Frame, rows: Int32Array): Int32Array {
     if (this.#telling.length === 0) return oneGroup(rows.length);
+    if (this.#pairs.length > 0 && this.count === 0) this.#order(frame, rows);
     const groups = new Int32Array(rows.length);
     for (const [at, keys] of this.#telling.entries()) {
       const numbers = at === 0 ? groups : new Int32Array(rows.length);
@@ -82,6 +83,13 @@ export class Grouping {
       if (at > 0) must(this.#pairs[at - 1], 'pairs').internAll(groups, numbers);
     }
     return groups;
+  }
+
+  /** Of the first rows: keys of many values first, because most pairs are then found by their first number alone. */
+  #order(frame: Frame, rows: Int32Array): void {
+    const numbers = new Int32Array(rows.length);
+    for (const keys of this.#telling) keys.intern(frame, rows, numbers);
+    this.#telling.sort((a, b) => b.count - a.count);
   }
 
   #keyVector(key: number, groups: Int32Array): Vector {
