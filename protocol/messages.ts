@@ -134,7 +134,7 @@ export function actorAnswerFromWire(wire: unknown): ActorAnswer {
 
 /**
  * Calls to a tenant actor that are not REST operations. Their bodies are MessagePack.
- * From the front: `tenant.create`, `tenant.key`, `tenant.get`.
+ * From the front: `tenant.create`, `tenant.key`, `tenant.get`, `tenant.owner-verified`.
  * From a namespace actor, through the router: `tenant.resolve`, `tenant.confirm`, `tenant.report`, `tenant.stored`,
  * `tenant.provider-key`, `tenant.embed`.
  * From a tenant actor, through the router: `namespace.drop`.
@@ -143,6 +143,8 @@ export const internalCalls = {
   createTenant: 'tenant.create',
   tenantKey: 'tenant.key',
   getTenant: 'tenant.get',
+  /** The owner has verified their address: durable, and forgotten by every front, when it is answered. */
+  ownerVerified: 'tenant.owner-verified',
   resolveNamespace: 'tenant.resolve',
   confirmNamespace: 'tenant.confirm',
   reportNamespace: 'tenant.report',
@@ -187,6 +189,8 @@ export interface TenantRecord {
   readonly plan: 'free' | 'pro';
   readonly status: 'active' | 'past_due' | 'suspended' | 'deleting';
   readonly ownerId: number;
+  /** Whether the owner's address is: an unverified free tenant has a small part of its plan. */
+  readonly ownerVerified: boolean;
   readonly createdAt: string;
 }
 

@@ -70,12 +70,13 @@ export const formats = {
     history: ['E-mail address, name, password hash, tenants.', 'Bound to the key that it is stored under.'],
   },
   tenant: {
-    version: 4,
+    version: 5,
     history: [
       'Keys and names of namespaces.',
       'Bound to the key that it is stored under.',
       'How long the vectors of a namespace are.',
       'Sealed keys of embedding providers, and what embeds the texts of a namespace.',
+      "Whether the owner's address is verified.",
     ],
   },
   logFloor: {

@@ -192,6 +192,12 @@ export class TenantActor {
     await this.#confirmed(this.#append({ kind: 'tenant-created', tenant, firstKey }));
   }
 
+  /** Durable and known to every front when it resolves. */
+  async verifyOwner(): Promise<void> {
+    if (!this.exists || this.#state.tenant?.ownerVerified === true) return;
+    await this.#confirmed(this.#appendAndForget({ kind: 'owner-verified' }));
+  }
+
   async createKey(request: NewKeyRequest): Promise<{ readonly key: string; readonly record: KeyRecord }> {
     const made = makeApiKey(this.#components.random);
     const record: KeyRecord = {
@@ -210,11 +216,12 @@ export class TenantActor {
   /** Durable and forgotten by every front when it resolves. */
   async revokeKey(keyId: number): Promise<void> {
     if (!this.#state.keys.has(keyId)) throw new ApiError('not_found', 'there is no such key');
-    // Also where the client was told by then that nobody knows: a revoked key must not live on in a cache.
-    const revoked = this.#append({ kind: 'key-revoked', keyId }).then(() =>
-      this.#components.directory.forget(this.tenantId),
-    );
-    await this.#confirmed(revoked);
+    await this.#confirmed(this.#appendAndForget({ kind: 'key-revoked', keyId }));
+  }
+
+  /** Fronts forget also where the client was told by then that nobody knows: a revoked key must not live on in a cache. */
+  #appendAndForget(event: TenantEvent): Promise<void> {
+    return this.#append(event).then(() => this.#components.directory.forget(this.tenantId));
   }
 
   /** By provider. */

@@ -67,6 +67,9 @@ async function handleInternal(actor: TenantActor, call: ActorCall, body: Uint8Ar
       return packed(actor.key(Number(call.argument)));
     case internalCalls.getTenant:
       return packed(actor.tenant);
+    case internalCalls.ownerVerified:
+      await actor.verifyOwner();
+      return packed(null);
     case internalCalls.resolveNamespace:
       return packed(
         await actor.resolve(call.argument, body.length === 0 ? null : (unpackMessage(body) as NewNamespace)),

@@ -28,6 +28,7 @@ export interface TenantState {
 
 export type TenantEvent =
   | { readonly kind: 'tenant-created'; readonly tenant: TenantRecord; readonly firstKey: KeyRecord }
+  | { readonly kind: 'owner-verified' }
   | { readonly kind: 'key-created'; readonly key: KeyRecord }
   | { readonly kind: 'key-revoked'; readonly keyId: number }
   | {
@@ -58,6 +59,9 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
     case 'tenant-created':
       state.tenant = event.tenant;
       state.keys.set(event.firstKey.id, event.firstKey);
+      return;
+    case 'owner-verified':
+      if (state.tenant !== null) state.tenant = { ...state.tenant, ownerVerified: true };
       return;
     case 'key-created':
       state.keys.set(event.key.id, event.key);
@@ -108,7 +112,7 @@ export interface TenantManifest {
   readonly state: TenantState;
 }
 
-export const tenantManifestFormat = 4;
+export const tenantManifestFormat = 5;
 const magic = 'TBTM';
 
 export const tenantManifestCodec = {

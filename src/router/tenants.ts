@@ -17,6 +17,8 @@ export interface Tenants {
   create(tenant: TenantRecord, firstKey: KeyRecord): Promise<void>;
   get(tenantId: number): Promise<TenantRecord | null>;
   key(tenantId: number, keyId: number): Promise<KeyRecord | null>;
+  /** Durable, and known to every front, when it resolves. */
+  ownerVerified(tenantId: number): Promise<void>;
 }
 
 const callDeadlineMs = 10_000;
@@ -48,6 +50,9 @@ export function tenantsThrough(router: Router): Tenants {
     get: async (tenantId) => (await ask(internalCalls.getTenant, { tenantId })) as TenantRecord | null,
     key: async (tenantId, keyId) =>
       (await ask(internalCalls.tenantKey, { tenantId, argument: String(keyId) })) as KeyRecord | null,
+    async ownerVerified(tenantId) {
+      await ask(internalCalls.ownerVerified, { tenantId });
+    },
   };
 }
 
@@ -68,12 +73,11 @@ export function directoryOf(tenants: Tenants): TenantDirectory {
     async tenant(tenantId) {
       const tenant = await tenants.get(tenantId);
       if (tenant === null) return null;
-      // Nobody can verify an address before mail is sent; what depends on it comes with it.
       return {
         tenantId: tenant.id as TenantId,
         status: tenant.status,
         planName: tenant.plan,
-        ownerVerified: false,
+        ownerVerified: tenant.ownerVerified,
       };
     },
   };
@@ -85,7 +89,7 @@ export function creatorOf(tenants: Tenants, emailOf: (personId: number) => Promi
     async createTenant({ tenantId, name, ownerId, firstKey }) {
       const createdAt = new Date(firstKey.createdAt).toISOString();
       await tenants.create(
-        { id: tenantId, name, plan: 'free', status: 'active', ownerId, createdAt },
+        { id: tenantId, name, plan: 'free', status: 'active', ownerId, ownerVerified: false, createdAt },
         {
           id: firstKey.keyId,
           name: firstKey.name,

@@ -40,6 +40,7 @@ const tenant: TenantRecord = {
   plan: 'free',
   status: 'active',
   ownerId: 9,
+  ownerVerified: true,
   createdAt: '2026-01-02',
 };
 const key: KeyRecord = {

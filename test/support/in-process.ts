@@ -146,7 +146,15 @@ export class InProcess {
 
   async createTenant(id = tenantId): Promise<void> {
     const createdAt = '2024-01-01T00:00:00.000Z';
-    const tenant: TenantRecord = { id, name: 'T', plan: 'free', status: 'active', ownerId: 1, createdAt };
+    const tenant: TenantRecord = {
+      id,
+      name: 'T',
+      plan: 'free',
+      status: 'active',
+      ownerId: 1,
+      ownerVerified: false,
+      createdAt,
+    };
     const body = packMessage({ tenant, firstKey: keyRecord(1) });
     await this.host.handle(call(internalCalls.createTenant, '', { tenantId: id }), body);
   }

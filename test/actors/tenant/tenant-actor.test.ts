@@ -193,6 +193,7 @@ const events: readonly TenantEvent[] = [
       plan: 'free',
       status: 'active',
       ownerId: 3,
+      ownerVerified: false,
       createdAt: '2024-01-01T00:00:00.000Z',
     },
     firstKey: key,
@@ -241,7 +242,7 @@ test('the bytes of a tenant’s manifest are those of the golden file, and any c
   };
   const bytes = tenantManifestCodec.encode(manifest, 'golden');
 
-  const golden = goldenBytes('tenant-manifest-v4.bin', bytes);
+  const golden = goldenBytes('tenant-manifest-v5.bin', bytes);
 
   assert.deepEqual(Buffer.from(bytes), golden);
   assert.deepEqual(tenantManifestCodec.decode(golden, 'golden'), manifest);
