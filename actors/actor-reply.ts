@@ -12,6 +12,7 @@ export interface ActorReply {
   readonly documents: number;
   readonly bytes: number;
   readonly embedTokens: number;
+  readonly hostedTokens: number;
 }
 
 export function reply(json: string, metered: Partial<ActorReply> = {}): ActorReply {
@@ -23,8 +24,17 @@ export function reply(json: string, metered: Partial<ActorReply> = {}): ActorRep
     documents: 0,
     bytes: 0,
     embedTokens: 0,
+    hostedTokens: 0,
     ...metered,
   };
+}
+
+/** Tokens that a model of a provider took, as they are metered. */
+export function tokenMeter(
+  provider: string | undefined,
+  tokens: number,
+): Pick<ActorReply, 'embedTokens' | 'hostedTokens'> {
+  return { embedTokens: tokens, hostedTokens: provider === 'service' ? tokens : 0 };
 }
 
 /** The Namespace resource, which a namespace tells of itself and a tenant of all its namespaces. */

@@ -7,6 +7,7 @@ import type {
   ProviderKeyRecord,
   ResolvedNamespace,
 } from '../protocol/messages.ts';
+import type { Plans } from '../src/accounts/plans.ts';
 import type { Clock } from '../src/base/clock.ts';
 import type { Logger } from '../src/base/log.ts';
 import type { Random } from '../src/base/random.ts';
@@ -40,6 +41,8 @@ export interface ActorComponents {
   readonly orderlyEnd: OrderlyEnd | null;
   /** Logs that the view named when this process joined it: its own, and those that were or may have to be replayed. */
   readonly logsOfView: ReadonlySet<string>;
+  /** Limits and prices: a tenant's record names its plan. */
+  readonly plans: Plans;
   /** Signs cursors; the same on every server. */
   readonly cursorKey: Uint8Array;
   /** Opens the sealed keys of embedding providers. */
@@ -56,6 +59,8 @@ export interface NamespaceDirectory {
   report(tenantId: number, name: string, report: NamespaceReport): Promise<void>;
   /** What all namespaces of the tenant take in the store, as far as it has heard. */
   storedBytes(tenantId: number): Promise<number>;
+  /** Throws 402 where the tenant has used up its allowance of the hosted embedding model. */
+  admitHosted(tenantId: number): Promise<void>;
   /** The tenant's sealed key of an embedding provider. */
   providerKey(tenantId: number, provider: string): Promise<ProviderKeyRecord | null>;
   /** Resolves once the change is durable; rejects where the name leads elsewhere. */

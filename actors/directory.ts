@@ -56,6 +56,9 @@ export function createDirectory(channel: PortChannel): NamespaceDirectory {
     async storedBytes(tenantId) {
       return unpackMessage(await call(internalCalls.storedBytes, { tenantId, namespace: '' })) as number;
     },
+    async admitHosted(tenantId) {
+      await call(internalCalls.admitHosted, { tenantId, namespace: '' });
+    },
     async providerKey(tenantId, provider) {
       const to = { tenantId, namespace: '', argument: provider };
       return unpackMessage(await call(internalCalls.providerKey, to)) as ProviderKeyRecord | null;

@@ -20,13 +20,16 @@ export interface TextsToEmbed {
 const spareMs = 3_000;
 const callMsMin = 1_000;
 
-/** Throws an ApiError with one of the `embedding_…` codes. */
+/** Throws an ApiError with one of the `embedding_…` codes, or 402 where the hosted model's allowance is used up. */
 export async function embedTexts(components: ActorComponents, wanted: TextsToEmbed): Promise<Embedded> {
   const { tenantId, embed, dims, texts, purpose } = wanted;
   const { provider } = embed;
   const model = modelOf(embed);
   const deadlineMs = Math.max(callMsMin, wanted.deadlineMs - spareMs);
-  if (provider === 'service') return embedHere(components, texts, deadlineMs);
+  if (provider === 'service') {
+    await components.directory.admitHosted(tenantId);
+    return embedHere(components, texts, deadlineMs);
+  }
   const key = await providerKey(components, tenantId, provider);
   const request = { provider, model, dims, key, texts: [...texts], purpose };
   const deadlineAt = components.clock.now() + deadlineMs;

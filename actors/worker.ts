@@ -8,6 +8,7 @@ import {
   noMeter,
 } from '../protocol/messages.ts';
 import type { ActorControl, ActorWorkerTask } from '../protocol/worker-tasks.ts';
+import type { Plans } from '../src/accounts/plans.ts';
 import { systemClock } from '../src/base/clock.ts';
 import { exposeControl } from '../src/base/control.ts';
 import { boundGarbage, letGo } from '../src/base/garbage.ts';
@@ -82,6 +83,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     threadLife,
     orderlyEnd: takeOrderlyEnd(warmCache, task.predecessors),
     logsOfView: new Set(task.logsOfView),
+    plans: task.plans as Plans,
     cursorKey: task.cursorKey,
     keyEncryptionKey: task.keyEncryptionKey,
   };
@@ -173,9 +175,9 @@ function serveWarm(host: ActorHost, logger: Logger, call: ActorCall, respond: Re
 const warmAnswer = actorAnswerToWire({ status: 200, headers: [], meter: noMeter });
 
 function respondReply(respond: Respond, reply: ActorReply): void {
-  const { documents, bytes, cpuMs, embedTokens, report } = reply;
+  const { documents, bytes, cpuMs, embedTokens, hostedTokens, report } = reply;
   const { storeGets, storeBytes } = report;
-  const meter = { documents, bytes, cpuMs, storeGets, storeBytes, embedTokens };
+  const meter = { documents, bytes, cpuMs, storeGets, storeBytes, embedTokens, hostedTokens };
   const body = reply.packed ?? ownBytes(reply.json);
   respond(actorAnswerToWire({ status: reply.status, headers: [], meter }), body);
 }

@@ -256,9 +256,16 @@ function numbers<const Names extends readonly string[]>(names: Names) {
   return fields as Record<Names[number], z.ZodNumber>;
 }
 
+/** Null where a plan has no limit. */
+function numbersOrNone<const Names extends readonly string[]>(names: Names) {
+  const fields: Partial<Record<Names[number], z.ZodNullable<z.ZodNumber>>> = {};
+  for (const name of names as readonly Names[number][]) fields[name] = z.number().nullable();
+  return fields as Record<Names[number], z.ZodNullable<z.ZodNumber>>;
+}
+
 export const planSchema = z.object({
   name: z.string(),
-  ...numbers(planNumberNames),
+  ...numbersOrNone(planNumberNames),
   hard_limit: z.boolean(),
 });
 export type Plan = z.output<typeof planSchema>;

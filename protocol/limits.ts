@@ -183,6 +183,12 @@ export const limits = {
   matchesWaitingMax: 64,
   /** Long work gives way to other requests of its thread this often. */
   timeSliceMs: 2,
+  /** Days of usage that a tenant keeps: three periods, so that the last one can still be billed. */
+  usageDaysMax: 100,
+  /** Days of which usage waits to be told to a tenant's actor while the store is away; the oldest are given up. */
+  usageNotesMax: 8,
+  /** Tenants whose usage waits to be told, of one second mostly; that of more is not counted. */
+  usageTenantsMax: 100_000,
   /** Keys known to a front thread; an entry is about 500 bytes. */
   keyCacheEntriesMax: 100_000,
   /** Namespaces and tenants open at once on a thread, besides the bound by bytes. */

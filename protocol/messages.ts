@@ -99,6 +99,8 @@ export interface Meter {
   readonly storeBytes: number;
   /** Of embedding models, as they count them. */
   readonly embedTokens: number;
+  /** Of those, the hosted model's. */
+  readonly hostedTokens: number;
 }
 
 export const noMeter: Meter = {
@@ -108,6 +110,7 @@ export const noMeter: Meter = {
   storeGets: 0,
   storeBytes: 0,
   embedTokens: 0,
+  hostedTokens: 0,
 };
 
 export type ActorAnswerWire = [
@@ -119,30 +122,48 @@ export type ActorAnswerWire = [
   number,
   number,
   number,
+  number,
 ];
 
 export function actorAnswerToWire(answer: ActorAnswer): ActorAnswerWire {
-  const { documents, bytes, cpuMs, storeGets, storeBytes, embedTokens } = answer.meter;
-  return [answer.status, answer.headers, documents, bytes, cpuMs, storeGets, storeBytes, embedTokens];
+  const { documents, bytes, cpuMs, storeGets, storeBytes, embedTokens, hostedTokens } = answer.meter;
+  return [
+    answer.status,
+    answer.headers,
+    documents,
+    bytes,
+    cpuMs,
+    storeGets,
+    storeBytes,
+    embedTokens,
+    hostedTokens,
+  ];
 }
 
 export function actorAnswerFromWire(wire: unknown): ActorAnswer {
-  const [status, headers, documents, bytes, cpuMs, storeGets, storeBytes, embedTokens] =
+  const [status, headers, documents, bytes, cpuMs, storeGets, storeBytes, embedTokens, hostedTokens] =
     wire as ActorAnswerWire;
-  return { status, headers, meter: { documents, bytes, cpuMs, storeGets, storeBytes, embedTokens } };
+  return {
+    status,
+    headers,
+    meter: { documents, bytes, cpuMs, storeGets, storeBytes, embedTokens, hostedTokens },
+  };
 }
 
 /**
  * Calls to a tenant actor that are not REST operations. Their bodies are MessagePack.
- * From the front: `tenant.create`, `tenant.key`, `tenant.get`, `tenant.owner-verified`.
+ * From the front: `tenant.create`, `tenant.key`, `tenant.get`, `tenant.owner-verified`,
+ * `tenant.note-usage`.
  * From a namespace actor, through the router: `tenant.resolve`, `tenant.confirm`, `tenant.report`, `tenant.stored`,
- * `tenant.provider-key`, `tenant.embed`.
+ * `tenant.provider-key`, `tenant.embed`, `tenant.admit-hosted`.
  * From a tenant actor, through the router: `namespace.drop`.
  */
 export const internalCalls = {
   createTenant: 'tenant.create',
   tenantKey: 'tenant.key',
   getTenant: 'tenant.get',
+  /** What a front has counted; answers the standing, when the note is durable. */
+  noteUsage: 'tenant.note-usage',
   /** The owner has verified their address: durable, and forgotten by every front, when it is answered. */
   ownerVerified: 'tenant.owner-verified',
   resolveNamespace: 'tenant.resolve',
@@ -150,6 +171,8 @@ export const internalCalls = {
   reportNamespace: 'tenant.report',
   /** → what all its namespaces take in the store, in bytes. */
   storedBytes: 'tenant.stored',
+  /** → 402 where the allowance of the hosted embedding model is used up. */
+  admitHosted: 'tenant.admit-hosted',
   /** → the sealed key of an embedding provider, or null. */
   providerKey: 'tenant.provider-key',
   /** A namespace's embedding is another from now on, durably. */
@@ -244,11 +267,81 @@ export interface ResolvedNamespace {
 /** What a namespace actor tells its tenant actor, for lists and quotas. */
 export interface NamespaceReport {
   readonly namespaceId: string;
+  /** Write requests. */
+  readonly writes: number;
   readonly docsWritten: number;
   readonly bytesWritten: number;
   readonly storedBytes: number;
+  /** When the last of these were written: UTC days since it was opened, in their order; the first one has all before it too. */
+  readonly days: readonly DayWrites[];
   /** Whether its manifest contains all of this. What it does not contain is reported again by whoever replays the log. */
   readonly flushed: boolean;
+}
+
+export interface DayWrites {
+  readonly day: string;
+  readonly writes: number;
+  readonly docs: number;
+  readonly bytes: number;
+}
+
+/** What is metered of a tenant. */
+export interface UsageCounters {
+  readonly queries: number;
+  /** Write requests; an import is one. */
+  readonly writes: number;
+  readonly writeBytes: number;
+  /** Documents and deletes. */
+  readonly docsWritten: number;
+  /** Queries' own reads of the object store. */
+  readonly storeGets: number;
+  readonly storeBytes: number;
+  /** Of answers to queries. */
+  readonly outBytes: number;
+  readonly mcpQueries: number;
+  readonly mcpWrites: number;
+  /** Of every embedding model. */
+  readonly embedTokens: number;
+  /** Of those, what the hosted model took: these alone are limited and billed. */
+  readonly hostedTokens: number;
+  readonly cpuMs: number;
+  /** Stored gigabytes times hours. */
+  readonly gbHours: number;
+}
+
+/** What of a plan's allowances is used in the running period. */
+export interface Used
+  extends Pick<
+    UsageCounters,
+    'queries' | 'writes' | 'writeBytes' | 'storeGets' | 'outBytes' | 'cpuMs' | 'hostedTokens'
+  > {
+  readonly gbMonths: number;
+}
+
+/** What a front has counted of a tenant and not told yet, of one UTC day. */
+export interface UsageNote {
+  readonly day: string;
+  readonly counters: Partial<UsageCounters>;
+  readonly keys: readonly KeyUseNote[];
+}
+
+export interface KeyUseNote {
+  readonly keyId: number;
+  readonly queries: number;
+  readonly writes: number;
+  /** Milliseconds since 1970. */
+  readonly lastUsedAt: number;
+}
+
+/** A tenant and what it has used of the running period, as its actor knows it. */
+export interface TenantStanding extends TenantRecord {
+  readonly used: Used;
+}
+
+/** A key and what it has used of the running period. */
+export interface KeyStanding extends KeyRecord {
+  readonly usedQueries: number;
+  readonly usedWrites: number;
 }
 
 /** actor ↔ log thread. */

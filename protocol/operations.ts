@@ -304,7 +304,6 @@ const rows = {
     statuses: [401],
     query: account.usageQuerySchema,
     answer: account.usageSchema,
-    built: false,
   },
   billing: {
     methods: GET,
@@ -313,10 +312,9 @@ const rows = {
     summary: 'Plan, subscription, and what this period costs',
     scope: 'admin',
     authority: 'billing',
-    serves: 'front',
+    serves: 'tenant',
     statuses: [401, 403],
     answer: account.billingSchema,
-    built: false,
   },
   billingCheckout: {
     methods: POST,

@@ -4,7 +4,7 @@
  */
 
 /** The version of the interface description. Paths are under /v1 for as long as its first number is 0 or 1. */
-export const wireVersion = '0.1.5';
+export const wireVersion = '0.1.6';
 
 export const wireHistory: readonly string[] = [
   '0.1.0: accounts, keys, namespaces, documents, search, count, warm.',
@@ -13,6 +13,7 @@ export const wireHistory: readonly string[] = [
   '0.1.3: embedding: models of namespaces, keys of providers, semantic search.',
   '0.1.4: SQL.',
   '0.1.5: import of CSV, NDJSON and Parquet files.',
+  '0.1.6: verification and reset, tenants, limits of keys, usage, the bill; /api/ paths.',
 ];
 
 interface Format {
@@ -70,13 +71,14 @@ export const formats = {
     history: ['E-mail address, name, password hash, tenants.', 'Bound to the key that it is stored under.'],
   },
   tenant: {
-    version: 5,
+    version: 6,
     history: [
       'Keys and names of namespaces.',
       'Bound to the key that it is stored under.',
       'How long the vectors of a namespace are.',
       'Sealed keys of embedding providers, and what embeds the texts of a namespace.',
       "Whether the owner's address is verified.",
+      'Usage by day and by key, and how many writes each namespace has taken.',
     ],
   },
   logFloor: {

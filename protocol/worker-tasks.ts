@@ -97,6 +97,8 @@ export interface ActorWorkerTask {
   readonly memoryBytes: number;
   /** TIDEBASE_MEMORY_BYTES. */
   readonly processMemoryBytes: number;
+  /** Of src/accounts/plans.ts. */
+  readonly plans: object;
   readonly cursorKey: Uint8Array;
   readonly keyEncryptionKey: Uint8Array;
   readonly logLevel: LogLevel;

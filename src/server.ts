@@ -26,11 +26,14 @@ import { keepCollectingDead } from './cluster/collect-dead.ts';
 import { loadServerId } from './cluster/server-id.ts';
 import { type Joined, joinCluster } from './cluster/view.ts';
 import { accountOperations } from './front/account-operations.ts';
+import { Allowances } from './front/allowances.ts';
 import { type FrontDoor, openDoor } from './front/door.ts';
 import { createHandler } from './front/handle.ts';
 import type { HttpEngine } from './front/http.ts';
+import type { Metering } from './front/metering.ts';
 import { type MetricsDoor, openMetrics, storeMetricsText, vectorMetricsText } from './front/metrics.ts';
 import { FileReceiver } from './front/receive-file.ts';
+import { UsageMeter } from './front/usage-meter.ts';
 import { loginTokens } from './identity/login-token.ts';
 import { type PasswordHasher, type People, preparePeople } from './identity/people.ts';
 import { readPerson } from './identity/person-record.ts';
@@ -107,10 +110,17 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     afterCrash: options.afterCrash ?? false,
   });
   const lanes = computeLanes(storeSettings, settings);
-  const { router, authenticator, people } = frontOf({ plans, secrets, store, lanes, logger });
+  const { router, authenticator, allowances, usageMeter, people } = frontOf({
+    plans,
+    secrets,
+    store,
+    lanes,
+    logger,
+  });
   threads = actorThreads({
     settings,
     storeSettings,
+    plans,
     secrets,
     joined,
     log: log.control,
@@ -130,8 +140,11 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   const stopCollecting = keepCollectingDead({ store, clock: systemClock, logger, log: log.control });
 
   const cacheFolder = cacheFolderOf(settings);
-  door.serve(requestHandler({ door, plans, store, router, authenticator, people, cacheFolder, logger }));
-  const stopping = { door, threads, log, lanes, store, cacheFolder, logger, stopCollecting };
+  const metering = { allowances, meter: usageMeter };
+  door.serve(
+    requestHandler({ door, plans, store, router, authenticator, people, metering, cacheFolder, logger }),
+  );
+  const stopping = { door, usageMeter, threads, log, lanes, store, cacheFolder, logger, stopCollecting };
   return {
     url: door.baseUrl,
     metricsUrl: metrics?.url ?? null,
@@ -301,10 +314,17 @@ function frontOf(parts: {
   const tokens = loginTokens(secrets.loginTokenKey, systemClock, systemRandom);
   const router = new Router({ forgetTenant: (tenantId) => authenticator.invalidateTenant(tenantId) });
   const tenants = tenantsThrough(router);
+  const allowances = new Allowances(parts.plans, systemClock);
+  const usageMeter = new UsageMeter({
+    clock: systemClock,
+    logger,
+    tell: (tenantId, notes) => tenants.noteUsage(tenantId, notes),
+    learn: (standing) => allowances.learn(standing),
+  });
   const authenticator = new Authenticator(
     {
       objectStore: store,
-      tenants: directoryOf(tenants),
+      tenants: directoryOf(tenants, allowances),
       loginTokens: tokens,
       plans: parts.plans,
       clock: systemClock,
@@ -324,7 +344,7 @@ function frontOf(parts: {
     });
     return prepared;
   };
-  return { router, authenticator, people: { people, tokens, tenants, emailOf } };
+  return { router, authenticator, allowances, usageMeter, people: { people, tokens, tenants, emailOf } };
 }
 
 function plansOf({ plansFile }: Settings): Plans {
@@ -356,6 +376,7 @@ const residentShare = 0.5;
 function actorThreads(parts: {
   settings: Settings;
   storeSettings: StoreSettings;
+  plans: Plans;
   secrets: Secrets;
   joined: Joined;
   log: Remote<LogControl>;
@@ -364,7 +385,7 @@ function actorThreads(parts: {
   logger: Logger;
   watchdog: Watchdog;
 }): ActorThread[] {
-  const { settings, storeSettings, secrets, joined, log, lanes, router, logger, watchdog } = parts;
+  const { settings, storeSettings, plans, secrets, joined, log, lanes, router, logger, watchdog } = parts;
   const count = settings.actorThreads;
   return Array.from(
     { length: count },
@@ -382,6 +403,7 @@ function actorThreads(parts: {
           cacheBytes: Math.floor(settings.cacheBytes / count),
           memoryBytes: Math.floor((settings.memoryBytes * residentShare) / count),
           processMemoryBytes: settings.memoryBytes,
+          plans,
           cursorKey: secrets.cursorKey,
           keyEncryptionKey: secrets.keyEncryptionKey,
           logLevel: settings.logLevel,
@@ -402,10 +424,11 @@ function requestHandler(parts: {
   router: Router;
   authenticator: Authenticator;
   people: ReturnType<typeof frontOf>['people'];
+  metering: Metering;
   cacheFolder: string;
   logger: Logger;
 }) {
-  const { door, plans, store, router, authenticator, people, cacheFolder, logger } = parts;
+  const { door, plans, store, router, authenticator, people, metering, cacheFolder, logger } = parts;
   const operations = accountOperations({
     people: people.people,
     loginTokens: people.tokens,
@@ -427,14 +450,20 @@ function requestHandler(parts: {
     emailOf: people.emailOf,
     nextRequestId: door.nextRequestId,
     files: new FileReceiver(scratchFolderOf(cacheFolder), systemRandom),
+    metering,
+    settled: (work) => settledWithin(systemClock, work, usageWaitMs),
   });
 }
+
+/** How long an answer about usage, or the end of the server, waits for what was counted to be durable. */
+const usageWaitMs = 2_000;
 
 /** How often a stopping server looks whether its last requests have ended. */
 const drainLookMs = 20;
 
 async function stop(parts: {
   door: FrontDoor;
+  usageMeter: UsageMeter;
   threads: readonly ActorThread[];
   log: LogThread;
   lanes: Lanes;
@@ -448,6 +477,7 @@ async function stop(parts: {
   door.stopListening();
   const until = systemClock.monotonic() + limits.drainMs;
   while (door.inFlight() > 0 && systemClock.monotonic() < until) await systemClock.sleep(drainLookMs);
+  await settledWithin(systemClock, parts.usageMeter.flush(), usageWaitMs);
   await Promise.all(threads.map((thread) => thread.drainNamespaces()));
   await Promise.all(threads.map((thread) => thread.drain()));
   await log.control.drain();

@@ -118,14 +118,8 @@ async function findReplaced(
     state.segments = [...replaced, added];
     state.generation++;
     state.temporalKeys = keysAfter(state.temporalKeys, segment);
-    const { counters } = state;
-    state.counters = {
-      version: stamp.version,
-      lastSequence: stamp.firstSequence + toc.rowCount,
-      lastWrittenAt: stamp.writtenAt,
-      docsWritten: counters.docsWritten + toc.rowCount,
-      bytesWritten: counters.bytesWritten + segment.bytes,
-    };
+    const lastSequence = stamp.firstSequence + toc.rowCount;
+    state.countWrite(stamp, { lastSequence, docs: toc.rowCount, bytes: segment.bytes });
     state.applied.set(position.logId, { seq: position.seq, index: position.index });
     state.appliedBytes += payloadBytes;
   };

@@ -4,7 +4,7 @@ import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
 import type { VectorStatistics } from '../../protocol/worker-tasks.ts';
 import { describeError } from '../../src/base/log.ts';
 import { Serial } from '../../src/base/serial.ts';
-import { type ActorReply, reply } from '../actor-reply.ts';
+import { type ActorReply, reply, tokenMeter } from '../actor-reply.ts';
 import type { ActorComponents } from '../components.ts';
 import { confirmedInTime } from '../log/confirmed-in-time.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
@@ -179,7 +179,7 @@ export class NamespaceActor {
       {
         documents: batch.documentOffsets.length + batch.deletes.length,
         bytes: batch.buffer.byteLength,
-        embedTokens: embedded.tokens,
+        ...tokenMeter(this.#state.embed?.provider, embedded.tokens),
       },
     );
   }
@@ -278,8 +278,8 @@ export class NamespaceActor {
   update(body: Uint8Array, deadlineMs: number): Promise<ActorReply> {
     return this.#updates.run(async () => {
       await this.#ready;
-      const embedTokens = await updateNamespace(this.#components, this.#state, body, deadlineMs);
-      return reply(this.#queries.describe(), { embedTokens });
+      const tokens = await updateNamespace(this.#components, this.#state, body, deadlineMs);
+      return reply(this.#queries.describe(), tokenMeter(this.#state.embed?.provider, tokens));
     });
   }
 
@@ -316,6 +316,8 @@ export class NamespaceActor {
     this.#dropped = true;
     this.#upkeep.stop();
     await this.#pipeline.whenIdle();
+    // What was written until now is metered, though it is gone.
+    await this.#report();
     const { store, logger } = this.#components;
     const { namespaceId } = this.identity;
     await this.#upkeep.inTurn(() => deleteNamespaceObjects(store, namespaceId));
@@ -381,11 +383,18 @@ export class NamespaceActor {
   /** One that is lost is made good by the next, or by the next opening. */
   async #report(): Promise<void> {
     this.#reportArmed = false;
-    if (this.#dropped) return;
-    const { identity, counters, storedBytes } = this.#state;
+    const { identity, counters, storedBytes, writesByDay } = this.#state;
     const { namespaceId } = identity;
-    const { docsWritten, bytesWritten } = counters;
-    const report = { namespaceId, docsWritten, bytesWritten, storedBytes, flushed: this.isFlushed };
+    const { version, docsWritten, bytesWritten } = counters;
+    const report = {
+      namespaceId,
+      writes: version,
+      docsWritten,
+      bytesWritten,
+      storedBytes,
+      days: writesByDay,
+      flushed: this.isFlushed,
+    };
     await this.#components.directory.report(identity.tenantId, identity.name, report);
   }
 }

@@ -17,7 +17,7 @@ import { sqlRequestSchema } from '../../protocol/sql.ts';
 import { parseQueryWith, parseWith } from '../../protocol/validate.ts';
 import { DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
-import { type ActorReply, namespaceJson, reply } from '../actor-reply.ts';
+import { type ActorReply, namespaceJson, reply, tokenMeter } from '../actor-reply.ts';
 import type { ActorComponents } from '../components.ts';
 import { embedTexts } from '../embed-texts.ts';
 import { readBody } from '../request-body.ts';
@@ -154,7 +154,7 @@ export class NamespaceQueries {
     if (request.vector !== undefined && vectorStatistics(this.#state.segments).waiting > 0)
       this.#indexVectors();
     const answer = await this.#query(call, opened, (context) => runSearch(context, request));
-    return { ...answer, embedTokens: tokens };
+    return { ...answer, ...tokenMeter(this.#state.embed?.provider, tokens) };
   }
 
   /** The request with a vector in place of the text that says what is meant. */

@@ -1,3 +1,4 @@
+import type { DayWrites } from '../../protocol/messages.ts';
 import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
 import { toShared } from '../../src/base/garbage.ts';
 import type { LogPosition } from '../log/replay.ts';
@@ -10,6 +11,7 @@ import type { OpenSegment } from '../storage/snapshot.ts';
 import { isDeleted, withDeleted } from '../storage/tombstones.ts';
 import { searchableMemtable } from '../text/searchable-memtable.ts';
 import type { SegmentLookUp } from './segment-look-up.ts';
+import { dayOfMicros, withWrite } from './writes-by-day.ts';
 
 /** A write request's documents and deletes, in bytes that all threads may see. */
 export interface LoadedBatch {
@@ -84,6 +86,8 @@ export class NamespaceState {
     docsWritten: 0,
     bytesWritten: 0,
   };
+  /** See writes-by-day.ts. */
+  writesByDay: readonly DayWrites[] = [];
   readonly applied = new Map<string, LogWatermark>();
   /** Keys of metas that hold dates or times: strings of such a form are such. Imports say so. */
   temporalKeys: ReadonlySet<string> = new Set();
@@ -102,6 +106,22 @@ export class NamespaceState {
     this.identity = identity;
     this.vector = vector;
     this.embed = embed;
+  }
+
+  /** A write request was applied. */
+  countWrite(
+    { version, writtenAt }: Pick<WriteStamp, 'version' | 'writtenAt'>,
+    written: { readonly lastSequence: number; readonly docs: number; readonly bytes: number },
+  ): void {
+    const { docsWritten, bytesWritten } = this.counters;
+    this.counters = {
+      version,
+      lastSequence: written.lastSequence,
+      lastWrittenAt: writtenAt,
+      docsWritten: docsWritten + written.docs,
+      bytesWritten: bytesWritten + written.bytes,
+    };
+    this.writesByDay = withWrite(this.writesByDay, writtenAt, written);
   }
 
   /** Bytes of applied records that no manifest contains. */
@@ -188,14 +208,8 @@ export function applyBatch(
     supersedeInFrozen(state, id, sequence);
     state.memtable.add(batch.buffer, offset, sequence, stamp.writtenAt, id);
   });
-  const { counters } = state;
-  state.counters = {
-    version: stamp.version,
-    lastSequence: sequence,
-    lastWrittenAt: stamp.writtenAt,
-    docsWritten: counters.docsWritten + batch.documentOffsets.length + batch.deletes.length,
-    bytesWritten: counters.bytesWritten + batch.buffer.byteLength,
-  };
+  const docs = batch.documentOffsets.length + batch.deletes.length;
+  state.countWrite(stamp, { lastSequence: sequence, docs, bytes: batch.buffer.byteLength });
   state.applied.set(position.logId, { seq: position.seq, index: position.index });
   state.appliedBytes += batch.buffer.byteLength;
   return deleted;
@@ -223,6 +237,8 @@ export function adoptManifest(
   state.committed = { ...committed, value: kept };
   state.sharedTailBytes = entries?.byteLength ?? 0;
   state.counters = manifest.counters;
+  const day = dayOfMicros(manifest.counters.lastWrittenAt);
+  state.writesByDay = [{ day, writes: 0, docs: 0, bytes: 0 }];
   state.temporalKeys = new Set(manifest.temporalKeys);
   state.segments = manifest.segments.map(openSegment);
   for (const [logId, watermark] of manifest.applied) if (!isGone(logId)) state.applied.set(logId, watermark);

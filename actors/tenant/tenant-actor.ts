@@ -3,14 +3,20 @@ import type { KeyId, TenantId } from '../../protocol/ids.ts';
 import type {
   EmbedChange,
   KeyRecord,
+  KeyStanding,
   NamespaceReport,
   NewNamespace,
   ProviderKeyRecord,
   ResolvedNamespace,
   TenantRecord,
+  TenantStanding,
+  UsageNote,
 } from '../../protocol/messages.ts';
+import { usedUp, usedUpSentence } from '../../src/accounts/allowance.ts';
 import { makeApiKey } from '../../src/accounts/api-keys.ts';
 import { writeKeyClaim } from '../../src/accounts/key-claim.ts';
+import type { Plan } from '../../src/accounts/plans.ts';
+import { dayOf, periodOf } from '../../src/accounts/usage.ts';
 import { must } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { randomHex, randomId48 } from '../../src/base/random.ts';
@@ -28,6 +34,7 @@ import { ActorClosed, type Committed, commit, loadCommitted } from '../storage/m
 import { sealedAfterTrial } from './embedding-keys.ts';
 import {
   applyTenantEvent,
+  copyOfState,
   decodeTenantEvent,
   emptyTenant,
   encodeTenantEvent,
@@ -37,6 +44,8 @@ import {
   type TenantState,
   tenantManifestCodec,
 } from './tenant-state.ts';
+import { countStored, createdOn, keyUse, meterWrites, usedNow } from './tenant-usage.ts';
+import type { UsageOfTenant } from './usage-answers.ts';
 
 /**
  * One tenant, one writer: its keys and the names of its namespaces. Every change is an event in the log; it is applied
@@ -80,8 +89,8 @@ export class TenantActor {
   readonly #flushes = new Serial();
   readonly #pendingNames = new Map<string, PendingName>();
   readonly #applied = new Map<string, LogWatermark>();
-  /** Namespaces whose name is gone and whose objects may not be: id → name. The log is held until they are. */
-  readonly #drops = new Map<string, string>();
+  /** Namespaces whose name is gone and whose objects may not be: by id, with what is known of them. The log is held until they are. */
+  readonly #drops = new Map<string, { readonly name: string; known: NameEntry }>();
   #state: TenantState = emptyTenant();
   #committed: Committed<TenantManifest> | null = null;
   #submittedVersion = 0;
@@ -128,7 +137,7 @@ export class TenantActor {
   }
 
   #adopt(manifest: TenantManifest): void {
-    this.#state = copyOf(manifest.state);
+    this.#state = copyOfState(manifest.state);
     for (const [logId, watermark] of manifest.applied)
       if (!isGoneLog(this.#components, manifest.owner, logId)) this.#applied.set(logId, watermark);
     for (const { storedBytes } of manifest.state.names.values()) this.#storedBytes += storedBytes;
@@ -294,9 +303,14 @@ export class TenantActor {
     const known = this.#state.names.get(name);
     if (known === undefined) throw new ApiError('not_found', `there is no namespace named "${name}"`);
     const { namespaceId } = known;
-    const dropped = this.#append({ kind: 'namespace-deleted', name, namespaceId }).then(() =>
-      settledWithin(this.#components.clock, this.#dropSoon(namespaceId, name), dropWaitMs),
-    );
+    const { writes, docsWritten, bytesWritten } = known;
+    const dropped = this.#append({
+      kind: 'namespace-deleted',
+      name,
+      namespaceId,
+      taken: { writes, docsWritten, bytesWritten },
+      day: dayOf(this.#components.clock.now()),
+    }).then(() => settledWithin(this.#components.clock, this.#dropSoon(namespaceId, name), dropWaitMs));
     await this.#confirmed(dropped);
   }
 
@@ -346,18 +360,85 @@ export class TenantActor {
   }
 
   report(name: string, report: NamespaceReport): void {
-    const known = this.#state.names.get(name);
-    if (known?.namespaceId !== report.namespaceId) return;
-    const { docsWritten, bytesWritten, storedBytes, flushed } = report;
+    const named = this.#state.names.get(name);
+    const dropped = this.#drops.get(report.namespaceId);
+    const known = named?.namespaceId === report.namespaceId ? named : dropped?.known;
     // The last words of an actor that was put away may come after its successor's first.
-    if (docsWritten < known.docsWritten) return;
-    if (docsWritten !== known.docsWritten || storedBytes !== known.storedBytes) {
-      this.#state.names.set(name, { ...known, docsWritten, bytesWritten, storedBytes });
-      this.#storedBytes += storedBytes - known.storedBytes;
+    if (known === undefined || report.docsWritten < known.docsWritten || report.writes < known.writes) return;
+    const { writes, docsWritten, bytesWritten, storedBytes, flushed } = report;
+    if (writes !== known.writes || storedBytes !== known.storedBytes) {
+      meterWrites(this.#state.usage, known, report);
+      const next = { ...known, writes, docsWritten, bytesWritten, storedBytes };
       this.#ledgerChanged = true;
+      if (known === named) {
+        this.#state.names.set(name, next);
+        this.#addStoredBytes(storedBytes - known.storedBytes);
+      } else if (dropped !== undefined) dropped.known = next;
     }
     // What is not flushed is reported again by whoever replays it: only what is has to be kept here.
     if (flushed && this.#ledgerChanged) this.#armLedgerFlush();
+  }
+
+  #addStoredBytes(change: number): void {
+    this.#countStored();
+    this.#storedBytes += change;
+  }
+
+  #countStored(): void {
+    countStored(this.#state.usage, this.#components.clock.now(), this.#storedBytes);
+  }
+
+  /** Counted by fronts: durable when it resolves. */
+  async noteUsage(notes: readonly UsageNote[]): Promise<void> {
+    if (!this.exists) return;
+    await this.#confirmed(this.#append({ kind: 'usage-noted', notes }));
+  }
+
+  /** The tenant and what it has used of this period; null where there is none. */
+  standing(): TenantStanding | null {
+    const { tenant, usage } = this.#state;
+    if (tenant === null) return null;
+    this.#countStored();
+    return { ...tenant, used: usedNow(usage, this.#components.clock.now()) };
+  }
+
+  keyStanding(keyId: number): KeyStanding | null {
+    const key = this.key(keyId);
+    if (key === null) return null;
+    const { queries, writes } = this.keyUse(keyId);
+    return { ...key, usedQueries: queries, usedWrites: writes };
+  }
+
+  /** What a key has used of this period. */
+  keyUse(keyId: number): ReturnType<typeof keyUse> {
+    return keyUse(this.#state.usage, keyId, this.#components.clock.now());
+  }
+
+  usage(): UsageOfTenant {
+    const tenant = must(this.#state.tenant, 'the tenant of a credential');
+    this.#countStored();
+    return {
+      tenant,
+      plan: this.#plan,
+      usage: this.#state.usage,
+      storedBytes: this.#storedBytes,
+      nowMs: this.#components.clock.now(),
+    };
+  }
+
+  /** Throws 402 where the allowance of the hosted embedding model is used up. */
+  admitHosted(): void {
+    const { plan, tenant, usage, nowMs } = this.usage();
+    const up = usedUp(plan, tenant, usedNow(usage, nowMs), 'hosted-tokens');
+    if (up !== null)
+      throw new ApiError(
+        up.unverified ? 'email_unverified' : 'payment_required',
+        usedUpSentence(up, plan, periodOf(nowMs).end),
+      );
+  }
+
+  get #plan(): Plan {
+    return this.#components.plans[this.#state.tenant?.plan ?? 'free'];
   }
 
   #armLedgerFlush(): void {
@@ -395,8 +476,9 @@ export class TenantActor {
    */
   flush(): Promise<void> {
     return this.#flushes.run(async () => {
-      for (const [namespaceId, name] of [...this.#drops]) await this.#drop(namespaceId, name);
+      for (const [namespaceId, { name }] of [...this.#drops]) await this.#drop(namespaceId, name);
       if (this.isFlushed || this.#closed) return;
+      this.#countStored();
       this.#unflushed = false;
       this.#ledgerChanged = false;
       const { log, random } = this.#components;
@@ -406,7 +488,7 @@ export class TenantActor {
         nonce: randomHex(random, 16),
         owner: { logId: log.logId, view: log.viewVersion },
         applied,
-        state: copyOf(this.#state),
+        state: copyOfState(this.#state),
       };
       const key = paths.tenantManifest(this.tenantId);
       try {
@@ -434,6 +516,7 @@ export class TenantActor {
   }
 
   #makeName(name: string, { vector, embed, namespaceId: given }: NewNamespace): PendingName {
+    this.#refusePastLimits();
     const namespaceId = given ?? randomHex(this.#components.random, 16);
     const createdAt = this.#nowText();
     const event = { kind: 'namespace-created', name, namespaceId, createdAt, vector, embed } as const;
@@ -442,6 +525,25 @@ export class TenantActor {
     const pending = { namespaceId, createdAt, vector, embed, durable };
     this.#pendingNames.set(name, pending);
     return pending;
+  }
+
+  /** Throws 402 `namespace_limit`. */
+  #refusePastLimits(): void {
+    const { max_namespaces, max_creates_day, name } = this.#plan;
+    const pending = this.#pendingNames.size;
+    if (max_namespaces !== null && this.#state.names.size + pending >= max_namespaces) {
+      throw new ApiError(
+        'namespace_limit',
+        `the ${name} plan has at most ${max_namespaces} namespaces: delete some or upgrade to pro`,
+      );
+    }
+    const today = dayOf(this.#components.clock.now());
+    if (max_creates_day !== null && createdOn(this.#state.usage, today) + pending >= max_creates_day) {
+      throw new ApiError(
+        'namespace_limit',
+        `the ${name} plan lets ${max_creates_day} namespaces a day be made: wait until tomorrow (UTC) or upgrade to pro`,
+      );
+    }
   }
 
   /** Resolves once the event is durable and applied. */
@@ -494,16 +596,19 @@ export class TenantActor {
   }
 
   #apply(event: TenantEvent, logId: string, watermark: LogWatermark): void {
-    if (event.kind === 'namespace-deleted') {
-      const gone = this.#state.names.get(event.name);
-      if (gone?.namespaceId === event.namespaceId) this.#storedBytes -= gone.storedBytes;
-    }
+    if (event.kind === 'namespace-deleted') this.#beginDrop(event);
     applyTenantEvent(this.#state, event);
-    if (event.kind === 'namespace-deleted') this.#drops.set(event.namespaceId, event.name);
     this.#applied.set(logId, watermark);
     this.#sortedNames = null;
     this.#unflushed = true;
     this.#measure();
+  }
+
+  #beginDrop({ name, namespaceId, taken }: Extract<TenantEvent, { kind: 'namespace-deleted' }>): void {
+    const gone = this.#state.names.get(name);
+    if (gone?.namespaceId !== namespaceId) return;
+    this.#addStoredBytes(-gone.storedBytes);
+    this.#drops.set(namespaceId, { name, known: gone.writes < taken.writes ? { ...gone, ...taken } : gone });
   }
 
   #nowText(): string {
@@ -521,12 +626,6 @@ function resolved(
   { created, documentsKnown = 0 }: { readonly created: boolean; readonly documentsKnown?: number },
 ): ResolvedNamespace {
   return { namespaceId, createdAt, vector, embed, created, documentsKnown };
-}
-
-/** What is encoded must not change while a commit is tried again. */
-function copyOf(state: TenantState): TenantState {
-  const { keys, names, providerKeys } = state;
-  return { ...state, keys: new Map(keys), names: new Map(names), providerKeys: new Map(providerKeys) };
 }
 
 function firstAfter(sorted: readonly string[], after: string): number {

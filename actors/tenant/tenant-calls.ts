@@ -1,4 +1,4 @@
-import { keyRequestSchema } from '../../protocol/account.ts';
+import { keyRequestSchema, usageQuerySchema } from '../../protocol/account.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { parseId48 } from '../../protocol/ids.ts';
 import {
@@ -9,6 +9,7 @@ import {
   type NamespaceReport,
   type NewNamespace,
   type TenantRecord,
+  type UsageNote,
 } from '../../protocol/messages.ts';
 import { namespaceListQuerySchema, namespaceRequestSchema } from '../../protocol/namespace.ts';
 import { parseQueryString } from '../../protocol/query-string.ts';
@@ -20,6 +21,7 @@ import { planNamespace } from '../embedding/plan-namespace.ts';
 import { readBody } from '../request-body.ts';
 import { embeddingKeyItem, keyedProviderOf } from './embedding-keys.ts';
 import type { TenantActor } from './tenant-actor.ts';
+import { billingAnswer, usageAnswer } from './usage-answers.ts';
 
 /** A tenant's operations: JSON for those of REST, MessagePack for those between threads. */
 export async function handleTenantCall(
@@ -29,7 +31,10 @@ export async function handleTenantCall(
 ): Promise<ActorReply> {
   switch (call.operation) {
     case 'listKeys':
-      return json(200, actor.keys().map(keyItem));
+      return json(
+        200,
+        actor.keys().map((key) => keyItem(key, actor.keyUse(key.id))),
+      );
     case 'createKey':
       return createKey(actor, call, body ?? new Uint8Array());
     case 'revokeKey':
@@ -44,6 +49,12 @@ export async function handleTenantCall(
     case 'deleteEmbeddingKey':
       await actor.forgetProviderKey(keyedProviderOf(call.argument));
       return json(204, '');
+    case 'usage': {
+      const { days } = parseQueryWith(usageQuerySchema, parseQueryString(call.query));
+      return json(200, usageAnswer(actor.usage(), days));
+    }
+    case 'billing':
+      return json(200, billingAnswer(actor.usage()));
     case 'createNamespace':
       return createNamespace(actor, call, body ?? new Uint8Array());
     case 'listNamespaces':
@@ -64,9 +75,15 @@ async function handleInternal(actor: TenantActor, call: ActorCall, body: Uint8Ar
       return packed(null);
     }
     case internalCalls.tenantKey:
-      return packed(actor.key(Number(call.argument)));
+      return packed(actor.keyStanding(Number(call.argument)));
     case internalCalls.getTenant:
-      return packed(actor.tenant);
+      return packed(actor.standing());
+    case internalCalls.admitHosted:
+      actor.admitHosted();
+      return packed(null);
+    case internalCalls.noteUsage:
+      await actor.noteUsage(unpackMessage(body) as UsageNote[]);
+      return packed(actor.standing());
     case internalCalls.ownerVerified:
       await actor.verifyOwner();
       return packed(null);
@@ -137,7 +154,7 @@ function listNamespaces(actor: TenantActor, call: ActorCall): ActorReply {
   return text(200, `{"namespaces":[${items.join(',')}],"next":${JSON.stringify(next)}}`);
 }
 
-function keyItem(key: KeyRecord): unknown {
+function keyItem(key: KeyRecord, use: ReturnType<TenantActor['keyUse']>): unknown {
   return {
     id: key.id,
     name: key.name,
@@ -147,10 +164,10 @@ function keyItem(key: KeyRecord): unknown {
     rate_per_s: key.ratePerSecond,
     cap_queries: key.capQueries,
     cap_writes: key.capWrites,
-    used_queries: 0,
-    used_writes: 0,
+    used_queries: use.queries,
+    used_writes: use.writes,
     created_at: key.createdAt,
-    last_used_at: null,
+    last_used_at: use.lastUsedAt === 0 ? null : new Date(use.lastUsedAt).toISOString(),
     created_by: key.createdBy,
   };
 }

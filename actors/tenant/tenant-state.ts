@@ -1,7 +1,18 @@
-import type { KeyRecord, ProviderKeyRecord, TenantRecord } from '../../protocol/messages.ts';
+import type { KeyRecord, ProviderKeyRecord, TenantRecord, UsageNote } from '../../protocol/messages.ts';
 import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
 import { decodeRecord, decodeValue, encodeRecord, encodeValue } from '../../src/base/record.ts';
 import type { LogWatermark } from '../storage/manifest.ts';
+import {
+  applyNote,
+  copyOfUsage,
+  emptyUsage,
+  meterTaken,
+  noteCreation,
+  type UsageState,
+  type UsageStateWire,
+  usageFromWire,
+  usageToWire,
+} from './tenant-usage.ts';
 
 /** What a tenant consists of, the events that change it, and its one durable object. All pure. */
 export interface NameEntry {
@@ -12,6 +23,7 @@ export interface NameEntry {
   /** Null where texts are not embedded. */
   readonly embed: EmbedConfig | null;
   /** The ledger: what the namespace's actor reported last. */
+  readonly writes: number;
   readonly docsWritten: number;
   readonly bytesWritten: number;
   readonly storedBytes: number;
@@ -23,6 +35,7 @@ export interface TenantState {
   readonly names: Map<string, NameEntry>;
   /** By provider. */
   readonly providerKeys: Map<string, ProviderKeyRecord>;
+  readonly usage: UsageState;
   version: number;
 }
 
@@ -47,10 +60,36 @@ export type TenantEvent =
     }
   | { readonly kind: 'provider-key-stored'; readonly record: ProviderKeyRecord }
   | { readonly kind: 'provider-key-forgotten'; readonly provider: string }
-  | { readonly kind: 'namespace-deleted'; readonly name: string; readonly namespaceId: string };
+  | {
+      readonly kind: 'namespace-deleted';
+      readonly name: string;
+      readonly namespaceId: string;
+      /** What it had reported by then, and the day: its records in the log are dropped, and never reported again. */
+      readonly taken: Pick<NameEntry, 'writes' | 'docsWritten' | 'bytesWritten'>;
+      readonly day: string;
+    }
+  | { readonly kind: 'usage-noted'; readonly notes: readonly UsageNote[] };
 
 export function emptyTenant(): TenantState {
-  return { tenant: null, keys: new Map(), names: new Map(), providerKeys: new Map(), version: 0 };
+  return {
+    tenant: null,
+    keys: new Map(),
+    names: new Map(),
+    providerKeys: new Map(),
+    usage: emptyUsage(),
+    version: 0,
+  };
+}
+
+/** What is encoded must not change while a commit is tried again. */
+export function copyOfState(state: TenantState): TenantState {
+  return {
+    ...state,
+    keys: new Map(state.keys),
+    names: new Map(state.names),
+    providerKeys: new Map(state.providerKeys),
+    usage: copyOfUsage(state.usage),
+  };
 }
 
 export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
@@ -68,6 +107,7 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
       return;
     case 'key-revoked':
       state.keys.delete(event.keyId);
+      state.usage.keys.delete(event.keyId);
       return;
     case 'namespace-created': {
       const { namespaceId, createdAt, vector, embed } = event;
@@ -76,10 +116,12 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
         createdAt,
         vector,
         embed,
+        writes: 0,
         docsWritten: 0,
         bytesWritten: 0,
         storedBytes: 0,
       });
+      noteCreation(state.usage, createdAt);
       return;
     }
     case 'namespace-embedding': {
@@ -94,9 +136,16 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
     case 'provider-key-forgotten':
       state.providerKeys.delete(event.provider);
       return;
-    case 'namespace-deleted':
+    case 'namespace-deleted': {
+      const known = state.names.get(event.name);
       // A name that was made again meanwhile belongs to another namespace.
-      if (state.names.get(event.name)?.namespaceId === event.namespaceId) state.names.delete(event.name);
+      if (known?.namespaceId !== event.namespaceId) return;
+      meterTaken(state.usage, known, event);
+      state.names.delete(event.name);
+      return;
+    }
+    case 'usage-noted':
+      for (const note of event.notes) applyNote(state.usage, note);
       return;
   }
 }
@@ -112,7 +161,7 @@ export interface TenantManifest {
   readonly state: TenantState;
 }
 
-export const tenantManifestFormat = 5;
+export const tenantManifestFormat = 6;
 const magic = 'TBTM';
 
 export const tenantManifestCodec = {
@@ -126,6 +175,7 @@ export const tenantManifestCodec = {
         keys: [...state.keys.values()],
         names: [...state.names],
         providerKeys: [...state.providerKeys.values()],
+        usage: usageToWire(state.usage),
         version: state.version,
       },
     };
@@ -142,6 +192,7 @@ export const tenantManifestCodec = {
         keys: KeyRecord[];
         names: [string, NameEntry][];
         providerKeys: ProviderKeyRecord[];
+        usage: UsageStateWire;
         version: number;
       };
     };
@@ -153,6 +204,7 @@ export const tenantManifestCodec = {
         keys: new Map(wire.state.keys.map((key) => [key.id, key])),
         names: new Map(wire.state.names),
         providerKeys: new Map(wire.state.providerKeys.map((record) => [record.provider, record])),
+        usage: usageFromWire(wire.state.usage),
         version: wire.state.version,
       },
     };

@@ -21,6 +21,7 @@ import type { Router } from '../router/router.ts';
 import type { FrontOperation } from './account-operations.ts';
 import type { Admission, AdmissionTicket } from './admission.ts';
 import { ClientGone, type HttpExchange } from './http-types.ts';
+import { allowanceRefusal, capRefusal, countAnswer, type Metering } from './metering.ts';
 import type { FileReceiver } from './receive-file.ts';
 import { type Answer, type HeaderList, respond } from './response.ts';
 
@@ -43,6 +44,9 @@ export interface FrontComponents {
   readonly emailOf: (personId: number) => Promise<string>;
   readonly nextRequestId: () => string;
   readonly files: FileReceiver;
+  readonly metering: Metering;
+  /** Milliseconds that answers about usage wait for what was counted last to be told. */
+  readonly settled: (work: Promise<void>) => Promise<unknown>;
 }
 
 interface Request {
@@ -90,6 +94,8 @@ function admitted(front: FrontComponents, request: Request, principal: Principal
   const { operation, parameters, exchange } = request;
   const ticket = front.admission.admit(principal, operation.name === 'sql');
   try {
+    const capped = capRefusal(front.metering, operation, principal);
+    if (capped !== null) throw capped;
     const refusal = authorize(principal, authorityOf(operation), parameters.name ?? null);
     if (refusal !== null) throw refusal;
     if (operation.auth === 'login') {
@@ -97,6 +103,8 @@ function admitted(front: FrontComponents, request: Request, principal: Principal
       if (notLogin !== null) throw notLogin;
     }
     checkRequest(request);
+    const usedUp = allowanceRefusal(front.metering, operation, principal);
+    if (usedUp !== null) throw usedUp;
     if (operation.request === 'file') {
       serveFile(front, request, principal, ticket).catch((error) =>
         failAdmitted(front, request, ticket, error),
@@ -149,7 +157,7 @@ async function serveFile(
     exchange.mayTakeEffect();
     return front.router.call(actorCall(front, request, principal, ''), packMessage(file));
   });
-  finish(request, ticket, answerOf(message));
+  finish(request, ticket, meteredAnswer(front, request, principal, message));
 }
 
 async function serveWithBody(
@@ -187,6 +195,7 @@ function serve(front: FrontComponents, request: Request, admittedAs: Admitted): 
   if (changesData(request)) exchange.mayTakeEffect();
   if (operation.serves === 'front') return serveHere(front, request, admittedAs);
   if (operation.name === 'createKey') return serveWithAddress(front, request, admittedAs);
+  if (tellsUsage.has(operation.name)) return serveWithUsage(front, request, admittedAs);
   deliver(front, request, admittedAs, '');
 }
 
@@ -205,12 +214,23 @@ function serveWithAddress(front: FrontComponents, request: Request, admittedAs: 
     .catch((error) => failAdmitted(front, request, admittedAs.ticket, error));
 }
 
+/** What they answer is counted on this front until it is told. */
+const tellsUsage: ReadonlySet<OperationName> = new Set(['usage', 'billing', 'listKeys']);
+
+function serveWithUsage(front: FrontComponents, request: Request, admittedAs: Admitted): void {
+  const { tenantId } = admittedAs.principal;
+  front
+    .settled(front.metering.meter.flush(tenantId))
+    .then(() => deliver(front, request, admittedAs, ''))
+    .catch((error) => failAdmitted(front, request, admittedAs.ticket, error));
+}
+
 function deliver(front: FrontComponents, request: Request, admittedAs: Admitted, email: string): void {
   const { principal, ticket, body } = admittedAs;
   front.router.deliver(
     actorCall(front, request, principal, email),
     body,
-    (message) => finish(request, ticket, answerOf(message)),
+    (message) => finish(request, ticket, meteredAnswer(front, request, principal, message)),
     (error) => failAdmitted(front, request, ticket, error),
   );
 }
@@ -239,9 +259,16 @@ function actorCall(front: FrontComponents, request: Request, principal: Principa
 
 const noBody = new Uint8Array();
 
-function answerOf(message: Message): Answer {
-  const { status, headers } = actorAnswerFromWire(message.head);
-  return { status, headers, body: message.body ?? noBody };
+function meteredAnswer(
+  front: FrontComponents,
+  { operation }: Request,
+  principal: Principal,
+  message: Message,
+): Answer {
+  const { status, headers, meter } = actorAnswerFromWire(message.head);
+  const body = message.body ?? noBody;
+  countAnswer(front.metering, operation, principal, { status, meter, bodyBytes: body.byteLength });
+  return { status, headers, body };
 }
 
 /** Operations without credentials. */

@@ -4,8 +4,11 @@ import {
   actorAnswerFromWire,
   internalCalls,
   type KeyRecord,
+  type KeyStanding,
   noCaller,
   type TenantRecord,
+  type TenantStanding,
+  type UsageNote,
 } from '../../protocol/messages.ts';
 import type { TenantDirectory } from '../auth/authenticate.ts';
 import { packMessage, unpackMessage } from '../base/msgpack.ts';
@@ -15,8 +18,10 @@ import type { Router } from './router.ts';
 /** Tenants as the front sees them: their records, asked of their actors by message. */
 export interface Tenants {
   create(tenant: TenantRecord, firstKey: KeyRecord): Promise<void>;
-  get(tenantId: number): Promise<TenantRecord | null>;
-  key(tenantId: number, keyId: number): Promise<KeyRecord | null>;
+  get(tenantId: number): Promise<TenantStanding | null>;
+  key(tenantId: number, keyId: number): Promise<KeyStanding | null>;
+  /** What a front has counted: durable when it resolves, with what the tenant has used by then. */
+  noteUsage(tenantId: number, notes: readonly UsageNote[]): Promise<TenantStanding | null>;
   /** Durable, and known to every front, when it resolves. */
   ownerVerified(tenantId: number): Promise<void>;
 }
@@ -47,21 +52,30 @@ export function tenantsThrough(router: Router): Tenants {
     async create(tenant, firstKey) {
       await ask(internalCalls.createTenant, { tenantId: tenant.id }, packMessage({ tenant, firstKey }));
     },
-    get: async (tenantId) => (await ask(internalCalls.getTenant, { tenantId })) as TenantRecord | null,
+    get: async (tenantId) => (await ask(internalCalls.getTenant, { tenantId })) as TenantStanding | null,
     key: async (tenantId, keyId) =>
-      (await ask(internalCalls.tenantKey, { tenantId, argument: String(keyId) })) as KeyRecord | null,
+      (await ask(internalCalls.tenantKey, { tenantId, argument: String(keyId) })) as KeyStanding | null,
+    noteUsage: async (tenantId, notes) =>
+      (await ask(internalCalls.noteUsage, { tenantId }, packMessage(notes))) as TenantStanding | null,
     async ownerVerified(tenantId) {
       await ask(internalCalls.ownerVerified, { tenantId });
     },
   };
 }
 
+/** Who counts what they use hears of it whenever one is looked up. */
+export interface StandingListener {
+  learn(standing: TenantStanding): void;
+  learnKey(tenantId: number, standing: KeyStanding): void;
+}
+
 /** What authentication needs of them. */
-export function directoryOf(tenants: Tenants): TenantDirectory {
+export function directoryOf(tenants: Tenants, listener: StandingListener): TenantDirectory {
   return {
     async keyRecord(tenantId, keyId) {
       const key = await tenants.key(tenantId, keyId);
       if (key === null) return null;
+      listener.learnKey(tenantId, key);
       return {
         keyId: key.id as KeyId,
         scope: key.scope,
@@ -73,6 +87,7 @@ export function directoryOf(tenants: Tenants): TenantDirectory {
     async tenant(tenantId) {
       const tenant = await tenants.get(tenantId);
       if (tenant === null) return null;
+      listener.learn(tenant);
       return {
         tenantId: tenant.id as TenantId,
         status: tenant.status,

@@ -1064,7 +1064,7 @@ export function basicsSuite(): void {
       });
 
       it('says of what it cannot do yet that it is not built', async () => {
-        await api.refused({ status: 501, code: 'not_implemented' }, 'GET', '/v1/usage');
+        await api.refused({ status: 501, code: 'not_implemented' }, 'POST', '/v1/billing/checkout');
       });
 
       it('gives every request an id of its own', async () => {

@@ -13,6 +13,7 @@ import {
   withDeleted,
 } from '../../actors/storage/tombstones.ts';
 import { emptyTenant, encodeTenantEvent, tenantManifestCodec } from '../../actors/tenant/tenant-state.ts';
+import { applyNote } from '../../actors/tenant/tenant-usage.ts';
 import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
 import type { KeyRecord, TenantRecord } from '../../protocol/messages.ts';
 import { buildOpenApi } from '../../protocol/openapi.ts';
@@ -118,6 +119,8 @@ function logBytes(): Uint8Array {
 
 /** A tenant's events travel in the log, so they are part of its format. */
 function tenantBytes(): Uint8Array {
+  const use = { keyId: key.id, queries: 2, writes: 1, lastUsedAt: 1_700_000_000_000 };
+  const note = { day: '2026-01-02', counters: { queries: 2, cpuMs: 1.5 }, keys: [use] };
   const state = { ...emptyTenant(), tenant, version: 1 };
   state.keys.set(key.id, key);
   state.names.set('logs', {
@@ -125,10 +128,12 @@ function tenantBytes(): Uint8Array {
     createdAt: '2026-01-02',
     vector: null,
     embed: null,
+    writes: 4,
     docsWritten: 1,
     bytesWritten: 2,
     storedBytes: 3,
   });
+  applyNote(state.usage, note);
   const envelope = { version: 1, wrappedKey: Uint8Array.of(1, 2), sealed: Uint8Array.of(3, 4) } as const;
   const sealed = { provider: 'openai', hint: 'sk-…abcd', createdAt: '2026', updatedAt: '2027', envelope };
   state.providerKeys.set(sealed.provider, sealed);
@@ -149,7 +154,15 @@ function tenantBytes(): Uint8Array {
     encodeTenantEvent({ kind: 'namespace-embedding', name: 'logs', namespaceId, embed: null }),
     encodeTenantEvent({ kind: 'provider-key-stored', record: sealed }),
     encodeTenantEvent({ kind: 'provider-key-forgotten', provider: 'openai' }),
-    encodeTenantEvent({ kind: 'namespace-deleted', name: 'logs', namespaceId }),
+    encodeTenantEvent({
+      kind: 'namespace-deleted',
+      name: 'logs',
+      namespaceId,
+      taken: { writes: 1, docsWritten: 2, bytesWritten: 3 },
+      day: '2026-01-02',
+    }),
+    encodeTenantEvent({ kind: 'owner-verified' }),
+    encodeTenantEvent({ kind: 'usage-noted', notes: [note] }),
   ]);
 }
 

@@ -33,6 +33,7 @@ import {
   type ResolvedNamespace,
   type TenantRecord,
 } from '../../protocol/messages.ts';
+import { builtInPlans } from '../../src/accounts/plans.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { xxh64Text } from '../../src/base/hash.ts';
 import type { Logger } from '../../src/base/log.ts';
@@ -302,6 +303,7 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
     threadLife: 'a thread',
     orderlyEnd: null,
     cursorKey: Buffer.from('a key of cursors'),
+    plans: builtInPlans,
     keyEncryptionKey: Buffer.alloc(32, 1),
   };
   host = new ActorHost(components);
@@ -481,6 +483,9 @@ function directoryThrough(hostOf: () => ActorHost | null): NamespaceDirectory {
     async storedBytes(tenant) {
       const { packed } = await ask(internalCalls.storedBytes, { tenantId: tenant });
       return unpackMessage(packed ?? new Uint8Array()) as number;
+    },
+    async admitHosted(tenant) {
+      await ask(internalCalls.admitHosted, { tenantId: tenant });
     },
     async providerKey(tenant, provider) {
       const { packed } = await ask(internalCalls.providerKey, { tenantId: tenant, argument: provider });

@@ -19,6 +19,7 @@ import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/stora
 import { BatchBuilder, documentId, documentText } from '../../../actors/storage/document-batch.ts';
 import { openWarmCache } from '../../../actors/storage/warm-cache.ts';
 import { limits } from '../../../protocol/limits.ts';
+import { builtInPlans } from '../../../src/accounts/plans.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FaultyObjectStore, gate } from '../../support/faulty-object-store.ts';
@@ -79,6 +80,7 @@ beforeEach(() => {
       confirm: async () => {},
       report: async () => {},
       storedBytes: async () => 0,
+      admitHosted: async () => {},
       providerKey: async () => null,
       setEmbed: async () => {},
       drop: async () => {},
@@ -88,6 +90,7 @@ beforeEach(() => {
     threadLife: 'a thread',
     orderlyEnd: null,
     cursorKey: Buffer.from('k'),
+    plans: builtInPlans,
     keyEncryptionKey: Buffer.alloc(32),
   };
   state = new NamespaceState(identity, null);

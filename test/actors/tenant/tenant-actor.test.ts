@@ -184,6 +184,7 @@ test('a tenant that was never made has no namespaces, and nothing makes one for 
 });
 
 const key = keyRecord(11);
+const gone = { taken: { writes: 2, docsWritten: 3, bytesWritten: 4 }, day: '2024-01-03' };
 const events: readonly TenantEvent[] = [
   {
     kind: 'tenant-created',
@@ -216,7 +217,7 @@ const events: readonly TenantEvent[] = [
     embed: null,
   },
   { kind: 'key-revoked', keyId: 12 },
-  { kind: 'namespace-deleted', name: 'm', namespaceId: 'cd'.repeat(16) },
+  { kind: 'namespace-deleted', name: 'm', namespaceId: 'cd'.repeat(16), ...gone },
 ];
 
 function stateOf(all: readonly TenantEvent[]) {
@@ -226,7 +227,10 @@ function stateOf(all: readonly TenantEvent[]) {
 }
 
 test('deleting a name that was made again deletes nothing', () => {
-  const state = stateOf([...events, { kind: 'namespace-deleted', name: 'n', namespaceId: 'ff'.repeat(16) }]);
+  const state = stateOf([
+    ...events,
+    { kind: 'namespace-deleted', name: 'n', namespaceId: 'ff'.repeat(16), ...gone },
+  ]);
 
   assert.deepEqual([...state.names.keys()], ['n']);
   assert.equal(state.version, events.length + 1);
@@ -242,7 +246,7 @@ test('the bytes of a tenant’s manifest are those of the golden file, and any c
   };
   const bytes = tenantManifestCodec.encode(manifest, 'golden');
 
-  const golden = goldenBytes('tenant-manifest-v5.bin', bytes);
+  const golden = goldenBytes('tenant-manifest-v6.bin', bytes);
 
   assert.deepEqual(Buffer.from(bytes), golden);
   assert.deepEqual(tenantManifestCodec.decode(golden, 'golden'), manifest);

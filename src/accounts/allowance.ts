@@ -1,0 +1,108 @@
+import type { Used } from '../../protocol/messages.ts';
+import type { Plan } from './plans.ts';
+
+/**
+ * What a plan with a hard limit lets a tenant use in a period. An unverified owner's tenant has a share of it. Pure.
+ */
+
+/** `delete`: a write that frees what it writes: it needs no room. */
+export type Need = 'query' | 'write' | 'delete' | 'hosted-tokens';
+
+/** An allowance that is used up. */
+export interface UsedUp {
+  /** What of: for a sentence that begins with it. */
+  readonly what: string;
+  readonly included: number;
+  /** The whole plan's would not be used up: the owner's address is not verified. */
+  readonly unverified: boolean;
+}
+
+interface Allowance {
+  readonly needs: readonly Need[];
+  readonly what: string;
+  readonly included: (plan: Plan) => number | null;
+  readonly used: (used: Used) => number;
+}
+
+const allowances: readonly Allowance[] = [
+  {
+    needs: ['query'],
+    what: 'queries',
+    included: (plan) => plan.included_queries,
+    used: (used) => used.queries,
+  },
+  {
+    needs: ['query'],
+    what: 'seconds of query CPU',
+    included: (plan) => plan.included_cpu_seconds,
+    used: (used) => used.cpuMs / 1_000,
+  },
+  {
+    needs: ['query'],
+    what: 'object-storage reads',
+    included: (plan) => plan.included_store_gets,
+    used: (used) => used.storeGets,
+  },
+  {
+    needs: ['query'],
+    what: 'GB of answers',
+    included: (plan) => plan.included_out_gb,
+    used: (used) => used.outBytes / 1e9,
+  },
+  {
+    needs: ['write', 'delete'],
+    what: 'write requests',
+    included: (plan) => plan.included_writes,
+    used: (used) => used.writes,
+  },
+  {
+    needs: ['write'],
+    what: 'GB written',
+    included: (plan) => plan.included_write_gb,
+    used: (used) => used.writeBytes / 1e9,
+  },
+  {
+    needs: ['write'],
+    what: 'GB-months of storage',
+    included: (plan) => plan.included_gb_months,
+    used: (used) => used.gbMonths,
+  },
+  {
+    needs: ['hosted-tokens'],
+    what: 'tokens of the hosted embedding model',
+    included: (plan) => plan.included_embed_tokens,
+    used: (used) => used.hostedTokens,
+  },
+];
+
+/** The first allowance that is used up for `need`, or null. Plans without a hard limit bill what is past. */
+export function usedUp(
+  plan: Plan,
+  { ownerVerified }: { readonly ownerVerified: boolean },
+  used: Used,
+  need: Need,
+): UsedUp | null {
+  if (!plan.hard_limit) return null;
+  const share = ownerVerified ? 1 : plan.unverified_share;
+  for (const { needs, what, included, used: amount } of allowances) {
+    const whole = included(plan);
+    if (whole === null || !needs.includes(need)) continue;
+    const [spent, limit] = [amount(used), whole * share];
+    if (spent >= limit) return { what, included: limit, unverified: spent < whole };
+  }
+  return null;
+}
+
+/** Whether anything of the plan can be used up at all. */
+export function hasAllowances(plan: Plan): boolean {
+  return plan.hard_limit && allowances.some(({ included }) => included(plan) !== null);
+}
+
+/** For a 402: what is used up, and what to do. `resets`: the first day of the next period. */
+export function usedUpSentence({ what, included, unverified }: UsedUp, plan: Plan, resets: string): string {
+  const amount = `${Number(included.toPrecision(6)).toLocaleString('en-US')} ${what}`;
+  if (unverified) {
+    return `Until its owner's e-mail address is verified this tenant has ${plan.unverified_share * 100}% of the ${plan.name} plan, and its ${amount} of this month are used up: verify the address.`;
+  }
+  return `The ${plan.name} plan's ${amount} of this month are used up: wait until ${resets} or upgrade to pro.`;
+}

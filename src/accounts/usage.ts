@@ -1,0 +1,115 @@
+import type { UsageCounters } from '../../protocol/messages.ts';
+
+/**
+ * What is metered: counters of a tenant by UTC day, their sums over a billing period, which is a calendar month in UTC.
+ * All pure; times are milliseconds since 1970.
+ */
+
+export type CounterName = keyof UsageCounters;
+
+/** Of one UTC day. */
+export interface DayUsage extends UsageCounters {
+  /** Stored at its end; of the running day: now. */
+  readonly storedBytes: number;
+}
+
+/** Days in their order, `YYYY-MM-DD` → counters; days without any are left out. */
+export type UsageDays = Map<string, DayUsage>;
+
+export interface Period {
+  /** Its first day, and the first day after it. */
+  readonly start: string;
+  readonly end: string;
+  readonly month: string;
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+export const noUsage: UsageCounters = {
+  queries: 0,
+  writes: 0,
+  writeBytes: 0,
+  docsWritten: 0,
+  storeGets: 0,
+  storeBytes: 0,
+  outBytes: 0,
+  mcpQueries: 0,
+  mcpWrites: 0,
+  embedTokens: 0,
+  hostedTokens: 0,
+  cpuMs: 0,
+  gbHours: 0,
+};
+
+const counterNames = Object.keys(noUsage) as readonly CounterName[];
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+const gigabyte = 1e9;
+
+export function dayOf(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 10);
+}
+
+export function periodOf(atMs: number): Period {
+  const at = new Date(atMs);
+  const startMs = Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), 1);
+  const endMs = Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1, 1);
+  const start = dayOf(startMs);
+  return { start, end: dayOf(endMs), month: start.slice(0, 7), startMs, endMs };
+}
+
+export function sumUsage(a: UsageCounters, b: Partial<UsageCounters>): UsageCounters {
+  const sum: Record<CounterName, number> = { ...noUsage };
+  for (const name of counterNames) sum[name] = a[name] + (b[name] ?? 0);
+  return sum;
+}
+
+/** Adds to a day, which keeps what is stored at its end. */
+export function addToDay(days: UsageDays, day: string, more: Partial<UsageCounters>): void {
+  const known = days.get(day);
+  days.set(day, { ...sumUsage(known ?? noUsage, more), storedBytes: known?.storedBytes ?? 0 });
+}
+
+/** `bytes` were stored from one moment to another: so much is added to each day between. */
+export function addStored(days: UsageDays, fromMs: number, toMs: number, bytes: number): void {
+  for (let at = fromMs; at < toMs; ) {
+    const end = Math.min(toMs, (Math.floor(at / dayMs) + 1) * dayMs);
+    const day = dayOf(at);
+    // A tenant that stores nothing has no days of nothing.
+    if (bytes > 0 || days.has(day)) {
+      addToDay(days, day, { gbHours: ((bytes / gigabyte) * (end - at)) / hourMs });
+      days.set(day, { ...(days.get(day) as DayUsage), storedBytes: bytes });
+    }
+    at = end;
+  }
+}
+
+export function usageOf(days: UsageDays, { start, end }: Period): UsageCounters {
+  let sum = noUsage;
+  for (const [day, counters] of days) if (day >= start && day < end) sum = sumUsage(sum, counters);
+  return sum;
+}
+
+/** A gigabyte that is stored for the whole period is one. */
+export function gbMonths({ gbHours }: Pick<UsageCounters, 'gbHours'>, { startMs, endMs }: Period): number {
+  return gbHours / ((endMs - startMs) / hourMs);
+}
+
+/** The days of the period until today, those without usage too: what is stored stays from one to the next. */
+export function daysUntil(
+  days: UsageDays,
+  { start, startMs }: Period,
+  nowMs: number,
+): { readonly day: string; readonly usage: DayUsage }[] {
+  const shown: { readonly day: string; readonly usage: DayUsage }[] = [];
+  let storedBytes = 0;
+  for (const [day, usage] of [...days].sort(([a], [b]) => (a < b ? -1 : 1)))
+    if (day < start) storedBytes = usage.storedBytes;
+  for (let at = startMs; at <= nowMs; at += dayMs) {
+    const day = dayOf(at);
+    const usage = days.get(day) ?? { ...noUsage, storedBytes };
+    storedBytes = usage.storedBytes;
+    shown.push({ day, usage });
+  }
+  return shown;
+}

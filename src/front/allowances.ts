@@ -1,0 +1,121 @@
+import { ApiError } from '../../protocol/errors.ts';
+import { limits } from '../../protocol/limits.ts';
+import type { KeyStanding, TenantStanding, Used } from '../../protocol/messages.ts';
+import { hasAllowances, type Need, usedUp, usedUpSentence } from '../accounts/allowance.ts';
+import type { Plans } from '../accounts/plans.ts';
+import { type Period, periodOf } from '../accounts/usage.ts';
+import type { Principal } from '../auth/principal.ts';
+import type { Clock } from '../base/clock.ts';
+import { LruMap } from '../base/lru.ts';
+
+/**
+ * What tenants and keys have used of the running period, as one front thread knows it, so that a request past its
+ * allowance or its key's cap is refused before an actor hears of it.
+ *
+ * Two counts of the same thing are kept as one, the larger: what this front has counted since it first heard of the
+ * tenant, and what the tenant's actor tells, which is behind by what was not reported yet. So on one server a limit is
+ * met exactly but for the requests that are under way, and with several within a second of their traffic.
+ */
+type Counts = { -readonly [Name in keyof Used]: number };
+
+interface Account {
+  period: Period;
+  readonly used: Counts;
+  readonly keys: Map<number, KeyCounts>;
+}
+
+interface KeyCounts {
+  queries: number;
+  writes: number;
+}
+
+const nothing: Used = {
+  queries: 0,
+  writes: 0,
+  writeBytes: 0,
+  storeGets: 0,
+  outBytes: 0,
+  cpuMs: 0,
+  hostedTokens: 0,
+  gbMonths: 0,
+};
+const names = Object.keys(nothing) as readonly (keyof Used)[];
+
+export class Allowances {
+  readonly #plans: Plans;
+  readonly #clock: Clock;
+  readonly #accounts: LruMap<number, Account>;
+  readonly #limited: Readonly<Record<keyof Plans, boolean>>;
+
+  constructor(plans: Plans, clock: Clock) {
+    this.#plans = plans;
+    this.#clock = clock;
+    this.#accounts = new LruMap(limits.keyCacheEntriesMax);
+    this.#limited = { free: hasAllowances(plans.free), pro: hasAllowances(plans.pro), attempts: false };
+  }
+
+  /** What a tenant's actor says. */
+  learn({ id, used }: TenantStanding): void {
+    const known = this.#account(id).used;
+    for (const name of names) known[name] = Math.max(known[name], used[name]);
+  }
+
+  learnKey(tenantId: number, { id, usedQueries, usedWrites }: KeyStanding): void {
+    const known = this.#key(tenantId, id);
+    known.queries = Math.max(known.queries, usedQueries);
+    known.writes = Math.max(known.writes, usedWrites);
+  }
+
+  /** What an answer has used. */
+  count({ tenantId, keyId, caps }: Principal, used: Partial<Used>): void {
+    const known = this.#account(tenantId).used;
+    for (const name in used) known[name as keyof Used] += used[name as keyof Used] ?? 0;
+    if (keyId === null || (caps.queries === null && caps.writes === null)) return;
+    const key = this.#key(tenantId, keyId);
+    key.queries += used.queries ?? 0;
+    key.writes += used.writes ?? 0;
+  }
+
+  /** 429 `rate_limited` where a key's cap is reached, else null. */
+  capRefusal({ tenantId, keyId, caps }: Principal, marker: 'query' | 'write'): ApiError | null {
+    const cap = marker === 'query' ? caps.queries : caps.writes;
+    if (cap === null || keyId === null) return null;
+    const { queries, writes } = this.#key(tenantId, keyId);
+    if ((marker === 'query' ? queries : writes) < cap) return null;
+    const { end, endMs } = this.#account(tenantId).period;
+    const what = marker === 'query' ? 'queries' : 'write requests';
+    return new ApiError('rate_limited', `The key's cap of ${cap} ${what} a month is reached, until ${end}.`, {
+      retryAfter: Math.max(1, Math.ceil((endMs - this.#clock.now()) / 1_000)),
+    });
+  }
+
+  /** 402 where the plan's allowance for what is needed is used up, else null. */
+  refusal(principal: Principal, need: Need): ApiError | null {
+    if (!this.#limited[principal.planName]) return null;
+    const { used, period } = this.#account(principal.tenantId);
+    const plan = this.#plans[principal.planName];
+    const up = usedUp(plan, principal, used, need);
+    if (up === null) return null;
+    const code = up.unverified ? 'email_unverified' : 'payment_required';
+    return new ApiError(code, usedUpSentence(up, plan, period.end));
+  }
+
+  #account(tenantId: number): Account {
+    const known = this.#accounts.get(tenantId);
+    const nowMs = this.#clock.now();
+    if (known !== undefined && nowMs < known.period.endMs) return known;
+    const account = { period: periodOf(nowMs), used: { ...nothing }, keys: new Map<number, KeyCounts>() };
+    this.#accounts.set(tenantId, account);
+    return account;
+  }
+
+  #key(tenantId: number, keyId: number): KeyCounts {
+    const { keys } = this.#account(tenantId);
+    let known = keys.get(keyId);
+    if (known === undefined) {
+      known = { queries: 0, writes: 0 };
+      keys.set(keyId, known);
+    }
+    return known;
+  }
+}

@@ -1,0 +1,58 @@
+import type { ApiError } from '../../protocol/errors.ts';
+import type { Meter } from '../../protocol/messages.ts';
+import type { Operation } from '../../protocol/operations.ts';
+import type { Principal } from '../auth/principal.ts';
+import type { Allowances } from './allowances.ts';
+import type { UsageMeter } from './usage-meter.ts';
+
+/** What an operation is counted as, and what it is refused for; the counting itself is usage-meter.ts and allowances.ts. */
+export interface Metering {
+  readonly allowances: Allowances;
+  readonly meter: UsageMeter;
+}
+
+/** 429 where the key's cap on such requests is reached, else null. */
+export function capRefusal(
+  { allowances }: Metering,
+  { marker }: Operation,
+  principal: Principal,
+): ApiError | null {
+  return marker === null ? null : allowances.capRefusal(principal, marker);
+}
+
+/** 402 where the plan's allowance for such requests is used up, else null. */
+export function allowanceRefusal(
+  { allowances }: Metering,
+  { marker, name }: Operation,
+  principal: Principal,
+): ApiError | null {
+  if (marker === null) return null;
+  return allowances.refusal(principal, name === 'deleteDocuments' ? 'delete' : marker);
+}
+
+const noKeyUse = { queries: 0, writes: 0 };
+const oneQuery = { queries: 1, writes: 0 };
+const oneWrite = { queries: 0, writes: 1 };
+
+/** An answer of an actor. Only what was done is counted: a refusal is not. */
+export function countAnswer(
+  { allowances, meter }: Metering,
+  { marker }: Operation,
+  principal: Principal,
+  answer: { readonly status: number; readonly meter: Meter; readonly bodyBytes: number },
+): void {
+  const { embedTokens, hostedTokens, cpuMs, storeGets, storeBytes, bytes } = answer.meter;
+  const tokens = embedTokens > 0 ? { embedTokens, hostedTokens } : null;
+  if (answer.status >= 400) return meter.count(principal, null, noKeyUse);
+  if (marker === 'query') {
+    const outBytes = answer.bodyBytes;
+    const used = { queries: 1, outBytes, cpuMs, storeGets, storeBytes, ...tokens };
+    allowances.count(principal, { queries: 1, outBytes, cpuMs, storeGets, hostedTokens });
+    return meter.count(principal, used, oneQuery);
+  }
+  if (marker === 'write') {
+    allowances.count(principal, { writes: 1, writeBytes: bytes, hostedTokens });
+    return meter.count(principal, tokens, oneWrite);
+  }
+  meter.count(principal, tokens, noKeyUse);
+}
