@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Used } from '../../../protocol/messages.ts';
+import { hasAllowances, type Need, usedUp, usedUpSentence } from '../../../src/accounts/allowance.ts';
+import { builtInPlans } from '../../../src/accounts/plans.ts';
+
+const { free, pro } = builtInPlans;
+const unused: Used = {
+  queries: 0,
+  writes: 0,
+  writeBytes: 0,
+  storeGets: 0,
+  outBytes: 0,
+  cpuMs: 0,
+  hostedTokens: 0,
+  gbMonths: 0,
+};
+const verified = { ownerVerified: true };
+const unverified = { ownerVerified: false };
+const needs: readonly Need[] = ['query', 'write', 'delete', 'hosted-tokens'];
+
+/** Each allowance of the free plan at its end, and what it refuses. */
+const ends: readonly (readonly [Partial<Used>, readonly Need[]])[] = [
+  [{ queries: 100_000 }, ['query']],
+  [{ cpuMs: 3_600_000 }, ['query']],
+  [{ storeGets: 1_000_000 }, ['query']],
+  [{ outBytes: 10e9 }, ['query']],
+  [{ writes: 100_000 }, ['write', 'delete']],
+  [{ writeBytes: 1e9 }, ['write']],
+  [{ gbMonths: 1 }, ['write']],
+  [{ hostedTokens: 1_000_000 }, ['hosted-tokens']],
+];
+
+describe('an allowance', () => {
+  it('ends exactly at its number, and refuses what needs it and nothing else', () => {
+    for (const [used, refused] of ends) {
+      const end = { ...unused, ...used };
+      const [name, amount] = Object.entries(used)[0] ?? ['', 0];
+      const before = { ...unused, [name]: amount * 0.999_999 };
+      for (const need of needs) {
+        assert.equal(usedUp(free, verified, end, need) !== null, refused.includes(need), `${name} ${need}`);
+        assert.equal(usedUp(free, verified, before, need), null, `${name} ${need}`);
+      }
+    }
+  });
+
+  it('of an unverified owner is a hundredth, and says that verifying helps', () => {
+    for (const [used, [need]] of ends) {
+      const [name, amount] = Object.entries(used)[0] ?? ['', 0];
+      const hundredth = { ...unused, [name]: amount / 100 };
+      const up = usedUp(free, unverified, hundredth, need ?? 'query');
+      assert.equal(up?.unverified, true, name);
+      assert.match(usedUpSentence(up ?? assert.fail(), free, '2024-02-01'), /1% of the free plan.*verify/);
+      const whole = usedUp(free, unverified, { ...unused, ...used }, need ?? 'query');
+      assert.equal(whole?.unverified, false, name);
+    }
+  });
+
+  it('of a plan that bills is none', () => {
+    assert.equal(usedUp(pro, verified, { ...unused, queries: 1e12 }, 'query'), null);
+    assert.equal(hasAllowances(pro), false);
+    assert.equal(hasAllowances(free), true);
+  });
+
+  it('is told by its number, what it is of and what to do', () => {
+    const up = usedUp(free, verified, { ...unused, queries: 100_000 }, 'query') ?? assert.fail();
+
+    assert.equal(
+      usedUpSentence(up, free, '2024-02-01'),
+      "The free plan's 100,000 queries of this month are used up: wait until 2024-02-01 or upgrade to pro.",
+    );
+  });
+});
