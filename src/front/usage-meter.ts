@@ -7,7 +7,7 @@ import type { Clock } from '../base/clock.ts';
 import { describeError, type Logger } from '../base/log.ts';
 
 /**
- * Counts what answers have used, by tenant, UTC day and key, and tells the tenants' actors once a second, who have it
+ * Counts what answers have used, by tenant, UTC day and key, and tells the tenants' actors so often, who have it
  * written to the log. A crash loses what was not told: a second's queries at most, in the customer's favour. What may
  * have been told is never told again, so nothing counts twice. Writes are metered where they are applied; of them a front
  * tells only which key was used.
@@ -34,7 +34,8 @@ interface Pending {
   telling: Promise<void> | null;
 }
 
-export const tellEveryMs = 1_000;
+/** With what the log takes until it is durable, less than the second that a crash may lose. */
+export const tellEveryMs = 700;
 /** When a key was used last is all that such requests leave behind: it need not cost a log object a second. */
 export const tellTouchedEveryMs = 60_000;
 
@@ -46,6 +47,7 @@ export class UsageMeter {
   #today = '';
   #todayEndsAt = 0;
   #dueAt = Number.POSITIVE_INFINITY;
+  #cancel = () => {};
 
   constructor(components: UsageMeterComponents) {
     this.#components = components;
@@ -84,9 +86,9 @@ export class UsageMeter {
     const { clock, logger } = this.#components;
     const dueAt = clock.monotonic() + inMs;
     if (dueAt >= this.#dueAt) return;
+    this.#cancel();
     this.#dueAt = dueAt;
-    clock.after(inMs, () => {
-      if (clock.monotonic() < this.#dueAt) return;
+    this.#cancel = clock.after(inMs, () => {
       this.#dueAt = Number.POSITIVE_INFINITY;
       for (const tenantId of this.#tenants.keys()) {
         this.#tell(tenantId).catch((error: unknown) =>
