@@ -31,6 +31,7 @@ import { emptyReadReport, MissingObjectError, type ReadReport } from './storage/
 import type { NamespaceIdentity } from './storage/manifest.ts';
 import { ActorClosed, Deposed } from './storage/manifest-store.ts';
 import { isReadFailure } from './storage/read-failure.ts';
+import { ReadShares } from './storage/read-share.ts';
 import { StorageQuota } from './storage-quota.ts';
 import { TenantActor } from './tenant/tenant-actor.ts';
 import { handleTenantCall } from './tenant/tenant-calls.ts';
@@ -67,6 +68,7 @@ export class ActorHost {
   readonly #eviction: Eviction;
   readonly #replays: WaitingReplays;
   readonly #quota: StorageQuota;
+  readonly #readShares = new ReadShares();
   /** By namespace id: see `Opening.putAwayVersion`. */
   readonly #putAwayVersions = new LruMap<string, number>(putAwayVersionsMax);
   readonly #openActorsMax: number;
@@ -322,7 +324,7 @@ export class ActorHost {
   async #query(call: ActorCall, body: Uint8Array | null): Promise<ActorReply> {
     const { clock } = this.#components;
     const beganAt = clock.monotonic();
-    const report = emptyReadReport();
+    const report = emptyReadReport(this.#readShares.of(call.tenantId, call.caller.readInflightBytes));
     const wasOpen = this.#namespaces.get(slotKey(call.tenantId, call.namespace))?.actor?.closed === false;
     return this.#inNamespace(call, { create: null, report }, (actor) => {
       const getsOfOpening = report.storeGets;

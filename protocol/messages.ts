@@ -32,6 +32,8 @@ export interface CallerNote {
   readonly querySeconds: number;
   /** Bytes that the tenant may have in the store; null: no limit. */
   readonly storageQuotaBytes: number | null;
+  /** Bytes of the object store that the tenant's queries may have on their way at once; null: no limit. */
+  readonly readInflightBytes: number | null;
 }
 
 export type ActorCallWire = [
@@ -45,6 +47,7 @@ export type ActorCallWire = [
   string,
   number,
   number,
+  number | null,
   number | null,
 ];
 
@@ -62,6 +65,7 @@ export function actorCallToWire(call: ActorCall): ActorCallWire {
     caller.personId,
     caller.querySeconds,
     caller.storageQuotaBytes,
+    caller.readInflightBytes,
   ];
 }
 
@@ -78,8 +82,9 @@ export function actorCallFromWire(wire: unknown): ActorCall {
     personId,
     querySeconds,
     storageQuotaBytes,
+    readInflightBytes,
   ] = wire as ActorCallWire;
-  const caller = { namespaces, createdBy, personId, querySeconds, storageQuotaBytes };
+  const caller = { namespaces, createdBy, personId, querySeconds, storageQuotaBytes, readInflightBytes };
   return { operation, tenantId, namespace, argument, query, deadlineMs, caller };
 }
 
@@ -189,6 +194,7 @@ export const noCaller: CallerNote = {
   personId: 0,
   querySeconds: 0,
   storageQuotaBytes: null,
+  readInflightBytes: null,
 };
 
 export interface KeyRecord {

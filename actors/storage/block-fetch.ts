@@ -2,6 +2,7 @@ import { DataError, must } from '../../src/base/assert.ts';
 import { SingleFlight } from '../../src/base/single-flight.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import type { MemoryBudget } from '../memory-budget.ts';
+import type { ReadShare } from './read-share.ts';
 import { BlockOwner, type BlockPlace, decodeBlock } from './segment-format.ts';
 import type { WarmCache } from './warm-cache.ts';
 
@@ -20,10 +21,12 @@ import type { WarmCache } from './warm-cache.ts';
 export interface ReadReport {
   storeGets: number;
   storeBytes: number;
+  /** What its tenant may have on its way at once; absent where nothing limits that. */
+  readonly share?: ReadShare | undefined;
 }
 
-export function emptyReadReport(): ReadReport {
-  return { storeGets: 0, storeBytes: 0 };
+export function emptyReadReport(share: ReadShare | null = null): ReadReport {
+  return share === null ? { storeGets: 0, storeBytes: 0 } : { storeGets: 0, storeBytes: 0, share };
 }
 
 /**
@@ -293,6 +296,7 @@ export class ObjectBlocks {
       if (block === undefined) missing.push(place);
       else found.set(place.offset, block);
     }
+    if (missing.length > 0) report.share?.refuseOver(missing.reduce((sum, { length }) => sum + length, 0));
     for (const [offset, loading] of this.#load(missing, report)) found.set(offset, loading);
     const results = await Promise.allSettled(places.map((place) => found.get(place.offset)));
     return results.map((result) => {
@@ -420,7 +424,9 @@ export class ObjectBlocks {
   async #get(range: { offset: number; length: number }, report: ReadReport): Promise<Uint8Array> {
     report.storeGets++;
     const { offset, length } = range;
-    const object = await this.#options.store.get(this.objectKey, { range: { offset, length } });
+    const { store } = this.#options;
+    const get = () => store.get(this.objectKey, { range: { offset, length } });
+    const object = await (report.share === undefined ? get() : report.share.read(length, get));
     if (object === null) throw new MissingObjectError(this.objectKey);
     report.storeBytes += object.bytes.length;
     return object.bytes;

@@ -238,12 +238,14 @@ function deliver(front: FrontComponents, request: Request, admittedAs: Admitted,
 function actorCall(front: FrontComponents, request: Request, principal: Principal, email: string): ActorCall {
   const { operation, parameters, exchange } = request;
   const isTenants = operation.serves === 'tenant';
+  const plan = front.plans[principal.planName];
   const caller: CallerNote = {
     namespaces: principal.namespaces,
     createdBy: email,
     personId: principal.personId ?? 0,
-    querySeconds: front.plans[principal.planName][operation.name === 'sql' ? 'sql_seconds' : 'query_seconds'],
-    storageQuotaBytes: storageQuotaBytes(front.plans[principal.planName], principal),
+    querySeconds: operation.name === 'sql' ? plan.sql_seconds : plan.query_seconds,
+    storageQuotaBytes: storageQuotaBytes(plan, principal),
+    readInflightBytes: plan.read_inflight_mb === null ? null : plan.read_inflight_mb * 1_000_000,
   };
   return {
     operation: operation.name,
