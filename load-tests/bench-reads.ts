@@ -1,9 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { connect } from 'node:net';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import type { ConstantAnswer } from './bare-server.ts';
+import { constantOf, rawAnswer, startBare } from './bare.ts';
 import { type Measurement, median, spread, thousands } from './bench-report.ts';
 import { batchBody, documentIdOf } from './documents.ts';
 import { Connections, type MeasuredServer, restartMeasured, startMeasured } from './measured-server.ts';
@@ -48,11 +45,11 @@ async function compare(server: MeasuredServer, where: string): Promise<Measureme
   writePathScript(script, paths);
   const path = paths[0] ?? '';
   // Once more, because the first answer after a restart says that it was not warm.
-  for (let i = 0; i < 2; i++) await rawAnswer(server.process.url, path, server.key);
-  const answer = await rawAnswer(server.process.url, path, server.key);
+  for (let i = 0; i < 2; i++) await rawAnswer(server.process.url, path, server.key, 200);
+  const answer = await rawAnswer(server.process.url, path, server.key, 200);
   const bare = await startBare(constantOf(answer));
   try {
-    const bareBytes = (await rawAnswer(bare.url, path, server.key)).length;
+    const bareBytes = (await rawAnswer(bare.url, path, server.key, 200)).length;
     const rates = await alternate(server, bare.url, script);
     return measurementsOf(where, rates, { bare: bareBytes, own: answer.length });
   } finally {
@@ -102,46 +99,4 @@ function measurementsOf(
 
 function documentPath(number: number): string {
   return `/v1/namespaces/${namespace}/docs/${documentIdOf(number)}`;
-}
-
-const rawAnswerMsMax = 5_000;
-
-/** The answer's bytes as they travel. */
-async function rawAnswer(url: string, path: string, key: string): Promise<string> {
-  const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname).setTimeout(rawAnswerMsMax, () => socket.destroy());
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nAuthorization: Bearer ${key}\r\n\r\n`);
-  let text = '';
-  for await (const part of socket.setEncoding('latin1')) {
-    text += String(part);
-    const headEnd = text.indexOf('\r\n\r\n') + 4;
-    const length = /^content-length: (\d+)\r$/im.exec(text)?.[1];
-    if (headEnd >= 4 && text.length >= headEnd + Number(length)) break;
-  }
-  if (!text.startsWith('HTTP/1.1 200 '))
-    throw new Error(`${path} was not answered well: ${text.slice(0, 500)}`);
-  return text;
-}
-
-function constantOf(answer: string): ConstantAnswer {
-  const headEnd = answer.indexOf('\r\n\r\n');
-  const [status = '', ...headers] = answer.slice(0, headEnd).split('\r\n');
-  const others = headers.filter((line) => !/^(?:content-length|date):/i.test(line));
-  return {
-    head: [status.slice('HTTP/1.1 '.length), ...others].join('\r\n'),
-    body: answer.slice(headEnd + 4),
-  };
-}
-
-const bareFile = fileURLToPath(new URL('./bare-server.js', import.meta.url));
-
-async function startBare(
-  answer: ConstantAnswer,
-): Promise<{ readonly url: string; readonly child: ChildProcess }> {
-  const child = spawn(process.execPath, [bareFile, JSON.stringify(answer)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  process.once('exit', () => child.kill());
-  const [port] = (await once(child.stdout, 'data')) as [Buffer];
-  return { url: `http://127.0.0.1:${Number(port.toString())}`, child };
 }

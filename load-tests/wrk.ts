@@ -42,6 +42,18 @@ end
   );
 }
 
+/** Answers a second of any status, one and the same request again and again. */
+export async function answersPerSecond(
+  { url, key, seconds }: Omit<WrkTarget, 'script'>,
+  count: number,
+): Promise<number> {
+  const options = ['-t1', `-c${count}`, `-d${seconds}s`, '-H', `Authorization: Bearer ${key}`, url];
+  const { stdout } = await run('wrk', options);
+  const rate = /^Requests\/sec:\s+([\d.]+)$/m.exec(stdout)?.[1];
+  if (rate === undefined || /Socket errors/.test(stdout)) throw new Error(`wrk: no answers\n${stdout}`);
+  return Number(rate);
+}
+
 /** POSTs of these bodies in turn: answers a second. As above, nothing but success counts. */
 export async function rateOfBodies(
   target: WrkTarget & {
