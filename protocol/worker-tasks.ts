@@ -145,6 +145,11 @@ export interface ComputeThreadData {
   readonly processMemoryBytes: number;
 }
 
+/** What the thread that hashes passwords is started with. */
+export interface HashThreadData {
+  readonly backgroundSteps: number;
+}
+
 /**
  * Each kind of work has threads of its own: a client waits for a parse, writers wait for builds that fall behind, and
  * nobody waits for a merge or for graphs, which are the longest. A match that RE2 may take seconds for waits for such alone.

@@ -3,10 +3,12 @@ import { access, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
 import { limits } from '../protocol/limits.ts';
+import { ApiError } from '../protocol/errors.ts';
 import { buildOpenApi } from '../protocol/openapi.ts';
 import type {
   ComputeThreadData,
   LogControl,
+  HashThreadData,
   LogWorkerTask,
   StoreSettings,
 } from '../protocol/worker-tasks.ts';
@@ -265,7 +267,16 @@ interface Lanes {
 const hashQueueMax = 32;
 
 /** How far they step back where the cores are busy, so that reads hardly feel them. Writers wait no less, but for flushes. */
-const backgroundSteps = { parse: 6, build: 12, merge: 15, graph: 15, match: 12, model: 6, import: 6 };
+const backgroundSteps = {
+  parse: 6,
+  build: 12,
+  merge: 15,
+  graph: 15,
+  match: 12,
+  model: 6,
+  import: 6,
+  hash: 10,
+};
 
 function computeLanes(store: StoreSettings, settings: Settings): Lanes {
   const { computeThreads, memoryBytes, embeddingBaseUrls } = settings;
@@ -288,6 +299,8 @@ function computeLanes(store: StoreSettings, settings: Settings): Lanes {
     parse: lane(backgroundSteps.parse, computeThreads),
     build: lane(backgroundSteps.build, computeThreads),
     merge: lane(backgroundSteps.merge, Math.ceil(computeThreads / 2)),
+/** By when a full queue is empty, at 30 to 110 ms each. */
+const hashRetrySeconds = 3;
     // One at a time: each holds a graph in memory.
     graph: lane(backgroundSteps.graph, 1),
     match: lane(backgroundSteps.match, computeThreads, { queueMax: limits.matchesWaitingMax }),
@@ -299,7 +312,12 @@ function computeLanes(store: StoreSettings, settings: Settings): Lanes {
     // One at a time: a file is read by one thread, and another makes its segment.
     import: lane(backgroundSteps.import, 1, { queueMax: limits.importsAtOnceMax }),
     importBuild: lane(backgroundSteps.import, 1, { queueMax: limits.importsAtOnceMax }),
-    hash: new ComputeLane({ entry: workerEntries.hash, threads: 1, queueMax: hashQueueMax }),
+    hash: new ComputeLane({
+      entry: workerEntries.hash,
+      threads: 1,
+      data: { backgroundSteps: backgroundSteps.hash } satisfies HashThreadData,
+      queueMax: hashQueueMax,
+    }),
   };
 }
 
@@ -361,9 +379,9 @@ function readPlansFile(file: string): string {
 
 function laneHasher(lane: ComputeLane): PasswordHasher {
   return {
-    hash: (password) => lane.run({ task: 'hash', password }) as Promise<string>,
+    hash: (password) => run({ task: 'hash', password }) as Promise<string>,
     verify: (hash, password) =>
-      lane.run({ task: 'verify', hash, password }) as ReturnType<PasswordHasher['verify']>,
+      run({ task: 'verify', hash, password }) as ReturnType<PasswordHasher['verify']>,
   };
 }
 
@@ -391,6 +409,13 @@ function actorThreads(parts: {
     { length: count },
     (_, index) =>
       new ActorThread({
+  const run = async (task: object): Promise<unknown> => {
+    if (lane.isFull) {
+      const sentence = 'Too many people sign up and log in at once: try again in a moment.';
+      throw new ApiError('rate_limited', sentence, { retryAfter: hashRetrySeconds });
+    }
+    return lane.run(task);
+  };
         index,
         count,
         settings: {

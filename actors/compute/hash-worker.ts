@@ -1,10 +1,15 @@
-import { hashPassword, verifyPassword } from './hash-password.ts';
+import { workerData } from 'node:worker_threads';
+import type { HashThreadData } from '../../protocol/worker-tasks.ts';
+import { lowerThreadPriority } from '../../src/base/thread-priority.ts';
+import { hashPassword, type PasswordVerdict, verifyPassword } from './hash-password.ts';
 
-/** Entry of the hash lane: one password at a time, so that a flood of logins costs one core at most. */
+/** Entry of the hash lane: one password at a time, so that a flood of logins costs what others leave of one core. */
 export type HashTask =
   | { readonly task: 'hash'; readonly password: string }
   | { readonly task: 'verify'; readonly hash: string; readonly password: string };
 
-export default function hashLane(task: HashTask): Promise<unknown> {
+lowerThreadPriority((workerData as HashThreadData).backgroundSteps);
+
+export default function hashLane(task: HashTask): string | PasswordVerdict {
   return task.task === 'hash' ? hashPassword(task.password) : verifyPassword(task.hash, task.password);
 }
