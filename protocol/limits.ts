@@ -95,6 +95,30 @@ export const limits = {
   /** SIGTERM: how long running requests may take to finish. */
   drainMs: 10_000,
 
+  /** Service: how long a mailed link works, and how often its person may ask for another one. */
+  verifyLinkMs: 7 * 24 * 3_600_000,
+  resetLinkMs: 3_600_000,
+  resendEveryMs: 60_000,
+  /** Links of one kind that work at once; a newer one puts out the oldest. People look for the last mail, or the one before. */
+  linksPerPersonMax: 5,
+  /** Accounts, and addresses, whose attempts of one kind are remembered: about 10 MB. A flood makes the oldest forgotten. */
+  attemptKeysMax: 50_000,
+  /** The first wait after too many failed logins; each failure more doubles it, up to the window of the plans file. */
+  loginDelayFirstMs: 30_000,
+  /** Mails that wait for a mail server that is away, 2 KB each; a person whose mail is not taken can ask for it again. */
+  mailsWaitingMax: 1_000,
+  /** Connections to the mail server at once. */
+  mailsAtOnceMax: 4,
+  /** Sends of one mail: with pauses that begin so and grow fivefold, some 30 s of a mail server's trouble. */
+  mailAttemptsMax: 4,
+  mailPauseFirstMs: 1_000,
+  /** A mail server that says nothing for so long is taken to be away. */
+  mailSilentMsMax: 10_000,
+  /** SIGTERM: how long mails that wait may take to be sent. */
+  mailDrainMs: 5_000,
+  /** The outbox of a server without a mail server keeps the newest; sign-ups must not fill the disk. */
+  outboxFilesMax: 1_000,
+
   /** Bodies up to this size are parsed on the actor's thread: about 1 ms. Larger ones go to the build lane. */
   parseInlineBytesMax: 256 * KiB,
   /** A thread message body up to this size is copied into its batch; larger ones are moved. Measured break-even. */

@@ -117,7 +117,6 @@ const rows = {
     request: account.verifyRequestSchema,
     inputCode: 'bad_request',
     answer: account.verifyAnswerSchema,
-    built: false,
   },
   resendVerification: {
     methods: POST,
@@ -128,7 +127,6 @@ const rows = {
     success: 202,
     statuses: [400, 401, 429],
     answer: account.resendAnswerSchema,
-    built: false,
   },
   forgotPassword: {
     methods: POST,
@@ -142,7 +140,6 @@ const rows = {
     request: account.forgotRequestSchema,
     inputCode: 'bad_request',
     answer: account.forgotAnswerSchema,
-    built: false,
   },
   resetPassword: {
     methods: POST,
@@ -154,7 +151,6 @@ const rows = {
     statuses: [400, 422],
     request: account.resetRequestSchema,
     answer: account.resetAnswerSchema,
-    built: false,
   },
   me: {
     methods: GET,

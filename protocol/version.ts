@@ -67,8 +67,12 @@ export const formats = {
   },
   clusterView: { version: 1, history: ['Members, leases and logs.'] },
   person: {
-    version: 2,
-    history: ['E-mail address, name, password hash, tenants.', 'Bound to the key that it is stored under.'],
+    version: 3,
+    history: [
+      'E-mail address, name, password hash, tenants.',
+      'Bound to the key that it is stored under.',
+      'Digests of mailed links.',
+    ],
   },
   tenant: {
     version: 6,

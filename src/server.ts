@@ -1,14 +1,15 @@
 import { constants, readFileSync } from 'node:fs';
 import { access, mkdir } from 'node:fs/promises';
+import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
-import { limits } from '../protocol/limits.ts';
 import { ApiError } from '../protocol/errors.ts';
+import { limits } from '../protocol/limits.ts';
 import { buildOpenApi } from '../protocol/openapi.ts';
 import type {
   ComputeThreadData,
-  LogControl,
   HashThreadData,
+  LogControl,
   LogWorkerTask,
   StoreSettings,
 } from '../protocol/worker-tasks.ts';
@@ -29,6 +30,7 @@ import { loadServerId } from './cluster/server-id.ts';
 import { type Joined, joinCluster } from './cluster/view.ts';
 import { accountOperations } from './front/account-operations.ts';
 import { Allowances } from './front/allowances.ts';
+import { ClientAddresses } from './front/client-address.ts';
 import { type FrontDoor, openDoor } from './front/door.ts';
 import { createHandler } from './front/handle.ts';
 import type { HttpEngine } from './front/http.ts';
@@ -36,7 +38,11 @@ import type { Metering } from './front/metering.ts';
 import { type MetricsDoor, openMetrics, storeMetricsText, vectorMetricsText } from './front/metrics.ts';
 import { FileReceiver } from './front/receive-file.ts';
 import { UsageMeter } from './front/usage-meter.ts';
+import { Attempts } from './identity/attempts.ts';
 import { loginTokens } from './identity/login-token.ts';
+import { MailQueue } from './identity/mail-queue.ts';
+import { smtpCarrier } from './identity/mailer.ts';
+import { outboxCarrier } from './identity/outbox.ts';
 import { type PasswordHasher, type People, preparePeople } from './identity/people.ts';
 import { readPerson } from './identity/person-record.ts';
 import { loadSecrets, type Secrets } from './identity/secrets.ts';
@@ -143,10 +149,35 @@ export async function startServer(settings: Settings, options: ServerOptions): P
 
   const cacheFolder = cacheFolderOf(settings);
   const metering = { allowances, meter: usageMeter };
+  const mails = mailQueueOf(settings, door.baseUrl, logger);
+  const { trustedProxies } = settings;
   door.serve(
-    requestHandler({ door, plans, store, router, authenticator, people, metering, cacheFolder, logger }),
+    requestHandler({
+      door,
+      plans,
+      store,
+      router,
+      authenticator,
+      people,
+      mails,
+      trustedProxies,
+      metering,
+      cacheFolder,
+      logger,
+    }),
   );
-  const stopping = { door, usageMeter, threads, log, lanes, store, cacheFolder, logger, stopCollecting };
+  const stopping = {
+    door,
+    mails,
+    usageMeter,
+    threads,
+    log,
+    lanes,
+    store,
+    cacheFolder,
+    logger,
+    stopCollecting,
+  };
   return {
     url: door.baseUrl,
     metricsUrl: metrics?.url ?? null,
@@ -169,6 +200,24 @@ function metricsOf(
     const vectors = asked.flatMap((statistics) => statistics?.vectors ?? []);
     return storeMetricsText(readCounters(counters)) + vectorMetricsText(vectors);
   });
+}
+
+function mailQueueOf({ smtpUrl, mailFrom, dataDir }: Settings, baseUrl: string, logger: Logger): MailQueue {
+  // A mail server may refuse a sender that it does not know: then MAIL_FROM has to be set.
+  const { hostname } = new URL(baseUrl);
+  const domain = isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? hostname : 'localhost';
+  const from = mailFrom ?? `Tidebase <no-reply@${domain}>`;
+  const carrier =
+    smtpUrl === null
+      ? outboxCarrier({
+          folder: join(dataDir, 'outbox'),
+          from,
+          clock: systemClock,
+          random: systemRandom,
+          logger,
+        })
+      : smtpCarrier({ url: smtpUrl, from });
+  return new MailQueue({ carrier, clock: systemClock, logger });
 }
 
 function cacheFolderOf({ dataDir }: Settings): string {
@@ -265,6 +314,8 @@ interface Lanes {
 
 /** Sign-ups and logins that wait for the one hashing thread; more get 429. */
 const hashQueueMax = 32;
+/** By when a full queue is empty, at 30 to 110 ms each. */
+const hashRetrySeconds = 3;
 
 /** How far they step back where the cores are busy, so that reads hardly feel them. Writers wait no less, but for flushes. */
 const backgroundSteps = {
@@ -299,8 +350,6 @@ function computeLanes(store: StoreSettings, settings: Settings): Lanes {
     parse: lane(backgroundSteps.parse, computeThreads),
     build: lane(backgroundSteps.build, computeThreads),
     merge: lane(backgroundSteps.merge, Math.ceil(computeThreads / 2)),
-/** By when a full queue is empty, at 30 to 110 ms each. */
-const hashRetrySeconds = 3;
     // One at a time: each holds a graph in memory.
     graph: lane(backgroundSteps.graph, 1),
     match: lane(backgroundSteps.match, computeThreads, { queueMax: limits.matchesWaitingMax }),
@@ -358,7 +407,12 @@ function frontOf(parts: {
       random: systemRandom,
       hasher: laneHasher(lanes.hash),
       tenantCreator: creatorOf(tenants, emailOf),
+      ownerVerified: (tenantId) => tenants.ownerVerified(tenantId),
       logger,
+    }).catch((error: unknown) => {
+      // A failure is this request's alone: the next one tries again.
+      prepared = null;
+      throw error;
     });
     return prepared;
   };
@@ -378,6 +432,13 @@ function readPlansFile(file: string): string {
 }
 
 function laneHasher(lane: ComputeLane): PasswordHasher {
+  const run = async (task: object): Promise<unknown> => {
+    if (lane.isFull) {
+      const sentence = 'Too many people sign up and log in at once: try again in a moment.';
+      throw new ApiError('rate_limited', sentence, { retryAfter: hashRetrySeconds });
+    }
+    return lane.run(task);
+  };
   return {
     hash: (password) => run({ task: 'hash', password }) as Promise<string>,
     verify: (hash, password) =>
@@ -409,13 +470,6 @@ function actorThreads(parts: {
     { length: count },
     (_, index) =>
       new ActorThread({
-  const run = async (task: object): Promise<unknown> => {
-    if (lane.isFull) {
-      const sentence = 'Too many people sign up and log in at once: try again in a moment.';
-      throw new ApiError('rate_limited', sentence, { retryAfter: hashRetrySeconds });
-    }
-    return lane.run(task);
-  };
         index,
         count,
         settings: {
@@ -449,15 +503,26 @@ function requestHandler(parts: {
   router: Router;
   authenticator: Authenticator;
   people: ReturnType<typeof frontOf>['people'];
+  mails: MailQueue;
+  trustedProxies: readonly string[];
   metering: Metering;
   cacheFolder: string;
   logger: Logger;
 }) {
-  const { door, plans, store, router, authenticator, people, metering, cacheFolder, logger } = parts;
+  const { door, plans, store, router, authenticator, people, mails, metering, cacheFolder, logger } = parts;
+  const { trustedProxies } = parts;
   const operations = accountOperations({
     people: people.people,
     loginTokens: people.tokens,
     tenants: people.tenants,
+    attempts: new Attempts({
+      limits: plans.attempts,
+      clock: systemClock,
+      sparesLoopback: trustedProxies.length === 0,
+    }),
+    mails,
+    baseUrl: door.baseUrl,
+    forgetLogins: (personId) => authenticator.invalidatePerson(personId),
     store,
   });
   let openApi: string | null = null;
@@ -474,6 +539,7 @@ function requestHandler(parts: {
     },
     emailOf: people.emailOf,
     nextRequestId: door.nextRequestId,
+    clientAddresses: new ClientAddresses(trustedProxies),
     files: new FileReceiver(scratchFolderOf(cacheFolder), systemRandom),
     metering,
     settled: (work) => settledWithin(systemClock, work, usageWaitMs),
@@ -489,6 +555,7 @@ const drainLookMs = 20;
 async function stop(parts: {
   door: FrontDoor;
   usageMeter: UsageMeter;
+  mails: MailQueue;
   threads: readonly ActorThread[];
   log: LogThread;
   lanes: Lanes;
@@ -503,7 +570,8 @@ async function stop(parts: {
   const until = systemClock.monotonic() + limits.drainMs;
   while (door.inFlight() > 0 && systemClock.monotonic() < until) await systemClock.sleep(drainLookMs);
   await settledWithin(systemClock, parts.usageMeter.flush(), usageWaitMs);
-  await Promise.all(threads.map((thread) => thread.drainNamespaces()));
+  // What a mail is made of may still have to be read from the store, and nobody waits for the mail.
+  await Promise.all([parts.mails.stop(), ...threads.map((thread) => thread.drainNamespaces())]);
   await Promise.all(threads.map((thread) => thread.drain()));
   await log.control.drain();
   await door.close();

@@ -1,20 +1,14 @@
-import { loginRequestSchema, type Me, signupRequestSchema } from '../../protocol/account.ts';
+import type { Me } from '../../protocol/account.ts';
 import type { OperationName } from '../../protocol/operations.ts';
-import { parseWith } from '../../protocol/validate.ts';
 import type { Principal } from '../auth/principal.ts';
 import { must } from '../base/assert.ts';
-import type { LoginTokens } from '../identity/login-token.ts';
-import { signLoginToken } from '../identity/login-token.ts';
-import { login, type People, signup } from '../identity/people.ts';
 import { readPerson } from '../identity/person-record.ts';
 import type { ObjectStore } from '../object-store/object-store.ts';
 import type { Tenants } from '../router/tenants.ts';
+import { type PeopleComponents, peopleOperations } from './people-operations.ts';
 
 /** The operations that the front does itself: accounts. `body` is parsed JSON. */
-export interface AccountComponents {
-  /** Made on first use: it starts the lane that hashes passwords. */
-  readonly people: () => Promise<People>;
-  readonly loginTokens: LoginTokens;
+export interface AccountComponents extends PeopleComponents {
   readonly tenants: Tenants;
   readonly store: ObjectStore;
 }
@@ -23,35 +17,17 @@ export interface FrontRequest {
   readonly body: unknown;
   /** Null where the operation takes no credentials. */
   readonly principal: Principal | null;
+  /** As text; behind trusted proxies it is whom they name. */
+  readonly clientAddress: string;
 }
 
 export type FrontOperation = (request: FrontRequest) => Promise<unknown>;
 
 export function accountOperations(components: AccountComponents): ReadonlyMap<OperationName, FrontOperation> {
   return new Map<OperationName, FrontOperation>([
-    ['signup', (request) => signUp(components, request)],
-    ['login', (request) => logIn(components, request)],
+    ...peopleOperations(components),
     ['me', (request) => me(components, must(request.principal, 'a principal'))],
   ]);
-}
-
-async function signUp(components: AccountComponents, { body }: FrontRequest): Promise<unknown> {
-  const input = parseWith(signupRequestSchema, body);
-  const made = await signup(await components.people(), input);
-  return {
-    id: made.personId,
-    tenant_id: made.tenantId,
-    key: made.key,
-    key_id: made.keyId,
-    key_prefix: made.keyPrefix,
-    scope: 'admin',
-  };
-}
-
-async function logIn(components: AccountComponents, { body }: FrontRequest): Promise<unknown> {
-  const input = parseWith(loginRequestSchema, body, '', 'bad_request');
-  const person = await login(await components.people(), input);
-  return { token: await signLoginToken(components.loginTokens, person) };
 }
 
 async function me(components: AccountComponents, principal: Principal): Promise<Me> {

@@ -20,6 +20,7 @@ import { StoreError } from '../object-store/object-store.ts';
 import type { Router } from '../router/router.ts';
 import type { FrontOperation } from './account-operations.ts';
 import type { Admission, AdmissionTicket } from './admission.ts';
+import type { ClientAddresses } from './client-address.ts';
 import { ClientGone, type HttpExchange } from './http-types.ts';
 import { allowanceRefusal, capRefusal, countAnswer, type Metering } from './metering.ts';
 import type { FileReceiver } from './receive-file.ts';
@@ -43,6 +44,7 @@ export interface FrontComponents {
   /** The person's address, for the list of keys. */
   readonly emailOf: (personId: number) => Promise<string>;
   readonly nextRequestId: () => string;
+  readonly clientAddresses: ClientAddresses;
   readonly files: FileReceiver;
   readonly metering: Metering;
   /** Milliseconds that answers about usage wait for what was counted last to be told. */
@@ -284,7 +286,7 @@ async function serveOpen(front: FrontComponents, request: Request): Promise<void
 
 async function runFrontOperation(
   front: FrontComponents,
-  { operation }: Request,
+  { operation, exchange }: Request,
   input: { readonly principal: Principal | null; readonly body: Uint8Array | null },
 ): Promise<Answer> {
   const { success: status, name } = operation;
@@ -294,7 +296,8 @@ async function runFrontOperation(
   const run = front.operations.get(name);
   if (run === undefined) throw new ApiError('not_implemented', `"${operation.summary}" is not built yet`);
   const parsed = input.body === null ? undefined : parseJson(input.body, { depthMax: limits.jsonDepthMax });
-  const value = await run({ principal: input.principal, body: parsed });
+  const clientAddress = front.clientAddresses.of(exchange.remoteAddress, exchange.header('x-forwarded-for'));
+  const value = await run({ principal: input.principal, body: parsed, clientAddress });
   return { status, headers: privateHeaders, body: JSON.stringify(value) };
 }
 

@@ -11,6 +11,7 @@ import { claim } from '../object-store/claim.ts';
 import { StoreError } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
 import { readIntact } from '../object-store/read-intact.ts';
+import { type LinkToMail, makeLink } from './links.ts';
 import {
   encodePerson,
   newNonce,
@@ -63,6 +64,8 @@ export interface TenantCreator {
 export interface PeopleComponents extends PersonStore {
   readonly hasher: PasswordHasher;
   readonly tenantCreator: TenantCreator;
+  /** Tells a tenant that its owner's address is verified: durable when it resolves, and harmless when said again. */
+  readonly ownerVerified: (tenantId: TenantId) => Promise<void>;
   readonly logger: Logger;
 }
 
@@ -78,6 +81,7 @@ export interface Signup {
   readonly key: string;
   readonly keyId: KeyId;
   readonly keyPrefix: string;
+  readonly verification: LinkToMail;
 }
 
 const firstKeyName = 'first key';
@@ -101,22 +105,28 @@ export async function signup(people: People, input: SignupInput): Promise<Signup
   await refuseTakenAddress(people, email);
   const passwordHash = await people.hasher.hash(password);
   const tenantId = randomId48(random) as TenantId;
+  const personId = randomId48(random) as PersonId;
+  const createdAt = clock.now();
+  const { token, link } = makeLink(random, { kind: 'verify', personId, nowMs: createdAt });
   const person: Person = {
-    id: randomId48(random) as PersonId,
+    id: personId,
     email,
     name,
     passwordHash,
     generation: 1,
     verified: false,
+    links: [link],
+    resentAt: null,
     tenants: [{ tenantId, role: 'owner' }],
     defaultTenantId: tenantId,
-    createdAt: clock.now(),
+    createdAt,
     nonce: newNonce(random),
   };
   const key = { ...makeApiKey(random), keyId: randomId48(random) as KeyId };
   await unreachableYet(() => writePersonAndTenant(people, person, key));
   await claimAddress(people, person);
-  return { personId: person.id, tenantId, key: key.key, keyId: key.keyId, keyPrefix: key.prefix };
+  const verification: LinkToMail = { kind: 'verify', person, token };
+  return { personId, tenantId, key: key.key, keyId: key.keyId, keyPrefix: key.prefix, verification };
 }
 
 /** Spares the hash and the orphans where the answer is known already; the claim itself decides. */

@@ -19,6 +19,10 @@ export interface Person {
   /** Rises when every login token made before must stop working: password change and reset. */
   readonly generation: number;
   readonly verified: boolean;
+  /** Mailed links that may still work; what they do is links.ts. */
+  readonly links: readonly PersonLink[];
+  /** When the verification mail was last asked for again, in milliseconds since 1970; null: never. */
+  readonly resentAt: number | null;
   readonly tenants: readonly { readonly tenantId: TenantId; readonly role: Role }[];
   readonly defaultTenantId: TenantId;
   /** Milliseconds since 1970. */
@@ -27,8 +31,16 @@ export interface Person {
   readonly nonce: string;
 }
 
+export interface PersonLink {
+  readonly kind: 'verify' | 'reset';
+  /** SHA-256 of the token, in hexadecimal: what reads the store can use no link. */
+  readonly digest: string;
+  /** Milliseconds since 1970. */
+  readonly madeAt: number;
+}
+
 const magic = 'TBPN';
-const formatVersion = 2;
+const formatVersion = 3;
 const nonceBytes = 16;
 
 /** Tries of one compare-and-set; people are touched rarely, so more than a few losses mean something is wrong. */

@@ -35,6 +35,8 @@ const person: Person = {
   passwordHash: '',
   generation: 1,
   verified: true,
+  links: [],
+  resentAt: null,
   tenants: [{ tenantId, role: 'owner' }],
   defaultTenantId: tenantId,
   createdAt: 0,

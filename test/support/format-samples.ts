@@ -174,6 +174,8 @@ function personBytes(): Uint8Array {
     passwordHash: '$argon2id$',
     generation: 1,
     verified: true,
+    links: [{ kind: 'reset', digest: hex('a', 64), madeAt: 6 }],
+    resentAt: 7,
     tenants: [{ tenantId: 7 as TenantId, role: 'owner' }],
     defaultTenantId: 7 as TenantId,
     createdAt: 5,

@@ -28,6 +28,8 @@ const person: Person = {
   passwordHash: 'x',
   generation: 1,
   verified: true,
+  links: [],
+  resentAt: null,
   tenants: [
     { tenantId: own, role: 'owner' },
     { tenantId: second, role: 'member' },

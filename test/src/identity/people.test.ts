@@ -59,6 +59,7 @@ async function house() {
     objectStore,
     hasher,
     tenantCreator,
+    ownerVerified: async () => {},
     clock,
     random: systemRandom,
     logger: silentLogger,

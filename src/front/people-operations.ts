@@ -1,0 +1,136 @@
+import {
+  forgotRequestSchema,
+  loginRequestSchema,
+  type ResetRequest,
+  resetRequestSchema,
+  signupRequestSchema,
+  verifyRequestSchema,
+} from '../../protocol/account.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import type { OperationName } from '../../protocol/operations.ts';
+import { parseWith } from '../../protocol/validate.ts';
+import { must } from '../base/assert.ts';
+import type { Attempts } from '../identity/attempts.ts';
+import type { LinkToMail } from '../identity/links.ts';
+import { type LoginTokens, signLoginToken } from '../identity/login-token.ts';
+import type { MailQueue } from '../identity/mail-queue.ts';
+import { makeReset, renewVerification, resetPassword, verifyAddress } from '../identity/mailed-links.ts';
+import { mailOf } from '../identity/mails.ts';
+import { login, type People, signup } from '../identity/people.ts';
+import type { FrontOperation, FrontRequest } from './account-operations.ts';
+
+/** Signing up, logging in, and what mailed links are for. */
+export interface PeopleComponents {
+  /** Made on first use: it starts the lane that hashes passwords. */
+  readonly people: () => Promise<People>;
+  readonly loginTokens: LoginTokens;
+  readonly attempts: Attempts;
+  readonly mails: MailQueue;
+  /** The address that links lead to, without a slash at its end. */
+  readonly baseUrl: string;
+  /** Every front forgets the logins of a person. */
+  readonly forgetLogins: (personId: number) => void;
+}
+
+export function peopleOperations(
+  components: PeopleComponents,
+): readonly (readonly [OperationName, FrontOperation])[] {
+  return [
+    ['signup', (request) => signUp(components, request)],
+    ['login', (request) => logIn(components, request)],
+    ['verifyEmail', (request) => verifyEmail(components, request)],
+    ['resendVerification', (request) => resendVerification(components, request)],
+    ['forgotPassword', (request) => forgotPassword(components, request)],
+    ['resetPassword', (request) => reset(components, request)],
+  ];
+}
+
+async function signUp(components: PeopleComponents, { body, clientAddress }: FrontRequest): Promise<unknown> {
+  const input = parseWith(signupRequestSchema, body);
+  components.attempts.signup(clientAddress);
+  const made = await signup(await components.people(), input);
+  // The account is there whether or not the mail can be sent: it can be asked for again.
+  post(components, made.verification);
+  return {
+    id: made.personId,
+    tenant_id: made.tenantId,
+    key: made.key,
+    key_id: made.keyId,
+    key_prefix: made.keyPrefix,
+    scope: 'admin',
+  };
+}
+
+async function logIn(components: PeopleComponents, { body, clientAddress }: FrontRequest): Promise<unknown> {
+  const input = parseWith(loginRequestSchema, body, '', 'bad_request');
+  const attempter = { email: input.email, address: clientAddress };
+  const people = await components.people();
+  const person = await components.attempts.login(attempter, () => login(people, input));
+  return { token: await signLoginToken(components.loginTokens, person) };
+}
+
+async function verifyEmail(components: PeopleComponents, { body }: FrontRequest): Promise<unknown> {
+  const { token } = parseWith(verifyRequestSchema, body, '', 'bad_request');
+  await verifyAddress(await components.people(), token);
+  return { verified: true };
+}
+
+/** Of a key: for the person who made it. */
+async function resendVerification(
+  components: PeopleComponents,
+  { principal }: FrontRequest,
+): Promise<unknown> {
+  const { personId } = must(principal, 'a principal');
+  if (personId === null) throw new ApiError('bad_request', 'Nobody in particular made this key.');
+  // Before the minute begins that a person then has to wait.
+  if (components.mails.isFull) throw tooManyMails();
+  const link = await renewVerification(await components.people(), personId);
+  if (link === null) return { verified: true, sent: false };
+  return { verified: false, sent: post(components, link) };
+}
+
+/**
+ * Answered before anything is looked up: neither the answer nor the time that it takes depends on there being such an
+ * account.
+ */
+async function forgotPassword(
+  { attempts, mails, people, baseUrl }: PeopleComponents,
+  { body, clientAddress }: FrontRequest,
+): Promise<unknown> {
+  const { email } = parseWith(forgotRequestSchema, body, '', 'bad_request');
+  attempts.forgotPassword({ email, address: clientAddress });
+  const posted = mails.post('reset', async () => {
+    const link = await makeReset(await people(), email);
+    return link && mailOf(link, baseUrl);
+  });
+  if (!posted) throw tooManyMails();
+  return { sent: true };
+}
+
+async function reset(components: PeopleComponents, { body }: FrontRequest): Promise<unknown> {
+  const { id, email } = await resetPassword(await components.people(), resetInput(body));
+  components.forgetLogins(id);
+  components.attempts.forgiveLogins(email);
+  return { reset: true };
+}
+
+/** A token that cannot be one is a dead link like any other: 400. A password that is none is 422. */
+function resetInput(body: unknown): ResetRequest {
+  try {
+    return parseWith(resetRequestSchema, body);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.fields?.token === undefined) throw error;
+    throw new ApiError('bad_request', error.message, { fields: error.fields });
+  }
+}
+
+function post({ mails, baseUrl }: PeopleComponents, link: LinkToMail): boolean {
+  const mail = mailOf(link, baseUrl);
+  return mails.post(link.kind, async () => mail);
+}
+
+function tooManyMails(): ApiError {
+  return new ApiError('rate_limited', 'Too many mails wait to be sent: try again in a minute.', {
+    retryAfter: 60,
+  });
+}

@@ -1,0 +1,190 @@
+import { isIPv6 } from 'node:net';
+import { ApiError } from '../../protocol/errors.ts';
+import { limits } from '../../protocol/limits.ts';
+import type { AttemptLimits } from '../accounts/plans.ts';
+import type { Clock } from '../base/clock.ts';
+import { sha256Latin1 } from '../base/hash.ts';
+import { LruMap } from '../base/lru.ts';
+import { emailIdentity } from './sign-up-rules.ts';
+
+/**
+ * How often somebody may try, by the account that they name and by the address that they come from. An account counts
+ * whether or not it exists, so a refusal says nothing of that. Counted per server and in memory: a restart forgives.
+ */
+export interface AttemptsOptions {
+  readonly limits: AttemptLimits;
+  readonly clock: Clock;
+  /** Whether clients on this machine are not counted by their address: where no proxy stands before the server. */
+  readonly sparesLoopback: boolean;
+  readonly keysMax?: number;
+}
+
+export interface Attempter {
+  /** As the person typed it. */
+  readonly email: string;
+  /** The client's, as text. */
+  readonly address: string;
+}
+
+const minuteMs = 60_000;
+const hourMs = 3_600_000;
+
+export class Attempts {
+  readonly #sparesLoopback: boolean;
+  readonly #failures: LoginFailures;
+  readonly #logins: Quota;
+  readonly #signups: Quota;
+  readonly #forgotten: { readonly byAccount: Quota; readonly byAddress: Quota };
+
+  constructor({ limits: allowed, clock, sparesLoopback, keysMax = limits.attemptKeysMax }: AttemptsOptions) {
+    const quota = (max: number | null, windowMs: number) => new Quota({ max, windowMs, clock, keysMax });
+    this.#sparesLoopback = sparesLoopback;
+    this.#failures = new LoginFailures(allowed, clock, keysMax);
+    this.#logins = quota(allowed.login_per_address_minute, minuteMs);
+    this.#signups = quota(allowed.signup_per_address_hour, hourMs);
+    this.#forgotten = {
+      byAccount: quota(allowed.forgot_per_account_hour, hourMs),
+      byAddress: quota(allowed.forgot_per_address_hour, hourMs),
+    };
+  }
+
+  /**
+   * Runs a login; only its 401 counts as a failure. Throws 429 `rate_limited` without running it. Logins that run side by
+   * side are all judged by the failures before them, and the queue for hashing bounds how many those are.
+   */
+  async login<T>({ email, address }: Attempter, run: () => Promise<T>): Promise<T> {
+    const account = accountOf(email);
+    this.#failures.refuseEarly(account);
+    this.#takeByAddress(this.#logins, address);
+    try {
+      const result = await run();
+      this.#failures.forget(account);
+      return result;
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'unauthorized') this.#failures.note(account);
+      throw error;
+    }
+  }
+
+  /** Throws 429 `rate_limited`. */
+  signup(address: string): void {
+    this.#takeByAddress(this.#signups, address);
+  }
+
+  /** Throws 429 `rate_limited`. Whom the address refuses does not use up what the account has. */
+  forgotPassword({ email, address }: Attempter): void {
+    this.#takeByAddress(this.#forgotten.byAddress, address);
+    this.#forgotten.byAccount.take(accountOf(email));
+  }
+
+  /** A password that was just reset is known to its person, whatever was tried before. */
+  forgiveLogins(email: string): void {
+    this.#failures.forget(accountOf(email));
+  }
+
+  #takeByAddress(quota: Quota, address: string): void {
+    if (this.#sparesLoopback && isLoopback(address)) return;
+    quota.take(networkOf(address));
+  }
+}
+
+/** A digest: of one size whatever was sent. */
+function accountOf(email: string): string {
+  return sha256Latin1(emailIdentity(email));
+}
+
+function isLoopback(address: string): boolean {
+  return address === '::1' || /^127(\.[0-9]{1,3}){3}$/.test(address);
+}
+
+/** Whoever has one IPv6 address has the 2^64 of its network. */
+export function networkOf(address: string): string {
+  if (!isIPv6(address)) return address;
+  const [head = '', tail] = address.replace(/%.*$/, '').split('::');
+  const groups = head === '' ? [] : head.split(':');
+  const after = tail === undefined || tail === '' ? [] : tail.split(':');
+  if (tail !== undefined) while (groups.length + after.length < 8) groups.push('0');
+  const network = [...groups, ...after].slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
+  return `${network.join(':')}::/64`;
+}
+
+interface QuotaOptions {
+  /** Null: no limit. */
+  readonly max: number | null;
+  readonly windowMs: number;
+  readonly clock: Clock;
+  readonly keysMax: number;
+}
+
+/** So many attempts a key in a window, which begins with the first of them. */
+class Quota {
+  readonly #options: QuotaOptions;
+  readonly #windows: LruMap<string, { readonly startedMs: number; taken: number }>;
+
+  constructor(options: QuotaOptions) {
+    this.#options = options;
+    this.#windows = new LruMap(options.keysMax);
+  }
+
+  take(key: string): void {
+    const { max, windowMs, clock } = this.#options;
+    if (max === null) return;
+    const nowMs = clock.monotonic();
+    const window = this.#windows.get(key);
+    if (window === undefined || nowMs >= window.startedMs + windowMs) {
+      this.#windows.set(key, { startedMs: nowMs, taken: 1 });
+      return;
+    }
+    if (window.taken >= max) throw tooMany(window.startedMs + windowMs - nowMs);
+    window.taken += 1;
+  }
+}
+
+/**
+ * Failed logins of an account. After the allowed number each failure doubles how long the account has to wait, up to the
+ * window and never longer: a lock would let anybody shut anybody out. Forgotten after a window without failures.
+ */
+class LoginFailures {
+  readonly #max: number | null;
+  readonly #windowMs: number;
+  readonly #clock: Clock;
+  readonly #accounts: LruMap<string, { failures: number; closedUntilMs: number }>;
+
+  constructor(allowed: AttemptLimits, clock: Clock, keysMax: number) {
+    this.#max = allowed.login_failures_per_account;
+    this.#windowMs = allowed.login_window_seconds * 1_000;
+    this.#clock = clock;
+    this.#accounts = new LruMap(keysMax);
+  }
+
+  refuseEarly(account: string): void {
+    const entry = this.#accounts.get(account);
+    const leftMs = entry === undefined ? 0 : entry.closedUntilMs - this.#clock.monotonic();
+    if (leftMs > 0) throw tooMany(leftMs);
+  }
+
+  note(account: string): void {
+    if (this.#max === null) return;
+    const nowMs = this.#clock.monotonic();
+    const before = this.#accounts.get(account);
+    const isRecent = before !== undefined && nowMs < before.closedUntilMs + this.#windowMs;
+    const failures = (isRecent ? before.failures : 0) + 1;
+    const closedUntilMs = nowMs + this.#delayMs(failures - this.#max);
+    this.#accounts.set(account, { failures, closedUntilMs });
+  }
+
+  forget(account: string): void {
+    this.#accounts.delete(account);
+  }
+
+  /** `over`: failures past the last that is free. */
+  #delayMs(over: number): number {
+    return over < 0 ? 0 : Math.min(limits.loginDelayFirstMs * 2 ** over, this.#windowMs);
+  }
+}
+
+function tooMany(leftMs: number): ApiError {
+  const seconds = Math.ceil(leftMs / 1_000);
+  const sentence = `Too many attempts: try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`;
+  return new ApiError('rate_limited', sentence, { retryAfter: seconds });
+}
