@@ -8,40 +8,10 @@ import { silentLogger } from '../../../src/base/log.ts';
 import { systemRandom } from '../../../src/base/random.ts';
 import { findPerson, login, type People, preparePeople, signup } from '../../../src/identity/people.ts';
 import { readPerson, updateAttemptsMax, updatePerson } from '../../../src/identity/person-record.ts';
-import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
-import { type PutResult, StoreError, type StoreOutcome } from '../../../src/object-store/object-store.ts';
+import { StoreError, type StoreOutcome } from '../../../src/object-store/object-store.ts';
+import { codeOf, FailingStore, PlainHasher } from '../../support/people.ts';
 
 const input = { email: ' Ada@Example.com ', name: '  Ada Lovelace ', password: 'engine number 1' };
-
-/** Fails writes by rule, having applied them or not. */
-class FailingStore extends MemoryObjectStore {
-  fail: (key: string) => { outcome: StoreOutcome; apply: boolean } | null = () => null;
-  override putIfAbsent(key: string, bytes: readonly Uint8Array[]): Promise<PutResult> {
-    return this.#perhaps(key, () => super.putIfAbsent(key, bytes));
-  }
-  override putIfMatch(key: string, bytes: readonly Uint8Array[], etag: string): Promise<PutResult> {
-    return this.#perhaps(key, () => super.putIfMatch(key, bytes, etag));
-  }
-  async #perhaps(key: string, put: () => Promise<PutResult>): Promise<PutResult> {
-    const failure = this.fail(key);
-    if (failure === null) return put();
-    if (failure.apply) await put();
-    throw new StoreError('put', key, failure.outcome, 'failed');
-  }
-}
-
-/** Argon2 is tested where it runs; here the cost of a hash only has to be visible. */
-class PlainHasher {
-  readonly verified: string[] = [];
-  async hash(password: string): Promise<string> {
-    return `new:${password}`;
-  }
-  async verify(hash: string, password: string) {
-    this.verified.push(hash);
-    const matches = hash.endsWith(`:${password}`);
-    return { matches, needsRehash: matches && hash.startsWith('old:') };
-  }
-}
 
 async function house() {
   const objectStore = new FailingStore();
@@ -74,14 +44,6 @@ async function house() {
     },
   };
 }
-
-const codeOf = async (work: Promise<unknown>): Promise<string> => {
-  const error = await work.then(
-    () => 'no error',
-    (caught: unknown) => caught,
-  );
-  return error instanceof ApiError ? error.code : String(error);
-};
 
 test('signing up makes a person, a tenant named after them and a first admin key that leads to it', async () => {
   const { people, tenants, objectStore } = await house();

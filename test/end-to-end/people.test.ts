@@ -1,0 +1,286 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ApiAnswer, ApiClient, type ErrorBody } from '../support/api-client.ts';
+import { restart, type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
+
+/** People as they meet the server: their mails are files in its outbox. */
+const badLink = { status: 400, code: 'bad_request', fields: ['token'] } as const;
+const wrong = { status: 401, code: 'unauthorized' } as const;
+const tooMany = { status: 429, code: 'rate_limited' } as const;
+
+interface Letter {
+  readonly to: string;
+  readonly link: string;
+  readonly token: string;
+}
+
+/** The mails to somebody, oldest first, once there are so many of them. */
+async function lettersTo(folder: string, email: string, count: number): Promise<readonly Letter[]> {
+  for (let tries = 0; ; tries++) {
+    const letters = readLetters(folder).filter(({ to }) => to.toLowerCase().includes(`<${email}>`));
+    if (letters.length >= count || tries === 200) {
+      assert.equal(letters.length, count, `mails to ${email}`);
+      return letters;
+    }
+    await sleep(25);
+  }
+}
+
+function readLetters(folder: string): readonly Letter[] {
+  const box = join(folder, 'outbox');
+  const names = readdirSync(box).filter((name) => name.endsWith('.txt'));
+  return names.sort().map((name) => {
+    assert.equal(statSync(join(box, name)).mode & 0o777, 0o600);
+    const text = readFileSync(join(box, name), 'utf8');
+    const [, link = '', token = ''] = /^(\S+\?token=([0-9a-f]+))$/m.exec(text) ?? [];
+    return { to: /^To: (.*)$/m.exec(text)?.[1] ?? '', link, token };
+  });
+}
+
+describe('people', { concurrency: 1 }, () => {
+  const folder = temporaryFolder();
+  let server: ServerProcess;
+  let anyone: ApiClient;
+
+  before(async () => {
+    server = await startServer({ folder, env: { TIDEBASE_COMMIT_MS: '20' } });
+    anyone = new ApiClient(server.url);
+    anyone.onAnswer = (answer, method, path) => {
+      if (answer.status < 300 && path.startsWith('/v1/'))
+        assert.equal(answer.headers['cache-control'], 'no-store', `${method} ${path}`);
+    };
+  });
+
+  after(async () => {
+    anyone.close();
+    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+    assert.deepEqual(server.loggedErrors(), []);
+    const said = server.output + server.errors;
+    assert.match(said, /outbox\/\S+-verify\.txt/);
+    assert.ok(!/example\.com|token=|[0-9a-f]{52}/.test(said), 'no log names an address or a link');
+  });
+
+  const verify = (token: string) => anyone.call<{ verified: boolean }>('POST', '/v1/email/verify', { token });
+  const reset = (token: string, password: string) =>
+    anyone.call<{ reset: boolean }>('POST', '/v1/password/reset', { token, password });
+  const forgot = (email: string) => anyone.request('POST', '/v1/password/forgot', { body: { email } });
+
+  it('verify their address once, by the link of the sign-up', async () => {
+    const made = await anyone.signup('ann@example.com', 'Ann Ł');
+    const login = anyone.as(await anyone.login('ann@example.com'));
+    const [letter] = await lettersTo(folder, 'ann@example.com', 1);
+    assert.ok(letter !== undefined);
+    assert.equal(letter.to, 'Ann Ł <ann@example.com>');
+    assert.equal(letter.link, `${server.url}/verify?token=${letter.token}`);
+    assert.equal((await login.me()).person?.verified, false);
+
+    assert.deepEqual(await verify(letter.token), { verified: true });
+
+    const me = await login.me();
+    assert.equal(me.person?.verified, true);
+    assert.equal(me.tenant_id, made.tenant_id);
+    await anyone.refused(badLink, 'POST', '/v1/email/verify', { body: { token: letter.token } });
+    const resent = await login.request('POST', '/v1/email/verify/resend');
+    assert.deepEqual([resent.status, resent.json()], [202, { verified: true, sent: false }]);
+  });
+
+  it('are refused with a sentence where a link is none', async () => {
+    for (const token of ['', 'x', '0'.repeat(52), 'ü'.repeat(26)]) {
+      await anyone.refused(badLink, 'POST', '/v1/email/verify', { body: { token } });
+      const body = { token, password: 'long enough' };
+      await anyone.refused(badLink, 'POST', '/v1/password/reset', { body });
+    }
+    const missing = { status: 400, code: 'bad_request' };
+    await anyone.refused({ ...missing, fields: ['token'] }, 'POST', '/v1/email/verify', { body: {} });
+    await anyone.refused(missing, 'POST', '/v1/email/verify');
+    await anyone.refused({ ...missing, fields: ['email'] }, 'POST', '/v1/password/forgot', {
+      body: { email: 'nobody' },
+    });
+  });
+
+  it('have the mail sent again once a minute, by login or by a key of theirs', async () => {
+    const made = await anyone.signup('ben@example.com');
+    const byKey = anyone.as(made.key);
+
+    const sent = await byKey.request('POST', '/v1/email/verify/resend');
+
+    assert.deepEqual([sent.status, sent.json()], [202, { verified: false, sent: true }]);
+    const refusal = await byKey.refused(tooMany, 'POST', '/v1/email/verify/resend');
+    assert.ok((refusal.retry_after ?? 0) > 50 && (refusal.retry_after ?? 0) <= 60);
+    const byLogin = anyone.as(await anyone.login('ben@example.com'));
+    await byLogin.refused(tooMany, 'POST', '/v1/email/verify/resend');
+    await anyone.refused(wrong, 'POST', '/v1/email/verify/resend');
+    const [first, second] = await lettersTo(folder, 'ben@example.com', 2);
+    await verify(first?.token ?? '');
+    await anyone.refused(badLink, 'POST', '/v1/email/verify', { body: { token: second?.token } });
+    assert.deepEqual(await byKey.call('POST', '/v1/email/verify/resend'), { verified: true, sent: false });
+  });
+
+  it('set a forgotten password: old logins, the old password and other links end, keys go on', async () => {
+    const email = 'cleo@example.com';
+    const made = await anyone.signup(email);
+    const oldToken = await anyone.login(email);
+    assert.equal((await anyone.as(oldToken).me()).person?.verified, false);
+    const [known, again] = [await forgot(' Cleo@Example.com '), await forgot(email)];
+    const [, first, second] = await lettersTo(folder, email, 3);
+    assert.ok(first !== undefined && second !== undefined);
+    assert.equal(first.link, `${server.url}/reset?token=${first.token}`);
+
+    const short = { status: 422, code: 'invalid', fields: ['password'] };
+    for (const password of ['1234567', 'x'.repeat(201)]) {
+      const body = { token: first.token, password };
+      await anyone.refused(short, 'POST', '/v1/password/reset', { body });
+    }
+    assert.deepEqual(await reset(first.token, 'another horse'), { reset: true });
+
+    assert.deepEqual([known.status, again.status], [202, 202]);
+    await anyone.as(oldToken).refused(wrong, 'GET', '/v1/me');
+    await anyone.refused(wrong, 'POST', '/v1/login', { body: { email, password: 'correct horse' } });
+    const me = await anyone.as(await anyone.login(email, 'another horse')).me();
+    assert.equal(me.person?.verified, true);
+    assert.equal((await anyone.as(made.key).me()).tenant_id, made.tenant_id);
+    for (const { token } of [first, second]) {
+      const body = { token, password: 'a third horse' };
+      await anyone.refused(badLink, 'POST', '/v1/password/reset', { body });
+    }
+  });
+
+  it('get the same answer for an address that nobody has, and no mail', async () => {
+    await anyone.signup('dora@example.com');
+
+    const known = await forgot('dora@example.com');
+    const unknown = await forgot('nobody@example.com');
+
+    const shown = ({ status, headers, body }: ApiAnswer) => {
+      const { date, 'x-request-id': id, ...rest } = headers;
+      assert.ok(id !== undefined);
+      return { status, rest, body: body.toString() };
+    };
+    assert.deepEqual(shown(unknown), shown(known));
+    await lettersTo(folder, 'dora@example.com', 2);
+    assert.equal((await lettersTo(folder, 'nobody@example.com', 0)).length, 0);
+    for (const email of ['dora@example.com', 'nobody@example.com']) {
+      const statuses = [await forgot(email), await forgot(email), await forgot(email)].map(
+        ({ status }) => status,
+      );
+      assert.deepEqual(statuses, [202, 202, 429], email);
+    }
+  });
+
+  it('have to wait after ten wrong passwords, whether or not there is such an account', async () => {
+    await anyone.signup('eve@example.com');
+    for (const email of ['eve@example.com', 'not-eve@example.com']) {
+      const body = { email, password: 'wrong horse' };
+      for (let i = 0; i < 10; i++) await anyone.refused(wrong, 'POST', '/v1/login', { body });
+
+      const right = { email, password: 'correct horse' };
+      const refusal = await anyone.refused(tooMany, 'POST', '/v1/login', { body: right });
+
+      assert.ok((refusal.retry_after ?? 0) > 0 && (refusal.retry_after ?? 0) <= 30);
+    }
+  });
+
+  it('are refused by a full queue for hashing, and told when to come back', async () => {
+    const email = 'flood@example.com';
+    await anyone.signup(email);
+    const body = { email, password: 'correct horse' };
+
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, () => anyone.request('POST', '/v1/login', { body })),
+    );
+
+    const refused = answers.filter(({ status }) => status === 429);
+    const letIn = answers.filter(({ status }) => status === 200);
+    assert.equal(refused.length + letIn.length, 200);
+    assert.ok(refused.length > 0 && letIn.length >= 32, `${letIn.length} of 200 were let in`);
+    for (const answer of refused) assert.ok(((answer.json() as ErrorBody).retry_after ?? 0) >= 1);
+    await anyone.login(email);
+  });
+
+  it('are hashed by a thread that steps back', { skip: process.platform !== 'linux' }, () => {
+    const tasks = `/proc/${server.pid}/task`;
+    const steps = readdirSync(tasks).map((thread) => {
+      const text = readFileSync(join(tasks, thread, 'stat'), 'utf8');
+      return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[16]);
+    });
+
+    assert.ok(steps.includes(Math.max(0, Math.min(...steps)) + 10), steps.join(' '));
+  });
+
+  it('keep their links through a restart', async () => {
+    await anyone.signup('fred@example.com');
+    await forgot('fred@example.com');
+    const [first, second] = await lettersTo(folder, 'fred@example.com', 2);
+    await server.stop();
+    server = await restart(server);
+    anyone.close();
+    anyone = new ApiClient(server.url);
+
+    await reset(second?.token ?? '', 'another horse');
+
+    await anyone.login('fred@example.com', 'another horse');
+    await anyone.refused(badLink, 'POST', '/v1/email/verify', { body: { token: first?.token } });
+    await anyone.signup('gina@example.com');
+    await lettersTo(folder, 'gina@example.com', 1);
+  });
+});
+
+describe('people behind a proxy', { concurrency: 1 }, () => {
+  let server: ServerProcess;
+  let anyone: ApiClient;
+
+  before(async () => {
+    const env = {
+      TIDEBASE_TRUSTED_PROXIES: '127.0.0.0/8',
+      TIDEBASE_BASE_URL: 'https://tide.example/base',
+      TIDEBASE_COMMIT_MS: '20',
+    };
+    server = await startServer({ folder: temporaryFolder(), plans: 'built-in', env });
+    // What it prints is its public address, which leads nowhere here.
+    const port = /"message":"listening".*"port":([0-9]+)/.exec(server.errors)?.[1];
+    anyone = new ApiClient(`http://127.0.0.1:${port}`);
+  });
+
+  after(async () => {
+    anyone.close();
+    assert.deepEqual(await server.stop(), { code: 0, signal: null });
+    assert.deepEqual(server.loggedErrors(), []);
+  });
+
+  it('are counted by the address that the proxy names, IPv6 by its network', async () => {
+    const signup = (number: number, forwardedFor: string) =>
+      anyone.request('POST', '/v1/signup', {
+        body: { email: `p${number}@example.com`, name: 'P', password: 'correct horse' },
+        headers: { 'x-forwarded-for': forwardedFor },
+      });
+    const first = await signup(0, '2001:db8::1');
+    assert.equal(first.status, 201);
+    for (let i = 1; i < 20; i++) {
+      // The address is taken, which is the answer that has to be asked for least often.
+      assert.equal((await signup(0, `198.51.100.${i}, 2001:db8::${i}`)).status, 409);
+    }
+
+    const refused = await signup(21, '2001:db8::ffff');
+
+    assert.equal(refused.status, 429);
+    assert.ok(Number(refused.headers['retry-after']) > 3_000);
+    assert.equal((await signup(22, '2001:db8:0:1::1')).status, 201);
+    assert.equal((await signup(23, '192.0.2.7')).status, 201);
+    const folder = server.options.folder;
+    const [letter] = await lettersTo(folder, 'p0@example.com', 1);
+    assert.equal(letter?.link, `https://tide.example/base/verify?token=${letter?.token}`);
+  });
+
+  it('may ask for ten resets an hour from one address', async () => {
+    const statuses: number[] = [];
+    for (let i = 0; i < 11; i++) {
+      const body = { email: `nobody${i}@example.com` };
+      statuses.push((await anyone.request('POST', '/v1/password/forgot', { body })).status);
+    }
+
+    assert.deepEqual(statuses, [...Array.from({ length: 10 }, () => 202), 429]);
+  });
+});
