@@ -64,6 +64,13 @@ export function smtpUrl(value: string): string {
   throw new SettingsError('must be a URL like smtp://user:password@mail.example.com:587');
 }
 
+/** `Name <address>` or an address: a mail server refuses other senders, and nobody would notice before a mail is missed. */
+export function mailSender(value: string): string {
+  const address = /^[^<>]*<([^<>]*)>$/.exec(value)?.[1] ?? value;
+  if (/^[^\s@<>,]+@[^\s@<>,]+$/.test(address) && !/\p{Cc}/u.test(value)) return value;
+  throw new SettingsError(`must be like Tidebase <no-reply@example.com>, not "${value}"`);
+}
+
 /** Addresses and CIDR ranges, separated by commas. */
 export function proxyList(value: string): readonly string[] {
   const proxies = value

@@ -7,6 +7,7 @@ import { parseSecret } from './identity/secrets.ts';
 import {
   baseUrl,
   host,
+  mailSender,
   oneOf,
   proxyList,
   SettingsError,
@@ -119,7 +120,7 @@ export function readSettings(env: Env, machine: Machine = thisMachine): Settings
     commitMs: read('TIDEBASE_COMMIT_MS', wholeNumber(0, commitMsMax)) ?? commitMsDefault,
     plansFile: read('TIDEBASE_PLANS_FILE', text),
     smtpUrl: read('SMTP_URL', smtpUrl),
-    mailFrom: read('MAIL_FROM', text),
+    mailFrom: read('MAIL_FROM', mailSender),
     stripe: readStripe(read),
     embeddingBaseUrls: {
       openai: read('OPENAI_BASE_URL', baseUrl),

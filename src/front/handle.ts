@@ -2,7 +2,13 @@ import { ApiError } from '../../protocol/errors.ts';
 import { namespaceNameProblem } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
 import { type ActorCall, actorAnswerFromWire, type CallerNote } from '../../protocol/messages.ts';
-import { type Operation, type OperationName, querySchemaOf, takesBody } from '../../protocol/operations.ts';
+import {
+  type Operation,
+  type OperationName,
+  querySchemaOf,
+  type Tag,
+  takesBody,
+} from '../../protocol/operations.ts';
 import { parseQueryString } from '../../protocol/query-string.ts';
 import { findOperation, type PathParameters } from '../../protocol/routing.ts';
 import { inputError, parseQueryWith } from '../../protocol/validate.ts';
@@ -89,7 +95,8 @@ function begin(front: FrontComponents, request: Request): void {
 
 /** Errors of the asynchronous ways end here. */
 function settle(front: FrontComponents, request: Request, work: Promise<void>): void {
-  work.catch((error) => fail(front, request.exchange, request.id, error));
+  const { exchange, id, operation } = request;
+  work.catch((error) => fail(front, exchange, id, error, standingHeaders(operation, null)));
 }
 
 function admitted(front: FrontComponents, request: Request, principal: Principal): void {
@@ -281,7 +288,8 @@ async function serveOpen(front: FrontComponents, request: Request): Promise<void
   checkRequest(request);
   const body = takesBody(operation, exchange.method) ? await readBody(request) : null;
   if (changesData(request)) exchange.mayTakeEffect();
-  respond(exchange, id, await runFrontOperation(front, request, { principal: null, body }));
+  const answer = await runFrontOperation(front, request, { principal: null, body });
+  respond(exchange, id, answer, standingHeaders(operation, null));
 }
 
 async function runFrontOperation(
@@ -298,16 +306,23 @@ async function runFrontOperation(
   const parsed = input.body === null ? undefined : parseJson(input.body, { depthMax: limits.jsonDepthMax });
   const clientAddress = front.clientAddresses.of(exchange.remoteAddress, exchange.header('x-forwarded-for'));
   const value = await run({ principal: input.principal, body: parsed, clientAddress });
-  return { status, headers: privateHeaders, body: JSON.stringify(value) };
+  return { status, headers: noHeaders, body: JSON.stringify(value) };
 }
 
 const noHeaders: HeaderList = [];
-/** Answers with keys, tokens and persons are nobody's to keep. */
+/** Answers with keys, tokens, persons and bills are nobody's to keep, whoever makes them. */
 const privateHeaders: HeaderList = [['cache-control', 'no-store']];
+const privateTags: ReadonlySet<Tag> = new Set(['accounts', 'keys', 'tenants', 'billing']);
+
+/** What every answer of an operation carries, refusals too. Operations with rate limits are none of the private ones. */
+function standingHeaders({ tag, rateLimitHeaders }: Operation, ticket: AdmissionTicket | null): HeaderList {
+  if (privateTags.has(tag)) return privateHeaders;
+  return rateLimitHeaders && ticket !== null ? ticket.headers : noHeaders;
+}
 
 function finish({ exchange, id, operation }: Request, ticket: AdmissionTicket, answer: Answer): void {
   ticket.release();
-  respond(exchange, id, answer, operation.rateLimitHeaders ? ticket.headers : noHeaders);
+  respond(exchange, id, answer, standingHeaders(operation, ticket));
 }
 
 function failAdmitted(
@@ -318,7 +333,7 @@ function failAdmitted(
 ): void {
   ticket.release();
   const { exchange, id, operation } = request;
-  fail(front, exchange, id, error, operation.rateLimitHeaders ? ticket.headers : noHeaders);
+  fail(front, exchange, id, error, standingHeaders(operation, ticket));
 }
 
 function fail(
@@ -326,13 +341,13 @@ function fail(
   exchange: HttpExchange,
   id: string,
   error: unknown,
-  rateLimit: HeaderList = noHeaders,
+  standing: HeaderList = noHeaders,
 ): void {
   if (error instanceof ClientGone) return;
   const refusal = apiErrorOf(front, id, error);
   const headers = [...refusal.headers];
   if (refusal.retryAfter !== undefined) headers.push(['retry-after', String(refusal.retryAfter)]);
-  respond(exchange, id, { status: refusal.status, headers, body: refusal.toBody() }, rateLimit);
+  respond(exchange, id, { status: refusal.status, headers, body: refusal.toBody() }, standing);
 }
 
 function apiErrorOf(front: FrontComponents, id: string, error: unknown): ApiError {

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import PostalMime, { type Email } from 'postal-mime';
+import { SMTPServer } from 'smtp-server';
 import { type ApiAnswer, ApiClient, type ErrorBody } from '../support/api-client.ts';
 import { restart, type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
@@ -282,5 +285,85 @@ describe('people behind a proxy', { concurrency: 1 }, () => {
     }
 
     assert.deepEqual(statuses, [...Array.from({ length: 10 }, () => 202), 429]);
+  });
+});
+
+describe('people who verify their address', () => {
+  it('have the whole plan from that moment on, by every key', async () => {
+    const folder = temporaryFolder();
+    const plans = JSON.parse(readFileSync('load-tests/plans.unlimited.json', 'utf8'));
+    Object.assign(plans.free, { hard_limit: true, included_queries: 300, unverified_share: 0.01 });
+    const file = join(folder, 'plans.json');
+    writeFileSync(file, JSON.stringify(plans));
+    const server = await startServer({ folder, env: { TIDEBASE_PLANS_FILE: file } });
+    const anyone = new ApiClient(server.url);
+    const api = anyone.as((await anyone.signup('hal@example.com')).key);
+    await api.put('notes', [{ id: '1', text: 'tide' }]);
+    for (let i = 0; i < 3; i++) await api.count('notes');
+    const unverified = { status: 402, code: 'email_unverified' };
+    await api.refused(unverified, 'POST', '/v1/namespaces/notes/count', { body: {} });
+
+    const [letter] = await lettersTo(folder, 'hal@example.com', 1);
+    await anyone.call('POST', '/v1/email/verify', { token: letter?.token });
+
+    assert.equal((await api.count('notes')).count, 1);
+    anyone.close();
+    await server.stop();
+  });
+});
+
+describe('people of a server with a mail server', () => {
+  it('get their mails by SMTP, and nothing is put into the outbox', async () => {
+    const received: Email[] = [];
+    const smtp = new SMTPServer({
+      authOptional: true,
+      disabledCommands: ['STARTTLS'],
+      logger: false,
+      onData(stream, _, done) {
+        const parts: Buffer[] = [];
+        stream.on('data', (part: Buffer) => parts.push(part));
+        stream.on('end', () => {
+          PostalMime.parse(Buffer.concat(parts))
+            .then((mail) => received.push(mail))
+            .then(() => done(), done);
+        });
+      },
+    });
+    await new Promise<void>((resolve) => smtp.listen(0, '127.0.0.1', resolve));
+    const { port } = smtp.server.address() as AddressInfo;
+    const folder = temporaryFolder();
+    const env = { SMTP_URL: `smtp://127.0.0.1:${port}`, MAIL_FROM: 'Tide <tide@example.com>' };
+    const server = await startServer({ folder, env });
+    const anyone = new ApiClient(server.url);
+
+    await anyone.signup('ida@example.com', 'Ida Ø');
+    // It is sent while the server stops, at the latest.
+    await server.stop();
+
+    const [mail] = received;
+    assert.deepEqual(mail?.to, [{ name: 'Ida Ø', address: 'ida@example.com' }]);
+    assert.deepEqual(mail?.from, { name: 'Tide', address: 'tide@example.com' });
+    assert.match(mail?.text ?? '', new RegExp(`^${server.url}/verify\\?token=[0-9a-f]{52}\\s*$`, 'm'));
+    assert.ok(!readdirSync(folder).includes('outbox'));
+    anyone.close();
+    await new Promise<void>((resolve) => smtp.close(resolve));
+  });
+
+  it('can sign up while the mail server says nothing, and the server stops in time', async () => {
+    const silent = createServer(() => {});
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const { port } = silent.address() as AddressInfo;
+    const env = { SMTP_URL: `smtp://127.0.0.1:${port}` };
+    const server = await startServer({ folder: temporaryFolder(), env });
+    const anyone = new ApiClient(server.url);
+
+    await anyone.signup('jo@example.com');
+    anyone.close();
+    // It fails where the server does not end by itself.
+    const end = await server.stop();
+
+    assert.deepEqual(end, { code: 0, signal: null });
+    assert.ok(!/jo@|token/.test(server.errors));
+    silent.close();
   });
 });

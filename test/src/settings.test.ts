@@ -128,6 +128,7 @@ test('a bad value stops the start with a sentence that names the setting and no 
     TIDEBASE_MEMORY_BYTES: '1',
     TIDEBASE_COMMIT_MS: '1e3',
     SMTP_URL: 'secret://password',
+    MAIL_FROM: 'Tidebase no-reply@example.com',
     OPENAI_BASE_URL: 'http://user:secret@x',
     TIDEBASE_KEY_ENCRYPTION_KEY: 'secret',
     TIDEBASE_LOGIN_TOKEN_KEY: 'secret'.repeat(8),
