@@ -1,4 +1,4 @@
-import type { Transporter } from 'nodemailer';
+import type { SendMailOptions, Transporter } from 'nodemailer';
 import { limits } from '../../protocol/limits.ts';
 import { type MailCarrier, MailRefused } from './mail-queue.ts';
 
@@ -18,6 +18,8 @@ const permanentFrom = 500;
 
 export function smtpCarrier({ url, from }: SmtpOptions): MailCarrier {
   let opening: Promise<Transporter> | null = null;
+  // A connection that is still open would hold up the end of the process.
+  const closing = new AbortController();
   const transport = () => {
     opening ??= openTransport(url);
     return opening;
@@ -25,8 +27,17 @@ export function smtpCarrier({ url, from }: SmtpOptions): MailCarrier {
   return {
     async carry({ to, subject, text, html }) {
       const smtp = await transport();
+      // Newer than the declarations of the library.
+      const options: SendMailOptions & { readonly signal: AbortSignal } = {
+        from,
+        to,
+        subject,
+        text,
+        html,
+        signal: closing.signal,
+      };
       try {
-        await smtp.sendMail({ from, to, subject, text, html });
+        await smtp.sendMail(options);
       } catch (error) {
         throw isPermanent(error)
           ? new MailRefused('the mail server refused a mail', { cause: error })
@@ -34,7 +45,8 @@ export function smtpCarrier({ url, from }: SmtpOptions): MailCarrier {
       }
     },
     close() {
-      void opening?.then((smtp) => smtp.close());
+      closing.abort();
+      opening?.then((smtp) => smtp.close()).catch(() => {});
     },
   };
 }
