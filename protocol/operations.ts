@@ -148,7 +148,7 @@ const rows = {
     summary: 'Set a new password with the token of a reset link',
     auth: 'none',
     serves: 'front',
-    statuses: [400, 422],
+    statuses: [400, 422, 429],
     request: account.resetRequestSchema,
     answer: account.resetAnswerSchema,
   },

@@ -57,7 +57,8 @@ export class MailQueue {
   /** False where the queue is full: then nothing was begun. */
   post(kind: LinkKind, compose: ComposeMail): boolean {
     if (this.isFull) {
-      this.#logger.error('the queue of mails is full; a mail is not sent', { kind });
+      const reason = this.#stopping ? 'the server stops' : 'the queue is full';
+      this.#logger.error('a mail is not taken', { kind, reason });
       return false;
     }
     this.#waiting.push({ kind, compose, mail: null, attempts: 0 });
