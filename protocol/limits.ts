@@ -95,6 +95,8 @@ export const limits = {
   /** SIGTERM: how long running requests may take to finish. */
   drainMs: 10_000,
 
+  /** Sign-ups and logins under way: one whose password is hashed, and those that wait for 1 to 3 s. */
+  passwordsAtOnceMax: 33,
   /** Service: how long a mailed link works, and how often its person may ask for another one. */
   verifyLinkMs: 7 * 24 * 3_600_000,
   resetLinkMs: 3_600_000,

@@ -3,7 +3,6 @@ import { access, mkdir } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
-import { ApiError } from '../protocol/errors.ts';
 import { limits } from '../protocol/limits.ts';
 import { buildOpenApi } from '../protocol/openapi.ts';
 import type {
@@ -43,6 +42,7 @@ import { loginTokens } from './identity/login-token.ts';
 import { MailQueue } from './identity/mail-queue.ts';
 import { smtpCarrier } from './identity/mailer.ts';
 import { outboxCarrier } from './identity/outbox.ts';
+import { tooManyPasswords } from './identity/password-gate.ts';
 import { type PasswordHasher, type People, preparePeople } from './identity/people.ts';
 import { readPerson } from './identity/person-record.ts';
 import { loadSecrets, type Secrets } from './identity/secrets.ts';
@@ -312,11 +312,6 @@ interface Lanes {
   readonly hash: ComputeLane;
 }
 
-/** Sign-ups and logins that wait for the one hashing thread; more get 429. */
-const hashQueueMax = 32;
-/** By when a full queue is empty, at 30 to 110 ms each. */
-const hashRetrySeconds = 3;
-
 /** How far they step back where the cores are busy, so that reads hardly feel them. Writers wait no less, but for flushes. */
 const backgroundSteps = {
   parse: 6,
@@ -365,7 +360,7 @@ function computeLanes(store: StoreSettings, settings: Settings): Lanes {
       entry: workerEntries.hash,
       threads: 1,
       data: { backgroundSteps: backgroundSteps.hash } satisfies HashThreadData,
-      queueMax: hashQueueMax,
+      queueMax: limits.passwordsAtOnceMax - 1,
     }),
   };
 }
@@ -433,10 +428,7 @@ function readPlansFile(file: string): string {
 
 function laneHasher(lane: ComputeLane): PasswordHasher {
   const run = async (task: object): Promise<unknown> => {
-    if (lane.isFull) {
-      const sentence = 'Too many people sign up and log in at once: try again in a moment.';
-      throw new ApiError('rate_limited', sentence, { retryAfter: hashRetrySeconds });
-    }
+    if (lane.isFull) throw tooManyPasswords();
     return lane.run(task);
   };
   return {

@@ -16,6 +16,7 @@ import { type LoginTokens, signLoginToken } from '../identity/login-token.ts';
 import type { MailQueue } from '../identity/mail-queue.ts';
 import { makeReset, renewVerification, resetPassword, verifyAddress } from '../identity/mailed-links.ts';
 import { mailOf } from '../identity/mails.ts';
+import { PasswordGate } from '../identity/password-gate.ts';
 import { login, type People, signup } from '../identity/people.ts';
 import type { FrontOperation, FrontRequest } from './account-operations.ts';
 
@@ -35,9 +36,10 @@ export interface PeopleComponents {
 export function peopleOperations(
   components: PeopleComponents,
 ): readonly (readonly [OperationName, FrontOperation])[] {
+  const gate = new PasswordGate();
   return [
-    ['signup', (request) => signUp(components, request)],
-    ['login', (request) => logIn(components, request)],
+    ['signup', (request) => signUp(components, gate, request)],
+    ['login', (request) => logIn(components, gate, request)],
     ['verifyEmail', (request) => verifyEmail(components, request)],
     ['resendVerification', (request) => resendVerification(components, request)],
     ['forgotPassword', (request) => forgotPassword(components, request)],
@@ -45,10 +47,14 @@ export function peopleOperations(
   ];
 }
 
-async function signUp(components: PeopleComponents, { body, clientAddress }: FrontRequest): Promise<unknown> {
+async function signUp(
+  components: PeopleComponents,
+  gate: PasswordGate,
+  { body, clientAddress }: FrontRequest,
+): Promise<unknown> {
   const input = parseWith(signupRequestSchema, body);
   components.attempts.signup(clientAddress);
-  const made = await signup(await components.people(), input);
+  const made = await gate.run(async () => signup(await components.people(), input));
   // The account is there whether or not the mail can be sent: it can be asked for again.
   post(components, made.verification);
   return {
@@ -61,11 +67,16 @@ async function signUp(components: PeopleComponents, { body, clientAddress }: Fro
   };
 }
 
-async function logIn(components: PeopleComponents, { body, clientAddress }: FrontRequest): Promise<unknown> {
+async function logIn(
+  components: PeopleComponents,
+  gate: PasswordGate,
+  { body, clientAddress }: FrontRequest,
+): Promise<unknown> {
   const input = parseWith(loginRequestSchema, body, '', 'bad_request');
   const attempter = { email: input.email, address: clientAddress };
-  const people = await components.people();
-  const person = await components.attempts.login(attempter, () => login(people, input));
+  const person = await components.attempts.login(attempter, () =>
+    gate.run(async () => login(await components.people(), input)),
+  );
   return { token: await signLoginToken(components.loginTokens, person) };
 }
 

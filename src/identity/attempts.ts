@@ -50,7 +50,7 @@ export class Attempts {
 
   /**
    * Runs a login; only its 401 counts as a failure. Throws 429 `rate_limited` without running it. Logins that run side by
-   * side are all judged by the failures before them, and the queue for hashing bounds how many those are.
+   * side are all judged by the failures before them, and the gate for passwords bounds how many those are.
    */
   async login<T>({ email, address }: Attempter, run: () => Promise<T>): Promise<T> {
     const account = accountOf(email);

@@ -40,8 +40,12 @@ async function front() {
       forgetLogins: (personId) => forgotten.push(personId),
     }),
   );
-  const call = async (name: Parameters<typeof operations.get>[0], body: unknown): Promise<unknown> => {
-    const request: FrontRequest = { body, principal: null, clientAddress: '192.0.2.1' };
+  const call = async (
+    name: Parameters<typeof operations.get>[0],
+    body: unknown,
+    address = '192.0.2.1',
+  ): Promise<unknown> => {
+    const request: FrontRequest = { body, principal: null, clientAddress: address };
     return operations.get(name)?.(request);
   };
   const holdMails = () => {
@@ -59,6 +63,32 @@ test('signing up does not wait for the mail, nor fail because of a full queue of
 
   assert.ok(queue.isFull);
   assert.ok(await call('signup', input));
+});
+
+test('of 200 who log in at once those past the queue for hashing are refused before anything is read for them', async () => {
+  const { call, objectStore, clock } = await front();
+  await call('signup', input);
+  await clock.settle();
+  let reads = 0;
+  const get = objectStore.get.bind(objectStore);
+  objectStore.get = (key, options) => {
+    reads += 1;
+    return get(key, options);
+  };
+  const { email, password } = input;
+  const login = () =>
+    call('login', { email, password }, '127.0.0.1').then(
+      () => 'in',
+      (error: unknown) => (error instanceof ApiError ? `${error.code} ${error.retryAfter}` : String(error)),
+    );
+
+  const outcomes = await Promise.all(Array.from({ length: 200 }, login));
+
+  const letIn = outcomes.filter((outcome) => outcome === 'in').length;
+  assert.equal(letIn, limits.passwordsAtOnceMax);
+  assert.equal(outcomes.filter((outcome) => outcome === 'rate_limited 3').length, 200 - letIn);
+  assert.equal(reads, 2 * letIn);
+  assert.equal(await login(), 'in');
 });
 
 test('a forgotten password is answered before anything is looked up, whether or not there is an account', async () => {
