@@ -50,6 +50,16 @@ export class Admission {
     this.#keys = new LruMap(keysMax ?? admissionKeysMaxDefault);
   }
 
+  /** Counts a request that is nobody's, such as a sign-up: only so that a server that stops lets it end. */
+  async accompany(work: () => Promise<void>): Promise<void> {
+    this.#inFlight.count += 1;
+    try {
+      await work();
+    } finally {
+      this.#inFlight.count -= 1;
+    }
+  }
+
   /** Admitted requests that have not ended, of everybody. */
   get inFlight(): number {
     return this.#inFlight.count;

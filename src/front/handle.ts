@@ -81,22 +81,35 @@ export function createHandler(front: FrontComponents): (exchange: HttpExchange) 
 
 function begin(front: FrontComponents, request: Request): void {
   const { exchange, operation } = request;
-  if (operation.auth === 'none') return settle(front, request, serveOpen(front, request));
-  const credential = credentialOf((name) => exchange.header(name));
-  const principal = front.authenticator.peek(credential);
-  if (principal !== undefined) return admitted(front, request, principal);
-  const authenticated = front.authenticator.authenticate(credential);
-  settle(
-    front,
-    request,
-    authenticated.then((found) => admitted(front, request, found)),
-  );
+  if (operation.auth === 'none') {
+    return settle(
+      front,
+      request,
+      front.admission.accompany(() => serveOpen(front, request)),
+    );
+  }
+  try {
+    const credential = credentialOf((name) => exchange.header(name));
+    const principal = front.authenticator.peek(credential);
+    if (principal !== undefined) return admitted(front, request, principal);
+    const authenticated = front.authenticator.authenticate(credential);
+    settle(
+      front,
+      request,
+      authenticated.then((found) => admitted(front, request, found)),
+    );
+  } catch (error) {
+    failUnadmitted(front, request, error);
+  }
 }
 
 /** Errors of the asynchronous ways end here. */
 function settle(front: FrontComponents, request: Request, work: Promise<void>): void {
-  const { exchange, id, operation } = request;
-  work.catch((error) => fail(front, exchange, id, error, standingHeaders(operation, null)));
+  work.catch((error) => failUnadmitted(front, request, error));
+}
+
+function failUnadmitted(front: FrontComponents, { exchange, id, operation }: Request, error: unknown): void {
+  fail(front, exchange, id, error, standingHeaders(operation, null));
 }
 
 function admitted(front: FrontComponents, request: Request, principal: Principal): void {

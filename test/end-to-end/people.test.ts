@@ -52,7 +52,7 @@ describe('people', { concurrency: 1 }, () => {
     server = await startServer({ folder, env: { TIDEBASE_COMMIT_MS: '20' } });
     anyone = new ApiClient(server.url);
     anyone.onAnswer = (answer, method, path) => {
-      if (answer.status < 300 && path.startsWith('/v1/'))
+      if (answer.status < 300 && path !== '/v1/namespaces')
         assert.equal(answer.headers['cache-control'], 'no-store', `${method} ${path}`);
     };
   });
@@ -149,6 +149,26 @@ describe('people', { concurrency: 1 }, () => {
       const body = { token, password: 'a third horse' };
       await anyone.refused(badLink, 'POST', '/v1/password/reset', { body });
     }
+  });
+
+  it('have answers that nobody keeps, refusals too, whoever makes them', async () => {
+    const { key } = await anyone.signup('kim@example.com');
+    const name = { body: { name: 'another' } };
+    const answers = [
+      await anyone.as(key).request('POST', '/v1/keys', name),
+      await anyone.as(key).request('POST', '/v1/keys', { body: {} }),
+      await anyone.request('POST', '/v1/keys', name),
+      await anyone.request('POST', '/v1/login', {
+        body: { email: 'kim@example.com', password: 'wrong horse' },
+      }),
+    ];
+
+    assert.deepEqual(
+      answers.map(({ status, headers }) => [status, headers['cache-control']]),
+      [201, 422, 401, 401].map((status) => [status, 'no-store']),
+    );
+    const search = await anyone.as(key).request('GET', '/v1/namespaces');
+    assert.equal(search.headers['cache-control'], undefined);
   });
 
   it('get the same answer for an address that nobody has, and no mail', async () => {

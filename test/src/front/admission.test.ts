@@ -166,3 +166,21 @@ test('never more are in flight or admitted in a second than allowed, and never f
     }),
   );
 });
+
+test('a request that is nobody’s is in flight until it ends, however it ends', async () => {
+  const { admission } = admissionAt();
+  let end = () => {};
+  const held = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+
+  const first = admission.accompany(() => held);
+  const second = admission.accompany(() => Promise.reject(new Error('no')));
+
+  assert.equal(admission.inFlight, 2);
+  await assert.rejects(second);
+  assert.equal(admission.inFlight, 1);
+  end();
+  await first;
+  assert.equal(admission.inFlight, 0);
+});
