@@ -352,6 +352,7 @@ export class ActorHost {
         throw error;
       actor.close();
       this.#components.logger.error('an actor failed and is closed', {
+        requestId: call.caller.requestId,
         operation: call.operation,
         namespace: call.namespace,
         error: describeError(error),

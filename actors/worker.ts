@@ -197,6 +197,11 @@ function respondError(respond: Respond, logger: Logger, call: ActorCall, error: 
 }
 
 function internalError(logger: Logger, call: ActorCall, error: unknown): ApiError {
-  logger.error('a request failed', { operation: call.operation, error: describeError(error) });
+  const { operation, caller } = call;
+  logger.error('a request failed', {
+    requestId: caller.requestId,
+    operation,
+    error: describeError(error),
+  });
   return new ApiError('internal', 'the server failed to answer this request; it was logged');
 }

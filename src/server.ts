@@ -448,7 +448,6 @@ function requestHandler(parts: {
       return openApi;
     },
     emailOf: people.emailOf,
-    nextRequestId: door.nextRequestId,
     files: new FileReceiver(scratchFolderOf(cacheFolder), systemRandom),
     metering,
     settled: (work) => settledWithin(systemClock, work, usageWaitMs),

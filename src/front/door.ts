@@ -16,7 +16,6 @@ export interface FrontDoor {
   /** The public address, without a slash at its end. */
   readonly baseUrl: string;
   readonly admission: Admission;
-  readonly nextRequestId: () => string;
   serve(handler: HttpHandler): void;
   /** Requests that were admitted and not answered yet. */
   inFlight(): number;
@@ -43,7 +42,7 @@ export async function openDoor(address: DoorAddress, engine: HttpEngine, logger:
   const idPrefix = randomHex(systemRandom, 4);
   let requests = 0;
   const nextRequestId = () => `${idPrefix}-${(++requests).toString(36)}`;
-  let handler: HttpHandler = (exchange) => refuseWhileStarting(exchange, nextRequestId());
+  let handler: HttpHandler = refuseWhileStarting;
   const options = {
     host,
     port,
@@ -51,6 +50,7 @@ export async function openDoor(address: DoorAddress, engine: HttpEngine, logger:
     handlerDeadlineMs: limits.handlerDeadlineMs,
     writeDeadlineMs: limits.writeDeadlineMs,
     handler: (exchange: HttpExchange) => handler(exchange),
+    nextRequestId,
     engine,
   };
   const listener = await listenHttp(options, logger, systemClock).catch((cause: unknown) => {
@@ -64,7 +64,6 @@ export async function openDoor(address: DoorAddress, engine: HttpEngine, logger:
   return {
     baseUrl: address.baseUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${listener.port}`,
     admission,
-    nextRequestId,
     serve(next) {
       handler = next;
     },
@@ -74,9 +73,9 @@ export async function openDoor(address: DoorAddress, engine: HttpEngine, logger:
   };
 }
 
-function refuseWhileStarting(exchange: HttpExchange, requestId: string): void {
+function refuseWhileStarting(exchange: HttpExchange): void {
   const refusal = new ApiError('unavailable', 'the server is starting', { retryAfter: 1 });
-  respond(exchange, requestId, {
+  respond(exchange, exchange.requestId, {
     status: refusal.status,
     headers: [['retry-after', '1']],
     body: refusal.toBody(),

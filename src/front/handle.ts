@@ -42,7 +42,6 @@ export interface FrontComponents {
   readonly openApi: () => string;
   /** The person's address, for the list of keys. */
   readonly emailOf: (personId: number) => Promise<string>;
-  readonly nextRequestId: () => string;
   readonly files: FileReceiver;
   readonly metering: Metering;
   /** Milliseconds that answers about usage wait for what was counted last to be told. */
@@ -58,7 +57,7 @@ interface Request {
 
 export function createHandler(front: FrontComponents): (exchange: HttpExchange) => void {
   return (exchange) => {
-    const id = front.nextRequestId();
+    const id = exchange.requestId;
     try {
       const route = findOperation(exchange.method, exchange.path);
       if (route.kind === 'no-path')
@@ -240,6 +239,7 @@ function actorCall(front: FrontComponents, request: Request, principal: Principa
   const isTenants = operation.serves === 'tenant';
   const plan = front.plans[principal.planName];
   const caller: CallerNote = {
+    requestId: request.id,
     namespaces: principal.namespaces,
     createdBy: email,
     personId: principal.personId ?? 0,
