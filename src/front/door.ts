@@ -5,7 +5,7 @@ import type { Logger } from '../base/log.ts';
 import { randomHex, systemRandom } from '../base/random.ts';
 import { Admission } from './admission.ts';
 import { type HttpEngine, listenHttp } from './http.ts';
-import type { HttpExchange, HttpHandler } from './http-types.ts';
+import type { HttpExchange, HttpHandler, OwnAnswer } from './http-types.ts';
 import { respond } from './response.ts';
 
 /**
@@ -16,6 +16,8 @@ export interface FrontDoor {
   /** The public address, without a slash at its end. */
   readonly baseUrl: string;
   readonly admission: Admission;
+  /** Which HTTP server serves. */
+  readonly engine: string;
   serve(handler: HttpHandler): void;
   /** Requests that were admitted and not answered yet. */
   inFlight(): number;
@@ -37,7 +39,12 @@ export class CannotListen extends Error {
 }
 
 /** Throws CannotListen. */
-export async function openDoor(address: DoorAddress, engine: HttpEngine, logger: Logger): Promise<FrontDoor> {
+export async function openDoor(
+  address: DoorAddress,
+  engine: HttpEngine,
+  logger: Logger,
+  onOwnAnswer: (answer: OwnAnswer) => void,
+): Promise<FrontDoor> {
   const { host, port } = address;
   const idPrefix = randomHex(systemRandom, 4);
   let requests = 0;
@@ -51,6 +58,7 @@ export async function openDoor(address: DoorAddress, engine: HttpEngine, logger:
     writeDeadlineMs: limits.writeDeadlineMs,
     handler: (exchange: HttpExchange) => handler(exchange),
     nextRequestId,
+    onOwnAnswer,
     engine,
   };
   const listener = await listenHttp(options, logger, systemClock).catch((cause: unknown) => {
@@ -64,6 +72,7 @@ export async function openDoor(address: DoorAddress, engine: HttpEngine, logger:
   return {
     baseUrl: address.baseUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${listener.port}`,
     admission,
+    engine: listener.engine,
     serve(next) {
       handler = next;
     },

@@ -22,6 +22,7 @@ import type { FrontOperation } from './account-operations.ts';
 import type { Admission, AdmissionTicket } from './admission.ts';
 import { ClientGone, type HttpExchange } from './http-types.ts';
 import { allowanceRefusal, capRefusal, countAnswer, type Metering } from './metering.ts';
+import type { Observed, RequestObserver } from './observe.ts';
 import type { FileReceiver } from './receive-file.ts';
 import { type Answer, type HeaderList, respond } from './response.ts';
 
@@ -46,28 +47,46 @@ export interface FrontComponents {
   readonly metering: Metering;
   /** Milliseconds that answers about usage wait for what was counted last to be told. */
   readonly settled: (work: Promise<void>) => Promise<unknown>;
+  /** Hears of every answer. */
+  readonly observer: RequestObserver;
 }
 
-interface Request {
-  readonly exchange: HttpExchange;
-  readonly id: string;
+interface Request extends Observed {
   readonly operation: Operation;
   readonly parameters: PathParameters;
 }
 
 export function createHandler(front: FrontComponents): (exchange: HttpExchange) => void {
   return (exchange) => {
-    const id = exchange.requestId;
+    const beganMs = front.observer.now();
+    let request: Request | null = null;
     try {
       const route = findOperation(exchange.method, exchange.path);
       if (route.kind === 'no-path')
         throw new ApiError('not_found', `there is nothing at ${shown(exchange.path)}`);
       if (route.kind === 'wrong-method') throw wrongMethod(exchange, route.allow);
-      begin(front, { exchange, id, operation: route.operation, parameters: route.parameters });
+      request = {
+        exchange,
+        id: exchange.requestId,
+        beganMs,
+        operation: route.operation,
+        parameters: route.parameters,
+        principal: null,
+        receivedBytes: 0,
+        openBody: null,
+      };
+      begin(front, request);
     } catch (error) {
-      fail(front, exchange, id, error);
+      fail(front, request ?? nobodys(exchange, beganMs), error);
     }
   };
+}
+
+/** A request for no operation. */
+function nobodys(exchange: HttpExchange, beganMs: number): Observed {
+  const parameters = { name: undefined, id: undefined, provider: undefined };
+  const empty = { principal: null, receivedBytes: 0, openBody: null };
+  return { exchange, id: exchange.requestId, beganMs, operation: null, parameters, ...empty };
 }
 
 function begin(front: FrontComponents, request: Request): void {
@@ -86,11 +105,12 @@ function begin(front: FrontComponents, request: Request): void {
 
 /** Errors of the asynchronous ways end here. */
 function settle(front: FrontComponents, request: Request, work: Promise<void>): void {
-  work.catch((error) => fail(front, request.exchange, request.id, error));
+  work.catch((error) => fail(front, request, error));
 }
 
 function admitted(front: FrontComponents, request: Request, principal: Principal): void {
   const { operation, parameters, exchange } = request;
+  request.principal = principal;
   const ticket = front.admission.admit(principal, operation.name === 'sql');
   try {
     const capped = capRefusal(front.metering, operation, principal);
@@ -154,9 +174,10 @@ async function serveFile(
   exchange.allowHandlerMs(limits.importDeadlineMs);
   const message = await front.files.withBody(exchange, (file) => {
     exchange.mayTakeEffect();
+    request.receivedBytes = file.bytes;
     return front.router.call(actorCall(front, request, principal, ''), packMessage(file));
   });
-  finish(request, ticket, meteredAnswer(front, request, principal, message));
+  finish(front, request, ticket, meteredAnswer(front, request, principal, message));
 }
 
 async function serveWithBody(
@@ -169,8 +190,11 @@ async function serveWithBody(
   serve(front, request, { principal, ticket, body });
 }
 
-async function readBody({ exchange, operation }: Request): Promise<Uint8Array> {
+async function readBody(request: Request): Promise<Uint8Array> {
+  const { exchange, operation } = request;
   const body = new Uint8Array(await exchange.readBody(operation.bodyBytesMax));
+  request.receivedBytes = body.byteLength;
+  if (operation.auth === 'none') request.openBody = body;
   if (body.byteLength === 0 && operation.bodyRequired) {
     throw new ApiError('bad_request', 'this request needs a JSON body');
   }
@@ -200,7 +224,7 @@ function serve(front: FrontComponents, request: Request, admittedAs: Admitted): 
 
 function serveHere(front: FrontComponents, request: Request, { principal, ticket, body }: Admitted): void {
   runFrontOperation(front, request, { principal, body })
-    .then((answer) => finish(request, ticket, answer))
+    .then((answer) => finish(front, request, ticket, answer))
     .catch((error) => failAdmitted(front, request, ticket, error));
 }
 
@@ -229,7 +253,7 @@ function deliver(front: FrontComponents, request: Request, admittedAs: Admitted,
   front.router.deliver(
     actorCall(front, request, principal, email),
     body,
-    (message) => finish(request, ticket, meteredAnswer(front, request, principal, message)),
+    (message) => finish(front, request, ticket, meteredAnswer(front, request, principal, message)),
     (error) => failAdmitted(front, request, ticket, error),
   );
 }
@@ -275,11 +299,11 @@ function meteredAnswer(
 
 /** Operations without credentials. */
 async function serveOpen(front: FrontComponents, request: Request): Promise<void> {
-  const { exchange, operation, id } = request;
+  const { exchange, operation } = request;
   checkRequest(request);
   const body = takesBody(operation, exchange.method) ? await readBody(request) : null;
   if (changesData(request)) exchange.mayTakeEffect();
-  respond(exchange, id, await runFrontOperation(front, request, { principal: null, body }));
+  reply(front, request, await runFrontOperation(front, request, { principal: null, body }));
 }
 
 async function runFrontOperation(
@@ -302,9 +326,15 @@ const noHeaders: HeaderList = [];
 /** Answers with keys, tokens and persons are nobody's to keep. */
 const privateHeaders: HeaderList = [['cache-control', 'no-store']];
 
-function finish({ exchange, id, operation }: Request, ticket: AdmissionTicket, answer: Answer): void {
+function finish(front: FrontComponents, request: Request, ticket: AdmissionTicket, answer: Answer): void {
   ticket.release();
-  respond(exchange, id, answer, operation.rateLimitHeaders ? ticket.headers : noHeaders);
+  reply(front, request, answer, request.operation.rateLimitHeaders ? ticket.headers : noHeaders);
+}
+
+/** Every answer leaves here. */
+function reply(front: FrontComponents, request: Observed, answer: Answer, rateLimit = noHeaders): void {
+  front.observer.answered(request, answer);
+  respond(request.exchange, request.id, answer, rateLimit);
 }
 
 function failAdmitted(
@@ -314,22 +344,20 @@ function failAdmitted(
   error: unknown,
 ): void {
   ticket.release();
-  const { exchange, id, operation } = request;
-  fail(front, exchange, id, error, operation.rateLimitHeaders ? ticket.headers : noHeaders);
+  fail(front, request, error, request.operation.rateLimitHeaders ? ticket.headers : noHeaders);
 }
 
 function fail(
   front: FrontComponents,
-  exchange: HttpExchange,
-  id: string,
+  request: Observed,
   error: unknown,
   rateLimit: HeaderList = noHeaders,
 ): void {
-  if (error instanceof ClientGone) return;
-  const refusal = apiErrorOf(front, id, error);
+  if (error instanceof ClientGone) return front.observer.gone(request);
+  const refusal = apiErrorOf(front, request.id, error);
   const headers = [...refusal.headers];
   if (refusal.retryAfter !== undefined) headers.push(['retry-after', String(refusal.retryAfter)]);
-  respond(exchange, id, { status: refusal.status, headers, body: refusal.toBody() }, rateLimit);
+  reply(front, request, { status: refusal.status, headers, body: refusal.toBody() }, rateLimit);
 }
 
 function apiErrorOf(front: FrontComponents, id: string, error: unknown): ApiError {
