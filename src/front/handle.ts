@@ -62,8 +62,7 @@ export function createHandler(front: FrontComponents): (exchange: HttpExchange) 
     let request: Request | null = null;
     try {
       const route = findOperation(exchange.method, exchange.path);
-      if (route.kind === 'no-path')
-        throw new ApiError('not_found', `there is nothing at ${shown(exchange.path)}`);
+      if (route.kind === 'no-path') throw nothingThere();
       if (route.kind === 'wrong-method') throw wrongMethod(exchange, route.allow);
       request = {
         exchange,
@@ -381,7 +380,7 @@ function wrongMethod(exchange: HttpExchange, allow: string): ApiError {
   });
 }
 
-/** Paths in error messages are the caller's own words: short and printable. */
-function shown(path: string): string {
-  return JSON.stringify(path.slice(0, 200));
+/** Without the path: a key that was pasted into it would be in the logs of whoever logs errors. */
+function nothingThere(): ApiError {
+  return new ApiError('not_found', 'there is nothing at this path: GET /openapi.json lists what there is');
 }
