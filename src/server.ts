@@ -174,6 +174,7 @@ function observersOf(settings: Settings, secrets: Secrets, logger: Logger) {
     logger,
     folder: join(settings.dataDir, 'audit'),
     key: deriveKey(secrets.loginTokenKey, 'tidebase audit v1'),
+    addressOf: ({ remoteAddress }) => remoteAddress,
   });
   const logsRequests = settings.logLevel === 'debug';
   const observer = new RequestObserver({
@@ -199,7 +200,14 @@ async function metricsOf(
   const { door, ...others } = sources;
   const turnDelays = new TurnDelays();
   const own = { clock: systemClock, turnDelays, inFlight: door.inFlight, engine: door.engine };
-  return openMetrics({ host, port }, () => gatherMetrics({ ...others, ...own }));
+  const metrics = await openMetrics({ host, port }, () => gatherMetrics({ ...others, ...own }));
+  return {
+    url: metrics.url,
+    close() {
+      turnDelays.stop();
+      metrics.close();
+    },
+  };
 }
 
 function cacheFolderOf({ dataDir }: Settings): string {

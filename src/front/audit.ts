@@ -5,6 +5,7 @@ import type { Clock } from '../base/clock.ts';
 import { DailyFile } from '../base/daily-file.ts';
 import { describeError, type LogFields, type Logger, withoutSecrets } from '../base/log.ts';
 import { emailIdentity } from '../identity/sign-up-rules.ts';
+import type { HttpExchange } from './http-types.ts';
 import type { Observed } from './observe.ts';
 import type { Answer } from './response.ts';
 
@@ -52,8 +53,7 @@ export interface AuditEntry {
   /** What it was done to: the id of a key or of a tenant, or a provider. */
   readonly target?: string | undefined;
   readonly account?: string | undefined;
-  /** The address at the other end of the connection. */
-  readonly remoteAddress?: string;
+  readonly clientAddress?: string;
 }
 
 export interface AuditComponents {
@@ -62,6 +62,8 @@ export interface AuditComponents {
   readonly folder: string;
   /** Of the digests of e-mail addresses. */
   readonly key: Uint8Array;
+  /** Where a request came from. */
+  readonly addressOf: (exchange: HttpExchange) => string;
 }
 
 export class AuditLog {
@@ -85,7 +87,9 @@ export class AuditLog {
     const event = request.operation === null ? undefined : auditEvents[request.operation.name];
     if (event === undefined) return;
     if (request.principal === null && request.operation?.auth !== 'none') return;
-    this.record({ event, ...entryOf(request, answer, this.#components.key) });
+    const { key, addressOf } = this.#components;
+    const clientAddress = addressOf(request.exchange);
+    this.record({ event, ...entryOf(request, answer, key), clientAddress });
   }
 
   /** Also for what no request did. */
@@ -105,7 +109,7 @@ export class AuditLog {
 }
 
 function entryOf(request: Observed, { status, body }: Answer, key: Uint8Array): Omit<AuditEntry, 'event'> {
-  const { id: requestId, exchange, principal, parameters } = request;
+  const { id: requestId, principal, parameters } = request;
   const answer = fieldsOf(body);
   const isDone = status < 400;
   const who = principal ?? (isDone ? whoeverIsIn(answer) : {});
@@ -121,7 +125,6 @@ function entryOf(request: Observed, { status, body }: Answer, key: Uint8Array): 
     // What is refused may be anything that somebody has pasted there.
     target: named !== undefined && (isDone || /^\d{1,16}$/.test(named)) ? named : undefined,
     account: accountOf(request.openBody, key),
-    remoteAddress: exchange.remoteAddress,
   };
 }
 

@@ -40,7 +40,7 @@ describe('the audit log', { concurrency: 1 }, () => {
     await server.stop();
 
     const lines = linesOf(server);
-    const told = lines.map(({ time, requestId, account, remoteAddress, ...line }) => line);
+    const told = lines.map(({ time, requestId, account, clientAddress, ...line }) => line);
     const tenantId = made.tenant_id;
     const [personId, keyId, target] = [made.id, made.key_id, String(key.id)];
     assert.deepEqual(told, [
@@ -64,7 +64,7 @@ describe('the audit log', { concurrency: 1 }, () => {
     for (const line of lines) {
       assert.ok(Math.abs(Date.parse(String(line.time)) - Date.now()) < 60_000);
       assert.match(String(line.requestId), /^[\da-f]{8}-\w+$/);
-      assert.equal(line.remoteAddress, '127.0.0.1');
+      assert.equal(line.clientAddress, '127.0.0.1');
     }
     const [signedUp, loggedIn, wrong, unknown] = lines.map(({ account }) => account);
     assert.match(String(signedUp), /^[\da-f]{16}$/);
