@@ -44,6 +44,8 @@ export interface AuditEntry {
   readonly outcome: 'done' | 'refused' | 'failed';
   readonly requestId?: string;
   readonly status?: number;
+  /** The answer is that of an earlier request with the same Idempotency-Key: nothing was done again. */
+  readonly replayed?: true | undefined;
   /** Of an error. */
   readonly code?: string | undefined;
   /** Who asked: their tenant, person and, where a key asked, its id and not the person's. */
@@ -108,7 +110,11 @@ export class AuditLog {
   }
 }
 
-function entryOf(request: Observed, { status, body }: Answer, key: Uint8Array): Omit<AuditEntry, 'event'> {
+function entryOf(
+  request: Observed,
+  { status, headers, body }: Answer,
+  key: Uint8Array,
+): Omit<AuditEntry, 'event'> {
   const { id: requestId, principal, parameters } = request;
   const answer = fieldsOf(body);
   const isDone = status < 400;
@@ -118,6 +124,7 @@ function entryOf(request: Observed, { status, body }: Answer, key: Uint8Array): 
     outcome: isDone ? 'done' : status < 500 ? 'refused' : 'failed',
     requestId,
     status,
+    replayed: headers.some(([name]) => name.toLowerCase() === replayedHeader) || undefined,
     code: isDone ? undefined : textOf(answer.code),
     tenantId: who.tenantId ?? undefined,
     personId: principal?.auth === 'key' ? undefined : (who.personId ?? undefined),
@@ -127,6 +134,8 @@ function entryOf(request: Observed, { status, body }: Answer, key: Uint8Array): 
     account: accountOf(request.openBody, key),
   };
 }
+
+const replayedHeader = 'idempotent-replayed';
 
 type Fields = Readonly<Record<string, unknown>>;
 
