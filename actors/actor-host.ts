@@ -299,14 +299,16 @@ export class ActorHost {
     return this.#namespaces.size;
   }
 
-  statistics(): ActorStatistics {
-    const { memory } = this.#components;
+  statistics(): Omit<ActorStatistics, 'busySeconds'> {
+    const { memory, fetcher } = this.#components;
     return {
       openNamespaces: this.#namespaces.size,
+      openTenants: this.#tenants.size,
       evictions: this.#eviction.count,
       residentBytes: memory.bytes,
       residentBytesBy: memory.lines,
       vectors: this.#vectors(),
+      blocks: { ...fetcher.found },
     };
   }
 
@@ -352,6 +354,7 @@ export class ActorHost {
         throw error;
       actor.close();
       this.#components.logger.error('an actor failed and is closed', {
+        requestId: call.caller.requestId,
         operation: call.operation,
         namespace: call.namespace,
         error: describeError(error),

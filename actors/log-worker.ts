@@ -4,6 +4,7 @@ import { systemClock } from '../src/base/clock.ts';
 import { exposeControl } from '../src/base/control.ts';
 import { boundGarbage } from '../src/base/garbage.ts';
 import { createLogger } from '../src/base/log.ts';
+import { busySeconds } from '../src/base/process-load.ts';
 import { systemRandom } from '../src/base/random.ts';
 import { standStillWhenAsked } from '../src/base/stand-still.ts';
 import { guardThreads, keepBeating } from '../src/base/watchdog.ts';
@@ -28,6 +29,7 @@ export default async function serveLog(task: LogWorkerTask): Promise<void> {
       attach: (port, placement) => service.attach(port, placement),
       listLogs: () => service.listLogs(),
       collectLogs: (named) => service.collectLogs(named),
+      statistics: async () => ({ ...service.statistics(), busySeconds: busySeconds() }),
       async drain() {
         await service.drain();
         // The answer to this very call has to leave the thread first.

@@ -14,6 +14,7 @@ import { exposeControl } from '../src/base/control.ts';
 import { boundGarbage, letGo } from '../src/base/garbage.ts';
 import { createLogger, describeError, type Logger } from '../src/base/log.ts';
 import { type Message, PortChannel, type Respond } from '../src/base/port-channel.ts';
+import { busySeconds } from '../src/base/process-load.ts';
 import { randomHex, systemRandom } from '../src/base/random.ts';
 import { standStillWhenAsked } from '../src/base/stand-still.ts';
 import { keepBeating } from '../src/base/watchdog.ts';
@@ -108,7 +109,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
         setImmediate(resolve);
       },
       leave: () => warmCache.leave(),
-      statistics: async () => serving.statistics(),
+      statistics: async () => ({ ...serving.statistics(), busySeconds: busySeconds() }),
     };
     exposeControl(control, task.control);
   });
@@ -197,6 +198,11 @@ function respondError(respond: Respond, logger: Logger, call: ActorCall, error: 
 }
 
 function internalError(logger: Logger, call: ActorCall, error: unknown): ApiError {
-  logger.error('a request failed', { operation: call.operation, error: describeError(error) });
+  const { operation, caller } = call;
+  logger.error('a request failed', {
+    requestId: caller.requestId,
+    operation,
+    error: describeError(error),
+  });
   return new ApiError('internal', 'the server failed to answer this request; it was logged');
 }

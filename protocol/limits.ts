@@ -217,6 +217,12 @@ export const limits = {
   usageTenantsMax: 100_000,
   /** Keys known to a front thread; an entry is about 500 bytes. */
   keyCacheEntriesMax: 100_000,
+  /** Files of the audit log, one a day: half a year, as long as most ask for. */
+  auditDaysKept: 180,
+  /** Of one of them: some 50,000 lines. Past it only what was done is written, no refusals: anybody can cause those. */
+  auditDayBytesMax: 16 * MiB,
+  /** Audit lines that wait for the disk. */
+  auditLinesWaitingMax: 10_000,
   /** Namespaces and tenants open at once on a thread, besides the bound by bytes. */
   openActorsMax: 20_000,
 } as const;

@@ -23,6 +23,8 @@ export interface ActorCall {
 }
 
 export interface CallerNote {
+  /** Of the request that this is about, for logs; empty for what nobody asked for. */
+  readonly requestId: string;
   /** Names or `prefix*` patterns that limit what a list shows; empty: no limit. */
   readonly namespaces: readonly string[];
   /** Who makes a key: the person's address, shown in the list of keys, and id (0 where none is known). */
@@ -49,6 +51,7 @@ export type ActorCallWire = [
   number,
   number | null,
   number | null,
+  string,
 ];
 
 export function actorCallToWire(call: ActorCall): ActorCallWire {
@@ -66,6 +69,7 @@ export function actorCallToWire(call: ActorCall): ActorCallWire {
     caller.querySeconds,
     caller.storageQuotaBytes,
     caller.readInflightBytes,
+    caller.requestId,
   ];
 }
 
@@ -83,8 +87,17 @@ export function actorCallFromWire(wire: unknown): ActorCall {
     querySeconds,
     storageQuotaBytes,
     readInflightBytes,
+    requestId,
   ] = wire as ActorCallWire;
-  const caller = { namespaces, createdBy, personId, querySeconds, storageQuotaBytes, readInflightBytes };
+  const caller = {
+    requestId,
+    namespaces,
+    createdBy,
+    personId,
+    querySeconds,
+    storageQuotaBytes,
+    readInflightBytes,
+  };
   return { operation, tenantId, namespace, argument, query, deadlineMs, caller };
 }
 
@@ -189,6 +202,7 @@ export const internalCalls = {
 } as const;
 
 export const noCaller: CallerNote = {
+  requestId: '',
   namespaces: [],
   createdBy: '',
   personId: 0,

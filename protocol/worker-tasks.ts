@@ -68,6 +68,19 @@ export interface LogControl {
   collectLogs(named: NamedLogs): Promise<void>;
   /** Everything accepted is durable; nothing more is taken. */
   drain(): Promise<void>;
+  statistics(): Promise<LogStatistics>;
+}
+
+export interface LogStatistics {
+  /** Durable since the start: records of actors, their bytes, and the objects that they went into together. */
+  readonly records: number;
+  readonly recordBytes: number;
+  readonly groups: number;
+  /** Bytes of records that are taken and not durable yet. */
+  readonly waitingBytes: number;
+  /** What a restart would read of this process's log. */
+  readonly aboveFloorBytes: number;
+  readonly busySeconds: number;
 }
 
 /** Log ids in a cluster view. */
@@ -119,12 +132,22 @@ export interface ActorControl {
 
 export interface ActorStatistics {
   readonly openNamespaces: number;
+  readonly openTenants: number;
   /** Actors put away because memory or the number of open ones asked for it. */
   readonly evictions: number;
   /** What the thread's memory budget counts, in bytes, and the same by kind. */
   readonly residentBytes: number;
   readonly residentBytesBy: Readonly<Record<string, number>>;
   readonly vectors: VectorStatistics;
+  /** Stored blocks that were not in memory, by where they were found. */
+  readonly blocks: BlockStatistics;
+  /** Seconds that the thread has not waited for anything. */
+  readonly busySeconds: number;
+}
+
+export interface BlockStatistics {
+  readonly fromDisk: number;
+  readonly fromStore: number;
 }
 
 /** Vectors of open namespaces that lie in segments large enough for graphs. */

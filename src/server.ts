@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
 import { limits } from '../protocol/limits.ts';
 import { buildOpenApi } from '../protocol/openapi.ts';
+import { operationNames } from '../protocol/operations.ts';
 import type {
   ComputeThreadData,
   HashThreadData,
@@ -19,6 +20,7 @@ import { systemClock } from './base/clock.ts';
 import { type Remote, wrapControl } from './base/control.ts';
 import { boundGarbage } from './base/garbage.ts';
 import { createLogger, describeError, type Logger } from './base/log.ts';
+import { TurnDelays } from './base/process-load.ts';
 import { systemRandom } from './base/random.ts';
 import { settledWithin } from './base/settled-within.ts';
 import { askToStandStill } from './base/stand-still.ts';
@@ -29,13 +31,17 @@ import { loadServerId } from './cluster/server-id.ts';
 import { type Joined, joinCluster } from './cluster/view.ts';
 import { accountOperations } from './front/account-operations.ts';
 import { Allowances } from './front/allowances.ts';
+import { AuditLog } from './front/audit.ts';
 import { ClientAddresses } from './front/client-address.ts';
 import { type FrontDoor, openDoor } from './front/door.ts';
+import { gatherMetrics, type RunningParts } from './front/gather-metrics.ts';
 import { createHandler } from './front/handle.ts';
 import type { HttpEngine } from './front/http.ts';
 import type { Metering } from './front/metering.ts';
-import { type MetricsDoor, openMetrics, storeMetricsText, vectorMetricsText } from './front/metrics.ts';
+import { type MetricsDoor, openMetrics } from './front/metrics.ts';
+import { RequestObserver } from './front/observe.ts';
 import { FileReceiver } from './front/receive-file.ts';
+import { RequestMetrics } from './front/request-metrics.ts';
 import { UsageMeter } from './front/usage-meter.ts';
 import { Attempts } from './identity/attempts.ts';
 import { loginTokens } from './identity/login-token.ts';
@@ -45,11 +51,11 @@ import { outboxCarrier } from './identity/outbox.ts';
 import { tooManyPasswords } from './identity/password-gate.ts';
 import { type PasswordHasher, type People, preparePeople } from './identity/people.ts';
 import { readPerson } from './identity/person-record.ts';
-import { loadSecrets, type Secrets } from './identity/secrets.ts';
+import { deriveKey, loadSecrets, type Secrets } from './identity/secrets.ts';
 import type { ObjectStore } from './object-store/object-store.ts';
 import { openObjectStore } from './object-store/open-object-store.ts';
 import { probeObjectStore } from './object-store/probe.ts';
-import { createSharedCounters, readCounters, type SharedCounters } from './object-store/store-counters.ts';
+import { createSharedCounters, type SharedCounters } from './object-store/store-counters.ts';
 import { ActorThread } from './router/actor-threads.ts';
 import { Router } from './router/router.ts';
 import { creatorOf, directoryOf, tenantsThrough } from './router/tenants.ts';
@@ -92,9 +98,13 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     loadServerId(settings.dataDir, systemRandom),
   ]);
   // Before anything is joined: a port that is taken must not cost a log each time it is tried.
-  const door = await openDoor(settings, options.engine ?? 'auto', logger);
-  let threads: readonly ActorThread[] = [];
-  const metrics = await metricsOf(settings, counters, () => threads);
+  const clientAddresses = new ClientAddresses(settings.trustedProxies);
+  const { observer, requests, audit } = observersOf({ settings, secrets, clientAddresses, logger });
+  const door = await openDoor(settings, options.engine ?? 'auto', logger, (answer) =>
+    observer.ownAnswer(answer),
+  );
+  let running: RunningParts | null = null;
+  const metrics = await metricsOf(settings, { door, requests, counters, running: () => running });
   const watchdog = guardThreads(systemClock, 'front', {
     everyMs: limits.threadBeatMs,
     silentMsMax: limits.threadSilentMsMax,
@@ -125,7 +135,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     lanes,
     logger,
   });
-  threads = actorThreads({
+  const threads = actorThreads({
     settings,
     storeSettings,
     plans,
@@ -138,6 +148,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     watchdog,
   });
   router.use(threads);
+  running = { threads, log: log.control, lanes: { ...lanes } };
   void log.control.whenSealed().then(() => {
     // They are about to stand still because they are asked to.
     watchdog.stop();
@@ -150,7 +161,6 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   const cacheFolder = cacheFolderOf(settings);
   const metering = { allowances, meter: usageMeter };
   const mails = mailQueueOf(settings, door.baseUrl, logger);
-  const { trustedProxies } = settings;
   door.serve(
     requestHandler({
       door,
@@ -160,9 +170,10 @@ export async function startServer(settings: Settings, options: ServerOptions): P
       authenticator,
       people,
       mails,
-      trustedProxies,
+      clientAddresses,
       metering,
       cacheFolder,
+      observer,
       logger,
     }),
   );
@@ -183,23 +194,61 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     metricsUrl: metrics?.url ?? null,
     async stop() {
       await stop(stopping);
+      await audit.close();
       watchdog.stop();
       metrics?.close();
     },
   };
 }
 
-function metricsOf(
-  { host, metricsPort: port }: Settings,
-  counters: SharedCounters,
-  threads: () => readonly ActorThread[],
-): Promise<MetricsDoor | null> {
-  if (port === null) return Promise.resolve(null);
-  return openMetrics({ host, port }, async () => {
-    const asked = await Promise.all(threads().map((thread) => thread.statistics()));
-    const vectors = asked.flatMap((statistics) => statistics?.vectors ?? []);
-    return storeMetricsText(readCounters(counters)) + vectorMetricsText(vectors);
+/** Who hears of every answer. */
+function observersOf(parts: {
+  settings: Settings;
+  secrets: Secrets;
+  clientAddresses: ClientAddresses;
+  logger: Logger;
+}) {
+  const { settings, secrets, clientAddresses, logger } = parts;
+  const requests = new RequestMetrics(operationNames);
+  const audit = new AuditLog({
+    clock: systemClock,
+    logger,
+    folder: join(settings.dataDir, 'audit'),
+    key: deriveKey(secrets.loginTokenKey, 'tidebase audit v1'),
+    addressOf: (exchange) => clientAddresses.of(exchange.remoteAddress, exchange.header('x-forwarded-for')),
   });
+  const logsRequests = settings.logLevel === 'debug';
+  const observer = new RequestObserver({
+    clock: systemClock,
+    logger,
+    metrics: requests,
+    audit,
+    logsRequests,
+  });
+  return { observer, requests, audit };
+}
+
+async function metricsOf(
+  { host, metricsPort: port }: Settings,
+  sources: {
+    readonly door: FrontDoor;
+    readonly requests: RequestMetrics;
+    readonly counters: SharedCounters;
+    readonly running: () => RunningParts | null;
+  },
+): Promise<MetricsDoor | null> {
+  if (port === null) return null;
+  const { door, ...others } = sources;
+  const turnDelays = new TurnDelays();
+  const own = { clock: systemClock, turnDelays, inFlight: door.inFlight, engine: door.engine };
+  const metrics = await openMetrics({ host, port }, () => gatherMetrics({ ...others, ...own }));
+  return {
+    url: metrics.url,
+    close() {
+      turnDelays.stop();
+      metrics.close();
+    },
+  };
 }
 
 function mailQueueOf({ smtpUrl, mailFrom, dataDir }: Settings, baseUrl: string, logger: Logger): MailQueue {
@@ -496,13 +545,14 @@ function requestHandler(parts: {
   authenticator: Authenticator;
   people: ReturnType<typeof frontOf>['people'];
   mails: MailQueue;
-  trustedProxies: readonly string[];
+  clientAddresses: ClientAddresses;
   metering: Metering;
   cacheFolder: string;
+  observer: RequestObserver;
   logger: Logger;
 }) {
-  const { door, plans, store, router, authenticator, people, mails, metering, cacheFolder, logger } = parts;
-  const { trustedProxies } = parts;
+  const { door, plans, store, router, authenticator, people, mails, metering, cacheFolder } = parts;
+  const { clientAddresses, observer, logger } = parts;
   const operations = accountOperations({
     people: people.people,
     loginTokens: people.tokens,
@@ -510,7 +560,7 @@ function requestHandler(parts: {
     attempts: new Attempts({
       limits: plans.attempts,
       clock: systemClock,
-      sparesLoopback: trustedProxies.length === 0,
+      sparesLoopback: !clientAddresses.hasProxies,
     }),
     mails,
     baseUrl: door.baseUrl,
@@ -530,11 +580,11 @@ function requestHandler(parts: {
       return openApi;
     },
     emailOf: people.emailOf,
-    nextRequestId: door.nextRequestId,
-    clientAddresses: new ClientAddresses(trustedProxies),
+    clientAddresses,
     files: new FileReceiver(scratchFolderOf(cacheFolder), systemRandom),
     metering,
     settled: (work) => settledWithin(systemClock, work, usageWaitMs),
+    observer,
   });
 }
 

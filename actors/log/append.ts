@@ -46,7 +46,7 @@ export async function appendToSlot(
     } catch (error) {
       // A look at the slot that came back damaged says nothing either; the next one mostly comes back whole.
       if (!(error instanceof StoreError) && !(error instanceof DataError)) throw error;
-      logger.error('a log slot is not resolved yet', { key, error: describeError(error) });
+      logger.error('a log slot is not resolved yet', { object: key, error: describeError(error) });
     }
     await clock.sleep(delayMs);
   }

@@ -18,7 +18,7 @@ export async function uploadBlob(
     return true;
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    components.logger.error('a blob was not stored', { key, error: describeError(error) });
+    components.logger.error('a blob was not stored', { object: key, error: describeError(error) });
     return false;
   }
 }

@@ -111,6 +111,11 @@ export class GroupCommit {
     return this.#lastSeq;
   }
 
+  /** Bytes of records that have been taken and not answered yet. */
+  get waitingBytes(): number {
+    return this.#waitingBytes;
+  }
+
   /** Blobs of records that have been taken and not stored yet. */
   get blobsOnTheWay(): ReadonlySet<string> {
     return this.#blobsOnTheWay;

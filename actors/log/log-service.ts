@@ -1,7 +1,7 @@
 import { type FlowLimits, limits } from '../../protocol/limits.ts';
 import { logCalls } from '../../protocol/messages.ts';
 import { actorThreadNames, placementKey } from '../../protocol/placement.ts';
-import type { LogIdentity, NamedLogs, SealedLog } from '../../protocol/worker-tasks.ts';
+import type { LogIdentity, LogStatistics, NamedLogs, SealedLog } from '../../protocol/worker-tasks.ts';
 import { DataError, must } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import {
@@ -66,6 +66,7 @@ export class LogService {
   #actorCount = 0;
   #stopLease = () => {};
   readonly #slotBytes = new SlotBytes();
+  readonly #stored = { records: 0, recordBytes: 0, groups: 0 };
   #nextHousekeepingBytes: number;
   #housekeeping = false;
   #draining = false;
@@ -111,11 +112,14 @@ export class LogService {
       limits: this.#limits,
       onStored: (head, position, bytes) => {
         this.#slotBytes.add(position.seq, bytes);
+        this.#stored.records++;
+        this.#stored.recordBytes += bytes;
         this.#own().appended(head, { ...position, atMs: this.#components.clock.monotonic() });
         if (head.blob !== null) this.#collection.blobStored(head.blob.id, position.seq);
       },
       // Not sooner: the floor passes whatever is not known to be unflushed.
       onGroupStored: () => {
+        this.#stored.groups++;
         if (this.#slotBytes.total >= this.#nextHousekeepingBytes) this.#keepHouse();
       },
       onSealed: () => this.#end(),
@@ -327,6 +331,11 @@ export class LogService {
     } catch (error) {
       this.#components.logger.error('log objects were not collected', { error: describeError(error) });
     }
+  }
+
+  statistics(): Omit<LogStatistics, 'busySeconds'> {
+    const waitingBytes = this.#commit?.waitingBytes ?? 0;
+    return { ...this.#stored, waitingBytes, aboveFloorBytes: this.#slotBytes.total };
   }
 
   /** As LogControl.listLogs. */

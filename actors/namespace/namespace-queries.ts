@@ -89,7 +89,7 @@ export class NamespaceQueries {
       return await this.#handle(call, body, opened);
     } catch (error) {
       if (!isReadFailure(error)) throw error;
-      this.#readFailed(error, opened);
+      this.#readFailed(error, call, opened);
       throw new ApiError('unavailable', 'stored data could not be read; try again', {
         retryAfter: 1,
         cause: error,
@@ -98,10 +98,11 @@ export class NamespaceQueries {
   }
 
   /** Logs what could not be read, by name. */
-  #readFailed(failure: ReadFailure, opened: OpenedNow): void {
+  #readFailed(failure: ReadFailure, { caller }: ActorCall, opened: OpenedNow): void {
     const mayBeOld = opened.temperature() !== 'cold';
     if (failure instanceof MissingObjectError && mayBeOld) throw failure;
     this.#components.logger.error('stored data could not be read', {
+      requestId: caller.requestId,
       namespaceId: this.#state.identity.namespaceId,
       error: describeError(failure),
     });
@@ -219,7 +220,7 @@ export class NamespaceQueries {
       keptColumns: keptColumns(this.#components.memory),
       monotonic: () => clock.monotonic(),
       beganAt: opened.beganAt,
-      readFailed: (failure) => this.#readFailed(failure, opened),
+      readFailed: (failure) => this.#readFailed(failure, call, opened),
     };
     const json = await run(context);
     return reply(json, { report: opened.report, cpuMs: slice.cpuMs });

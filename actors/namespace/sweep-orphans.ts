@@ -51,7 +51,7 @@ export async function sweepOrphans(components: ActorComponents, sweep: Sweep): P
 async function abortOldUploads({ store, logger }: ActorComponents, { untilMs }: Sweep): Promise<void> {
   for await (const upload of listAllUploads(store, paths.namespaces)) {
     if (upload.startedAtMs > untilMs) continue;
-    logger.info('an upload that never ended is aborted', { key: upload.key });
+    logger.info('an upload that never ended is aborted', { object: upload.key });
     await store.abortUpload(upload);
   }
 }
@@ -105,7 +105,7 @@ async function sweepNamespace(
   for (const key of planOrphans(listed, manifest, sweep)) {
     const now = await readManifest(components, namespaceId);
     if (!planOrphans(listed, now, sweep).includes(key)) continue;
-    logger.info('an object that no manifest names is deleted', { key });
+    logger.info('an object that no manifest names is deleted', { object: key });
     await store.delete(key);
   }
   if (manifest === null) return;

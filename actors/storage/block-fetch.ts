@@ -210,6 +210,8 @@ export interface BlockFetcherOptions {
 /** A thread's way to the blocks of its objects. */
 export class BlockFetcher {
   readonly options: BlockFetcherOptions;
+  /** Blocks that were not in memory, by where they were found. */
+  readonly found = { fromDisk: 0, fromStore: 0 };
   readonly #turns: DecodingTurns | null;
 
   constructor(options: BlockFetcherOptions) {
@@ -218,7 +220,7 @@ export class BlockFetcher {
   }
 
   open(objectKey: string): ObjectBlocks {
-    return new ObjectBlocks(objectKey, this.options, this.#turns);
+    return new ObjectBlocks(objectKey, this, this.#turns);
   }
 }
 
@@ -260,10 +262,12 @@ export class ObjectBlocks {
   readonly #blocks = new Map<number, Block>();
   readonly #loading = new SingleFlight<number, Block>();
   readonly #turns: DecodingTurns | null;
+  readonly #found: BlockFetcher['found'];
   #closed = false;
 
-  constructor(objectKey: string, options: BlockFetcherOptions, turns: DecodingTurns | null) {
+  constructor(objectKey: string, { options, found }: BlockFetcher, turns: DecodingTurns | null) {
     this.objectKey = objectKey;
+    this.#found = found;
     this.#turns = turns;
     this.#owner = new BlockOwner(objectKey);
     this.#options = options;
@@ -351,7 +355,9 @@ export class ObjectBlocks {
     const stored = warmCache.get(name);
     if (stored === undefined) return undefined;
     try {
-      return this.#keep(place, stored);
+      const block = this.#keep(place, stored);
+      this.#found.fromDisk++;
+      return block;
     } catch (error) {
       if (!(error instanceof DataError)) throw error;
       warmCache.remove(name);
@@ -392,6 +398,7 @@ export class ObjectBlocks {
       intact = await this.#get(place, report);
       block = this.#keep(place, intact);
     }
+    this.#found.fromStore++;
     this.#options.warmCache?.put(this.#nameOf(place), intact);
     return block;
   }

@@ -1,4 +1,3 @@
-import { writeSync } from 'node:fs';
 import type { Clock } from './clock.ts';
 import { createLogger } from './log.ts';
 import { repeat } from './repeat.ts';
@@ -84,17 +83,15 @@ export class Watchdog {
   }
 }
 
-const standardError = 2;
-
 /**
  * Ends this process as a crash of native code does, by SIGABRT, from any of its threads. An ordinary exit would wait for
  * the silent thread, which native code does not give back.
  */
 export function abandonProcess(observer: string, silentThread: string): void {
   try {
-    // Not through the stream: another thread's goes through the main one, which may be the silent one.
-    const logger = createLogger(observer, 'error', (line) => writeSync(standardError, line));
-    logger.error('a thread does not turn any more; the process ends', { silentThread });
+    createLogger(observer, 'error').error('a thread does not turn any more; the process ends', {
+      silentThread,
+    });
   } finally {
     process.kill(process.pid, 'SIGABRT');
   }

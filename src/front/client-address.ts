@@ -9,8 +9,12 @@ import { plainAddress } from './http-guards.ts';
 export class ClientAddresses {
   readonly #proxies = new BlockList();
 
+  /** Whether any stand before the server at all. */
+  readonly hasProxies: boolean;
+
   /** Addresses and CIDR ranges, checked by the settings. */
   constructor(trustedProxies: readonly string[]) {
+    this.hasProxies = trustedProxies.length > 0;
     for (const proxy of trustedProxies) {
       const [address = '', bits] = proxy.split('/');
       const family = isIP(address) === 4 ? 'ipv4' : 'ipv6';

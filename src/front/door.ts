@@ -5,7 +5,7 @@ import type { Logger } from '../base/log.ts';
 import { randomHex, systemRandom } from '../base/random.ts';
 import { Admission } from './admission.ts';
 import { type HttpEngine, listenHttp } from './http.ts';
-import type { HttpExchange, HttpHandler } from './http-types.ts';
+import type { HttpExchange, HttpHandler, OwnAnswer } from './http-types.ts';
 import { respond } from './response.ts';
 
 /**
@@ -16,7 +16,8 @@ export interface FrontDoor {
   /** The public address, without a slash at its end. */
   readonly baseUrl: string;
   readonly admission: Admission;
-  readonly nextRequestId: () => string;
+  /** Which HTTP server serves. */
+  readonly engine: string;
   serve(handler: HttpHandler): void;
   /** Requests that were admitted and not answered yet. */
   inFlight(): number;
@@ -38,12 +39,17 @@ export class CannotListen extends Error {
 }
 
 /** Throws CannotListen. */
-export async function openDoor(address: DoorAddress, engine: HttpEngine, logger: Logger): Promise<FrontDoor> {
+export async function openDoor(
+  address: DoorAddress,
+  engine: HttpEngine,
+  logger: Logger,
+  onOwnAnswer: (answer: OwnAnswer) => void,
+): Promise<FrontDoor> {
   const { host, port } = address;
   const idPrefix = randomHex(systemRandom, 4);
   let requests = 0;
   const nextRequestId = () => `${idPrefix}-${(++requests).toString(36)}`;
-  let handler: HttpHandler = (exchange) => refuseWhileStarting(exchange, nextRequestId());
+  let handler: HttpHandler = refuseWhileStarting;
   const options = {
     host,
     port,
@@ -51,6 +57,8 @@ export async function openDoor(address: DoorAddress, engine: HttpEngine, logger:
     handlerDeadlineMs: limits.handlerDeadlineMs,
     writeDeadlineMs: limits.writeDeadlineMs,
     handler: (exchange: HttpExchange) => handler(exchange),
+    nextRequestId,
+    onOwnAnswer,
     engine,
   };
   const listener = await listenHttp(options, logger, systemClock).catch((cause: unknown) => {
@@ -64,7 +72,7 @@ export async function openDoor(address: DoorAddress, engine: HttpEngine, logger:
   return {
     baseUrl: address.baseUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${listener.port}`,
     admission,
-    nextRequestId,
+    engine: listener.engine,
     serve(next) {
       handler = next;
     },
@@ -74,9 +82,9 @@ export async function openDoor(address: DoorAddress, engine: HttpEngine, logger:
   };
 }
 
-function refuseWhileStarting(exchange: HttpExchange, requestId: string): void {
+function refuseWhileStarting(exchange: HttpExchange): void {
   const refusal = new ApiError('unavailable', 'the server is starting', { retryAfter: 1 });
-  respond(exchange, requestId, {
+  respond(exchange, exchange.requestId, {
     status: refusal.status,
     headers: [['retry-after', '1']],
     body: refusal.toBody(),

@@ -29,6 +29,7 @@ import type { Admission, AdmissionTicket } from './admission.ts';
 import type { ClientAddresses } from './client-address.ts';
 import { ClientGone, type HttpExchange } from './http-types.ts';
 import { allowanceRefusal, capRefusal, countAnswer, type Metering } from './metering.ts';
+import type { Observed, RequestObserver } from './observe.ts';
 import type { FileReceiver } from './receive-file.ts';
 import { type Answer, type HeaderList, respond } from './response.ts';
 
@@ -49,34 +50,50 @@ export interface FrontComponents {
   readonly openApi: () => string;
   /** The person's address, for the list of keys. */
   readonly emailOf: (personId: number) => Promise<string>;
-  readonly nextRequestId: () => string;
   readonly clientAddresses: ClientAddresses;
   readonly files: FileReceiver;
   readonly metering: Metering;
   /** Milliseconds that answers about usage wait for what was counted last to be told. */
   readonly settled: (work: Promise<void>) => Promise<unknown>;
+  /** Hears of every answer. */
+  readonly observer: RequestObserver;
 }
 
-interface Request {
-  readonly exchange: HttpExchange;
-  readonly id: string;
+interface Request extends Observed {
   readonly operation: Operation;
   readonly parameters: PathParameters;
 }
 
 export function createHandler(front: FrontComponents): (exchange: HttpExchange) => void {
   return (exchange) => {
-    const id = front.nextRequestId();
+    const beganMs = front.observer.now();
+    let request: Request | null = null;
     try {
       const route = findOperation(exchange.method, exchange.path);
-      if (route.kind === 'no-path')
-        throw new ApiError('not_found', `there is nothing at ${shown(exchange.path)}`);
+      if (route.kind === 'no-path') throw nothingThere();
       if (route.kind === 'wrong-method') throw wrongMethod(exchange, route.allow);
-      begin(front, { exchange, id, operation: route.operation, parameters: route.parameters });
+      request = {
+        exchange,
+        id: exchange.requestId,
+        beganMs,
+        operation: route.operation,
+        parameters: route.parameters,
+        principal: null,
+        receivedBytes: 0,
+        openBody: null,
+      };
+      begin(front, request);
     } catch (error) {
-      fail(front, exchange, id, error);
+      fail(front, request ?? nobodys(exchange, beganMs), error);
     }
   };
+}
+
+/** A request for no operation. */
+function nobodys(exchange: HttpExchange, beganMs: number): Observed {
+  const parameters = { name: undefined, id: undefined, provider: undefined };
+  const empty = { principal: null, receivedBytes: 0, openBody: null };
+  return { exchange, id: exchange.requestId, beganMs, operation: null, parameters, ...empty };
 }
 
 function begin(front: FrontComponents, request: Request): void {
@@ -108,12 +125,13 @@ function settle(front: FrontComponents, request: Request, work: Promise<void>): 
   work.catch((error) => failUnadmitted(front, request, error));
 }
 
-function failUnadmitted(front: FrontComponents, { exchange, id, operation }: Request, error: unknown): void {
-  fail(front, exchange, id, error, standingHeaders(operation, null));
+function failUnadmitted(front: FrontComponents, request: Request, error: unknown): void {
+  fail(front, request, error, standingHeaders(request.operation, null));
 }
 
 function admitted(front: FrontComponents, request: Request, principal: Principal): void {
   const { operation, parameters, exchange } = request;
+  request.principal = principal;
   const ticket = front.admission.admit(principal, operation.name === 'sql');
   try {
     const capped = capRefusal(front.metering, operation, principal);
@@ -177,9 +195,10 @@ async function serveFile(
   exchange.allowHandlerMs(limits.importDeadlineMs);
   const message = await front.files.withBody(exchange, (file) => {
     exchange.mayTakeEffect();
+    request.receivedBytes = file.bytes;
     return front.router.call(actorCall(front, request, principal, ''), packMessage(file));
   });
-  finish(request, ticket, meteredAnswer(front, request, principal, message));
+  finish(front, request, ticket, meteredAnswer(front, request, principal, message));
 }
 
 async function serveWithBody(
@@ -192,8 +211,11 @@ async function serveWithBody(
   serve(front, request, { principal, ticket, body });
 }
 
-async function readBody({ exchange, operation }: Request): Promise<Uint8Array> {
+async function readBody(request: Request): Promise<Uint8Array> {
+  const { exchange, operation } = request;
   const body = new Uint8Array(await exchange.readBody(operation.bodyBytesMax));
+  request.receivedBytes = body.byteLength;
+  if (operation.auth === 'none') request.openBody = body;
   if (body.byteLength === 0 && operation.bodyRequired) {
     throw new ApiError('bad_request', 'this request needs a JSON body');
   }
@@ -223,7 +245,7 @@ function serve(front: FrontComponents, request: Request, admittedAs: Admitted): 
 
 function serveHere(front: FrontComponents, request: Request, { principal, ticket, body }: Admitted): void {
   runFrontOperation(front, request, { principal, body })
-    .then((answer) => finish(request, ticket, answer))
+    .then((answer) => finish(front, request, ticket, answer))
     .catch((error) => failAdmitted(front, request, ticket, error));
 }
 
@@ -252,7 +274,7 @@ function deliver(front: FrontComponents, request: Request, admittedAs: Admitted,
   front.router.deliver(
     actorCall(front, request, principal, email),
     body,
-    (message) => finish(request, ticket, meteredAnswer(front, request, principal, message)),
+    (message) => finish(front, request, ticket, meteredAnswer(front, request, principal, message)),
     (error) => failAdmitted(front, request, ticket, error),
   );
 }
@@ -262,6 +284,7 @@ function actorCall(front: FrontComponents, request: Request, principal: Principa
   const isTenants = operation.serves === 'tenant';
   const plan = front.plans[principal.planName];
   const caller: CallerNote = {
+    requestId: request.id,
     namespaces: principal.namespaces,
     createdBy: email,
     personId: principal.personId ?? 0,
@@ -297,12 +320,12 @@ function meteredAnswer(
 
 /** Operations without credentials. */
 async function serveOpen(front: FrontComponents, request: Request): Promise<void> {
-  const { exchange, operation, id } = request;
+  const { exchange, operation } = request;
   checkRequest(request);
   const body = takesBody(operation, exchange.method) ? await readBody(request) : null;
   if (changesData(request)) exchange.mayTakeEffect();
   const answer = await runFrontOperation(front, request, { principal: null, body });
-  respond(exchange, id, answer, standingHeaders(operation, null));
+  reply(front, request, answer, standingHeaders(operation, null));
 }
 
 async function runFrontOperation(
@@ -333,9 +356,15 @@ function standingHeaders({ tag, rateLimitHeaders }: Operation, ticket: Admission
   return rateLimitHeaders && ticket !== null ? ticket.headers : noHeaders;
 }
 
-function finish({ exchange, id, operation }: Request, ticket: AdmissionTicket, answer: Answer): void {
+function finish(front: FrontComponents, request: Request, ticket: AdmissionTicket, answer: Answer): void {
   ticket.release();
-  respond(exchange, id, answer, standingHeaders(operation, ticket));
+  reply(front, request, answer, standingHeaders(request.operation, ticket));
+}
+
+/** Every answer leaves here. */
+function reply(front: FrontComponents, request: Observed, answer: Answer, standing = noHeaders): void {
+  front.observer.answered(request, answer);
+  respond(request.exchange, request.id, answer, standing);
 }
 
 function failAdmitted(
@@ -345,22 +374,20 @@ function failAdmitted(
   error: unknown,
 ): void {
   ticket.release();
-  const { exchange, id, operation } = request;
-  fail(front, exchange, id, error, standingHeaders(operation, ticket));
+  fail(front, request, error, standingHeaders(request.operation, ticket));
 }
 
 function fail(
   front: FrontComponents,
-  exchange: HttpExchange,
-  id: string,
+  request: Observed,
   error: unknown,
   standing: HeaderList = noHeaders,
 ): void {
-  if (error instanceof ClientGone) return;
-  const refusal = apiErrorOf(front, id, error);
+  if (error instanceof ClientGone) return front.observer.gone(request);
+  const refusal = apiErrorOf(front, request.id, error);
   const headers = [...refusal.headers];
   if (refusal.retryAfter !== undefined) headers.push(['retry-after', String(refusal.retryAfter)]);
-  respond(exchange, id, { status: refusal.status, headers, body: refusal.toBody() }, standing);
+  reply(front, request, { status: refusal.status, headers, body: refusal.toBody() }, standing);
 }
 
 function apiErrorOf(front: FrontComponents, id: string, error: unknown): ApiError {
@@ -384,7 +411,7 @@ function wrongMethod(exchange: HttpExchange, allow: string): ApiError {
   });
 }
 
-/** Paths in error messages are the caller's own words: short and printable. */
-function shown(path: string): string {
-  return JSON.stringify(path.slice(0, 200));
+/** Without the path: a key that was pasted into it would be in the logs of whoever logs errors. */
+function nothingThere(): ApiError {
+  return new ApiError('not_found', 'there is nothing at this path: GET /openapi.json lists what there is');
 }

@@ -70,13 +70,22 @@ export function assertHeaderText(value: string): void {
   assert(!notHeaderText.test(value), () => 'a header of an answer holds a character that no header may hold');
 }
 
+/** Of every answer with a body: it is what its type says, whatever it looks like to a browser. */
+export const plainType: HttpAnswer['headers'] = [['x-content-type-options', 'nosniff']];
+
 /** What the engines answer on their own account. The connection ends: what follows on it can't be trusted. */
-export function errorAnswer(error: ApiError): HttpAnswer {
+export function errorAnswer(error: ApiError, requestId: string): HttpAnswer {
   const retry: [string, string][] =
     error.retryAfter === undefined ? [] : [['retry-after', String(error.retryAfter)]];
   return {
     status: error.status,
-    headers: [['content-type', 'application/json'], ...error.headers, ...retry],
+    headers: [
+      ['x-request-id', requestId],
+      ['content-type', 'application/json'],
+      ...plainType,
+      ...error.headers,
+      ...retry,
+    ],
     body: error.toBody(),
     close: true,
   };

@@ -72,7 +72,7 @@ export function listenNode(options: HttpListenOptions, logger: Logger, clock: Cl
   server.on('checkContinue', (request, response) =>
     new NodeExchange(shared, request, response, true).begin(),
   );
-  server.on('clientError', refuseUnparsed);
+  server.on('clientError', (error, socket) => refuseUnparsed(options, error, socket));
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(options.port, options.host, () => resolve(listenerOf(server, shared)));
@@ -99,14 +99,16 @@ function listenerOf(server: Server, shared: Shared): HttpListener {
 }
 
 /** What node's parser refuses never becomes a request; it is answered on the bare socket. */
-function refuseUnparsed(error: NodeJS.ErrnoException, socket: Duplex): void {
+function refuseUnparsed(options: HttpListenOptions, error: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy();
     return;
   }
-  const { status, headers, body } = errorAnswer(unparsed(error.code));
+  const requestId = options.nextRequestId();
+  const { status, headers, body } = errorAnswer(unparsed(error.code), requestId);
   const head = [`HTTP/1.1 ${status} Refused`, ...headers.map(([name, value]) => `${name}: ${value}`)];
   socket.end(`${head.join('\r\n')}\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`);
+  options.onOwnAnswer?.({ requestId, status });
 }
 
 function unparsed(code: string | undefined): ApiError {
@@ -123,6 +125,7 @@ function unparsed(code: string | undefined): ApiError {
 type Phase = 'handling' | 'writing' | 'closing' | 'over';
 
 class NodeExchange implements HttpExchange, Waiting {
+  readonly requestId: string;
   readonly method: string;
   readonly path: string;
   readonly query: string;
@@ -146,6 +149,7 @@ class NodeExchange implements HttpExchange, Waiting {
   #abortRuns: (() => void)[] = [];
 
   constructor(shared: Shared, request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) {
+    this.requestId = shared.options.nextRequestId();
     this.#shared = shared;
     this.#request = request;
     this.#response = response;
@@ -220,7 +224,7 @@ class NodeExchange implements HttpExchange, Waiting {
       if (!this.path.startsWith('/')) throw new ApiError('bad_request', 'The request target is not a path.');
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      this.#answer(errorAnswer(error));
+      this.#answerMyself(error);
       return;
     }
     this.#awaitHandler();
@@ -228,8 +232,9 @@ class NodeExchange implements HttpExchange, Waiting {
     try {
       this.#shared.options.handler(this);
     } catch (error) {
-      this.#shared.logger.error('the HTTP handler threw', { error: describeError(error) });
-      this.#answer(errorAnswer(brokenHandler()));
+      const { requestId } = this;
+      this.#shared.logger.error('the HTTP handler threw', { requestId, error: describeError(error) });
+      this.#answerMyself(brokenHandler());
     }
   }
 
@@ -239,7 +244,7 @@ class NodeExchange implements HttpExchange, Waiting {
     else if (this.#phase !== 'handling') this.#request.socket.destroy();
     else if (this.#intake?.waiting) this.#expireBody(this.#intake);
     else {
-      this.#answer(errorAnswer(silentHandler(this.#mayTakeEffect)));
+      this.#answerMyself(silentHandler(this.#mayTakeEffect));
       this.#abandon();
     }
   }
@@ -290,6 +295,12 @@ class NodeExchange implements HttpExchange, Waiting {
   #awaitBody(intake: BodyIntake): void {
     this.dueMs =
       this.#bodyStartMs + bodyAllowanceMs(this.#shared.options.bodyDeadlineMs, intake.receivedBytes);
+  }
+
+  #answerMyself(error: ApiError): void {
+    if (this.#phase !== 'handling') return;
+    this.#answer(errorAnswer(error, this.requestId));
+    this.#shared.options.onOwnAnswer?.({ requestId: this.requestId, status: error.status });
   }
 
   #answer(answer: HttpAnswer): void {

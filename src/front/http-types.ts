@@ -23,9 +23,15 @@
  * 7. Pipelined requests are answered in order, or the connection is cut (uWebSockets does so where one has to wait).
  * 8. Deadlines are looked at four times a second: never early, late by up to a quarter of a second and more under load.
  *
- * Every answer that the door gives itself (400, 408 of a head, 431, 500, 503) has the shape of `ApiError`, as JSON.
+ * Every answer that the door gives itself (400, 408 of a head, 431, 500, 503) has the shape of `ApiError`, as JSON, and an
+ * `X-Request-Id`; `onOwnAnswer` hears of it. What the parser of uWebSockets refuses by itself has neither.
  */
 export interface HttpExchange {
+  /**
+   * What the request is called in its answer and in logs. Always ours: a client's own `X-Request-Id` is not taken over, because
+   * an id that anybody may choose is no name: two requests could share it, and it would carry their text into our logs.
+   */
+  readonly requestId: string;
   /** Upper case. */
   readonly method: string;
   /** As sent, percent-encoded, without the query. */
@@ -86,6 +92,14 @@ export interface HttpListenOptions {
   /** Milliseconds that a client may take to read its whole answer. */
   readonly writeDeadlineMs: number;
   readonly handler: HttpHandler;
+  readonly nextRequestId: () => string;
+  /** The door itself has answered, in place of the handler or before it was asked. */
+  readonly onOwnAnswer?: (answer: OwnAnswer) => void;
+}
+
+export interface OwnAnswer {
+  readonly requestId: string;
+  readonly status: number;
 }
 
 export interface HttpListener {

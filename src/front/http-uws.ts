@@ -133,6 +133,7 @@ function accept(shared: Shared, response: UwsResponse, request: UwsRequest): voi
 type Phase = 'handling' | 'writing' | 'closing' | 'over';
 
 class UwsExchange implements HttpExchange, Waiting {
+  readonly requestId: string;
   readonly method: string;
   readonly path: string;
   readonly query: string;
@@ -157,6 +158,7 @@ class UwsExchange implements HttpExchange, Waiting {
   #abortRuns: (() => void)[] | null = null;
 
   constructor(shared: Shared, response: UwsResponse, request: UwsRequest, headers: readonly string[]) {
+    this.requestId = shared.options.nextRequestId();
     this.#shared = shared;
     this.#response = response;
     this.#headers = headers;
@@ -226,6 +228,12 @@ class UwsExchange implements HttpExchange, Waiting {
     this.#answered = true;
   }
 
+  #answerMyself(error: ApiError): void {
+    if (this.#phase !== 'handling') return;
+    this.#answer(errorAnswer(error, this.requestId));
+    this.#shared.options.onOwnAnswer?.({ requestId: this.requestId, status: error.status });
+  }
+
   #answer(answer: HttpAnswer): void {
     const response = this.#response;
     if (response === null || this.#phase !== 'handling') return;
@@ -242,14 +250,15 @@ class UwsExchange implements HttpExchange, Waiting {
       this.#declaredBytes = checkHead(this.#headers);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      this.#answer(errorAnswer(error));
+      this.#answerMyself(error);
       return;
     }
     try {
       this.#shared.options.handler(this);
     } catch (error) {
-      this.#shared.logger.error('the HTTP handler threw', { error: describeError(error) });
-      this.#answer(errorAnswer(brokenHandler()));
+      const { requestId } = this;
+      this.#shared.logger.error('the HTTP handler threw', { requestId, error: describeError(error) });
+      this.#answerMyself(brokenHandler());
     }
   }
 
@@ -284,7 +293,7 @@ class UwsExchange implements HttpExchange, Waiting {
   }
 
   #expireHandler(): void {
-    this.#answer(errorAnswer(silentHandler(this.#mayTakeEffect)));
+    this.#answerMyself(silentHandler(this.#mayTakeEffect));
     this.#abandon();
   }
 

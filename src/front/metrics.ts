@@ -1,7 +1,5 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { VectorStatistics } from '../../protocol/worker-tasks.ts';
-import type { KindOfCalls } from '../object-store/store-counters.ts';
 import { CannotListen } from './door.ts';
 
 /**
@@ -54,54 +52,4 @@ function listening(server: Server, host: string, port: number): Promise<void> {
     );
     server.listen(port, host, resolve);
   });
-}
-
-const storeMetrics: readonly {
-  readonly name: string;
-  readonly help: string;
-  readonly value: (calls: KindOfCalls) => number;
-}[] = [
-  { name: 'puts', help: 'PUTs of objects, refused ones included', value: ({ puts }) => puts },
-  { name: 'put_bytes', help: 'Bytes that PUTs carried', value: ({ putBytes }) => putBytes },
-  { name: 'gets', help: 'GETs of objects and of parts of them', value: ({ gets }) => gets },
-  { name: 'deletes', help: 'Deleted objects', value: ({ deletes }) => deletes },
-  { name: 'lists', help: 'Pages of listings', value: ({ lists }) => lists },
-];
-
-/** Counters of the object store by kind of object, as lines of Prometheus' text format. */
-export function storeMetricsText(kinds: readonly KindOfCalls[]): string {
-  return storeMetrics
-    .map(({ name, help, value }) => {
-      const full = `tidebase_store_${name}_total`;
-      const lines = kinds.map((calls) => `${full}{kind="${calls.kind}"} ${value(calls)}\n`);
-      return `# HELP ${full} ${help}.\n# TYPE ${full} counter\n${lines.join('')}`;
-    })
-    .join('');
-}
-
-const vectorMetrics: readonly {
-  readonly name: string;
-  readonly help: string;
-  readonly value: (vectors: VectorStatistics) => number;
-}[] = [
-  {
-    name: 'tidebase_vectors_indexed',
-    help: 'Vectors of open namespaces that graphs find',
-    value: ({ indexed }) => indexed,
-  },
-  {
-    name: 'tidebase_vectors_waiting',
-    help: 'Vectors of open namespaces whose graphs are not built yet: they are searched one by one',
-    value: ({ waiting }) => waiting,
-  },
-];
-
-/** How far graphs have come, as lines of Prometheus' text format. `threads`: what each actor thread says. */
-export function vectorMetricsText(threads: readonly VectorStatistics[]): string {
-  return vectorMetrics
-    .map(({ name, help, value }) => {
-      const sum = threads.reduce((total, vectors) => total + value(vectors), 0);
-      return `# HELP ${name} ${help}.\n# TYPE ${name} gauge\n${name} ${sum}\n`;
-    })
-    .join('');
 }

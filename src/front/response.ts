@@ -1,3 +1,4 @@
+import { plainType } from './http-guards.ts';
 import type { HttpExchange } from './http-types.ts';
 
 /** An answer, whoever made it → head and bytes. */
@@ -22,7 +23,7 @@ export function respond(
 ): void {
   const headers: (readonly [string, string])[] = [['x-request-id', requestId]];
   // 204 has no body, so it has no type either.
-  if (answer.status !== 204) headers.push(['content-type', answer.contentType ?? jsonType]);
+  if (answer.status !== 204) headers.push(['content-type', answer.contentType ?? jsonType], ...plainType);
   for (const header of rateLimit) headers.push(header);
   for (const header of answer.headers) headers.push(header);
   exchange.respond({ status: answer.status, headers, body: answer.body });

@@ -57,7 +57,7 @@ export function parseSecret(base64: string): Uint8Array | null {
   return bytes.length === secretBytes ? bytes : null;
 }
 
-function deriveKey(key: Uint8Array, purpose: string): Uint8Array {
+export function deriveKey(key: Uint8Array, purpose: string): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', key, new Uint8Array(0), purpose, secretBytes));
 }
 

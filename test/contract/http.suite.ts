@@ -22,6 +22,8 @@ interface Bench {
   readonly listener: HttpListener;
   /** `METHOD path` of each request that reached the handler. */
   readonly seen: string[];
+  /** `ID STATUS` of each answer that the door gave itself. */
+  readonly ownAnswers: string[];
   connect(): Promise<RawConnection>;
   /** A new connection, the bytes, and the one answer. */
   exchange(bytes: string, timeoutMs?: number): Promise<RawAnswer | undefined>;
@@ -34,7 +36,7 @@ const echo: HttpHandler = (exchange) => {
   exchange.readBody(bodyLimitBytes).then(
     (body) => exchange.respond(ok(Buffer.from(body).toString('latin1'))),
     (error) =>
-      exchange.respond(errorAnswer(error instanceof ApiError ? error : new ApiError('internal', ''))),
+      exchange.respond(errorAnswer(error instanceof ApiError ? error : new ApiError('internal', ''), 'r-0')),
   );
 };
 
@@ -109,6 +111,8 @@ export function httpSuite(engine: HttpEngine): void {
     run: (bench: Bench) => Promise<void>,
   ): Promise<void> {
     const seen: string[] = [];
+    const ownAnswers: string[] = [];
+    let requests = 0;
     const handler = options.handler ?? echo;
     const listener = await listenHttp(
       {
@@ -117,6 +121,8 @@ export function httpSuite(engine: HttpEngine): void {
         bodyDeadlineMs: 5_000,
         handlerDeadlineMs: 5_000,
         writeDeadlineMs: 5_000,
+        nextRequestId: () => `r-${++requests}`,
+        onOwnAnswer: ({ requestId, status }) => ownAnswers.push(`${requestId} ${status}`),
         ...options,
         engine,
         handler(exchange) {
@@ -139,7 +145,7 @@ export function httpSuite(engine: HttpEngine): void {
       return (await connection.waitForAnswers(1, timeoutMs))[0];
     };
     try {
-      await run({ listener, seen, connect, exchange });
+      await run({ listener, seen, ownAnswers, connect, exchange });
     } finally {
       for (const connection of open) connection.destroy();
       await listener.close();
@@ -389,7 +395,7 @@ export function httpSuite(engine: HttpEngine): void {
         reading.then(
           (bytes) =>
             exchange.respond(ok(String(bytes === whole.length && whole.equals(Buffer.concat(pieces))))),
-          (error) => exchange.respond(errorAnswer(error)),
+          (error) => exchange.respond(errorAnswer(error, 'r-0')),
         );
       };
       await withServer({ handler }, async ({ connect }) => {
@@ -623,6 +629,32 @@ export function httpSuite(engine: HttpEngine): void {
         assert.deepEqual([answer?.status, codeOf(answer)], [503, 'unavailable']);
         assert.deepEqual([withBody?.status, codeOf(withBody)], [503, 'write_unknown']);
         assert.equal(cancelled, 2);
+      });
+    });
+
+    test('names each request itself, and so what the door answers in place of the handler, which it tells of', async () => {
+      const handler: HttpHandler = (exchange) => {
+        if (exchange.path === '/throws') throw new Error('broken');
+        if (exchange.path === '/silent') return;
+        exchange.respond(ok(exchange.requestId));
+      };
+      await withServer({ handler, handlerDeadlineMs: 200 }, async ({ exchange, ownAnswers }) => {
+        const asked = await exchange('GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: mine\r\n\r\n');
+        const own = [
+          await exchange('GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n'),
+          await exchange(get('/throws')),
+          await exchange(get('/silent')),
+        ];
+
+        assert.match(asked?.body.toString() ?? '', /^r-\d+$/);
+        const told = own.map((answer) => `${answer?.headers.get('x-request-id')} ${answer?.status}`);
+        assert.deepEqual(told, ownAnswers);
+        assert.deepEqual(
+          own.map((answer) => answer?.status),
+          [400, 500, 503],
+        );
+        for (const answer of own) assert.equal(answer?.headers.get('x-content-type-options'), 'nosniff');
+        assert.equal(new Set([...ownAnswers, `${asked?.body} 200`]).size, 4);
       });
     });
 

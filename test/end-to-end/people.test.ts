@@ -263,7 +263,7 @@ describe('people behind a proxy', { concurrency: 1 }, () => {
     };
     server = await startServer({ folder: temporaryFolder(), plans: 'built-in', env });
     // What it prints is its public address, which leads nowhere here.
-    const port = /"message":"listening".*"port":([0-9]+)/.exec(server.errors)?.[1];
+    const port = /"port":([0-9]+),"message":"listening"/.exec(server.errors)?.[1];
     anyone = new ApiClient(`http://127.0.0.1:${port}`);
   });
 

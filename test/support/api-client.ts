@@ -316,6 +316,7 @@ function checkSuccess(method: string, operation: Operation | null, answer: ApiAn
 
 function checkHeaders(operation: Operation | null, answer: ApiAnswer, shown: string): void {
   assert.match(String(answer.headers['x-request-id']), /^[\w.-]{4,}$/, `X-Request-Id: ${shown}`);
+  if (answer.status !== 204) assert.equal(answer.headers['x-content-type-options'], 'nosniff', shown);
   if (operation?.rateLimitHeaders !== true || answer.status === 401) return;
   // Nor is it known whose request it is while the store does not say.
   if (answer.status === 503 && answer.headers[rateLimitNames[0] ?? ''] === undefined) return;

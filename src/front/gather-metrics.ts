@@ -1,0 +1,178 @@
+import { wireVersion } from '../../protocol/version.ts';
+import type { ActorStatistics, LogControl, LogStatistics } from '../../protocol/worker-tasks.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Remote } from '../base/control.ts';
+import { counter, exposition, type Family, gauge, type Sample } from '../base/exposition.ts';
+import { busySeconds, processFamilies, type TurnDelays } from '../base/process-load.ts';
+import { type KindOfCalls, readCounters, type SharedCounters } from '../object-store/store-counters.ts';
+import type { ActorThread } from '../router/actor-threads.ts';
+import type { ComputeLane } from '../router/worker-pool.ts';
+import type { RequestMetrics } from './request-metrics.ts';
+
+/** All that `/metrics` tells, gathered when it is asked for: whoever counts has no more to do than to count. */
+export interface MetricsSources {
+  readonly clock: Clock;
+  readonly requests: RequestMetrics;
+  /** Requests that were admitted and not answered yet. */
+  readonly inFlight: () => number;
+  readonly engine: string;
+  readonly counters: SharedCounters;
+  readonly turnDelays: TurnDelays;
+  /** What there is once the server has started. */
+  readonly running: () => RunningParts | null;
+}
+
+export interface RunningParts {
+  readonly threads: readonly ActorThread[];
+  readonly log: Remote<LogControl>;
+  readonly lanes: Readonly<Record<string, ComputeLane>>;
+}
+
+/** A thread that does long work, or restarts, is left out of a scrape and not waited for: scrapers give up after ten seconds. */
+const threadAnswerMsMax = 2_000;
+
+export async function gatherMetrics(sources: MetricsSources): Promise<string> {
+  const running = sources.running();
+  const within = <T>(answer: Promise<T>) => answerWithin(sources.clock, answer, threadAnswerMsMax);
+  const [threads, log, process] = await Promise.all([
+    Promise.all((running?.threads ?? []).map((thread) => within(thread.statistics()))),
+    running === null ? null : within(running.log.statistics()),
+    processFamilies(),
+  ]);
+  return exposition([
+    ...aboutFamilies(sources),
+    ...sources.requests.families(),
+    gauge('tidebase_requests_in_flight', 'Requests that are being worked on', sources.inFlight()),
+    ...threadFamilies(threads, log),
+    ...logFamilies(log),
+    ...laneFamilies(running?.lanes ?? {}),
+    ...storeFamilies(readCounters(sources.counters)),
+    ...process,
+  ]);
+}
+
+/** Null where it fails or takes longer. */
+async function answerWithin<T>(clock: Clock, answer: Promise<T>, ms: number): Promise<T | null> {
+  let cancel = () => {};
+  const late = new Promise<null>((resolve) => {
+    cancel = clock.after(ms, () => resolve(null));
+  });
+  const first = await Promise.race([answer.catch(() => null), late]);
+  cancel();
+  return first;
+}
+
+function aboutFamilies({ engine, turnDelays }: MetricsSources): Family[] {
+  const labels = { version: wireVersion, node: process.versions.node, http: engine };
+  const delays = turnDelays.take();
+  return [
+    gauge('tidebase_build_info', 'What runs: version of the interface, Node, HTTP server', [
+      { labels, value: 1 },
+    ]),
+    gauge('tidebase_uptime_seconds', 'Since the process started', process.uptime()),
+    gauge(
+      'tidebase_front_turn_delay_seconds',
+      'How late turns of the front thread came since the last scrape; 1 is the latest',
+      delays.map(({ quantile, seconds }) => ({ labels: { quantile }, value: seconds })),
+    ),
+  ];
+}
+
+type Threads = readonly (ActorStatistics | null)[];
+
+function threadFamilies(threads: Threads, log: LogStatistics | null): Family[] {
+  const each = (value: (statistics: ActorStatistics) => number): Sample[] =>
+    threads.flatMap((statistics, index) =>
+      statistics === null ? [] : [{ labels: { thread: `actor-${index}` }, value: value(statistics) }],
+    );
+  const sum = (value: (statistics: ActorStatistics) => number): number =>
+    threads.reduce((total, statistics) => total + (statistics === null ? 0 : value(statistics)), 0);
+  const busy = [
+    { labels: { thread: 'front' }, value: busySeconds() },
+    ...each((statistics) => statistics.busySeconds),
+    ...(log === null ? [] : [{ labels: { thread: 'log' }, value: log.busySeconds }]),
+  ];
+  const resident = threads.flatMap((statistics, index) =>
+    Object.entries(statistics?.residentBytesBy ?? {}).map(([kind, value]) => ({
+      labels: { thread: `actor-${index}`, kind },
+      value,
+    })),
+  );
+  const up = threads.map((statistics, index) => ({
+    labels: { thread: `actor-${index}` },
+    value: statistics === null ? 0 : 1,
+  }));
+  return [
+    gauge('tidebase_thread_up', 'Whether an actor thread has answered this scrape in time', up),
+    counter('tidebase_thread_busy_seconds_total', 'Time in which a thread waited for nothing', busy),
+    gauge(
+      'tidebase_open_namespaces',
+      'Namespaces that are open',
+      each((of) => of.openNamespaces),
+    ),
+    gauge(
+      'tidebase_open_tenants',
+      'Tenants that are open',
+      each((of) => of.openTenants),
+    ),
+    counter(
+      'tidebase_evictions_total',
+      'Actors put away because memory, or the number of open ones, asked for it',
+      each((of) => of.evictions),
+    ),
+    gauge('tidebase_resident_bytes', 'What actors hold in memory, by what it is', resident),
+    counter('tidebase_blocks_read_total', 'Stored blocks that were not in memory, by where they were found', [
+      { labels: { from: 'disk' }, value: sum(({ blocks }) => blocks.fromDisk) },
+      { labels: { from: 'store' }, value: sum(({ blocks }) => blocks.fromStore) },
+    ]),
+    gauge(
+      'tidebase_vectors_indexed',
+      'Vectors of open namespaces that graphs find',
+      sum(({ vectors }) => vectors.indexed),
+    ),
+    gauge(
+      'tidebase_vectors_waiting',
+      'Vectors of open namespaces whose graphs are not built yet: they are searched one by one',
+      sum(({ vectors }) => vectors.waiting),
+    ),
+  ];
+}
+
+function logFamilies(log: LogStatistics | null): Family[] {
+  if (log === null) return [];
+  return [
+    counter('tidebase_log_records_total', 'Records that became durable in the log', log.records),
+    counter('tidebase_log_record_bytes_total', 'Bytes of records that became durable', log.recordBytes),
+    counter('tidebase_log_groups_total', 'Objects that records went into together', log.groups),
+    gauge('tidebase_log_waiting_bytes', 'Bytes of records that are not durable yet', log.waitingBytes),
+    gauge('tidebase_log_above_floor_bytes', 'What a restart would read of the log', log.aboveFloorBytes),
+  ];
+}
+
+function laneFamilies(lanes: Readonly<Record<string, ComputeLane>>): Family[] {
+  const waiting = Object.entries(lanes).map(([lane, { waiting: value }]) => ({ labels: { lane }, value }));
+  return [gauge('tidebase_lane_waiting_tasks', 'Tasks that wait for a compute thread, by lane', waiting)];
+}
+
+const storeMetrics: readonly {
+  readonly name: string;
+  readonly help: string;
+  readonly value: (calls: KindOfCalls) => number;
+}[] = [
+  { name: 'puts', help: 'PUTs of objects, refused ones included', value: ({ puts }) => puts },
+  { name: 'put_bytes', help: 'Bytes that PUTs carried', value: ({ putBytes }) => putBytes },
+  { name: 'gets', help: 'GETs of objects and of parts of them', value: ({ gets }) => gets },
+  { name: 'deletes', help: 'Deleted objects', value: ({ deletes }) => deletes },
+  { name: 'lists', help: 'Pages of listings', value: ({ lists }) => lists },
+];
+
+/** Calls of the object store by kind of object. */
+export function storeFamilies(kinds: readonly KindOfCalls[]): Family[] {
+  return storeMetrics.map(({ name, help, value }) =>
+    counter(
+      `tidebase_store_${name}_total`,
+      help,
+      kinds.map((calls) => ({ labels: { kind: calls.kind }, value: value(calls) })),
+    ),
+  );
+}
