@@ -27,6 +27,11 @@ interface Node {
 const noPath: Route = { kind: 'no-path' };
 const root = buildTree(operationList);
 
+/** Where the operations were before they had a version. They are the same ones: what is added under /v1 is there too. */
+const oldPrefix = '/api/';
+const newPrefix = '/v1/';
+root.children.set(segmentOf(oldPrefix), childOf(root, segmentOf(newPrefix)));
+
 /**
  * `rawPath` is percent-encoded, begins with a slash and has no query. Throws ApiError `bad_request` where a parameter
  * is not percent-encoded UTF-8.
@@ -58,6 +63,25 @@ export function findOperation(method: string, rawPath: string): Route {
     start = end + 1;
   }
   return finish(node, method, values);
+}
+
+/** What is at an old path under the new one, as a path to show; null where it is no old path, or nothing is there. */
+export function successorOf(rawPath: string): string | null {
+  if (!rawPath.startsWith(oldPrefix) || rawPath.length > successorCharactersMax) return null;
+  const isThere = findOperation('', rawPath).kind !== 'no-path';
+  // A client may send bytes that no header can carry, and what would end the link.
+  return isThere ? newPrefix + encodeRest(rawPath.slice(oldPrefix.length)) : null;
+}
+
+/** The longest name and the longest id, every byte of them escaped, are shorter. */
+const successorCharactersMax = 2_048;
+
+function encodeRest(rest: string): string {
+  return rest.replace(/[^!#-;=?-~]/gu, (character) => encodeURIComponent(character.toWellFormed()));
+}
+
+function segmentOf(prefix: string): string {
+  return prefix.slice(1, -1);
 }
 
 function finish(

@@ -1,3 +1,4 @@
+import { successorOf } from '../../protocol/routing.ts';
 import { plainType } from './http-guards.ts';
 import type { HttpExchange } from './http-types.ts';
 
@@ -14,6 +15,8 @@ export type HeaderList = readonly (readonly [string, string])[];
 
 const jsonType = 'application/json';
 const noHeaders: HeaderList = [];
+/** When `/v1` took their place, as RFC 9745 writes it: 2026-01-01. */
+const oldPathsDeprecated = '@1767225600';
 
 export function respond(
   exchange: HttpExchange,
@@ -24,6 +27,10 @@ export function respond(
   const headers: (readonly [string, string])[] = [['x-request-id', requestId]];
   // 204 has no body, so it has no type either.
   if (answer.status !== 204) headers.push(['content-type', answer.contentType ?? jsonType], ...plainType);
+  const successor = successorOf(exchange.path);
+  if (successor !== null) {
+    headers.push(['deprecation', oldPathsDeprecated], ['link', `<${successor}>; rel="successor-version"`]);
+  }
   for (const header of rateLimit) headers.push(header);
   for (const header of answer.headers) headers.push(header);
   exchange.respond({ status: answer.status, headers, body: answer.body });

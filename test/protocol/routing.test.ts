@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError } from '../../protocol/errors.ts';
 import { operationList } from '../../protocol/operations.ts';
-import { findOperation } from '../../protocol/routing.ts';
+import { findOperation, successorOf } from '../../protocol/routing.ts';
 
 function found(method: string, path: string) {
   const route = findOperation(method, path);
@@ -109,4 +109,26 @@ test('routing: a known path with another method says which are allowed', () => {
   assert.equal(allow('POST', '/v1/namespaces/a/docs/%ff'), 'GET, HEAD');
   assert.equal(allow('OPTIONS', '/healthz'), 'GET, HEAD');
   assert.equal(allow('get', '/healthz'), 'GET, HEAD');
+});
+
+test('routing: the old prefix leads to every operation of /v1, and to nothing else', () => {
+  for (const operation of operationList) {
+    if (!operation.path.startsWith('/v1/')) continue;
+    const path = operation.path.replaceAll(/\{(\w+)\}/g, 'x-$1');
+    const old = path.replace('/v1/', '/api/');
+    for (const method of operation.methods) assert.deepEqual(found(method, old), found(method, path));
+    assert.equal(successorOf(old), path);
+    assert.equal(successorOf(path), null);
+  }
+  for (const path of ['/api', '/api/', '/api/nothing', '/api/v1/keys', '/api/healthz', '/apiary/keys']) {
+    assert.equal(findOperation('GET', path).kind, 'no-path', path);
+    assert.equal(successorOf(path), null, path);
+  }
+});
+
+test('routing: a successor is text that a Link header can carry, whatever the client sent', () => {
+  const raw = '/api/namespaces/n/docs/a>b"c\u00e9\ud83e\udd8a\ud800 %2F../x';
+
+  assert.equal(successorOf(raw), '/v1/namespaces/n/docs/a%3Eb%22c%C3%A9%F0%9F%A6%8A%EF%BF%BD%20%2F../x');
+  assert.equal(successorOf(`/api/namespaces/n/docs/${'a'.repeat(3_000)}`), null);
 });
