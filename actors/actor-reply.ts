@@ -13,7 +13,11 @@ export interface ActorReply {
   readonly bytes: number;
   readonly embedTokens: number;
   readonly hostedTokens: number;
+  /** Beside those that every answer of the operation has. */
+  readonly headers: readonly (readonly [string, string])[];
 }
+
+const noHeaders: ActorReply['headers'] = [];
 
 export function reply(json: string, metered: Partial<ActorReply> = {}): ActorReply {
   return {
@@ -25,6 +29,7 @@ export function reply(json: string, metered: Partial<ActorReply> = {}): ActorRep
     bytes: 0,
     embedTokens: 0,
     hostedTokens: 0,
+    headers: noHeaders,
     ...metered,
   };
 }

@@ -176,11 +176,11 @@ function serveWarm(host: ActorHost, logger: Logger, call: ActorCall, respond: Re
 const warmAnswer = actorAnswerToWire({ status: 200, headers: [], meter: noMeter });
 
 function respondReply(respond: Respond, reply: ActorReply): void {
-  const { documents, bytes, cpuMs, embedTokens, hostedTokens, report } = reply;
+  const { documents, bytes, cpuMs, embedTokens, hostedTokens, report, headers } = reply;
   const { storeGets, storeBytes } = report;
   const meter = { documents, bytes, cpuMs, storeGets, storeBytes, embedTokens, hostedTokens };
   const body = reply.packed ?? ownBytes(reply.json);
-  respond(actorAnswerToWire({ status: reply.status, headers: [], meter }), body);
+  respond(actorAnswerToWire({ status: reply.status, headers, meter }), body);
 }
 
 /** A large answer is moved to the front, so it must not share its buffer. */

@@ -9,7 +9,7 @@ export const scopes = ['read', 'write', 'admin'] as const;
 export type Scope = (typeof scopes)[number];
 export const planNames = ['free', 'pro'] as const;
 export const tenantStatuses = ['active', 'past_due', 'suspended', 'deleting'] as const;
-export const roles = ['owner'] as const;
+export const roles = ['owner', 'member'] as const;
 
 /** Service and decisions: what a person types. */
 export const emailBytesMax = 254;

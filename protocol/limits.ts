@@ -20,6 +20,14 @@ export const limits = {
   deleteIdsMax: 10_000,
   namespaceNameCharactersMax: 64,
   listLimitDefault: 100,
+  /** Of a person: each has the free plan's allowances anew, and is an actor to ask when they are listed. */
+  tenantsOfPersonMax: 20,
+  /** One is a name of a client's own, such as a UUID. */
+  idempotencyKeyCharactersMax: 255,
+  /** Stripe's, and longer than any retry. */
+  idempotentAnswerKeptMs: 24 * 3_600_000,
+  /** Of a tenant, at about 700 bytes: the oldest go first. See actors/tenant/stored-answers.ts. */
+  idempotentAnswersMax: 2_000,
   listLimitMax: 1_000,
   searchLimitDefault: 20,
   searchLimitMax: 1_000,

@@ -20,6 +20,8 @@ export interface ActorCall {
   readonly deadlineMs: number;
   /** What the actor needs to know of who asks; see CallerNote. */
   readonly caller: CallerNote;
+  /** Digest of an `Idempotency-Key`, of operations that heed one. */
+  readonly idempotencyKey?: string;
 }
 
 export interface CallerNote {
@@ -52,11 +54,12 @@ export type ActorCallWire = [
   number | null,
   number | null,
   string,
+  string?,
 ];
 
 export function actorCallToWire(call: ActorCall): ActorCallWire {
-  const { caller } = call;
-  return [
+  const { caller, idempotencyKey } = call;
+  const wire: ActorCallWire = [
     call.operation,
     call.tenantId,
     call.namespace,
@@ -71,6 +74,8 @@ export function actorCallToWire(call: ActorCall): ActorCallWire {
     caller.readInflightBytes,
     caller.requestId,
   ];
+  if (idempotencyKey !== undefined) wire.push(idempotencyKey);
+  return wire;
 }
 
 export function actorCallFromWire(wire: unknown): ActorCall {
@@ -88,6 +93,7 @@ export function actorCallFromWire(wire: unknown): ActorCall {
     storageQuotaBytes,
     readInflightBytes,
     requestId,
+    idempotencyKey,
   ] = wire as ActorCallWire;
   const caller = {
     requestId,
@@ -98,7 +104,8 @@ export function actorCallFromWire(wire: unknown): ActorCall {
     storageQuotaBytes,
     readInflightBytes,
   };
-  return { operation, tenantId, namespace, argument, query, deadlineMs, caller };
+  const call = { operation, tenantId, namespace, argument, query, deadlineMs, caller };
+  return idempotencyKey === undefined ? call : { ...call, idempotencyKey };
 }
 
 /** actor → front: the status, headers that the operation adds, and what to meter. The body is the answer's JSON. */
@@ -170,8 +177,8 @@ export function actorAnswerFromWire(wire: unknown): ActorAnswer {
 
 /**
  * Calls to a tenant actor that are not REST operations. Their bodies are MessagePack.
- * From the front: `tenant.create`, `tenant.key`, `tenant.get`, `tenant.owner-verified`,
- * `tenant.note-usage`.
+ * From the front: `tenant.create`, `tenant.key`, `tenant.get`, `tenant.owner-verified`, `tenant.note-usage`, `tenant.status`,
+ * `tenant.begin`, `tenant.end`.
  * From a namespace actor, through the router: `tenant.resolve`, `tenant.confirm`, `tenant.report`, `tenant.stored`,
  * `tenant.provider-key`, `tenant.embed`, `tenant.admit-hosted`.
  * From a tenant actor, through the router: `namespace.drop`.
@@ -184,6 +191,12 @@ export const internalCalls = {
   noteUsage: 'tenant.note-usage',
   /** The owner has verified their address: durable, and forgotten by every front, when it is answered. */
   ownerVerified: 'tenant.owner-verified',
+  /** The tenant has another status: durable, and forgotten by every front, when it is answered. `deleting` ends the tenant. */
+  setTenantStatus: 'tenant.status',
+  /** A request with an `Idempotency-Key` that the front does itself: BegunRequest → BeganRequest, or 409 or 422. */
+  beginRequest: 'tenant.begin',
+  /** It has ended: EndedRequest, durable when it is answered. */
+  endRequest: 'tenant.end',
   resolveNamespace: 'tenant.resolve',
   confirmNamespace: 'tenant.confirm',
   reportNamespace: 'tenant.report',
@@ -215,6 +228,8 @@ export interface KeyRecord {
   readonly id: number;
   readonly name: string;
   readonly prefix: string;
+  /** SHA-256 of the key, hex: under it lies the claim that leads here, and that goes when the key does. */
+  readonly digest: string;
   readonly scope: 'read' | 'write' | 'admin';
   readonly namespaces: readonly string[];
   readonly ratePerSecond: number | null;
@@ -224,6 +239,45 @@ export interface KeyRecord {
   readonly createdBy: string;
   /** Of the person who made it; 0 where none is known. */
   readonly personId: number;
+}
+
+/** What `PUT /v1/keys/{id}/limits` replaces. */
+export type KeyLimitsRecord = Pick<KeyRecord, 'namespaces' | 'ratePerSecond' | 'capQueries' | 'capWrites'>;
+
+/** A request with an `Idempotency-Key`, as the tenant that the caller acts for knows it. */
+export interface BegunRequest {
+  readonly keyDigest: string;
+  /** Of operation and body. */
+  readonly requestDigest: string;
+  /** Makes the request's effect one and the same, however often it is begun: the id of what it makes. */
+  readonly plannedId: number;
+}
+
+/** Of an answer that was given before. */
+export const replayedHeader = ['idempotent-replayed', 'true'] as const;
+
+export type BeganRequest =
+  /** Do it, with this id; then end it. */
+  | { readonly kind: 'begun'; readonly plannedId: number }
+  /** It was done before, and this was the answer. */
+  | { readonly kind: 'done'; readonly status: number; readonly answer: string };
+
+export interface EndedRequest extends BegunRequest {
+  readonly outcome:
+    | { readonly kind: 'done'; readonly status: number; readonly text: string }
+    /** Nothing was made: the key is free again. */
+    | { readonly kind: 'refused' }
+    /** Something may have been made: who repeats the request makes the same. */
+    | { readonly kind: 'unknown' };
+}
+
+/** What a tenant remembers of a request with an `Idempotency-Key`. */
+export interface StoredAnswer extends BegunRequest {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly status: number;
+  /** Null while it is not known to have ended. Sealed as src/accounts/answer-envelope.ts does. */
+  readonly envelope: ProviderKeyRecord['envelope'] | null;
 }
 
 export interface TenantRecord {

@@ -1,6 +1,7 @@
 import * as account from './account.ts';
 import * as document from './document.ts';
 import { errorKinds } from './errors.ts';
+import { limits } from './limits.ts';
 import * as namespace from './namespace.ts';
 import { type Operation, operationList, querySchemaOf, takesBody } from './operations.ts';
 import * as searching from './search.ts';
@@ -35,6 +36,7 @@ const namedSchemas: Readonly<Record<string, z.ZodType>> = {
   Error: errorSchema,
   Hit: searching.hitSchema,
   KeyItem: account.keyItemSchema,
+  KeyLimits: account.keyLimitsSchema,
   KeyRequest: account.keyRequestSchema,
   LoginAnswer: account.loginAnswerSchema,
   LoginRequest: account.loginRequestSchema,
@@ -49,6 +51,8 @@ const namedSchemas: Readonly<Record<string, z.ZodType>> = {
   SearchRequest: searching.searchRequestSchema,
   SignupAnswer: account.signupAnswerSchema,
   SignupRequest: account.signupRequestSchema,
+  Tenant: account.tenantSchema,
+  TenantRequest: account.tenantRequestSchema,
   StoredDocument: document.storedDocumentSchema,
   VectorConfig: namespace.vectorConfigSchema,
   WarmAnswer: searching.warmAnswerSchema,
@@ -87,7 +91,7 @@ export function buildOpenApi(baseUrl: string): object {
       },
       headers: rateLimitHeaders,
       responses: errorResponses,
-      parameters: { Tenant: tenantParameter },
+      parameters: { Tenant: tenantParameter, IdempotencyKey: idempotencyKeyParameter },
     },
   };
 }
@@ -100,6 +104,22 @@ const tenantParameter = {
   schema: { type: 'integer' },
 } as const;
 
+const idempotencyKeyParameter = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'Makes the request safe to repeat: with the same key and body it is done once, and for 24 hours answered as the first time, with ' +
+    'Idempotent-Replayed: true. 409 while the first one is under way, 422 with another request. Refusals are not kept. Keys are a ' +
+    "login's own, or shared by the tenant's API keys.",
+  schema: {
+    type: 'string',
+    minLength: 1,
+    maxLength: limits.idempotencyKeyCharactersMax,
+    pattern: '^[ -~]+$',
+  },
+} as const;
+
 const rateLimitHeaders = {
   'RateLimit-Limit': header(
     'integer',
@@ -110,6 +130,7 @@ const rateLimitHeaders = {
   'RateLimit-Policy': header('string', 'Limit and window in seconds, such as 100;w=1.'),
   RateLimit: header('string', 'limit=…, remaining=…, reset=… in one.'),
   'Retry-After': header('integer', 'Seconds after which the same request may succeed.'),
+  'Idempotent-Replayed': header('boolean', 'true where the answer is that of an earlier request.'),
 };
 
 function header(type: string, description: string) {
@@ -193,7 +214,12 @@ function parametersOf(operation: Operation, method: string): Json[] {
   }));
   const query = queryParameters(querySchemaOf(operation, method));
   const actsForTenant = operation.auth !== 'none' || operation.name === 'login';
-  return [...path, ...query, ...(actsForTenant ? [{ $ref: '#/components/parameters/Tenant' }] : [])];
+  return [
+    ...path,
+    ...query,
+    ...(actsForTenant ? [{ $ref: '#/components/parameters/Tenant' }] : []),
+    ...(operation.idempotent ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+  ];
 }
 
 function queryParameters(schema: z.ZodObject | null): Json[] {
@@ -237,12 +263,14 @@ const rateLimitHeaderNames = [
 ];
 
 function successResponse(operation: Operation): Json {
-  const headers = Object.fromEntries(
-    rateLimitHeaderNames.map((name) => [name, { $ref: `#/components/headers/${name}` }]),
-  );
+  const names = [
+    ...(operation.rateLimitHeaders ? rateLimitHeaderNames : []),
+    ...(operation.idempotent ? ['Idempotent-Replayed'] : []),
+  ];
+  const headers = Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
   return {
     description: operation.answer === null ? 'Done.' : 'The answer.',
-    ...(operation.rateLimitHeaders ? { headers } : {}),
+    ...(names.length > 0 ? { headers } : {}),
     ...answerContent(operation.answer),
   };
 }

@@ -59,6 +59,8 @@ interface OperationRow {
   readonly restParameter?: PathParameterName | null;
   readonly bodyBytesMax?: number;
   readonly rateLimitHeaders?: boolean;
+  /** Heeds an `Idempotency-Key`: done once, however often it is sent. */
+  readonly idempotent?: boolean;
   /** Its MCP tool. */
   readonly mcp?: string | null;
   /** False: routed, authenticated and authorised, then answered 501 `not_implemented`. */
@@ -182,9 +184,10 @@ const rows = {
     authority: 'unlimited-admin',
     serves: 'tenant',
     success: 201,
-    statuses: [400, 401, 403, 422],
+    statuses: [400, 401, 403, 409, 422],
     request: account.keyRequestSchema,
     answer: account.newKeySchema,
+    idempotent: true,
   },
   revokeKey: {
     methods: DELETE,
@@ -212,7 +215,6 @@ const rows = {
     request: account.keyLimitsSchema,
     answer: null,
     parameters: idNumber,
-    built: false,
   },
 
   listEmbeddingKeys: {
@@ -261,7 +263,6 @@ const rows = {
     serves: 'front',
     statuses: [401],
     answer: account.tenantListSchema,
-    built: false,
   },
   createTenant: {
     methods: POST,
@@ -271,10 +272,10 @@ const rows = {
     auth: 'login',
     serves: 'front',
     success: 201,
-    statuses: [400, 401, 403, 422],
+    statuses: [400, 401, 403, 409, 422],
     request: account.tenantRequestSchema,
     answer: account.tenantSchema,
-    built: false,
+    idempotent: true,
   },
   deleteTenant: {
     methods: DELETE,
@@ -284,10 +285,9 @@ const rows = {
     auth: 'login',
     serves: 'front',
     success: 204,
-    statuses: [401, 404, 409],
+    statuses: [401, 403, 404, 409],
     answer: null,
     parameters: idNumber,
-    built: false,
   },
 
   usage: {
@@ -320,8 +320,9 @@ const rows = {
     scope: 'admin',
     authority: 'billing',
     serves: 'front',
-    statuses: [401, 403, 501, 502],
+    statuses: [401, 403, 409, 422, 501, 502],
     answer: account.redirectUrlSchema,
+    idempotent: true,
     built: false,
   },
   billingPortal: {
@@ -349,6 +350,7 @@ const rows = {
     request: namespace.namespaceRequestSchema,
     answer: namespace.namespaceSchema,
     rateLimitHeaders: true,
+    idempotent: true,
     mcp: 'create_namespace',
   },
   listNamespaces: {
@@ -622,6 +624,7 @@ function complete(name: OperationName, row: OperationRow): Operation {
     restParameter: row.restParameter ?? null,
     bodyBytesMax: row.bodyBytesMax ?? (hasBody ? limits.queryBodyBytesMax : 0),
     rateLimitHeaders: row.rateLimitHeaders ?? false,
+    idempotent: row.idempotent ?? false,
     mcp: row.mcp ?? null,
     built: row.built ?? true,
   };

@@ -13,7 +13,7 @@ export const wireHistory: readonly string[] = [
   '0.1.3: embedding: models of namespaces, keys of providers, semantic search.',
   '0.1.4: SQL.',
   '0.1.5: import of CSV, NDJSON and Parquet files.',
-  '0.1.6: verification and reset, tenants, limits of keys, usage, the bill; /api/ paths.',
+  '0.1.6: verification and reset, tenants, limits of keys, usage, the bill, Idempotency-Key; /api/ paths.',
 ];
 
 interface Format {
@@ -82,7 +82,7 @@ export const formats = {
       'How long the vectors of a namespace are.',
       'Sealed keys of embedding providers, and what embeds the texts of a namespace.',
       "Whether the owner's address is verified.",
-      'Usage by day and by key, and how many writes each namespace has taken.',
+      'Usage by day and by key, writes of each namespace, digests of keys, answers of requests that may be repeated.',
     ],
   },
   logFloor: {

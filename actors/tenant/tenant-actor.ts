@@ -1,13 +1,18 @@
 import { ApiError } from '../../protocol/errors.ts';
 import type { KeyId, TenantId } from '../../protocol/ids.ts';
 import type {
+  BeganRequest,
+  BegunRequest,
   EmbedChange,
+  EndedRequest,
+  KeyLimitsRecord,
   KeyRecord,
   KeyStanding,
   NamespaceReport,
   NewNamespace,
   ProviderKeyRecord,
   ResolvedNamespace,
+  StoredAnswer,
   TenantRecord,
   TenantStanding,
   UsageNote,
@@ -32,6 +37,8 @@ import { MemoryAccount } from '../memory-budget.ts';
 import type { LogWatermark } from '../storage/manifest.ts';
 import { ActorClosed, type Committed, commit, loadCommitted } from '../storage/manifest-store.ts';
 import { sealedAfterTrial } from './embedding-keys.ts';
+import { IdempotentRequests, type IdempotentRun } from './idempotent-requests.ts';
+import { deleteKeyClaims, dropEach } from './remove-tenant.ts';
 import {
   applyTenantEvent,
   copyOfState,
@@ -43,6 +50,7 @@ import {
   type TenantManifest,
   type TenantState,
   tenantManifestCodec,
+  tombstoneOf,
 } from './tenant-state.ts';
 import { countStored, createdOn, keyUse, meterWrites, usedNow } from './tenant-usage.ts';
 import type { UsageOfTenant } from './usage-answers.ts';
@@ -51,6 +59,15 @@ import type { UsageOfTenant } from './usage-answers.ts';
  * One tenant, one writer: its keys and the names of its namespaces. Every change is an event in the log; it is applied
  * once durable, in log order. A name that is being made is known as pending, so that two writers who race to make it
  * get one namespace.
+ *
+ * A tenant that is deleted goes in this order:
+ *
+ * 1. the event that says so is durable, and every front has forgotten the tenant: from here on it answers like one that never
+ *    was, and takes no further event;
+ * 2. the objects of its namespaces and the claims of its keys are deleted;
+ * 3. its manifest becomes a tombstone (`tombstoneOf`), and only then may the log forget the event.
+ *
+ * So after a crash anywhere between, the replay of the event opens this actor and has it flushed, which does the rest.
  */
 export interface NewKeyRequest {
   readonly name: string;
@@ -61,6 +78,17 @@ export interface NewKeyRequest {
   readonly capWrites: number | null;
   readonly createdBy: string;
   readonly personId: number;
+}
+
+export interface NewKey {
+  readonly key: string;
+  readonly record: KeyRecord;
+}
+
+/** How a request with an `Idempotency-Key` is to be remembered, once its answer is known. */
+export interface Remembering<Made> {
+  readonly run: IdempotentRun;
+  answer(made: Made): StoredAnswer;
 }
 
 /** How long a deletion is answered later for its objects to be gone with it. */
@@ -91,6 +119,12 @@ export class TenantActor {
   readonly #applied = new Map<string, LogWatermark>();
   /** Namespaces whose name is gone and whose objects may not be: by id, with what is known of them. The log is held until they are. */
   readonly #drops = new Map<string, { readonly name: string; known: NameEntry }>();
+  /** Digests of keys that are revoked and whose claims may be there. They let nobody in, so they go with the next flush. */
+  readonly #claims = new Set<string>();
+  /** Requests that may be repeated. */
+  readonly requests: IdempotentRequests;
+  /** Its own end, from the moment it was asked for. */
+  #removal: Promise<void> | null = null;
   #state: TenantState = emptyTenant();
   #committed: Committed<TenantManifest> | null = null;
   #submittedVersion = 0;
@@ -111,6 +145,7 @@ export class TenantActor {
     this.#components = components;
     this.#account = new MemoryAccount(components.memory);
     this.tenantId = tenantId;
+    this.requests = new IdempotentRequests(components, { tenantId, answers: () => this.#state.answers });
     this.#epoch = Math.floor(components.clock.now() * 1_000);
   }
 
@@ -167,9 +202,9 @@ export class TenantActor {
   }
 
   #measure(): void {
-    const { keys, names, providerKeys } = this.#state;
+    const { keys, names, providerKeys, answers } = this.#state;
     // The manifest is kept for the next commit, with maps of its own.
-    const keyCount = keys.size + providerKeys.size;
+    const keyCount = keys.size + providerKeys.size + answers.size;
     this.#account.set('tenants', openTenantBytes + keyCount * keyBytes + names.size * nameBytes);
   }
 
@@ -196,41 +231,143 @@ export class TenantActor {
   }
 
   /** Creating the same tenant again is success. */
-  async create(tenant: TenantRecord, firstKey: KeyRecord): Promise<void> {
+  async create(tenant: TenantRecord, firstKey: KeyRecord | null): Promise<void> {
     if (this.exists) return;
     await this.#confirmed(this.#append({ kind: 'tenant-created', tenant, firstKey }));
   }
 
   /** Durable and known to every front when it resolves. */
   async verifyOwner(): Promise<void> {
-    if (!this.exists || this.#state.tenant?.ownerVerified === true) return;
+    // Whoever verifies an address tells all the tenants of a list, in which one that is deleted stays until the end.
+    await this.#removal?.catch(() => {});
+    if (!this.exists || this.#isDeleting || this.#state.tenant?.ownerVerified === true) return;
     await this.#confirmed(this.#appendAndForget({ kind: 'owner-verified' }));
   }
 
-  async createKey(request: NewKeyRequest): Promise<{ readonly key: string; readonly record: KeyRecord }> {
+  /** Durable and known to every front when it resolves. Nobody comes back from `deleting`. */
+  async setStatus(status: TenantRecord['status']): Promise<void> {
+    if (this.tenant === null) throw noSuchTenant();
+    if (status === 'deleting') return this.#remove();
+    this.#refuseLeaving();
+    if (this.tenant.status === status) return this.#components.directory.forget(this.tenantId);
+    await this.#confirmed(this.#appendAndForget({ kind: 'tenant-status', status }));
+  }
+
+  /** Its end is its last event: what came after it would be lost with all the rest. */
+  #refuseLeaving(): void {
+    if (this.#isDeleting) throw noSuchTenant();
+    if (this.#removal !== null) throw new ApiError('conflict', 'the tenant is being deleted');
+  }
+
+  get #isDeleting(): boolean {
+    return this.#state.tenant?.status === 'deleting';
+  }
+
+  /** Resolves when it is gone durably, and mostly with all its objects: those that are left go as soon as they can. */
+  async #remove(): Promise<void> {
+    // The thread of the actor that began it may have ended before the fronts had heard.
+    if (this.#isDeleting && this.#removal === null) return this.#components.directory.forget(this.tenantId);
+    this.#removal ??= this.#appendAndForget({ kind: 'tenant-status', status: 'deleting' }).then(
+      () => settledWithin(this.#components.clock, this.#flushSoon(), dropWaitMs),
+      (error: unknown) => {
+        this.#removal = null;
+        throw error;
+      },
+    );
+    await this.#confirmed(this.#removal);
+  }
+
+  async #flushSoon(): Promise<void> {
+    const { clock, logger } = this.#components;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.flush();
+      } catch (error) {
+        const fields = { tenantId: this.tenantId, error: describeError(error) };
+        logger.error('a deleted tenant has objects that are still there', fields);
+      }
+      if (tries === dropTriesMax || this.#draining || this.#closed) return;
+      await clock.sleep(dropPauseMs * 2 ** (tries - 1));
+    }
+  }
+
+  async createKey(request: NewKeyRequest, remembering: Remembering<NewKey> | null = null): Promise<NewKey> {
+    this.#refuseLeaving();
     const made = makeApiKey(this.#components.random);
     const record: KeyRecord = {
       ...request,
       id: randomId48(this.#components.random),
       prefix: made.prefix,
+      digest: made.digest,
       createdAt: this.#nowText(),
     };
+    const answered = { key: made.key, record };
     // The claim comes first: a claim without its key leads nowhere, a key without its claim could never be revoked.
     const claim = { tenantId: this.tenantId as TenantId, keyId: record.id as KeyId };
     await writeKeyClaim(this.#components.store, this.#components.clock, made.digest, claim);
-    await this.#confirmed(this.#append({ kind: 'key-created', key: record }));
-    return { key: made.key, record };
+    const answer = remembering?.answer(answered) ?? null;
+    const durable = this.#append({ kind: 'key-created', key: record, answer }).catch(
+      async (error: unknown) => {
+        // Nothing was written: nobody would ever delete the claim, for no record names it.
+        if (error instanceof ApiError)
+          await deleteKeyClaims(this.#components.store, [made.digest]).catch(() => {});
+        throw error;
+      },
+    );
+    remembering?.run.holdUntil(durable);
+    await this.#confirmed(durable);
+    return answered;
+  }
+
+  /** Durable and forgotten by every front when it resolves. */
+  async replaceKeyLimits(keyId: number, limits: KeyLimitsRecord): Promise<void> {
+    if (!this.#state.keys.has(keyId)) throw noSuchKey();
+    await this.#confirmed(this.#appendAndForget({ kind: 'key-limits', keyId, limits }));
   }
 
   /** Durable and forgotten by every front when it resolves. */
   async revokeKey(keyId: number): Promise<void> {
-    if (!this.#state.keys.has(keyId)) throw new ApiError('not_found', 'there is no such key');
+    if (!this.#state.keys.has(keyId)) {
+      // The thread of the actor that revoked it may have ended before the fronts had heard.
+      await this.#components.directory.forget(this.tenantId);
+      throw noSuchKey();
+    }
     await this.#confirmed(this.#appendAndForget({ kind: 'key-revoked', keyId }));
   }
 
   /** Fronts forget also where the client was told by then that nobody knows: a revoked key must not live on in a cache. */
   #appendAndForget(event: TenantEvent): Promise<void> {
     return this.#append(event).then(() => this.#components.directory.forget(this.tenantId));
+  }
+
+  /** A request that the front does itself: before it does anything. */
+  async beginRequest(request: BegunRequest): Promise<BeganRequest> {
+    const begun = this.requests.begin(request);
+    if ('done' in begun) return begun.done;
+    const plannedId = begun.plannedId ?? request.plannedId;
+    try {
+      const stored = this.requests.stored({ ...request, plannedId }, null);
+      if (begun.plannedId === null)
+        await this.#confirmed(this.#append({ kind: 'answer-stored', answer: stored }));
+    } catch (error) {
+      begun.letGo();
+      throw error;
+    }
+    return { kind: 'begun', plannedId };
+  }
+
+  async endRequest({ outcome, ...request }: EndedRequest): Promise<void> {
+    const { keyDigest } = request;
+    try {
+      if (outcome.kind === 'unknown') return;
+      const event: TenantEvent =
+        outcome.kind === 'done'
+          ? { kind: 'answer-stored', answer: this.requests.stored(request, outcome) }
+          : { kind: 'answer-forgotten', keyDigest };
+      await this.#confirmed(this.#append(event));
+    } finally {
+      this.requests.ended(keyDigest);
+    }
   }
 
   /** By provider. */
@@ -265,19 +402,25 @@ export class TenantActor {
     await this.#confirmed(this.#append({ kind: 'namespace-embedding', name, namespaceId, embed }));
   }
 
-  async createNamespace(name: string, options: NewNamespace): Promise<ResolvedNamespace> {
+  async createNamespace(
+    name: string,
+    options: NewNamespace,
+    remembering: Remembering<{ readonly createdAt: string }> | null = null,
+  ): Promise<ResolvedNamespace> {
     if (this.#state.names.has(name) || this.#pendingNames.has(name)) {
       throw new ApiError('conflict', `a namespace named "${name}" exists already`, {
         fields: { name: 'exists already' },
       });
     }
-    const pending = this.#makeName(name, options);
+    const pending = this.#makeName(name, options, remembering);
     await this.#confirmed(pending.durable);
     return resolved(pending, { created: true });
   }
 
   /** Answers at once, also where the name is only being made: `confirm` waits until it is durable. */
   async resolve(name: string, create: NewNamespace | null): Promise<ResolvedNamespace | null> {
+    // Nothing may be opened any more of what is being deleted.
+    if (this.#isDeleting) return null;
     const known = this.#state.names.get(name);
     if (known !== undefined) return resolved(known, { created: false, documentsKnown: known.docsWritten });
     const pending = this.#pendingNames.get(name);
@@ -385,12 +528,15 @@ export class TenantActor {
   }
 
   #countStored(): void {
+    // A tombstone counts nothing.
+    if (this.#isDeleting) return;
     countStored(this.#state.usage, this.#components.clock.now(), this.#storedBytes);
   }
 
   /** Counted by fronts: durable when it resolves. */
   async noteUsage(notes: readonly UsageNote[]): Promise<void> {
-    if (!this.exists) return;
+    // What a tenant used before it was deleted is asked for by nobody.
+    if (!this.exists || this.#isDeleting) return;
     await this.#confirmed(this.#append({ kind: 'usage-noted', notes }));
   }
 
@@ -476,7 +622,12 @@ export class TenantActor {
    */
   flush(): Promise<void> {
     return this.#flushes.run(async () => {
-      for (const [namespaceId, { name }] of [...this.#drops]) await this.#drop(namespaceId, name);
+      // Until there is none: what is deleted meanwhile would be in this manifest too.
+      while (this.#drops.size + this.#claims.size > 0) {
+        for (const [namespaceId, { name }] of [...this.#drops]) await this.#drop(namespaceId, name);
+        await this.#dropClaims([...this.#claims]);
+      }
+      if (this.#isDeleting && !(await this.#dropAll())) return;
       if (this.isFlushed || this.#closed) return;
       this.#countStored();
       this.#unflushed = false;
@@ -509,18 +660,52 @@ export class TenantActor {
     });
   }
 
+  /**
+   * Step 2 of a deleted tenant's end. False where the process ends before it is done: what is left is then the next one's, for the
+   * log still holds the event.
+   */
+  async #dropAll(): Promise<boolean> {
+    // Once more: the thread of the actor that took the event may have ended before the fronts had heard.
+    await this.#components.directory.forget(this.tenantId);
+    const names = [...this.#state.names].map(([name, { namespaceId }]) => ({ name, namespaceId }));
+    const isDone = await dropEach(names, async ({ name, namespaceId }) => {
+      if (this.#draining || this.#closed) return false;
+      await this.#components.directory.drop(this.tenantId, name, namespaceId);
+      return true;
+    });
+    if (!isDone) return false;
+    await this.#dropClaims([...this.#state.keys.values()].map(({ digest }) => digest));
+    this.#state = tombstoneOf(this.#state);
+    this.#sortedNames = null;
+    this.#storedBytes = 0;
+    this.#measure();
+    return true;
+  }
+
+  async #dropClaims(digests: readonly string[]): Promise<void> {
+    if (digests.length === 0) return;
+    await deleteKeyClaims(this.#components.store, digests);
+    for (const digest of digests) this.#claims.delete(digest);
+  }
+
   async drain(): Promise<void> {
     this.#draining = true;
     await this.#applies.whenIdle();
     await this.flush();
   }
 
-  #makeName(name: string, { vector, embed, namespaceId: given }: NewNamespace): PendingName {
+  #makeName(
+    name: string,
+    { vector, embed, namespaceId: given }: NewNamespace,
+    remembering: Remembering<{ readonly createdAt: string }> | null = null,
+  ): PendingName {
     this.#refusePastLimits();
     const namespaceId = given ?? randomHex(this.#components.random, 16);
     const createdAt = this.#nowText();
-    const event = { kind: 'namespace-created', name, namespaceId, createdAt, vector, embed } as const;
+    const answer = remembering?.answer({ createdAt }) ?? null;
+    const event = { kind: 'namespace-created', name, namespaceId, createdAt, vector, embed, answer } as const;
     const durable = this.#append(event).finally(() => this.#pendingNames.delete(name));
+    remembering?.run.holdUntil(durable);
     durable.catch(() => {});
     const pending = { namespaceId, createdAt, vector, embed, durable };
     this.#pendingNames.set(name, pending);
@@ -549,6 +734,7 @@ export class TenantActor {
   /** Resolves once the event is durable and applied. */
   async #append(event: TenantEvent): Promise<void> {
     if (this.#closed) throw new ActorClosed(`the actor of tenant ${this.tenantId} has closed`);
+    this.#refuseLeaving();
     const epoch = this.#epoch;
     const head = {
       tenantId: this.tenantId,
@@ -597,6 +783,10 @@ export class TenantActor {
 
   #apply(event: TenantEvent, logId: string, watermark: LogWatermark): void {
     if (event.kind === 'namespace-deleted') this.#beginDrop(event);
+    if (event.kind === 'key-revoked') {
+      const gone = this.#state.keys.get(event.keyId);
+      if (gone !== undefined) this.#claims.add(gone.digest);
+    }
     applyTenantEvent(this.#state, event);
     this.#applied.set(logId, watermark);
     this.#sortedNames = null;
@@ -626,6 +816,14 @@ function resolved(
   { created, documentsKnown = 0 }: { readonly created: boolean; readonly documentsKnown?: number },
 ): ResolvedNamespace {
   return { namespaceId, createdAt, vector, embed, created, documentsKnown };
+}
+
+function noSuchKey(): ApiError {
+  return new ApiError('not_found', 'there is no such key');
+}
+
+function noSuchTenant(): ApiError {
+  return new ApiError('not_found', 'There is no such tenant.');
 }
 
 function firstAfter(sorted: readonly string[], after: string): number {

@@ -1,26 +1,36 @@
-import { keyRequestSchema, usageQuerySchema } from '../../protocol/account.ts';
+import {
+  type KeyLimits,
+  keyLimitsSchema,
+  keyRequestSchema,
+  usageQuerySchema,
+} from '../../protocol/account.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { parseId48 } from '../../protocol/ids.ts';
 import {
   type ActorCall,
+  type BegunRequest,
   type EmbedChange,
+  type EndedRequest,
   internalCalls,
+  type KeyLimitsRecord,
   type KeyRecord,
   type NamespaceReport,
   type NewNamespace,
+  replayedHeader,
   type TenantRecord,
   type UsageNote,
 } from '../../protocol/messages.ts';
 import { namespaceListQuerySchema, namespaceRequestSchema } from '../../protocol/namespace.ts';
 import { parseQueryString } from '../../protocol/query-string.ts';
 import { parseQueryWith, parseWith } from '../../protocol/validate.ts';
+import { requestDigestOf } from '../../src/accounts/answer-envelope.ts';
 import { namespaceAllowed } from '../../src/accounts/scopes.ts';
 import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
 import { type ActorReply, namespaceJson, reply } from '../actor-reply.ts';
 import { planNamespace } from '../embedding/plan-namespace.ts';
 import { readBody } from '../request-body.ts';
 import { embeddingKeyItem, keyedProviderOf } from './embedding-keys.ts';
-import type { TenantActor } from './tenant-actor.ts';
+import type { NewKey, Remembering, TenantActor } from './tenant-actor.ts';
 import { billingAnswer, usageAnswer } from './usage-answers.ts';
 
 /** A tenant's operations: JSON for those of REST, MessagePack for those between threads. */
@@ -37,6 +47,8 @@ export async function handleTenantCall(
       );
     case 'createKey':
       return createKey(actor, call, body ?? new Uint8Array());
+    case 'replaceKeyLimits':
+      return replaceKeyLimits(actor, call.argument, body ?? new Uint8Array());
     case 'revokeKey':
       return revokeKey(actor, call.argument);
     case 'listEmbeddingKeys':
@@ -70,7 +82,10 @@ export async function handleTenantCall(
 async function handleInternal(actor: TenantActor, call: ActorCall, body: Uint8Array): Promise<ActorReply> {
   switch (call.operation) {
     case internalCalls.createTenant: {
-      const { tenant, firstKey } = unpackMessage(body) as { tenant: TenantRecord; firstKey: KeyRecord };
+      const { tenant, firstKey } = unpackMessage(body) as {
+        tenant: TenantRecord;
+        firstKey: KeyRecord | null;
+      };
       await actor.create(tenant, firstKey);
       return packed(null);
     }
@@ -86,6 +101,14 @@ async function handleInternal(actor: TenantActor, call: ActorCall, body: Uint8Ar
       return packed(actor.standing());
     case internalCalls.ownerVerified:
       await actor.verifyOwner();
+      return packed(null);
+    case internalCalls.setTenantStatus:
+      await actor.setStatus((unpackMessage(body) as Pick<TenantRecord, 'status'>).status);
+      return packed(null);
+    case internalCalls.beginRequest:
+      return packed(await actor.beginRequest(unpackMessage(body) as BegunRequest));
+    case internalCalls.endRequest:
+      await actor.endRequest(unpackMessage(body) as EndedRequest);
       return packed(null);
     case internalCalls.resolveNamespace:
       return packed(
@@ -109,27 +132,63 @@ async function handleInternal(actor: TenantActor, call: ActorCall, body: Uint8Ar
   }
 }
 
-async function createKey(actor: TenantActor, call: ActorCall, body: Uint8Array): Promise<ActorReply> {
+/**
+ * Does a request, or answers as it was answered before. `do` gets what its event has to remember, null where the request brings
+ * no `Idempotency-Key`; `show` makes the answer of what was made.
+ */
+async function onlyOnce<Made>(
+  actor: TenantActor,
+  call: ActorCall,
+  body: Uint8Array,
+  work: {
+    readonly show: (made: Made) => string;
+    readonly do: (remembering: Remembering<Made> | null) => Promise<Made>;
+  },
+): Promise<ActorReply> {
+  const { idempotencyKey: keyDigest } = call;
+  if (keyDigest === undefined) return text(201, work.show(await work.do(null)));
+  const request = { keyDigest, requestDigest: requestDigestOf(call.operation, body) };
+  const run = actor.requests.begin(request);
+  if ('done' in run) return reply(run.done.answer, { status: run.done.status, headers: [replayedHeader] });
+  try {
+    const answer = (made: Made) =>
+      actor.requests.stored({ ...request, plannedId: 0 }, { status: 201, text: work.show(made) });
+    return text(201, work.show(await work.do({ run, answer })));
+  } finally {
+    run.letGo();
+  }
+}
+
+function createKey(actor: TenantActor, call: ActorCall, body: Uint8Array): Promise<ActorReply> {
   const request = parseWith(keyRequestSchema, readBody(body));
-  const { key, record } = await actor.createKey({
-    name: request.name,
-    scope: request.scope,
-    namespaces: request.namespaces,
-    ratePerSecond: request.rate_per_s,
-    capQueries: request.cap_queries,
-    capWrites: request.cap_writes,
-    createdBy: call.caller.createdBy,
-    personId: call.caller.personId,
+  const { createdBy, personId } = call.caller;
+  const { name, scope } = request;
+  const wanted = { name, scope, ...limitsRecord(request), createdBy, personId };
+  return onlyOnce<NewKey>(actor, call, body, {
+    do: (remembering) => actor.createKey(wanted, remembering),
+    show: ({ key, record: { id, name, prefix, scope, namespaces } }) =>
+      JSON.stringify({ id, name, key, prefix, scope, namespaces }),
   });
-  const { id, name, prefix, scope, namespaces } = record;
-  return json(201, { id, name, key, prefix, scope, namespaces });
+}
+
+function limitsRecord({ namespaces, rate_per_s, cap_queries, cap_writes }: KeyLimits): KeyLimitsRecord {
+  return { namespaces, ratePerSecond: rate_per_s, capQueries: cap_queries, capWrites: cap_writes };
+}
+
+async function replaceKeyLimits(actor: TenantActor, argument: string, body: Uint8Array): Promise<ActorReply> {
+  const request = parseWith(keyLimitsSchema, readBody(body));
+  await actor.replaceKeyLimits(keyIdOf(argument), limitsRecord(request));
+  return json(204, '');
 }
 
 async function revokeKey(actor: TenantActor, argument: string): Promise<ActorReply> {
-  const keyId = parseId48(argument);
-  if (keyId === null) throw new ApiError('not_found', 'there is no such key');
-  await actor.revokeKey(keyId);
+  await actor.revokeKey(keyIdOf(argument));
   return json(204, '');
+}
+
+/** What is no key's id is answered like a key that is not there. */
+function keyIdOf(argument: string): number {
+  return parseId48(argument) ?? 0;
 }
 
 async function createNamespace(actor: TenantActor, call: ActorCall, body: Uint8Array): Promise<ActorReply> {
@@ -139,9 +198,11 @@ async function createNamespace(actor: TenantActor, call: ActorCall, body: Uint8A
   }
   const { name } = request;
   const planned = planNamespace(request);
-  const { createdAt } = await actor.createNamespace(name, planned);
   const empty = { docsWritten: 0, bytesWritten: 0, storedBytes: 0 };
-  return text(201, namespaceJson({ name, ...planned, createdAt, ...empty }));
+  return onlyOnce<{ readonly createdAt: string }>(actor, call, body, {
+    do: (remembering) => actor.createNamespace(name, planned, remembering),
+    show: ({ createdAt }) => namespaceJson({ name, ...planned, createdAt, ...empty }),
+  });
 }
 
 function listNamespaces(actor: TenantActor, call: ActorCall): ActorReply {

@@ -1,7 +1,15 @@
-import type { KeyRecord, ProviderKeyRecord, TenantRecord, UsageNote } from '../../protocol/messages.ts';
+import type {
+  KeyLimitsRecord,
+  KeyRecord,
+  ProviderKeyRecord,
+  StoredAnswer,
+  TenantRecord,
+  UsageNote,
+} from '../../protocol/messages.ts';
 import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
 import { decodeRecord, decodeValue, encodeRecord, encodeValue } from '../../src/base/record.ts';
 import type { LogWatermark } from '../storage/manifest.ts';
+import { storeAnswer } from './stored-answers.ts';
 import {
   applyNote,
   copyOfUsage,
@@ -35,15 +43,22 @@ export interface TenantState {
   readonly names: Map<string, NameEntry>;
   /** By provider. */
   readonly providerKeys: Map<string, ProviderKeyRecord>;
+  /** By the digest of the request's `Idempotency-Key`, oldest first. */
+  readonly answers: Map<string, StoredAnswer>;
   readonly usage: UsageState;
   version: number;
 }
 
 export type TenantEvent =
-  | { readonly kind: 'tenant-created'; readonly tenant: TenantRecord; readonly firstKey: KeyRecord }
+  | { readonly kind: 'tenant-created'; readonly tenant: TenantRecord; readonly firstKey: KeyRecord | null }
+  | { readonly kind: 'tenant-status'; readonly status: TenantRecord['status'] }
   | { readonly kind: 'owner-verified' }
-  | { readonly kind: 'key-created'; readonly key: KeyRecord }
+  /** With `answer`, that of the request which made the key or the name: kept with what it did, or neither is. */
+  | { readonly kind: 'key-created'; readonly key: KeyRecord; readonly answer: StoredAnswer | null }
+  | { readonly kind: 'key-limits'; readonly keyId: number; readonly limits: KeyLimitsRecord }
   | { readonly kind: 'key-revoked'; readonly keyId: number }
+  | { readonly kind: 'answer-stored'; readonly answer: StoredAnswer }
+  | { readonly kind: 'answer-forgotten'; readonly keyDigest: string }
   | {
       readonly kind: 'namespace-created';
       readonly name: string;
@@ -51,6 +66,7 @@ export type TenantEvent =
       readonly createdAt: string;
       readonly vector: VectorConfig | null;
       readonly embed: EmbedConfig | null;
+      readonly answer: StoredAnswer | null;
     }
   | {
       readonly kind: 'namespace-embedding';
@@ -76,6 +92,7 @@ export function emptyTenant(): TenantState {
     keys: new Map(),
     names: new Map(),
     providerKeys: new Map(),
+    answers: new Map(),
     usage: emptyUsage(),
     version: 0,
   };
@@ -88,6 +105,7 @@ export function copyOfState(state: TenantState): TenantState {
     keys: new Map(state.keys),
     names: new Map(state.names),
     providerKeys: new Map(state.providerKeys),
+    answers: new Map(state.answers),
     usage: copyOfUsage(state.usage),
   };
 }
@@ -97,13 +115,28 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
   switch (event.kind) {
     case 'tenant-created':
       state.tenant = event.tenant;
-      state.keys.set(event.firstKey.id, event.firstKey);
+      if (event.firstKey !== null) state.keys.set(event.firstKey.id, event.firstKey);
+      return;
+    case 'tenant-status':
+      if (state.tenant !== null) state.tenant = { ...state.tenant, status: event.status };
       return;
     case 'owner-verified':
       if (state.tenant !== null) state.tenant = { ...state.tenant, ownerVerified: true };
       return;
     case 'key-created':
       state.keys.set(event.key.id, event.key);
+      if (event.answer !== null) storeAnswer(state.answers, event.answer);
+      return;
+    case 'key-limits': {
+      const known = state.keys.get(event.keyId);
+      if (known !== undefined) state.keys.set(event.keyId, { ...known, ...event.limits });
+      return;
+    }
+    case 'answer-stored':
+      storeAnswer(state.answers, event.answer);
+      return;
+    case 'answer-forgotten':
+      state.answers.delete(event.keyDigest);
       return;
     case 'key-revoked':
       state.keys.delete(event.keyId);
@@ -121,6 +154,7 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
         bytesWritten: 0,
         storedBytes: 0,
       });
+      if (event.answer !== null) storeAnswer(state.answers, event.answer);
       noteCreation(state.usage, createdAt);
       return;
     }
@@ -150,6 +184,26 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
   }
 }
 
+/**
+ * What stays of a tenant that was deleted: its number, and that it is none any more. Its manifest is kept with this for two
+ * reasons: a log that is replayed may still hold the records that made the tenant, which the watermarks beside it refuse; and a
+ * credential that a front has looked up before leads here, where a tenant that is missing would read as damage.
+ */
+export function tombstoneOf({ version, tenant }: TenantState): TenantState {
+  if (tenant === null) return emptyTenant();
+  const { id } = tenant;
+  const gone: TenantRecord = {
+    id,
+    name: '',
+    plan: 'free',
+    status: 'deleting',
+    ownerId: 0,
+    ownerVerified: false,
+    createdAt: '',
+  };
+  return { ...emptyTenant(), tenant: gone, version };
+}
+
 export const encodeTenantEvent = (event: TenantEvent): Uint8Array => new Uint8Array(encodeValue(event));
 export const decodeTenantEvent = (bytes: Uint8Array): TenantEvent => decodeValue(bytes) as TenantEvent;
 
@@ -175,6 +229,7 @@ export const tenantManifestCodec = {
         keys: [...state.keys.values()],
         names: [...state.names],
         providerKeys: [...state.providerKeys.values()],
+        answers: [...state.answers.values()],
         usage: usageToWire(state.usage),
         version: state.version,
       },
@@ -192,6 +247,7 @@ export const tenantManifestCodec = {
         keys: KeyRecord[];
         names: [string, NameEntry][];
         providerKeys: ProviderKeyRecord[];
+        answers: StoredAnswer[];
         usage: UsageStateWire;
         version: number;
       };
@@ -204,6 +260,7 @@ export const tenantManifestCodec = {
         keys: new Map(wire.state.keys.map((key) => [key.id, key])),
         names: new Map(wire.state.names),
         providerKeys: new Map(wire.state.providerKeys.map((record) => [record.provider, record])),
+        answers: new Map(wire.state.answers.map((answer) => [answer.keyDigest, answer])),
         usage: usageFromWire(wire.state.usage),
         version: wire.state.version,
       },

@@ -1,24 +1,14 @@
-import { createCipheriv, createDecipheriv } from 'node:crypto';
-import { assert } from '../base/assert.ts';
 import type { Random } from '../base/random.ts';
+import {
+  type Envelope,
+  type EnvelopeContext,
+  envelopeVersion,
+  openEnvelope,
+  sealEnvelope,
+} from './envelope.ts';
 
-/**
- * A tenant's key of an embedding provider, as it is stored: an envelope.
- *
- * 1. A fresh data key encrypts the provider's key.
- * 2. The server's key-encryption key encrypts (wraps) the data key. It is used on 32 random bytes only, so it may be
- *    replaced by wrapping the data keys anew, without reading what they protect.
- *
- * Both with AES-256-GCM. Tenant, provider and step are authenticated with them: an envelope that was moved to another
- * tenant or provider does not open.
- */
-export interface ProviderKeyEnvelope {
-  readonly version: 1;
-  /** The data key: nonce, ciphertext, tag. */
-  readonly wrappedKey: Uint8Array;
-  /** The provider's key under the data key: nonce, ciphertext, tag. */
-  readonly sealed: Uint8Array;
-}
+/** A tenant's key of an embedding provider, as it is stored: an envelope that opens for this tenant and provider only. */
+export type ProviderKeyEnvelope = Envelope;
 
 /** Whose key it is. */
 export interface ProviderKeyOwner {
@@ -31,24 +21,13 @@ export class ProviderKeyEnvelopeError extends Error {
   override name = 'ProviderKeyEnvelopeError';
 }
 
-const cipher = 'aes-256-gcm';
-const keyBytes = 32;
-const nonceBytes = 12;
-const tagBytes = 16;
-const envelopeVersion = 1;
-
 export function sealProviderKey(
   keyEncryptionKey: Uint8Array,
   owner: ProviderKeyOwner,
   key: string,
   random: Random,
 ): ProviderKeyEnvelope {
-  const dataKey = random.bytes(keyBytes);
-  return {
-    version: envelopeVersion,
-    wrappedKey: encrypt(keyEncryptionKey, dataKey, context(owner, 'data key'), random),
-    sealed: encrypt(dataKey, Buffer.from(key), context(owner, 'provider key'), random),
-  };
+  return sealEnvelope(keyEncryptionKey, contextOf(owner), Buffer.from(key), random);
 }
 
 /** @throws ProviderKeyEnvelopeError */
@@ -60,8 +39,7 @@ export function openProviderKey(
   if (envelope.version !== envelopeVersion) {
     throw new ProviderKeyEnvelopeError(`the stored key of ${owner.provider} has version ${envelope.version}`);
   }
-  const dataKey = decrypt(keyEncryptionKey, envelope.wrappedKey, context(owner, 'data key'));
-  const key = dataKey === null ? null : decrypt(dataKey, envelope.sealed, context(owner, 'provider key'));
+  const key = openEnvelope(keyEncryptionKey, contextOf(owner), envelope);
   if (key === null) {
     throw new ProviderKeyEnvelopeError(
       `the stored key of ${owner.provider} does not open: it is damaged, or TIDEBASE_KEY_ENCRYPTION_KEY is another`,
@@ -80,30 +58,8 @@ export function keyHint(key: string): string {
 }
 
 /** Unambiguous: neither a number nor a step has a line break. */
-function context({ tenantId, provider }: ProviderKeyOwner, step: 'data key' | 'provider key'): Buffer {
-  return Buffer.from(`tidebase provider key v${envelopeVersion}\n${step}\n${tenantId}\n${provider}`);
-}
-
-function encrypt(key: Uint8Array, plain: Uint8Array, authenticated: Buffer, random: Random): Uint8Array {
-  assert(key.length === keyBytes, () => `a key of ${key.length} bytes`);
-  const nonce = random.bytes(nonceBytes);
-  const sealing = createCipheriv(cipher, key, nonce, { authTagLength: tagBytes }).setAAD(authenticated);
-  return Buffer.concat([nonce, sealing.update(plain), sealing.final(), sealing.getAuthTag()]);
-}
-
-/** Null where anything is not as it was. */
-function decrypt(key: Uint8Array, bytes: Uint8Array, authenticated: Buffer): Buffer | null {
-  if (key.length !== keyBytes || bytes.length < nonceBytes + tagBytes) return null;
-  const nonce = bytes.subarray(0, nonceBytes);
-  const tag = bytes.subarray(bytes.length - tagBytes);
-  const opening = createDecipheriv(cipher, key, nonce, { authTagLength: tagBytes })
-    .setAAD(authenticated)
-    .setAuthTag(tag);
-  const plain = opening.update(bytes.subarray(nonceBytes, bytes.length - tagBytes));
-  try {
-    return Buffer.concat([plain, opening.final()]);
-  } catch {
-    // The only thing that `final` finds wrong is the tag.
-    return null;
-  }
+function contextOf({ tenantId, provider }: ProviderKeyOwner): EnvelopeContext {
+  const of = (step: 'data key' | 'provider key') =>
+    Buffer.from(`tidebase provider key v${envelopeVersion}\n${step}\n${tenantId}\n${provider}`);
+  return { dataKey: of('data key'), secret: of('provider key') };
 }

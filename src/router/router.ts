@@ -112,6 +112,8 @@ const writes = new Set<string>([
   'importDocuments',
   'createKey',
   'revokeKey',
+  'replaceKeyLimits',
+  internalCalls.setTenantStatus,
   'createNamespace',
   'updateNamespace',
   'putEmbeddingKey',

@@ -2,6 +2,9 @@ import { apiErrorFromBody } from '../../protocol/errors.ts';
 import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
 import {
   actorAnswerFromWire,
+  type BeganRequest,
+  type BegunRequest,
+  type EndedRequest,
   internalCalls,
   type KeyRecord,
   type KeyStanding,
@@ -17,18 +20,24 @@ import type { Router } from './router.ts';
 
 /** Tenants as the front sees them: their records, asked of their actors by message. */
 export interface Tenants {
-  create(tenant: TenantRecord, firstKey: KeyRecord): Promise<void>;
+  /** Durable when it resolves; creating the same tenant again is success. */
+  create(tenant: TenantRecord, firstKey: KeyRecord | null): Promise<void>;
   get(tenantId: number): Promise<TenantStanding | null>;
   key(tenantId: number, keyId: number): Promise<KeyStanding | null>;
   /** What a front has counted: durable when it resolves, with what the tenant has used by then. */
   noteUsage(tenantId: number, notes: readonly UsageNote[]): Promise<TenantStanding | null>;
   /** Durable, and known to every front, when it resolves. */
   ownerVerified(tenantId: number): Promise<void>;
+  /** Durable, and known to every front, when it resolves. Throws 404 where there is none, or none any more. */
+  setStatus(tenantId: number, status: TenantRecord['status']): Promise<void>;
+  /** A request with an `Idempotency-Key` that the front does. Throws 409 and 422; see actors/tenant/idempotent-requests.ts. */
+  beginRequest(tenantId: number, request: BegunRequest): Promise<BeganRequest>;
+  endRequest(tenantId: number, request: EndedRequest): Promise<void>;
 }
 
 const callDeadlineMs = 10_000;
 
-export function tenantsThrough(router: Router): Tenants {
+export function tenantsThrough(router: Pick<Router, 'call'>): Tenants {
   const ask = async (
     operation: string,
     to: { readonly tenantId: number; readonly argument?: string },
@@ -59,6 +68,14 @@ export function tenantsThrough(router: Router): Tenants {
       (await ask(internalCalls.noteUsage, { tenantId }, packMessage(notes))) as TenantStanding | null,
     async ownerVerified(tenantId) {
       await ask(internalCalls.ownerVerified, { tenantId });
+    },
+    async setStatus(tenantId, status) {
+      await ask(internalCalls.setTenantStatus, { tenantId }, packMessage({ status }));
+    },
+    beginRequest: async (tenantId, request) =>
+      (await ask(internalCalls.beginRequest, { tenantId }, packMessage(request))) as BeganRequest,
+    async endRequest(tenantId, request) {
+      await ask(internalCalls.endRequest, { tenantId }, packMessage(request));
     },
   };
 }
@@ -109,6 +126,7 @@ export function creatorOf(tenants: Tenants, emailOf: (personId: number) => Promi
           id: firstKey.keyId,
           name: firstKey.name,
           prefix: firstKey.prefix,
+          digest: firstKey.digest,
           scope: firstKey.scope,
           namespaces: [],
           ratePerSecond: null,

@@ -48,6 +48,7 @@ const key: KeyRecord = {
   id: 8,
   name: 'first',
   prefix: 'tb_AbCdEfGh',
+  digest: hex('9', 64),
   scope: 'admin',
   namespaces: ['logs-*'],
   ratePerSecond: 1,
@@ -137,11 +138,26 @@ function tenantBytes(): Uint8Array {
   const envelope = { version: 1, wrappedKey: Uint8Array.of(1, 2), sealed: Uint8Array.of(3, 4) } as const;
   const sealed = { provider: 'openai', hint: 'sk-…abcd', createdAt: '2026', updatedAt: '2027', envelope };
   state.providerKeys.set(sealed.provider, sealed);
+  const answer = {
+    keyDigest: hex('a', 64),
+    requestDigest: hex('b', 64),
+    plannedId: 0,
+    at: 1_700_000_000_000,
+    status: 201,
+    envelope,
+  };
+  state.answers.set(answer.keyDigest, answer);
+  const { namespaces, ratePerSecond, capQueries, capWrites } = key;
+  const keyLimits = { namespaces, ratePerSecond, capQueries, capWrites };
   const { owner, applied, nonce } = manifest;
   return Buffer.concat([
     tenantManifestCodec.encode({ version: 1, nonce, owner, applied, state }, paths.tenantManifest(7)),
     encodeTenantEvent({ kind: 'tenant-created', tenant, firstKey: key }),
-    encodeTenantEvent({ kind: 'key-created', key }),
+    encodeTenantEvent({ kind: 'tenant-status', status: 'suspended' }),
+    encodeTenantEvent({ kind: 'key-created', key, answer }),
+    encodeTenantEvent({ kind: 'key-limits', keyId: 8, limits: keyLimits }),
+    encodeTenantEvent({ kind: 'answer-forgotten', keyDigest: answer.keyDigest }),
+    encodeTenantEvent({ kind: 'answer-stored', answer: { ...answer, plannedId: 5, envelope: null } }),
     encodeTenantEvent({ kind: 'key-revoked', keyId: 8 }),
     encodeTenantEvent({
       kind: 'namespace-created',
@@ -150,6 +166,7 @@ function tenantBytes(): Uint8Array {
       createdAt: '2026-01-02',
       vector: { dims: 3, metric: 'euclidean' },
       embed: { provider: 'openai', model: 'text-embedding-3-small', dims: 3 },
+      answer: null,
     }),
     encodeTenantEvent({ kind: 'namespace-embedding', name: 'logs', namespaceId, embed: null }),
     encodeTenantEvent({ kind: 'provider-key-stored', record: sealed }),

@@ -192,6 +192,12 @@ export class InProcess {
     }
   }
 
+  /** A call of one part of the server to another; throws what it refuses. */
+  async askInside(operation: string, value: unknown, id = tenantId): Promise<unknown> {
+    const { packed } = await this.host.handle(call(operation, '', { tenantId: id }), packMessage(value));
+    return unpackMessage(packed ?? new Uint8Array());
+  }
+
   put(namespace: string, docs: readonly object[], deletes: readonly string[] = []): Promise<Answer> {
     return this.ask('putDocuments', namespace, { body: { docs, deletes } });
   }
@@ -340,10 +346,14 @@ export interface Asked {
   readonly query?: string;
   readonly deadlineMs?: number;
   readonly body?: unknown;
+  /** Digest of an `Idempotency-Key`. */
+  readonly idempotencyKey?: string;
 }
 
 export function call(operation: string, namespace: string, options: Asked = {}): ActorCall {
+  const { idempotencyKey } = options;
   return {
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     operation,
     tenantId: options.tenantId ?? tenantId,
     namespace,
@@ -359,6 +369,7 @@ export function keyRecord(id: number): KeyRecord {
     id,
     name: 'k',
     prefix: 'tb_00000000',
+    digest: String(id).padStart(64, '0'),
     scope: 'admin',
     namespaces: [],
     ratePerSecond: null,

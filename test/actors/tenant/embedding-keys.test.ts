@@ -46,6 +46,7 @@ const events: readonly TenantEvent[] = [
     createdAt: '2024-01-02T00:00:00.000Z',
     vector: { dims: 3, metric: 'cosine' },
     embed: null,
+    answer: null,
   },
   embedOf('openai'),
   stored('openai', 'second key', 3),

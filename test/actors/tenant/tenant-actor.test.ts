@@ -199,7 +199,7 @@ const events: readonly TenantEvent[] = [
     },
     firstKey: key,
   },
-  { kind: 'key-created', key: { ...key, id: 12, ratePerSecond: 5, namespaces: ['a*'] } },
+  { kind: 'key-created', key: { ...key, id: 12, ratePerSecond: 5, namespaces: ['a*'] }, answer: null },
   {
     kind: 'namespace-created',
     name: 'n',
@@ -207,6 +207,7 @@ const events: readonly TenantEvent[] = [
     createdAt: '2024-01-02T00:00:00.000Z',
     vector: { dims: 3, metric: 'euclidean' },
     embed: null,
+    answer: null,
   },
   {
     kind: 'namespace-created',
@@ -215,6 +216,7 @@ const events: readonly TenantEvent[] = [
     createdAt: '2024-01-02T00:00:00.000Z',
     vector: null,
     embed: null,
+    answer: null,
   },
   { kind: 'key-revoked', keyId: 12 },
   { kind: 'namespace-deleted', name: 'm', namespaceId: 'cd'.repeat(16), ...gone },
@@ -312,4 +314,55 @@ test('a deletion has happened though its objects cannot be removed yet; they go 
   await clock.advance(10_000);
   assert.equal(await objects(), 0);
   process.kill();
+});
+
+test('limits of a key are replaced as a whole, durably', async () => {
+  const first = await withTenant();
+  const body = { name: 'limited', namespaces: ['a*'], rate_per_s: 5, cap_queries: 6, cap_writes: 7 };
+  const made = await clock.run(first.ask('createKey', '', { body }));
+  const argument = String(made.body.id);
+  const limitsOf = async (process: InProcess) => {
+    const listed = await clock.run(process.ask('listKeys', ''));
+    const found = listed.body.find(({ id }: { id: number }) => id === made.body.id);
+    return [found.namespaces, found.rate_per_s, found.cap_queries, found.cap_writes];
+  };
+  const replace = (process: InProcess, limits: object, id = argument) =>
+    clock.run(process.ask('replaceKeyLimits', '', { argument: id, body: limits }));
+
+  assert.deepEqual(await limitsOf(first), [['a*'], 5, 6, 7]);
+  assert.equal((await replace(first, { rate_per_s: 9 })).status, 204);
+  first.kill();
+
+  const second = await start();
+  assert.deepEqual(await limitsOf(second), [[], 9, null, null]);
+  assert.equal((await replace(second, {})).status, 204);
+  assert.deepEqual(await limitsOf(second), [[], null, null, null]);
+  for (const id of ['1234', 'x', '0', '-1', '1e3', '281474976710656'])
+    assert.deepEqual((await replace(second, {}, id)).code, 'not_found');
+  assert.deepEqual((await replace(second, { rate_per_s: 0 })).code, 'invalid');
+  assert.deepEqual((await replace(second, { speed: 1 })).code, 'invalid');
+  second.kill();
+});
+
+test('the claim of a revoked key goes with the next flush, and after a kill with that of the next process', async () => {
+  const first = await withTenant();
+  const claims = async () => (await truth.list('account/key/', { limit: 10 })).objects.length;
+  const make = async (name: string) => {
+    const { body } = await clock.run(first.ask('createKey', '', { body: { name } }));
+    return String(body.id);
+  };
+  const [one, two] = [await make('one'), await make('two')];
+  assert.equal(await claims(), 2);
+
+  await clock.run(first.ask('revokeKey', '', { argument: one }));
+  await clock.run(first.host.flush(tenantId, '', ''));
+  assert.equal(await claims(), 1);
+  await clock.run(first.ask('revokeKey', '', { argument: two }));
+  assert.equal(await claims(), 1);
+  first.kill();
+
+  const second = await start();
+  await clock.advance(10_000);
+  assert.equal(await claims(), 0);
+  second.kill();
 });

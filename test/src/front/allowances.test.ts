@@ -90,6 +90,7 @@ function key(id: number) {
     id,
     name: 'k',
     prefix: 'tb_00000000',
+    digest: '0'.repeat(64),
     scope: 'read' as const,
     namespaces: [],
     ratePerSecond: null,

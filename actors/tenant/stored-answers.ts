@@ -1,0 +1,30 @@
+import { limits } from '../../protocol/limits.ts';
+import type { StoredAnswer } from '../../protocol/messages.ts';
+
+/**
+ * The answers that a tenant keeps for repetitions of their requests. Pure: what goes is decided by the times and the number of
+ * the answers themselves, so that every replay of the log comes to the same ones.
+ *
+ * When there are too many the oldest go, rather than that the next request is refused: whoever repeats a request does so within
+ * seconds, and a header that makes requests safe must not be what stops them.
+ */
+export function storeAnswer(answers: Map<string, StoredAnswer>, answer: StoredAnswer): void {
+  // Deleted first, so that the map is in the order of time.
+  answers.delete(answer.keyDigest);
+  answers.set(answer.keyDigest, answer);
+  for (const [keyDigest, { at }] of answers) {
+    const isOver = at <= answer.at - limits.idempotentAnswerKeptMs;
+    if (!isOver && answers.size <= limits.idempotentAnswersMax) return;
+    answers.delete(keyDigest);
+  }
+}
+
+/** Null where nothing is known of the key, or not any more. */
+export function storedAnswer(
+  answers: ReadonlyMap<string, StoredAnswer>,
+  keyDigest: string,
+  now: number,
+): StoredAnswer | null {
+  const answer = answers.get(keyDigest);
+  return answer === undefined || answer.at <= now - limits.idempotentAnswerKeptMs ? null : answer;
+}
