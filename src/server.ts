@@ -37,11 +37,13 @@ import { type FrontDoor, openDoor } from './front/door.ts';
 import { gatherMetrics, type RunningParts } from './front/gather-metrics.ts';
 import { createHandler } from './front/handle.ts';
 import type { HttpEngine } from './front/http.ts';
+import { requestMemory } from './front/idempotency.ts';
 import type { Metering } from './front/metering.ts';
 import { type MetricsDoor, openMetrics } from './front/metrics.ts';
 import { RequestObserver } from './front/observe.ts';
 import { FileReceiver } from './front/receive-file.ts';
 import { RequestMetrics } from './front/request-metrics.ts';
+import { tenantOperations } from './front/tenant-operations.ts';
 import { UsageMeter } from './front/usage-meter.ts';
 import { Attempts } from './identity/attempts.ts';
 import { loginTokens } from './identity/login-token.ts';
@@ -553,10 +555,12 @@ function requestHandler(parts: {
 }) {
   const { door, plans, store, router, authenticator, people, mails, metering, cacheFolder } = parts;
   const { clientAddresses, observer, logger } = parts;
-  const operations = accountOperations({
+  const { tenants } = people;
+  const persons = { objectStore: store, clock: systemClock, random: systemRandom };
+  const ofAccounts = accountOperations({
     people: people.people,
     loginTokens: people.tokens,
-    tenants: people.tenants,
+    tenants,
     attempts: new Attempts({
       limits: plans.attempts,
       clock: systemClock,
@@ -567,6 +571,7 @@ function requestHandler(parts: {
     forgetLogins: (personId) => authenticator.invalidatePerson(personId),
     store,
   });
+  const operations = new Map([...ofAccounts, ...tenantOperations({ tenants, persons })]);
   let openApi: string | null = null;
   return createHandler({
     authenticator,
@@ -582,6 +587,7 @@ function requestHandler(parts: {
     emailOf: people.emailOf,
     clientAddresses,
     files: new FileReceiver(scratchFolderOf(cacheFolder), systemRandom),
+    memory: requestMemory(tenants, systemRandom),
     metering,
     settled: (work) => settledWithin(systemClock, work, usageWaitMs),
     observer,

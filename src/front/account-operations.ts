@@ -1,5 +1,6 @@
 import type { Me } from '../../protocol/account.ts';
 import type { OperationName } from '../../protocol/operations.ts';
+import type { PathParameters } from '../../protocol/routing.ts';
 import type { Principal } from '../auth/principal.ts';
 import { must } from '../base/assert.ts';
 import { readPerson } from '../identity/person-record.ts';
@@ -19,6 +20,9 @@ export interface FrontRequest {
   readonly principal: Principal | null;
   /** As text; behind trusted proxies it is whom they name. */
   readonly clientAddress: string;
+  readonly parameters: PathParameters;
+  /** Of what is made: the same one whenever this request is repeated with its `Idempotency-Key`. */
+  readonly plannedId: number;
 }
 
 export type FrontOperation = (request: FrontRequest) => Promise<unknown>;
@@ -40,7 +44,7 @@ async function me(components: AccountComponents, principal: Principal): Promise<
   const { id, name, plan, status } = must(tenant, 'the tenant of a live credential');
   return {
     tenant_id: id,
-    tenant: { id, name, plan, status, role: 'owner' },
+    tenant: { id, name, plan, status, role: principal.role ?? 'owner' },
     plan,
     scope: principal.scope,
     namespaces: [...principal.namespaces],

@@ -28,6 +28,7 @@ import type { FrontOperation } from './account-operations.ts';
 import type { Admission, AdmissionTicket } from './admission.ts';
 import type { ClientAddresses } from './client-address.ts';
 import { ClientGone, type HttpExchange } from './http-types.ts';
+import { idempotencyKeyProblem, onlyOnce, type RequestMemory, scopedKeyDigest } from './idempotency.ts';
 import { allowanceRefusal, capRefusal, countAnswer, type Metering } from './metering.ts';
 import type { Observed, RequestObserver } from './observe.ts';
 import type { FileReceiver } from './receive-file.ts';
@@ -52,6 +53,7 @@ export interface FrontComponents {
   readonly emailOf: (personId: number) => Promise<string>;
   readonly clientAddresses: ClientAddresses;
   readonly files: FileReceiver;
+  readonly memory: RequestMemory;
   readonly metering: Metering;
   /** Milliseconds that answers about usage wait for what was counted last to be told. */
   readonly settled: (work: Promise<void>) => Promise<unknown>;
@@ -174,6 +176,10 @@ function checkRequest({ operation, parameters, exchange }: Request): void {
     const problem = namespaceNameProblem(parameters.name);
     if (problem !== null) throw inputError(new Map([['name', problem]]));
   }
+  if (operation.idempotent) {
+    const problem = idempotencyKeyProblem(exchange.header('idempotency-key'));
+    if (problem !== null) throw inputError(new Map([['Idempotency-Key', problem]]));
+  }
   if (exchange.query === '') return;
   const schema = querySchemaOf(operation, exchange.method);
   const given = parseQueryString(exchange.query);
@@ -244,7 +250,10 @@ function serve(front: FrontComponents, request: Request, admittedAs: Admitted): 
 }
 
 function serveHere(front: FrontComponents, request: Request, { principal, ticket, body }: Admitted): void {
-  runFrontOperation(front, request, { principal, body })
+  const keyDigest = keyDigestOf(request, principal);
+  const run = (plannedId: number) => runFrontOperation(front, request, { principal, body, plannedId });
+  const asked = { tenantId: principal.tenantId, operation: request.operation.name, keyDigest, body };
+  onlyOnce(front.memory, asked, run)
     .then((answer) => finish(front, request, ticket, answer))
     .catch((error) => failAdmitted(front, request, ticket, error));
 }
@@ -292,7 +301,7 @@ function actorCall(front: FrontComponents, request: Request, principal: Principa
     storageQuotaBytes: storageQuotaBytes(plan, principal),
     readInflightBytes: plan.read_inflight_mb === null ? null : plan.read_inflight_mb * 1_000_000,
   };
-  return {
+  const call: ActorCall = {
     operation: operation.name,
     tenantId: principal.tenantId,
     // A tenant's operation on a namespace names it as its argument: the tenant's actor does it.
@@ -302,6 +311,12 @@ function actorCall(front: FrontComponents, request: Request, principal: Principa
     deadlineMs: operation.request === 'file' ? limits.importDeadlineMs : limits.handlerDeadlineMs,
     caller,
   };
+  const idempotencyKey = keyDigestOf(request, principal);
+  return idempotencyKey === null ? call : { ...call, idempotencyKey };
+}
+
+function keyDigestOf({ operation, exchange }: Request, principal: Principal): string | null {
+  return operation.idempotent ? scopedKeyDigest(principal, exchange.header('idempotency-key')) : null;
 }
 
 const noBody = new Uint8Array();
@@ -324,14 +339,19 @@ async function serveOpen(front: FrontComponents, request: Request): Promise<void
   checkRequest(request);
   const body = takesBody(operation, exchange.method) ? await readBody(request) : null;
   if (changesData(request)) exchange.mayTakeEffect();
-  const answer = await runFrontOperation(front, request, { principal: null, body });
+  const plannedId = front.memory.newId();
+  const answer = await runFrontOperation(front, request, { principal: null, body, plannedId });
   reply(front, request, answer, standingHeaders(operation, null));
 }
 
 async function runFrontOperation(
   front: FrontComponents,
-  { operation, exchange }: Request,
-  input: { readonly principal: Principal | null; readonly body: Uint8Array | null },
+  { operation, parameters, exchange }: Request,
+  input: {
+    readonly principal: Principal | null;
+    readonly body: Uint8Array | null;
+    readonly plannedId: number;
+  },
 ): Promise<Answer> {
   const { success: status, name } = operation;
   if (name === 'healthz')
@@ -341,8 +361,9 @@ async function runFrontOperation(
   if (run === undefined) throw new ApiError('not_implemented', `"${operation.summary}" is not built yet`);
   const parsed = input.body === null ? undefined : parseJson(input.body, { depthMax: limits.jsonDepthMax });
   const clientAddress = front.clientAddresses.of(exchange.remoteAddress, exchange.header('x-forwarded-for'));
-  const value = await run({ principal: input.principal, body: parsed, clientAddress });
-  return { status, headers: noHeaders, body: JSON.stringify(value) };
+  const { principal, plannedId } = input;
+  const value = await run({ principal, body: parsed, parameters, plannedId, clientAddress });
+  return { status, headers: noHeaders, body: operation.answer === null ? '' : JSON.stringify(value) };
 }
 
 const noHeaders: HeaderList = [];

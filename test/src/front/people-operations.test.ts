@@ -45,7 +45,8 @@ async function front() {
     body: unknown,
     address = '192.0.2.1',
   ): Promise<unknown> => {
-    const request: FrontRequest = { body, principal: null, clientAddress: address };
+    const parameters = { name: undefined, id: undefined, provider: undefined };
+    const request: FrontRequest = { body, principal: null, parameters, plannedId: 0, clientAddress: address };
     return operations.get(name)?.(request);
   };
   const holdMails = () => {

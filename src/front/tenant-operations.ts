@@ -1,0 +1,164 @@
+import { type Tenant, tenantRequestSchema } from '../../protocol/account.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { parseId48, type TenantId } from '../../protocol/ids.ts';
+import { limits } from '../../protocol/limits.ts';
+import type { TenantRecord } from '../../protocol/messages.ts';
+import type { OperationName } from '../../protocol/operations.ts';
+import { parseWith } from '../../protocol/validate.ts';
+import type { Role } from '../accounts/scopes.ts';
+import type { Principal } from '../auth/principal.ts';
+import { DataError, must } from '../base/assert.ts';
+import { type Person, type PersonStore, readPerson, updatePerson } from '../identity/person-record.ts';
+import { StoreError } from '../object-store/object-store.ts';
+import { paths } from '../object-store/paths.ts';
+import type { Tenants } from '../router/tenants.ts';
+import type { FrontOperation, FrontRequest } from './account-operations.ts';
+
+/**
+ * The tenants of a person. A person's record lists them; the tenant itself is its actor's.
+ *
+ * Making one: the tenant first, the list last. A crash between leaves a tenant that nobody can reach.
+ *
+ * Deleting one: the tenant first (durably, and forgotten by every front), the list last. A crash between leaves a number in the
+ * list that leads to a tombstone, which counts as nothing and leaves the list when it is next read.
+ */
+export interface TenantComponents {
+  readonly tenants: Tenants;
+  readonly persons: PersonStore;
+}
+
+type Membership = Person['tenants'][number];
+
+export function tenantOperations(components: TenantComponents): ReadonlyMap<OperationName, FrontOperation> {
+  return new Map<OperationName, FrontOperation>([
+    ['listTenants', (request) => listTenants(components, principalOf(request))],
+    ['createTenant', (request) => createTenant(components, request)],
+    ['deleteTenant', (request) => deleteTenant(components, request)],
+  ]);
+}
+
+function principalOf({ principal }: FrontRequest): Principal {
+  return must(principal, 'a principal');
+}
+
+async function listTenants(components: TenantComponents, principal: Principal): Promise<Tenant[]> {
+  if (principal.auth === 'login') {
+    const person = await personOf(components, principal);
+    const living = await livingTenants(components, person);
+    return living.map(({ tenant, role }) => shown(tenant, role));
+  }
+  const tenant = await tenantOf(components, principal.tenantId);
+  return tenant.status === 'deleting' ? [] : [shown(tenant, 'owner')];
+}
+
+/** In the order in which they were made. */
+async function livingTenants(components: TenantComponents, person: Person) {
+  const listed = await Promise.all(
+    person.tenants.map(async ({ tenantId, role }) => ({
+      tenant: await tenantOf(components, tenantId),
+      role,
+    })),
+  );
+  const living = listed.filter(({ tenant }) => tenant.status !== 'deleting');
+  // A deletion that came to its end without its last step. Should this fail, the next look does it.
+  if (living.length < listed.length) {
+    const gone = new Set(listed.filter((each) => !living.includes(each)).map(({ tenant }) => tenant.id));
+    await leaveList(components, person, (tenantId) => gone.has(tenantId)).catch(() => {});
+  }
+  return living;
+}
+
+async function createTenant(components: TenantComponents, request: FrontRequest): Promise<Tenant> {
+  const { name } = parseWith(tenantRequestSchema, request.body);
+  const { tenants, persons } = components;
+  const person = await personOf(components, principalOf(request));
+  if (person.tenants.length >= limits.tenantsOfPersonMax) {
+    const living = await livingTenants(components, person);
+    if (living.length >= limits.tenantsOfPersonMax) throw tooMany();
+  }
+  const id = request.plannedId as TenantId;
+  const createdAt = new Date(persons.clock.now()).toISOString();
+  const ownerVerified = person.verified;
+  const fields = { plan: 'free', status: 'active', ownerId: person.id, ownerVerified, createdAt } as const;
+  await tenants.create({ id, name, ...fields }, null);
+  const made = await tenantOf(components, id);
+  // Numbers are drawn by chance: another tenant may have had this one.
+  if (made.status !== 'deleting' && made.ownerId !== person.id)
+    throw new ApiError('unavailable', 'Two tenants got one id: try again.', { retryAfter: 1 });
+  if (made.status === 'deleting') throw new ApiError('conflict', 'The tenant was made and deleted again.');
+  const listed = await enterList(components, person, id);
+  // Who verified an address after it was read here has told only the tenants that were listed by then.
+  if (listed.verified && !made.ownerVerified) await tenants.ownerVerified(id);
+  return shown(made, 'owner');
+}
+
+async function enterList(
+  { tenants, persons }: TenantComponents,
+  { id }: Person,
+  tenantId: TenantId,
+): Promise<Person> {
+  const refusal = tooMany();
+  try {
+    const listed = await updatePerson(persons, id, (person) => {
+      if (person.tenants.some((each) => each.tenantId === tenantId)) return person;
+      if (person.tenants.length >= limits.tenantsOfPersonMax) throw refusal;
+      return { ...person, tenants: [...person.tenants, { tenantId, role: 'owner' }] };
+    });
+    return must(listed, 'the person who is logged in');
+  } catch (error) {
+    // Nobody can reach it, so it may as well go; where that fails it stays, and still nobody can.
+    if (error === refusal) await tenants.setStatus(tenantId, 'deleting').catch(() => {});
+    if (!(error instanceof StoreError) || error.outcome === 'not-applied') throw error;
+    const sentence = 'The tenant may have been made: list the tenants to find out.';
+    throw new ApiError('write_unknown', sentence, { cause: error, retryAfter: 1 });
+  }
+}
+
+/** Answered when the tenant is gone: its objects are too, or go as soon as the store lets them. */
+async function deleteTenant(components: TenantComponents, request: FrontRequest): Promise<void> {
+  const tenantId = parseId48(request.parameters.id ?? '');
+  const person = await personOf(components, principalOf(request));
+  const membership = person.tenants.find((each) => each.tenantId === tenantId);
+  if (membership === undefined) throw new ApiError('not_found', 'There is no such tenant.');
+  refuseDeletion(person, membership);
+  await components.tenants.setStatus(membership.tenantId, 'deleting');
+  await leaveList(components, person, (each) => each === tenantId);
+}
+
+function refuseDeletion({ defaultTenantId }: Person, { tenantId, role }: Membership): void {
+  if (role !== 'owner') throw new ApiError('forbidden', 'Only its owner may delete a tenant.');
+  if (tenantId !== defaultTenantId) return;
+  throw new ApiError('conflict', "This is the account's own tenant: it stays as long as the account does.");
+}
+
+async function leaveList(
+  { persons }: TenantComponents,
+  { id }: Person,
+  leaves: (tenantId: number) => boolean,
+): Promise<void> {
+  await updatePerson(persons, id, (person) => {
+    const tenants = person.tenants.filter(({ tenantId }) => !leaves(tenantId));
+    return tenants.length === person.tenants.length ? person : { ...person, tenants };
+  });
+}
+
+async function personOf({ persons }: TenantComponents, { personId }: Principal): Promise<Person> {
+  const id = must(personId, 'the person of a login');
+  return must(await readPerson(persons.objectStore, id), 'the person who is logged in');
+}
+
+/** It was made before anything led to it, and its tombstone stays: one that is missing is damage. */
+async function tenantOf({ tenants }: TenantComponents, tenantId: number): Promise<TenantRecord> {
+  const tenant = await tenants.get(tenantId);
+  if (tenant !== null) return tenant;
+  throw new DataError(paths.tenantManifest(tenantId), 0, 'a person lists this tenant and it is missing');
+}
+
+function shown({ id, name, plan, status, createdAt }: TenantRecord, role: Role): Tenant {
+  return { id, name, plan, status, role, created_at: createdAt };
+}
+
+function tooMany(): ApiError {
+  const sentence = `An account has at most ${limits.tenantsOfPersonMax} tenants: delete one that is not needed.`;
+  return new ApiError('conflict', sentence);
+}
