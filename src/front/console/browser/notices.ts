@@ -53,3 +53,13 @@ export async function whileBusy(
     button.removeAttribute('aria-disabled');
   }
 }
+
+/** What was shown stays until there is an answer; a refusal takes it away, so that it is not taken for one. */
+export async function answerOrNothing<Value>(results: HTMLElement, asked: Promise<Value>): Promise<Value> {
+  try {
+    return await asked;
+  } catch (error) {
+    refill(results);
+    throw error;
+  }
+}

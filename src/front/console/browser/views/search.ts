@@ -8,7 +8,7 @@ import { form, wrongField } from '../form.ts';
 import { formatNumber, formatPrecise, formatTime, plural } from '../format.ts';
 import { heading } from '../heading.ts';
 import { piecesOf } from '../highlight.ts';
-import { empty, loaded, notice, whileBusy } from '../notices.ts';
+import { answerOrNothing, empty, loaded, notice, whileBusy } from '../notices.ts';
 import type { Found, Hit, StoredDocument } from '../shapes.ts';
 import { offerNamespaces } from './namespaces.ts';
 
@@ -50,11 +50,8 @@ export function searchView(_app: App, parameters: ViewParameters): View {
     layout: 'search',
     async send(values) {
       const asked = values as unknown as Asked;
-      const found = await call<Found>(
-        'POST',
-        `${namespacePath(asked.namespace)}/search`,
-        requestBody(asked, ''),
-      );
+      const path = `${namespacePath(asked.namespace)}/search`;
+      const found = await answerOrNothing(results, call<Found>('POST', path, requestBody(asked, '')));
       refill(results, answer(asked, found));
       announce(
         found.hits.length === 0 ? 'No documents match' : `${plural(found.hits.length, 'document')} below`,

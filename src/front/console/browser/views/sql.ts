@@ -8,7 +8,7 @@ import { textArea, textField } from '../fields.ts';
 import { form } from '../form.ts';
 import { formatPrecise, plural } from '../format.ts';
 import { heading } from '../heading.ts';
-import { empty, notice } from '../notices.ts';
+import { answerOrNothing, empty, notice } from '../notices.ts';
 import type { SqlAnswer } from '../shapes.ts';
 import { type Column, table, tableRows } from '../table.ts';
 import { offerNamespaces } from './namespaces.ts';
@@ -37,7 +37,7 @@ export function sqlView(_app: App, parameters: ViewParameters): View {
     beside: exampleButtons(statement.node, () => asking.requestSubmit()),
     async send(values) {
       const path = `${namespacePath(values.namespace ?? '')}/sql`;
-      const answered = await call<SqlAnswer>('POST', path, { sql: values.sql });
+      const answered = await answerOrNothing(results, call<SqlAnswer>('POST', path, { sql: values.sql }));
       refill(results, answer(answered));
       announce(`${plural(answered.rows.length, 'row')} below`);
     },
