@@ -151,6 +151,16 @@ describe('the rule of floors', () => {
     assert.match(problems('protocol/a.ts', '../src/base/assert.ts').join(), /not on the words side/);
   });
 
+  it('keeps what runs in a browser apart, and its own floors', () => {
+    const browser = 'src/front/console/browser';
+    none(problems(`${browser}/views/a.ts`, '../b.ts'));
+    none(problems(`${browser}/main.ts`, './views/a.ts'));
+    assert.match(problems(`${browser}/a.ts`, './views/b.ts').join(), /up a floor/);
+    assert.match(problems(`${browser}/a.ts`, '../pages.ts').join(), /not on the browser side/);
+    assert.match(problems(`${browser}/a.ts`, '../../../../protocol/b.ts').join(), /not on the browser side/);
+    assert.match(problems('src/front/console/a.ts', './browser/b.ts').join(), /up a floor/);
+  });
+
   it('refuses a file without a floor', () => {
     assert.match(problems('src/cellar/a.ts', './b.ts').join(), /has no floor/);
   });

@@ -27,6 +27,7 @@ import type { Router } from '../router/router.ts';
 import type { FrontOperation } from './account-operations.ts';
 import type { Admission, AdmissionTicket } from './admission.ts';
 import type { ClientAddresses } from './client-address.ts';
+import { pageAt, pageMethods } from './console/pages.ts';
 import { ClientGone, type HttpExchange } from './http-types.ts';
 import { idempotencyKeyProblem, onlyOnce, type RequestMemory, scopedKeyDigest } from './idempotency.ts';
 import { allowanceRefusal, capRefusal, countAnswer, type Metering } from './metering.ts';
@@ -72,7 +73,7 @@ export function createHandler(front: FrontComponents): (exchange: HttpExchange) 
     let request: Request | null = null;
     try {
       const route = findOperation(exchange.method, exchange.path);
-      if (route.kind === 'no-path') throw nothingThere();
+      if (route.kind === 'no-path') return reply(front, nobodys(exchange, beganMs), pageOrRefusal(exchange));
       if (route.kind === 'wrong-method') throw wrongMethod(exchange, route.allow);
       request = {
         exchange,
@@ -96,6 +97,13 @@ function nobodys(exchange: HttpExchange, beganMs: number): Observed {
   const parameters = { name: undefined, id: undefined, provider: undefined };
   const empty = { principal: null, receivedBytes: 0, openBody: null };
   return { exchange, id: exchange.requestId, beganMs, operation: null, parameters, ...empty };
+}
+
+function pageOrRefusal(exchange: HttpExchange): Answer {
+  const page = pageAt(exchange);
+  if (page === null) throw nothingThere();
+  if (page === 'wrong-method') throw wrongMethod(exchange, pageMethods);
+  return page;
 }
 
 function begin(front: FrontComponents, request: Request): void {

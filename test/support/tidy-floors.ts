@@ -6,8 +6,16 @@ import type { Entries, Side } from './tidy-rules.ts';
  */
 const ground = [['protocol', 'src/base'], ['src/object-store'], ['src/accounts']] as const;
 
+/** What runs in a browser knows nothing of the server but its public interface. */
+const browser = 'src/front/console/browser';
+
 export const sides: readonly Side[] = [
   { name: 'words', floors: [['protocol']], owns: ['protocol'] },
+  {
+    name: 'browser',
+    owns: [browser],
+    floors: [[browser], [`${browser}/views`], [`${browser}/main.ts`]],
+  },
   {
     name: 'front',
     owns: ['src'],
@@ -23,6 +31,7 @@ export const sides: readonly Side[] = [
       ['src/server.ts'],
       ['src/cli'],
       ['src/main.ts'],
+      [browser],
     ],
   },
   {
@@ -52,6 +61,7 @@ export const strangers = [['src/object-store', 'protocol']] as const;
 
 export const entries: Entries = new Map([
   ['src/main.ts', 'the command'],
+  [`${browser}/main.ts`, 'the pages, named in src/front/console/document.ts'],
   ['actors/worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/log-worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/compute/compute-worker.ts', 'thread, named in src/router/worker-pool.ts'],

@@ -28,7 +28,10 @@ export function scanFiles(sources: ReadonlyMap<string, string>): Files {
   );
 }
 
-/** From the lowest floor up. A unit is a folder, or a file by its path; units of one floor don't know each other. */
+/**
+ * From the lowest floor up. A unit is a folder, or a file by its path; units of one floor don't know each other. Of units
+ * within each other, a file belongs to the innermost.
+ */
 export type Floors = readonly (readonly string[])[];
 
 /** One side of the house: what a unit may import, from the ground up. */
@@ -65,7 +68,8 @@ interface Place {
 
 function unitOf(floors: Floors, path: string): Place | null {
   const places = floors.flatMap((units, floor) => units.map((unit) => ({ unit, floor })));
-  return places.find(({ unit }) => isIn(path, unit)) ?? null;
+  const around = places.filter(({ unit }) => isIn(path, unit));
+  return around.toSorted((a, b) => b.unit.length - a.unit.length)[0] ?? null;
 }
 
 function isIn(path: string, unit: string): boolean {

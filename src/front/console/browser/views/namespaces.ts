@@ -1,0 +1,153 @@
+import { announce } from '../announce.ts';
+import { call, namespacePath } from '../api.ts';
+import { type App, consoleLink, type View } from '../app.ts';
+import { ask } from '../dialog.ts';
+import { type Child, element, onClick, refill } from '../element.ts';
+import { formatBytes, formatNumber, formatTime, plural } from '../format.ts';
+import { heading } from '../heading.ts';
+import { badge, empty, loaded, whileBusy } from '../notices.ts';
+import type { Namespace, NamespaceList } from '../shapes.ts';
+import { type Column, table, tableRows } from '../table.ts';
+
+const pageSize = 50;
+const columns: readonly Column[] = [
+  { name: 'Name' },
+  { name: 'Stored', numeric: true },
+  { name: 'Documents written', numeric: true },
+  { name: 'Made' },
+  { name: 'Actions', hiddenName: true },
+];
+
+/** All names with their sizes, a page at a time. */
+export function namespacesView(app: App): View {
+  return {
+    title: 'Namespaces',
+    body: [
+      heading(
+        'Namespaces',
+        'A namespace holds the documents of one user, task or project. A first write makes it.',
+      ),
+      loaded(
+        () => page(''),
+        (list) => (list.namespaces.length === 0 ? none() : all(app, list)),
+      ),
+    ],
+  };
+}
+
+function page(after: string): Promise<NamespaceList> {
+  return call('GET', `/v1/namespaces?${new URLSearchParams({ limit: String(pageSize), after })}`);
+}
+
+function none(): Child {
+  return empty(
+    'No namespaces yet',
+    element(
+      'p',
+      {},
+      'Write a document, and there is one. ',
+      element('a', { href: '/console#/overview' }, 'First steps'),
+    ),
+  );
+}
+
+function all(app: App, first: NamespaceList): Child {
+  const shown = table({
+    caption: 'Namespaces',
+    columns,
+    narrow: 'cards',
+    rows: first.namespaces.map((one) => row(app, one)),
+  });
+  const body = shown.querySelector('tbody');
+  const problems = element('div', {});
+  const more = element('button', { type: 'button', class: 'quiet', hidden: first.next === '' }, 'Show more');
+  let { next } = first;
+  onClick(more, () => {
+    void whileBusy(more, problems, async () => {
+      const list = await page(next);
+      next = list.next;
+      more.hidden = next === '';
+      const added = tableRows(
+        columns,
+        list.namespaces.map((one) => row(app, one)),
+      );
+      body?.append(...added);
+      announce(`${plural(added.length, 'more namespace')} below`);
+      added[0]?.querySelector('a')?.focus();
+    });
+  });
+  return element(
+    'section',
+    { class: 'card flush' },
+    shown,
+    element('div', { class: 'after-table' }, more, problems),
+  );
+}
+
+function row(app: App, namespace: Namespace): readonly Child[] {
+  const { name, stored_bytes, docs_written, created_at } = namespace;
+  const remove = element(
+    'button',
+    { type: 'button', class: 'quiet', 'aria-label': `Delete ${name}` },
+    'Delete',
+  );
+  onClick(remove, () => askToDelete(app, name));
+  return [
+    [element('a', { href: consoleLink('search', { namespace: name }) }, name), ' ', kinds(namespace)],
+    formatBytes(stored_bytes),
+    formatNumber(docs_written),
+    formatTime(created_at),
+    element(
+      'div',
+      { class: 'row-actions' },
+      element(
+        'a',
+        { href: consoleLink('sql', { namespace: name }), 'aria-label': `SQL over ${name}` },
+        'SQL',
+      ),
+      remove,
+    ),
+  ];
+}
+
+function kinds({ vector, embed, linked }: Namespace): Child {
+  return [
+    vector === undefined ? null : badge('plain', `${vector.dims} dims`),
+    embed === undefined ? null : badge('plain', `meaning: ${embed.provider}`),
+    linked === undefined ? null : badge('plain', `link to ${linked.source}`),
+  ];
+}
+
+function askToDelete(app: App, name: string): void {
+  ask({
+    title: 'Delete this namespace?',
+    text: 'Its documents are gone for good, for everybody who uses it.',
+    action: 'Delete',
+    typed: name,
+    async act() {
+      await call('DELETE', namespacePath(name));
+      announce(`${name} was deleted`);
+      await app.refresh();
+    },
+  });
+}
+
+/** An input that offers the names there are, and takes any. */
+export function offerNamespaces(control: ParentNode): void {
+  const input = control.querySelector('input');
+  if (input === null) return;
+  const list = element('datalist', { id: `${input.id}-names` });
+  input.setAttribute('list', list.id);
+  input.after(list);
+  call<NamespaceList>('GET', '/v1/namespaces?limit=1000').then(
+    ({ namespaces }) => {
+      refill(
+        list,
+        namespaces.map(({ name }) => element('option', { value: name })),
+      );
+      if (input.value === '') input.value = namespaces[0]?.name ?? '';
+    },
+    // Then nothing is offered; who types a name is answered as always.
+    () => {},
+  );
+}
