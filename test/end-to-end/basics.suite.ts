@@ -1038,7 +1038,7 @@ export function basicsSuite(): void {
 
       it('says 404 where nothing is and 405 where the method is wrong', async () => {
         for (const path of [
-          '/',
+          '//',
           '/v1',
           '/v2/me',
           '/v1/me/',
@@ -1056,6 +1056,7 @@ export function basicsSuite(): void {
           ['GET', '/v1/signup', 'POST'],
           ['GET', '/v1/namespaces/a/docs', 'PATCH, POST'],
           ['OPTIONS', '/healthz', 'GET, HEAD'],
+          ['POST', '/', 'GET, HEAD'],
         ] as const) {
           const answer = await anyone.request(method, path);
           assert.equal(answer.status, 405, `${method} ${path}`);
