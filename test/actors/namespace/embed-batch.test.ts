@@ -37,7 +37,8 @@ function countingModel() {
       return { vectors, dims, tokens: texts.length * 10 };
     },
   };
-  return { asked, components: { lanes, clock: systemClock } as unknown as ActorComponents };
+  const directory = { admitHosted: async () => {} };
+  return { asked, components: { lanes, clock: systemClock, directory } as unknown as ActorComponents };
 }
 
 function batchOf(
