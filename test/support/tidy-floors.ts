@@ -28,6 +28,8 @@ export const sides: readonly Side[] = [
       ['src/front'],
       ['src/settings-values.ts'],
       ['src/settings.ts'],
+      ['src/server-threads.ts'],
+      ['src/server-front.ts'],
       ['src/server.ts'],
       ['src/cli'],
       ['src/main.ts'],

@@ -1,0 +1,235 @@
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import { buildOpenApi } from '../protocol/openapi.ts';
+import { operationNames } from '../protocol/operations.ts';
+import type { Plans } from './accounts/plans.ts';
+import { Authenticator } from './auth/authenticate.ts';
+import { systemClock } from './base/clock.ts';
+import type { Logger } from './base/log.ts';
+import { TurnDelays } from './base/process-load.ts';
+import { systemRandom } from './base/random.ts';
+import { settledWithin } from './base/settled-within.ts';
+import { scratchFolderOf } from './cluster/cache-folder.ts';
+import { accountOperations } from './front/account-operations.ts';
+import { Allowances } from './front/allowances.ts';
+import { AuditLog } from './front/audit.ts';
+import type { ClientAddresses } from './front/client-address.ts';
+import type { FrontDoor } from './front/door.ts';
+import { gatherMetrics, type RunningParts } from './front/gather-metrics.ts';
+import { createHandler } from './front/handle.ts';
+import { requestMemory } from './front/idempotency.ts';
+import type { Metering } from './front/metering.ts';
+import { type MetricsDoor, openMetrics } from './front/metrics.ts';
+import { RequestObserver } from './front/observe.ts';
+import { FileReceiver } from './front/receive-file.ts';
+import { RequestMetrics } from './front/request-metrics.ts';
+import { tenantOperations } from './front/tenant-operations.ts';
+import { UsageMeter } from './front/usage-meter.ts';
+import { Attempts } from './identity/attempts.ts';
+import { loginTokens } from './identity/login-token.ts';
+import { MailQueue } from './identity/mail-queue.ts';
+import { smtpCarrier } from './identity/mailer.ts';
+import { outboxCarrier } from './identity/outbox.ts';
+import { tooManyPasswords } from './identity/password-gate.ts';
+import { type PasswordHasher, type People, preparePeople } from './identity/people.ts';
+import { readPerson } from './identity/person-record.ts';
+import { deriveKey, type Secrets } from './identity/secrets.ts';
+import type { ObjectStore } from './object-store/object-store.ts';
+import type { SharedCounters } from './object-store/store-counters.ts';
+import { Router } from './router/router.ts';
+import { creatorOf, directoryOf, tenantsThrough } from './router/tenants.ts';
+import type { ComputeLane } from './router/worker-pool.ts';
+import type { Lanes } from './server-threads.ts';
+import type { Settings } from './settings.ts';
+
+/** The front of the server, put together by hand for server.ts: who is asked by whom, from the door to the router. */
+/** Who hears of every answer. */
+export function observersOf(parts: {
+  settings: Settings;
+  secrets: Secrets;
+  clientAddresses: ClientAddresses;
+  logger: Logger;
+}) {
+  const { settings, secrets, clientAddresses, logger } = parts;
+  const requests = new RequestMetrics(operationNames);
+  const audit = new AuditLog({
+    clock: systemClock,
+    logger,
+    folder: join(settings.dataDir, 'audit'),
+    key: deriveKey(secrets.loginTokenKey, 'tidebase audit v1'),
+    addressOf: (exchange) => clientAddresses.of(exchange.remoteAddress, exchange.header('x-forwarded-for')),
+  });
+  const logsRequests = settings.logLevel === 'debug';
+  const observer = new RequestObserver({
+    clock: systemClock,
+    logger,
+    metrics: requests,
+    audit,
+    logsRequests,
+  });
+  return { observer, requests, audit };
+}
+
+export async function metricsOf(
+  { host, metricsPort: port }: Settings,
+  sources: {
+    readonly door: FrontDoor;
+    readonly requests: RequestMetrics;
+    readonly counters: SharedCounters;
+    readonly running: () => RunningParts | null;
+  },
+): Promise<MetricsDoor | null> {
+  if (port === null) return null;
+  const { door, ...others } = sources;
+  const turnDelays = new TurnDelays();
+  const own = { clock: systemClock, turnDelays, inFlight: door.inFlight, engine: door.engine };
+  const metrics = await openMetrics({ host, port }, () => gatherMetrics({ ...others, ...own }));
+  return {
+    url: metrics.url,
+    close() {
+      turnDelays.stop();
+      metrics.close();
+    },
+  };
+}
+
+export function mailQueueOf(
+  { smtpUrl, mailFrom, dataDir }: Settings,
+  baseUrl: string,
+  logger: Logger,
+): MailQueue {
+  // A mail server may refuse a sender that it does not know: then MAIL_FROM has to be set.
+  const { hostname } = new URL(baseUrl);
+  const domain = isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? hostname : 'localhost';
+  const from = mailFrom ?? `Tidebase <no-reply@${domain}>`;
+  const carrier =
+    smtpUrl === null
+      ? outboxCarrier({
+          folder: join(dataDir, 'outbox'),
+          from,
+          clock: systemClock,
+          random: systemRandom,
+          logger,
+        })
+      : smtpCarrier({ url: smtpUrl, from });
+  return new MailQueue({ carrier, clock: systemClock, logger });
+}
+
+export function frontOf(parts: {
+  plans: Plans;
+  secrets: Secrets;
+  store: ObjectStore;
+  lanes: Lanes;
+  logger: Logger;
+}) {
+  const { secrets, store, lanes, logger } = parts;
+  const tokens = loginTokens(secrets.loginTokenKey, systemClock, systemRandom);
+  const router = new Router({ forgetTenant: (tenantId) => authenticator.invalidateTenant(tenantId) });
+  const tenants = tenantsThrough(router);
+  const allowances = new Allowances(parts.plans, systemClock);
+  const usageMeter = new UsageMeter({
+    clock: systemClock,
+    logger,
+    tell: (tenantId, notes) => tenants.noteUsage(tenantId, notes),
+    learn: (standing) => allowances.learn(standing),
+  });
+  const authenticator = new Authenticator(
+    {
+      objectStore: store,
+      tenants: directoryOf(tenants, allowances),
+      loginTokens: tokens,
+      plans: parts.plans,
+      clock: systemClock,
+    },
+    null,
+  );
+  const emailOf = async (personId: number) => (await readPerson(store, personId as never))?.email ?? '';
+  let prepared: Promise<People> | null = null;
+  const people = () => {
+    prepared ??= preparePeople({
+      objectStore: store,
+      clock: systemClock,
+      random: systemRandom,
+      hasher: laneHasher(lanes.hash),
+      tenantCreator: creatorOf(tenants, emailOf),
+      ownerVerified: (tenantId) => tenants.ownerVerified(tenantId),
+      logger,
+    }).catch((error: unknown) => {
+      // A failure is this request's alone: the next one tries again.
+      prepared = null;
+      throw error;
+    });
+    return prepared;
+  };
+  return { router, authenticator, allowances, usageMeter, people: { people, tokens, tenants, emailOf } };
+}
+
+function laneHasher(lane: ComputeLane): PasswordHasher {
+  const run = async (task: object): Promise<unknown> => {
+    if (lane.isFull) throw tooManyPasswords();
+    return lane.run(task);
+  };
+  return {
+    hash: (password) => run({ task: 'hash', password }) as Promise<string>,
+    verify: (hash, password) =>
+      run({ task: 'verify', hash, password }) as ReturnType<PasswordHasher['verify']>,
+  };
+}
+
+export function requestHandler(parts: {
+  door: FrontDoor;
+  plans: Plans;
+  store: ObjectStore;
+  router: Router;
+  authenticator: Authenticator;
+  people: ReturnType<typeof frontOf>['people'];
+  mails: MailQueue;
+  clientAddresses: ClientAddresses;
+  metering: Metering;
+  cacheFolder: string;
+  observer: RequestObserver;
+  logger: Logger;
+}) {
+  const { door, plans, store, router, authenticator, people, mails, metering, cacheFolder } = parts;
+  const { clientAddresses, observer, logger } = parts;
+  const { tenants } = people;
+  const persons = { objectStore: store, clock: systemClock, random: systemRandom };
+  const ofAccounts = accountOperations({
+    people: people.people,
+    loginTokens: people.tokens,
+    tenants,
+    attempts: new Attempts({
+      limits: plans.attempts,
+      clock: systemClock,
+      sparesLoopback: !clientAddresses.hasProxies,
+    }),
+    mails,
+    baseUrl: door.baseUrl,
+    forgetLogins: (personId) => authenticator.invalidatePerson(personId),
+    store,
+  });
+  const operations = new Map([...ofAccounts, ...tenantOperations({ tenants, persons })]);
+  let openApi: string | null = null;
+  return createHandler({
+    authenticator,
+    admission: door.admission,
+    router,
+    plans,
+    logger,
+    operations,
+    openApi: () => {
+      openApi ??= JSON.stringify(buildOpenApi(door.baseUrl));
+      return openApi;
+    },
+    emailOf: people.emailOf,
+    clientAddresses,
+    files: new FileReceiver(scratchFolderOf(cacheFolder), systemRandom),
+    memory: requestMemory(tenants, systemRandom),
+    metering,
+    settled: (work) => settledWithin(systemClock, work, usageWaitMs),
+    observer,
+  });
+}
+
+/** How long an answer about usage, or the end of the server, waits for what was counted to be durable. */
+export const usageWaitMs = 2_000;

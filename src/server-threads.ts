@@ -1,0 +1,204 @@
+import { join } from 'node:path';
+import { MessageChannel } from 'node:worker_threads';
+import { limits } from '../protocol/limits.ts';
+import type {
+  ComputeThreadData,
+  HashThreadData,
+  LogControl,
+  LogWorkerTask,
+  StoreSettings,
+} from '../protocol/worker-tasks.ts';
+import type { Plans } from './accounts/plans.ts';
+import { systemClock } from './base/clock.ts';
+import { type Remote, wrapControl } from './base/control.ts';
+import { createLogger, describeError, type Logger } from './base/log.ts';
+import { settledWithin } from './base/settled-within.ts';
+import { askToStandStill } from './base/stand-still.ts';
+import { createPulse, keepBeating, type Watchdog } from './base/watchdog.ts';
+import { scratchFolderOf } from './cluster/cache-folder.ts';
+import type { Joined } from './cluster/view.ts';
+import type { Secrets } from './identity/secrets.ts';
+import { ActorThread } from './router/actor-threads.ts';
+import type { Router } from './router/router.ts';
+import { ComputeLane, ResidentThread, workerEntries } from './router/worker-pool.ts';
+import type { Settings } from './settings.ts';
+
+/** The server's other threads, as server.ts starts them: the log's, the compute lanes, the actors'. */
+export function cacheFolderOf({ dataDir }: Settings): string {
+  return join(dataDir, 'cache');
+}
+
+/** A place that was taken must be left at once; what the caches have under way would end the process by a signal. */
+const leaveMsMax = 100;
+/** A thread hears of it at the end of its turn. */
+const standStillMs = 50;
+
+export async function leave(threads: readonly ActorThread[]): Promise<void> {
+  const left = Promise.all(threads.map((thread) => thread.leave()));
+  await settledWithin(systemClock, left, leaveMsMax);
+  askToStandStill();
+  await systemClock.sleep(standStillMs);
+}
+
+export interface LogThread {
+  readonly control: Remote<LogControl>;
+  /** After it was drained. */
+  end(): Promise<void>;
+}
+
+export function startLogThread(store: StoreSettings, settings: Settings, watchdog: Watchdog): LogThread {
+  const thread = new ResidentThread(workerEntries.log);
+  const control = new MessageChannel();
+  const [pulse, mainPulse] = [createPulse(), createPulse()];
+  const stopBeating = keepBeating(systemClock, mainPulse, limits.threadBeatMs);
+  const stopWatching = watchdog.watch('log', pulse);
+  const task: LogWorkerTask = {
+    control: control.port2,
+    pulse,
+    mainPulse,
+    store,
+    commitMs: settings.commitMs,
+    processMemoryBytes: settings.memoryBytes,
+    logLevel: settings.logLevel,
+  };
+  let ending = false;
+  const running = thread
+    .run(task, [control.port2])
+    .finally(stopWatching)
+    .catch((error) => {
+      if (ending) return;
+      // Without its log the server can acknowledge nothing; the supervisor starts a new process with a log of its own.
+      createLogger('front', 'error').error('the log thread died; the process ends', {
+        error: describeError(error),
+      });
+      process.exit(1);
+    });
+  return {
+    control: wrapControl<LogControl>(control.port1),
+    async end() {
+      ending = true;
+      await settledWithin(systemClock, running, logEndMsMax);
+      await thread.end();
+      stopBeating();
+    },
+  };
+}
+
+/** A drained log thread has only its store to close. */
+const logEndMsMax = 5_000;
+
+export interface Lanes {
+  readonly parse: ComputeLane;
+  readonly build: ComputeLane;
+  readonly merge: ComputeLane;
+  readonly graph: ComputeLane;
+  readonly match: ComputeLane;
+  readonly embed: ComputeLane;
+  readonly model: ComputeLane;
+  readonly import: ComputeLane;
+  readonly importBuild: ComputeLane;
+  readonly hash: ComputeLane;
+}
+
+/** How far they step back where the cores are busy, so that reads hardly feel them. Writers wait no less, but for flushes. */
+const backgroundSteps = {
+  parse: 6,
+  build: 12,
+  merge: 15,
+  graph: 15,
+  match: 12,
+  model: 6,
+  import: 6,
+  hash: 10,
+};
+
+export function computeLanes(store: StoreSettings, settings: Settings): Lanes {
+  const { computeThreads, memoryBytes, embeddingBaseUrls } = settings;
+  const scratchFolder = scratchFolderOf(cacheFolderOf(settings));
+  const lane = (
+    steps: number,
+    threads: number,
+    more: { queueMax?: number; tasksPerThread?: number } = {},
+  ) => {
+    const data: ComputeThreadData = {
+      store,
+      scratchFolder,
+      embeddingBaseUrls,
+      backgroundSteps: steps,
+      processMemoryBytes: memoryBytes,
+    };
+    return new ComputeLane({ entry: workerEntries.compute, threads, data, ...more });
+  };
+  return {
+    parse: lane(backgroundSteps.parse, computeThreads),
+    build: lane(backgroundSteps.build, computeThreads),
+    merge: lane(backgroundSteps.merge, Math.ceil(computeThreads / 2)),
+    // One at a time: each holds a graph in memory.
+    graph: lane(backgroundSteps.graph, 1),
+    match: lane(backgroundSteps.match, computeThreads, { queueMax: limits.matchesWaitingMax }),
+    embed: lane(0, 1, {
+      queueMax: limits.embeddingsWaitingMax,
+      tasksPerThread: limits.embeddingsInFlightMax,
+    }),
+    model: lane(backgroundSteps.model, 1, { queueMax: limits.embeddingsWaitingMax }),
+    // One at a time: a file is read by one thread, and another makes its segment.
+    import: lane(backgroundSteps.import, 1, { queueMax: limits.importsAtOnceMax }),
+    importBuild: lane(backgroundSteps.import, 1, { queueMax: limits.importsAtOnceMax }),
+    hash: new ComputeLane({
+      entry: workerEntries.hash,
+      threads: 1,
+      data: { backgroundSteps: backgroundSteps.hash } satisfies HashThreadData,
+      queueMax: limits.passwordsAtOnceMax - 1,
+    }),
+  };
+}
+
+/**
+ * Of TIDEBASE_MEMORY_BYTES: what the actors keep. The rest is for what is on its way, which belongs to no actor: bodies on
+ * the front and in the build lanes, records in the log's queue, and buffers that no thread has collected yet.
+ */
+const residentShare = 0.5;
+
+export function actorThreads(parts: {
+  settings: Settings;
+  storeSettings: StoreSettings;
+  plans: Plans;
+  secrets: Secrets;
+  joined: Joined;
+  log: Remote<LogControl>;
+  lanes: Lanes;
+  router: Router;
+  logger: Logger;
+  watchdog: Watchdog;
+}): ActorThread[] {
+  const { settings, storeSettings, plans, secrets, joined, log, lanes, router, logger, watchdog } = parts;
+  const count = settings.actorThreads;
+  return Array.from(
+    { length: count },
+    (_, index) =>
+      new ActorThread({
+        index,
+        count,
+        settings: {
+          store: storeSettings,
+          identity: joined.identity,
+          predecessors: joined.predecessors,
+          cacheFolder: cacheFolderOf(settings),
+          scratchFolder: scratchFolderOf(cacheFolderOf(settings)),
+          logsOfView: [joined.identity.logId, ...joined.sealedLogs.map(({ logId }) => logId)],
+          cacheBytes: Math.floor(settings.cacheBytes / count),
+          memoryBytes: Math.floor((settings.memoryBytes * residentShare) / count),
+          processMemoryBytes: settings.memoryBytes,
+          plans,
+          cursorKey: secrets.cursorKey,
+          keyEncryptionKey: secrets.keyEncryptionKey,
+          logLevel: settings.logLevel,
+        },
+        log,
+        lanes,
+        logger,
+        watchdog,
+        handler: router.handler(),
+      }),
+  );
+}
