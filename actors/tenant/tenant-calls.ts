@@ -30,7 +30,9 @@ import { type ActorReply, namespaceJson, reply } from '../actor-reply.ts';
 import { planNamespace } from '../embedding/plan-namespace.ts';
 import { readBody } from '../request-body.ts';
 import { embeddingKeyItem, keyedProviderOf } from './embedding-keys.ts';
-import type { NewKey, Remembering, TenantActor } from './tenant-actor.ts';
+import type { Remembering } from './idempotent-requests.ts';
+import type { TenantActor } from './tenant-actor.ts';
+import type { NewKey, TenantKeys } from './tenant-keys.ts';
 import { billingAnswer, usageAnswer } from './usage-answers.ts';
 
 /** A tenant's operations: JSON for those of REST, MessagePack for those between threads. */
@@ -43,7 +45,7 @@ export async function handleTenantCall(
     case 'listKeys':
       return json(
         200,
-        actor.keys().map((key) => keyItem(key, actor.keyUse(key.id))),
+        actor.keys.list().map((key) => keyItem(key, actor.keys.use(key.id))),
       );
     case 'createKey':
       return createKey(actor, call, body ?? new Uint8Array());
@@ -52,27 +54,27 @@ export async function handleTenantCall(
     case 'revokeKey':
       return revokeKey(actor, call.argument);
     case 'listEmbeddingKeys':
-      return json(200, { keys: actor.providerKeys().map(embeddingKeyItem) });
+      return json(200, { keys: actor.embeddingKeys.list().map(embeddingKeyItem) });
     case 'putEmbeddingKey': {
       const provider = keyedProviderOf(call.argument);
-      const { record, tokens } = await actor.storeProviderKey(provider, body ?? new Uint8Array());
+      const { record, tokens } = await actor.embeddingKeys.store(provider, body ?? new Uint8Array());
       return { ...json(200, embeddingKeyItem(record)), embedTokens: tokens };
     }
     case 'deleteEmbeddingKey':
-      await actor.forgetProviderKey(keyedProviderOf(call.argument));
+      await actor.embeddingKeys.forget(keyedProviderOf(call.argument));
       return json(204, '');
     case 'usage': {
       const { days } = parseQueryWith(usageQuerySchema, parseQueryString(call.query));
-      return json(200, usageAnswer(actor.usage(), days));
+      return json(200, usageAnswer(actor.account.usage(), days));
     }
     case 'billing':
-      return json(200, billingAnswer(actor.usage()));
+      return json(200, billingAnswer(actor.account.usage()));
     case 'createNamespace':
       return createNamespace(actor, call, body ?? new Uint8Array());
     case 'listNamespaces':
       return listNamespaces(actor, call);
     case 'deleteNamespace':
-      await actor.deleteNamespace(call.argument);
+      await actor.names.delete(call.argument);
       return json(204, '');
     default:
       return handleInternal(actor, call, body ?? new Uint8Array());
@@ -86,47 +88,50 @@ async function handleInternal(actor: TenantActor, call: ActorCall, body: Uint8Ar
         tenant: TenantRecord;
         firstKey: KeyRecord | null;
       };
-      await actor.create(tenant, firstKey);
+      await actor.life.create(tenant, firstKey);
       return packed(null);
     }
     case internalCalls.tenantKey:
-      return packed(actor.keyStanding(Number(call.argument)));
+      return packed(actor.keys.standing(Number(call.argument)));
     case internalCalls.getTenant:
-      return packed(actor.standing());
+      return packed(actor.account.standing());
     case internalCalls.admitHosted:
-      actor.admitHosted();
+      actor.account.admitHosted();
       return packed(null);
     case internalCalls.noteUsage:
-      await actor.noteUsage(unpackMessage(body) as UsageNote[]);
-      return packed(actor.standing());
+      await actor.account.noteUsage(unpackMessage(body) as UsageNote[]);
+      return packed(actor.account.standing());
     case internalCalls.ownerVerified:
-      await actor.verifyOwner();
+      await actor.life.verifyOwner();
       return packed(null);
     case internalCalls.setTenantStatus:
-      await actor.setStatus((unpackMessage(body) as Pick<TenantRecord, 'status'>).status);
+      await actor.life.setStatus((unpackMessage(body) as Pick<TenantRecord, 'status'>).status);
       return packed(null);
     case internalCalls.beginRequest:
-      return packed(await actor.beginRequest(unpackMessage(body) as BegunRequest));
+      return packed(await actor.frontRequests.begin(unpackMessage(body) as BegunRequest));
     case internalCalls.endRequest:
-      await actor.endRequest(unpackMessage(body) as EndedRequest);
+      await actor.frontRequests.end(unpackMessage(body) as EndedRequest);
       return packed(null);
     case internalCalls.resolveNamespace:
       return packed(
-        await actor.resolve(call.argument, body.length === 0 ? null : (unpackMessage(body) as NewNamespace)),
+        await actor.names.resolve(
+          call.argument,
+          body.length === 0 ? null : (unpackMessage(body) as NewNamespace),
+        ),
       );
     case internalCalls.confirmNamespace:
-      await actor.confirm(call.argument, call.query);
+      await actor.names.confirm(call.argument, call.query);
       return packed(null);
     case internalCalls.reportNamespace:
-      actor.report(call.argument, unpackMessage(body) as NamespaceReport);
+      actor.ledger.report(call.argument, unpackMessage(body) as NamespaceReport);
       return packed(null);
     case internalCalls.providerKey:
-      return packed(actor.providerKey(call.argument));
+      return packed(actor.embeddingKeys.find(call.argument));
     case internalCalls.setEmbed:
-      await actor.setEmbed(call.argument, unpackMessage(body) as EmbedChange);
+      await actor.names.setEmbed(call.argument, unpackMessage(body) as EmbedChange);
       return packed(null);
     case internalCalls.storedBytes:
-      return packed(actor.storedBytes);
+      return packed(actor.ledger.storedBytes);
     default:
       throw new ApiError('not_implemented', `${call.operation} is not built yet`);
   }
@@ -165,7 +170,7 @@ function createKey(actor: TenantActor, call: ActorCall, body: Uint8Array): Promi
   const { name, scope } = request;
   const wanted = { name, scope, ...limitsRecord(request), createdBy, personId };
   return onlyOnce<NewKey>(actor, call, body, {
-    do: (remembering) => actor.createKey(wanted, remembering),
+    do: (remembering) => actor.keys.create(wanted, remembering),
     show: ({ key, record: { id, name, prefix, scope, namespaces } }) =>
       JSON.stringify({ id, name, key, prefix, scope, namespaces }),
   });
@@ -177,12 +182,12 @@ function limitsRecord({ namespaces, rate_per_s, cap_queries, cap_writes }: KeyLi
 
 async function replaceKeyLimits(actor: TenantActor, argument: string, body: Uint8Array): Promise<ActorReply> {
   const request = parseWith(keyLimitsSchema, readBody(body));
-  await actor.replaceKeyLimits(keyIdOf(argument), limitsRecord(request));
+  await actor.keys.replaceLimits(keyIdOf(argument), limitsRecord(request));
   return json(204, '');
 }
 
 async function revokeKey(actor: TenantActor, argument: string): Promise<ActorReply> {
-  await actor.revokeKey(keyIdOf(argument));
+  await actor.keys.revoke(keyIdOf(argument));
   return json(204, '');
 }
 
@@ -200,7 +205,7 @@ async function createNamespace(actor: TenantActor, call: ActorCall, body: Uint8A
   const planned = planNamespace(request);
   const empty = { docsWritten: 0, bytesWritten: 0, storedBytes: 0 };
   return onlyOnce<{ readonly createdAt: string }>(actor, call, body, {
-    do: (remembering) => actor.createNamespace(name, planned, remembering),
+    do: (remembering) => actor.names.create(name, planned, remembering),
     show: ({ createdAt }) => namespaceJson({ name, ...planned, createdAt, ...empty }),
   });
 }
@@ -208,14 +213,14 @@ async function createNamespace(actor: TenantActor, call: ActorCall, body: Uint8A
 function listNamespaces(actor: TenantActor, call: ActorCall): ActorReply {
   const { after, limit } = parseQueryWith(namespaceListQuerySchema, parseQueryString(call.query));
   const allowed = (name: string) => namespaceAllowed(call.caller.namespaces, name);
-  const page = actor.list({ after, limit, allowed });
+  const page = actor.names.list({ after, limit, allowed });
   const shown = page.slice(0, limit);
   const next = page.length > limit ? (shown.at(-1)?.name ?? '') : '';
   const items = shown.map(({ name, entry }) => namespaceJson({ name, ...entry }));
   return text(200, `{"namespaces":[${items.join(',')}],"next":${JSON.stringify(next)}}`);
 }
 
-function keyItem(key: KeyRecord, use: ReturnType<TenantActor['keyUse']>): unknown {
+function keyItem(key: KeyRecord, use: ReturnType<TenantKeys['use']>): unknown {
   return {
     id: key.id,
     name: key.name,
