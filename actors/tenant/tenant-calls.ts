@@ -8,34 +8,26 @@ import { ApiError } from '../../protocol/errors.ts';
 import { parseId48 } from '../../protocol/ids.ts';
 import {
   type ActorCall,
-  type BegunRequest,
-  type EmbedChange,
-  type EndedRequest,
-  internalCalls,
   type KeyLimitsRecord,
   type KeyRecord,
-  type NamespaceReport,
-  type NewNamespace,
   replayedHeader,
-  type TenantRecord,
-  type UsageNote,
 } from '../../protocol/messages.ts';
 import { namespaceListQuerySchema, namespaceRequestSchema } from '../../protocol/namespace.ts';
 import { parseQueryString } from '../../protocol/query-string.ts';
 import { parseQueryWith, parseWith } from '../../protocol/validate.ts';
 import { requestDigestOf } from '../../src/accounts/answer-envelope.ts';
 import { namespaceAllowed } from '../../src/accounts/scopes.ts';
-import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
 import { type ActorReply, namespaceJson, reply } from '../actor-reply.ts';
 import { planNamespace } from '../embedding/plan-namespace.ts';
 import { readBody } from '../request-body.ts';
 import { embeddingKeyItem, keyedProviderOf } from './embedding-keys.ts';
 import type { Remembering } from './idempotent-requests.ts';
+import { handleInternalTenantCall } from './internal-tenant-calls.ts';
 import type { TenantActor } from './tenant-actor.ts';
 import type { NewKey, TenantKeys } from './tenant-keys.ts';
 import { billingAnswer, usageAnswer } from './usage-answers.ts';
 
-/** A tenant's operations: JSON for those of REST, MessagePack for those between threads. */
+/** A tenant's operations: JSON for those of REST; those between threads are in internal-tenant-calls.ts. */
 export async function handleTenantCall(
   actor: TenantActor,
   call: ActorCall,
@@ -77,63 +69,7 @@ export async function handleTenantCall(
       await actor.names.delete(call.argument);
       return json(204, '');
     default:
-      return handleInternal(actor, call, body ?? new Uint8Array());
-  }
-}
-
-async function handleInternal(actor: TenantActor, call: ActorCall, body: Uint8Array): Promise<ActorReply> {
-  switch (call.operation) {
-    case internalCalls.createTenant: {
-      const { tenant, firstKey } = unpackMessage(body) as {
-        tenant: TenantRecord;
-        firstKey: KeyRecord | null;
-      };
-      await actor.life.create(tenant, firstKey);
-      return packed(null);
-    }
-    case internalCalls.tenantKey:
-      return packed(actor.keys.standing(Number(call.argument)));
-    case internalCalls.getTenant:
-      return packed(actor.account.standing());
-    case internalCalls.admitHosted:
-      actor.account.admitHosted();
-      return packed(null);
-    case internalCalls.noteUsage:
-      await actor.account.noteUsage(unpackMessage(body) as UsageNote[]);
-      return packed(actor.account.standing());
-    case internalCalls.ownerVerified:
-      await actor.life.verifyOwner();
-      return packed(null);
-    case internalCalls.setTenantStatus:
-      await actor.life.setStatus((unpackMessage(body) as Pick<TenantRecord, 'status'>).status);
-      return packed(null);
-    case internalCalls.beginRequest:
-      return packed(await actor.frontRequests.begin(unpackMessage(body) as BegunRequest));
-    case internalCalls.endRequest:
-      await actor.frontRequests.end(unpackMessage(body) as EndedRequest);
-      return packed(null);
-    case internalCalls.resolveNamespace:
-      return packed(
-        await actor.names.resolve(
-          call.argument,
-          body.length === 0 ? null : (unpackMessage(body) as NewNamespace),
-        ),
-      );
-    case internalCalls.confirmNamespace:
-      await actor.names.confirm(call.argument, call.query);
-      return packed(null);
-    case internalCalls.reportNamespace:
-      actor.ledger.report(call.argument, unpackMessage(body) as NamespaceReport);
-      return packed(null);
-    case internalCalls.providerKey:
-      return packed(actor.embeddingKeys.find(call.argument));
-    case internalCalls.setEmbed:
-      await actor.names.setEmbed(call.argument, unpackMessage(body) as EmbedChange);
-      return packed(null);
-    case internalCalls.storedBytes:
-      return packed(actor.ledger.storedBytes);
-    default:
-      throw new ApiError('not_implemented', `${call.operation} is not built yet`);
+      return handleInternalTenantCall(actor, call, body ?? new Uint8Array());
   }
 }
 
@@ -244,8 +180,4 @@ function text(status: number, body: string): ActorReply {
 
 function json(status: number, value: unknown): ActorReply {
   return text(status, status === 204 ? '' : JSON.stringify(value));
-}
-
-function packed(value: unknown): ActorReply {
-  return reply('', { packed: packMessage(value) });
 }
