@@ -7,10 +7,50 @@ import { keyHint, sealProviderKey } from '../../src/accounts/provider-key-envelo
 import type { ActorComponents } from '../components.ts';
 import { type KeyedProvider, modelOf } from '../embedding/embedding-models.ts';
 import { readBody } from '../request-body.ts';
+import type { TenantLog } from './tenant-log.ts';
+
+/** The keys of embedding providers that a tenant has stored. */
+type Components = Pick<ActorComponents, 'lanes' | 'keyEncryptionKey' | 'random' | 'clock'>;
 
 /** What shows that a key works. */
 const probe = 'tide';
 const callMsMax = 20_000;
+
+export class EmbeddingKeys {
+  readonly #components: Components;
+  readonly #log: TenantLog;
+
+  constructor(components: Components, log: TenantLog) {
+    this.#components = components;
+    this.#log = log;
+  }
+
+  /** By provider. */
+  list(): ProviderKeyRecord[] {
+    return [...this.#log.state.providerKeys.values()].sort((a, b) => (a.provider < b.provider ? -1 : 1));
+  }
+
+  find(provider: string): ProviderKeyRecord | null {
+    return this.#log.state.providerKeys.get(provider) ?? null;
+  }
+
+  /** Tried and sealed, and stored in place of the one before. Answers it, and the tokens that trying it took. */
+  async store(
+    provider: KeyedProvider,
+    body: Uint8Array,
+  ): Promise<{ readonly record: ProviderKeyRecord; readonly tokens: number }> {
+    const owner = { tenantId: this.#log.tenantId, provider };
+    const sealed = await sealedAfterTrial(this.#components, owner, body, this.find(provider));
+    await this.#log.confirmed(this.#log.append({ kind: 'provider-key-stored', record: sealed.record }));
+    return sealed;
+  }
+
+  async forget(provider: KeyedProvider): Promise<void> {
+    if (this.find(provider) === null)
+      throw new ApiError('not_found', `there is no stored key of ${provider}`);
+    await this.#log.confirmed(this.#log.append({ kind: 'provider-key-forgotten', provider }));
+  }
+}
 
 /** Throws ApiError 404 for anything but a provider whose keys are stored. */
 export function keyedProviderOf(name: string): KeyedProvider {
@@ -27,7 +67,7 @@ export function keyedProviderOf(name: string): KeyedProvider {
  * the record that it takes the place of. Throws the provider's refusal.
  */
 export async function sealedAfterTrial(
-  { lanes, keyEncryptionKey, random, clock }: ActorComponents,
+  { lanes, keyEncryptionKey, random, clock }: Components,
   owner: { readonly tenantId: number; readonly provider: KeyedProvider },
   body: Uint8Array,
   before: ProviderKeyRecord | null,

@@ -105,3 +105,9 @@ export class IdempotentRun {
     if (this.#holds === 0) this.#release();
   }
 }
+
+/** How a request with an `Idempotency-Key` is to be remembered, once its answer is known. */
+export interface Remembering<Made> {
+  readonly run: IdempotentRun;
+  answer(made: Made): StoredAnswer;
+}

@@ -8,32 +8,26 @@ import { ApiError } from '../../protocol/errors.ts';
 import { parseId48 } from '../../protocol/ids.ts';
 import {
   type ActorCall,
-  type BegunRequest,
-  type EmbedChange,
-  type EndedRequest,
-  internalCalls,
   type KeyLimitsRecord,
   type KeyRecord,
-  type NamespaceReport,
-  type NewNamespace,
   replayedHeader,
-  type TenantRecord,
-  type UsageNote,
 } from '../../protocol/messages.ts';
 import { namespaceListQuerySchema, namespaceRequestSchema } from '../../protocol/namespace.ts';
 import { parseQueryString } from '../../protocol/query-string.ts';
 import { parseQueryWith, parseWith } from '../../protocol/validate.ts';
 import { requestDigestOf } from '../../src/accounts/answer-envelope.ts';
 import { namespaceAllowed } from '../../src/accounts/scopes.ts';
-import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
 import { type ActorReply, namespaceJson, reply } from '../actor-reply.ts';
 import { planNamespace } from '../embedding/plan-namespace.ts';
 import { readBody } from '../request-body.ts';
 import { embeddingKeyItem, keyedProviderOf } from './embedding-keys.ts';
-import type { NewKey, Remembering, TenantActor } from './tenant-actor.ts';
+import type { Remembering } from './idempotent-requests.ts';
+import { handleInternalTenantCall } from './internal-tenant-calls.ts';
+import type { TenantActor } from './tenant-actor.ts';
+import type { NewKey, TenantKeys } from './tenant-keys.ts';
 import { billingAnswer, usageAnswer } from './usage-answers.ts';
 
-/** A tenant's operations: JSON for those of REST, MessagePack for those between threads. */
+/** A tenant's operations: JSON for those of REST; those between threads are in internal-tenant-calls.ts. */
 export async function handleTenantCall(
   actor: TenantActor,
   call: ActorCall,
@@ -43,7 +37,7 @@ export async function handleTenantCall(
     case 'listKeys':
       return json(
         200,
-        actor.keys().map((key) => keyItem(key, actor.keyUse(key.id))),
+        actor.keys.list().map((key) => keyItem(key, actor.keys.use(key.id))),
       );
     case 'createKey':
       return createKey(actor, call, body ?? new Uint8Array());
@@ -52,83 +46,30 @@ export async function handleTenantCall(
     case 'revokeKey':
       return revokeKey(actor, call.argument);
     case 'listEmbeddingKeys':
-      return json(200, { keys: actor.providerKeys().map(embeddingKeyItem) });
+      return json(200, { keys: actor.embeddingKeys.list().map(embeddingKeyItem) });
     case 'putEmbeddingKey': {
       const provider = keyedProviderOf(call.argument);
-      const { record, tokens } = await actor.storeProviderKey(provider, body ?? new Uint8Array());
+      const { record, tokens } = await actor.embeddingKeys.store(provider, body ?? new Uint8Array());
       return { ...json(200, embeddingKeyItem(record)), embedTokens: tokens };
     }
     case 'deleteEmbeddingKey':
-      await actor.forgetProviderKey(keyedProviderOf(call.argument));
+      await actor.embeddingKeys.forget(keyedProviderOf(call.argument));
       return json(204, '');
     case 'usage': {
       const { days } = parseQueryWith(usageQuerySchema, parseQueryString(call.query));
-      return json(200, usageAnswer(actor.usage(), days));
+      return json(200, usageAnswer(actor.account.usage(), days));
     }
     case 'billing':
-      return json(200, billingAnswer(actor.usage()));
+      return json(200, billingAnswer(actor.account.usage()));
     case 'createNamespace':
       return createNamespace(actor, call, body ?? new Uint8Array());
     case 'listNamespaces':
       return listNamespaces(actor, call);
     case 'deleteNamespace':
-      await actor.deleteNamespace(call.argument);
+      await actor.names.delete(call.argument);
       return json(204, '');
     default:
-      return handleInternal(actor, call, body ?? new Uint8Array());
-  }
-}
-
-async function handleInternal(actor: TenantActor, call: ActorCall, body: Uint8Array): Promise<ActorReply> {
-  switch (call.operation) {
-    case internalCalls.createTenant: {
-      const { tenant, firstKey } = unpackMessage(body) as {
-        tenant: TenantRecord;
-        firstKey: KeyRecord | null;
-      };
-      await actor.create(tenant, firstKey);
-      return packed(null);
-    }
-    case internalCalls.tenantKey:
-      return packed(actor.keyStanding(Number(call.argument)));
-    case internalCalls.getTenant:
-      return packed(actor.standing());
-    case internalCalls.admitHosted:
-      actor.admitHosted();
-      return packed(null);
-    case internalCalls.noteUsage:
-      await actor.noteUsage(unpackMessage(body) as UsageNote[]);
-      return packed(actor.standing());
-    case internalCalls.ownerVerified:
-      await actor.verifyOwner();
-      return packed(null);
-    case internalCalls.setTenantStatus:
-      await actor.setStatus((unpackMessage(body) as Pick<TenantRecord, 'status'>).status);
-      return packed(null);
-    case internalCalls.beginRequest:
-      return packed(await actor.beginRequest(unpackMessage(body) as BegunRequest));
-    case internalCalls.endRequest:
-      await actor.endRequest(unpackMessage(body) as EndedRequest);
-      return packed(null);
-    case internalCalls.resolveNamespace:
-      return packed(
-        await actor.resolve(call.argument, body.length === 0 ? null : (unpackMessage(body) as NewNamespace)),
-      );
-    case internalCalls.confirmNamespace:
-      await actor.confirm(call.argument, call.query);
-      return packed(null);
-    case internalCalls.reportNamespace:
-      actor.report(call.argument, unpackMessage(body) as NamespaceReport);
-      return packed(null);
-    case internalCalls.providerKey:
-      return packed(actor.providerKey(call.argument));
-    case internalCalls.setEmbed:
-      await actor.setEmbed(call.argument, unpackMessage(body) as EmbedChange);
-      return packed(null);
-    case internalCalls.storedBytes:
-      return packed(actor.storedBytes);
-    default:
-      throw new ApiError('not_implemented', `${call.operation} is not built yet`);
+      return handleInternalTenantCall(actor, call, body ?? new Uint8Array());
   }
 }
 
@@ -165,7 +106,7 @@ function createKey(actor: TenantActor, call: ActorCall, body: Uint8Array): Promi
   const { name, scope } = request;
   const wanted = { name, scope, ...limitsRecord(request), createdBy, personId };
   return onlyOnce<NewKey>(actor, call, body, {
-    do: (remembering) => actor.createKey(wanted, remembering),
+    do: (remembering) => actor.keys.create(wanted, remembering),
     show: ({ key, record: { id, name, prefix, scope, namespaces } }) =>
       JSON.stringify({ id, name, key, prefix, scope, namespaces }),
   });
@@ -177,12 +118,12 @@ function limitsRecord({ namespaces, rate_per_s, cap_queries, cap_writes }: KeyLi
 
 async function replaceKeyLimits(actor: TenantActor, argument: string, body: Uint8Array): Promise<ActorReply> {
   const request = parseWith(keyLimitsSchema, readBody(body));
-  await actor.replaceKeyLimits(keyIdOf(argument), limitsRecord(request));
+  await actor.keys.replaceLimits(keyIdOf(argument), limitsRecord(request));
   return json(204, '');
 }
 
 async function revokeKey(actor: TenantActor, argument: string): Promise<ActorReply> {
-  await actor.revokeKey(keyIdOf(argument));
+  await actor.keys.revoke(keyIdOf(argument));
   return json(204, '');
 }
 
@@ -200,7 +141,7 @@ async function createNamespace(actor: TenantActor, call: ActorCall, body: Uint8A
   const planned = planNamespace(request);
   const empty = { docsWritten: 0, bytesWritten: 0, storedBytes: 0 };
   return onlyOnce<{ readonly createdAt: string }>(actor, call, body, {
-    do: (remembering) => actor.createNamespace(name, planned, remembering),
+    do: (remembering) => actor.names.create(name, planned, remembering),
     show: ({ createdAt }) => namespaceJson({ name, ...planned, createdAt, ...empty }),
   });
 }
@@ -208,14 +149,14 @@ async function createNamespace(actor: TenantActor, call: ActorCall, body: Uint8A
 function listNamespaces(actor: TenantActor, call: ActorCall): ActorReply {
   const { after, limit } = parseQueryWith(namespaceListQuerySchema, parseQueryString(call.query));
   const allowed = (name: string) => namespaceAllowed(call.caller.namespaces, name);
-  const page = actor.list({ after, limit, allowed });
+  const page = actor.names.list({ after, limit, allowed });
   const shown = page.slice(0, limit);
   const next = page.length > limit ? (shown.at(-1)?.name ?? '') : '';
   const items = shown.map(({ name, entry }) => namespaceJson({ name, ...entry }));
   return text(200, `{"namespaces":[${items.join(',')}],"next":${JSON.stringify(next)}}`);
 }
 
-function keyItem(key: KeyRecord, use: ReturnType<TenantActor['keyUse']>): unknown {
+function keyItem(key: KeyRecord, use: ReturnType<TenantKeys['use']>): unknown {
   return {
     id: key.id,
     name: key.name,
@@ -239,8 +180,4 @@ function text(status: number, body: string): ActorReply {
 
 function json(status: number, value: unknown): ActorReply {
   return text(status, status === 204 ? '' : JSON.stringify(value));
-}
-
-function packed(value: unknown): ActorReply {
-  return reply('', { packed: packMessage(value) });
 }

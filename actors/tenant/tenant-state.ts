@@ -98,6 +98,20 @@ export function emptyTenant(): TenantState {
   };
 }
 
+/** From the event of its end on, and as a tombstone. */
+export function isDeleting({ tenant }: TenantState): boolean {
+  return tenant?.status === 'deleting';
+}
+
+/** A name that was made again meanwhile belongs to another namespace. */
+export function entryOf(
+  { names }: TenantState,
+  { name, namespaceId }: { readonly name: string; readonly namespaceId: string },
+): NameEntry | undefined {
+  const known = names.get(name);
+  return known?.namespaceId === namespaceId ? known : undefined;
+}
+
 /** What is encoded must not change while a commit is tried again. */
 export function copyOfState(state: TenantState): TenantState {
   return {
@@ -159,9 +173,8 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
       return;
     }
     case 'namespace-embedding': {
-      const known = state.names.get(event.name);
-      if (known?.namespaceId === event.namespaceId)
-        state.names.set(event.name, { ...known, embed: event.embed });
+      const known = entryOf(state, event);
+      if (known !== undefined) state.names.set(event.name, { ...known, embed: event.embed });
       return;
     }
     case 'provider-key-stored':
@@ -171,9 +184,8 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
       state.providerKeys.delete(event.provider);
       return;
     case 'namespace-deleted': {
-      const known = state.names.get(event.name);
-      // A name that was made again meanwhile belongs to another namespace.
-      if (known?.namespaceId !== event.namespaceId) return;
+      const known = entryOf(state, event);
+      if (known === undefined) return;
       meterTaken(state.usage, known, event);
       state.names.delete(event.name);
       return;

@@ -95,8 +95,8 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a name made again gets its old id',
-    file: 'actors/tenant/tenant-actor.js',
-    find: 'const namespaceId = given ?? randomHex(this.#components.random, 16);',
+    file: 'actors/tenant/tenant-names.js',
+    find: 'const namespaceId = given ?? randomHex(random, 16);',
     replace: "const namespaceId = Buffer.from(name.padEnd(16, '-')).toString('hex');",
     why: 'what was deleted with the name comes back',
   },

@@ -1,0 +1,81 @@
+import { ApiError } from '../../protocol/errors.ts';
+import {
+  type ActorCall,
+  type BegunRequest,
+  type EmbedChange,
+  type EndedRequest,
+  internalCalls,
+  type KeyRecord,
+  type NamespaceReport,
+  type NewNamespace,
+  type TenantRecord,
+  type UsageNote,
+} from '../../protocol/messages.ts';
+import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
+import { type ActorReply, reply } from '../actor-reply.ts';
+import type { TenantActor } from './tenant-actor.ts';
+
+/** A tenant's operations between threads, as MessagePack. */
+export async function handleInternalTenantCall(
+  actor: TenantActor,
+  call: ActorCall,
+  body: Uint8Array,
+): Promise<ActorReply> {
+  switch (call.operation) {
+    case internalCalls.createTenant: {
+      const { tenant, firstKey } = unpackMessage(body) as {
+        tenant: TenantRecord;
+        firstKey: KeyRecord | null;
+      };
+      await actor.life.create(tenant, firstKey);
+      return packed(null);
+    }
+    case internalCalls.tenantKey:
+      return packed(actor.keys.standing(Number(call.argument)));
+    case internalCalls.getTenant:
+      return packed(actor.account.standing());
+    case internalCalls.admitHosted:
+      actor.account.admitHosted();
+      return packed(null);
+    case internalCalls.noteUsage:
+      await actor.account.noteUsage(unpackMessage(body) as UsageNote[]);
+      return packed(actor.account.standing());
+    case internalCalls.ownerVerified:
+      await actor.life.verifyOwner();
+      return packed(null);
+    case internalCalls.setTenantStatus:
+      await actor.life.setStatus((unpackMessage(body) as Pick<TenantRecord, 'status'>).status);
+      return packed(null);
+    case internalCalls.beginRequest:
+      return packed(await actor.frontRequests.begin(unpackMessage(body) as BegunRequest));
+    case internalCalls.endRequest:
+      await actor.frontRequests.end(unpackMessage(body) as EndedRequest);
+      return packed(null);
+    case internalCalls.resolveNamespace:
+      return packed(
+        await actor.names.resolve(
+          call.argument,
+          body.length === 0 ? null : (unpackMessage(body) as NewNamespace),
+        ),
+      );
+    case internalCalls.confirmNamespace:
+      await actor.names.confirm(call.argument, call.query);
+      return packed(null);
+    case internalCalls.reportNamespace:
+      actor.ledger.report(call.argument, unpackMessage(body) as NamespaceReport);
+      return packed(null);
+    case internalCalls.providerKey:
+      return packed(actor.embeddingKeys.find(call.argument));
+    case internalCalls.setEmbed:
+      await actor.names.setEmbed(call.argument, unpackMessage(body) as EmbedChange);
+      return packed(null);
+    case internalCalls.storedBytes:
+      return packed(actor.ledger.storedBytes);
+    default:
+      throw new ApiError('not_implemented', `${call.operation} is not built yet`);
+  }
+}
+
+function packed(value: unknown): ActorReply {
+  return reply('', { packed: packMessage(value) });
+}

@@ -1,0 +1,74 @@
+import { ApiError } from '../../protocol/errors.ts';
+import type { TenantStanding, UsageNote } from '../../protocol/messages.ts';
+import { usedUp, usedUpSentence } from '../../src/accounts/allowance.ts';
+import type { Plan } from '../../src/accounts/plans.ts';
+import { periodOf } from '../../src/accounts/usage.ts';
+import { must } from '../../src/base/assert.ts';
+import type { ActorComponents } from '../components.ts';
+import type { TenantLedger } from './tenant-ledger.ts';
+import type { TenantLog } from './tenant-log.ts';
+import { isDeleting } from './tenant-state.ts';
+import { usedNow } from './tenant-usage.ts';
+import type { UsageOfTenant } from './usage-answers.ts';
+
+/** The tenant's plan, and what it has used of it. */
+type Components = Pick<ActorComponents, 'clock' | 'plans'>;
+
+interface AccountParts {
+  readonly log: TenantLog;
+  readonly ledger: TenantLedger;
+}
+
+export class TenantAccount {
+  readonly #components: Components;
+  readonly #parts: AccountParts;
+
+  constructor(components: Components, parts: AccountParts) {
+    this.#components = components;
+    this.#parts = parts;
+  }
+
+  get plan(): Plan {
+    return this.#components.plans[this.#parts.log.state.tenant?.plan ?? 'free'];
+  }
+
+  /** Counted by fronts: durable when it resolves. */
+  async noteUsage(notes: readonly UsageNote[]): Promise<void> {
+    const { log } = this.#parts;
+    // What a tenant used before it was deleted is asked for by nobody.
+    if (log.state.tenant === null || isDeleting(log.state)) return;
+    await log.confirmed(log.append({ kind: 'usage-noted', notes }));
+  }
+
+  /** The tenant and what it has used of this period; null where there is none. */
+  standing(): TenantStanding | null {
+    const { tenant, usage } = this.#parts.log.state;
+    if (tenant === null) return null;
+    this.#parts.ledger.countStored();
+    return { ...tenant, used: usedNow(usage, this.#components.clock.now()) };
+  }
+
+  usage(): UsageOfTenant {
+    const { log, ledger } = this.#parts;
+    const tenant = must(log.state.tenant, 'the tenant of a credential');
+    ledger.countStored();
+    return {
+      tenant,
+      plan: this.plan,
+      usage: log.state.usage,
+      storedBytes: ledger.storedBytes,
+      nowMs: this.#components.clock.now(),
+    };
+  }
+
+  /** Throws 402 where the allowance of the hosted embedding model is used up. */
+  admitHosted(): void {
+    const { plan, tenant, usage, nowMs } = this.usage();
+    const up = usedUp(plan, tenant, usedNow(usage, nowMs), 'hosted-tokens');
+    if (up !== null)
+      throw new ApiError(
+        up.unverified ? 'email_unverified' : 'payment_required',
+        usedUpSentence(up, plan, periodOf(nowMs).end),
+      );
+  }
+}

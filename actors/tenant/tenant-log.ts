@@ -1,0 +1,245 @@
+import { ApiError } from '../../protocol/errors.ts';
+import { randomHex } from '../../src/base/random.ts';
+import { Serial } from '../../src/base/serial.ts';
+import { paths } from '../../src/object-store/paths.ts';
+import { type ActorComponents, isGoneLog, refuseNewerOwner } from '../components.ts';
+import { confirmedInTime } from '../log/confirmed-in-time.ts';
+import { isNotWritten } from '../log/log-client.ts';
+import type { ReplayedRecord } from '../log/replay.ts';
+import { MemoryAccount } from '../memory-budget.ts';
+import type { LogWatermark } from '../storage/manifest.ts';
+import { ActorClosed, type Committed, commit, loadCommitted } from '../storage/manifest-store.ts';
+import {
+  applyTenantEvent,
+  copyOfState,
+  decodeTenantEvent,
+  emptyTenant,
+  encodeTenantEvent,
+  type TenantEvent,
+  type TenantManifest,
+  type TenantState,
+  tenantManifestCodec,
+  tombstoneOf,
+} from './tenant-state.ts';
+
+/**
+ * The durable half of one tenant: its state, the events that change it, and its manifest. Every change is an event in the log;
+ * it is applied once durable, in log order.
+ */
+type Components = Pick<
+  ActorComponents,
+  'store' | 'clock' | 'random' | 'log' | 'memory' | 'directory' | 'logsOfView'
+>;
+
+/** What the tenant's other parts have to say about an event. */
+export interface EventHooks {
+  /** Throws where the tenant takes no further event. */
+  refuse(): void;
+  /** It is durable, and changes the state next: there what it deletes is still known. */
+  applying(event: TenantEvent): void;
+}
+
+/** Resident bytes of the actor, of a key and of a name, with the maps that hold them. Measured like those of a namespace. */
+const openTenantBytes = 4_000;
+const keyBytes = 900;
+const nameBytes = 500;
+
+export class TenantLog {
+  readonly tenantId: number;
+  readonly #components: Components;
+  readonly #hooks: EventHooks;
+  readonly #applies = new Serial();
+  readonly #applied = new Map<string, LogWatermark>();
+  #state: TenantState = emptyTenant();
+  #committed: Committed<TenantManifest> | null = null;
+  #submittedVersion = 0;
+  /** Higher than those of every earlier actor of this tenant, whose last one the log may have refused. */
+  #epoch: number;
+  #closed = false;
+  #draining = false;
+  #unflushed = false;
+  readonly #account: MemoryAccount;
+
+  constructor(components: Components, tenantId: number, hooks: EventHooks) {
+    this.#components = components;
+    this.#account = new MemoryAccount(components.memory);
+    this.tenantId = tenantId;
+    this.#hooks = hooks;
+    this.#epoch = Math.floor(components.clock.now() * 1_000);
+  }
+
+  /** `load` and `bury` put another object in its place, so nobody keeps it. */
+  get state(): TenantState {
+    return this.#state;
+  }
+
+  /** Whether its manifest contains all events that it knows. */
+  get isFlushed(): boolean {
+    return !this.#unflushed;
+  }
+
+  /** Whether every event that was given has been applied or refused. */
+  get isIdle(): boolean {
+    return this.#applies.waiting === 0;
+  }
+
+  /** Whether another one must be opened in its place: its state is not that of the log or the store any more. */
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  get residentBytes(): number {
+    return this.#account.bytes;
+  }
+
+  /** From its manifest, where there is one. Call once, before `replay`. */
+  async load(): Promise<void> {
+    this.#committed = await loadCommitted(
+      this.#components.store,
+      paths.tenantManifest(this.tenantId),
+      tenantManifestCodec,
+    );
+    if (this.#committed === null) return;
+    refuseNewerOwner(this.#components, this.#committed.value.owner);
+    this.#adopt(this.#committed.value);
+  }
+
+  #adopt(manifest: TenantManifest): void {
+    this.#state = copyOfState(manifest.state);
+    for (const [logId, watermark] of manifest.applied)
+      if (!isGoneLog(this.#components, manifest.owner, logId)) this.#applied.set(logId, watermark);
+  }
+
+  /** What the log has beyond the manifest. Call once, before anything is appended. */
+  replay(records: readonly ReplayedRecord[]): void {
+    for (const record of records) this.#replay(record);
+    this.#submittedVersion = this.#state.version;
+    this.#measure();
+  }
+
+  #replay(record: ReplayedRecord): void {
+    const { logId, seq, index } = record.position;
+    const watermark = this.#applied.get(logId);
+    this.#unflushed = true;
+    if (
+      watermark !== undefined &&
+      (seq < watermark.seq || (seq === watermark.seq && index <= watermark.index))
+    )
+      return;
+    if (record.damage !== undefined) throw record.damage;
+    this.#apply(decodeTenantEvent(record.payload), logId, { seq, index });
+  }
+
+  /** Resolves once the event is durable and applied. */
+  async append(event: TenantEvent): Promise<void> {
+    if (this.#closed) throw new ActorClosed(`the actor of tenant ${this.tenantId} has closed`);
+    this.#hooks.refuse();
+    const epoch = this.#epoch;
+    const head = {
+      tenantId: this.tenantId,
+      namespace: '',
+      namespaceId: '',
+      version: ++this.#submittedVersion,
+      blob: null,
+      detail: null,
+    };
+    const durable = this.#components.log.append(head, encodeTenantEvent(event), epoch);
+    durable.catch(() => {});
+    return this.#applies.run(async () => {
+      try {
+        const { logId, seq, index } = await durable;
+        this.#apply(event, logId, { seq, index });
+      } catch (error) {
+        if (!isNotWritten(error)) {
+          this.#closed = true;
+          throw error;
+        }
+        if (epoch === this.#epoch) {
+          this.#epoch++;
+          this.#submittedVersion = this.#state.version;
+        }
+        throw error.refusal === 'busy'
+          ? new ApiError('write_busy', 'the log has no room; nothing was written', { retryAfter: 1 })
+          : new ApiError('unavailable', 'the log could not take this change; nothing was written', {
+              retryAfter: 1,
+            });
+      }
+    });
+  }
+
+  /** Fronts forget also where the client was told by then that nobody knows: a revoked key must not live on in a cache. */
+  appendAndForget(event: TenantEvent): Promise<void> {
+    return this.append(event).then(() => this.#components.directory.forget(this.tenantId));
+  }
+
+  /** For who waits for an answer. */
+  confirmed<T>(work: Promise<T>): Promise<T> {
+    return confirmedInTime(this.#components.clock, work);
+  }
+
+  #apply(event: TenantEvent, logId: string, watermark: LogWatermark): void {
+    this.#hooks.applying(event);
+    applyTenantEvent(this.#state, event);
+    this.#applied.set(logId, watermark);
+    this.#unflushed = true;
+    this.#measure();
+  }
+
+  #measure(): void {
+    const { keys, names, providerKeys, answers } = this.#state;
+    // The manifest is kept for the next commit, with maps of its own.
+    const keyCount = keys.size + providerKeys.size + answers.size;
+    this.#account.set('tenants', openTenantBytes + keyCount * keyBytes + names.size * nameBytes);
+  }
+
+  /** Puts the state of this moment into the manifest, and tells the log how far that reaches. One at a time. */
+  async commit(): Promise<void> {
+    this.#unflushed = false;
+    const { log, random } = this.#components;
+    const applied = new Map(this.#applied);
+    const next: TenantManifest = {
+      version: (this.#committed?.value.version ?? 0) + 1,
+      nonce: randomHex(random, 16),
+      owner: { logId: log.logId, view: log.viewVersion },
+      applied,
+      state: copyOfState(this.#state),
+    };
+    const key = paths.tenantManifest(this.tenantId);
+    try {
+      this.#committed = await commit(this.#components, tenantManifestCodec, {
+        key,
+        next,
+        current: this.#committed,
+      });
+    } catch (error) {
+      // Another process, or the actor before this one, has flushed since this one was opened.
+      this.#unflushed = true;
+      this.#closed = true;
+      throw error;
+    }
+    for (const [logId, { seq, index }] of applied) {
+      log.flushed({ tenantId: this.tenantId, namespaceId: '' }, { logId, seq, index });
+    }
+  }
+
+  /** Of a deleted tenant only the tombstone is left. */
+  bury(): void {
+    this.#state = tombstoneOf(this.#state);
+    this.#measure();
+  }
+
+  /** Resolves when all that was appended is applied or refused. */
+  async drain(): Promise<void> {
+    this.#draining = true;
+    await this.#applies.whenIdle();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#account.release();
+  }
+}

@@ -1,0 +1,211 @@
+import { ApiError } from '../../protocol/errors.ts';
+import type { EmbedChange, NewNamespace, ResolvedNamespace } from '../../protocol/messages.ts';
+import { dayOf } from '../../src/accounts/usage.ts';
+import { must } from '../../src/base/assert.ts';
+import { randomHex } from '../../src/base/random.ts';
+import { settledWithin } from '../../src/base/settled-within.ts';
+import type { ActorComponents } from '../components.ts';
+import type { Remembering } from './idempotent-requests.ts';
+import { dropWaitMs } from './keep-dropping.ts';
+import type { TenantAccount } from './tenant-account.ts';
+import type { TenantDrops } from './tenant-drops.ts';
+import type { TenantLog } from './tenant-log.ts';
+import { entryOf, isDeleting, type NameEntry } from './tenant-state.ts';
+import { createdOn } from './tenant-usage.ts';
+
+/**
+ * The names of a tenant's namespaces. A name that is being made is known as pending, so that two writers who race to make it
+ * get one namespace.
+ */
+type Components = Pick<ActorComponents, 'clock' | 'random'>;
+
+interface NamesParts {
+  readonly log: TenantLog;
+  readonly drops: TenantDrops;
+  readonly account: TenantAccount;
+}
+
+interface PendingName extends NewNamespace {
+  readonly namespaceId: string;
+  readonly createdAt: string;
+  readonly durable: Promise<void>;
+}
+
+export class TenantNames {
+  readonly #components: Components;
+  readonly #parts: NamesParts;
+  readonly #pending = new Map<string, PendingName>();
+  #sorted: readonly string[] | null = null;
+
+  constructor(components: Components, parts: NamesParts) {
+    this.#components = components;
+    this.#parts = parts;
+  }
+
+  get #names(): Map<string, NameEntry> {
+    return this.#parts.log.state.names;
+  }
+
+  /** The state's names are others from this turn on. */
+  changed(): void {
+    this.#sorted = null;
+  }
+
+  /** Answers at once, also where the name is only being made: `confirm` waits until it is durable. */
+  async resolve(name: string, create: NewNamespace | null): Promise<ResolvedNamespace | null> {
+    const { state } = this.#parts.log;
+    // Nothing may be opened any more of what is being deleted.
+    if (isDeleting(state)) return null;
+    const known = this.#names.get(name);
+    if (known !== undefined) return resolved(known, { created: false, documentsKnown: known.docsWritten });
+    const pending = this.#pending.get(name);
+    if (pending !== undefined) {
+      if (create === null) await this.#known(pending);
+      return resolved(pending, { created: false });
+    }
+    if (create === null || state.tenant === null) return null;
+    return resolved(this.#make(name, create), { created: true });
+  }
+
+  async confirm(name: string, namespaceId: string): Promise<void> {
+    const pending = this.#pending.get(name);
+    if (pending?.namespaceId === namespaceId) return pending.durable;
+    if (entryOf(this.#parts.log.state, { name, namespaceId }) === undefined) throw noSuchNamespace(name);
+  }
+
+  async create(
+    name: string,
+    options: NewNamespace,
+    remembering: Remembering<{ readonly createdAt: string }> | null = null,
+  ): Promise<ResolvedNamespace> {
+    if (this.#names.has(name) || this.#pending.has(name)) {
+      throw new ApiError('conflict', `a namespace named "${name}" exists already`, {
+        fields: { name: 'exists already' },
+      });
+    }
+    const pending = this.#make(name, options, remembering);
+    await this.#parts.log.confirmed(pending.durable);
+    return resolved(pending, { created: true });
+  }
+
+  /** Of a name that is another namespace's by now, nothing changes. */
+  async setEmbed(name: string, { namespaceId, embed }: EmbedChange): Promise<void> {
+    const { log } = this.#parts;
+    await this.confirm(name, namespaceId);
+    await log.confirmed(log.append({ kind: 'namespace-embedding', name, namespaceId, embed }));
+  }
+
+  async delete(name: string): Promise<void> {
+    const { log, drops } = this.#parts;
+    const { clock } = this.#components;
+    const pending = this.#pending.get(name);
+    if (pending !== undefined) await this.#known(pending);
+    const known = this.#names.get(name);
+    if (known === undefined) throw noSuchNamespace(name);
+    const { namespaceId, writes, docsWritten, bytesWritten } = known;
+    const dropped = log
+      .append({
+        kind: 'namespace-deleted',
+        name,
+        namespaceId,
+        taken: { writes, docsWritten, bytesWritten },
+        day: dayOf(clock.now()),
+      })
+      .then(() => settledWithin(clock, drops.dropSoon(namespaceId, name), dropWaitMs));
+    await log.confirmed(dropped);
+  }
+
+  /** Names after `after`, in byte order, with one more than `limit` where there are more. */
+  list(options: {
+    readonly after: string;
+    readonly limit: number;
+    readonly allowed: (name: string) => boolean;
+  }) {
+    this.#sorted ??= [...this.#names.keys()].sort();
+    const page: { readonly name: string; readonly entry: NameEntry }[] = [];
+    for (let i = firstAfter(this.#sorted, options.after); i < this.#sorted.length; i++) {
+      const name = must(this.#sorted[i], 'a name');
+      if (!options.allowed(name)) continue;
+      page.push({ name, entry: must(this.#names.get(name), name) });
+      if (page.length > options.limit) break;
+    }
+    return page;
+  }
+
+  /** For who finds a name that is being made: until it is there or not. */
+  async #known(pending: PendingName): Promise<void> {
+    try {
+      await this.#parts.log.confirmed(pending.durable);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'write_unknown') throw error;
+      const sentence = 'this namespace is being made, and object storage does not answer; nothing was done';
+      throw new ApiError('unavailable', sentence, { retryAfter: 1 });
+    }
+  }
+
+  #make(
+    name: string,
+    { vector, embed, namespaceId: given }: NewNamespace,
+    remembering: Remembering<{ readonly createdAt: string }> | null = null,
+  ): PendingName {
+    this.#refusePastLimits();
+    const { clock, random } = this.#components;
+    const namespaceId = given ?? randomHex(random, 16);
+    const createdAt = new Date(clock.now()).toISOString();
+    const answer = remembering?.answer({ createdAt }) ?? null;
+    const event = { kind: 'namespace-created', name, namespaceId, createdAt, vector, embed, answer } as const;
+    const durable = this.#parts.log.append(event).finally(() => this.#pending.delete(name));
+    remembering?.run.holdUntil(durable);
+    durable.catch(() => {});
+    const pending = { namespaceId, createdAt, vector, embed, durable };
+    this.#pending.set(name, pending);
+    return pending;
+  }
+
+  /** Throws 402 `namespace_limit`. */
+  #refusePastLimits(): void {
+    const { log, account } = this.#parts;
+    const { max_namespaces, max_creates_day, name } = account.plan;
+    const pending = this.#pending.size;
+    if (max_namespaces !== null && this.#names.size + pending >= max_namespaces) {
+      throw new ApiError(
+        'namespace_limit',
+        `the ${name} plan has at most ${max_namespaces} namespaces: delete some or upgrade to pro`,
+      );
+    }
+    const today = dayOf(this.#components.clock.now());
+    if (max_creates_day !== null && createdOn(log.state.usage, today) + pending >= max_creates_day) {
+      throw new ApiError(
+        'namespace_limit',
+        `the ${name} plan lets ${max_creates_day} namespaces a day be made: wait until tomorrow (UTC) or upgrade to pro`,
+      );
+    }
+  }
+}
+
+function resolved(
+  {
+    namespaceId,
+    createdAt,
+    vector,
+    embed,
+  }: Pick<NameEntry, 'namespaceId' | 'createdAt' | 'vector' | 'embed'>,
+  { created, documentsKnown = 0 }: { readonly created: boolean; readonly documentsKnown?: number },
+): ResolvedNamespace {
+  return { namespaceId, createdAt, vector, embed, created, documentsKnown };
+}
+
+function noSuchNamespace(name: string): ApiError {
+  return new ApiError('not_found', `there is no namespace named "${name}"`);
+}
+
+function firstAfter(sorted: readonly string[], after: string): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((sorted[middle] ?? '') <= after) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
