@@ -50,7 +50,9 @@ export class TenantKeys {
 
   /** Newest first. */
   list(): KeyRecord[] {
-    return [...this.#keys.values()].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
+    return [...this.#keys.values()]
+      .reverse()
+      .sort((a, b) => Number(a.createdAt < b.createdAt) - Number(a.createdAt > b.createdAt));
   }
 
   standing(keyId: number): KeyStanding | null {

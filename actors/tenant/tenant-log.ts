@@ -155,7 +155,7 @@ export class TenantLog {
         this.#apply(event, logId, { seq, index });
       } catch (error) {
         if (!isNotWritten(error)) {
-          this.#closed = true;
+          this.close();
           throw error;
         }
         if (epoch === this.#epoch) {
@@ -218,7 +218,7 @@ export class TenantLog {
     } catch (error) {
       // Another process, or the actor before this one, has flushed since this one was opened.
       this.#unflushed = true;
-      this.#closed = true;
+      this.close();
       throw error;
     }
     for (const [logId, { seq, index }] of applied) {
