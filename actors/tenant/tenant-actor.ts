@@ -39,7 +39,7 @@ export class TenantActor {
     const flush = () => this.flush();
     const drops = new TenantDrops(components, log);
     const life = new TenantLife(components, { log, flush });
-    const ledger = new TenantLedger(components, { log, drops, flush });
+    const ledger = new TenantLedger(components, { log, drops });
     const account = new TenantAccount(components, { log, ledger });
     const requests = new IdempotentRequests(components, { tenantId, answers: () => log.state.answers });
     this.#log = log;

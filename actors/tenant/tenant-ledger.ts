@@ -3,7 +3,7 @@ import { describeError } from '../../src/base/log.ts';
 import type { ActorComponents } from '../components.ts';
 import type { TenantDrops } from './tenant-drops.ts';
 import type { TenantLog } from './tenant-log.ts';
-import { entryOf, isDeleting, type TenantEvent } from './tenant-state.ts';
+import { applyReport, entryOf, isDeleting, isNews, type TenantEvent, withReport } from './tenant-state.ts';
 import { countStored, meterWrites } from './tenant-usage.ts';
 
 /** What the tenant's namespaces have reported: writes that are metered, and bytes in the store. */
@@ -12,21 +12,15 @@ type Components = Pick<ActorComponents, 'clock' | 'logger'>;
 interface LedgerParts {
   readonly log: TenantLog;
   readonly drops: TenantDrops;
-  /** Puts the ledger into the manifest. */
-  readonly flush: () => Promise<void>;
 }
-
-/** After a flush of a namespace was reported, the tenant is flushed too, so that its lists are right after a crash. */
-const ledgerFlushMs = 10_000;
 
 export class TenantLedger {
   readonly #components: Components;
   readonly #parts: LedgerParts;
   /** Sum of the ledger. */
   #storedBytes = 0;
-  /** Reports have come that its manifest does not contain. */
-  #changed = false;
-  #flushArmed = false;
+  /** Namespaces that have reported what neither the manifest nor the log contains. */
+  readonly #news = new Set<string>();
 
   constructor(components: Components, parts: LedgerParts) {
     this.#components = components;
@@ -38,9 +32,9 @@ export class TenantLedger {
     return this.#storedBytes;
   }
 
-  /** Whether the manifest contains every report. */
+  /** Whether every report is in the manifest, or will be with the log's events. */
   get isFlushed(): boolean {
-    return !this.#changed;
+    return this.#news.size === 0;
   }
 
   /** After the state has become another one. */
@@ -50,32 +44,49 @@ export class TenantLedger {
   }
 
   applying(event: TenantEvent): void {
-    if (event.kind !== 'namespace-deleted') return;
-    const gone = entryOf(this.#parts.log.state, event);
-    if (gone !== undefined) this.#addStoredBytes(-gone.storedBytes);
+    const { state } = this.#parts.log;
+    if (event.kind === 'namespace-deleted') {
+      const gone = entryOf(state, event);
+      if (gone !== undefined) this.#addStoredBytes(-gone.storedBytes);
+    }
+    // Before the state takes it over, which then finds nothing new: here is the sum of what is stored.
+    if (event.kind === 'namespace-reported') this.#take(event.name, event.report);
   }
 
   report(name: string, report: NamespaceReport): void {
-    const { log, drops } = this.#parts;
-    const { names, usage } = log.state;
-    const { namespaceId } = report;
-    const named = entryOf(log.state, { name, namespaceId });
-    const known = named ?? drops.known(namespaceId);
-    // The last words of an actor that was put away may come after its successor's first.
-    if (known === undefined || report.docsWritten < known.docsWritten || report.writes < known.writes) return;
-    const { writes, docsWritten, bytesWritten, storedBytes, flushed } = report;
-    if (writes !== known.writes || storedBytes !== known.storedBytes) {
-      meterWrites(usage, known, report);
-      const next = { ...known, writes, docsWritten, bytesWritten, storedBytes };
-      this.#changed = true;
-      if (named === undefined) drops.learn(namespaceId, next);
-      else {
-        names.set(name, next);
-        this.#addStoredBytes(storedBytes - known.storedBytes);
-      }
-    }
-    // What is not flushed is reported again by whoever replays it: only what is has to be kept here.
-    if (flushed && this.#changed) this.#armFlush();
+    const { namespaceId, flushed } = report;
+    if (this.#take(name, report) || this.#learnOfDropped(report)) this.#news.add(namespaceId);
+    // What is not flushed is reported again by whoever replays it. What is has left the log, so it is put there.
+    if (flushed && this.#news.has(namespaceId)) this.#keep(name, report);
+  }
+
+  #take(name: string, report: NamespaceReport): boolean {
+    const { state } = this.#parts.log;
+    const known = entryOf(state, { name, namespaceId: report.namespaceId });
+    if (known === undefined || !isNews(known, report)) return false;
+    this.#addStoredBytes(report.storedBytes - known.storedBytes);
+    applyReport(state, { name, report });
+    return true;
+  }
+
+  /** The last words of a namespace whose name is gone. */
+  #learnOfDropped(report: NamespaceReport): boolean {
+    const { drops, log } = this.#parts;
+    const known = drops.known(report.namespaceId);
+    if (known === undefined || !isNews(known, report)) return false;
+    meterWrites(log.state.usage, known, report);
+    drops.learn(report.namespaceId, withReport(known, report));
+    return true;
+  }
+
+  #keep(name: string, report: NamespaceReport): void {
+    const { log } = this.#parts;
+    this.#news.delete(report.namespaceId);
+    log.append({ kind: 'namespace-reported', name, report }).catch((error: unknown) => {
+      this.#news.add(report.namespaceId);
+      const fields = { tenantId: log.tenantId, error: describeError(error) };
+      this.#components.logger.info('a report waits for the next flush of its tenant', fields);
+    });
   }
 
   #addStoredBytes(change: number): void {
@@ -94,18 +105,6 @@ export class TenantLedger {
   /** The state goes into a manifest in this turn. */
   committing(): void {
     this.countStored();
-    this.#changed = false;
-  }
-
-  #armFlush(): void {
-    if (this.#flushArmed) return;
-    this.#flushArmed = true;
-    this.#components.clock.after(ledgerFlushMs, () => {
-      this.#flushArmed = false;
-      this.#parts.flush().catch((error: unknown) => {
-        const fields = { tenantId: this.#parts.log.tenantId, error: describeError(error) };
-        this.#components.logger.error('the ledger of a tenant was not flushed', fields);
-      });
-    });
+    this.#news.clear();
   }
 }

@@ -1,6 +1,7 @@
 import type {
   KeyLimitsRecord,
   KeyRecord,
+  NamespaceReport,
   ProviderKeyRecord,
   StoredAnswer,
   TenantRecord,
@@ -15,6 +16,7 @@ import {
   copyOfUsage,
   emptyUsage,
   meterTaken,
+  meterWrites,
   noteCreation,
   type UsageState,
   type UsageStateWire,
@@ -84,6 +86,7 @@ export type TenantEvent =
       readonly taken: Pick<NameEntry, 'writes' | 'docsWritten' | 'bytesWritten'>;
       readonly day: string;
     }
+  | { readonly kind: 'namespace-reported'; readonly name: string; readonly report: NamespaceReport }
   | { readonly kind: 'usage-noted'; readonly notes: readonly UsageNote[] };
 
 export function emptyTenant(): TenantState {
@@ -110,6 +113,34 @@ export function entryOf(
 ): NameEntry | undefined {
   const known = names.get(name);
   return known?.namespaceId === namespaceId ? known : undefined;
+}
+
+/**
+ * What a namespace has reported: by how many bytes more is stored. Zero too where the tenant knew as much: the last words of
+ * an actor that was put away may come after its successor's first, and a report that was seen comes again from the log.
+ */
+export function applyReport(
+  state: TenantState,
+  { name, report }: { readonly name: string; readonly report: NamespaceReport },
+): number {
+  const known = entryOf(state, { name, namespaceId: report.namespaceId });
+  if (known === undefined || !isNews(known, report)) return 0;
+  meterWrites(state.usage, known, report);
+  state.names.set(name, withReport(known, report));
+  return report.storedBytes - known.storedBytes;
+}
+
+/** Whether a report says what the tenant does not know. */
+export function isNews(known: NameEntry, { writes, docsWritten, storedBytes }: NamespaceReport): boolean {
+  if (docsWritten < known.docsWritten || writes < known.writes) return false;
+  return writes !== known.writes || storedBytes !== known.storedBytes;
+}
+
+export function withReport(
+  known: NameEntry,
+  { writes, docsWritten, bytesWritten, storedBytes }: NamespaceReport,
+): NameEntry {
+  return { ...known, writes, docsWritten, bytesWritten, storedBytes };
 }
 
 /** What is encoded must not change while a commit is tried again. */
@@ -190,6 +221,9 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
       state.names.delete(event.name);
       return;
     }
+    case 'namespace-reported':
+      applyReport(state, event);
+      return;
     case 'usage-noted':
       for (const note of event.notes) applyNote(state.usage, note);
       return;

@@ -178,6 +178,19 @@ function tenantBytes(): Uint8Array {
       taken: { writes: 1, docsWritten: 2, bytesWritten: 3 },
       day: '2026-01-02',
     }),
+    encodeTenantEvent({
+      kind: 'namespace-reported',
+      name: 'logs',
+      report: {
+        namespaceId,
+        writes: 1,
+        docsWritten: 2,
+        bytesWritten: 3,
+        storedBytes: 4,
+        days: [{ day: '2026-01-02', writes: 1, docs: 2, bytes: 3 }],
+        flushed: true,
+      },
+    }),
     encodeTenantEvent({ kind: 'owner-verified' }),
     encodeTenantEvent({ kind: 'usage-noted', notes: [note] }),
   ]);

@@ -111,6 +111,30 @@ describe('the usage of a tenant', () => {
     process.kill();
   });
 
+  it('is durable as soon as the records that it is about may leave the log', async () => {
+    let process = await withTenant();
+    for (const name of ['a', 'b']) await clock.run(process.put(name, [{ id: '1', text: 'x' }]));
+    await clock.advance(1_000);
+    // Both flush, one after the other, and the tenant does not.
+    for (const name of ['a', 'b']) {
+      const { namespaceId } =
+        (await clock.run(process.components.directory.resolve(tenantId, name, null))) ?? assert.fail(name);
+      await clock.run(process.host.flush(tenantId, name, namespaceId));
+    }
+    await clock.advance(1_000);
+    const before = await usage(process);
+    process.kill();
+
+    // Nobody opens the namespaces: what is known is the tenant's own.
+    process = await clock.run(
+      InProcess.start({ store: truth, clock, random: seededBytes(80 + starts++), recover: false }),
+    );
+    const after = await usage(process);
+
+    assert.deepEqual([after.writes, after.docs_written, after.stored_bytes], [2, 2, before.stored_bytes]);
+    process.kill();
+  });
+
   it('keeps what a deleted namespace has taken, also where a kill follows at once', async () => {
     let process = await withTenant();
     await clock.run(process.put('a', [{ id: '1', text: 'x' }]));
