@@ -28,6 +28,7 @@ import { createLogClient } from './log/log-client.ts';
 import { replayedFromWire } from './log/replay.ts';
 import { MemoryBudget } from './memory-budget.ts';
 import { keepSweeping } from './namespace/keep-sweeping.ts';
+import { spentBefore } from './spent.ts';
 import { BlockCache, BlockFetcher } from './storage/block-fetch.ts';
 import { noteOrderlyEnd, takeOrderlyEnd } from './storage/manifest-cache.ts';
 import { openWarmCache } from './storage/warm-cache.ts';
@@ -194,7 +195,7 @@ function respondError(respond: Respond, logger: Logger, call: ActorCall, error: 
   const shown = error instanceof ApiError ? error : internalError(logger, call, error);
   const headers = [...shown.headers];
   if (shown.retryAfter !== undefined) headers.push(['retry-after', String(shown.retryAfter)]);
-  respond(actorAnswerToWire({ status: shown.status, headers, meter: noMeter }), shown.toBody());
+  respond(actorAnswerToWire({ status: shown.status, headers, meter: spentBefore(error) }), shown.toBody());
 }
 
 function internalError(logger: Logger, call: ActorCall, error: unknown): ApiError {

@@ -66,6 +66,8 @@ export const limits = {
   importRowBytesMax: 256 * KiB,
   /** Files that are received or imported at once on a server: each may take 2 GB of the disk. */
   importsAtOnceMax: 8,
+  /** Of one tenant, so that slow clients of one do not keep all others from importing. */
+  importsOfTenantMax: 2,
   /** Keys that hold dates or times, of a namespace: its manifest lists them. */
   temporalKeysMax: 4_096,
   /** From the whole body to the answer: 2 GB at 10 MB a second, and those that came before. */

@@ -409,11 +409,15 @@ export interface KeyUseNote {
 
 /** A tenant and what it has used of the running period, as its actor knows it. */
 export interface TenantStanding extends TenantRecord {
+  /** `YYYY-MM`: the period. */
+  readonly month: string;
   readonly used: Used;
 }
 
 /** A key and what it has used of the running period. */
 export interface KeyStanding extends KeyRecord {
+  /** `YYYY-MM`: the period. */
+  readonly month: string;
   readonly usedQueries: number;
   readonly usedWrites: number;
 }

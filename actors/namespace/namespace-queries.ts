@@ -29,6 +29,7 @@ import { runCount, runSearch } from '../search/run-search.ts';
 import { runSql } from '../search/run-sql.ts';
 import { runWarm } from '../search/run-warm.ts';
 import { TimeSlice } from '../search/time-slice.ts';
+import { noteSpent, spending } from '../spent.ts';
 import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
 import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
 import { vectorStatistics } from './index-vectors.ts';
@@ -64,9 +65,9 @@ export class NamespaceQueries {
   getWarm(id: string, beganAt: number): Buffer | null {
     const place = this.#findWarm(id);
     if (place === 'cold') return null;
-    // An id that no document can have is looked up like any other: only who finds nothing pays for judging it.
-    if (place === null) throw badId(id) ?? noSuchDocument(id);
     const cpuMs = this.#components.clock.monotonic() - beganAt;
+    // An id that no document can have is looked up like any other: only who finds nothing pays for judging it.
+    if (place === null) throw badId(id) ?? noteSpent(noSuchDocument(id), cpuMs);
     return documentBytes(place, { temperature: 'warm', storeGets: 0, storeBytes: 0, cpuMs, timedOut: false });
   }
 
@@ -138,7 +139,12 @@ export class NamespaceQueries {
     if (refusal !== null) throw refusal;
     await this.#reach(minVersionOf(call));
     const slice = new TimeSlice(this.#components.clock, call.deadlineMs);
-    const place = await slice.waitFor(findDocument(this.#state, call.argument, opened.report));
+    const { report: read } = opened;
+    const place = await spending({ slice, report: read }, async () => {
+      const found = await slice.waitFor(findDocument(this.#state, call.argument, read));
+      if (found === null) throw noSuchDocument(call.argument);
+      return found;
+    });
     if (place === null) throw noSuchDocument(call.argument);
     const report: QueryReport = {
       ...opened.report,
@@ -222,7 +228,7 @@ export class NamespaceQueries {
       beganAt: opened.beganAt,
       readFailed: (failure) => this.#readFailed(failure, call, opened),
     };
-    const json = await run(context);
+    const json = await spending({ slice, report: opened.report }, () => run(context));
     return reply(json, { report: opened.report, cpuMs: slice.cpuMs });
   }
 

@@ -45,7 +45,8 @@ export class TenantAccount {
     const { tenant, usage } = this.#parts.log.state;
     if (tenant === null) return null;
     this.#parts.ledger.countStored();
-    return { ...tenant, used: usedNow(usage, this.#components.clock.now()) };
+    const nowMs = this.#components.clock.now();
+    return { ...tenant, month: periodOf(nowMs).month, used: usedNow(usage, nowMs) };
   }
 
   usage(): UsageOfTenant {

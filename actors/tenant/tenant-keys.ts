@@ -3,6 +3,7 @@ import type { KeyId, TenantId } from '../../protocol/ids.ts';
 import type { KeyLimitsRecord, KeyRecord, KeyStanding } from '../../protocol/messages.ts';
 import { makeApiKey } from '../../src/accounts/api-keys.ts';
 import { writeKeyClaim } from '../../src/accounts/key-claim.ts';
+import { periodOf } from '../../src/accounts/usage.ts';
 import { randomId48 } from '../../src/base/random.ts';
 import type { ActorComponents } from '../components.ts';
 import type { Remembering } from './idempotent-requests.ts';
@@ -59,7 +60,8 @@ export class TenantKeys {
     const key = this.#keys.get(keyId);
     if (key === undefined) return null;
     const { queries, writes } = this.use(keyId);
-    return { ...key, usedQueries: queries, usedWrites: writes };
+    const { month } = periodOf(this.#components.clock.now());
+    return { ...key, month, usedQueries: queries, usedWrites: writes };
   }
 
   /** What a key has used of this period. */

@@ -1,5 +1,5 @@
 import type { Used } from '../../protocol/messages.ts';
-import type { Plan } from './plans.ts';
+import { allowedShare, type Plan } from './plans.ts';
 
 /**
  * What a plan with a hard limit lets a tenant use in a period. An unverified owner's tenant has a share of it. Pure.
@@ -83,11 +83,12 @@ export function usedUp(
   need: Need,
 ): UsedUp | null {
   if (!plan.hard_limit) return null;
-  const share = ownerVerified ? 1 : plan.unverified_share;
+  const share = allowedShare(plan, ownerVerified);
   for (const { needs, what, included, used: amount } of allowances) {
     const whole = included(plan);
     if (whole === null || !needs.includes(need)) continue;
-    const [spent, limit] = [amount(used), whole * share];
+    // To nine digits: a hundred times 0.07 is a little more than 7.
+    const [spent, limit] = [amount(used), Number((whole * share).toPrecision(9))];
     if (spent >= limit) return { what, included: limit, unverified: spent < whole };
   }
   return null;
@@ -102,7 +103,7 @@ export function hasAllowances(plan: Plan): boolean {
 export function usedUpSentence({ what, included, unverified }: UsedUp, plan: Plan, resets: string): string {
   const amount = `${Number(included.toPrecision(6)).toLocaleString('en-US')} ${what}`;
   if (unverified) {
-    return `Until its owner's e-mail address is verified this tenant has ${plan.unverified_share * 100}% of the ${plan.name} plan, and its ${amount} of this month are used up: verify the address.`;
+    return `Until its owner's e-mail address is verified this tenant has ${Number((plan.unverified_share * 100).toPrecision(6))}% of the ${plan.name} plan, and its ${amount} of this month are used up: verify the address.`;
   }
   return `The ${plan.name} plan's ${amount} of this month are used up: wait until ${resets} or upgrade to pro.`;
 }

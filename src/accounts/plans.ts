@@ -62,13 +62,19 @@ export const querySecondsMax = 30;
 
 const gigabyte = 1e9;
 
+/** Who pays has shown that there is somebody: only a free plan is cut. */
+export function allowedShare({ name, unverified_share }: Plan, ownerVerified: boolean): number {
+  return ownerVerified || name !== 'free' ? 1 : unverified_share;
+}
+
 /** What a tenant of the plan may have in the store, in bytes; null: no limit. */
 export function storageQuotaBytes(
-  { storage_quota_gb, unverified_share }: Plan,
+  plan: Plan,
   { ownerVerified }: { readonly ownerVerified: boolean },
 ): number | null {
+  const { storage_quota_gb } = plan;
   if (storage_quota_gb === null) return null;
-  return Math.floor(storage_quota_gb * gigabyte * (ownerVerified ? 1 : unverified_share));
+  return Math.floor(storage_quota_gb * gigabyte * allowedShare(plan, ownerVerified));
 }
 
 export const builtInPlans: Plans = {

@@ -29,6 +29,8 @@ export interface AdmissionTicket {
   readonly headers: HeaderList;
   /** Ends the request's flight. Later calls do nothing. */
   release(): void;
+  /** Run by `release`. One at most. */
+  whenReleased(run: () => void): void;
 }
 
 interface Counter {
@@ -86,6 +88,7 @@ class Ticket implements AdmissionTicket {
   readonly #all: { count: number };
   readonly #isSql: boolean;
   #tenant: Counter | null;
+  #whenReleased: (() => void) | null = null;
 
   constructor(
     tenant: Counter,
@@ -98,8 +101,13 @@ class Ticket implements AdmissionTicket {
     this.headers = headers;
   }
 
+  whenReleased(run: () => void): void {
+    this.#whenReleased = run;
+  }
+
   release(): void {
     if (this.#tenant === null) return;
+    this.#whenReleased?.();
     this.#tenant.inFlight -= 1;
     if (this.#isSql) this.#tenant.sqlInFlight -= 1;
     this.#all.count -= 1;

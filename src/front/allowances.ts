@@ -27,6 +27,8 @@ interface Account {
 interface KeyCounts {
   queries: number;
   writes: number;
+  /** Let in and not answered: each may come to count. */
+  running: { query: number; write: number };
 }
 
 const nothing: Used = {
@@ -55,12 +57,15 @@ export class Allowances {
   }
 
   /** What a tenant's actor says. */
-  learn({ id, used }: TenantStanding): void {
-    const known = this.#account(id).used;
+  learn({ id, month, used }: TenantStanding): void {
+    const { used: known, period } = this.#account(id);
+    // Said in one month and heard in the next: it is not of this one.
+    if (month !== period.month) return;
     for (const name of names) known[name] = Math.max(known[name], used[name]);
   }
 
-  learnKey(tenantId: number, { id, usedQueries, usedWrites }: KeyStanding): void {
+  learnKey(tenantId: number, { id, month, usedQueries, usedWrites }: KeyStanding): void {
+    if (month !== this.#account(tenantId).period.month) return;
     const known = this.#key(tenantId, id);
     known.queries = Math.max(known.queries, usedQueries);
     known.writes = Math.max(known.writes, usedWrites);
@@ -76,15 +81,23 @@ export class Allowances {
     key.writes += used.writes ?? 0;
   }
 
-  /** 429 `rate_limited` where a key's cap is reached, else null. */
-  capRefusal({ tenantId, keyId, caps }: Principal, marker: 'query' | 'write'): ApiError | null {
+  /**
+   * Lets a request in under its key's cap, or throws 429 `rate_limited`. Answers what ends it, once it is counted or was
+   * refused; null where the key has no cap on such requests.
+   */
+  beginCapped({ tenantId, keyId, caps }: Principal, marker: 'query' | 'write'): (() => void) | null {
     const cap = marker === 'query' ? caps.queries : caps.writes;
     if (cap === null || keyId === null) return null;
-    const { queries, writes } = this.#key(tenantId, keyId);
-    if ((marker === 'query' ? queries : writes) < cap) return null;
+    const { queries, writes, running } = this.#key(tenantId, keyId);
+    if ((marker === 'query' ? queries : writes) + running[marker] < cap) {
+      running[marker] += 1;
+      return () => {
+        running[marker] -= 1;
+      };
+    }
     const { end, endMs } = this.#account(tenantId).period;
     const what = marker === 'query' ? 'queries' : 'write requests';
-    return new ApiError('rate_limited', `The key's cap of ${cap} ${what} a month is reached, until ${end}.`, {
+    throw new ApiError('rate_limited', `The key's cap of ${cap} ${what} a month is reached, until ${end}.`, {
       retryAfter: Math.max(1, Math.ceil((endMs - this.#clock.now()) / 1_000)),
     });
   }
@@ -113,7 +126,7 @@ export class Allowances {
     const { keys } = this.#account(tenantId);
     let known = keys.get(keyId);
     if (known === undefined) {
-      known = { queries: 0, writes: 0 };
+      known = { queries: 0, writes: 0, running: { query: 0, write: 0 } };
       keys.set(keyId, known);
     }
     return known;

@@ -30,7 +30,7 @@ import type { ClientAddresses } from './client-address.ts';
 import { pageAt, pageMethods } from './console/pages.ts';
 import { ClientGone, type HttpExchange } from './http-types.ts';
 import { idempotencyKeyProblem, onlyOnce, type RequestMemory, scopedKeyDigest } from './idempotency.ts';
-import { allowanceRefusal, capRefusal, countAnswer, type Metering } from './metering.ts';
+import { allowanceRefusal, beginCapped, countAnswer, type Metering } from './metering.ts';
 import type { Observed, RequestObserver } from './observe.ts';
 import type { FileReceiver } from './receive-file.ts';
 import { type Answer, type HeaderList, respond } from './response.ts';
@@ -140,18 +140,13 @@ function failUnadmitted(front: FrontComponents, request: Request, error: unknown
 }
 
 function admitted(front: FrontComponents, request: Request, principal: Principal): void {
-  const { operation, parameters, exchange } = request;
+  const { operation, exchange } = request;
   request.principal = principal;
   const ticket = front.admission.admit(principal, operation.name === 'sql');
   try {
-    const capped = capRefusal(front.metering, operation, principal);
-    if (capped !== null) throw capped;
-    const refusal = authorize(principal, authorityOf(operation), parameters.name ?? null);
-    if (refusal !== null) throw refusal;
-    if (operation.auth === 'login') {
-      const notLogin = authorize(principal, 'login', null);
-      if (notLogin !== null) throw notLogin;
-    }
+    const endCapped = beginCapped(front.metering, operation, principal);
+    if (endCapped !== null) ticket.whenReleased(endCapped);
+    refuseUnauthorized(request, principal);
     checkRequest(request);
     const usedUp = allowanceRefusal(front.metering, operation, principal);
     if (usedUp !== null) throw usedUp;
@@ -160,15 +155,34 @@ function admitted(front: FrontComponents, request: Request, principal: Principal
         failAdmitted(front, request, ticket, error),
       );
     } else if (takesBody(operation, exchange.method)) {
-      serveWithBody(front, request, principal, ticket).catch((error) =>
-        failAdmitted(front, request, ticket, error),
-      );
+      serveWithBody(front, request, ticket).catch((error) => failAdmitted(front, request, ticket, error));
     } else {
       serve(front, request, { principal, ticket, body: null });
     }
   } catch (error) {
     failAdmitted(front, request, ticket, error);
   }
+}
+
+function refuseUnauthorized({ operation, parameters }: Request, principal: Principal): void {
+  const refusal = authorize(principal, authorityOf(operation), parameters.name ?? null);
+  if (refusal !== null) throw refusal;
+  if (operation.auth !== 'login') return;
+  const notLogin = authorize(principal, 'login', null);
+  if (notLogin !== null) throw notLogin;
+}
+
+/**
+ * A body may take minutes to come. Until then keys are revoked, people reset their passwords and tenants are suspended, and
+ * whoever has sent its head may be nobody by its end.
+ */
+async function principalByNow(front: FrontComponents, request: Request): Promise<Principal> {
+  const credential = credentialOf((name) => request.exchange.header(name));
+  const known = front.authenticator.peek(credential);
+  const principal = known ?? (await front.authenticator.authenticate(credential));
+  request.principal = principal;
+  refuseUnauthorized(request, principal);
+  return principal;
 }
 
 function authorityOf(operation: Operation): Authority {
@@ -207,10 +221,11 @@ async function serveFile(
 ): Promise<void> {
   const { exchange } = request;
   exchange.allowHandlerMs(limits.importDeadlineMs);
-  const message = await front.files.withBody(exchange, (file) => {
+  const message = await front.files.withBody(exchange, principal.tenantId, async (file) => {
+    const byNow = await principalByNow(front, request);
     exchange.mayTakeEffect();
     request.receivedBytes = file.bytes;
-    return front.router.call(actorCall(front, request, principal, ''), packMessage(file));
+    return front.router.call(actorCall(front, request, byNow, ''), packMessage(file));
   });
   finish(front, request, ticket, meteredAnswer(front, request, principal, message));
 }
@@ -218,10 +233,10 @@ async function serveFile(
 async function serveWithBody(
   front: FrontComponents,
   request: Request,
-  principal: Principal,
   ticket: AdmissionTicket,
 ): Promise<void> {
   const body = await readBody(request);
+  const principal = await principalByNow(front, request);
   serve(front, request, { principal, ticket, body });
 }
 
@@ -275,8 +290,8 @@ function serveWithAddress(front: FrontComponents, request: Request, admittedAs: 
     .catch((error) => failAdmitted(front, request, admittedAs.ticket, error));
 }
 
-/** What they answer is counted on this front until it is told. */
-const tellsUsage: ReadonlySet<OperationName> = new Set(['usage', 'billing', 'listKeys']);
+/** What they answer, or begin to limit, is counted on this front until it is told. */
+const tellsUsage: ReadonlySet<OperationName> = new Set(['usage', 'billing', 'listKeys', 'replaceKeyLimits']);
 
 function serveWithUsage(front: FrontComponents, request: Request, admittedAs: Admitted): void {
   const { tenantId } = admittedAs.principal;

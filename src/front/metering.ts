@@ -11,13 +11,13 @@ export interface Metering {
   readonly meter: UsageMeter;
 }
 
-/** 429 where the key's cap on such requests is reached, else null. */
-export function capRefusal(
+/** Throws 429 where the key's cap on such requests is reached. Answers what ends the request, or null where none is capped. */
+export function beginCapped(
   { allowances }: Metering,
   { marker }: Operation,
   principal: Principal,
-): ApiError | null {
-  return marker === null ? null : allowances.capRefusal(principal, marker);
+): (() => void) | null {
+  return marker === null ? null : allowances.beginCapped(principal, marker);
 }
 
 /** 402 where the plan's allowance for such requests is used up, else null. */
@@ -34,7 +34,7 @@ const noKeyUse = { queries: 0, writes: 0 };
 const oneQuery = { queries: 1, writes: 0 };
 const oneWrite = { queries: 0, writes: 1 };
 
-/** An answer of an actor. Only what was done is counted: a refusal is not. */
+/** An answer of an actor. Only what was done is counted. */
 export function countAnswer(
   { allowances, meter }: Metering,
   { marker }: Operation,
@@ -43,7 +43,10 @@ export function countAnswer(
 ): void {
   const { embedTokens, hostedTokens, cpuMs, storeGets, storeBytes, bytes } = answer.meter;
   const tokens = embedTokens > 0 ? { embedTokens, hostedTokens } : null;
-  if (answer.status >= 400) return meter.count(principal, null, noKeyUse);
+  // A refusal costs nothing, unless work was done before it: a query that ran out of its time has had it.
+  const isWorthless = cpuMs === 0 && storeGets === 0;
+  if (answer.status >= 400 && (marker !== 'query' || isWorthless))
+    return meter.count(principal, null, noKeyUse);
   if (marker === 'query') {
     const outBytes = answer.bodyBytes;
     const used = { queries: 1, outBytes, cpuMs, storeGets, storeBytes, ...tokens };

@@ -20,6 +20,8 @@ export class FileReceiver {
   readonly #folder: string;
   readonly #random: Random;
   #count = 0;
+  /** By tenant: each may have a part of the places, for its client may take hours. */
+  readonly #tenants = new Map<number, number>();
 
   /** `folder` is made where it is missing; what is in it at a start is somebody else's to remove. */
   constructor(folder: string, random: Random) {
@@ -28,11 +30,15 @@ export class FileReceiver {
   }
 
   /** Runs work with the body of an exchange as a file, which is gone afterwards. Throws ApiError 429 where too many are there. */
-  async withBody<T>(exchange: HttpExchange, work: (file: ReceivedFile) => Promise<T>): Promise<T> {
-    if (this.#count >= limits.importsAtOnceMax)
-      throw new ApiError('write_busy', 'this server receives as many files as it may; nothing was imported', {
-        retryAfter: 10,
-      });
+  async withBody<T>(
+    exchange: HttpExchange,
+    tenantId: number,
+    work: (file: ReceivedFile) => Promise<T>,
+  ): Promise<T> {
+    const ofTenant = this.#tenants.get(tenantId) ?? 0;
+    if (ofTenant >= limits.importsOfTenantMax) throw busy('this tenant imports');
+    if (this.#count >= limits.importsAtOnceMax) throw busy('this server receives');
+    this.#tenants.set(tenantId, ofTenant + 1);
     this.#count++;
     const path = join(this.#folder, `received-${randomHex(this.#random, 8)}`);
     try {
@@ -41,8 +47,15 @@ export class FileReceiver {
       return await work({ path, bytes });
     } finally {
       this.#count--;
+      this.#leave(tenantId);
       await rm(path, { force: true });
     }
+  }
+
+  #leave(tenantId: number): void {
+    const left = (this.#tenants.get(tenantId) ?? 1) - 1;
+    if (left > 0) this.#tenants.set(tenantId, left);
+    else this.#tenants.delete(tenantId);
   }
 
   async #receive(exchange: HttpExchange, path: string): Promise<number> {
@@ -59,6 +72,12 @@ export class FileReceiver {
       await output.close();
     }
   }
+}
+
+function busy(who: string): ApiError {
+  return new ApiError('write_busy', `${who} as many files as it may; nothing was imported`, {
+    retryAfter: 10,
+  });
 }
 
 class FileOutput {

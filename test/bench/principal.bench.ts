@@ -10,7 +10,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { Admission } from '../../src/front/admission.ts';
 import { Allowances } from '../../src/front/allowances.ts';
-import { allowanceRefusal, capRefusal } from '../../src/front/metering.ts';
+import { allowanceRefusal, beginCapped } from '../../src/front/metering.ts';
 import { UsageMeter } from '../../src/front/usage-meter.ts';
 import { loginTokens, signLoginToken } from '../../src/identity/login-token.ts';
 import { encodePerson, type Person } from '../../src/identity/person-record.ts';
@@ -87,8 +87,9 @@ for (const [name, secret] of [
       const principal = authenticator.peek(credentialOf(header));
       if (principal === undefined) throw new Error('it is not known');
       const ticket = admission.admit(principal);
+      const endCapped = beginCapped(metering, operations.getDocument, principal);
+      if (endCapped !== null) ticket.whenReleased(endCapped);
       const refusal =
-        capRefusal(metering, operations.getDocument, principal) ??
         authorize(principal, 'read', 'notes-1') ??
         allowanceRefusal(metering, operations.getDocument, principal);
       if (refusal !== null) throw refusal;

@@ -48,7 +48,7 @@ export const sides: readonly Side[] = [
       ['actors/search', 'actors/import', 'actors/embedding'],
       ['actors/compute'],
       ['actors/log'],
-      ['actors/components.ts', 'actors/actor-reply.ts'],
+      ['actors/components.ts', 'actors/actor-reply.ts', 'actors/spent.ts'],
       ['actors/directory.ts', 'actors/embed-texts.ts'],
       ['actors/namespace', 'actors/tenant'],
       ['actors/open-actors.ts', 'actors/waiting-replays.ts', 'actors/storage-quota.ts'],

@@ -56,6 +56,15 @@ describe('an allowance', () => {
     }
   });
 
+  it('of an unverified owner has no fractions that its share has not, and only a free plan is cut', () => {
+    const plan = { ...free, unverified_share: 0.07, included_writes: 100 };
+    const up = usedUp(plan, unverified, { ...unused, writes: 7 }, 'write') ?? assert.fail('is not used up');
+
+    assert.match(usedUpSentence(up, plan, ''), /has 7% of the free plan, and its 7 write requests/);
+    const paid = { ...pro, hard_limit: true, included_writes: 100, unverified_share: 0.07 };
+    assert.equal(usedUp(paid, unverified, { ...unused, writes: 99 }, 'write'), null);
+  });
+
   it('of a plan that bills is none', () => {
     assert.equal(usedUp(pro, verified, { ...unused, queries: 1e12 }, 'query'), null);
     assert.equal(hasAllowances(pro), false);

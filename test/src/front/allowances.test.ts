@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { ApiError } from '../../../protocol/errors.ts';
 import type { TenantStanding, Used } from '../../../protocol/messages.ts';
 import { builtInPlans } from '../../../src/accounts/plans.ts';
 import { Allowances } from '../../../src/front/allowances.ts';
@@ -25,6 +26,7 @@ const standing = (used: Partial<Used>): TenantStanding => ({
   ownerId: 1,
   ownerVerified: true,
   createdAt: '',
+  month: '2024-02',
   used: { ...unused, ...used },
 });
 
@@ -67,6 +69,16 @@ describe('allowances on a front', () => {
 
     assert.equal(allowances.refusal(principal, 'query'), null);
   });
+
+  it('are not those of a month that was over when they were heard', () => {
+    const { allowances, principal, clock } = known();
+    clock.jump(3_600_000);
+    assert.equal(allowances.refusal(principal, 'query'), null);
+
+    allowances.learn(standing({ queries: 10 }));
+
+    assert.equal(allowances.refusal(principal, 'query'), null);
+  });
 });
 
 describe('caps of a key', () => {
@@ -76,14 +88,33 @@ describe('caps of a key', () => {
     allowances.learnKey(1, { ...key(9), usedQueries: 1 });
     allowances.count(principal, { queries: 1 });
 
-    const refusal = allowances.capRefusal(principal, 'query') ?? assert.fail('was let in');
+    const refusal = refusalOf(() => allowances.beginCapped(principal, 'query'));
 
     assert.equal(refusal.code, 'rate_limited');
     assert.equal(refusal.retryAfter, 3_600);
-    assert.equal(allowances.capRefusal(principal, 'write'), null);
-    assert.equal(allowances.capRefusal(other, 'query'), null);
+    allowances.beginCapped(principal, 'write');
+    assert.equal(allowances.beginCapped(other, 'query'), null);
+  });
+
+  it('hold for requests that run side by side', () => {
+    const { allowances, principal } = known({ caps: { writes: 1 } });
+    const end = allowances.beginCapped(principal, 'write') ?? assert.fail('has a cap');
+
+    refusalOf(() => allowances.beginCapped(principal, 'write'));
+    end();
+
+    allowances.beginCapped(principal, 'write');
   });
 });
+
+function refusalOf(work: () => unknown): ApiError {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+  }
+  assert.fail('was let in');
+}
 
 function key(id: number) {
   return {
@@ -99,6 +130,7 @@ function key(id: number) {
     createdAt: '',
     createdBy: '',
     personId: 0,
+    month: '2024-02',
     usedQueries: 0,
     usedWrites: 0,
   };

@@ -1,0 +1,36 @@
+import { type Meter, noMeter } from '../protocol/messages.ts';
+import { emptyReadReport, type ReadReport } from './storage/block-fetch.ts';
+
+/**
+ * What a query had used when it was refused: a query past its time has had its time, and one for a document that is not
+ * there has looked for it. Errors have no room for it, so it lies beside them.
+ */
+const cpuMsMin = 0.001;
+const meters = new WeakMap<object, Meter>();
+
+/** Runs the work of a query; what it has used by then is remembered with the error that ends it. */
+export async function spending<T>(
+  { slice, report }: { readonly slice: { readonly cpuMs: number }; readonly report: ReadReport },
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof Error) noteSpent(error, slice.cpuMs, report);
+    throw error;
+  }
+}
+
+/** Answers the error. A look that took no time that a clock shows was a look all the same. */
+export function noteSpent<E extends Error>(
+  error: E,
+  cpuMs: number,
+  { storeGets, storeBytes }: ReadReport = emptyReadReport(),
+): E {
+  meters.set(error, { ...noMeter, cpuMs: Math.max(cpuMs, cpuMsMin), storeGets, storeBytes });
+  return error;
+}
+
+export function spentBefore(error: unknown): Meter {
+  return error instanceof Error ? (meters.get(error) ?? noMeter) : noMeter;
+}
