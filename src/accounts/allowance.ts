@@ -5,6 +5,17 @@ import { allowedShare, type Plan } from './plans.ts';
  * What a plan with a hard limit lets a tenant use in a period. An unverified owner's tenant has a share of it. Pure.
  */
 
+export const nothingUsed: Used = {
+  queries: 0,
+  writes: 0,
+  writeBytes: 0,
+  storeGets: 0,
+  outBytes: 0,
+  cpuMs: 0,
+  hostedTokens: 0,
+  gbMonths: 0,
+};
+
 /** `delete`: a write that frees what it writes: it needs no room. */
 export type Need = 'query' | 'write' | 'delete' | 'hosted-tokens';
 

@@ -1,7 +1,7 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import type { KeyStanding, TenantStanding, Used } from '../../protocol/messages.ts';
-import { hasAllowances, type Need, usedUp, usedUpSentence } from '../accounts/allowance.ts';
+import { hasAllowances, type Need, nothingUsed, usedUp, usedUpSentence } from '../accounts/allowance.ts';
 import type { Plans } from '../accounts/plans.ts';
 import { type Period, periodOf } from '../accounts/usage.ts';
 import type { Principal } from '../auth/principal.ts';
@@ -31,17 +31,7 @@ interface KeyCounts {
   running: { query: number; write: number };
 }
 
-const nothing: Used = {
-  queries: 0,
-  writes: 0,
-  writeBytes: 0,
-  storeGets: 0,
-  outBytes: 0,
-  cpuMs: 0,
-  hostedTokens: 0,
-  gbMonths: 0,
-};
-const names = Object.keys(nothing) as readonly (keyof Used)[];
+const names = Object.keys(nothingUsed) as readonly (keyof Used)[];
 
 export class Allowances {
   readonly #plans: Plans;
@@ -117,7 +107,7 @@ export class Allowances {
     const known = this.#accounts.get(tenantId);
     const nowMs = this.#clock.now();
     if (known !== undefined && nowMs < known.period.endMs) return known;
-    const account = { period: periodOf(nowMs), used: { ...nothing }, keys: new Map<number, KeyCounts>() };
+    const account = { period: periodOf(nowMs), used: { ...nothingUsed }, keys: new Map<number, KeyCounts>() };
     this.#accounts.set(tenantId, account);
     return account;
   }

@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Used } from '../../../protocol/messages.ts';
-import { hasAllowances, type Need, usedUp, usedUpSentence } from '../../../src/accounts/allowance.ts';
+import {
+  hasAllowances,
+  type Need,
+  nothingUsed,
+  usedUp,
+  usedUpSentence,
+} from '../../../src/accounts/allowance.ts';
 import { builtInPlans } from '../../../src/accounts/plans.ts';
 
 const { free, pro } = builtInPlans;
-const unused: Used = {
-  queries: 0,
-  writes: 0,
-  writeBytes: 0,
-  storeGets: 0,
-  outBytes: 0,
-  cpuMs: 0,
-  hostedTokens: 0,
-  gbMonths: 0,
-};
 const verified = { ownerVerified: true };
 const unverified = { ownerVerified: false };
 const needs: readonly Need[] = ['query', 'write', 'delete', 'hosted-tokens'];
@@ -34,9 +30,9 @@ const ends: readonly (readonly [Partial<Used>, readonly Need[]])[] = [
 describe('an allowance', () => {
   it('ends exactly at its number, and refuses what needs it and nothing else', () => {
     for (const [used, refused] of ends) {
-      const end = { ...unused, ...used };
+      const end = { ...nothingUsed, ...used };
       const [name, amount] = Object.entries(used)[0] ?? ['', 0];
-      const before = { ...unused, [name]: amount * 0.999_999 };
+      const before = { ...nothingUsed, [name]: amount * 0.999_999 };
       for (const need of needs) {
         assert.equal(usedUp(free, verified, end, need) !== null, refused.includes(need), `${name} ${need}`);
         assert.equal(usedUp(free, verified, before, need), null, `${name} ${need}`);
@@ -47,32 +43,33 @@ describe('an allowance', () => {
   it('of an unverified owner is a hundredth, and says that verifying helps', () => {
     for (const [used, [need]] of ends) {
       const [name, amount] = Object.entries(used)[0] ?? ['', 0];
-      const hundredth = { ...unused, [name]: amount / 100 };
+      const hundredth = { ...nothingUsed, [name]: amount / 100 };
       const up = usedUp(free, unverified, hundredth, need ?? 'query');
       assert.equal(up?.unverified, true, name);
       assert.match(usedUpSentence(up ?? assert.fail(), free, '2024-02-01'), /1% of the free plan.*verify/);
-      const whole = usedUp(free, unverified, { ...unused, ...used }, need ?? 'query');
+      const whole = usedUp(free, unverified, { ...nothingUsed, ...used }, need ?? 'query');
       assert.equal(whole?.unverified, false, name);
     }
   });
 
   it('of an unverified owner has no fractions that its share has not, and only a free plan is cut', () => {
     const plan = { ...free, unverified_share: 0.07, included_writes: 100 };
-    const up = usedUp(plan, unverified, { ...unused, writes: 7 }, 'write') ?? assert.fail('is not used up');
+    const up =
+      usedUp(plan, unverified, { ...nothingUsed, writes: 7 }, 'write') ?? assert.fail('is not used up');
 
     assert.match(usedUpSentence(up, plan, ''), /has 7% of the free plan, and its 7 write requests/);
     const paid = { ...pro, hard_limit: true, included_writes: 100, unverified_share: 0.07 };
-    assert.equal(usedUp(paid, unverified, { ...unused, writes: 99 }, 'write'), null);
+    assert.equal(usedUp(paid, unverified, { ...nothingUsed, writes: 99 }, 'write'), null);
   });
 
   it('of a plan that bills is none', () => {
-    assert.equal(usedUp(pro, verified, { ...unused, queries: 1e12 }, 'query'), null);
+    assert.equal(usedUp(pro, verified, { ...nothingUsed, queries: 1e12 }, 'query'), null);
     assert.equal(hasAllowances(pro), false);
     assert.equal(hasAllowances(free), true);
   });
 
   it('is told by its number, what it is of and what to do', () => {
-    const up = usedUp(free, verified, { ...unused, queries: 100_000 }, 'query') ?? assert.fail();
+    const up = usedUp(free, verified, { ...nothingUsed, queries: 100_000 }, 'query') ?? assert.fail();
 
     assert.equal(
       usedUpSentence(up, free, '2024-02-01'),

@@ -2,22 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ApiError } from '../../../protocol/errors.ts';
 import type { TenantStanding, Used } from '../../../protocol/messages.ts';
+import { nothingUsed } from '../../../src/accounts/allowance.ts';
 import { builtInPlans } from '../../../src/accounts/plans.ts';
 import { Allowances } from '../../../src/front/allowances.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { keyPrincipal, type PrincipalParts } from '../auth/principals.ts';
 
 const plans = { ...builtInPlans, free: { ...builtInPlans.free, included_queries: 10 } };
-const unused: Used = {
-  queries: 0,
-  writes: 0,
-  writeBytes: 0,
-  storeGets: 0,
-  outBytes: 0,
-  cpuMs: 0,
-  hostedTokens: 0,
-  gbMonths: 0,
-};
 const standing = (used: Partial<Used>): TenantStanding => ({
   id: 1,
   name: 'T',
@@ -27,7 +18,7 @@ const standing = (used: Partial<Used>): TenantStanding => ({
   ownerVerified: true,
   createdAt: '',
   month: '2024-02',
-  used: { ...unused, ...used },
+  used: { ...nothingUsed, ...used },
 });
 
 function known(parts: PrincipalParts = {}) {
