@@ -64,6 +64,7 @@ export class ApiError extends Error {
   readonly retryAfter: number | undefined;
   readonly status: number;
   readonly headers: readonly (readonly [string, string])[];
+  #body: Uint8Array | null = null;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     // A refusal is an answer and nobody reads its stack; capturing one was a third of the cost of refusing a flood.
@@ -78,9 +79,9 @@ export class ApiError extends Error {
     this.headers = details.headers ?? [];
   }
 
-  /** The one shape of every error answer. */
+  /** The one shape of every error answer. Made once: not to be changed. */
   toBody(): Uint8Array {
-    return Buffer.from(
+    this.#body ??= Buffer.from(
       JSON.stringify({
         error: this.message,
         code: this.code,
@@ -88,6 +89,7 @@ export class ApiError extends Error {
         ...(this.retryAfter === undefined ? {} : { retry_after: this.retryAfter }),
       }),
     );
+    return this.#body;
   }
 }
 
