@@ -119,8 +119,8 @@ async function forgotPassword(
 }
 
 async function reset(components: PeopleComponents, { body }: FrontRequest): Promise<unknown> {
-  const { id, email } = await resetPassword(await components.people(), resetInput(body));
-  components.forgetLogins(id);
+  const { people, forgetLogins } = components;
+  const { email } = await resetPassword(await people(), resetInput(body), forgetLogins);
   components.attempts.forgiveLogins(email);
   return { reset: true };
 }

@@ -9,7 +9,6 @@ import type { Role } from '../accounts/scopes.ts';
 import type { Principal } from '../auth/principal.ts';
 import { DataError, must } from '../base/assert.ts';
 import { type Person, type PersonStore, readPerson, updatePerson } from '../identity/person-record.ts';
-import { StoreError } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
 import type { Tenants } from '../router/tenants.ts';
 import type { FrontOperation, FrontRequest } from './account-operations.ts';
@@ -108,7 +107,7 @@ async function enterList(
   } catch (error) {
     // Nobody can reach it, so it may as well go; where that fails it stays, and still nobody can.
     if (error === refusal) await tenants.setStatus(tenantId, 'deleting').catch(() => {});
-    if (!(error instanceof StoreError) || error.outcome === 'not-applied') throw error;
+    if (!(error instanceof ApiError) || error.code !== 'write_unknown') throw error;
     const sentence = 'The tenant may have been made: list the tenants to find out.';
     throw new ApiError('write_unknown', sentence, { cause: error, retryAfter: 1 });
   }

@@ -74,12 +74,13 @@ export async function makeReset(people: People, email: string): Promise<LinkToMa
 }
 
 /**
- * Sets a password and uses up every link of the person. Logins made before end, because the generation rises; caches that
- * know them are the caller's to tell. Throws 422 `invalid` for the password and 400 `bad_request` for the link.
+ * Sets a password and uses up every link of the person. Logins made before end, because the generation rises. Caches that
+ * know them are told by `forgetLogins`, however the change ends: one whose answer was lost may have been stored. Throws 422 `invalid` for the password and 400 `bad_request` for the link.
  */
 export async function resetPassword(
   people: People,
   { token, password }: { readonly token: string; readonly password: string },
+  forgetLogins: (personId: PersonId) => void,
 ): Promise<Person> {
   const problem = passwordProblem(password);
   if (problem !== null) throw invalidField('password', problem);
@@ -87,13 +88,18 @@ export async function resetPassword(
   const person = await personOfLink(people, 'reset', token);
   const passwordHash = await people.hasher.hash(password);
   if (!person.verified) await tellTenants(people, person.tenants);
-  const changed = await useUp(people, person.id, 'reset', token, (now) => ({
-    ...now,
-    passwordHash,
-    generation: now.generation + 1,
-    verified: true,
-    links: [],
-  }));
+  let changed: Person;
+  try {
+    changed = await useUp(people, person.id, 'reset', token, (now) => ({
+      ...now,
+      passwordHash,
+      generation: now.generation + 1,
+      verified: true,
+      links: [],
+    }));
+  } finally {
+    forgetLogins(person.id);
+  }
   await tellTenantsSince(people, person, changed);
   return changed;
 }

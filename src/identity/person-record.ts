@@ -70,7 +70,8 @@ export async function readPerson(store: ObjectStore, personId: number): Promise<
 /**
  * Replaces a person by what `change` makes of it; `change` may be called several times and may throw to give up, and
  * returns the same object where there is nothing to write. Answers the stored person, or null where there is none.
- * Throws `StoreError`, and 409 `conflict` when others changed the person at every try.
+ * Throws `StoreError` where surely nothing was stored, 503 `write_unknown` where nobody knows, and 409 `conflict` when
+ * others changed the person at every try.
  */
 export async function updatePerson(
   { objectStore, clock, random }: PersonStore,
@@ -79,26 +80,36 @@ export async function updatePerson(
 ): Promise<Person | null> {
   const triedNonces = new Set<string>();
   let failure: StoreError | null = null;
+  /** Of a put that may have been applied, and then be overwritten so that its nonce is not seen any more. */
+  let unknown: StoreError | null = null;
   for (let attempt = 0; attempt < updateAttemptsMax; attempt++) {
     if (attempt > 0) await clock.sleep(firstPauseMs * attempt);
-    const stored = await readVersion(objectStore, personId);
-    if (stored === null) return null;
-    // An earlier try whose outcome was unknown, or which the store applied and then refused, has won.
-    if (triedNonces.has(stored.person.nonce)) return stored.person;
-    const changed = change(stored.person);
-    if (changed === stored.person) return changed;
-    const next = { ...changed, nonce: newNonce(random) };
-    triedNonces.add(next.nonce);
     try {
+      const stored = await readVersion(objectStore, personId);
+      if (stored === null) return null;
+      // An earlier try whose outcome was unknown, or which the store applied and then refused, has won.
+      if (triedNonces.has(stored.person.nonce)) return stored.person;
+      const changed = change(stored.person);
+      if (changed === stored.person) return changed;
+      const next = { ...changed, nonce: newNonce(random) };
+      triedNonces.add(next.nonce);
       const put = await objectStore.putIfMatch(paths.person(personId), [encodePerson(next)], stored.etag);
       if (put.kind === 'stored') return next;
       failure = null;
     } catch (error) {
-      if (!(error instanceof StoreError)) throw error;
+      // What `change` refuses after a lost put may be refused because of it.
+      if (!(error instanceof StoreError)) throw unknown === null ? error : changeUnknown(error);
       failure = error;
+      if (error.outcome === 'unknown') unknown = error;
     }
   }
+  if (unknown !== null) throw changeUnknown(unknown);
   throw failure ?? new ApiError('conflict', 'The account is being changed elsewhere: try again.');
+}
+
+function changeUnknown(cause: unknown): ApiError {
+  const sentence = 'Object storage failed; the account may have been changed: look before you try again.';
+  return new ApiError('write_unknown', sentence, { cause, retryAfter: 1 });
 }
 
 async function readVersion(

@@ -11,6 +11,7 @@ import { Attempts } from '../../../src/identity/attempts.ts';
 import { loginTokens } from '../../../src/identity/login-token.ts';
 import { MailQueue } from '../../../src/identity/mail-queue.ts';
 import type { Mail } from '../../../src/identity/mails.ts';
+import { StoreError } from '../../../src/object-store/object-store.ts';
 import { peopleHouse } from '../../support/people.ts';
 
 const input = { email: 'ada@example.com', name: 'Ada', password: 'engine number 1' };
@@ -139,6 +140,37 @@ test('a reset makes every front forget the logins, and forgives the failures bef
 
   assert.deepEqual(forgotten, [id]);
   assert.ok(await call('login', { email, password: 'engine number 2' }));
+});
+
+test('a reset of whose storing nobody heard makes the logins be forgotten all the same, and says that it may be done', async () => {
+  const { call, clock, mails, forgotten, objectStore } = await front();
+  const { id } = (await call('signup', input)) as { id: number };
+  await call('forgotPassword', { email: input.email });
+  await clock.settle();
+  const get = objectStore.get.bind(objectStore);
+  objectStore.fail = () => {
+    // The store is away for good, from after the write on.
+    objectStore.get = (key) => Promise.reject(new StoreError('get', key, 'not-applied', 'failed'));
+    return { outcome: 'unknown', apply: true };
+  };
+
+  const body = { token: tokenOf(mails.at(-1)), password: 'engine number 2' };
+  const error = await clock.run(call('resetPassword', body)).catch((caught: unknown) => caught);
+
+  assert.ok(error instanceof ApiError && error.code === 'write_unknown', String(error));
+  assert.deepEqual(forgotten, [id]);
+  objectStore.get = get;
+  assert.ok(await call('login', { email: input.email, password: 'engine number 2' }));
+});
+
+test('a link that is none makes nobody’s logins be forgotten', async () => {
+  const { call, forgotten } = await front();
+  const { id } = (await call('signup', input)) as { id: number };
+
+  const token = id.toString(16).padStart(12, '0') + '0'.repeat(40);
+  await assert.rejects(call('resetPassword', { token, password: 'engine number 2' }));
+
+  assert.deepEqual(forgotten, []);
 });
 
 test('a token that cannot be one is a dead link, 400; a password that cannot be one is 422', async () => {

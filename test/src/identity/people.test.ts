@@ -244,6 +244,44 @@ test('a change that was applied without an answer is not applied twice', async (
   assert.equal((await readPerson(objectStore, personId))?.generation, 2);
 });
 
+test('reads that fail after a lost write are tried again, and find it', async () => {
+  const { people, objectStore } = await house();
+  const { personId } = await signup(people, input);
+  const get = objectStore.get.bind(objectStore);
+  let puts = 0;
+  let reads = 0;
+  objectStore.fail = () => {
+    puts += 1;
+    objectStore.get = (key) => {
+      if (++reads > 3) return get(key);
+      return Promise.reject(new StoreError('get', key, 'not-applied', 'failed'));
+    };
+    return { outcome: 'unknown', apply: true };
+  };
+
+  const change = updatePerson(people, personId, (now) => ({ ...now, generation: now.generation + 1 }));
+
+  assert.equal((await change)?.generation, 2);
+  assert.equal(puts, 1);
+});
+
+test('a change that is refused after a lost write may have been made', async () => {
+  const { people, objectStore } = await house();
+  const { personId } = await signup(people, input);
+  const other = new ApiError('bad_request', 'used already');
+  objectStore.fail = () => ({ outcome: 'unknown', apply: false });
+  let calls = 0;
+
+  const change = updatePerson(people, personId, (now) => {
+    if (++calls > 1) throw other;
+    return { ...now, verified: true };
+  });
+
+  const error = await change.catch((caught: unknown) => caught);
+  assert.ok(error instanceof ApiError && error.code === 'write_unknown');
+  assert.equal(error.cause, other);
+});
+
 test('a change that the store keeps failing is given up, and one that changes nothing is not written', async () => {
   const { people, objectStore } = await house();
   const { personId } = await signup(people, input);
