@@ -84,7 +84,8 @@ export async function onlyOnce(
   return answer;
 }
 
-/** Whether nothing was made, surely. */
+/** Whether nothing was made that lasts, surely: then the repetition begins anew. Who does not know says `write_unknown`. */
 function isRefusal(error: unknown): boolean {
-  return error instanceof JsonSyntaxError || (error instanceof ApiError && error.status < 500);
+  if (error instanceof JsonSyntaxError) return true;
+  return error instanceof ApiError && (error.status < 500 || error.code === 'unavailable');
 }

@@ -8,15 +8,20 @@ import { parseWith } from '../../protocol/validate.ts';
 import type { Role } from '../accounts/scopes.ts';
 import type { Principal } from '../auth/principal.ts';
 import { DataError, must } from '../base/assert.ts';
+import { SerialByKey } from '../base/serial-by-key.ts';
 import { type Person, type PersonStore, readPerson, updatePerson } from '../identity/person-record.ts';
+import { StoreError } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
 import type { Tenants } from '../router/tenants.ts';
 import type { FrontOperation, FrontRequest } from './account-operations.ts';
 
 /**
- * The tenants of a person. A person's record lists them; the tenant itself is its actor's.
+ * The tenants of a person. A person's record lists them; the tenant itself is its actor's. On one server a person's are made
+ * and deleted one after another: all of them change the one record, and those that are too many are refused before they are
+ * made.
  *
- * Making one: the tenant first, the list last. A crash between leaves a tenant that nobody can reach.
+ * Making one: the tenant first, the list last. One that surely did not get into the list is deleted again; a crash between
+ * leaves a tenant that nobody can reach.
  *
  * Deleting one: the tenant first (durably, and forgotten by every front), the list last. A crash between leaves a number in the
  * list that leads to a tombstone, which counts as nothing and leaves the list when it is next read.
@@ -29,11 +34,22 @@ export interface TenantComponents {
 type Membership = Person['tenants'][number];
 
 export function tenantOperations(components: TenantComponents): ReadonlyMap<OperationName, FrontOperation> {
+  const turns: Turns = new SerialByKey();
   return new Map<OperationName, FrontOperation>([
     ['listTenants', (request) => listTenants(components, principalOf(request))],
-    ['createTenant', (request) => createTenant(components, request)],
-    ['deleteTenant', (request) => deleteTenant(components, request)],
+    ['createTenant', (request) => inTurn(turns, request, () => createTenant(components, request))],
+    ['deleteTenant', (request) => inTurn(turns, request, () => deleteTenant(components, request))],
   ]);
+}
+
+/** By person. */
+type Turns = SerialByKey<number>;
+
+async function inTurn<T>(turns: Turns, request: FrontRequest, change: () => Promise<T>): Promise<T> {
+  const personId = must(principalOf(request).personId, 'the person of a login');
+  if (turns.waiting(personId) < limits.tenantChangesAtOnceMax) return turns.run(personId, change);
+  const sentence = 'Too many tenants are being made and deleted at once; nothing was done: try again.';
+  throw new ApiError('unavailable', sentence, { retryAfter: 5 });
 }
 
 function principalOf({ principal }: FrontRequest): Principal {
@@ -71,11 +87,11 @@ async function createTenant(components: TenantComponents, request: FrontRequest)
   const { name } = parseWith(tenantRequestSchema, request.body);
   const { tenants, persons } = components;
   const person = await personOf(components, principalOf(request));
-  if (person.tenants.length >= limits.tenantsOfPersonMax) {
+  const id = request.plannedId as TenantId;
+  if (!lists(person, id) && person.tenants.length >= limits.tenantsOfPersonMax) {
     const living = await livingTenants(components, person);
     if (living.length >= limits.tenantsOfPersonMax) throw tooMany();
   }
-  const id = request.plannedId as TenantId;
   const createdAt = new Date(persons.clock.now()).toISOString();
   const ownerVerified = person.verified;
   const fields = { plan: 'free', status: 'active', ownerId: person.id, ownerVerified, createdAt } as const;
@@ -87,8 +103,16 @@ async function createTenant(components: TenantComponents, request: FrontRequest)
   if (made.status === 'deleting') throw new ApiError('conflict', 'The tenant was made and deleted again.');
   const listed = await enterList(components, person, id);
   // Who verified an address after it was read here has told only the tenants that were listed by then.
-  if (listed.verified && !made.ownerVerified) await tenants.ownerVerified(id);
+  if (listed.verified && !made.ownerVerified) {
+    await tenants.ownerVerified(id).catch((error: unknown) => {
+      throw perhapsMade(error);
+    });
+  }
   return shown(made, 'owner');
+}
+
+function lists({ tenants }: Person, id: TenantId): boolean {
+  return tenants.some(({ tenantId }) => tenantId === id);
 }
 
 async function enterList(
@@ -96,21 +120,27 @@ async function enterList(
   { id }: Person,
   tenantId: TenantId,
 ): Promise<Person> {
-  const refusal = tooMany();
   try {
     const listed = await updatePerson(persons, id, (person) => {
-      if (person.tenants.some((each) => each.tenantId === tenantId)) return person;
-      if (person.tenants.length >= limits.tenantsOfPersonMax) throw refusal;
+      if (lists(person, tenantId)) return person;
+      if (person.tenants.length >= limits.tenantsOfPersonMax) throw tooMany();
       return { ...person, tenants: [...person.tenants, { tenantId, role: 'owner' }] };
     });
     return must(listed, 'the person who is logged in');
   } catch (error) {
+    if (error instanceof ApiError && error.code === 'write_unknown') throw perhapsMade(error);
     // Nobody can reach it, so it may as well go; where that fails it stays, and still nobody can.
-    if (error === refusal) await tenants.setStatus(tenantId, 'deleting').catch(() => {});
-    if (!(error instanceof ApiError) || error.code !== 'write_unknown') throw error;
-    const sentence = 'The tenant may have been made: list the tenants to find out.';
-    throw new ApiError('write_unknown', sentence, { cause: error, retryAfter: 1 });
+    await tenants.setStatus(tenantId, 'deleting').catch(() => {});
+    if (!(error instanceof StoreError)) throw error;
+    const sentence = 'Object storage failed; no tenant was made: try again.';
+    throw new ApiError('unavailable', sentence, { retryAfter: 1, cause: error });
   }
+}
+
+/** What repeats this with its `Idempotency-Key` finds the same tenant. */
+function perhapsMade(cause: unknown): ApiError {
+  const sentence = 'The tenant may have been made: list the tenants to find out.';
+  return new ApiError('write_unknown', sentence, { cause, retryAfter: 1 });
 }
 
 /** Answered when the tenant is gone: its objects are too, or go as soon as the store lets them. */

@@ -45,7 +45,9 @@ const nonceBytes = 16;
 
 /** Tries of one compare-and-set; people are touched rarely, so more than a few losses mean something is wrong. */
 export const updateAttemptsMax = 8;
+/** Pauses double from the first to the longest: two seconds in all. */
 const firstPauseMs = 20;
+const longestPauseMs = 640;
 
 export interface PersonStore {
   readonly objectStore: ObjectStore;
@@ -70,7 +72,7 @@ export async function readPerson(store: ObjectStore, personId: number): Promise<
 /**
  * Replaces a person by what `change` makes of it; `change` may be called several times and may throw to give up, and
  * returns the same object where there is nothing to write. Answers the stored person, or null where there is none.
- * Throws `StoreError` where surely nothing was stored, 503 `write_unknown` where nobody knows, and 409 `conflict` when
+ * Throws `StoreError` where surely nothing was stored, 503 `write_unknown` where nobody knows, and 503 `unavailable` when
  * others changed the person at every try.
  */
 export async function updatePerson(
@@ -83,7 +85,7 @@ export async function updatePerson(
   /** Of a put that may have been applied, and then be overwritten so that its nonce is not seen any more. */
   let unknown: StoreError | null = null;
   for (let attempt = 0; attempt < updateAttemptsMax; attempt++) {
-    if (attempt > 0) await clock.sleep(firstPauseMs * attempt);
+    if (attempt > 0) await clock.sleep(pauseMs(attempt, random));
     try {
       const stored = await readVersion(objectStore, personId);
       if (stored === null) return null;
@@ -104,7 +106,15 @@ export async function updatePerson(
     }
   }
   if (unknown !== null) throw changeUnknown(unknown);
-  throw failure ?? new ApiError('conflict', 'The account is being changed elsewhere: try again.');
+  if (failure !== null) throw failure;
+  const sentence = 'The account is being changed elsewhere; nothing was done: try again.';
+  throw new ApiError('unavailable', sentence, { retryAfter: 1 });
+}
+
+/** By chance between half and the whole of it: who lost together would meet again. */
+function pauseMs(attempt: number, random: Random): number {
+  const wholeMs = Math.min(firstPauseMs * 2 ** (attempt - 1), longestPauseMs);
+  return (wholeMs * (1 + (random.bytes(1)[0] ?? 0) / 256)) / 2;
 }
 
 function changeUnknown(cause: unknown): ApiError {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import type { Tenant } from '../../../protocol/account.ts';
+import type { ApiError } from '../../../protocol/errors.ts';
 import type { PersonId, TenantId } from '../../../protocol/ids.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { actorAnswerToWire, noMeter } from '../../../protocol/messages.ts';
@@ -70,14 +71,18 @@ const noFaults: FaultPlan = () => undefined;
 function operations(plan: FaultPlan = noFaults, tenants = tenantsOf()) {
   const objectStore = new FaultyObjectStore(truth, clock, plan);
   const all = tenantOperations({ tenants, persons: { objectStore, clock, random } });
-  const run = (name: 'listTenants' | 'createTenant' | 'deleteTenant', rest: object) => {
+  const begin = (name: 'listTenants' | 'createTenant' | 'deleteTenant', rest: object) => {
     const asked = { principal: login, body: undefined, plannedId: 0, parameters: {} as never };
     const request = { ...asked, clientAddress: '192.0.2.1', ...rest };
-    return clock.run(all.get(name)?.(request) ?? assert.fail(name));
+    return all.get(name)?.(request) ?? assert.fail(name);
   };
+  const run = (...asked: Parameters<typeof begin>) => clock.run(begin(...asked));
   return {
     list: async () => ((await run('listTenants', {})) as Tenant[]).map(({ id }) => id),
     create: (plannedId: number) => run('createTenant', { body: { name: 'T' }, plannedId }) as Promise<Tenant>,
+    /** Not waited for: several at once share the clock's time. */
+    begin: (plannedId: number) => begin('createTenant', { body: { name: 'T' }, plannedId }),
+    beginDelete: (id: number) => begin('deleteTenant', { parameters: { id: String(id) } }),
     delete: (id: number) => run('deleteTenant', { parameters: { id: String(id) } }),
   };
 }
@@ -168,11 +173,74 @@ test('a deletion may be repeated until the list is changed', async () => {
   process.kill();
 });
 
-test('of tenants that are made at once no more are listed than a person may have', async () => {
+test('of 15 tenants that one person makes at once all are made, and listed', async () => {
+  const { begin } = operations();
+  const ids = Array.from({ length: 15 }, (_, i) => 100 + i);
+
+  await clock.run(Promise.all(ids.map((id) => begin(id))));
+
+  assert.deepEqual(await listed(), [7, ...ids]);
+  process.kill();
+});
+
+test('those past what one person may have under way are refused, and nothing is made for them', async () => {
+  const { begin, beginDelete } = operations();
+  const most = limits.tenantChangesAtOnceMax;
+
+  const ends = await clock.run(
+    Promise.all(
+      Array.from({ length: most + 2 }, (_, i) =>
+        (i === 0 ? begin(50) : beginDelete(1_000 + i)).catch((error: unknown) => error),
+      ),
+    ),
+  );
+
+  const codes = ends.slice(1).map((error) => (error as ApiError).code);
+  assert.deepEqual(codes, [
+    ...Array.from({ length: most - 1 }, () => 'not_found'),
+    'unavailable',
+    'unavailable',
+  ]);
+  process.kill();
+});
+
+test('a tenant that surely did not get into the list is deleted again, and the next one is another', async () => {
+  const refusing: FaultPlan = ({ operation, key }) => {
+    if (operation !== 'update' || !key.startsWith('account/person/')) return undefined;
+    truth.putIfMatch = async () => ({ kind: 'refused' });
+    return undefined;
+  };
+  const putIfMatch = truth.putIfMatch;
+  const asked = { tenantId: ownTenant, operation: 'createTenant', keyDigest: 'a'.repeat(64), body: null };
+  const memory = requestMemory(tenantsOf(), seededBytes(9));
+  const planned: number[] = [];
+  const attempt = (plan: FaultPlan) =>
+    clock.run(
+      onlyOnce(memory, asked, async (id) => {
+        planned.push(id);
+        const made = await operations(plan)
+          .create(id)
+          .finally(() => {
+            truth.putIfMatch = putIfMatch;
+          });
+        return { status: 201, headers: [], body: JSON.stringify(made) };
+      }),
+    );
+
+  await assert.rejects(attempt(refusing), { code: 'unavailable', retryAfter: 1 });
+  assert.equal((await clock.run(tenantsOf().get(planned[0] ?? 0)))?.status, 'deleting');
+  await attempt(noFaults);
+
+  assert.equal(planned.length, 2);
+  assert.deepEqual(await listed(), [7, planned[1]]);
+  process.kill();
+});
+
+test('of tenants that are made at two servers at once no more are listed than a person may have', async () => {
   for (let id = 100; id < 100 + limits.tenantsOfPersonMax - 2; id++) await operations().create(id);
   const { create } = operations();
 
-  const ends = await Promise.allSettled([create(50), create(51)]);
+  const ends = await Promise.allSettled([create(50), operations().create(51)]);
 
   const refused = ends.filter(({ status }) => status === 'rejected');
   assert.equal(refused.length, 1);
