@@ -22,6 +22,8 @@ export const limits = {
   listLimitDefault: 100,
   /** Of a person: each has the free plan's allowances anew, and is an actor to ask when they are listed. */
   tenantsOfPersonMax: 20,
+  /** Made by a person in a calendar month, UTC, deleted ones too: a new tenant must not be a way to the month's allowances again. */
+  tenantsMadePerMonthMax: 20,
   /** Of one person on one server: each makes or deletes a tenant in a third of a second, so the last waits some ten seconds. */
   tenantChangesAtOnceMax: 32,
   /** One is a name of a client's own, such as a UUID. */

@@ -67,11 +67,12 @@ export const formats = {
   },
   clusterView: { version: 1, history: ['Members, leases and logs.'] },
   person: {
-    version: 3,
+    version: 4,
     history: [
       'E-mail address, name, password hash, tenants.',
       'Bound to the key that it is stored under.',
       'Digests of mailed links.',
+      'How many tenants a person has made in a month.',
     ],
   },
   tenant: {

@@ -6,6 +6,7 @@ import type { TenantRecord } from '../../protocol/messages.ts';
 import type { OperationName } from '../../protocol/operations.ts';
 import { parseWith } from '../../protocol/validate.ts';
 import type { Role } from '../accounts/scopes.ts';
+import { dayOf, periodOf } from '../accounts/usage.ts';
 import type { Principal } from '../auth/principal.ts';
 import { DataError, must } from '../base/assert.ts';
 import { SerialByKey } from '../base/serial-by-key.ts';
@@ -88,10 +89,8 @@ async function createTenant(components: TenantComponents, request: FrontRequest)
   const { tenants, persons } = components;
   const person = await personOf(components, principalOf(request));
   const id = request.plannedId as TenantId;
-  if (!lists(person, id) && person.tenants.length >= limits.tenantsOfPersonMax) {
-    const living = await livingTenants(components, person);
-    if (living.length >= limits.tenantsOfPersonMax) throw tooMany();
-  }
+  // Before anything is made for it; the record, when it is changed, decides.
+  if (!lists(person, id)) await refuseOneMore(components, person);
   const createdAt = new Date(persons.clock.now()).toISOString();
   const ownerVerified = person.verified;
   const fields = { plan: 'free', status: 'active', ownerId: person.id, ownerVerified, createdAt } as const;
@@ -111,6 +110,22 @@ async function createTenant(components: TenantComponents, request: FrontRequest)
   return shown(made, 'owner');
 }
 
+async function refuseOneMore(components: TenantComponents, person: Person): Promise<void> {
+  withOneMore(person, components.persons.clock.now());
+  if (person.tenants.length < limits.tenantsOfPersonMax) return;
+  const living = await livingTenants(components, person);
+  if (living.length >= limits.tenantsOfPersonMax) throw tooMany();
+}
+
+/** The count with one more. Throws 409 where the month has no more: not 429, whose clients would wait for days by themselves. */
+function withOneMore({ tenantsMade }: Person, nowMs: number): Person['tenantsMade'] {
+  const { month, endMs } = periodOf(nowMs);
+  const count = tenantsMade.month === month ? tenantsMade.count : 0;
+  if (count < limits.tenantsMadePerMonthMax) return { month, count: count + 1 };
+  const sentence = `An account makes at most ${limits.tenantsMadePerMonthMax} tenants a month, deleted ones included: the next one from ${dayOf(endMs)} on.`;
+  throw new ApiError('conflict', sentence);
+}
+
 function lists({ tenants }: Person, id: TenantId): boolean {
   return tenants.some(({ tenantId }) => tenantId === id);
 }
@@ -124,7 +139,8 @@ async function enterList(
     const listed = await updatePerson(persons, id, (person) => {
       if (lists(person, tenantId)) return person;
       if (person.tenants.length >= limits.tenantsOfPersonMax) throw tooMany();
-      return { ...person, tenants: [...person.tenants, { tenantId, role: 'owner' }] };
+      const tenantsMade = withOneMore(person, persons.clock.now());
+      return { ...person, tenants: [...person.tenants, { tenantId, role: 'owner' }], tenantsMade };
     });
     return must(listed, 'the person who is logged in');
   } catch (error) {

@@ -2,6 +2,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
 import { makeApiKey, type NewApiKey } from '../accounts/api-keys.ts';
 import { writeKeyClaim } from '../accounts/key-claim.ts';
+import { periodOf } from '../accounts/usage.ts';
 import { DataError } from '../base/assert.ts';
 import { sha256Hex } from '../base/hash.ts';
 import { describeError, type Logger } from '../base/log.ts';
@@ -119,6 +120,7 @@ export async function signup(people: People, input: SignupInput): Promise<Signup
     resentAt: null,
     tenants: [{ tenantId, role: 'owner' }],
     defaultTenantId: tenantId,
+    tenantsMade: { month: periodOf(createdAt).month, count: 0 },
     createdAt,
     nonce: newNonce(random),
   };

@@ -25,6 +25,8 @@ export interface Person {
   readonly resentAt: number | null;
   readonly tenants: readonly { readonly tenantId: TenantId; readonly role: Role }[];
   readonly defaultTenantId: TenantId;
+  /** How many tenants were made in the month of the last of them, UTC, besides the first: also those that are deleted. */
+  readonly tenantsMade: { readonly month: string; readonly count: number };
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   /** New for every stored version: tells one's own write after an unknown outcome, and no two etags are equal. */
@@ -40,7 +42,7 @@ export interface PersonLink {
 }
 
 const magic = 'TBPN';
-const formatVersion = 3;
+const formatVersion = 4;
 const nonceBytes = 16;
 
 /** Tries of one compare-and-set; people are touched rarely, so more than a few losses mean something is wrong. */

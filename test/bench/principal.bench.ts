@@ -39,6 +39,7 @@ const person: Person = {
   resentAt: null,
   tenants: [{ tenantId, role: 'owner' }],
   defaultTenantId: tenantId,
+  tenantsMade: { month: '2023-11', count: 0 },
   createdAt: 0,
   nonce: 'ab'.repeat(16),
 } as Person;

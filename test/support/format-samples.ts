@@ -208,6 +208,7 @@ function personBytes(): Uint8Array {
     resentAt: 7,
     tenants: [{ tenantId: 7 as TenantId, role: 'owner' }],
     defaultTenantId: 7 as TenantId,
+    tenantsMade: { month: '2023-11', count: 0 },
     createdAt: 5,
     nonce: hex('f', 32),
   });

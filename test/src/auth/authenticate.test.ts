@@ -35,6 +35,7 @@ const person: Person = {
     { tenantId: second, role: 'member' },
   ],
   defaultTenantId: own,
+  tenantsMade: { month: '2023-11', count: 0 },
   createdAt: 0,
   nonce: 'n',
 };

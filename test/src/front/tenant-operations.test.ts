@@ -40,6 +40,7 @@ beforeEach(async () => {
     resentAt: null,
     tenants: [{ tenantId: ownTenant, role: 'owner' }],
     defaultTenantId: ownTenant,
+    tenantsMade: { month: '2023-11', count: 0 },
     createdAt: clock.now(),
     nonce: '0',
   };
@@ -180,6 +181,24 @@ test('of 15 tenants that one person makes at once all are made, and listed', asy
   await clock.run(Promise.all(ids.map((id) => begin(id))));
 
   assert.deepEqual(await listed(), [7, ...ids]);
+  process.kill();
+});
+
+test('a month has so many tenants of a person, those that are deleted and made again included', async () => {
+  for (let id = 100; id < 100 + limits.tenantsMadePerMonthMax; id++) {
+    await operations().create(id);
+    // A repetition is none more.
+    await operations().create(id);
+    await operations().delete(id);
+  }
+
+  await assert.rejects(operations().create(50), { code: 'conflict' });
+  assert.equal(await clock.run(tenantsOf().get(50)), null);
+  clock.jump(31 * 24 * 3_600_000);
+  await operations().create(50);
+
+  assert.deepEqual(await listed(), [7, 50]);
+  assert.equal((await readPerson(truth, personId))?.tenantsMade.count, 1);
   process.kill();
 });
 
