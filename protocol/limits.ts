@@ -119,6 +119,8 @@ export const limits = {
   linksPerPersonMax: 5,
   /** Accounts, and addresses, whose attempts of one kind are remembered: about 10 MB. A flood makes the oldest forgotten. */
   attemptKeysMax: 50_000,
+  /** Keys, login tokens, tenants and links that an address asks for in vain in a minute: each may cost a read of the object store. */
+  failedLookUpsPerMinuteMax: 100,
   /** The first wait after too many failed logins; each failure more doubles it, up to the window of the plans file. */
   loginDelayFirstMs: 30_000,
   /** Mails that wait for a mail server that is away, 2 KB each; a person whose mail is not taken can ask for it again. */

@@ -194,15 +194,16 @@ export function requestHandler(parts: {
   const { clientAddresses, observer, logger } = parts;
   const { tenants } = people;
   const persons = { objectStore: store, clock: systemClock, random: systemRandom };
+  const attempts = new Attempts({
+    limits: plans.attempts,
+    clock: systemClock,
+    sparesLoopback: !clientAddresses.hasProxies,
+  });
   const ofAccounts = accountOperations({
     people: people.people,
     loginTokens: people.tokens,
     tenants,
-    attempts: new Attempts({
-      limits: plans.attempts,
-      clock: systemClock,
-      sparesLoopback: !clientAddresses.hasProxies,
-    }),
+    attempts,
     mails,
     baseUrl: door.baseUrl,
     forgetLogins: (personId) => authenticator.invalidatePerson(personId),
@@ -212,6 +213,7 @@ export function requestHandler(parts: {
   let openApi: string | null = null;
   return createHandler({
     authenticator,
+    attempts,
     admission: door.admission,
     router,
     plans,

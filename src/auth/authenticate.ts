@@ -7,6 +7,7 @@ import type { KeyCaps, Scope } from '../accounts/scopes.ts';
 import { DataError } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
 import { LruMap } from '../base/lru.ts';
+import type { LookUpGuard } from '../identity/attempts.ts';
 import { type LoginTokens, loginTokenCharactersMax, verifyLoginToken } from '../identity/login-token.ts';
 import { readPerson } from '../identity/person-record.ts';
 import type { ObjectStore } from '../object-store/object-store.ts';
@@ -113,12 +114,12 @@ export class Authenticator {
 
   /**
    * Throws 401 `unauthorized` for a credential that is nobody's, was revoked or has expired, 404 `not_found` for an
-   * `X-Tenant` that is not the credential's, and what key-cache.ts and the components throw.
+   * `X-Tenant` that is not the credential's, and what key-cache.ts and the components throw. `guard`: see key-cache.ts.
    */
-  async authenticate(credential: Credential): Promise<Principal> {
+  async authenticate(credential: Credential, guard?: LookUpGuard): Promise<Principal> {
     // Garbage costs a checksum; it is neither looked up nor remembered.
     if (!looksRight(credential)) throw badCredential(credential);
-    const principal = await this.#cache.get(cacheText(credential));
+    const principal = await this.#cache.get(cacheText(credential), guard);
     if (principal === null) throw badCredential(credential);
     return forTenant(principal, credential);
   }

@@ -3,6 +3,7 @@ import { limits } from '../../protocol/limits.ts';
 import type { Clock } from '../base/clock.ts';
 import { LruMap } from '../base/lru.ts';
 import { SingleFlight } from '../base/single-flight.ts';
+import type { LookUpGuard } from '../identity/attempts.ts';
 import type { Principal } from './principal.ts';
 
 /**
@@ -90,9 +91,10 @@ export class KeyCache {
 
   /**
    * The principal, or null where the credential is nobody's. Throws what `load` throws, 429 `rate_limited` when too
-   * many loads run, and 503 `unavailable` when changes of the tenant overtook every try.
+   * many loads run, and 503 `unavailable` when changes of the tenant overtook every try. `guard` is asked before a load
+   * that nobody has begun yet, and told where it found nothing.
    */
-  async get(credential: string): Promise<Principal | null> {
+  async get(credential: string, guard?: LookUpGuard): Promise<Principal | null> {
     const known = this.peek(credential);
     if (known !== undefined) return known;
     if (this.#refused(credential)) return null;
@@ -101,7 +103,15 @@ export class KeyCache {
     if (this.#loads.size >= (this.#options.loadsMax ?? loadsMaxDefault)) {
       throw new ApiError('rate_limited', 'Too many credentials are being looked up.', { retryAfter: 1 });
     }
-    return this.#loads.run(credential, () => this.#load(credential));
+    guard?.begin();
+    try {
+      const principal = await this.#loads.run(credential, () => this.#load(credential));
+      if (principal === null) guard?.failed();
+      return principal;
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'not_found') guard?.failed();
+      throw error;
+    }
   }
 
   /** Forgets every credential of a tenant. Call before confirming any change of its keys, plan or status. */

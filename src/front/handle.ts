@@ -22,6 +22,7 @@ import { JsonSyntaxError } from '../base/json-scanner.ts';
 import { describeError, type Logger } from '../base/log.ts';
 import { packMessage } from '../base/msgpack.ts';
 import type { Message } from '../base/port-channel.ts';
+import type { Attempts } from '../identity/attempts.ts';
 import { StoreError } from '../object-store/object-store.ts';
 import type { Router } from '../router/router.ts';
 import type { FrontOperation } from './account-operations.ts';
@@ -43,6 +44,7 @@ import { type Answer, type HeaderList, respond } from './response.ts';
  */
 export interface FrontComponents {
   readonly authenticator: Authenticator;
+  readonly attempts: Pick<Attempts, 'lookUpsFrom'>;
   readonly admission: Admission;
   readonly router: Router;
   readonly plans: Plans;
@@ -119,7 +121,8 @@ function begin(front: FrontComponents, request: Request): void {
     const credential = credentialOf((name) => exchange.header(name));
     const principal = front.authenticator.peek(credential);
     if (principal !== undefined) return admitted(front, request, principal);
-    const authenticated = front.authenticator.authenticate(credential);
+    const guard = front.attempts.lookUpsFrom(clientAddressOf(front, exchange));
+    const authenticated = front.authenticator.authenticate(credential, guard);
     settle(
       front,
       request,
@@ -383,10 +386,14 @@ async function runFrontOperation(
   const run = front.operations.get(name);
   if (run === undefined) throw new ApiError('not_implemented', `"${operation.summary}" is not built yet`);
   const parsed = input.body === null ? undefined : parseJson(input.body, { depthMax: limits.jsonDepthMax });
-  const clientAddress = front.clientAddresses.of(exchange.remoteAddress, exchange.header('x-forwarded-for'));
+  const clientAddress = clientAddressOf(front, exchange);
   const { principal, plannedId } = input;
   const value = await run({ principal, body: parsed, parameters, plannedId, clientAddress });
   return { status, headers: noHeaders, body: operation.answer === null ? '' : JSON.stringify(value) };
+}
+
+function clientAddressOf({ clientAddresses }: FrontComponents, exchange: HttpExchange): string {
+  return clientAddresses.of(exchange.remoteAddress, exchange.header('x-forwarded-for'));
 }
 
 const noHeaders: HeaderList = [];

@@ -80,9 +80,12 @@ async function logIn(
   return { token: await signLoginToken(components.loginTokens, person) };
 }
 
-async function verifyEmail(components: PeopleComponents, { body }: FrontRequest): Promise<unknown> {
+async function verifyEmail(
+  { attempts, people }: PeopleComponents,
+  { body, clientAddress }: FrontRequest,
+): Promise<unknown> {
   const { token } = parseWith(verifyRequestSchema, body, '', 'bad_request');
-  await verifyAddress(await components.people(), token);
+  await attempts.useLink(clientAddress, async () => verifyAddress(await people(), token));
   return { verified: true };
 }
 
@@ -118,10 +121,15 @@ async function forgotPassword(
   return { sent: true };
 }
 
-async function reset(components: PeopleComponents, { body }: FrontRequest): Promise<unknown> {
-  const { people, forgetLogins } = components;
-  const { email } = await resetPassword(await people(), resetInput(body), forgetLogins);
-  components.attempts.forgiveLogins(email);
+async function reset(
+  { attempts, people, forgetLogins }: PeopleComponents,
+  { body, clientAddress }: FrontRequest,
+): Promise<unknown> {
+  const input = resetInput(body);
+  const { email } = await attempts.useLink(clientAddress, async () =>
+    resetPassword(await people(), input, forgetLogins),
+  );
+  attempts.forgiveLogins(email);
   return { reset: true };
 }
 

@@ -26,6 +26,14 @@ export interface Attempter {
   readonly address: string;
 }
 
+/** Asked around looking up what somebody has sent as a secret, by the address that they come from. */
+export interface LookUpGuard {
+  /** Throws 429 `rate_limited` where too many look-ups were in vain. */
+  begin(): void;
+  failed(): void;
+}
+
+const unguarded: LookUpGuard = { begin() {}, failed() {} };
 const minuteMs = 60_000;
 const hourMs = 3_600_000;
 
@@ -34,6 +42,7 @@ export class Attempts {
   readonly #failures: LoginFailures;
   readonly #logins: Quota;
   readonly #signups: Quota;
+  readonly #lookUps: Quota;
   readonly #forgotten: { readonly byAccount: Quota; readonly byAddress: Quota };
 
   constructor({ limits: allowed, clock, sparesLoopback, keysMax = limits.attemptKeysMax }: AttemptsOptions) {
@@ -42,6 +51,7 @@ export class Attempts {
     this.#failures = new LoginFailures(allowed, clock, keysMax);
     this.#logins = quota(allowed.login_per_address_minute, minuteMs);
     this.#signups = quota(allowed.signup_per_address_hour, hourMs);
+    this.#lookUps = quota(limits.failedLookUpsPerMinuteMax, minuteMs);
     this.#forgotten = {
       byAccount: quota(allowed.forgot_per_account_hour, hourMs),
       byAddress: quota(allowed.forgot_per_address_hour, hourMs),
@@ -77,14 +87,39 @@ export class Attempts {
     this.#forgotten.byAccount.take(accountOf(email));
   }
 
+  /**
+   * Only look-ups in vain count: whoever sends what is right is as many as they like, and is refused only beside those who
+   * guess. Those that run side by side are all judged by the failures before them.
+   */
+  lookUpsFrom(address: string): LookUpGuard {
+    if (this.#spares(address)) return unguarded;
+    const network = networkOf(address);
+    return { begin: () => this.#lookUps.refuse(network), failed: () => this.#lookUps.note(network) };
+  }
+
+  /** Runs what uses a mailed link; its 400 is a look-up in vain. Throws 429 `rate_limited` without running it. */
+  async useLink<T>(address: string, run: () => Promise<T>): Promise<T> {
+    const guard = this.lookUpsFrom(address);
+    guard.begin();
+    try {
+      return await run();
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'bad_request') guard.failed();
+      throw error;
+    }
+  }
+
   /** A password that was just reset is known to its person, whatever was tried before. */
   forgiveLogins(email: string): void {
     this.#failures.forget(accountOf(email));
   }
 
   #takeByAddress(quota: Quota, address: string): void {
-    if (this.#sparesLoopback && isLoopback(address)) return;
-    quota.take(networkOf(address));
+    if (!this.#spares(address)) quota.take(networkOf(address));
+  }
+
+  #spares(address: string): boolean {
+    return this.#sparesLoopback && isLoopback(address);
   }
 }
 
@@ -127,16 +162,30 @@ class Quota {
   }
 
   take(key: string): void {
+    this.refuse(key);
+    this.note(key);
+  }
+
+  /** Throws 429 `rate_limited` where the window has no more. */
+  refuse(key: string): void {
     const { max, windowMs, clock } = this.#options;
+    const window = this.#running(key);
+    if (max === null || window === undefined || window.taken < max) return;
+    throw tooMany(window.startedMs + windowMs - clock.monotonic());
+  }
+
+  note(key: string): void {
+    const { max, clock } = this.#options;
     if (max === null) return;
-    const nowMs = clock.monotonic();
+    const window = this.#running(key);
+    if (window === undefined) this.#windows.set(key, { startedMs: clock.monotonic(), taken: 1 });
+    else window.taken += 1;
+  }
+
+  #running(key: string) {
+    const { windowMs, clock } = this.#options;
     const window = this.#windows.get(key);
-    if (window === undefined || nowMs >= window.startedMs + windowMs) {
-      this.#windows.set(key, { startedMs: nowMs, taken: 1 });
-      return;
-    }
-    if (window.taken >= max) throw tooMany(window.startedMs + windowMs - nowMs);
-    window.taken += 1;
+    return window === undefined || clock.monotonic() >= window.startedMs + windowMs ? undefined : window;
   }
 }
 

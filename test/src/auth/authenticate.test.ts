@@ -254,3 +254,46 @@ test('a key that was known needs no object store when its tenant changes', async
   authenticator.invalidateTenant(own);
   assert.equal(await codeOf(() => ask({ 'x-api-key': key })), 'unauthorized');
 });
+
+test('what is looked up in vain is counted, and past the quota nothing is read; what is known goes on', async () => {
+  const { authenticator, objectStore, key, token } = await house();
+  const failures = { count: 0, max: 3 };
+  const guard = {
+    begin() {
+      if (failures.count >= failures.max) throw new ApiError('rate_limited', 'too many');
+    },
+    failed() {
+      failures.count += 1;
+    },
+  };
+  let reads = 0;
+  const get = objectStore.get.bind(objectStore);
+  objectStore.get = (path, options) => {
+    reads += 1;
+    return get(path, options);
+  };
+  const ask = (headers: Record<string, string>) =>
+    codeOf(() =>
+      authenticator.authenticate(
+        credentialOf((name) => headers[name]),
+        guard,
+      ),
+    );
+  const unknown = () => ask({ 'x-api-key': makeApiKey(systemRandom).key });
+  const withTenant = (tenant: string) => ask({ authorization: `Bearer ${token}`, 'x-tenant': tenant });
+  assert.equal(await ask({ 'x-api-key': key }), 'no error');
+  assert.equal(await ask({ 'x-api-key': 'tb_garbage' }), 'unauthorized');
+  assert.equal(failures.count, 0);
+  const repeated = makeApiKey(systemRandom).key;
+  for (let i = 0; i < 5; i++) assert.equal(await ask({ 'x-api-key': repeated }), 'unauthorized');
+  assert.equal(failures.count, 1);
+  assert.equal(await unknown(), 'unauthorized');
+  assert.equal(await withTenant('99'), 'not_found');
+  assert.equal(failures.count, 3);
+
+  reads = 0;
+  const codes = [await unknown(), await withTenant('98'), await ask({ 'x-api-key': key })];
+
+  assert.deepEqual(codes, ['rate_limited', 'rate_limited', 'no error']);
+  assert.equal(reads, 0);
+});

@@ -205,3 +205,31 @@ test('IPv6 clients count by their network of 64 bits', () => {
   assert.notEqual(networkOf('2001:db8:0:2::1'), network);
   assert.equal(networkOf('192.0.2.1'), '192.0.2.1');
 });
+
+test('an address may look up so much in vain in a minute, and what it finds does not count', async () => {
+  const { attempts, clock } = attemptsWith();
+  const dead = () => Promise.reject(new ApiError('bad_request', 'a dead link'));
+  const vain = (address = ada.address) => outcomeOf(() => attempts.useLink(address, dead));
+  const most = limits.failedLookUpsPerMinuteMax;
+  for (let i = 0; i < 2 * most; i++) await attempts.useLink(ada.address, async () => 'found');
+
+  assert.deepEqual(await times(most, vain), all(most, 'bad_request'));
+  clock.jump(20_000);
+  assert.equal(await vain(), 40);
+  assert.equal(await outcomeOf(() => attempts.useLink(ada.address, async () => 'found')), 40);
+  assert.equal(await outcomeOf(() => attempts.lookUpsFrom(ada.address).begin()), 40);
+  assert.equal(await vain('192.0.2.2'), 'bad_request');
+  clock.jump(40_000);
+  assert.equal(await vain(), 'bad_request');
+});
+
+test('look-ups of this machine are not counted unless a proxy stands before the server', async () => {
+  for (const [spares, last] of [
+    [true, 'ok'],
+    [false, 60],
+  ] as const) {
+    const guard = attemptsWith({}, spares).attempts.lookUpsFrom('127.0.0.1');
+    for (let i = 0; i < limits.failedLookUpsPerMinuteMax; i++) guard.failed();
+    assert.equal(await outcomeOf(() => guard.begin()), last);
+  }
+});
