@@ -149,6 +149,25 @@ test('a verification is sent again once a minute, and both links work until one 
   assert.equal(await renewVerification(people, made.personId), null);
 });
 
+test('of 16 who ask again at once one is sent a link, however late the others look', async () => {
+  const { people, made, clock, objectStore } = await withAda();
+  const get = objectStore.get.bind(objectStore);
+  // Each look takes time, so that those who began first look last.
+  let reads = 0;
+  objectStore.get = async (key, options) => {
+    await clock.sleep(500 - 20 * (reads++ % 16));
+    return get(key, options);
+  };
+  const asked = Array.from({ length: 16 }, async (_, i) => {
+    await clock.sleep(i);
+    return codeOf(renewVerification(people, made.personId));
+  });
+
+  const codes = await clock.run(Promise.all(asked));
+
+  assert.deepEqual(codes.sort(), ['no error', ...Array.from({ length: 15 }, () => 'rate_limited')]);
+});
+
 test('a clock that was set back does not keep a person from asking', async () => {
   const { people, made, clock } = await withAda();
   await renewVerification(people, made.personId);
