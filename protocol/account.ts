@@ -27,11 +27,19 @@ export const emailSchema = z
   .pipe(textBy(emailProblem))
   .meta({ format: 'email', maxLength: emailBytesMax });
 
-function emailProblem(email: string): string | null {
+/**
+ * What is wrong with a trimmed address, or null. Whether mail arrives there is for the verification link to find out; but
+ * what mail programs leave out, or read as several addresses, would give one mailbox many accounts: brackets, quotes,
+ * separators, and what is not seen.
+ */
+export function emailProblem(email: string): string | null {
   if (!email.isWellFormed()) return 'must be well-formed Unicode';
   if (Buffer.byteLength(email) > emailBytesMax) return `must be at most ${emailBytesMax} bytes`;
-  return /^[^@\s\p{Cc}]+@[^@\s\p{Cc}]+$/u.test(email) ? null : 'must be an e-mail address';
+  if (notInAddresses.test(email)) return 'must be an e-mail address';
+  return /^[^@]+@[^@]+$/.test(email) ? null : 'must be an e-mail address';
 }
+
+const notInAddresses = /[\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}<>()[\]\\,;:"]/u;
 
 const personNameSchema = z
   .string()

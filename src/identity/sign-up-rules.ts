@@ -1,7 +1,7 @@
+import { emailProblem } from '../../protocol/account.ts';
 import { ApiError } from '../../protocol/errors.ts';
 
 /** What people may choose: address, name and password. Pure. */
-export const emailBytesMax = 254;
 export const personNameCharactersMax = 100;
 export const passwordCharactersMin = 8;
 /** Every character costs hashing time; nobody types more. */
@@ -29,15 +29,6 @@ export function checkSignup({ email, name, password }: SignupInput): SignupInput
 /** The form by which an address is unique. */
 export function emailIdentity(email: string): string {
   return email.trim().toLowerCase();
-}
-
-/** What is wrong with a trimmed address, or null. Whether mail arrives there is for the verification link to find out. */
-export function emailProblem(email: string): string | null {
-  if (Buffer.byteLength(email) > emailBytesMax) return `must be at most ${emailBytesMax} bytes`;
-  if (!email.isWellFormed() || /[\s\p{Cc}]/u.test(email)) {
-    return 'must not contain spaces or control characters';
-  }
-  return /^[^@]+@[^@]+$/.test(email) ? null : 'must be an address like name@example.com';
 }
 
 /** What is wrong with a trimmed name of a person or a tenant, or null. */

@@ -112,6 +112,19 @@ test('addresses, names and passwords at their bounds', async () => {
     { email: '@example.com' },
     { email: 'ada@' },
     { email: 'a da@example.com' },
+    ...[
+      '<ada@example.com>',
+      'ada@example.com>',
+      'ada@example.com,',
+      'ada@example.com;',
+      '"ada"@example.com',
+    ].map((email) => ({ email })),
+    ...['(ada)@example.com', 'ada@[127.0.0.1]', 'ada\\@example.com', 'ada:ada@example.com'].map((email) => ({
+      email,
+    })),
+    ...['\u200b', '\u200d', '\u00ad', '\ufeff', '\u2066', '\u034f', '\ufe0f'].map((unseen) => ({
+      email: `ad${unseen}a@example.com`,
+    })),
     { name: '' },
     { name: 'x'.repeat(101) },
     { name: '\ud800' },
