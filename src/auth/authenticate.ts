@@ -149,6 +149,7 @@ export class Authenticator {
     const principal: Principal = {
       auth: 'key',
       ...tenantPart(tenant),
+      homeTenantId: tenant.tenantId,
       personId: record.createdBy,
       role: null,
       keyId: record.keyId,
@@ -185,6 +186,7 @@ export class Authenticator {
     const principal: Principal = {
       auth: 'login',
       ...tenantPart(tenant),
+      homeTenantId: person.defaultTenantId,
       personId: person.id,
       role: membership.role,
       keyId: null,

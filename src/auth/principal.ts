@@ -9,6 +9,8 @@ export type TenantStatus = 'active' | 'past_due' | 'suspended' | 'deleting';
 export interface Principal {
   readonly auth: 'key' | 'login';
   readonly tenantId: TenantId;
+  /** The own tenant of who logged in, whichever they act for; of a key its tenant. */
+  readonly homeTenantId: TenantId;
   readonly tenantStatus: TenantStatus;
   readonly planName: PlanName;
   /** False on a free tenant: only `unverified_share` of the plan is to be had. */

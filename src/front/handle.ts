@@ -278,7 +278,10 @@ function serve(front: FrontComponents, request: Request, admittedAs: Admitted): 
 function serveHere(front: FrontComponents, request: Request, { principal, ticket, body }: Admitted): void {
   const keyDigest = keyDigestOf(request, principal);
   const run = (plannedId: number) => runFrontOperation(front, request, { principal, body, plannedId });
-  const asked = { tenantId: principal.tenantId, operation: request.operation.name, keyDigest, body };
+  const operation = request.operation.name;
+  // A new tenant is the person's: whichever they act for, the key means the same request.
+  const tenantId = operation === 'createTenant' ? principal.homeTenantId : principal.tenantId;
+  const asked = { tenantId, operation, keyDigest, body };
   onlyOnce(front.memory, asked, run)
     .then((answer) => finish(front, request, ticket, answer))
     .catch((error) => failAdmitted(front, request, ticket, error));

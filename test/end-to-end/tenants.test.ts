@@ -111,6 +111,21 @@ describe('tenants', { concurrency: 1 }, () => {
     await create(login, 'in its place');
   });
 
+  it('are made once with one Idempotency-Key, whichever tenant the login acts for', async () => {
+    const { login } = await person();
+    const second = await create(login, 'Second');
+    const body = { name: 'Third' };
+    const headers = { 'idempotency-key': 'one' };
+
+    const first = await login.request('POST', '/v1/tenants', { body, headers });
+    const again = await login.request('POST', '/v1/tenants', actingFor(second.id, { body, headers }));
+
+    assert.equal(first.status, 201);
+    assert.deepEqual(again.json(), first.json());
+    assert.equal(again.headers['idempotent-replayed'], 'true');
+    assert.equal((await list(login)).length, 3);
+  });
+
   it('that are deleted are gone at once, with keys, namespaces and objects', async () => {
     const { made, login } = await person();
     const second = await create(login, 'Second');

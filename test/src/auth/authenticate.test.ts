@@ -150,6 +150,7 @@ test('a key acts for its tenant with its own limits, and is looked up once', asy
   assert.deepEqual(principal, {
     auth: 'key',
     tenantId: own,
+    homeTenantId: own,
     tenantStatus: 'active',
     planName: 'free',
     ownerVerified: true,

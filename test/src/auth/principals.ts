@@ -22,6 +22,7 @@ export function keyPrincipal(parts: PrincipalParts): Principal {
   return {
     auth: 'key',
     tenantId: (parts.tenantId ?? 1) as TenantId,
+    homeTenantId: (parts.tenantId ?? 1) as TenantId,
     tenantStatus: parts.tenantStatus ?? 'active',
     planName: 'free',
     ownerVerified: true,
