@@ -63,7 +63,9 @@ export interface AuthenticatorComponents {
 export function credentialOf(header: (name: string) => string | undefined): Credential {
   const authorization = header('authorization');
   const apiKey = header('x-api-key');
-  const bearer = authorization === undefined ? undefined : bearerOf(authorization);
+  // A proxy's own credentials, or a browser's: of another scheme they are not for us where ours came beside them.
+  const isOthers = authorization !== undefined && apiKey !== undefined && !/^ *bearer\b/i.test(authorization);
+  const bearer = authorization === undefined || isOthers ? undefined : bearerOf(authorization);
   if (bearer !== undefined && apiKey !== undefined && bearer !== apiKey) {
     const sentence = 'Authorization and X-API-Key carry different credentials: send one of them.';
     throw new ApiError('bad_request', sentence);

@@ -114,6 +114,8 @@ test('a key comes as a bearer or in X-API-Key, or in both when it is the same', 
     { authorization: `bearer  ${key} ` },
     { 'x-api-key': key },
     { authorization: `Bearer ${key}`, 'x-api-key': key },
+    { authorization: 'Basic YTpi', 'x-api-key': key },
+    { authorization: '', 'x-api-key': key },
   ]) {
     assert.deepEqual(of(headers), { kind: 'key', secret: key, tenant: undefined });
   }
@@ -124,7 +126,7 @@ test('a key comes as a bearer or in X-API-Key, or in both when it is the same', 
   });
 });
 
-test('two different credentials are a bad request, none or another scheme is unauthorized', async () => {
+test('two different credentials are a bad request, none or only another scheme is unauthorized', async () => {
   const { key } = makeApiKey(systemRandom);
   const code = (headers: Record<string, string>) => codeOf(() => credentialOf((name) => headers[name]));
 
@@ -135,6 +137,7 @@ test('two different credentials are a bad request, none or another scheme is una
     { authorization: '' },
     { authorization: 'Basic YTpi' },
     { authorization: 'Bearer' },
+    { authorization: 'Bearer', 'x-api-key': key },
     { authorization: `Bearer ${key}, Bearer ${key}` },
     { 'x-api-key': 'a.login.token' },
   ]) {
