@@ -54,6 +54,8 @@ export interface AuditEntry {
   readonly keyId?: number | undefined;
   /** What it was done to: the id of a key or of a tenant, or a provider. */
   readonly target?: string | undefined;
+  /** Of a key that was made. */
+  readonly scope?: string | undefined;
   readonly account?: string | undefined;
   readonly clientAddress?: string;
 }
@@ -131,6 +133,7 @@ function entryOf(
     keyId: principal?.keyId ?? undefined,
     // What is refused may be anything that somebody has pasted there.
     target: named !== undefined && (isDone || /^\d{1,16}$/.test(named)) ? named : undefined,
+    scope: isDone ? textOf(answer.scope) : undefined,
     account: accountOf(request.openBody, key),
   };
 }

@@ -43,12 +43,16 @@ describe('the audit log', { concurrency: 1 }, () => {
     const told = lines.map(({ time, requestId, account, clientAddress, ...line }) => line);
     const tenantId = made.tenant_id;
     const [personId, keyId, target] = [made.id, made.key_id, String(key.id)];
+    const [first, reader] = [
+      { target: String(keyId), scope: 'admin' },
+      { target, scope: 'read' },
+    ];
     assert.deepEqual(told, [
-      { event: 'person.signed-up', outcome: 'done', status: 201, tenantId, personId, target: String(keyId) },
+      { event: 'person.signed-up', outcome: 'done', status: 201, tenantId, personId, ...first },
       { event: 'person.logged-in', outcome: 'done', status: 200, personId },
       { event: 'person.logged-in', outcome: 'refused', status: 401, code: 'unauthorized' },
       { event: 'person.logged-in', outcome: 'refused', status: 401, code: 'unauthorized' },
-      { event: 'key.created', outcome: 'done', status: 201, tenantId, keyId, target },
+      { event: 'key.created', outcome: 'done', status: 201, tenantId, keyId, ...reader },
       { event: 'key.created', outcome: 'refused', status: 403, code: 'forbidden', tenantId, keyId: key.id },
       { event: 'key.revoked', outcome: 'done', status: 204, tenantId, personId, target },
       {

@@ -84,6 +84,18 @@ describe('the audit log', () => {
     assert.deepEqual(given(loggedIn), { ...common, event: 'person.logged-in', status: 400 });
   });
 
+  it('says what a key that was made may do', async () => {
+    const principal = { auth: 'key', tenantId: 1, personId: 2, keyId: 3 } as Observed['principal'];
+
+    const made = await lineOf(
+      'createKey',
+      { status: 201, body: '{"id": 4, "scope": "admin"}' },
+      { principal },
+    );
+
+    assert.deepEqual([made?.target, made?.scope], ['4', 'admin']);
+  });
+
   it('says where an answer is one that was given before', async () => {
     const headers = [['Idempotent-Replayed', 'true']] as const;
     const principal = { auth: 'login', tenantId: 1, personId: 2, keyId: null } as Observed['principal'];
