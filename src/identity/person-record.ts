@@ -86,13 +86,15 @@ export async function updatePerson(
   let failure: StoreError | null = null;
   /** Of a put that may have been applied, and then be overwritten so that its nonce is not seen any more. */
   let unknown: StoreError | null = null;
-  for (let attempt = 0; attempt < updateAttemptsMax; attempt++) {
+  for (let attempt = 0; attempt <= updateAttemptsMax; attempt++) {
     if (attempt > 0) await clock.sleep(pauseMs(attempt, random));
     try {
       const stored = await readVersion(objectStore, personId);
       if (stored === null) return null;
       // An earlier try whose outcome was unknown, or which the store applied and then refused, has won.
       if (triedNonces.has(stored.person.nonce)) return stored.person;
+      // After the last try only whether that one has won.
+      if (attempt === updateAttemptsMax) break;
       const changed = change(stored.person);
       if (changed === stored.person) return changed;
       const next = { ...changed, nonce: newNonce(random) };

@@ -278,6 +278,27 @@ test('reads that fail after a lost write are tried again, and find it', async ()
   assert.equal(puts, 1);
 });
 
+test('of the last try it is looked whether it was applied, whatever the store said', async () => {
+  const { people, objectStore } = await house();
+  const { personId } = await signup(people, input);
+  for (const lost of ['refused', 'unknown'] as const) {
+    const putIfMatch = objectStore.putIfMatch.bind(objectStore);
+    let puts = 0;
+    objectStore.putIfMatch = async (key, bytes, etag) => {
+      if (++puts < updateAttemptsMax) return { kind: 'refused' };
+      await putIfMatch(key, bytes, etag);
+      if (lost === 'unknown') throw new StoreError('put', key, 'unknown', 'failed');
+      return { kind: 'refused' };
+    };
+
+    const changed = await updatePerson(people, personId, (now) => ({ ...now, name: lost }));
+
+    assert.equal(changed?.name, lost);
+    assert.equal(puts, updateAttemptsMax);
+    objectStore.putIfMatch = putIfMatch;
+  }
+});
+
 test('a change that is refused after a lost write may have been made', async () => {
   const { people, objectStore } = await house();
   const { personId } = await signup(people, input);
