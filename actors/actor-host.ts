@@ -493,8 +493,17 @@ export class ActorHost {
         this.#namespaces.delete(key, slot);
         await held.actor.drop();
       } else {
-        await this.#dropById({ tenantId: call.tenantId, namespaceId: call.argument });
+        await this.#dropById({
+          tenantId: call.tenantId,
+          namespace: call.namespace,
+          namespaceId: call.argument,
+        });
       }
+    } catch (error) {
+      // Tried again, it is dropped without being opened: what is metered then is what the log still has.
+      if (held?.actor.identity.namespaceId === call.argument) held.actor.close();
+      this.#replays.forget({ tenantId: call.tenantId, namespaceId: call.argument });
+      throw error;
     } finally {
       held?.release();
       this.#dropping.delete(call.argument);
@@ -510,11 +519,11 @@ export class ActorHost {
   }
 
   /** A namespace whose name is gone and whose actor is not open. */
-  async #dropById(identity: { readonly tenantId: number; readonly namespaceId: string }): Promise<void> {
-    await this.#replays.readAgain(identity, this.#components.log);
-    const positions = this.#replays.of(identity).map((record) => record.position);
-    await dropObjects(this.#components, identity, positions);
-    this.#replays.taken(identity);
+  async #dropById(target: LogTarget): Promise<void> {
+    const { tenantId, namespace: name, namespaceId } = target;
+    await this.#replays.readAgain(target, this.#components.log);
+    await dropObjects(this.#components, { tenantId, name, namespaceId }, this.#replays.of(target));
+    this.#replays.taken(target);
   }
 
   /** Again and again until every target is flushed: each one that is not keeps its log alive. */

@@ -55,7 +55,7 @@ export interface NamespaceDirectory {
   resolve(tenantId: number, name: string, create: NewNamespace | null): Promise<ResolvedNamespace | null>;
   /** Resolves once the name is durable; rejects where it was not made after all. */
   confirm(tenantId: number, name: string, namespaceId: string): Promise<void>;
-  /** Resolves once the tenant has heard, or cannot; never rejects. */
+  /** Resolves once the tenant has heard; of a namespace whose name is gone, once that is durable. */
   report(tenantId: number, name: string, report: NamespaceReport): Promise<void>;
   /** What all namespaces of the tenant take in the store, as far as it has heard. */
   storedBytes(tenantId: number): Promise<number>;

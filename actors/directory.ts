@@ -50,8 +50,7 @@ export function createDirectory(channel: PortChannel): NamespaceDirectory {
     },
     async report(tenantId, name, report) {
       const to = { tenantId, namespace: '', argument: name };
-      // A report that is lost is made good by the next one.
-      await call(internalCalls.reportNamespace, to, packMessage(report)).catch(() => {});
+      await call(internalCalls.reportNamespace, to, packMessage(report));
     },
     async storedBytes(tenantId) {
       return unpackMessage(await call(internalCalls.storedBytes, { tenantId, namespace: '' })) as number;

@@ -3,27 +3,30 @@ import { listAll } from '../../src/object-store/list-all.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
-import type { LogPosition } from '../log/replay.ts';
+import type { ReplayedRecord } from '../log/replay.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { loadCommitted } from '../storage/manifest-store.ts';
 import { manifestCodec } from './commit-manifest.ts';
+import { lastWords } from './last-words.ts';
 
 /**
  * Deletes what a namespace without a name owns, without opening it: its manifest may be gone already, and then records
- * that are still in the log follow upon nothing. `positions`: those records; nobody needs them any more.
+ * that are still in the log follow upon nothing. `records`: those; nobody needs them once the tenant has metered them.
  */
 export async function dropObjects(
   components: ActorComponents,
-  identity: Pick<NamespaceIdentity, 'tenantId' | 'namespaceId'>,
-  positions: readonly LogPosition[],
+  identity: Omit<NamespaceIdentity, 'createdAt'>,
+  records: readonly ReplayedRecord[],
 ): Promise<void> {
-  const { store, log } = components;
-  const { namespaceId } = identity;
+  const { store, log, directory } = components;
+  const { tenantId, namespaceId, name } = identity;
   const committed = await loadCommitted(store, paths.namespaceManifest(namespaceId), manifestCodec);
+  const words = lastWords(identity, committed?.value ?? null, records);
+  if (words !== null) await directory.report(tenantId, name, words);
   await deleteNamespaceObjects(store, namespaceId);
   for (const [logId, { seq, index }] of committed?.value.applied ?? [])
     log.flushed(identity, { logId, seq, index });
-  for (const position of positions) log.flushed(identity, position);
+  for (const { position } of records) log.flushed(identity, position);
 }
 
 /** Everything in the namespace's folder, what its manifest never came to name too. */

@@ -17,6 +17,7 @@ import { commitImport, encodeImport, firstSequenceOfImport, type ImportedSegment
 import { deleteNamespaceObjects } from './drop.ts';
 import { embedBatch } from './embed-batch.ts';
 import { vectorStatistics } from './index-vectors.ts';
+import { reportOf } from './last-words.ts';
 import { NamespaceQueries } from './namespace-queries.ts';
 import type { LoadedBatch, NamespaceState } from './namespace-state.ts';
 import { openNamespace } from './open.ts';
@@ -316,8 +317,8 @@ export class NamespaceActor {
     this.#dropped = true;
     this.#upkeep.stop();
     await this.#pipeline.whenIdle();
-    // What was written until now is metered, though it is gone.
-    await this.#report();
+    // What was written until now is metered, though it is gone: durably, before its records may leave the log.
+    await this.#tell();
     const { store, logger } = this.#components;
     const { namespaceId } = this.identity;
     await this.#upkeep.inTurn(() => deleteNamespaceObjects(store, namespaceId));
@@ -383,19 +384,12 @@ export class NamespaceActor {
   /** One that is lost is made good by the next, or by the next opening. */
   async #report(): Promise<void> {
     this.#reportArmed = false;
-    const { identity, counters, storedBytes, writesByDay } = this.#state;
-    const { namespaceId } = identity;
-    const { version, docsWritten, bytesWritten } = counters;
-    const report = {
-      namespaceId,
-      writes: version,
-      docsWritten,
-      bytesWritten,
-      storedBytes,
-      days: writesByDay,
-      flushed: this.isFlushed,
-    };
-    await this.#components.directory.report(identity.tenantId, identity.name, report);
+    await this.#tell().catch(() => {});
+  }
+
+  async #tell(): Promise<void> {
+    const { tenantId, name } = this.#state.identity;
+    await this.#components.directory.report(tenantId, name, reportOf(this.#state, this.isFlushed));
   }
 }
 

@@ -62,7 +62,7 @@ export async function handleInternalTenantCall(
       await actor.names.confirm(call.argument, call.query);
       return packed(null);
     case internalCalls.reportNamespace:
-      actor.ledger.report(call.argument, unpackMessage(body) as NamespaceReport);
+      await actor.ledger.report(call.argument, unpackMessage(body) as NamespaceReport);
       return packed(null);
     case internalCalls.providerKey:
       return packed(actor.embeddingKeys.find(call.argument));

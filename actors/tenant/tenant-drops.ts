@@ -8,11 +8,19 @@ import { entryOf, type NameEntry, type TenantEvent } from './tenant-state.ts';
 /** What deletions leave behind, until it is gone: objects of namespaces, claims of keys. */
 type Components = Pick<ActorComponents, 'store' | 'clock' | 'logger' | 'directory'>;
 
+interface DroppedNamespace {
+  readonly name: string;
+  /** What of its writes is metered. */
+  known: NameEntry;
+  /** How many of them a replay of the tenant's log would meter: the tenant may have heard of more, between two events. */
+  writesLogged: number;
+}
+
 export class TenantDrops {
   readonly #components: Components;
   readonly #log: TenantLog;
-  /** Namespaces whose name is gone and whose objects may not be: by id, with what is known of them. The log is held until they are. */
-  readonly #namespaces = new Map<string, { readonly name: string; known: NameEntry }>();
+  /** Namespaces whose name is gone and whose objects may not be, by id. The log is held until they are. */
+  readonly #namespaces = new Map<string, DroppedNamespace>();
   /** Digests of keys that are revoked and whose claims may be there. They let nobody in, so they go with the next flush. */
   readonly #claims = new Set<string>();
 
@@ -40,6 +48,7 @@ export class TenantDrops {
     this.#namespaces.set(namespaceId, {
       name,
       known: gone.writes < taken.writes ? { ...gone, ...taken } : gone,
+      writesLogged: taken.writes,
     });
   }
 
@@ -48,9 +57,19 @@ export class TenantDrops {
     return this.#namespaces.get(namespaceId)?.known;
   }
 
-  learn(namespaceId: string, known: NameEntry): void {
+  writesLogged(namespaceId: string): number {
+    return this.#namespaces.get(namespaceId)?.writesLogged ?? 0;
+  }
+
+  /** An event says more of it. */
+  learn(
+    namespaceId: string,
+    { known, logged }: { readonly known: NameEntry; readonly logged: number },
+  ): void {
     const dropped = this.#namespaces.get(namespaceId);
-    if (dropped !== undefined) dropped.known = known;
+    if (dropped === undefined) return;
+    dropped.known = known;
+    dropped.writesLogged = Math.max(dropped.writesLogged, logged);
   }
 
   /**

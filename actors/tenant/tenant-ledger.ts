@@ -50,12 +50,15 @@ export class TenantLedger {
       if (gone !== undefined) this.#addStoredBytes(-gone.storedBytes);
     }
     // Before the state takes it over, which then finds nothing new: here is the sum of what is stored.
-    if (event.kind === 'namespace-reported') this.#take(event.name, event.report);
+    if (event.kind === 'namespace-reported' && !this.#take(event.name, event.report))
+      this.#takeLast(event.report);
   }
 
-  report(name: string, report: NamespaceReport): void {
+  /** Of a namespace whose name is gone: rejects where it is not durable, so that its records are kept until it is. */
+  async report(name: string, report: NamespaceReport): Promise<void> {
     const { namespaceId, flushed } = report;
-    if (this.#take(name, report) || this.#learnOfDropped(report)) this.#news.add(namespaceId);
+    if (this.#parts.drops.known(namespaceId) !== undefined) return this.#keepLast(name, report);
+    if (this.#take(name, report)) this.#news.add(namespaceId);
     // What is not flushed is reported again by whoever replays it. What is has left the log, so it is put there.
     if (flushed && this.#news.has(namespaceId)) this.#keep(name, report);
   }
@@ -69,14 +72,24 @@ export class TenantLedger {
     return true;
   }
 
-  /** The last words of a namespace whose name is gone. */
-  #learnOfDropped(report: NamespaceReport): boolean {
+  /** The last words of a namespace whose name is gone: after them nothing of it is in the log. Taken as the event alone. */
+  async #keepLast(name: string, report: NamespaceReport): Promise<void> {
+    const { drops, log } = this.#parts;
+    // Of what a tenant used before it was deleted nobody asks.
+    if (isDeleting(log.state) || report.writes <= drops.writesLogged(report.namespaceId)) return;
+    await log.confirmed(log.append({ kind: 'namespace-reported', name, report }));
+  }
+
+  #takeLast(report: NamespaceReport): void {
     const { drops, log } = this.#parts;
     const known = drops.known(report.namespaceId);
-    if (known === undefined || !isNews(known, report)) return false;
-    meterWrites(log.state.usage, known, report);
-    drops.learn(report.namespaceId, withReport(known, report));
-    return true;
+    if (known === undefined) return;
+    const isMore = isNews(known, report);
+    if (isMore) meterWrites(log.state.usage, known, report);
+    drops.learn(report.namespaceId, {
+      known: isMore ? withReport(known, report) : known,
+      logged: report.writes,
+    });
   }
 
   #keep(name: string, report: NamespaceReport): void {

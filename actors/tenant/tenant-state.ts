@@ -82,7 +82,7 @@ export type TenantEvent =
       readonly kind: 'namespace-deleted';
       readonly name: string;
       readonly namespaceId: string;
-      /** What it had reported by then, and the day: its records in the log are dropped, and never reported again. */
+      /** What it had reported by then, and the day. Its last words come after it, before its records are dropped. */
       readonly taken: Pick<NameEntry, 'writes' | 'docsWritten' | 'bytesWritten'>;
       readonly day: string;
     }

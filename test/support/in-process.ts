@@ -489,7 +489,7 @@ function directoryThrough(hostOf: () => ActorHost | null): NamespaceDirectory {
     },
     async report(tenant, name, report) {
       const to = { tenantId: tenant, argument: name };
-      await ask(internalCalls.reportNamespace, to, packMessage(report)).catch(() => {});
+      await ask(internalCalls.reportNamespace, to, packMessage(report));
     },
     async storedBytes(tenant) {
       const { packed } = await ask(internalCalls.storedBytes, { tenantId: tenant });

@@ -155,6 +155,66 @@ describe('the usage of a tenant', () => {
     process.kill();
   });
 
+  for (const last of ['is not sent', 'arrives'] as const)
+    it(`keeps every write of a deleted namespace, killed in its end where the last step ${last}`, async () => {
+      for (let step = 0; ; step++) {
+        truth = new MemoryObjectStore();
+        const process = await withTenant();
+        await clock.run(process.put('a', [{ id: '1', text: 'x' }]));
+        await clock.advance(1_000);
+        // Of this one only the namespace's actor knows, of the next one, which comes with the end, hardly that.
+        await clock.run(process.put('a', [{ id: '2', text: 'x' }]));
+        let steps = 0;
+        process.store.plan = ({ operation }) => {
+          if (operation === 'get' || operation === 'list' || steps++ < step) return undefined;
+          return last === 'arrives' && steps === step + 1
+            ? 'error-after-apply'
+            : { until: new Promise(() => {}) };
+        };
+        const answered: string[] = [];
+        void process.put('a', [{ id: '3', text: 'x' }]).then(({ code }) => answered.push(code));
+        void process.ask('deleteNamespace', '', { argument: 'a' });
+        await clock.advance(3_000);
+        process.kill();
+
+        for (const starts of [1, 2]) {
+          const next = await start();
+          await clock.advance(5_000);
+          const { writes, docs_written } = await usage(next);
+          const right = answered.includes('') ? [3] : [2, 3];
+          assert.ok(
+            right.includes(writes) && docs_written === writes,
+            `step ${step}, start ${starts}: ${writes}`,
+          );
+          next.kill();
+        }
+        if (steps <= step) return assert.ok(step > 3);
+      }
+    });
+
+  it('meters what a deleted namespace has written once, also where its end is tried again', async () => {
+    let process = await withTenant();
+    await clock.run(process.put('a', [{ id: '1', text: 'x' }]));
+    let failing = 3;
+    process.store.plan = ({ operation, key }) =>
+      operation === 'delete' && key.startsWith('ns/') && failing-- > 0 ? 'drop-before-apply' : undefined;
+    await clock.run(process.ask('deleteNamespace', '', { argument: 'a' }));
+    await clock.run(process.put('a', [{ id: '2', text: 'x' }]));
+    await clock.advance(10_000);
+
+    const before = await usage(process);
+    await clock.run(process.host.flush(tenantId, '', ''));
+    process.kill();
+    process = await start();
+    await clock.advance(2_000);
+    const after = await usage(process);
+
+    assert.ok(failing < 0);
+    assert.deepEqual([before.writes, before.docs_written], [2, 2]);
+    assert.deepEqual([after.writes, after.docs_written], [2, 2]);
+    process.kill();
+  });
+
   it('shows every day of the period, and their sums are the totals', async () => {
     const process = await withTenant();
     await clock.run(process.put('a', [{ id: '1', text: 'x' }]));
