@@ -109,9 +109,17 @@ function rule(sentence: string): { error: (issue: { readonly input?: unknown }) 
 
 /** A whole number that JavaScript holds exactly, at least `min`. */
 export function integer(min: number, max = Number.MAX_SAFE_INTEGER) {
-  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
-  const sentence = rule(`must be an integer ${range}`);
-  return z.int(sentence).min(min, sentence).max(max, sentence);
+  const isOpen = max === Number.MAX_SAFE_INTEGER;
+  const sentence = isOpen
+    ? `must be an integer of at least ${min}`
+    : `must be an integer from ${min} to ${max}`;
+  const error = ({ input }: { readonly input?: unknown }) => {
+    if (input === undefined) return 'is required';
+    // A bound that is nobody's choice is named to who passes it.
+    const isPast = (typeof input === 'number' || typeof input === 'bigint') && input > max;
+    return isPast ? `must be an integer from ${min} to ${max}` : sentence;
+  };
+  return z.int({ error }).min(min, { error }).max(max, { error });
 }
 
 export interface TextRule {

@@ -119,6 +119,29 @@ test('validate: a long unknown name is cut', () => {
   );
 });
 
+test('validate: an integer past what JavaScript holds exactly hears of that bound, others of their own', () => {
+  const schema = z.strictObject({ cap: integer(1) });
+
+  assert.deepEqual(
+    fieldsOf(() => parseWith(schema, { cap: 2 ** 53 })),
+    {
+      cap: 'must be an integer from 1 to 9007199254740991',
+    },
+  );
+  assert.deepEqual(
+    fieldsOf(() => parseWith(schema, { cap: 0 })),
+    { cap: 'must be an integer of at least 1' },
+  );
+  assert.deepEqual(
+    fieldsOf(() => parseWith(schema, { cap: 1.5 })),
+    { cap: 'must be an integer of at least 1' },
+  );
+  assert.deepEqual(
+    fieldsOf(() => parseWith(schema, {})),
+    { cap: 'is required' },
+  );
+});
+
 test('validate: query strings give booleans and integers', () => {
   const query = z.strictObject({
     flag: queryBoolean().default(false),
