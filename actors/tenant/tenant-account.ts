@@ -6,6 +6,7 @@ import { periodOf } from '../../src/accounts/usage.ts';
 import { must } from '../../src/base/assert.ts';
 import type { ActorComponents } from '../components.ts';
 import type { TenantLedger } from './tenant-ledger.ts';
+import type { TenantLife } from './tenant-life.ts';
 import type { TenantLog } from './tenant-log.ts';
 import { isDeleting } from './tenant-state.ts';
 import { usedNow } from './tenant-usage.ts';
@@ -17,6 +18,7 @@ type Components = Pick<ActorComponents, 'clock' | 'plans'>;
 interface AccountParts {
   readonly log: TenantLog;
   readonly ledger: TenantLedger;
+  readonly life: TenantLife;
 }
 
 export class TenantAccount {
@@ -34,9 +36,11 @@ export class TenantAccount {
 
   /** Counted by fronts: durable when it resolves. */
   async noteUsage(notes: readonly UsageNote[]): Promise<void> {
-    const { log } = this.#parts;
+    const { log, life } = this.#parts;
     // What a tenant used before it was deleted is asked for by nobody.
     if (log.state.tenant === null || isDeleting(log.state)) return;
+    // Told again, it is one of these two.
+    if (life.isLeaving) throw new ApiError('unavailable', 'the tenant is being deleted', { retryAfter: 1 });
     await log.confirmed(log.append({ kind: 'usage-noted', notes }));
   }
 

@@ -40,7 +40,7 @@ export class TenantActor {
     const drops = new TenantDrops(components, log);
     const life = new TenantLife(components, { log, flush });
     const ledger = new TenantLedger(components, { log, drops });
-    const account = new TenantAccount(components, { log, ledger });
+    const account = new TenantAccount(components, { log, ledger, life });
     const requests = new IdempotentRequests(components, { tenantId, answers: () => log.state.answers });
     this.#log = log;
     this.#drops = drops;

@@ -70,6 +70,11 @@ export class TenantLife {
     await log.confirmed(log.appendAndForget({ kind: 'tenant-status', status }));
   }
 
+  /** Whether its end was asked for and may be durable soon. */
+  get isLeaving(): boolean {
+    return this.#removal !== null && !this.#isDeleting;
+  }
+
   /** Its end is its last event: what came after it would be lost with all the rest. */
   refuseLeaving(): void {
     if (this.#isDeleting) throw noSuchTenant();

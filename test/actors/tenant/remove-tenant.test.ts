@@ -228,3 +228,26 @@ test('dropping stops where it is told to, and fails with what failed', async () 
     /the fifth/,
   );
 });
+
+test('usage that is told while the tenant is being deleted may be told again, and is then taken by nobody', async () => {
+  const process = await full();
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  process.store.plan = ({ operation }) => (operation === 'create' ? { until: opened } : undefined);
+  const removed = setStatus(process, 'deleting');
+  const note = { day: '2024-02-10', counters: { queries: 1 }, keys: [] };
+  await clock.settle();
+
+  // What this refusal means to the front: nothing was written, and there is nothing to log.
+  await assert.rejects(clock.run(process.askInside(internalCalls.noteUsage, [note])), {
+    code: 'unavailable',
+  });
+  open();
+  await clock.run(removed);
+  await clock.run(process.askInside(internalCalls.noteUsage, [note]));
+
+  await assertNothingLeft(process);
+  process.kill();
+});
