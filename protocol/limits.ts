@@ -26,12 +26,18 @@ export const limits = {
   tenantsMadePerMonthMax: 20,
   /** Of one person on one server: each makes or deletes a tenant in a third of a second, so the last waits some ten seconds. */
   tenantChangesAtOnceMax: 32,
+  /** Of a tenant: all are listed in one answer, 400 KB then, and its actor holds them and writes all with each manifest. */
+  keysOfTenantMax: 1_000,
+  /** Patterns of all its keys: ten for each, 700 KB when they are listed. */
+  keyPatternsOfTenantMax: 10_000,
   /** One is a name of a client's own, such as a UUID. */
   idempotencyKeyCharactersMax: 255,
   /** Stripe's, and longer than any retry. */
   idempotentAnswerKeptMs: 24 * 3_600_000,
   /** Of a tenant, at about 700 bytes: the oldest go first. See actors/tenant/stored-answers.ts. */
   idempotentAnswersMax: 2_000,
+  /** And the same of their sealed answers: that of a key shows up to a hundred patterns. */
+  idempotentAnswersBytesMax: 2 * MiB,
   listLimitMax: 1_000,
   searchLimitDefault: 20,
   searchLimitMax: 1_000,

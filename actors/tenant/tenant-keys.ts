@@ -1,5 +1,6 @@
 import { ApiError } from '../../protocol/errors.ts';
 import type { KeyId, TenantId } from '../../protocol/ids.ts';
+import { limits } from '../../protocol/limits.ts';
 import type { KeyLimitsRecord, KeyRecord, KeyStanding } from '../../protocol/messages.ts';
 import { makeApiKey } from '../../src/accounts/api-keys.ts';
 import { writeKeyClaim } from '../../src/accounts/key-claim.ts';
@@ -10,6 +11,7 @@ import type { Remembering } from './idempotent-requests.ts';
 import { deleteKeyClaims } from './remove-tenant.ts';
 import type { TenantLife } from './tenant-life.ts';
 import type { TenantLog } from './tenant-log.ts';
+import { patternsOf } from './tenant-state.ts';
 import { keyUse } from './tenant-usage.ts';
 
 /** The API keys of a tenant. */
@@ -36,9 +38,16 @@ export interface NewKey {
   readonly record: KeyRecord;
 }
 
+interface AskedFor {
+  readonly keys: number;
+  readonly namespaces: readonly string[];
+}
+
 export class TenantKeys {
   readonly #components: Components;
   readonly #parts: KeysParts;
+  /** Of requests under way, which are not in the state yet. */
+  readonly #asked = new Set<AskedFor>();
 
   constructor(components: Components, parts: KeysParts) {
     this.#components = components;
@@ -70,9 +79,14 @@ export class TenantKeys {
   }
 
   async create(request: NewKeyRequest, remembering: Remembering<NewKey> | null = null): Promise<NewKey> {
-    const { log, life } = this.#parts;
+    this.#parts.life.refuseLeaving();
+    const { namespaces } = request;
+    return this.#withinBounds({ keys: 1, namespaces }, null, () => this.#create(request, remembering));
+  }
+
+  async #create(request: NewKeyRequest, remembering: Remembering<NewKey> | null): Promise<NewKey> {
+    const { log } = this.#parts;
     const { store, clock, random } = this.#components;
-    life.refuseLeaving();
     const made = makeApiKey(random);
     const record: KeyRecord = {
       ...request,
@@ -97,10 +111,34 @@ export class TenantKeys {
   }
 
   /** Durable and forgotten by every front when it resolves. */
-  async replaceLimits(keyId: number, limits: KeyLimitsRecord): Promise<void> {
+  async replaceLimits(keyId: number, changed: KeyLimitsRecord): Promise<void> {
     const { log } = this.#parts;
-    if (!this.#keys.has(keyId)) throw noSuchKey();
-    await log.confirmed(log.appendAndForget({ kind: 'key-limits', keyId, limits }));
+    const known = this.#keys.get(keyId);
+    if (known === undefined) throw noSuchKey();
+    await this.#withinBounds({ keys: 0, namespaces: changed.namespaces }, known, () =>
+      log.confirmed(log.appendAndForget({ kind: 'key-limits', keyId, limits: changed })),
+    );
+  }
+
+  /** `replaced`: a key whose patterns go with it. Throws 409 where there would be too many keys, 422 where patterns. */
+  async #withinBounds<T>(asked: AskedFor, replaced: KeyRecord | null, work: () => Promise<T>): Promise<T> {
+    const all = [...this.#asked, asked];
+    const patterns = patternsOf(this.#keys.values()) + patternsOf(all) - (replaced?.namespaces.length ?? 0);
+    const keys = all.reduce((sum, { keys }) => sum + keys, this.#keys.size);
+    if (asked.keys > 0 && keys > limits.keysOfTenantMax) {
+      const sentence = `a tenant has at most ${limits.keysOfTenantMax} API keys: revoke some that are not used any more`;
+      throw new ApiError('conflict', sentence);
+    }
+    if (asked.namespaces.length > 0 && patterns > limits.keyPatternsOfTenantMax) {
+      const sentence = `the keys of a tenant have at most ${limits.keyPatternsOfTenantMax} names and patterns together: use a prefix, or revoke some keys`;
+      throw new ApiError('invalid', `namespaces: ${sentence}`, { fields: { namespaces: sentence } });
+    }
+    this.#asked.add(asked);
+    try {
+      return await work();
+    } finally {
+      this.#asked.delete(asked);
+    }
   }
 
   /** Durable and forgotten by every front when it resolves. */

@@ -9,12 +9,14 @@ import type { ReplayedRecord } from '../log/replay.ts';
 import { MemoryAccount } from '../memory-budget.ts';
 import type { LogWatermark } from '../storage/manifest.ts';
 import { ActorClosed, type Committed, commit, loadCommitted } from '../storage/manifest-store.ts';
+import { answerBytes } from './stored-answers.ts';
 import {
   applyTenantEvent,
   copyOfState,
   decodeTenantEvent,
   emptyTenant,
   encodeTenantEvent,
+  patternsOf,
   type TenantEvent,
   type TenantManifest,
   type TenantState,
@@ -39,9 +41,10 @@ export interface EventHooks {
   applying(event: TenantEvent): void;
 }
 
-/** Resident bytes of the actor, of a key and of a name, with the maps that hold them. Measured like those of a namespace. */
+/** Resident bytes of the actor, of a key or an answer without what may be long of it, of a pattern, and of a name, with what holds them. Measured like those of a namespace. */
 const openTenantBytes = 4_000;
 const keyBytes = 900;
+const patternBytes = 90;
 const nameBytes = 500;
 
 export class TenantLog {
@@ -153,6 +156,8 @@ export class TenantLog {
       try {
         const { logId, seq, index } = await durable;
         this.#apply(event, logId, { seq, index });
+        // These come every second, and next to nothing of them stays.
+        if (event.kind !== 'usage-noted' && event.kind !== 'namespace-reported') this.#measure();
       } catch (error) {
         if (!isNotWritten(error)) {
           this.close();
@@ -186,14 +191,14 @@ export class TenantLog {
     applyTenantEvent(this.#state, event);
     this.#applied.set(logId, watermark);
     this.#unflushed = true;
-    this.#measure();
   }
 
   #measure(): void {
     const { keys, names, providerKeys, answers } = this.#state;
     // The manifest is kept for the next commit, with maps of its own.
     const keyCount = keys.size + providerKeys.size + answers.size;
-    this.#account.set('tenants', openTenantBytes + keyCount * keyBytes + names.size * nameBytes);
+    const long = patternsOf(keys.values()) * patternBytes + answerBytes(answers);
+    this.#account.set('tenants', openTenantBytes + keyCount * keyBytes + long + names.size * nameBytes);
   }
 
   /** Puts the state of this moment into the manifest, and tells the log how far that reaches. One at a time. */

@@ -115,6 +115,13 @@ export function entryOf(
   return known?.namespaceId === namespaceId ? known : undefined;
 }
 
+/** Names and patterns that keys are limited to, in number. */
+export function patternsOf(keys: Iterable<Pick<KeyRecord, 'namespaces'>>): number {
+  let count = 0;
+  for (const { namespaces } of keys) count += namespaces.length;
+  return count;
+}
+
 /**
  * What a namespace has reported: by how many bytes more is stored. Zero too where the tenant knew as much: the last words of
  * an actor that was put away may come after its successor's first, and a report that was seen comes again from the log.

@@ -40,3 +40,18 @@ test('of too many the oldest go; one that is stored again is the newest', () => 
   assert.deepEqual([...answers.keys()].slice(0, 1), ['3']);
   assert.deepEqual([...answers.keys()].slice(-3), ['0', 'new', 'newer']);
 });
+
+test('of answers that are too long together the oldest go, and the newest stays', () => {
+  const answers = new Map<string, StoredAnswer>();
+  const long = limits.idempotentAnswersBytesMax / 4;
+  const of = (keyDigest: string, at: number): StoredAnswer => ({
+    ...answer(keyDigest, at),
+    envelope: { version: 1, wrappedKey: new Uint8Array(60), sealed: new Uint8Array(long) },
+  });
+  for (let i = 0; i < 4; i++) storeAnswer(answers, of(String(i), i));
+  assert.equal(answers.size, 4);
+
+  storeAnswer(answers, of('new', 5));
+
+  assert.deepEqual([...answers.keys()], ['1', '2', '3', 'new']);
+});

@@ -10,6 +10,7 @@ import {
   type TenantEvent,
   tenantManifestCodec,
 } from '../../../actors/tenant/tenant-state.ts';
+import { limits } from '../../../protocol/limits.ts';
 import { DataError } from '../../../src/base/assert.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { paths } from '../../../src/object-store/paths.ts';
@@ -365,4 +366,49 @@ test('the claim of a revoked key goes with the next flush, and after a kill with
   await clock.advance(10_000);
   assert.equal(await claims(), 0);
   second.kill();
+});
+
+/** A tenant whose keys are `count` more, each limited to as many names as a key may have. */
+async function withKeys(process: InProcess, count: number, patterns: number): Promise<void> {
+  const namespaces = Array.from({ length: patterns }, (_, i) => String(i).padStart(64, 'x'));
+  const made = Array.from({ length: count }, (_, i) =>
+    process.ask('createKey', '', { body: { name: `k${i}`, namespaces } }),
+  );
+  for (const { code } of await clock.run(Promise.all(made))) assert.equal(code, '');
+}
+
+test('a tenant has so many keys, those that are being made among them, and one fewer when one is revoked', async () => {
+  const process = await withTenant();
+  await withKeys(process, limits.keysOfTenantMax - 2, 0);
+  const make = () => process.ask('createKey', '', { body: { name: 'last' } });
+
+  const both = await clock.run(Promise.all([make(), make()]));
+  assert.deepEqual(both.map(({ code }) => code).sort(), ['', 'conflict']);
+  const refused = both.find(({ code }) => code !== '') ?? assert.fail('none was refused');
+  assert.match(refused.body.error, /at most 1000 API keys: revoke some/);
+
+  const id = both.find(({ code }) => code === '')?.body.id;
+  await clock.run(process.ask('revokeKey', '', { argument: String(id) }));
+  assert.equal((await clock.run(make())).code, '');
+  process.kill();
+});
+
+test('the keys of a tenant have so many patterns together, which its memory counts', async () => {
+  const process = await withTenant();
+  const before = process.components.memory.bytes;
+  const each = 100;
+  await withKeys(process, limits.keyPatternsOfTenantMax / each, each);
+  assert.ok(process.components.memory.bytes - before > limits.keyPatternsOfTenantMax * 64);
+
+  const more = await clock.run(process.ask('createKey', '', { body: { name: 'more', namespaces: ['a'] } }));
+  assert.deepEqual([more.status, Object.keys(more.body.fields)], [422, ['namespaces']]);
+  const free = await clock.run(process.ask('createKey', '', { body: { name: 'more' } }));
+  const limit = (id: number, namespaces: string[]) =>
+    clock.run(process.ask('replaceKeyLimits', '', { argument: String(id), body: { namespaces } }));
+  assert.equal((await limit(free.body.id, ['a'])).status, 422);
+  const listed = (await clock.run(process.ask('listKeys', ''))).body;
+  const one = listed.find(({ namespaces }: { namespaces: string[] }) => namespaces.length === each);
+  assert.equal((await limit(one.id, one.namespaces.slice(1))).status, 204);
+  assert.equal((await limit(free.body.id, ['a'])).status, 204);
+  process.kill();
 });
