@@ -59,8 +59,8 @@ export interface NamespaceDirectory {
   report(tenantId: number, name: string, report: NamespaceReport): Promise<void>;
   /** What all namespaces of the tenant take in the store, as far as it has heard. */
   storedBytes(tenantId: number): Promise<number>;
-  /** Throws 402 where the tenant has used up its allowance of the hosted embedding model. */
-  admitHosted(tenantId: number): Promise<void>;
+  /** Throws 402 where the tenant's allowance of the hosted embedding model has no room for `tokens`. */
+  admitHosted(tenantId: number, tokens: number): Promise<void>;
   /** The tenant's sealed key of an embedding provider. */
   providerKey(tenantId: number, provider: string): Promise<ProviderKeyRecord | null>;
   /** Resolves once the change is durable; rejects where the name leads elsewhere. */

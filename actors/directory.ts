@@ -55,8 +55,8 @@ export function createDirectory(channel: PortChannel): NamespaceDirectory {
     async storedBytes(tenantId) {
       return unpackMessage(await call(internalCalls.storedBytes, { tenantId, namespace: '' })) as number;
     },
-    async admitHosted(tenantId) {
-      await call(internalCalls.admitHosted, { tenantId, namespace: '' });
+    async admitHosted(tenantId, tokens) {
+      await call(internalCalls.admitHosted, { tenantId, namespace: '', argument: String(tokens) });
     },
     async providerKey(tenantId, provider) {
       const to = { tenantId, namespace: '', argument: provider };

@@ -4,6 +4,7 @@ import { openProviderKey, ProviderKeyEnvelopeError } from '../src/accounts/provi
 import type { ActorComponents } from './components.ts';
 import type { Embedded, Purpose } from './embedding/embed-request.ts';
 import { modelOf } from './embedding/embedding-models.ts';
+import { tokensAtLeast } from './embedding/tokens-at-least.ts';
 
 /** Texts that become vectors with a namespace's model and, where that is a provider's, its tenant's key. */
 export interface TextsToEmbed {
@@ -20,14 +21,14 @@ export interface TextsToEmbed {
 const spareMs = 3_000;
 const callMsMin = 1_000;
 
-/** Throws an ApiError with one of the `embedding_…` codes, or 402 where the hosted model's allowance is used up. */
+/** Throws an ApiError with one of the `embedding_…` codes, or 402 where the hosted model's allowance is used up, or would be by far. */
 export async function embedTexts(components: ActorComponents, wanted: TextsToEmbed): Promise<Embedded> {
   const { tenantId, embed, dims, texts, purpose } = wanted;
   const { provider } = embed;
   const model = modelOf(embed);
   const deadlineMs = Math.max(callMsMin, wanted.deadlineMs - spareMs);
   if (provider === 'service') {
-    await components.directory.admitHosted(tenantId);
+    await components.directory.admitHosted(tenantId, tokensAtLeast(texts));
     return embedHere(components, texts, deadlineMs);
   }
   const key = await providerKey(components, tenantId, provider);

@@ -35,7 +35,7 @@ export async function handleInternalTenantCall(
     case internalCalls.getTenant:
       return packed(actor.account.standing());
     case internalCalls.admitHosted:
-      actor.account.admitHosted();
+      actor.account.admitHosted(Number(call.argument));
       return packed(null);
     case internalCalls.noteUsage:
       await actor.account.noteUsage(unpackMessage(body) as UsageNote[]);

@@ -1,6 +1,6 @@
 import { ApiError } from '../../protocol/errors.ts';
 import type { TenantStanding, UsageNote } from '../../protocol/messages.ts';
-import { usedUp, usedUpSentence } from '../../src/accounts/allowance.ts';
+import { noRoomSentence, usedUp, usedUpSentence } from '../../src/accounts/allowance.ts';
 import type { Plan } from '../../src/accounts/plans.ts';
 import { periodOf } from '../../src/accounts/usage.ts';
 import { must } from '../../src/base/assert.ts';
@@ -66,14 +66,20 @@ export class TenantAccount {
     };
   }
 
-  /** Throws 402 where the allowance of the hosted embedding model is used up. */
-  admitHosted(): void {
+  /** Throws 402 where the allowance of the hosted embedding model has no room for so many tokens. */
+  admitHosted(tokens: number): void {
     const { plan, tenant, usage, nowMs } = this.usage();
-    const up = usedUp(plan, tenant, usedNow(usage, nowMs), 'hosted-tokens');
-    if (up !== null)
-      throw new ApiError(
-        up.unverified ? 'email_unverified' : 'payment_required',
-        usedUpSentence(up, plan, periodOf(nowMs).end),
-      );
+    const used = usedNow(usage, nowMs);
+    const up = usedUp(plan, tenant, used, 'hosted-tokens');
+    // The one that makes it full still fits.
+    const withThese = { ...used, hostedTokens: used.hostedTokens + Math.max(0, tokens - 1) };
+    const past = up ?? usedUp(plan, tenant, withThese, 'hosted-tokens');
+    if (past === null) return;
+    const resets = periodOf(nowMs).end;
+    const sentence =
+      up === null
+        ? noRoomSentence(past, plan, { resets, left: past.included - used.hostedTokens, needed: tokens })
+        : usedUpSentence(past, plan, resets);
+    throw new ApiError(past.unverified ? 'email_unverified' : 'payment_required', sentence);
   }
 }

@@ -112,9 +112,25 @@ export function hasAllowances(plan: Plan): boolean {
 
 /** For a 402: what is used up, and what to do. `resets`: the first day of the next period. */
 export function usedUpSentence({ what, included, unverified }: UsedUp, plan: Plan, resets: string): string {
-  const amount = `${Number(included.toPrecision(6)).toLocaleString('en-US')} ${what}`;
+  const amount = `${shown(included)} ${what}`;
   if (unverified) {
     return `Until its owner's e-mail address is verified this tenant has ${Number((plan.unverified_share * 100).toPrecision(6))}% of the ${plan.name} plan, and its ${amount} of this month are used up: verify the address.`;
   }
   return `The ${plan.name} plan's ${amount} of this month are used up: wait until ${resets} or upgrade to pro.`;
+}
+
+/** For a 402: one request needs more than is left. */
+export function noRoomSentence(
+  { what, included, unverified }: UsedUp,
+  plan: Plan,
+  { resets, left, needed }: { readonly resets: string; readonly left: number; readonly needed: number },
+): string {
+  const remedy = unverified
+    ? "verify the address of the tenant's owner"
+    : `wait until ${resets} or upgrade to pro`;
+  return `This request needs at least ${shown(needed)} ${what}, and ${shown(left)} of this month's ${shown(included)} of the ${plan.name} plan are left: send less, or ${remedy}.`;
+}
+
+function shown(amount: number): string {
+  return Number(amount.toPrecision(6)).toLocaleString('en-US');
 }

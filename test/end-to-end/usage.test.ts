@@ -214,9 +214,19 @@ describe('what a plan includes', { concurrency: 1 }, () => {
   });
 
   it('has tokens of the hosted model', async () => {
-    const server = await start({ ...limited, included_embed_tokens: 5 });
+    const server = await start({ ...limited, included_embed_tokens: 10 });
     const api = new ApiClient(server.url).as((await new ApiClient(server.url).signup('d@example.com')).key);
     await api.call('POST', '/v1/namespaces', { name: 'n', embed: { provider: 'service' } });
+    // Before anything of it is embedded.
+    const large = await api.refused(
+      { status: 402, code: 'payment_required' },
+      'POST',
+      '/v1/namespaces/n/docs',
+      {
+        body: { docs: [{ id: '0', text: 'tide '.repeat(100) }] },
+      },
+    );
+    assert.match(large.error, /needs at least 100 tokens .* 10 of this month's 10 /);
     await api.put('n', [{ id: '1', text: 'the tide turns at noon, and the boats come in' }]);
     const used = await api.call<Usage>('GET', '/v1/usage');
 
@@ -224,7 +234,7 @@ describe('what a plan includes', { concurrency: 1 }, () => {
       body: { docs: [{ id: '2', text: 'another' }] },
     });
 
-    assert.ok(used.embed_tokens >= 5, String(used.embed_tokens));
+    assert.ok(used.embed_tokens >= 10, String(used.embed_tokens));
     await server.stop();
   });
 

@@ -495,8 +495,8 @@ function directoryThrough(hostOf: () => ActorHost | null): NamespaceDirectory {
       const { packed } = await ask(internalCalls.storedBytes, { tenantId: tenant });
       return unpackMessage(packed ?? new Uint8Array()) as number;
     },
-    async admitHosted(tenant) {
-      await ask(internalCalls.admitHosted, { tenantId: tenant });
+    async admitHosted(tenant, tokens) {
+      await ask(internalCalls.admitHosted, { tenantId: tenant, argument: String(tokens) });
     },
     async providerKey(tenant, provider) {
       const { packed } = await ask(internalCalls.providerKey, { tenantId: tenant, argument: provider });
