@@ -180,7 +180,9 @@ export class ActorHost {
     return this.#imports.run(async () => {
       const { clock, lanes, random, store } = this.#components;
       const beganAt = clock.monotonic();
-      await this.#quota.admit(call.tenantId, call.caller.storageQuotaBytes, file.bytes);
+      const { tenantId, caller } = call;
+      // How much a file takes is known when its segment is made: it may be packed, or pack well.
+      await this.#quota.admit(tenantId, caller.storageQuotaBytes, 0);
       const asked = importRequest(call.query);
       for (let tries = 1; ; tries++) {
         const place = await this.#importPlace(call);
@@ -192,6 +194,7 @@ export class ActorHost {
         const segment = importedSegment(id, await lanes.importFile(task), file.bytes);
         const tookMs = () => Math.round(clock.monotonic() - beganAt);
         try {
+          if (tries === 1) await this.#quota.admit(tenantId, caller.storageQuotaBytes, segment.size);
           return await this.#commitImport(call, { segment, place, tookMs });
         } catch (error) {
           // Nothing names the segment: it may go at once. One that is not deleted now the sweep finds.

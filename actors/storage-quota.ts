@@ -8,11 +8,13 @@ import type { ActorComponents } from './components.ts';
  *
  * So a tenant may pass its quota by what it writes in the time between a write and its being known: the report takes up
  * to 300 ms, the answer is up to a second old, on each thread. Refusing exactly would cost every write a call to
- * another actor, and the overshoot is deleted or paid for like everything else that is stored.
+ * another actor, and the overshoot is deleted or paid for like everything else that is stored. One write alone cannot pass it.
  */
 interface Known {
   readonly askedAtMs: number;
   bytes: number;
+  /** The last that asked found no room, so that there may be some bytes left that nobody can use. */
+  refused: boolean;
 }
 
 const askEveryMs = 1_000;
@@ -27,18 +29,20 @@ export class StorageQuota {
     this.#components = components;
   }
 
-  /** Throws 507 `quota_full` where the tenant's stored bytes have reached the quota. Null is no quota. */
+  /** Throws 507 `quota_full` where the tenant's quota has no room for so many bytes, or for any. Null is no quota. */
   async admit(tenantId: number, quotaBytes: number | null, writeBytes: number): Promise<void> {
     if (quotaBytes === null) return;
     const known = await this.#ask(tenantId);
-    if (known.bytes >= quotaBytes) throw quotaFull(quotaBytes);
+    const isFull = known.bytes >= quotaBytes;
+    known.refused = isFull || known.bytes + writeBytes > quotaBytes;
+    if (known.refused) throw quotaFull(quotaBytes, isFull ? null : writeBytes);
     known.bytes += writeBytes;
   }
 
-  /** Whether the tenant was at its quota when it was last asked about. */
+  /** Whether the tenant had no room left when it was last asked about. */
   isFull(tenantId: number, quotaBytes: number | null): boolean {
     const known = this.#known.get(tenantId);
-    return quotaBytes !== null && known !== undefined && known.bytes >= quotaBytes;
+    return quotaBytes !== null && known !== undefined && (known.refused || known.bytes >= quotaBytes);
   }
 
   async #ask(tenantId: number): Promise<Known> {
@@ -46,15 +50,19 @@ export class StorageQuota {
     const known = this.#known.get(tenantId);
     if (known !== undefined && clock.monotonic() - known.askedAtMs < askEveryMs) return known;
     const askedAtMs = clock.monotonic();
-    const fresh = { askedAtMs, bytes: await directory.storedBytes(tenantId) };
+    const bytes = await directory.storedBytes(tenantId);
+    const fresh = { askedAtMs, bytes, refused: known?.refused ?? false };
     this.#known.set(tenantId, fresh);
     return fresh;
   }
 }
 
-function quotaFull(quotaBytes: number): ApiError {
+/** `writeBytes`: of a write that does not fit; null where nothing would. */
+function quotaFull(quotaBytes: number, writeBytes: number | null): ApiError {
+  const reason =
+    writeBytes === null ? 'is used up' : `has no room left for the ${writeBytes} bytes of this request`;
   return new ApiError(
     'quota_full',
-    `the storage quota of ${quotaBytes} bytes is used up; nothing was written: delete data or upgrade`,
+    `the storage quota of ${quotaBytes} bytes ${reason}; nothing was written: delete data or upgrade`,
   );
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -43,6 +44,38 @@ describe('the storage quota', { concurrency: 1 }, () => {
     }
   }
 
+  it('refuses one write that alone would pass it, and an import by what it takes', async () => {
+    const docs = Array.from({ length: 11 }, (_, i) => ({ id: `d${i}`, text }));
+    const write = await api.request('POST', '/v1/namespaces/large/docs', { body: { docs } });
+    assert.deepEqual([write.status, (write.json() as { code: string }).code], [507, 'quota_full']);
+
+    const file = (rows: number, text: () => string) =>
+      `id,text\n${Array.from({ length: rows }, (_, i) => `${i},${text()}`).join('\n')}\n`;
+    const importFile = (name: string, body: string) =>
+      api.request('POST', `/v1/namespaces/${name}/import?id=id&text=text`, {
+        body,
+        headers: { 'content-type': 'application/octet-stream' },
+      });
+    const random = await importFile(
+      'large',
+      file(300, () => randomBytes(5_000).toString('hex')),
+    );
+    assert.deepEqual([random.status, (random.json() as { code: string }).code], [507, 'quota_full']);
+    assert.equal((await api.request('GET', '/v1/namespaces/large')).status, 404);
+
+    // As long a file, which packs well.
+    assert.equal(
+      (
+        await importFile(
+          'packed',
+          file(300, () => 'tide '.repeat(2_000)),
+        )
+      ).status,
+      200,
+    );
+    assert.equal((await api.request('DELETE', '/v1/namespaces/packed')).status, 204);
+  });
+
   it('refuses documents with 507 once it is reached, and writes nothing of them', async () => {
     let number = 0;
     const refused = await until(() => put('notes', `d${number++}`), 507);
@@ -50,7 +83,7 @@ describe('the storage quota', { concurrency: 1 }, () => {
     assert.equal(refused.status, 507);
     const { error, code } = refused.json() as { error: string; code: string };
     assert.equal(code, 'quota_full');
-    assert.match(error, /storage quota of 1000000 bytes .* nothing was written: delete data or upgrade/);
+    assert.match(error, /storage quota of 1000000 bytes .*; nothing was written: delete data or upgrade/);
     const counted = await api.request('POST', '/v1/namespaces/notes/count', { body: {} });
     assert.equal((counted.json() as { count: number }).count, number - 1);
     assert.ok(number > quotaBytes / text.length - 1, `${number} were taken`);
