@@ -117,6 +117,8 @@ export const limits = {
 
   /** Sign-ups and logins under way: one whose password is hashed, and those that wait for 1 to 3 s. */
   passwordsAtOnceMax: 33,
+  /** Of those, so many are read for: one is hashed, one is ready, and one is answered. */
+  passwordsBegunMax: 3,
   /** Service: how long a mailed link works, and how often its person may ask for another one. */
   verifyLinkMs: 7 * 24 * 3_600_000,
   resetLinkMs: 3_600_000,

@@ -88,7 +88,9 @@ test('of 200 who log in at once those past the queue for hashing are refused bef
 
   const letIn = outcomes.filter((outcome) => outcome === 'in').length;
   assert.equal(letIn, limits.passwordsAtOnceMax);
-  assert.equal(outcomes.filter((outcome) => outcome === 'rate_limited 3').length, 200 - letIn);
+  // Not all are told to come back at the same moment.
+  assert.equal(outcomes.filter((outcome) => /^rate_limited [2-6]$/.test(outcome)).length, 200 - letIn);
+  assert.equal(new Set(outcomes).size, 6);
   assert.equal(reads, 2 * letIn);
   assert.equal(await login(), 'in');
 });
