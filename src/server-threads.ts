@@ -46,7 +46,13 @@ export interface LogThread {
   end(): Promise<void>;
 }
 
-export function startLogThread(store: StoreSettings, settings: Settings, watchdog: Watchdog): LogThread {
+/** `onDied`: the process must end, and may not wait for its other threads, which native code can hold for ever. */
+export function startLogThread(
+  store: StoreSettings,
+  settings: Settings,
+  watchdog: Watchdog,
+  onDied: () => void,
+): LogThread {
   const thread = new ResidentThread(workerEntries.log);
   const control = new MessageChannel();
   const [pulse, mainPulse] = [createPulse(), createPulse()];
@@ -71,7 +77,7 @@ export function startLogThread(store: StoreSettings, settings: Settings, watchdo
       createLogger('front', 'error').error('the log thread died; the process ends', {
         error: describeError(error),
       });
-      process.exit(1);
+      onDied();
     });
   return {
     control: wrapControl<LogControl>(control.port1),

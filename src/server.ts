@@ -57,6 +57,8 @@ export interface ServerOptions {
   readonly engine?: HttpEngine;
   /** Another process ended this one's log: it must go, and quickly. */
   readonly onSealed: () => void;
+  /** Nothing can be acknowledged any more: the process must end at once, with a failure's code. */
+  readonly onLogDied: () => void;
   /** Native code ended the process before this one. */
   readonly afterCrash?: boolean;
 }
@@ -86,7 +88,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     everyMs: limits.threadBeatMs,
     silentMsMax: limits.threadSilentMsMax,
   });
-  const log = startLogThread(storeSettings, settings, watchdog);
+  const log = startLogThread(storeSettings, settings, watchdog, options.onLogDied);
   await probeObjectStore(store, systemClock, systemRandom);
   const address = `${settings.host}:${settings.port}`;
   const components = { store, clock: systemClock, random: systemRandom, log: log.control };

@@ -13,7 +13,7 @@ export async function runServer(args: readonly string[]): Promise<number> {
   const logger = createLogger('front', 'info');
   process.on('unhandledRejection', (error) => {
     logger.error('a promise failed unhandled; the process ends', { error: describeError(error) });
-    process.exit(1);
+    leave(failed);
   });
   // Before anybody can know that it listens: a signal that comes at once must drain it as well.
   const stopped = stopSignal();
@@ -23,11 +23,12 @@ export async function runServer(args: readonly string[]): Promise<number> {
     server = await startServer(readSettings(process.env), {
       engine,
       onSealed,
+      onLogDied: () => leave(failed),
       afterCrash: args.includes(afterCrashFlag),
     });
   } catch (error) {
     process.stderr.write(`tidebase cannot start: ${sentenceOf(error)}\n`);
-    process.exit(isOperators(error) ? exitCodes.cannotStart : 1);
+    process.exit(isOperators(error) ? exitCodes.cannotStart : failed);
   }
   if (server.metricsUrl !== null) process.stdout.write(`tidebase tells metrics on ${server.metricsUrl}\n`);
   process.stdout.write(`tidebase listening on ${server.url}\n`);
@@ -42,7 +43,13 @@ function onSealed(): void {
   leave(exitCodes.cannotStart);
 }
 
-/** Native code under way can end the process by a signal while it exits: the supervisor hears the code before. */
+/** The supervisor starts a new process with a log of its own. */
+const failed = 1;
+
+/**
+ * Native code under way can end the process by a signal while it exits, or hold the exit for ever: the supervisor hears the
+ * code before, and kills what has not gone soon after.
+ */
 function leave(code: number): void {
   if (process.send === undefined) process.exit(code);
   process.send({ exitCode: code } satisfies Farewell, () => process.exit(code));

@@ -811,19 +811,23 @@ export function httpSuite(engine: HttpEngine): void {
     });
 
     test('after stopListening new connections are refused and open ones end with their next answer', async () => {
+      const held: (() => void)[] = [];
       const handler: HttpHandler = (exchange) => {
-        setTimeout(() => exchange.respond(ok(exchange.path)), 30);
+        const answer = () => exchange.respond(ok(exchange.path));
+        if (exchange.path === '/busy') held.push(answer);
+        else answer();
       };
-      await withServer({ handler }, async ({ connect, listener }) => {
+      await withServer({ handler }, async ({ connect, listener, seen }) => {
         const idle = await connect();
         idle.send(get('/warm'));
         await idle.waitForAnswers(1);
         const busy = await connect();
         busy.send(get('/busy'));
-        await sleep(10);
+        await until(() => seen.includes('GET /busy'));
         listener.stopListening();
         idle.send(get('/last'));
         const [, last] = await idle.waitForAnswers(2);
+        for (const answer of held) answer();
         const [during] = await busy.waitForAnswers(1);
 
         await assert.rejects(connectRaw(listener.port));
@@ -840,15 +844,16 @@ export function httpSuite(engine: HttpEngine): void {
         exchange.onAbort(() => {
           gone += 1;
         });
-      await withServer({ handler }, async ({ connect, listener }) => {
+      await withServer({ handler }, async ({ connect, listener, seen }) => {
         const idle = await connect();
         const busy = await connect();
         busy.send(get('/'));
-        await sleep(50);
+        await until(() => seen.length === 1);
         await listener.close();
 
-        assert.ok(await idle.waitForClose(1_000));
-        assert.ok(await busy.waitForClose(1_000));
+        assert.ok(await idle.waitForClose(10_000));
+        assert.ok(await busy.waitForClose(10_000));
+        await until(() => gone > 0);
         await sleep(50);
         assert.equal(gone, 1);
       });

@@ -21,6 +21,7 @@ async function serverWithThreads(folder: string): Promise<{ server: Server; acto
   };
   const server = await startServer(readSettings(env), {
     onSealed: () => assert.fail('nobody seals this log'),
+    onLogDied: () => assert.fail('nothing ends this log'),
   });
   process.off('worker', onWorker);
   // The log thread is the first one that the server starts.

@@ -167,6 +167,7 @@ describe('the supervisor', { concurrency: 2 }, () => {
     assert.equal((await second.me()).auth, 'key');
     second.close();
 
+    const heldWorkers = () => supervisor.errors.split('a test holds the thread of worker').length - 1;
     for (const [thread, silent] of [
       ['worker', 'actor-0'],
       ['main', 'front'],
@@ -191,12 +192,16 @@ describe('the supervisor', { concurrency: 2 }, () => {
     // What native code was lost in may be the cache.
     assert.match(supervisor.errors, /the cache starts empty after abnormal ends/);
 
+    // A log that dies beside such a thread: the end of the process does not wait for it.
+    const times = supervisor.urls.length;
+    writeFileSync(crashFile, `worker beside ${fifo}`);
+    await supervisor.until(() => heldWorkers() === 2, 'holds it beside');
+    writeFileSync(crashFile, 'log-worker beside');
+    await supervisor.listening(times + 1);
+
     // A server that is to stop waits for such a thread no longer either, and does not say that all went well.
     writeFileSync(crashFile, `worker last ${fifo}`);
-    await supervisor.until(
-      () => supervisor.errors.split('a test holds the thread of worker').length === 3,
-      'holds it again',
-    );
+    await supervisor.until(() => heldWorkers() === 3, 'holds it again');
     assert.deepEqual(await supervisor.stop(), { code: 1, signal: null });
   });
 

@@ -6,7 +6,7 @@
  *
  * TIDEBASE_TEST_SILENT_MS: how long the server's threads may be silent.
  */
-import { existsSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { openSync, readFileSync, renameSync, writeSync } from 'node:fs';
 import { isMainThread, parentPort } from 'node:worker_threads';
 import { limits } from '../../protocol/limits.ts';
 
@@ -52,7 +52,12 @@ function takes(path: string): boolean {
 }
 
 function read(path: string): string {
-  return existsSync(path) ? readFileSync(path, 'utf8') : '';
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    // Not there, or another thread has just taken it.
+    return '';
+  }
 }
 
 /** The first message to a worker names its entry; whoever listens for it is listened to. */
