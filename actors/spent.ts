@@ -1,3 +1,4 @@
+import { ApiError } from '../protocol/errors.ts';
 import { type Meter, noMeter } from '../protocol/messages.ts';
 import { emptyReadReport, type ReadReport } from './storage/block-fetch.ts';
 
@@ -7,6 +8,18 @@ import { emptyReadReport, type ReadReport } from './storage/block-fetch.ts';
  */
 const cpuMsMin = 0.001;
 const meters = new WeakMap<object, Meter>();
+const refusedLate = new WeakSet<Error>();
+
+/** Answers the error: a refusal of what was asked that only the work could tell, as of a memory cap. */
+export function afterWork(error: ApiError): ApiError {
+  refusedLate.add(error);
+  return error;
+}
+
+/** A query whose words are wrong was none, unless it had something read. */
+function wasNoQuery(error: Error, { storeGets }: ReadReport): boolean {
+  return error instanceof ApiError && error.code === 'invalid' && storeGets === 0 && !refusedLate.has(error);
+}
 
 /** Runs the work of a query; what it has used by then is remembered with the error that ends it. */
 export async function spending<T>(
@@ -16,7 +29,7 @@ export async function spending<T>(
   try {
     return await work();
   } catch (error) {
-    if (error instanceof Error) noteSpent(error, slice.cpuMs, report);
+    if (error instanceof Error && !wasNoQuery(error, report)) noteSpent(error, slice.cpuMs, report);
     throw error;
   }
 }

@@ -4,6 +4,7 @@ import type { SqlRequest } from '../../protocol/sql.ts';
 import { must } from '../../src/base/assert.ts';
 import type { ColumnValues } from '../columns/column-block.ts';
 import { valueKinds } from '../columns/value-kinds.ts';
+import { afterWork } from '../spent.ts';
 import { bindSelect } from '../sql/bind.ts';
 import type { Bound, SelectPlan, SqlColumn, SqlType } from '../sql/bound.ts';
 import { type ColumnRange, canMatch } from '../sql/can-match.ts';
@@ -401,9 +402,11 @@ class SqlQuery {
     if (this.#run.bytes <= sqlBytesMax) return;
     const megabytes = Math.ceil(sqlBytesMax / 2 ** 20);
     const problem = `the groups, distinct values or rows of this query take more than ${megabytes} MB`;
-    throw new ApiError('invalid', `sql: ${problem}: narrow it with WHERE, or group by less`, {
-      fields: { sql: problem },
-    });
+    throw afterWork(
+      new ApiError('invalid', `sql: ${problem}: narrow it with WHERE, or group by less`, {
+        fields: { sql: problem },
+      }),
+    );
   }
 }
 
@@ -445,9 +448,11 @@ function refuseLargeAnswer(rows: readonly string[]): void {
   const bytes = rows.reduce((sum, row) => sum + row.length, 0);
   if (bytes <= limits.answerBytesMax) return;
   const problem = `the answer takes more than ${limits.answerBytesMax / 2 ** 20} MB`;
-  throw new ApiError('invalid', `sql: ${problem}: select fewer columns, or say LIMIT`, {
-    fields: { sql: problem },
-  });
+  throw afterWork(
+    new ApiError('invalid', `sql: ${problem}: select fewer columns, or say LIMIT`, {
+      fields: { sql: problem },
+    }),
+  );
 }
 
 /** Ids of which a condition that is true says that the document's is one. */

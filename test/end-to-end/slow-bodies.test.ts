@@ -91,13 +91,21 @@ describe('a body that takes its time', { concurrency: 1 }, () => {
     for (const connection of held) connection.socket.destroy();
   });
 
-  it('of a query that was refused after its work is metered', async () => {
+  it('of a query that was refused after its work is metered, and none of wrong words', async () => {
     await owner.put('metered', [{ id: 'a', text: 'x' }]);
     const before = await owner.call<Usage>('GET', '/v1/usage');
     await owner.refused({ status: 404, code: 'not_found' }, 'GET', '/v1/namespaces/metered/docs/nothing');
     await owner.refused({ status: 422, code: 'invalid' }, 'POST', '/v1/namespaces/metered/search', {
       body: { limit: -1 },
     });
+    for (const [path, body] of [
+      ['search', { q: '(', regex: true }],
+      ['sql', { sql: 'SELEC 1' }],
+      ['sql', { sql: 'SELECT nothing(1) FROM metered' }],
+    ] as const) {
+      const where = `/v1/namespaces/metered/${path}`;
+      await owner.refused({ status: 422, code: 'invalid' }, 'POST', where, { body });
+    }
 
     const after = await owner.call<Usage>('GET', '/v1/usage');
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runSql } from '../../../actors/search/run-sql.ts';
+import { spending, spentBefore } from '../../../actors/spent.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -336,8 +337,9 @@ test('what groups and distinct values take is bounded', async () => {
     'SELECT s FROM docs ORDER BY s',
   ]) {
     const context = { ...contextOf(snapshot, new FakeClock()), sqlBytesMax: 100_000 };
-    const error = await refusal(runSql(context, { sql }));
+    const error = await refusal(spending(context, () => runSql(context, { sql })));
     assert.equal(error.status, 422);
     assert.match(error.fields?.sql ?? '', /take more than/);
+    assert.ok(spentBefore(error).cpuMs > 0, 'it was a query');
   }
 });
