@@ -32,7 +32,7 @@ const namespace = 'hits';
 
 await judged(async ({ say, tell }) => {
   const folder = temporaryFolder();
-  const server = await startMeasured({ folder });
+  const server = await startMeasured({ folder, supervised: true });
   const client = new Connections(server.process.url, server.key, 2);
   const oracle = await Oracle.open(1);
   const csv = join(folder, 'hits.csv');

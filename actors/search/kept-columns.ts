@@ -19,8 +19,8 @@ const smallMax = 65_536;
 /** With fewer rows a value, an expression is as quick for each row as for each value. */
 const rowsPerValueMin = 4;
 
-/** A few milliseconds, where all values are new. */
-const rowsAtOnce = 8_192;
+/** A millisecond or two, where all values are new. */
+const rowsAtOnce = 2_048;
 
 /** What a query does with a column: it asks for its distinct values, makes keys of it, or neither. */
 export type ColumnUse = 'key' | 'operand' | 'value';
@@ -62,7 +62,7 @@ export class KeptColumns {
     const key = `${as.use} ${as.type} ${name}`;
     let column = columns.get(key);
     if (column === undefined) {
-      column = new KeptColumn(as.type, as.use, (more) => this.#grown(more));
+      column = new KeptColumn(as, reader.rowCount, (more) => this.#grown(more));
       columns.set(key, column);
     }
     const forget = this.#held.get(column) ?? (() => columns.delete(key));
@@ -99,9 +99,15 @@ export class KeptColumn {
   #bytes = 0;
   #released = false;
 
-  constructor(type: SqlType, use: ColumnUse, grown: (bytes: number) => void) {
+  /** `rowsMax`: as many rows as its segment has. */
+  constructor(
+    { type, use }: { readonly type: SqlType; readonly use: ColumnUse },
+    rowsMax: number,
+    grown: (bytes: number) => void,
+  ) {
     this.#isOptional = type !== 'text' && use === 'operand';
-    this.#interner = type === 'text' ? new TextInterner() : use === 'value' ? null : new NumberInterner();
+    if (type === 'text') this.#interner = new TextInterner(rowsMax);
+    else this.#interner = use === 'value' ? null : new NumberInterner(rowsMax);
     this.#grown = grown;
   }
 

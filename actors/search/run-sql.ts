@@ -43,7 +43,7 @@ import { hasTextElsewhere, valuesElsewhere } from './sql-values.ts';
 export async function runSql(context: QueryContext, { sql }: SqlRequest): Promise<string> {
   const statement = locating(sql, () => parseSql(sql));
   const parts = await reading(context, () => sqlParts(context.snapshot, context.report));
-  const columns = await reading(context, () => columnsOf(parts));
+  const columns = await reading(context, () => columnsOf(context, parts));
   if (statement.kind === 'showColumns') return showColumns(context, columns, parts);
   const plan = locating(sql, () => bindSelect(statement, columns));
   try {
@@ -58,7 +58,7 @@ const frameRows = 16_384;
 /** A look-up of several keys together may take half a microsecond. */
 const hashedFrameRows = 2_048;
 /** RE2 takes microseconds to replace in a text. */
-const replacingFrameRows = 1_024;
+const replacingFrameRows = 512;
 
 /** Fewer, where a row has many columns to answer. */
 function frameRowsOf({ replaces, outputs, grouping }: SelectPlan): number {
@@ -84,24 +84,30 @@ async function reading<T>(context: QueryContext, read: () => Promise<T>): Promis
   }
 }
 
+async function takeTurn({ slice }: QueryContext): Promise<void> {
+  if (!slice.due()) return;
+  await slice.giveWay();
+  if (slice.timedOut) throw tooLate();
+}
+
 /** The id, and the keys of metas in the order in which they came first. */
-async function columnsOf(parts: readonly SqlPart[]): Promise<Column[]> {
+async function columnsOf(context: QueryContext, parts: readonly SqlPart[]): Promise<Column[]> {
   const types = new ColumnTypes();
   for (const part of parts) {
     const keys = part.keys();
     for (const [key, counts] of keys) {
       if (!isColumn(key)) continue;
       const isOpen = (counts[valueKinds.other] as number) > 0 && counts[valueKinds.string] === 0;
-      types.add(key, counts, isOpen && (await isTextElsewhere(part, key)));
+      types.add(key, counts, isOpen && (await isTextElsewhere(context, part, key)));
     }
     types.countPart(keys.keys());
   }
   return [{ name: idColumn, type: 'text', parts: parts.length }, ...types.list()];
 }
 
-async function isTextElsewhere({ chunks }: SqlPart, key: string): Promise<boolean> {
+async function isTextElsewhere(context: QueryContext, { chunks }: SqlPart, key: string): Promise<boolean> {
   for (const chunk of chunks) {
-    const column = (await chunk.columns([key])).get(key);
+    const column = (await chunk.columns([key], () => takeTurn(context))).get(key);
     if (column !== undefined && (await hasTextElsewhere(chunk, key, column))) return true;
   }
   return false;
@@ -166,7 +172,8 @@ class SqlQuery {
     this.#plan = plan;
     this.#parts = parts;
     this.#types = new Map(columns.map(({ name, type }) => [name, type]));
-    this.#run = new SelectRun(plan, new Evaluator(replacerOf));
+    const rowsMax = parts.reduce((sum, { rowCount }) => sum + rowCount, 0);
+    this.#run = new SelectRun(plan, new Evaluator(replacerOf), rowsMax);
     this.#uses = keyColumns(plan);
     this.#wantedIds = idsOf(plan.where, plan.columns);
     this.#frameRows = frameRowsOf(plan);
@@ -286,7 +293,7 @@ class SqlQuery {
     }
     if (missing.length === 0) return;
     await reading(this.#context, async () => {
-      const columns = await chunk.columns(missing);
+      const columns = await chunk.columns(missing, () => this.#turn());
       for (const name of missing) {
         loaded.set(name, await this.#decode(chunk, name, columns.get(name)));
       }
@@ -297,6 +304,7 @@ class SqlQuery {
     if (values === undefined) return noValues;
     const type = this.#typeOf(name);
     const decoded = decodeColumn(values, type, await valuesElsewhere(chunk, name, { values, type }));
+    await this.#turn();
     const kept = this.#kept(chunk, name);
     return kept === null ? decoded : kept.keep(chunk.place?.chunk ?? 0, decoded, () => this.#turn());
   }
@@ -390,11 +398,8 @@ class SqlQuery {
     return rows;
   }
 
-  async #turn(): Promise<void> {
-    const { slice } = this.#context;
-    if (!slice.due()) return;
-    await slice.giveWay();
-    if (slice.timedOut) throw tooLate();
+  #turn(): Promise<void> {
+    return takeTurn(this.#context);
   }
 
   #checkMemory(): void {

@@ -39,8 +39,8 @@ export interface SqlChunk {
   keys(): Iterable<readonly [string, Uint32Array]>;
   /** What is known of a key's values without reading them. */
   range(key: string): ColumnRange;
-  /** Columns of those keys that the chunk has. Throws what reading throws. */
-  columns(names: readonly string[]): Promise<ReadonlyMap<string, ColumnValues>>;
+  /** Columns of those keys that the chunk has. Others have their turn between two of them. Throws what reading throws. */
+  columns(names: readonly string[], turn: () => Promise<void>): Promise<ReadonlyMap<string, ColumnValues>>;
   /** Where its columns may be kept: its segment, and its number in it. Null for memory. */
   readonly place: { readonly reader: SegmentReader; readonly chunk: number } | null;
   /** Of rows of the part, ascending. */
@@ -164,19 +164,24 @@ function storedChunk(source: {
       for (const [key, { counts }] of directory.columnsOf(chunk)) yield [key, counts];
     },
     range: (key) => rangeOf(directory.column(chunk, key)),
-    async columns(names) {
+    async columns(names, turn) {
       const there = names.flatMap((name) => {
         const column = directory.column(chunk, name);
         return column === null ? [] : [{ name, column }];
       });
       const places = there.map(({ column }) => column.place);
+      // One that is at hand takes milliseconds to unpack; those that are not come together.
+      for (const place of places) {
+        blocks.cachedOrLocal(place);
+        await turn();
+      }
       const read = await blocks.fetch(places, report);
-      return new Map(
-        there.map(({ name, column }, at) => {
-          const block = must(read[at], 'a fetched column');
-          return [name, storedColumn(block, column, { objectKey, rowCount })];
-        }),
-      );
+      const columns = new Map<string, ColumnValues>();
+      for (const [at, { name, column }] of there.entries()) {
+        columns.set(name, storedColumn(must(read[at], 'a fetched column'), column, { objectKey, rowCount }));
+        await turn();
+      }
+      return columns;
     },
     place: { reader: segment.reader, chunk },
     documents,

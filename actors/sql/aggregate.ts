@@ -2,6 +2,7 @@ import type { BoundAggregate, SqlType } from './bound.ts';
 import { allRows } from './frame.ts';
 import { type Interner, PairInterner } from './interner.ts';
 import { LazyInterner } from './lazy-interner.ts';
+import { withRoom } from './room.ts';
 import { SqlError } from './sql-error.ts';
 import { compareBytes, type Dictionary, type Nulls, type PackedIntegers, type Vector } from './vector.ts';
 import { asTexts, asValues } from './vector-forms.ts';
@@ -24,42 +25,53 @@ export interface Aggregate {
   values(from: number, end: number): Vector;
 }
 
-/** In the same order. Sums of the same values are added up once. */
-export function newAggregates(bounds: readonly BoundAggregate[]): Aggregate[] {
+/** In the same order. Sums of the same values are added up once. `groupsMax`: as many groups as can come. */
+export function newAggregates(bounds: readonly BoundAggregate[], groupsMax: number): Aggregate[] {
   const sums = new Map<string, Sum>();
   return bounds.map((bound) => {
     const { name, argument, distinct, plus } = bound;
-    if (name !== 'sum' || distinct || argument?.type !== 'int') return newAggregate(bound);
+    if (name !== 'sum' || distinct || argument?.type !== 'int') return newAggregate(bound, groupsMax);
     const key = JSON.stringify(argument, (_, value) => (typeof value === 'bigint' ? `${value}n` : value));
     const known = sums.get(key);
-    const sum = known ?? new Sum(bound, 'int');
+    const sum = known ?? new Sum(bound, 'int', groupsMax);
     sums.set(key, sum);
     return new SumPlus(sum, { bound, plus, isFirst: known === undefined });
   });
 }
 
-function newAggregate(bound: BoundAggregate): Aggregate {
+function newAggregate(bound: BoundAggregate, groupsMax: number): Aggregate {
   const { name, argument, distinct } = bound;
   const type = argument?.type ?? 'null';
-  if (argument === null) return new ValueCount();
+  if (argument === null) return new ValueCount(groupsMax);
   if (distinct) {
-    const counted = new DistinctValues(type);
-    return name === 'count' ? counted : new DistinctSum(counted, bound, type);
+    const counted = new DistinctValues(type, groupsMax);
+    return name === 'count' ? counted : new DistinctSum(counted, { bound, type, groupsMax });
   }
-  if (name === 'count') return new ValueCount();
+  if (name === 'count') return new ValueCount(groupsMax);
   if (name === 'min' || name === 'max')
-    return type === 'text' ? new TextExtreme(name) : new NumberExtreme(name);
-  return new Sum(bound, type);
+    return type === 'text' ? new TextExtreme(name) : new NumberExtreme(name, groupsMax);
+  return new Sum(bound, type, groupsMax);
 }
 
-const groupsInitial = 64;
+/** One number for each group, 0 at first. */
+class GroupNumbers {
+  values: Float64Array = new Float64Array(0);
+  #count = 0;
+  readonly #groupsMax: number;
 
-function withRoom(array: Float64Array, count: number, fill = 0): Float64Array {
-  if (count <= array.length) return array;
-  const larger = new Float64Array(Math.max(count, array.length * 2, groupsInitial));
-  larger.set(array);
-  if (fill !== 0) larger.fill(fill, array.length);
-  return larger;
+  constructor(groupsMax: number) {
+    this.#groupsMax = groupsMax;
+  }
+
+  get bytes(): number {
+    return this.#count * 8;
+  }
+
+  makeRoom(groupCount: number): void {
+    if (groupCount <= this.#count) return;
+    this.#count = groupCount;
+    this.values = withRoom(this.values, groupCount, this.#groupsMax);
+  }
 }
 
 /** Groups of which no value came have no room yet. */
@@ -82,10 +94,14 @@ function nullsOf(vector: Vector, rowCount: number): Nulls {
 
 /** Of rows, where there is no vector. */
 class ValueCount implements Aggregate {
-  #counts: Float64Array = new Float64Array(0);
+  readonly #counts: GroupNumbers;
+
+  constructor(groupsMax: number) {
+    this.#counts = new GroupNumbers(groupsMax);
+  }
 
   get bytes(): number {
-    return this.#counts.byteLength;
+    return this.#counts.bytes;
   }
 
   add(
@@ -95,8 +111,8 @@ class ValueCount implements Aggregate {
     groups: Int32Array,
     groupCount: number,
   ): void {
-    this.#counts = withRoom(this.#counts, groupCount);
-    const held = this.#counts;
+    this.#counts.makeRoom(groupCount);
+    const held = this.#counts.values;
     const nulls = vector === null ? null : nullsOf(vector, rowCount);
     if (nulls === null && groupCount === 1) {
       held[0] = (held[0] as number) + rows.length;
@@ -107,7 +123,7 @@ class ValueCount implements Aggregate {
   }
 
   values(from: number, end: number): Vector {
-    return counts(this.#counts, from, end);
+    return counts(this.#counts.values, from, end);
   }
 }
 
@@ -123,6 +139,8 @@ const exactMax = 2 ** 52;
 
 /** Values whose halves add up to a safe integer. */
 const halvesMax = 2 ** 20;
+/** With more it is not worth looking whether a frame's rows are all of one. */
+const groupsFew = 64;
 
 function isOneGroup(groups: Int32Array, count: number): boolean {
   for (let i = 1; i < count; i++) if (groups[i] !== groups[0]) return false;
@@ -132,18 +150,20 @@ function isOneGroup(groups: Int32Array, count: number): boolean {
 class Sum implements Aggregate {
   readonly #bound: BoundAggregate;
   readonly #isInt: boolean;
-  #sums: Float64Array = new Float64Array(0);
-  #counts: Float64Array = new Float64Array(0);
+  readonly #sums: GroupNumbers;
+  readonly #counts: GroupNumbers;
   /** Of integers: what the sums don't hold. */
   readonly #carried = new Map<number, bigint>();
 
-  constructor(bound: BoundAggregate, type: SqlType) {
+  constructor(bound: BoundAggregate, type: SqlType, groupsMax: number) {
     this.#bound = bound;
     this.#isInt = type === 'int';
+    this.#sums = new GroupNumbers(groupsMax);
+    this.#counts = new GroupNumbers(groupsMax);
   }
 
   get bytes(): number {
-    return this.#sums.byteLength * 2 + this.#carried.size * 80;
+    return this.#sums.bytes * 2 + this.#carried.size * 80;
   }
 
   add(
@@ -154,8 +174,7 @@ class Sum implements Aggregate {
     groupCount: number,
   ): void {
     if (vector === null) return;
-    this.#sums = withRoom(this.#sums, groupCount);
-    this.#counts = withRoom(this.#counts, groupCount);
+    this.makeRoom(groupCount);
     const packed = vector.kind === 'numbers' ? vector.packed : undefined;
     if (groupCount === 1 && rows.length === rowCount && packed !== undefined && this.#addPacked(packed))
       return;
@@ -169,23 +188,24 @@ class Sum implements Aggregate {
   #addPacked(packed: PackedIntegers): boolean {
     const { length } = packed.integers;
     const largest = Math.abs(packed.base) + 2 ** (packed.integers.BYTES_PER_ELEMENT * 8);
-    if (largest * length + Math.abs(this.#sums[0] as number) > exactMax) return false;
-    this.#sums[0] = (this.#sums[0] as number) + packedTotal(packed.integers) + packed.base * length;
-    this.#counts[0] = (this.#counts[0] as number) + length;
+    if (largest * length + Math.abs(this.#sums.values[0] as number) > exactMax) return false;
+    this.#sums.values[0] =
+      (this.#sums.values[0] as number) + packedTotal(packed.integers) + packed.base * length;
+    this.#counts.values[0] = (this.#counts.values[0] as number) + length;
     return true;
   }
 
   /** Of one group: in one number, which is carried over when it grows too large. */
   #addToOne(values: Float64Array, nulls: Nulls, rows: Int32Array): void {
     const isInt = this.#isInt;
-    let sum = this.#sums[0] as number;
+    let sum = this.#sums.values[0] as number;
     let count = 0;
     if (nulls === null && rows.length === values.length) {
       const { total, size } = totalOf(values);
       // So no step on the way was larger, nor rounded.
       if (!isInt || size + Math.abs(sum) <= exactMax) {
-        this.#sums[0] = sum + total;
-        this.#counts[0] = (this.#counts[0] as number) + values.length;
+        this.#sums.values[0] = sum + total;
+        this.#counts.values[0] = (this.#counts.values[0] as number) + values.length;
         return;
       }
     }
@@ -198,30 +218,30 @@ class Sum implements Aggregate {
       if (isInt && (next > exactMax || next < -exactMax)) this.#carry(0, BigInt(value));
       else sum = next;
     }
-    this.#sums[0] = sum;
-    this.#counts[0] = (this.#counts[0] as number) + count;
+    this.#sums.values[0] = sum;
+    this.#counts.values[0] = (this.#counts.values[0] as number) + count;
   }
 
   /** One number for one group. */
   addOne(value: number, group: number): void {
-    const sum = (this.#sums[group] as number) + value;
+    const sum = (this.#sums.values[group] as number) + value;
     if (this.#isInt && (sum > exactMax || sum < -exactMax)) this.#carry(group, BigInt(value));
-    else this.#sums[group] = sum;
-    (this.#counts[group] as number)++;
+    else this.#sums.values[group] = sum;
+    (this.#counts.values[group] as number)++;
   }
 
   makeRoom(groupCount: number): void {
-    this.#sums = withRoom(this.#sums, groupCount);
-    this.#counts = withRoom(this.#counts, groupCount);
+    this.#sums.makeRoom(groupCount);
+    this.#counts.makeRoom(groupCount);
   }
 
   addBig(value: bigint, group: number): void {
     this.#carry(group, value);
-    (this.#counts[group] as number)++;
+    (this.#counts.values[group] as number)++;
   }
 
   #addNumbers(values: Float64Array, nulls: Nulls, rows: Int32Array, groups: Int32Array): void {
-    const [sums, held] = [this.#sums, this.#counts];
+    const [sums, held] = [this.#sums.values, this.#counts.values];
     const isInt = this.#isInt;
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] as number;
@@ -236,7 +256,7 @@ class Sum implements Aggregate {
   }
 
   #addWide(values: BigInt64Array, nulls: Nulls, rows: Int32Array, groups: Int32Array): void {
-    if (this.#sums.length > 0 && rows.length <= halvesMax && this.#counts.length === groupsInitial) {
+    if (rows.length <= halvesMax && this.#counts.values.length <= groupsFew) {
       if (isOneGroup(groups, rows.length)) return this.#addHalves(values, nulls, rows, groups[0] ?? 0);
     }
     for (let i = 0; i < rows.length; i++) {
@@ -259,7 +279,7 @@ class Sum implements Aggregate {
       count++;
     }
     this.#carry(group, BigInt(low) + (BigInt(high) << 32n));
-    this.#counts[group] = (this.#counts[group] as number) + count;
+    this.#counts.values[group] = (this.#counts.values[group] as number) + count;
   }
 
   #carry(group: number, value: bigint): void {
@@ -270,11 +290,11 @@ class Sum implements Aggregate {
     if (this.#isInt && this.#bound.name !== 'avg')
       return this.valuesPlus(from, end, { plus: 0n, at: this.#bound.at });
     this.makeRoom(end);
-    const nulls = zeros(this.#counts.subarray(from, end));
-    const totals = this.#sums.slice(from, end);
+    const nulls = zeros(this.#counts.values.subarray(from, end));
+    const totals = this.#sums.values.slice(from, end);
     if (this.#bound.name === 'avg')
       for (let i = 0; i < totals.length; i++)
-        totals[i] = Number(this.#total(from + i)) / (this.#counts[from + i] as number);
+        totals[i] = Number(this.#total(from + i)) / (this.#counts.values[from + i] as number);
     return { kind: 'numbers', values: totals, nulls };
   }
 
@@ -286,18 +306,19 @@ class Sum implements Aggregate {
   ): Vector {
     this.makeRoom(end);
     const count = end - from;
-    const nulls = zeros(this.#counts.subarray(from, end));
+    const nulls = zeros(this.#counts.values.subarray(from, end));
     const totals = new Float64Array(count);
     let largest = Math.abs(Number(plus));
     for (let i = 0; i < count; i++) {
-      const total = (this.#sums[from + i] as number) + Number(plus) * (this.#counts[from + i] as number);
+      const total =
+        (this.#sums.values[from + i] as number) + Number(plus) * (this.#counts.values[from + i] as number);
       totals[i] = total;
       largest = Math.max(largest, Math.abs(total));
     }
     if (this.#carried.size === 0 && largest <= exactMax) return { kind: 'numbers', values: totals, nulls };
     const wide = new BigInt64Array(count);
     for (let i = 0; i < count; i++) {
-      const total = BigInt(this.#total(from + i)) + plus * BigInt(this.#counts[from + i] as number);
+      const total = BigInt(this.#total(from + i)) + plus * BigInt(this.#counts.values[from + i] as number);
       wide[i] = fitting(total, at);
     }
     return { kind: 'wide', values: wide, nulls };
@@ -306,8 +327,8 @@ class Sum implements Aggregate {
   #total(group: number): number | bigint {
     const carried = this.#carried.get(group);
     return carried === undefined
-      ? (this.#sums[group] as number)
-      : carried + BigInt(this.#sums[group] as number);
+      ? (this.#sums.values[group] as number)
+      : carried + BigInt(this.#sums.values[group] as number);
   }
 }
 
@@ -404,19 +425,25 @@ function leastOf(values: Float64Array, rows: Int32Array, held: number): number {
   return best;
 }
 
+const aDouble = 1;
+const aWide = 2;
+
 class NumberExtreme implements Aggregate {
   readonly #isMax: boolean;
-  #held: Float64Array = new Float64Array(0);
+  readonly #held: GroupNumbers;
   /** Integers beyond 2^53, where a group's greatest or least is one. */
   readonly #wide = new Map<number, bigint>();
-  #seen: Float64Array = new Float64Array(0);
+  /** By groups: 0 where nothing came, `aDouble`, or `aWide` where only such integers did. */
+  readonly #seen: GroupNumbers;
 
-  constructor(name: 'min' | 'max') {
+  constructor(name: 'min' | 'max', groupsMax: number) {
     this.#isMax = name === 'max';
+    this.#held = new GroupNumbers(groupsMax);
+    this.#seen = new GroupNumbers(groupsMax);
   }
 
   get bytes(): number {
-    return this.#held.byteLength * 2 + this.#wide.size * 80;
+    return this.#held.bytes * 2 + this.#wide.size * 80;
   }
 
   add(
@@ -427,29 +454,29 @@ class NumberExtreme implements Aggregate {
     groupCount: number,
   ): void {
     if (vector === null) return;
-    this.#seen = withRoom(this.#seen, groupCount);
-    const worst = this.#isMax ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
-    this.#held = withRoom(this.#held, groupCount, worst);
+    this.#makeRoom(groupCount);
     const { kind, values, nulls } = asValues(vector, rowCount);
     if (kind === 'wide') return this.#addWide(values as BigInt64Array, nulls, rows, groups);
     if (groupCount === 1 && nulls === null) return this.#addToOne(values as Float64Array, rows);
-    const [held, seen, isMax] = [this.#held, this.#seen, this.#isMax];
+    const [held, seen, isMax] = [this.#held.values, this.#seen.values, this.#isMax];
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] as number;
       if (nulls !== null && nulls[row] === 1) continue;
       const group = groups[i] as number;
       const value = (values as Float64Array)[row] as number;
-      seen[group] = 1;
-      if (isMax ? value > (held[group] as number) : value < (held[group] as number)) held[group] = value;
+      const best = held[group] as number;
+      if (seen[group] === aDouble && !(isMax ? value > best : value < best)) continue;
+      seen[group] = aDouble;
+      held[group] = value;
     }
   }
 
   #addToOne(values: Float64Array, rows: Int32Array): void {
     if (rows.length === 0) return;
-    this.#seen[0] = 1;
-    this.#held[0] = this.#isMax
-      ? greatestOf(values, rows, this.#held[0] as number)
-      : leastOf(values, rows, this.#held[0] as number);
+    const [held, seen] = [this.#held.values, this.#seen.values];
+    const best = (seen[0] === aDouble ? held[0] : values[rows[0] as number]) as number;
+    seen[0] = aDouble;
+    held[0] = this.#isMax ? greatestOf(values, rows, best) : leastOf(values, rows, best);
   }
 
   #addWide(values: BigInt64Array, nulls: Nulls, rows: Int32Array, groups: Int32Array): void {
@@ -458,31 +485,31 @@ class NumberExtreme implements Aggregate {
       if (nulls !== null && nulls[row] === 1) continue;
       const group = groups[i] as number;
       const value = values[row] as bigint;
-      this.#seen[group] = 1;
+      if (this.#seen.values[group] === 0) this.#seen.values[group] = aWide;
       const held = this.#wide.get(group);
       if (held === undefined || (this.#isMax ? value > held : value < held)) this.#wide.set(group, value);
     }
   }
 
   values(from: number, end: number): Vector {
-    this.#seen = withRoom(this.#seen, end);
-    this.#held = withRoom(this.#held, end);
-    const nulls = zeros(this.#seen.subarray(from, end));
-    const values = new Float64Array(end - from);
-    for (let i = 0; i < values.length; i++) {
-      const held = this.#held[from + i] as number;
-      if (nulls[i] === 0 && Number.isFinite(held)) values[i] = held;
-    }
+    this.#makeRoom(end);
+    const nulls = zeros(this.#seen.values.subarray(from, end));
+    const values = this.#held.values.slice(from, end);
     if (this.#wide.size === 0) return { kind: 'numbers', values, nulls };
     const best = BigInt64Array.from(values, BigInt);
     for (let i = 0; i < best.length; i++) {
       const value = this.#wide.get(from + i);
       if (value === undefined) continue;
-      const isAlone = !Number.isFinite(this.#held[from + i]);
+      const isAlone = this.#seen.values[from + i] === aWide;
       const held = best[i] as bigint;
       if (isAlone || (this.#isMax ? value > held : value < held)) best[i] = value;
     }
     return { kind: 'wide', values: best, nulls };
+  }
+
+  #makeRoom(groupCount: number): void {
+    this.#held.makeRoom(groupCount);
+    this.#seen.makeRoom(groupCount);
   }
 }
 
@@ -566,18 +593,21 @@ function copied({ bytes, ends }: Dictionary, code: number): Dictionary {
 class DistinctValues implements Aggregate {
   readonly #values: Interner;
   /** Of a value's number and a group. */
-  readonly #pairs = new PairInterner();
-  #counts: Float64Array = new Float64Array(0);
+  readonly #pairs: PairInterner;
+  readonly #counts: GroupNumbers;
   #numbers = new Int32Array(0);
   /** There has been one group so far: its pairs are not made until there is another. */
   #isAlone = true;
 
-  constructor(type: SqlType) {
-    this.#values = new LazyInterner(type === 'text');
+  /** There are no more pairs than rows, of which there are no fewer than groups. */
+  constructor(type: SqlType, groupsMax: number) {
+    this.#values = new LazyInterner(type === 'text', groupsMax);
+    this.#pairs = new PairInterner(groupsMax);
+    this.#counts = new GroupNumbers(groupsMax);
   }
 
   get bytes(): number {
-    return this.#values.bytes + this.#pairs.bytes + this.#counts.byteLength;
+    return this.#values.bytes + this.#pairs.bytes + this.#counts.bytes;
   }
 
   get interned(): Interner {
@@ -597,12 +627,12 @@ class DistinctValues implements Aggregate {
     groupCount: number,
   ): void {
     if (vector === null) return;
-    this.#counts = withRoom(this.#counts, groupCount);
+    this.#counts.makeRoom(groupCount);
     if (this.#numbers.length < rows.length) this.#numbers = new Int32Array(rows.length);
     const numbers = this.#numbers;
     this.#values.intern(vector, rows, rowCount, numbers);
     const { nullNumber } = this.#values;
-    const [held, pairs] = [this.#counts, this.#pairs];
+    const [held, pairs] = [this.#counts.values, this.#pairs];
     if (this.#isAlone && groupCount === 1) {
       // Of one group each value is its own pair.
       const { count } = this.#values;
@@ -619,13 +649,13 @@ class DistinctValues implements Aggregate {
   }
 
   values(from: number, end: number): Vector {
-    return counts(this.#counts, from, end);
+    return counts(this.#counts.values, from, end);
   }
 
   /** The pairs of the first group. */
   #pairAll(): void {
     const { nullNumber } = this.#values;
-    const known = this.#counts[0] as number;
+    const known = this.#counts.values[0] as number;
     const count = known + (nullNumber >= 0 && nullNumber <= known ? 1 : 0);
     for (let number = 0; number < count; number++) if (number !== nullNumber) this.#pairs.intern(number, 0);
     this.#isAlone = false;
@@ -636,13 +666,14 @@ class DistinctValues implements Aggregate {
 class DistinctSum implements Aggregate {
   readonly #distinct: DistinctValues;
   #sum: Sum | null = null;
-  readonly #bound: BoundAggregate;
-  readonly #type: SqlType;
+  readonly #of: { readonly bound: BoundAggregate; readonly type: SqlType; readonly groupsMax: number };
 
-  constructor(distinct: DistinctValues, bound: BoundAggregate, type: SqlType) {
+  constructor(
+    distinct: DistinctValues,
+    of: { readonly bound: BoundAggregate; readonly type: SqlType; readonly groupsMax: number },
+  ) {
     this.#distinct = distinct;
-    this.#bound = bound;
-    this.#type = type;
+    this.#of = of;
   }
 
   get bytes(): number {
@@ -665,9 +696,10 @@ class DistinctSum implements Aggregate {
   }
 
   #summed(): Sum {
-    const sum = new Sum(this.#bound, this.#type);
+    const { bound, type, groupsMax } = this.#of;
+    const sum = new Sum(bound, type, groupsMax);
     const { pairs, interned } = this.#distinct;
-    const { kind, values } = asValues(interned.values(), interned.count);
+    const { kind, values } = asValues(interned.valuesOf(allRows(interned.count)), interned.count);
     for (let pair = 0; pair < pairs.count; pair++) {
       const value = values[pairs.firstOf(pair)] as number | bigint;
       const group = pairs.secondOf(pair);

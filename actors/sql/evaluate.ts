@@ -301,15 +301,15 @@ export class Evaluator {
       const row = rows === null ? i : (rows[i] as number);
       if (nulls !== null && nulls[row] === 1) continue;
       const code = codes[row] as number;
-      if (byCode[code] === -1) {
+      if (byCode[code] === 0) {
         const result = replaced.replace(textBytes(dictionary, code));
         made += result.length;
         if (result.length > limits.sqlReplacedBytesMax || made > limits.sqlReplacedChunkBytesMax)
           throw new SqlError(0, 'REGEXP_REPLACE makes more text than fits: replace fewer or shorter texts');
         byCode = replaced.byCodes.of(dictionary, dictionary.count);
-        byCode[code] = replaced.results.number(result);
+        byCode[code] = replaced.results.number(result) + 1;
       }
-      newCodes[row] = byCode[code] as number;
+      newCodes[row] = (byCode[code] as number) - 1;
     }
     // Rows that do not matter have the first string, so there is one.
     if (replaced.results.count === 0) replaced.results.number(Buffer.alloc(0));

@@ -21,14 +21,15 @@ export class Grouping {
   readonly #pairs: readonly PairInterner[];
   readonly #aggregates: readonly Aggregate[];
 
-  constructor(plan: NonNullable<SelectPlan['grouping']>, evaluator: Evaluator) {
+  /** `rowsMax`: as many rows as can come. */
+  constructor(plan: NonNullable<SelectPlan['grouping']>, evaluator: Evaluator, rowsMax: number) {
     this.#plan = plan;
     this.#evaluator = evaluator;
-    this.#keys = keyGroups(evaluator, plan.keys);
+    this.#keys = keyGroups(evaluator, plan.keys, rowsMax);
     const telling = this.#keys.filter(({ isConstant }) => !isConstant);
     this.#telling = telling.length === 0 ? this.#keys.slice(0, 1) : telling;
-    this.#pairs = this.#telling.slice(1).map(() => new PairInterner());
-    this.#aggregates = newAggregates(plan.aggregates);
+    this.#pairs = this.#telling.slice(1).map(() => new PairInterner(rowsMax));
+    this.#aggregates = newAggregates(plan.aggregates, rowsMax);
   }
 
   /** Without keys there is one group, of no rows too. */

@@ -1,11 +1,11 @@
 import { hashBytes } from '../columns/hash-bytes.ts';
-import { allRows } from './frame.ts';
+import { withRoom } from './room.ts';
 import { type Coded, type Dictionary, type Nulls, startOf, type Texts, type Vector } from './vector.ts';
 import { asTexts, asValues, type Values } from './vector-forms.ts';
 
 /**
  * Values → numbers 0, 1, 2 … in the order in which they came first; NULL is a value among them. Open addressing over typed
- * arrays; memory grows by doubling, and `bytes` says how much there is.
+ * arrays; `bytes` says how much of them is used.
  */
 export interface Interner {
   /** Distinct values so far. */
@@ -15,15 +15,18 @@ export interface Interner {
   readonly nullNumber: number;
   /** Numbers of the vector's values in those rows, into `numbers`. */
   intern(vector: Vector, rows: Int32Array, rowCount: number, numbers: Int32Array): void;
-  /** All values as a vector, by their numbers. */
-  values(): Vector;
+  /** The values of those numbers. */
+  valuesOf(numbers: Int32Array): Vector;
 }
 
 const slotsInitial = 1_024;
-/** A part is grown when it is fuller. */
-const fullness = 0.6;
 /** Highest bits of a hash. */
 const partBits = 6;
+/** A part is grown when it is fuller: each at another time, though all fill alike. */
+const fullnessOf = Float64Array.from(
+  { length: 1 << partBits },
+  (_, part) => 0.5 + (0.2 * part) / (1 << partBits),
+);
 
 /** Slots of an open-addressing table, in parts that grow one by one: a large table never stands still to be made anew. */
 class Slots {
@@ -46,7 +49,7 @@ class Slots {
     const held = (this.#held[part] as number) + 1;
     this.#held[part] = held;
     const old = this.#parts[part] as Int32Array;
-    if (held <= old.length * fullness) return;
+    if (held <= old.length * (fullnessOf[part] as number)) return;
     const slots = new Int32Array(old.length * 2);
     const mask = slots.length - 1;
     for (let i = 0; i < old.length; i++) {
@@ -62,12 +65,7 @@ class Slots {
 }
 const smallMax = 65_536;
 const loopBytesMax = 96;
-
-function grownTo<T extends Int32Array | Float64Array | Uint32Array>(array: T, length: number): T {
-  const larger = new (array.constructor as new (length: number) => T)(length);
-  larger.set(array);
-  return larger;
-}
+const anyNumber = Number.POSITIVE_INFINITY;
 
 const bits = new Float64Array(1);
 const halves = new Int32Array(bits.buffer);
@@ -82,10 +80,15 @@ function hashNumber(value: number): number {
 const one = new Int32Array(1);
 const found = new Int32Array(1);
 
-/** What is known of codes, by what they are of: -1 where it is not known yet. */
+/** What is known of codes, by what they are of: numbers plus one, 0 where nothing is known yet. */
 export class ByCodes {
   readonly #known = new Map<object, Int32Array>();
+  readonly #codesMax: number;
   #bytes = 0;
+
+  constructor(codesMax = anyNumber) {
+    this.#codesMax = codesMax;
+  }
 
   get bytes(): number {
     return this.#bytes;
@@ -100,8 +103,7 @@ export class ByCodes {
       this.#known.clear();
       this.#bytes = 0;
     }
-    const larger = new Int32Array(Math.max(count, (known?.length ?? 0) * 2, mapFirst)).fill(-1);
-    if (known !== undefined) larger.set(known);
+    const larger = withRoom(known ?? noCodes, Math.max(count, mapFirst), this.#codesMax);
     this.#bytes += larger.byteLength - (known?.byteLength ?? 0);
     this.#known.set(codes, larger);
     return larger;
@@ -111,6 +113,7 @@ export class ByCodes {
 /** They hold what their codes are of. */
 const mapsMax = 4;
 const mapFirst = 1_024;
+const noCodes = new Int32Array(0);
 
 /** Of every type but text. Integers beyond 2^53 stand in a table of their own, by their halves; so do small ones, by themselves. */
 export class NumberInterner implements Interner {
@@ -118,22 +121,30 @@ export class NumberInterner implements Interner {
   #values = new Float64Array(slotsInitial);
   /** Of whole numbers under `smallMax`: theirs, and one. */
   readonly #small = new Int32Array(smallMax);
-  readonly #wide = new PairInterner();
+  readonly #wide: PairInterner;
   /** Of the pairs of halves. */
   #wideNumbers = new Int32Array(slotsInitial);
+  /** By numbers: the pair of halves and one, 0 where there is none. */
+  #pairs = new Int32Array(0);
   #count = 0;
-  readonly #byCodes = new ByCodes();
-  #made: Vector | null = null;
-  #madeCount = 0;
+  readonly #countMax: number;
+  readonly #byCodes: ByCodes;
   nullNumber = -1;
+
+  /** `countMax`: as many values as can come. */
+  constructor(countMax = anyNumber) {
+    this.#countMax = countMax;
+    this.#wide = new PairInterner(countMax);
+    this.#byCodes = new ByCodes(countMax);
+  }
 
   get count(): number {
     return this.#count;
   }
 
   get bytes(): number {
-    const wide = this.#wide.count === 0 ? 0 : this.#wide.bytes + this.#wideNumbers.byteLength;
-    return this.#slots.bytes + this.#values.byteLength + this.#small.byteLength + wide + this.#byCodes.bytes;
+    const wide = this.#wide.count === 0 ? 0 : this.#wide.bytes + this.#wide.count * 4 + this.#count * 4;
+    return this.#slots.bytes + this.#count * 8 + this.#small.byteLength + wide + this.#byCodes.bytes;
   }
 
   intern(vector: Vector, rows: Int32Array, rowCount: number, numbers: Int32Array): void {
@@ -154,45 +165,43 @@ export class NumberInterner implements Interner {
       const row = rows[i] as number;
       const code = codes[row] as number;
       if (code >= byCode.length) byCode = this.#byCodes.of(of, code + 1);
-      let number = byCode[code] as number;
+      let number = (byCode[code] as number) - 1;
       if (number < 0) {
         one[0] = row;
         this.#internValues(vector, one, found);
         number = found[0] as number;
-        byCode[code] = number;
+        byCode[code] = number + 1;
       }
       numbers[i] = number;
     }
   }
 
-  /** Of one that is kept many ask. */
-  values(): Vector {
-    if (this.#made === null || this.#madeCount !== this.#count) {
-      this.#made = this.#makeValues();
-      this.#madeCount = this.#count;
-    }
-    return this.#made;
+  valuesOf(numbers: Int32Array): Vector {
+    const nulls = nullsAmong(numbers, this.nullNumber);
+    if (this.#wide.count > 0) return { kind: 'wide', values: this.#wideOf(numbers), nulls };
+    const values = new Float64Array(numbers.length);
+    for (let i = 0; i < values.length; i++) values[i] = this.#values[numbers[i] as number] as number;
+    return { kind: 'numbers', values, nulls };
   }
 
-  #makeValues(): Vector {
-    const nulls = this.nullNumber < 0 ? null : new Uint8Array(this.#count);
-    if (nulls !== null) nulls[this.nullNumber] = 1;
-    const values = this.#values.subarray(0, this.#count);
-    if (this.#wide.count === 0) return { kind: 'numbers', values, nulls };
-    const wide = new BigInt64Array(this.#count);
+  #wideOf(numbers: Int32Array): BigInt64Array {
+    const wide = new BigInt64Array(numbers.length);
     const halves = new Int32Array(wide.buffer);
-    for (let number = 0; number < this.#count; number++) {
+    const [values, pairs] = [this.#values, this.#pairs];
+    for (let i = 0; i < numbers.length; i++) {
+      const number = numbers[i] as number;
+      const pair = ((pairs[number] as number | undefined) ?? 0) - 1;
+      if (pair >= 0) {
+        halves[i * 2] = this.#wide.firstOf(pair);
+        halves[i * 2 + 1] = this.#wide.secondOf(pair);
+        continue;
+      }
       const value = values[number] as number;
       const high = Math.floor(value / 0x1_0000_0000);
-      halves[number * 2] = value - high * 0x1_0000_0000;
-      halves[number * 2 + 1] = high;
+      halves[i * 2] = value - high * 0x1_0000_0000;
+      halves[i * 2 + 1] = high;
     }
-    for (let pair = 0; pair < this.#wide.count; pair++) {
-      const number = this.#wideNumbers[pair] as number;
-      halves[number * 2] = this.#wide.firstOf(pair);
-      halves[number * 2 + 1] = this.#wide.secondOf(pair);
-    }
-    return { kind: 'wide', values: wide, nulls };
+    return wide;
   }
 
   #internNumbers(values: Float64Array, nulls: Nulls, rows: Int32Array, numbers: Int32Array): void {
@@ -242,9 +251,11 @@ export class NumberInterner implements Interner {
     const before = this.#wide.count;
     const pair = this.#wide.internAny(low, high);
     if (pair < before) return this.#wideNumbers[pair] as number;
-    if (pair === this.#wideNumbers.length) this.#wideNumbers = grownTo(this.#wideNumbers, pair * 2);
     const number = this.#add(0);
+    this.#wideNumbers = withRoom(this.#wideNumbers, pair + 1, this.#countMax);
     this.#wideNumbers[pair] = number;
+    this.#pairs = withRoom(this.#pairs, number + 1, this.#countMax);
+    this.#pairs[number] = pair + 1;
     return number;
   }
 
@@ -268,7 +279,8 @@ export class NumberInterner implements Interner {
   readonly #hashOf = (number: number) => hashNumber(this.#values[number] as number);
 
   #add(value: number): number {
-    if (this.#count === this.#values.length) this.#values = grownTo(this.#values, this.#count * 2);
+    if (this.#count === this.#values.length)
+      this.#values = withRoom(this.#values, this.#count + 1, this.#countMax);
     this.#values[this.#count] = value;
     return this.#count++;
   }
@@ -282,7 +294,8 @@ export class TextInterner implements Interner {
   #blob = Buffer.from(new ArrayBuffer(slotsInitial * 16));
   #count = 0;
   #blobBytes = 0;
-  readonly #byCodes = new ByCodes();
+  readonly #countMax: number;
+  readonly #byCodes: ByCodes;
   /** The same object, however many there are. */
   readonly #dictionary = {
     count: 0,
@@ -294,13 +307,18 @@ export class TextInterner implements Interner {
   nullNumber = -1;
   readonly #hashOf = (number: number) => this.#hashes[number] as number;
 
+  /** `countMax`: as many strings as can come. */
+  constructor(countMax = anyNumber) {
+    this.#countMax = countMax;
+    this.#byCodes = new ByCodes(countMax);
+  }
+
   get count(): number {
     return this.#count;
   }
 
   get bytes(): number {
-    const { byteLength } = this.#hashes;
-    return this.#slots.bytes + byteLength + this.#ends.byteLength + this.#blob.length + this.#byCodes.bytes;
+    return this.#slots.bytes + this.#count * 8 + this.#blobBytes + this.#byCodes.bytes;
   }
 
   get dictionary(): Dictionary {
@@ -319,10 +337,10 @@ export class TextInterner implements Interner {
         continue;
       }
       const code = codes[row] as number;
-      let number = byCode[code] as number;
+      let number = (byCode[code] as number) - 1;
       if (number < 0) {
         number = this.#number(dictionary, view, code);
-        byCode[code] = number;
+        byCode[code] = number + 1;
       }
       numbers[i] = number;
     }
@@ -335,11 +353,9 @@ export class TextInterner implements Interner {
     return this.#number({ count: 1, bytes: text, ends }, view, 0);
   }
 
-  values(): Texts {
-    const codes = allRows(this.#count);
-    const nulls = this.nullNumber < 0 ? null : new Uint8Array(this.#count);
-    if (nulls !== null) nulls[this.nullNumber] = 1;
-    return { kind: 'texts', codes, dictionary: this.dictionary, nulls };
+  valuesOf(numbers: Int32Array): Texts {
+    const nulls = nullsAmong(numbers, this.nullNumber);
+    return { kind: 'texts', codes: numbers.slice(), dictionary: this.dictionary, nulls };
   }
 
   #null(): number {
@@ -399,8 +415,8 @@ export class TextInterner implements Interner {
 
   #add(hash: number, length: number): number {
     if (this.#count === this.#ends.length) {
-      this.#ends = grownTo(this.#ends, this.#count * 2);
-      this.#hashes = grownTo(this.#hashes, this.#count * 2);
+      this.#ends = withRoom(this.#ends, this.#count + 1, this.#countMax);
+      this.#hashes = withRoom(this.#hashes, this.#count + 1, this.#countMax);
     }
     this.#blobBytes += length;
     this.#ends[this.#count] = this.#blobBytes;
@@ -412,7 +428,8 @@ export class TextInterner implements Interner {
 
   #makeRoom(bytes: number): void {
     if (this.#blobBytes + bytes <= this.#blob.length) return;
-    const larger = Buffer.from(new ArrayBuffer(Math.max(this.#blob.length * 2, this.#blobBytes + bytes)));
+    const wanted = this.#blobBytes + bytes;
+    const larger = Buffer.from(new ArrayBuffer(Math.max(wanted, blobLengthAfter(this.#blob.length))));
     this.#blob.copy(larger, 0, 0, this.#blobBytes);
     this.#blob = larger;
     this.#dictionary.bytes = larger;
@@ -434,16 +451,24 @@ export class PairInterner {
   #slotBytes = (pairSlotsFirst * pairWords * 4) << partBits;
   /** By first numbers: the second of its first pair, and that pair's number plus one. */
   #direct = new Int32Array(slotsInitial * 2);
+  /** Of the first numbers so far. */
+  #directCount = 0;
   #first = new Int32Array(slotsInitial);
   #second = new Int32Array(slotsInitial);
   #count = 0;
+  readonly #countMax: number;
+
+  /** `countMax`: as many pairs as can come. */
+  constructor(countMax = anyNumber) {
+    this.#countMax = countMax;
+  }
 
   get count(): number {
     return this.#count;
   }
 
   get bytes(): number {
-    return this.#direct.byteLength + this.#slotBytes + this.#first.byteLength * 2;
+    return this.#directCount * 8 + this.#slotBytes + this.#count * 8;
   }
 
   firstOf(number: number): number {
@@ -474,8 +499,10 @@ export class PairInterner {
 
   /** Of a first number that counts something: the numbers below it come too. */
   intern(first: number, second: number): number {
-    if (first * 2 >= this.#direct.length)
-      this.#direct = grownTo(this.#direct, Math.max(first * 4, this.#direct.length * 2));
+    if (first >= this.#directCount) {
+      this.#directCount = first + 1;
+      this.#direct = withRoom(this.#direct, this.#directCount * 2, this.#countMax * 2);
+    }
     const known = this.#direct[first * 2 + 1] as number;
     if (known === 0) {
       this.#direct[first * 2] = second;
@@ -502,8 +529,8 @@ export class PairInterner {
   #hold(first: number, second: number): number {
     const number = this.#count++;
     if (number === this.#first.length) {
-      this.#first = grownTo(this.#first, number * 2);
-      this.#second = grownTo(this.#second, number * 2);
+      this.#first = withRoom(this.#first, number + 1, this.#countMax);
+      this.#second = withRoom(this.#second, number + 1, this.#countMax);
     }
     this.#first[number] = first;
     this.#second[number] = second;
@@ -519,7 +546,7 @@ export class PairInterner {
     slots[slot + 2] = number + 1;
     const held = (this.#held[part] as number) + 1;
     this.#held[part] = held;
-    if (held * pairWords > slots.length * fullness) this.#grow(part);
+    if (held * pairWords > slots.length * (fullnessOf[part] as number)) this.#grow(part);
     return number;
   }
 
@@ -541,6 +568,22 @@ export class PairInterner {
     this.#slotBytes += old.byteLength;
   }
 }
+
+/** 1 for each of the numbers that is NULL's. */
+export function nullsAmong(numbers: Int32Array, nullNumber: number): Nulls {
+  if (nullNumber < 0) return null;
+  const nulls = new Uint8Array(numbers.length);
+  for (let i = 0; i < nulls.length; i++) nulls[i] = Number(numbers[i] === nullNumber);
+  return nulls;
+}
+
+/** As roomFor, for bytes: how many there will be nobody knows. */
+function blobLengthAfter(length: number): number {
+  return length >= blobLarge && length < blobRoom ? blobRoom : length * 2;
+}
+
+const blobLarge = 2 ** 20;
+const blobRoom = 2 ** 25;
 
 function hashPair(first: number, second: number): number {
   const hash = Math.imul(first ^ Math.imul(second, 0x85ebca6b), 0x9e3779b1);

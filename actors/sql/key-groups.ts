@@ -28,8 +28,7 @@ export class KeyGroup {
   readonly #interners: readonly Interner[];
   /** Of the first two keys, of that and the third, and so on. */
   readonly #pairs: readonly PairInterner[];
-  readonly #byCodes = new ByCodes();
-  readonly #values: Vector[] = [];
+  readonly #byCodes: ByCodes;
   #newRows = new Int32Array(0);
 
   constructor(
@@ -38,10 +37,12 @@ export class KeyGroup {
       keys,
       bounds,
       columns,
+      rowsMax,
     }: {
       readonly keys: readonly number[];
       readonly bounds: readonly Bound[];
       readonly columns: ReadonlySet<number>;
+      readonly rowsMax: number;
     },
   ) {
     this.keys = keys;
@@ -52,8 +53,9 @@ export class KeyGroup {
     this.isConstant = columns.size === 0;
     this.#plain = this.#column === null ? -1 : bounds.findIndex(({ kind }) => kind === 'column');
     this.#interned = this.#plain < 0 ? bounds : bounds.slice(this.#plain, this.#plain + 1);
-    this.#interners = this.#interned.map(({ type }) => new LazyInterner(type === 'text'));
-    this.#pairs = this.#interned.slice(1).map(() => new PairInterner());
+    this.#byCodes = new ByCodes(rowsMax);
+    this.#interners = this.#interned.map(({ type }) => new LazyInterner(type === 'text', rowsMax));
+    this.#pairs = this.#interned.slice(1).map(() => new PairInterner(rowsMax));
   }
 
   get count(): number {
@@ -103,9 +105,7 @@ export class KeyGroup {
     for (let pair = this.#interned.length - 1; pair > at; pair--)
       numbers = must(this.#pairs[pair - 1], 'pairs').firsts(numbers);
     if (at > 0) numbers = must(this.#pairs[at - 1], 'pairs').seconds(numbers);
-    const values = this.#values[at] ?? must(this.#interners[at], 'a key').values();
-    this.#values[at] = values;
-    return taken(values, numbers);
+    return must(this.#interners[at], 'a key').valuesOf(numbers);
   }
 
   #internRows(frame: Frame, rows: Int32Array, numbers: Int32Array): void {
@@ -130,13 +130,14 @@ export class KeyGroup {
       const row = rows[i] as number;
       const code = codes[row] as number;
       if (code >= byCode.length) byCode = this.#byCodes.of(of, code + 1);
-      if (byCode[code] === -1) {
-        byCode[code] = 0;
+      if (byCode[code] === 0) {
+        byCode[code] = 1;
         newRows[count++] = row;
       }
     }
     if (count > 0) this.#internNew(vector, newRows.subarray(0, count), { codes, byCode });
-    for (let i = 0; i < rows.length; i++) numbers[i] = byCode[codes[rows[i] as number] as number] as number;
+    for (let i = 0; i < rows.length; i++)
+      numbers[i] = (byCode[codes[rows[i] as number] as number] as number) - 1;
   }
 
   /** Each of the rows has a code that came for the first time. */
@@ -156,7 +157,8 @@ export class KeyGroup {
     };
     const numbers = new Int32Array(rows.length);
     this.#internRows(frame, allRows(rows.length), numbers);
-    for (let i = 0; i < rows.length; i++) byCode[codes[rows[i] as number] as number] = numbers[i] as number;
+    for (let i = 0; i < rows.length; i++)
+      byCode[codes[rows[i] as number] as number] = (numbers[i] as number) + 1;
   }
 }
 
@@ -172,7 +174,7 @@ function hasNulls(vector: Vector): boolean {
 }
 
 /** Keys that depend on the same columns together, in the order in which their columns come. */
-export function keyGroups(evaluator: Evaluator, keys: readonly Bound[]): KeyGroup[] {
+export function keyGroups(evaluator: Evaluator, keys: readonly Bound[], rowsMax: number): KeyGroup[] {
   const groups = new Map<string, { keys: number[]; bounds: Bound[]; columns: ReadonlySet<number> }>();
   for (const [key, bound] of keys.entries()) {
     const columns = new Set<number>();
@@ -183,7 +185,7 @@ export function keyGroups(evaluator: Evaluator, keys: readonly Bound[]): KeyGrou
     known.bounds.push(bound);
     groups.set(name, known);
   }
-  return [...groups.values()].map((group) => new KeyGroup(evaluator, group));
+  return [...groups.values()].map((group) => new KeyGroup(evaluator, { ...group, rowsMax }));
 }
 
 /** All of them. Answers whether it depends on columns alone. */

@@ -1,7 +1,8 @@
 import { allRows } from './frame.ts';
-import { ByCodes, type Interner, NumberInterner, TextInterner } from './interner.ts';
+import { ByCodes, type Interner, NumberInterner, nullsAmong, TextInterner } from './interner.ts';
+import { withRoom } from './room.ts';
 import { type Dictionary, isDistinct, type Nulls, type Texts, type Vector } from './vector.ts';
-import { codesOf, taken } from './vector-forms.ts';
+import { codesOf, takenCodes } from './vector-forms.ts';
 
 /**
  * As an interner, and no value is looked at for as long as all of them come by codes of the same distinct ones: a code is as good
@@ -9,17 +10,21 @@ import { codesOf, taken } from './vector-forms.ts';
  */
 export class LazyInterner implements Interner {
   readonly #isText: boolean;
+  readonly #countMax: number;
   #inner: Interner | null = null;
   /** What the codes are of: a dictionary, or the interner of a column that is kept. */
   #of: object | null = null;
-  readonly #byCodes = new ByCodes();
+  readonly #byCodes: ByCodes;
   /** Of the numbers, in their order. */
   #codes = new Int32Array(1_024);
   #count = 0;
   #nullNumber = -1;
 
-  constructor(isText: boolean) {
+  /** `countMax`: as many values as can come. */
+  constructor(isText: boolean, countMax = Number.POSITIVE_INFINITY) {
     this.#isText = isText;
+    this.#countMax = countMax;
+    this.#byCodes = new ByCodes(countMax);
   }
 
   get count(): number {
@@ -27,7 +32,7 @@ export class LazyInterner implements Interner {
   }
 
   get bytes(): number {
-    return (this.#inner?.bytes ?? 0) + this.#byCodes.bytes + this.#codes.byteLength;
+    return (this.#inner?.bytes ?? 0) + this.#byCodes.bytes + this.#count * 4;
   }
 
   get nullNumber(): number {
@@ -46,8 +51,8 @@ export class LazyInterner implements Interner {
     this.#look().intern(vector, rows, rowCount, numbers);
   }
 
-  values(): Vector {
-    return this.#inner?.values() ?? this.#codedValues();
+  valuesOf(numbers: Int32Array): Vector {
+    return this.#inner?.valuesOf(numbers) ?? this.#codedValues(numbers);
   }
 
   #internCodes({ codes, of, nulls, nullCode }: DistinctCodes, rows: Int32Array, numbers: Int32Array): void {
@@ -62,10 +67,10 @@ export class LazyInterner implements Interner {
       }
       const code = codes[row] as number;
       if (code >= byCode.length) byCode = this.#byCodes.of(of, code + 1);
-      let number = byCode[code] as number;
+      let number = (byCode[code] as number) - 1;
       if (number < 0) {
         number = this.#add(code);
-        byCode[code] = number;
+        byCode[code] = number + 1;
         if (code === nullCode) this.#nullNumber = number;
       }
       numbers[i] = number;
@@ -73,11 +78,8 @@ export class LazyInterner implements Interner {
   }
 
   #add(code: number): number {
-    if (this.#count === this.#codes.length) {
-      const larger = new Int32Array(this.#count * 2);
-      larger.set(this.#codes);
-      this.#codes = larger;
-    }
+    if (this.#count === this.#codes.length)
+      this.#codes = withRoom(this.#codes, this.#count + 1, this.#countMax);
     this.#codes[this.#count] = code;
     return this.#count++;
   }
@@ -85,22 +87,24 @@ export class LazyInterner implements Interner {
   /** The values of the numbers so far get the same numbers again. */
   #look(): Interner {
     if (this.#inner !== null) return this.#inner;
-    const inner = this.#isText ? new TextInterner() : new NumberInterner();
-    if (this.#count > 0)
-      inner.intern(this.#codedValues(), allRows(this.#count), this.#count, new Int32Array(this.#count));
+    const inner = newInterner(this.#isText, this.#countMax);
+    const all = allRows(this.#count);
+    if (this.#count > 0) inner.intern(this.#codedValues(all), all, this.#count, new Int32Array(this.#count));
     this.#inner = inner;
     return inner;
   }
 
-  #codedValues(): Vector {
-    const codes = this.#codes.subarray(0, this.#count);
-    const nulls = this.#nullNumber < 0 ? null : new Uint8Array(this.#count);
-    if (nulls !== null) nulls[this.#nullNumber] = 1;
-    if (this.#of === null) return this.#isText ? new TextInterner().values() : new NumberInterner().values();
-    if (this.#isText)
-      return { kind: 'texts', codes: codes.slice(), dictionary: this.#of as Dictionary, nulls };
-    return taken((this.#of as NumberInterner).values(), codes);
+  #codedValues(numbers: Int32Array): Vector {
+    if (this.#of === null) return newInterner(this.#isText).valuesOf(numbers);
+    const codes = takenCodes(this.#codes, numbers);
+    if (!this.#isText) return (this.#of as NumberInterner).valuesOf(codes);
+    const nulls = nullsAmong(numbers, this.#nullNumber);
+    return { kind: 'texts', codes, dictionary: this.#of as Dictionary, nulls };
   }
+}
+
+function newInterner(isText: boolean, countMax?: number): Interner {
+  return isText ? new TextInterner(countMax) : new NumberInterner(countMax);
 }
 
 function countOf(of: object): number {

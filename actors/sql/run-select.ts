@@ -23,11 +23,12 @@ export class SelectRun {
   /** Rows that an answer has, after those that are left out. */
   readonly #rowsMax: number;
 
-  constructor(plan: SelectPlan, evaluator: Evaluator) {
+  /** `rowsMax`: as many rows as can come. */
+  constructor(plan: SelectPlan, evaluator: Evaluator, rowsMax: number) {
     this.#plan = plan;
     this.#evaluator = evaluator;
     this.filter = new RowFilter(plan.where, evaluator);
-    this.#grouping = plan.grouping === null ? null : new Grouping(plan.grouping, evaluator);
+    this.#grouping = plan.grouping === null ? null : new Grouping(plan.grouping, evaluator, rowsMax);
     this.#rowsMax = Math.min(plan.limit, limits.sqlRowsMax);
     // One more than are shown tells whether there are more.
     const wanted = plan.limit > limits.sqlRowsMax ? this.#rowsMax + 1 : this.#rowsMax;
@@ -81,4 +82,4 @@ export class SelectRun {
   }
 }
 
-const groupsAtOnce = 4_096;
+const groupsAtOnce = 2_048;

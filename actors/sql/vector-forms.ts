@@ -171,7 +171,7 @@ function copyHalves(to: Int32Array, from: Int32Array, rows: Int32Array): void {
   }
 }
 
-function takenCodes(codes: Codes, rows: Int32Array): Int32Array {
+export function takenCodes(codes: Codes, rows: Int32Array): Int32Array {
   const some = new Int32Array(rows.length);
   for (let i = 0; i < some.length; i++) some[i] = codes[rows[i] as number] as number;
   return some;

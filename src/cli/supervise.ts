@@ -35,8 +35,17 @@ const poolThreads = '16';
  * Of glibc. Every thread would have arenas of its own, which keep what was freed; and after the first large buffer it
  * would take buffers of that size from them too, instead of giving each back to the system. Measured with 240 MB written
  * in bodies of 2 MB: 589 MB resident without, 467 MB with.
+ *
+ * A page that is touched for the first time costs microseconds, and columns and tables of groups are megabytes: buffers up
+ * to a megabyte are used again instead of given back, and larger ones lie in huge pages where the system has them. Measured
+ * with ten statements that group a million rows: 0.81 of the time, with no more resident memory.
  */
-const allocator = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072' };
+const allocator = {
+  MALLOC_ARENA_MAX: '2',
+  MALLOC_MMAP_THRESHOLD_: String(2 ** 20),
+  MALLOC_TRIM_THRESHOLD_: String(2 ** 24),
+  GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1',
+};
 
 export async function supervise(): Promise<number> {
   const env = {
