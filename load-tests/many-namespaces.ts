@@ -1,3 +1,4 @@
+import { allocator } from '../src/cli/supervise.ts';
 import { type Measurement, machineLines, measurementLine, thousands } from './bench-report.ts';
 import { Connections, type MeasuredServer, startMeasured } from './measured-server.ts';
 
@@ -22,9 +23,6 @@ const memoryBytes = Number(process.env.MEMORY_BYTES ?? 256 * MiB);
 const connections = Number(process.env.CONNECTIONS ?? 8);
 const sampleEveryMs = 250;
 const tellEveryMs = 10_000;
-
-/** As the supervisor starts the server; see src/cli/supervise.ts. */
-const allocator = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072' };
 
 const scenarios: readonly Scenario[] = [
   {

@@ -23,6 +23,7 @@ import { embedTexts } from '../embed-texts.ts';
 import { readBody } from '../request-body.ts';
 import type { QueryReport, Temperature } from '../search/answers.ts';
 import { type GraphSource, noGraphs } from '../search/graph-source.ts';
+import { keptBuffers } from '../search/kept-buffers.ts';
 import { keptColumns } from '../search/kept-columns.ts';
 import type { QueryContext } from '../search/query.ts';
 import { runCount, runSearch } from '../search/run-search.ts';
@@ -224,6 +225,7 @@ export class NamespaceQueries {
       match: lanes.match,
       sqlBytesMax: limits.sqlMemoryBytesMax,
       keptColumns: keptColumns(this.#components.memory),
+      buffers: keptBuffers(this.#components.memory, this.#components.clock),
       monotonic: () => clock.monotonic(),
       beganAt: opened.beganAt,
       readFailed: (failure) => this.#readFailed(failure, call, opened),

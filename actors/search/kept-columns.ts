@@ -3,6 +3,7 @@ import type { SqlType } from '../sql/bound.ts';
 import { type DecodedColumn, type PackedColumn, unpacked } from '../sql/decode-column.ts';
 import { allRows } from '../sql/frame.ts';
 import { type Interner, NumberInterner, TextInterner } from '../sql/interner.ts';
+import { Room } from '../sql/room.ts';
 import type { Vector } from '../sql/vector.ts';
 import { sliced } from '../sql/vector-forms.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
@@ -106,8 +107,8 @@ export class KeptColumn {
     grown: (bytes: number) => void,
   ) {
     this.#isOptional = type !== 'text' && use === 'operand';
-    if (type === 'text') this.#interner = new TextInterner(rowsMax);
-    else this.#interner = use === 'value' ? null : new NumberInterner(rowsMax);
+    if (type === 'text') this.#interner = new TextInterner(new Room(rowsMax));
+    else this.#interner = use === 'value' ? null : new NumberInterner(new Room(rowsMax));
     this.#grown = grown;
   }
 

@@ -3,6 +3,7 @@ import type { Filter } from '../../protocol/filter.ts';
 import { limits } from '../../protocol/limits.ts';
 import type { VectorConfig } from '../../protocol/namespace.ts';
 import type { CountRequest, SearchRequest } from '../../protocol/search.ts';
+import type { LargeBuffers } from '../sql/room.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
 import type { ReadFailure } from '../storage/read-failure.ts';
@@ -34,6 +35,8 @@ export interface QueryContext {
   readonly sqlBytesMax: number;
   /** Null: nothing is kept. */
   readonly keptColumns: KeptColumns | null;
+  /** For what queries count. Null: all of it is new. */
+  readonly buffers: LargeBuffers | null;
   readonly monotonic: () => number;
   readonly beganAt: number;
   /**

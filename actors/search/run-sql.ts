@@ -14,6 +14,7 @@ import { Evaluator } from '../sql/evaluate.ts';
 import { allRows, type Frame } from '../sql/frame.ts';
 import { collectColumns } from '../sql/key-groups.ts';
 import { parseSql } from '../sql/parser.ts';
+import { Room } from '../sql/room.ts';
 import { columnsOfTerms } from '../sql/row-filter.ts';
 import { SelectRun } from '../sql/run-select.ts';
 import { located, locating, SqlError } from '../sql/sql-error.ts';
@@ -150,6 +151,8 @@ class SqlQuery {
   readonly #types: ReadonlyMap<string, SqlType>;
   readonly #parts: readonly SqlPart[];
   readonly #run: SelectRun;
+  /** Of what it counts, until it has answered. */
+  readonly #room: Room;
   /** WHERE is true of documents with these ids alone; null where it does not say so. */
   readonly #wantedIds: readonly string[] | null;
   /** Of columns whose distinct values are asked for, or that keys are made of. */
@@ -173,7 +176,8 @@ class SqlQuery {
     this.#parts = parts;
     this.#types = new Map(columns.map(({ name, type }) => [name, type]));
     const rowsMax = parts.reduce((sum, { rowCount }) => sum + rowCount, 0);
-    this.#run = new SelectRun(plan, new Evaluator(replacerOf), rowsMax);
+    this.#room = new Room(rowsMax, context.buffers);
+    this.#run = new SelectRun(plan, new Evaluator(replacerOf, this.#room), this.#room);
     this.#uses = keyColumns(plan);
     this.#wantedIds = idsOf(plan.where, plan.columns);
     this.#frameRows = frameRowsOf(plan);
@@ -181,6 +185,14 @@ class SqlQuery {
   }
 
   async run(): Promise<string> {
+    try {
+      return await this.#answer();
+    } finally {
+      this.#room.release();
+    }
+  }
+
+  async #answer(): Promise<string> {
     const { outputs } = this.#plan;
     for (const part of this.#parts) {
       if (this.#run.isComplete) break;

@@ -2,7 +2,7 @@ import type { BoundAggregate, SqlType } from './bound.ts';
 import { allRows } from './frame.ts';
 import { type Interner, PairInterner } from './interner.ts';
 import { LazyInterner } from './lazy-interner.ts';
-import { withRoom } from './room.ts';
+import type { Room } from './room.ts';
 import { SqlError } from './sql-error.ts';
 import { compareBytes, type Dictionary, type Nulls, type PackedIntegers, type Vector } from './vector.ts';
 import { asTexts, asValues } from './vector-forms.ts';
@@ -25,42 +25,42 @@ export interface Aggregate {
   values(from: number, end: number): Vector;
 }
 
-/** In the same order. Sums of the same values are added up once. `groupsMax`: as many groups as can come. */
-export function newAggregates(bounds: readonly BoundAggregate[], groupsMax: number): Aggregate[] {
+/** In the same order. Sums of the same values are added up once. `room`: for as many groups as can come. */
+export function newAggregates(bounds: readonly BoundAggregate[], room: Room): Aggregate[] {
   const sums = new Map<string, Sum>();
   return bounds.map((bound) => {
     const { name, argument, distinct, plus } = bound;
-    if (name !== 'sum' || distinct || argument?.type !== 'int') return newAggregate(bound, groupsMax);
+    if (name !== 'sum' || distinct || argument?.type !== 'int') return newAggregate(bound, room);
     const key = JSON.stringify(argument, (_, value) => (typeof value === 'bigint' ? `${value}n` : value));
     const known = sums.get(key);
-    const sum = known ?? new Sum(bound, 'int', groupsMax);
+    const sum = known ?? new Sum(bound, 'int', room);
     sums.set(key, sum);
     return new SumPlus(sum, { bound, plus, isFirst: known === undefined });
   });
 }
 
-function newAggregate(bound: BoundAggregate, groupsMax: number): Aggregate {
+function newAggregate(bound: BoundAggregate, room: Room): Aggregate {
   const { name, argument, distinct } = bound;
   const type = argument?.type ?? 'null';
-  if (argument === null) return new ValueCount(groupsMax);
+  if (argument === null) return new ValueCount(room);
   if (distinct) {
-    const counted = new DistinctValues(type, groupsMax);
-    return name === 'count' ? counted : new DistinctSum(counted, { bound, type, groupsMax });
+    const counted = new DistinctValues(type, room);
+    return name === 'count' ? counted : new DistinctSum(counted, { bound, type, room });
   }
-  if (name === 'count') return new ValueCount(groupsMax);
+  if (name === 'count') return new ValueCount(room);
   if (name === 'min' || name === 'max')
-    return type === 'text' ? new TextExtreme(name) : new NumberExtreme(name, groupsMax);
-  return new Sum(bound, type, groupsMax);
+    return type === 'text' ? new TextExtreme(name) : new NumberExtreme(name, room);
+  return new Sum(bound, type, room);
 }
 
 /** One number for each group, 0 at first. */
 class GroupNumbers {
   values: Float64Array = new Float64Array(0);
   #count = 0;
-  readonly #groupsMax: number;
+  readonly #room: Room;
 
-  constructor(groupsMax: number) {
-    this.#groupsMax = groupsMax;
+  constructor(room: Room) {
+    this.#room = room;
   }
 
   get bytes(): number {
@@ -69,8 +69,9 @@ class GroupNumbers {
 
   makeRoom(groupCount: number): void {
     if (groupCount <= this.#count) return;
+    this.values = this.#room.grown(this.values, groupCount);
+    this.values.fill(0, this.#count, groupCount);
     this.#count = groupCount;
-    this.values = withRoom(this.values, groupCount, this.#groupsMax);
   }
 }
 
@@ -96,8 +97,8 @@ function nullsOf(vector: Vector, rowCount: number): Nulls {
 class ValueCount implements Aggregate {
   readonly #counts: GroupNumbers;
 
-  constructor(groupsMax: number) {
-    this.#counts = new GroupNumbers(groupsMax);
+  constructor(room: Room) {
+    this.#counts = new GroupNumbers(room);
   }
 
   get bytes(): number {
@@ -155,11 +156,11 @@ class Sum implements Aggregate {
   /** Of integers: what the sums don't hold. */
   readonly #carried = new Map<number, bigint>();
 
-  constructor(bound: BoundAggregate, type: SqlType, groupsMax: number) {
+  constructor(bound: BoundAggregate, type: SqlType, room: Room) {
     this.#bound = bound;
     this.#isInt = type === 'int';
-    this.#sums = new GroupNumbers(groupsMax);
-    this.#counts = new GroupNumbers(groupsMax);
+    this.#sums = new GroupNumbers(room);
+    this.#counts = new GroupNumbers(room);
   }
 
   get bytes(): number {
@@ -436,10 +437,10 @@ class NumberExtreme implements Aggregate {
   /** By groups: 0 where nothing came, `aDouble`, or `aWide` where only such integers did. */
   readonly #seen: GroupNumbers;
 
-  constructor(name: 'min' | 'max', groupsMax: number) {
+  constructor(name: 'min' | 'max', room: Room) {
     this.#isMax = name === 'max';
-    this.#held = new GroupNumbers(groupsMax);
-    this.#seen = new GroupNumbers(groupsMax);
+    this.#held = new GroupNumbers(room);
+    this.#seen = new GroupNumbers(room);
   }
 
   get bytes(): number {
@@ -600,10 +601,10 @@ class DistinctValues implements Aggregate {
   #isAlone = true;
 
   /** There are no more pairs than rows, of which there are no fewer than groups. */
-  constructor(type: SqlType, groupsMax: number) {
-    this.#values = new LazyInterner(type === 'text', groupsMax);
-    this.#pairs = new PairInterner(groupsMax);
-    this.#counts = new GroupNumbers(groupsMax);
+  constructor(type: SqlType, room: Room) {
+    this.#values = new LazyInterner(type === 'text', room);
+    this.#pairs = new PairInterner(room);
+    this.#counts = new GroupNumbers(room);
   }
 
   get bytes(): number {
@@ -666,11 +667,11 @@ class DistinctValues implements Aggregate {
 class DistinctSum implements Aggregate {
   readonly #distinct: DistinctValues;
   #sum: Sum | null = null;
-  readonly #of: { readonly bound: BoundAggregate; readonly type: SqlType; readonly groupsMax: number };
+  readonly #of: { readonly bound: BoundAggregate; readonly type: SqlType; readonly room: Room };
 
   constructor(
     distinct: DistinctValues,
-    of: { readonly bound: BoundAggregate; readonly type: SqlType; readonly groupsMax: number },
+    of: { readonly bound: BoundAggregate; readonly type: SqlType; readonly room: Room },
   ) {
     this.#distinct = distinct;
     this.#of = of;
@@ -696,8 +697,8 @@ class DistinctSum implements Aggregate {
   }
 
   #summed(): Sum {
-    const { bound, type, groupsMax } = this.#of;
-    const sum = new Sum(bound, type, groupsMax);
+    const { bound, type, room } = this.#of;
+    const sum = new Sum(bound, type, room);
     const { pairs, interned } = this.#distinct;
     const { kind, values } = asValues(interned.valuesOf(allRows(interned.count)), interned.count);
     for (let pair = 0; pair < pairs.count; pair++) {

@@ -6,6 +6,7 @@ import { minuteOf, secondsOfDay, truncateTime } from './dates.ts';
 import type { Frame, NewReplacer, Replacer } from './frame.ts';
 import { ByCodes, TextInterner } from './interner.ts';
 import { type LikePattern, likePattern, matchDictionary } from './like.ts';
+import type { Room } from './room.ts';
 import { SqlError } from './sql-error.ts';
 import { flipped } from './syntax.ts';
 import {
@@ -27,6 +28,7 @@ import { asTexts, asValues, asWide, type Values } from './vector-forms.ts';
  */
 export class Evaluator {
   readonly #newReplacer: NewReplacer;
+  readonly #room: Room;
   readonly #literals = new Map<Bound, Vector>();
   readonly #chosen = new Map<Bound, TextInterner>();
   readonly #likes = new Map<Bound, LikePattern>();
@@ -34,8 +36,9 @@ export class Evaluator {
   readonly #byCode = new Map<Bound, JudgedCodes>();
   readonly #replaced = new Map<Bound, Replaced>();
 
-  constructor(newReplacer: NewReplacer) {
+  constructor(newReplacer: NewReplacer, room: Room) {
     this.#newReplacer = newReplacer;
+    this.#room = room;
   }
 
   evaluate(bound: Bound, frame: Frame): Vector {
@@ -266,7 +269,7 @@ export class Evaluator {
     const rowCount = chosen.length;
     let known = this.#chosen.get(bound);
     if (known === undefined) {
-      known = new TextInterner();
+      known = new TextInterner(this.#room);
       this.#chosen.set(bound, known);
     }
     const codes = new Int32Array(rowCount);
@@ -320,7 +323,7 @@ export class Evaluator {
     const known = this.#replaced.get(bound);
     if (known !== undefined) return known;
     const replace = this.#newReplacer(bound.pattern, bound.replacement);
-    const replaced = { replace, results: new TextInterner(), byCodes: new ByCodes() };
+    const replaced = { replace, results: new TextInterner(this.#room), byCodes: new ByCodes(this.#room) };
     this.#replaced.set(bound, replaced);
     return replaced;
   }

@@ -5,6 +5,7 @@ import type { Evaluator } from './evaluate.ts';
 import { allRows, type Frame } from './frame.ts';
 import { PairInterner } from './interner.ts';
 import { type KeyGroup, keyGroups } from './key-groups.ts';
+import type { Room } from './room.ts';
 import type { Vector } from './vector.ts';
 
 /**
@@ -21,15 +22,15 @@ export class Grouping {
   readonly #pairs: readonly PairInterner[];
   readonly #aggregates: readonly Aggregate[];
 
-  /** `rowsMax`: as many rows as can come. */
-  constructor(plan: NonNullable<SelectPlan['grouping']>, evaluator: Evaluator, rowsMax: number) {
+  /** `room`: for as many rows as can come. */
+  constructor(plan: NonNullable<SelectPlan['grouping']>, evaluator: Evaluator, room: Room) {
     this.#plan = plan;
     this.#evaluator = evaluator;
-    this.#keys = keyGroups(evaluator, plan.keys, rowsMax);
+    this.#keys = keyGroups(evaluator, plan.keys, room);
     const telling = this.#keys.filter(({ isConstant }) => !isConstant);
     this.#telling = telling.length === 0 ? this.#keys.slice(0, 1) : telling;
-    this.#pairs = this.#telling.slice(1).map(() => new PairInterner(rowsMax));
-    this.#aggregates = newAggregates(plan.aggregates, rowsMax);
+    this.#pairs = this.#telling.slice(1).map(() => new PairInterner(room));
+    this.#aggregates = newAggregates(plan.aggregates, room);
   }
 
   /** Without keys there is one group, of no rows too. */

@@ -1,5 +1,5 @@
 import { hashBytes } from '../columns/hash-bytes.ts';
-import { withRoom } from './room.ts';
+import { Room } from './room.ts';
 import { type Coded, type Dictionary, type Nulls, startOf, type Texts, type Vector } from './vector.ts';
 import { asTexts, asValues, type Values } from './vector-forms.ts';
 
@@ -65,7 +65,8 @@ class Slots {
 }
 const smallMax = 65_536;
 const loopBytesMax = 96;
-const anyNumber = Number.POSITIVE_INFINITY;
+/** Of any number, all new. */
+const anyRoom = new Room(Number.POSITIVE_INFINITY);
 
 const bits = new Float64Array(1);
 const halves = new Int32Array(bits.buffer);
@@ -83,11 +84,12 @@ const found = new Int32Array(1);
 /** What is known of codes, by what they are of: numbers plus one, 0 where nothing is known yet. */
 export class ByCodes {
   readonly #known = new Map<object, Int32Array>();
-  readonly #codesMax: number;
+  readonly #room: Room;
   #bytes = 0;
 
-  constructor(codesMax = anyNumber) {
-    this.#codesMax = codesMax;
+  /** `room`: for as many codes as can come. */
+  constructor(room = anyRoom) {
+    this.#room = room;
   }
 
   get bytes(): number {
@@ -103,7 +105,7 @@ export class ByCodes {
       this.#known.clear();
       this.#bytes = 0;
     }
-    const larger = withRoom(known ?? noCodes, Math.max(count, mapFirst), this.#codesMax);
+    const larger = this.#room.grownWithZeros(known ?? noCodes, Math.max(count, mapFirst));
     this.#bytes += larger.byteLength - (known?.byteLength ?? 0);
     this.#known.set(codes, larger);
     return larger;
@@ -127,15 +129,15 @@ export class NumberInterner implements Interner {
   /** By numbers: the pair of halves and one, 0 where there is none. */
   #pairs = new Int32Array(0);
   #count = 0;
-  readonly #countMax: number;
+  readonly #room: Room;
   readonly #byCodes: ByCodes;
   nullNumber = -1;
 
-  /** `countMax`: as many values as can come. */
-  constructor(countMax = anyNumber) {
-    this.#countMax = countMax;
-    this.#wide = new PairInterner(countMax);
-    this.#byCodes = new ByCodes(countMax);
+  /** `room`: for as many values as can come. */
+  constructor(room = anyRoom) {
+    this.#room = room;
+    this.#wide = new PairInterner(room);
+    this.#byCodes = new ByCodes(room);
   }
 
   get count(): number {
@@ -252,9 +254,9 @@ export class NumberInterner implements Interner {
     const pair = this.#wide.internAny(low, high);
     if (pair < before) return this.#wideNumbers[pair] as number;
     const number = this.#add(0);
-    this.#wideNumbers = withRoom(this.#wideNumbers, pair + 1, this.#countMax);
+    this.#wideNumbers = this.#room.grown(this.#wideNumbers, pair + 1);
     this.#wideNumbers[pair] = number;
-    this.#pairs = withRoom(this.#pairs, number + 1, this.#countMax);
+    this.#pairs = this.#room.grownWithZeros(this.#pairs, number + 1);
     this.#pairs[number] = pair + 1;
     return number;
   }
@@ -279,8 +281,7 @@ export class NumberInterner implements Interner {
   readonly #hashOf = (number: number) => hashNumber(this.#values[number] as number);
 
   #add(value: number): number {
-    if (this.#count === this.#values.length)
-      this.#values = withRoom(this.#values, this.#count + 1, this.#countMax);
+    if (this.#count === this.#values.length) this.#values = this.#room.grown(this.#values, this.#count + 1);
     this.#values[this.#count] = value;
     return this.#count++;
   }
@@ -294,7 +295,7 @@ export class TextInterner implements Interner {
   #blob = Buffer.from(new ArrayBuffer(slotsInitial * 16));
   #count = 0;
   #blobBytes = 0;
-  readonly #countMax: number;
+  readonly #room: Room;
   readonly #byCodes: ByCodes;
   /** The same object, however many there are. */
   readonly #dictionary = {
@@ -307,10 +308,10 @@ export class TextInterner implements Interner {
   nullNumber = -1;
   readonly #hashOf = (number: number) => this.#hashes[number] as number;
 
-  /** `countMax`: as many strings as can come. */
-  constructor(countMax = anyNumber) {
-    this.#countMax = countMax;
-    this.#byCodes = new ByCodes(countMax);
+  /** `room`: for as many strings as can come. */
+  constructor(room = anyRoom) {
+    this.#room = room;
+    this.#byCodes = new ByCodes(room);
   }
 
   get count(): number {
@@ -415,8 +416,8 @@ export class TextInterner implements Interner {
 
   #add(hash: number, length: number): number {
     if (this.#count === this.#ends.length) {
-      this.#ends = withRoom(this.#ends, this.#count + 1, this.#countMax);
-      this.#hashes = withRoom(this.#hashes, this.#count + 1, this.#countMax);
+      this.#ends = this.#room.grown(this.#ends, this.#count + 1);
+      this.#hashes = this.#room.grown(this.#hashes, this.#count + 1);
     }
     this.#blobBytes += length;
     this.#ends[this.#count] = this.#blobBytes;
@@ -456,11 +457,11 @@ export class PairInterner {
   #first = new Int32Array(slotsInitial);
   #second = new Int32Array(slotsInitial);
   #count = 0;
-  readonly #countMax: number;
+  readonly #room: Room;
 
-  /** `countMax`: as many pairs as can come. */
-  constructor(countMax = anyNumber) {
-    this.#countMax = countMax;
+  /** `room`: for as many pairs as can come. */
+  constructor(room = anyRoom) {
+    this.#room = room;
   }
 
   get count(): number {
@@ -500,8 +501,9 @@ export class PairInterner {
   /** Of a first number that counts something: the numbers below it come too. */
   intern(first: number, second: number): number {
     if (first >= this.#directCount) {
+      this.#direct = this.#room.grown(this.#direct, first * 2 + 2, this.#room.countMax * 2);
+      this.#direct.fill(0, this.#directCount * 2, first * 2 + 2);
       this.#directCount = first + 1;
-      this.#direct = withRoom(this.#direct, this.#directCount * 2, this.#countMax * 2);
     }
     const known = this.#direct[first * 2 + 1] as number;
     if (known === 0) {
@@ -529,8 +531,8 @@ export class PairInterner {
   #hold(first: number, second: number): number {
     const number = this.#count++;
     if (number === this.#first.length) {
-      this.#first = withRoom(this.#first, number + 1, this.#countMax);
-      this.#second = withRoom(this.#second, number + 1, this.#countMax);
+      this.#first = this.#room.grown(this.#first, number + 1);
+      this.#second = this.#room.grown(this.#second, number + 1);
     }
     this.#first[number] = first;
     this.#second[number] = second;
@@ -552,7 +554,7 @@ export class PairInterner {
 
   #grow(part: number): void {
     const old = this.#parts[part] as Int32Array;
-    const slots = new Int32Array(old.length * 2);
+    const slots = this.#room.zeros(old.length * 2);
     const mask = slots.length - 1;
     for (let from = 0; from < old.length; from += pairWords) {
       const number = old[from + 2] as number;
@@ -566,6 +568,7 @@ export class PairInterner {
     }
     this.#parts[part] = slots;
     this.#slotBytes += old.byteLength;
+    this.#room.giveBack(old);
   }
 }
 

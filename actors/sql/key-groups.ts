@@ -5,6 +5,7 @@ import type { Frame } from './frame.ts';
 import { allRows } from './frame.ts';
 import { ByCodes, type Interner, PairInterner } from './interner.ts';
 import { LazyInterner } from './lazy-interner.ts';
+import type { Room } from './room.ts';
 import type { Coded, Vector } from './vector.ts';
 import { codesOf, taken } from './vector-forms.ts';
 
@@ -37,12 +38,12 @@ export class KeyGroup {
       keys,
       bounds,
       columns,
-      rowsMax,
+      room,
     }: {
       readonly keys: readonly number[];
       readonly bounds: readonly Bound[];
       readonly columns: ReadonlySet<number>;
-      readonly rowsMax: number;
+      readonly room: Room;
     },
   ) {
     this.keys = keys;
@@ -53,9 +54,9 @@ export class KeyGroup {
     this.isConstant = columns.size === 0;
     this.#plain = this.#column === null ? -1 : bounds.findIndex(({ kind }) => kind === 'column');
     this.#interned = this.#plain < 0 ? bounds : bounds.slice(this.#plain, this.#plain + 1);
-    this.#byCodes = new ByCodes(rowsMax);
-    this.#interners = this.#interned.map(({ type }) => new LazyInterner(type === 'text', rowsMax));
-    this.#pairs = this.#interned.slice(1).map(() => new PairInterner(rowsMax));
+    this.#byCodes = new ByCodes(room);
+    this.#interners = this.#interned.map(({ type }) => new LazyInterner(type === 'text', room));
+    this.#pairs = this.#interned.slice(1).map(() => new PairInterner(room));
   }
 
   get count(): number {
@@ -174,7 +175,7 @@ function hasNulls(vector: Vector): boolean {
 }
 
 /** Keys that depend on the same columns together, in the order in which their columns come. */
-export function keyGroups(evaluator: Evaluator, keys: readonly Bound[], rowsMax: number): KeyGroup[] {
+export function keyGroups(evaluator: Evaluator, keys: readonly Bound[], room: Room): KeyGroup[] {
   const groups = new Map<string, { keys: number[]; bounds: Bound[]; columns: ReadonlySet<number> }>();
   for (const [key, bound] of keys.entries()) {
     const columns = new Set<number>();
@@ -185,7 +186,7 @@ export function keyGroups(evaluator: Evaluator, keys: readonly Bound[], rowsMax:
     known.bounds.push(bound);
     groups.set(name, known);
   }
-  return [...groups.values()].map((group) => new KeyGroup(evaluator, { ...group, rowsMax }));
+  return [...groups.values()].map((group) => new KeyGroup(evaluator, { ...group, room }));
 }
 
 /** All of them. Answers whether it depends on columns alone. */

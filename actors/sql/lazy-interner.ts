@@ -1,6 +1,6 @@
 import { allRows } from './frame.ts';
 import { ByCodes, type Interner, NumberInterner, nullsAmong, TextInterner } from './interner.ts';
-import { withRoom } from './room.ts';
+import type { Room } from './room.ts';
 import { type Dictionary, isDistinct, type Nulls, type Texts, type Vector } from './vector.ts';
 import { codesOf, takenCodes } from './vector-forms.ts';
 
@@ -10,7 +10,7 @@ import { codesOf, takenCodes } from './vector-forms.ts';
  */
 export class LazyInterner implements Interner {
   readonly #isText: boolean;
-  readonly #countMax: number;
+  readonly #room: Room;
   #inner: Interner | null = null;
   /** What the codes are of: a dictionary, or the interner of a column that is kept. */
   #of: object | null = null;
@@ -20,11 +20,11 @@ export class LazyInterner implements Interner {
   #count = 0;
   #nullNumber = -1;
 
-  /** `countMax`: as many values as can come. */
-  constructor(isText: boolean, countMax = Number.POSITIVE_INFINITY) {
+  /** `room`: for as many values as can come. */
+  constructor(isText: boolean, room: Room) {
     this.#isText = isText;
-    this.#countMax = countMax;
-    this.#byCodes = new ByCodes(countMax);
+    this.#room = room;
+    this.#byCodes = new ByCodes(room);
   }
 
   get count(): number {
@@ -78,8 +78,7 @@ export class LazyInterner implements Interner {
   }
 
   #add(code: number): number {
-    if (this.#count === this.#codes.length)
-      this.#codes = withRoom(this.#codes, this.#count + 1, this.#countMax);
+    if (this.#count === this.#codes.length) this.#codes = this.#room.grown(this.#codes, this.#count + 1);
     this.#codes[this.#count] = code;
     return this.#count++;
   }
@@ -87,7 +86,7 @@ export class LazyInterner implements Interner {
   /** The values of the numbers so far get the same numbers again. */
   #look(): Interner {
     if (this.#inner !== null) return this.#inner;
-    const inner = newInterner(this.#isText, this.#countMax);
+    const inner = newInterner(this.#isText, this.#room);
     const all = allRows(this.#count);
     if (this.#count > 0) inner.intern(this.#codedValues(all), all, this.#count, new Int32Array(this.#count));
     this.#inner = inner;
@@ -103,8 +102,8 @@ export class LazyInterner implements Interner {
   }
 }
 
-function newInterner(isText: boolean, countMax?: number): Interner {
-  return isText ? new TextInterner(countMax) : new NumberInterner(countMax);
+function newInterner(isText: boolean, room?: Room): Interner {
+  return isText ? new TextInterner(room) : new NumberInterner(room);
 }
 
 function countOf(of: object): number {

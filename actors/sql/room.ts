@@ -1,24 +1,95 @@
 /**
- * How long an array becomes that is too short. Each growth copies all of it, and one large copy holds up everybody on the
- * thread: so a large one grows by four, but to no more than can come. The system gives the memory when it is touched; what is
- * held is therefore told by what was counted, not by the length of arrays.
+ * Arrays that grow with what a query counts. Each growth copies all of it, and one large copy holds up everybody on the thread:
+ * a large array has room for all that can come at once. New memory costs microseconds for each page that is touched, and V8
+ * collects all its garbage after every 64 MB of it; so large buffers are taken from those of earlier queries, where there are.
  */
-const largeCount = 65_536;
-const firstCount = 64;
-
-/** `countMax`: as many as can ever be asked for. */
-export function roomFor(length: number, count: number, countMax: number): number {
-  if (count <= largeCount) return Math.max(count, Math.min(length * 2, largeCount), firstCount);
-  return Math.max(count, Math.min(length * 4, countMax));
+export interface LargeBuffers {
+  /** What is smaller is not taken from here. */
+  readonly bytesMin: number;
+  /** Of that length; what is in it is anything, unless it is new. */
+  take(byteLength: number): { readonly buffer: ArrayBuffer; readonly isNew: boolean };
+  /** Nobody looks at it any more. */
+  give(buffer: ArrayBuffer): void;
 }
 
-type Numbers = Int32Array | Float64Array | Uint32Array | Uint8Array;
+type Numbers = Int32Array | Float64Array | Uint32Array;
 
-/** The array, or a longer one with the same beginning and zeros behind it. */
-export function withRoom<T extends Numbers>(array: T, count: number, countMax: number): T {
-  if (count <= array.length) return array;
-  const length = roomFor(array.length, count, countMax);
-  const larger = new (array.constructor as new (length: number) => T)(length);
-  larger.set(array);
-  return larger;
+const largeCount = 65_536;
+/** Of so many, room is taken ahead of need. */
+const roomMax = 4_194_304;
+const firstCount = 64;
+
+export class Room {
+  /** As many things as can come. */
+  readonly countMax: number;
+  readonly #buffers: LargeBuffers | null;
+  readonly #taken = new Set<ArrayBuffer>();
+
+  constructor(countMax: number, buffers: LargeBuffers | null = null) {
+    this.countMax = countMax;
+    this.#buffers = buffers;
+  }
+
+  /** The array, or a longer one with the same beginning, and anything behind it. At most `countMax` are ever asked for. */
+  grown<T extends Numbers>(array: T, count: number, countMax = this.countMax): T {
+    if (count <= array.length) return array;
+    const { larger } = this.#larger(array, count, countMax);
+    larger.set(array);
+    this.giveBack(array);
+    return larger;
+  }
+
+  /** As `grown`, with zeros behind it. */
+  grownWithZeros<T extends Numbers>(array: T, count: number, countMax = this.countMax): T {
+    if (count <= array.length) return array;
+    const { larger, isNew } = this.#larger(array, count, countMax);
+    larger.set(array);
+    if (!isNew) larger.fill(0, array.length);
+    this.giveBack(array);
+    return larger;
+  }
+
+  /** So many zeros. */
+  zeros(count: number): Int32Array<ArrayBuffer> {
+    const { larger, isNew } = this.#of(Int32Array<ArrayBuffer>, count);
+    if (!isNew) larger.fill(0);
+    return larger;
+  }
+
+  /** What was taken here, or a small one: nobody looks at it any more. */
+  giveBack({ buffer }: Numbers): void {
+    if (this.#taken.delete(buffer as ArrayBuffer)) this.#buffers?.give(buffer as ArrayBuffer);
+  }
+
+  /** The query is over: nobody looks at any array from here. */
+  release(): void {
+    for (const buffer of this.#taken) this.#buffers?.give(buffer);
+    this.#taken.clear();
+  }
+
+  #larger<T extends Numbers>(array: T, count: number, countMax: number) {
+    const kind = array.constructor as new (buffer: ArrayBuffer, from: number, length: number) => T;
+    return this.#of(kind, lengthFor(array.length, count, countMax));
+  }
+
+  #of<T extends Numbers>(
+    kind: new (buffer: ArrayBuffer, from: number, length: number) => T,
+    length: number,
+  ): { readonly larger: T; readonly isNew: boolean } {
+    const bytes = length * (kind as unknown as { readonly BYTES_PER_ELEMENT: number }).BYTES_PER_ELEMENT;
+    if (this.#buffers === null || bytes < this.#buffers.bytesMin)
+      return { larger: new kind(new ArrayBuffer(bytes), 0, length), isNew: true };
+    // Of few lengths, so that they fit other queries.
+    const { buffer, isNew } = this.#buffers.take(2 ** Math.ceil(Math.log2(bytes)));
+    this.#taken.add(buffer);
+    return { larger: new kind(buffer, 0, length), isNew };
+  }
+}
+
+function lengthFor(length: number, count: number, countMax: number): number {
+  // Who begins with so many knows how many there are.
+  if (length === 0) return Math.max(count, firstCount);
+  if (count <= largeCount) return Math.max(count, Math.min(length * 2, largeCount), firstCount);
+  if (count <= roomMax) return Math.max(count, Math.min(countMax, roomMax));
+  return Math.max(count, length * 2);
 }

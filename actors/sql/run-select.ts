@@ -4,6 +4,7 @@ import type { Evaluator } from './evaluate.ts';
 import type { Frame } from './frame.ts';
 import { allRows } from './frame.ts';
 import { Grouping } from './grouping.ts';
+import type { Room } from './room.ts';
 import { RowFilter, rowsWhere } from './row-filter.ts';
 import { TopRows } from './top-rows.ts';
 
@@ -23,16 +24,16 @@ export class SelectRun {
   /** Rows that an answer has, after those that are left out. */
   readonly #rowsMax: number;
 
-  /** `rowsMax`: as many rows as can come. */
-  constructor(plan: SelectPlan, evaluator: Evaluator, rowsMax: number) {
+  /** `room`: for as many rows as can come. */
+  constructor(plan: SelectPlan, evaluator: Evaluator, room: Room) {
     this.#plan = plan;
     this.#evaluator = evaluator;
     this.filter = new RowFilter(plan.where, evaluator);
-    this.#grouping = plan.grouping === null ? null : new Grouping(plan.grouping, evaluator, rowsMax);
+    this.#grouping = plan.grouping === null ? null : new Grouping(plan.grouping, evaluator, room);
     this.#rowsMax = Math.min(plan.limit, limits.sqlRowsMax);
     // One more than are shown tells whether there are more.
     const wanted = plan.limit > limits.sqlRowsMax ? this.#rowsMax + 1 : this.#rowsMax;
-    this.#top = new TopRows(plan, this.#rowsMax === 0 ? 0 : plan.offset + wanted, evaluator);
+    this.#top = new TopRows(plan, this.#rowsMax === 0 ? 0 : plan.offset + wanted, evaluator, room);
   }
 
   /** What is held, in bytes, about. */

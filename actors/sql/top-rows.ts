@@ -2,6 +2,7 @@ import type { BoundOrder, Output } from './bound.ts';
 import type { Evaluator } from './evaluate.ts';
 import type { Frame } from './frame.ts';
 import { ByCodes } from './interner.ts';
+import type { Room } from './room.ts';
 import { type Dictionary, isNullAt, jsonOf, startOf, type Vector, valueAt } from './vector.ts';
 
 /**
@@ -30,14 +31,16 @@ export class TopRows {
   /** The last of those wanted, once there are enough. */
   #worst: Kept | null = null;
   #seen = 0;
-  readonly #late = new ByCodes();
+  readonly #late: ByCodes;
 
   /** `wanted`: how many, all in all. */
   constructor(
     { outputs, orderBy }: { readonly outputs: readonly Output[]; readonly orderBy: readonly BoundOrder[] },
     wanted: number,
     evaluator: Evaluator,
+    room: Room,
   ) {
+    this.#late = new ByCodes(room);
     this.#outputs = outputs;
     this.#orderBy = orderBy;
     this.#wanted = wanted;

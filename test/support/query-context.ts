@@ -4,6 +4,7 @@ import { keptColumns } from '../../actors/search/kept-columns.ts';
 import type { QueryContext } from '../../actors/search/query.ts';
 import { runSearch } from '../../actors/search/run-search.ts';
 import { TimeSlice } from '../../actors/search/time-slice.ts';
+import type { LargeBuffers } from '../../actors/sql/room.ts';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../../actors/storage/block-fetch.ts';
 import { SegmentReader } from '../../actors/storage/segment-reader.ts';
 import type { Snapshot } from '../../actors/storage/snapshot.ts';
@@ -59,6 +60,18 @@ const much = new MemoryBudget(256 * 1024 * 1024);
 const little = new MemoryBudget(200_000);
 let contexts = 0;
 
+/** All of them have been used before, and are used again at once: what is left in them must not be seen. */
+const usedBuffers: LargeBuffers = {
+  bytesMin: 0,
+  take: (byteLength) => ({
+    buffer: new Uint8Array(byteLength).fill(0xa5).buffer,
+    isNew: false,
+  }),
+  give(buffer) {
+    new Uint8Array(buffer).fill(0x5a);
+  },
+};
+
 export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9): QueryContext {
   return {
     identity,
@@ -72,6 +85,7 @@ export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9
     match: async (task) => runMatch(task),
     sqlBytesMax: 100_000_000,
     keptColumns: keptColumns(contexts++ % 3 === 2 ? little : much),
+    buffers: usedBuffers,
     monotonic: () => clock.monotonic(),
     beganAt: clock.monotonic(),
     readFailed: () => {},
