@@ -6,6 +6,7 @@ import { median, spread, thousands } from './bench-report.ts';
 import { isQuick, type Judge, judged, sleep } from './judge.ts';
 import { Connections, type MeasuredServer, startMeasured } from './measured-server.ts';
 import { latencyText, percentile, runOpenLoop } from './open-loop.ts';
+import { textOption } from './options.ts';
 import { temporaryFolder } from './server.ts';
 import { answersPerSecond, wrkIsInstalled } from './wrk.ts';
 
@@ -13,7 +14,10 @@ import { answersPerSecond, wrkIsInstalled } from './wrk.ts';
  * `npm run front-limits`: what the front does with more than it may let in. Reads at three times the limit, of which as many
  * are let in as the limit says and none of the others reaches an actor; refusals a second beside a bare server that sends the
  * same bytes; and warm reads while 200 people log in at once. Needs wrk. Ends with 1 where a bar is missed.
+ *
+ *   --only=logins
  */
+const only = textOption('only');
 const limitsTried = [100, 1_000];
 const seconds = isQuick ? 3 : 10;
 const connections = 32;
@@ -28,9 +32,11 @@ const readsPerSecond = 200;
 const readP99Ms = 15;
 
 await judged(async (judge) => {
-  for (const limit of limitsTried) await acceptedOf(judge, limit);
-  if (wrkIsInstalled()) await refusals(judge);
-  else judge.say('wrk is not installed: refusals a second are not measured');
+  if (only === null) {
+    for (const limit of limitsTried) await acceptedOf(judge, limit);
+    if (wrkIsInstalled()) await refusals(judge);
+    else judge.say('wrk is not installed: refusals a second are not measured');
+  }
   await loginFlood(judge);
 });
 
@@ -39,7 +45,7 @@ async function serverWith(qps: number | null): Promise<MeasuredServer> {
   const plans = JSON.parse(readFileSync('load-tests/plans.unlimited.json', 'utf8'));
   const file = join(temporaryFolder(), 'plans.json');
   writeFileSync(file, JSON.stringify({ ...plans, free: { ...plans.free, qps } }));
-  const server = await startMeasured({ env: { TIDEBASE_PLANS_FILE: file } });
+  const server = await startMeasured({ supervised: true, env: { TIDEBASE_PLANS_FILE: file } });
   const client = new Connections(server.process.url, server.key, 1);
   const docs = Array.from({ length: documents }, (_, i) => ({ id: `d${i}`, text: `document ${i}` }));
   // A limit of one a second lets in one request a second.
