@@ -21,6 +21,8 @@ export interface DailyFileOptions {
 
 const fileName = /^(\d{4}-\d\d-\d\d)\.jsonl$/;
 const dayMs = 24 * 3_600_000;
+/** Between two writes: a flood of lines is written some hundreds at a time, since each write opens the file. */
+const restMs = 100;
 
 export class DailyFile {
   readonly #options: DailyFileOptions;
@@ -30,6 +32,8 @@ export class DailyFile {
   /** Of the day's file, with what waits. */
   #bytes = 0;
   #losing = false;
+  #isClosing = false;
+  #endRest = () => {};
 
   constructor(options: DailyFileOptions) {
     this.#options = options;
@@ -48,6 +52,8 @@ export class DailyFile {
 
   /** Resolves when what was given before is written, or lost. */
   async close(): Promise<void> {
+    this.#isClosing = true;
+    this.#endRest();
     await this.#writing;
   }
 
@@ -62,8 +68,19 @@ export class DailyFile {
         this.#day = '';
         this.#lose(error);
       }
+      if (!this.#isClosing) await this.#rest();
     }
     this.#writing = null;
+  }
+
+  #rest(): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#options.clock.after(restMs, resolve);
+      this.#endRest = () => {
+        cancel();
+        resolve();
+      };
+    });
   }
 
   async #write(text: string): Promise<void> {
