@@ -73,18 +73,12 @@ class GroupNumbers {
     this.values.fill(0, this.#count, groupCount);
     this.#count = groupCount;
   }
-}
 
-/** Groups of which no value came have no room yet. */
-function counts(values: Float64Array, from: number, end: number): Vector {
-  return { kind: 'numbers', values: part(values, from, end), nulls: null };
-}
-
-function part(values: Float64Array, from: number, end: number): Float64Array {
-  if (end <= values.length) return values.subarray(from, end);
-  const some = new Float64Array(end - from);
-  some.set(values.subarray(Math.min(from, values.length), end));
-  return some;
+  /** Of groups from `from` to before `end`; of those that nothing came of, too. */
+  part(from: number, end: number): Float64Array {
+    this.makeRoom(end);
+    return this.values.subarray(from, end);
+  }
 }
 
 function nullsOf(vector: Vector, rowCount: number): Nulls {
@@ -124,7 +118,7 @@ class ValueCount implements Aggregate {
   }
 
   values(from: number, end: number): Vector {
-    return counts(this.#counts.values, from, end);
+    return { kind: 'numbers', values: this.#counts.part(from, end), nulls: null };
   }
 }
 
@@ -290,9 +284,8 @@ class Sum implements Aggregate {
   values(from: number, end: number): Vector {
     if (this.#isInt && this.#bound.name !== 'avg')
       return this.valuesPlus(from, end, { plus: 0n, at: this.#bound.at });
-    this.makeRoom(end);
-    const nulls = zeros(this.#counts.values.subarray(from, end));
-    const totals = this.#sums.values.slice(from, end);
+    const nulls = zeros(this.#counts.part(from, end));
+    const totals = this.#sums.part(from, end).slice();
     if (this.#bound.name === 'avg')
       for (let i = 0; i < totals.length; i++)
         totals[i] = Number(this.#total(from + i)) / (this.#counts.values[from + i] as number);
@@ -493,9 +486,8 @@ class NumberExtreme implements Aggregate {
   }
 
   values(from: number, end: number): Vector {
-    this.#makeRoom(end);
-    const nulls = zeros(this.#seen.values.subarray(from, end));
-    const values = this.#held.values.slice(from, end);
+    const nulls = zeros(this.#seen.part(from, end));
+    const values = this.#held.part(from, end).slice();
     if (this.#wide.size === 0) return { kind: 'numbers', values, nulls };
     const best = BigInt64Array.from(values, BigInt);
     for (let i = 0; i < best.length; i++) {
@@ -650,7 +642,7 @@ class DistinctValues implements Aggregate {
   }
 
   values(from: number, end: number): Vector {
-    return counts(this.#counts.values, from, end);
+    return { kind: 'numbers', values: this.#counts.part(from, end), nulls: null };
   }
 
   /** The pairs of the first group. */
