@@ -12,13 +12,15 @@ export class RawConnection {
   readonly socket: Socket;
   /** True once the server ended or reset the connection. */
   closed = false;
-  #received: Buffer[] = [];
+  /** Grows by doubling: an answer of many megabytes is looked at after each of its pieces. */
+  #buffer = Buffer.alloc(4_096);
+  #length = 0;
   #wake: () => void = () => {};
 
   constructor(socket: Socket) {
     this.socket = socket;
     socket.on('data', (chunk: Buffer) => {
-      this.#received.push(chunk);
+      this.#append(chunk);
       this.#wake();
     });
     socket.on('error', () => undefined);
@@ -38,9 +40,7 @@ export class RawConnection {
 
   /** Everything received so far. */
   received(): Buffer {
-    const all = Buffer.concat(this.#received);
-    this.#received = [all];
-    return all;
+    return this.#buffer.subarray(0, this.#length);
   }
 
   /** The complete answers received so far, 1xx left out. `head` says which requests were HEAD, in order. */
@@ -51,7 +51,7 @@ export class RawConnection {
   /** Waits until so many answers are complete, or the connection is closed, or `timeoutMs` passed; gives what is there. */
   async waitForAnswers(
     count: number,
-    timeoutMs = 5_000,
+    timeoutMs = 10_000,
     head: readonly boolean[] = [],
   ): Promise<RawAnswer[]> {
     await this.#until(() => this.answers(head).length >= count, timeoutMs);
@@ -66,6 +66,17 @@ export class RawConnection {
 
   destroy(): void {
     this.socket.destroy();
+  }
+
+  #append(chunk: Buffer): void {
+    const length = this.#length + chunk.length;
+    if (length > this.#buffer.length) {
+      const larger = Buffer.alloc(Math.max(length, this.#buffer.length * 2));
+      this.#buffer.copy(larger, 0, 0, this.#length);
+      this.#buffer = larger;
+    }
+    chunk.copy(this.#buffer, this.#length);
+    this.#length = length;
   }
 
   async #until(done: () => boolean, timeoutMs: number): Promise<void> {
