@@ -8,17 +8,10 @@ import { emptyReadReport, type ReadReport } from './storage/block-fetch.ts';
  */
 const cpuMsMin = 0.001;
 const meters = new WeakMap<object, Meter>();
-const refusedLate = new WeakSet<Error>();
 
-/** Answers the error: a refusal of what was asked that only the work could tell, as of a memory cap. */
-export function afterWork(error: ApiError): ApiError {
-  refusedLate.add(error);
-  return error;
-}
-
-/** A query whose words are wrong was none, unless it had something read. */
+/** A query whose words are wrong was none, unless it had something read. What the work alone could tell is noted where it is told. */
 function wasNoQuery(error: Error, { storeGets }: ReadReport): boolean {
-  return error instanceof ApiError && error.code === 'invalid' && storeGets === 0 && !refusedLate.has(error);
+  return error instanceof ApiError && error.code === 'invalid' && storeGets === 0;
 }
 
 /** Runs the work of a query; what it has used by then is remembered with the error that ends it. */

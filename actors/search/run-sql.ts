@@ -4,7 +4,7 @@ import type { SqlRequest } from '../../protocol/sql.ts';
 import { must } from '../../src/base/assert.ts';
 import type { ColumnValues } from '../columns/column-block.ts';
 import { valueKinds } from '../columns/value-kinds.ts';
-import { afterWork } from '../spent.ts';
+import { noteSpent } from '../spent.ts';
 import { bindSelect } from '../sql/bind.ts';
 import type { Bound, SelectPlan, SqlColumn, SqlType } from '../sql/bound.ts';
 import { type ColumnRange, canMatch } from '../sql/can-match.ts';
@@ -203,7 +203,7 @@ class SqlQuery {
       await this.#turn();
     }
     const { rows, truncated } = this.#run.answer();
-    refuseLargeAnswer(rows);
+    refuseLargeAnswer(this.#context, rows);
     return sqlAnswer(this.#context, {
       columns: outputs.map(({ name }) => name),
       types: outputs.map(({ expression }) => expression.type),
@@ -421,11 +421,7 @@ class SqlQuery {
     if (this.#run.bytes <= sqlBytesMax) return;
     const megabytes = Math.ceil(sqlBytesMax / 2 ** 20);
     const problem = `the groups, distinct values or rows of this query take more than ${megabytes} MB`;
-    throw afterWork(
-      new ApiError('invalid', `sql: ${problem}: narrow it with WHERE, or group by less`, {
-        fields: { sql: problem },
-      }),
-    );
+    throw tooMuch(this.#context, problem, 'narrow it with WHERE, or group by less');
   }
 }
 
@@ -463,15 +459,17 @@ interface Range {
   readonly end: number;
 }
 
-function refuseLargeAnswer(rows: readonly string[]): void {
+function refuseLargeAnswer(context: QueryContext, rows: readonly string[]): void {
   const bytes = rows.reduce((sum, row) => sum + row.length, 0);
   if (bytes <= limits.answerBytesMax) return;
   const problem = `the answer takes more than ${limits.answerBytesMax / 2 ** 20} MB`;
-  throw afterWork(
-    new ApiError('invalid', `sql: ${problem}: select fewer columns, or say LIMIT`, {
-      fields: { sql: problem },
-    }),
-  );
+  throw tooMuch(context, problem, 'select fewer columns, or say LIMIT');
+}
+
+/** Only the work could tell, so it is counted. */
+function tooMuch({ slice, report }: QueryContext, problem: string, remedy: string): ApiError {
+  const error = new ApiError('invalid', `sql: ${problem}: ${remedy}`, { fields: { sql: problem } });
+  return noteSpent(error, slice.cpuMs, report);
 }
 
 /** Ids of which a condition that is true says that the document's is one. */
