@@ -580,7 +580,7 @@ export function nullsAmong(numbers: Int32Array, nullNumber: number): Nulls {
   return nulls;
 }
 
-/** As roomFor, for bytes: how many there will be nobody knows. */
+/** As a Room grows, for bytes: how many there will be nobody knows. */
 function blobLengthAfter(length: number): number {
   return length >= blobLarge && length < blobRoom ? blobRoom : length * 2;
 }

@@ -32,20 +32,16 @@ export class Room {
 
   /** The array, or a longer one with the same beginning, and anything behind it. At most `countMax` are ever asked for. */
   grown<T extends Numbers>(array: T, count: number, countMax = this.countMax): T {
-    if (count <= array.length) return array;
-    const { larger } = this.#larger(array, count, countMax);
-    larger.set(array);
-    this.giveBack(array);
-    return larger;
+    return count <= array.length
+      ? array
+      : this.#replaced(array, lengthFor(array.length, count, countMax)).larger;
   }
 
   /** As `grown`, with zeros behind it. */
-  grownWithZeros<T extends Numbers>(array: T, count: number, countMax = this.countMax): T {
+  grownWithZeros<T extends Numbers>(array: T, count: number): T {
     if (count <= array.length) return array;
-    const { larger, isNew } = this.#larger(array, count, countMax);
-    larger.set(array);
+    const { larger, isNew } = this.#replaced(array, lengthFor(array.length, count, this.countMax));
     if (!isNew) larger.fill(0, array.length);
-    this.giveBack(array);
     return larger;
   }
 
@@ -67,9 +63,12 @@ export class Room {
     this.#taken.clear();
   }
 
-  #larger<T extends Numbers>(array: T, count: number, countMax: number) {
+  #replaced<T extends Numbers>(array: T, length: number) {
     const kind = array.constructor as new (buffer: ArrayBuffer, from: number, length: number) => T;
-    return this.#of(kind, lengthFor(array.length, count, countMax));
+    const made = this.#of(kind, length);
+    made.larger.set(array);
+    this.giveBack(array);
+    return made;
   }
 
   #of<T extends Numbers>(

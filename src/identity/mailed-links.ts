@@ -81,7 +81,8 @@ export async function makeReset(people: People, email: string): Promise<LinkToMa
 
 /**
  * Sets a password and uses up every link of the person. Logins made before end, because the generation rises. Caches that
- * know them are told by `forgetLogins`, however the change ends: one whose answer was lost may have been stored. Throws 422 `invalid` for the password and 400 `bad_request` for the link.
+ * know them are told by `forgetLogins`, however the change ends: one whose answer was lost may have been stored. Throws 422
+ * `invalid` for the password and 400 `bad_request` for the link.
  */
 export async function resetPassword(
   people: People,
