@@ -40,7 +40,7 @@ export function ask(question: Question): void {
     element('div', { class: 'actions' }, act, cancel),
   );
   const dialog = element('dialog', { 'aria-labelledby': titleId }, form);
-  onClick(cancel, () => dialog.close());
+  onClick(cancel, () => end(dialog));
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     if (question.typed !== undefined && input.value !== question.typed) {
@@ -49,7 +49,7 @@ export function ask(question: Question): void {
     }
     void whileBusy(act, problems, async () => {
       await question.act();
-      dialog.close();
+      end(dialog);
     });
   });
   show(dialog);
@@ -58,13 +58,21 @@ export function ask(question: Question): void {
   else input.focus();
 }
 
-/** As a modal one, until it is closed. */
+/** As a modal one, until it is ended: by Escape too. */
 export function show(dialog: HTMLDialogElement): void {
-  dialog.addEventListener('close', () => {
-    dialog.remove();
-    // What opened it may be gone, and with it the place to go on from.
-    if (document.activeElement === document.body) document.querySelector('h1')?.focus();
-  });
+  dialog.addEventListener('close', () => leave(dialog));
   document.body.append(dialog);
   dialog.showModal();
+}
+
+/** At once, where the event of its close comes later: nobody types into a dialog that is gone meanwhile. */
+export function end(dialog: HTMLDialogElement): void {
+  dialog.close();
+  leave(dialog);
+}
+
+function leave(dialog: HTMLDialogElement): void {
+  dialog.remove();
+  // What opened it may be gone, and with it the place to go on from.
+  if (document.activeElement === document.body) document.querySelector('h1')?.focus();
 }

@@ -1,6 +1,6 @@
 import { announce } from '../announce.ts';
 import { call } from '../api.ts';
-import { show } from '../dialog.ts';
+import { end, show } from '../dialog.ts';
 import { element, newId, onClick } from '../element.ts';
 import { type Field, selectField, textField } from '../fields.ts';
 import { form, wrongField } from '../form.ts';
@@ -78,8 +78,8 @@ export function limitsForm(key: Key, done: () => void): void {
     async send(values) {
       await call('PUT', `/v1/keys/${key.id}/limits`, limitsOf(values));
       announce(`The limits of ${key.name} were changed`);
-      dialog.close();
       done();
+      end(dialog);
     },
   });
   const dialog = element(
@@ -88,6 +88,6 @@ export function limitsForm(key: Key, done: () => void): void {
     element('h2', { id: titleId }, `Limits of ${key.name}`),
     changing,
   );
-  onClick(cancel, () => dialog.close());
+  onClick(cancel, () => end(dialog));
   show(dialog);
 }
