@@ -16,7 +16,7 @@ const bytesSlack = 8;
 const probesMax = 128;
 export const noString = -1;
 /** A native copy costs about 100 ns before its first byte. */
-const loopBytesMax = 64;
+const loopBytesMax = 128;
 /** A table that has grown past it is not kept for the next chunk. */
 const bytesKeptMax = 256 * 1_024;
 
@@ -93,7 +93,7 @@ export class StringTable {
       const held = (this.#slots[slot] as number) - 1;
       if (held < 0) {
         this.#makeRoom(length);
-        source.copy(this.#target.bytes, this.#bytes, start, end);
+        this.#copyIn(source, view, start, end);
         this.#last = this.#hold(slot, hash, this.#bytes + length);
         return this.#last;
       }
@@ -116,6 +116,18 @@ export class StringTable {
     this.#count = 0;
     this.#bytes = 0;
     this.#last = noString;
+  }
+
+  /** Short ones by words. */
+  #copyIn(source: Buffer, from: DataView, start: number, end: number): void {
+    const { bytes, view } = this.#target;
+    if (end - start > loopBytesMax) {
+      source.copy(bytes, this.#bytes, start, end);
+      return;
+    }
+    let [at, to] = [start, this.#bytes];
+    for (; at + 4 <= end; at += 4, to += 4) view.setInt32(to, from.getInt32(at, true), true);
+    for (; at < end; at++, to++) bytes[to] = source[at] as number;
   }
 
   #start(string: number): number {

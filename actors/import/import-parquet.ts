@@ -1,8 +1,9 @@
+import { isUtf8 } from 'node:buffer';
 import type { FileHandle } from 'node:fs/promises';
 import { limits } from '../../protocol/limits.ts';
 import { keyBytesMax } from '../columns/chunk-builder.ts';
 import { fieldOf, type ImportedRows, type ImportRequest } from './import-csv.ts';
-import { quoted, tooMuch, wrongFile, wrongValue } from './import-error.ts';
+import { quoted, tooMuch, wrongFile, wrongRow, wrongValue } from './import-error.ts';
 import { ParquetColumn, UnpackedBytes } from './parquet-column.ts';
 import {
   type FileMetaData,
@@ -11,7 +12,9 @@ import {
   readFooter,
   type SchemaElement,
 } from './parquet-page.ts';
-import { type ParquetValue, parquetValue, type ValueKind } from './parquet-value.ts';
+import { noUtf8, parquetValue, type ValueKind } from './parquet-value.ts';
+import { DictionaryRoom, ParquetWindow, windowRows } from './parquet-window.ts';
+import { renderedKinds } from './rendered-values.ts';
 import { type RowSink, RowWriter } from './row-writer.ts';
 
 /**
@@ -45,7 +48,12 @@ async function importRows(request: ImportRequest, sink: RowSink): Promise<Import
   const idField = fieldOf(names, request.id, 'id');
   const textFields = request.text.map((name) => fieldOf(names, name, 'text') as number);
   const writer = new RowWriter(names, sink);
-  const rows = new FieldRows(writer, { fields, idField, textFields });
+  const rowsMax = windowRows(fields.length);
+  const room = new DictionaryRoom();
+  const windows = fields.map(({ name, element }) => {
+    return new ParquetWindow(name, parquetValue(element), rowsMax, room);
+  });
+  const rows = new WindowRows(writer, { windows, idField, textFields });
   const unpacked = new UnpackedBytes();
   for (const group of metadata.row_groups) {
     const rowCount = Number(group.num_rows);
@@ -55,16 +63,18 @@ async function importRows(request: ImportRequest, sink: RowSink): Promise<Import
       return new ParquetColumn({ file, size, unpacked }, chunk, { element, rowCount });
     });
     for (let row = 0; row < rowCount; ) {
-      let atHand = rowCount - row;
+      let atHand = Math.min(rowsMax, rowCount - row);
       for (const column of columns) {
         if (column.rowsAtHand === 0) await column.load();
         atHand = Math.min(atHand, column.rowsAtHand);
       }
-      for (let end = row + atHand; row < end; row++) {
-        rows.read(columns);
-        if (writer.needsRoom(rows.bytes)) await writer.handOver(rows.bytes);
-        rows.write();
+      rows.open(columns, atHand);
+      for (let at = 0; at < atHand; at++) {
+        const bytes = rows.bytesOf(at);
+        if (writer.needsRoom(bytes)) await writer.handOver(bytes);
+        rows.write(at);
       }
+      row += atHand;
     }
     for (const column of columns) column.release();
   }
@@ -120,64 +130,108 @@ function checkRows({ num_rows, row_groups }: FileMetaData, fields: readonly Fiel
     throw tooMuch(`the file has ${rows} rows, and an import has at most ${limits.importRowsMax}`);
 }
 
-/** One row after the other: its values are read, so that their bytes are known, and then written. */
-class FieldRows {
-  /** What the row's values take, as text. */
-  bytes = 0;
+/** Where rows are so short at most, what each of them takes is not looked at. */
+const shortRowBytes = 16 * 1024;
+
+/** Windows of all fields over the same rows, which are written one after the other. */
+class WindowRows {
   readonly #writer: RowWriter;
-  readonly #values: readonly ParquetValue[];
-  readonly #names: readonly string[];
-  readonly #idField: number | null;
-  readonly #textFields: readonly number[];
+  readonly #windows: readonly ParquetWindow[];
+  readonly #idWindow: ParquetWindow | null;
+  readonly #textWindows: readonly ParquetWindow[];
+  /** What a row takes at most. */
+  #longest = 0;
+  /** The value that was shown last, in bytes of a source. */
+  #source: Buffer = Buffer.alloc(0);
+  #start = 0;
+  #end = 0;
 
   constructor(
     writer: RowWriter,
     {
-      fields,
+      windows,
       idField,
       textFields,
     }: {
-      readonly fields: readonly Field[];
+      readonly windows: readonly ParquetWindow[];
       readonly idField: number | null;
       readonly textFields: readonly number[];
     },
   ) {
     this.#writer = writer;
-    this.#values = fields.map(({ element }) => parquetValue(element));
-    this.#names = fields.map(({ name }) => name);
-    this.#idField = idField;
-    this.#textFields = textFields;
+    this.#windows = windows;
+    this.#idWindow = idField === null ? null : (windows[idField] as ParquetWindow);
+    this.#textWindows = textFields.map((field) => windows[field] as ParquetWindow);
   }
 
-  read(columns: readonly ParquetColumn[]): void {
-    let bytes = 0;
+  /** The next `count` rows, which all columns have at hand. */
+  open(columns: readonly ParquetColumn[], count: number): void {
+    this.#longest = 0;
     for (let field = 0; field < columns.length; field++) {
-      const column = columns[field] as ParquetColumn;
-      const value = this.#values[field] as ParquetValue;
-      const problem = value.read(column.values, column.next());
-      if (problem !== null) throw wrongValue(this.#writer.row, this.#names[field] as string, problem);
-      bytes += value.bytes;
+      const window = this.#windows[field] as ParquetWindow;
+      window.open(columns[field] as ParquetColumn, count);
+      this.#longest += window.longest + nullBytes;
     }
-    if (bytes > limits.importRowBytesMax)
-      throw wrongFile(`row ${this.#writer.row}: its values take more than ${limits.importRowBytesMax} bytes`);
-    this.bytes = bytes;
   }
 
-  write(): void {
+  /** What the values of a row take, at most, before anything is escaped. */
+  bytesOf(row: number): number {
+    if (this.#longest <= shortRowBytes) return this.#longest;
+    let bytes = 0;
+    for (const window of this.#windows) bytes += window.bytesOf(row) + nullBytes;
+    if (bytes > limits.importRowBytesMax)
+      throw wrongRow(this.#writer.row, `its values take more than ${limits.importRowBytesMax} bytes`);
+    return bytes;
+  }
+
+  write(row: number): void {
     const writer = this.#writer;
     writer.beginRow();
-    if (this.#idField === null) writer.idByNumber();
+    if (this.#idWindow === null) writer.idByNumber();
     else {
-      const text = (this.#values[this.#idField] as ParquetValue).text() ?? Buffer.alloc(0);
-      writer.id(text, 0, text.length, this.#names[this.#idField] as string);
+      if (!this.#show(this.#idWindow, row)) this.#end = this.#start;
+      writer.id(this.#source, this.#start, this.#end, this.#idWindow.name);
     }
-    for (const field of this.#textFields) {
-      const text = (this.#values[field] as ParquetValue).text();
-      if (text !== null) writer.addText(text, 0, text.length);
-    }
+    for (const window of this.#textWindows)
+      if (this.#show(window, row)) writer.addText(this.#source, this.#start, this.#end);
     writer.beginMeta();
-    for (let field = 0; field < this.#values.length; field++)
-      (this.#values[field] as ParquetValue).write(writer, field);
+    for (let field = 0; field < this.#windows.length; field++) {
+      const { places, rendered, texts, name } = this.#windows[field] as ParquetWindow;
+      const place = places[row] as number;
+      if (place < 0) writer.null(field);
+      else if (rendered !== null) writer.rendered(field, rendered, place);
+      else if (texts !== null) {
+        const [start, end] = [texts.starts[place] as number, texts.ends[place] as number];
+        if (!writer.text(field, texts.viewed, start, end) && !isUtf8(texts.source.subarray(start, end)))
+          throw wrongValue(writer.row, name, noUtf8);
+      }
+    }
     writer.endRow();
   }
+
+  /** As an id or a text has it: without quotes and escapes. False for null. */
+  #show({ places, rendered, texts, value, name }: ParquetWindow, row: number): boolean {
+    const place = places[row] as number;
+    if (place < 0) return false;
+    const kind = rendered?.kinds[place];
+    if (kind === renderedKinds.broken)
+      throw wrongValue(this.#writer.row, name, rendered?.problemOf(place) ?? '');
+    const strings = texts ?? rendered?.raw ?? null;
+    if (strings !== null) {
+      this.#source = strings.viewed.bytes;
+      this.#start = strings.starts[place] as number;
+      this.#end = strings.ends[place] as number;
+      return true;
+    }
+    if (rendered === null || kind === renderedKinds.null) return false;
+    const { bytes } = rendered.json;
+    this.#source = bytes;
+    this.#start = (rendered.bounds[place] as number) + value.quoteBytes;
+    this.#end = (rendered.bounds[place + 1] as number) - value.quoteBytes;
+    const isWhole = bytes[this.#end - 1] === 0x30 && bytes[this.#end - 2] === 0x2e;
+    if (value.dropsFraction && isWhole) this.#end -= 2;
+    return true;
+  }
 }
+
+const nullBytes = 4;

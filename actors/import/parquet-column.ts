@@ -95,12 +95,25 @@ export class ParquetColumn {
     return this.#pageRows - this.#row;
   }
 
-  /** Where the next row's value stands among `values`; -1 for null. */
-  next(): number {
-    const row = this.#row++;
-    if (this.#present !== null && this.#present[row] === 0) return -1;
-    const value = this.#value++;
-    return this.#indexes === null ? value : (this.#indexes[value] as number);
+  /** Whether the values are those of a dictionary, which other pages share. */
+  get isShared(): boolean {
+    return this.#indexes !== null;
+  }
+
+  /** Where the values of the next `count` rows, which are at hand, stand among `values`; -1 for null. */
+  take(places: Int32Array, count: number): void {
+    const [present, indexes] = [this.#present, this.#indexes];
+    const row = this.#row;
+    let value = this.#value;
+    for (let at = 0; at < count; at++) {
+      if (present !== null && present[row + at] === 0) places[at] = -1;
+      else {
+        places[at] = indexes === null ? value : (indexes[value] as number);
+        value++;
+      }
+    }
+    this.#row = row + count;
+    this.#value = value;
   }
 
   /** Nothing of it is asked for any more. */

@@ -151,7 +151,8 @@ function unpackAny(codec: string, packed: Uint8Array, rawBytes: number): Uint8Ar
 /** Values that are there, without the missing ones. */
 export type PageValues =
   | { readonly kind: 'numbers'; readonly values: Int32Array | Float32Array | Float64Array | Uint8Array }
-  | { readonly kind: 'bigints'; readonly values: BigInt64Array }
+  /** `halves`: the same, of each the lower and the higher 32 bits. */
+  | { readonly kind: 'bigints'; readonly values: BigInt64Array; readonly halves: Int32Array }
   | {
       readonly kind: 'bytes';
       readonly source: Buffer;
@@ -159,6 +160,11 @@ export type PageValues =
       readonly starts: Uint32Array;
       readonly ends: Uint32Array;
     };
+
+function bigints(values: BigInt64Array): PageValues {
+  const halves = new Int32Array(values.buffer, values.byteOffset, values.length * 2);
+  return { kind: 'bigints', values, halves };
+}
 
 function strings(source: Buffer, starts: Uint32Array, ends: Uint32Array): PageValues {
   return { kind: 'bytes', source, viewed: viewed(source), starts, ends };
@@ -188,7 +194,7 @@ export function readValues(
       if (count * widthOf(element) > bytes.length) throw tooFew();
       const values = byteStreamSplit(reader, count, element.type as 'DOUBLE', element.type_length);
       return values instanceof BigInt64Array
-        ? { kind: 'bigints', values }
+        ? bigints(values)
         : { kind: 'numbers', values: values as Float64Array };
     }
     throw new ParquetError(`the encoding ${encoding} is not known`);
@@ -233,7 +239,7 @@ function readPlain(raw: Uint8Array, offset: number, element: SchemaElement, coun
     case 'DOUBLE':
       return { kind: 'numbers', values: new Float64Array(copy.buffer) };
     case 'INT64':
-      return { kind: 'bigints', values: new BigInt64Array(copy.buffer) };
+      return bigints(new BigInt64Array(copy.buffer));
     default: {
       const starts = Uint32Array.from({ length: count }, (_, at) => at * width);
       const ends = starts.map((start) => start + width);
@@ -278,7 +284,7 @@ function readDelta(reader: Reader, element: SchemaElement, count: number): PageV
   eachDelta(reader, count, (value, at) => {
     values[at] = value;
   });
-  return { kind: 'bigints', values };
+  return bigints(values);
 }
 
 function deltaIntegers(reader: Reader, count: number): Int32Array {

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import { type ViewedBytes, viewed } from '../columns/string-table.ts';
 import { quoted } from './import-error.ts';
+import { decimalScaleMax, scalarBytesMax } from './json-bytes.ts';
 import { type PageValues, ParquetError, type SchemaElement } from './parquet-page.ts';
-import type { RowWriter } from './row-writer.ts';
+import { type RenderedValues, renderedKinds } from './rendered-values.ts';
 import type { ColumnKind } from './value-kind.ts';
 
 /**
@@ -11,19 +11,22 @@ import type { ColumnKind } from './value-kind.ts';
  */
 export type ValueKind = ColumnKind;
 
-/** One value at a time. Hot: a call for each value of a file. */
+/** Hot: a call for each value of a file. */
 export interface ParquetValue {
   readonly kind: ValueKind;
-  /** What it takes as text, at most. */
-  readonly bytes: number;
-  /** The value at that place, -1 for null; what is wrong with it, or null. */
-  read(values: PageValues, at: number): string | null;
-  /** As an id or a text has it; null for null. */
-  text(): Buffer | null;
-  write(writer: RowWriter, field: number): void;
+  /** What one takes as JSON, at most; null for texts of any length. */
+  readonly jsonBytesMax: number | null;
+  /** The value at `place` as number `at` of the rendered ones. */
+  render(values: PageValues, place: number, into: RenderedValues, at: number): void;
+  /** How many bytes before and behind its JSON an id or an indexed text does not have. */
+  readonly quoteBytes: number;
+  /** Whether a whole one has a fraction in JSON alone. */
+  readonly dropsFraction: boolean;
 }
 
 type Units = 'MILLIS' | 'MICROS' | 'NANOS';
+/** With hyphens and quotes. */
+const uuidJsonBytesMax = 40;
 const perSecond: Readonly<Record<Units, bigint>> = {
   MILLIS: 1_000n,
   MICROS: 1_000_000n,
@@ -51,7 +54,7 @@ export function parquetValue(element: SchemaElement): ParquetValue {
       const unit = unitOf(element);
       if (unit !== null && (logical?.type === 'TIME' || converted === 'TIME_MICROS'))
         return new TimeOfDayValue(perSecond[unit]);
-      if (unit !== null) return new TimeValue((values, at) => secondsOf(bigAt(values, at), perSecond[unit]));
+      if (unit !== null) return new TimeValue((values, place) => secondsAt(values, place, perSecond[unit]));
       return new BigIntValue(isUnsigned(element));
     }
     case 'BYTE_ARRAY':
@@ -87,6 +90,20 @@ function bytesAsBigInt(values: Extract<PageValues, { kind: 'bytes' }>, at: numbe
   return hex === '' ? 0n : BigInt.asIntN(hex.length * 4, BigInt(`0x${hex}`));
 }
 
+/** A whole number within 2^53, as a number; NaN for any other. */
+function safeAt(values: PageValues, place: number): number {
+  if (values.kind === 'numbers') return values.values[place] as number;
+  if (values.kind !== 'bigints') return Number.NaN;
+  const value =
+    (values.halves[place * 2 + 1] as number) * 2 ** 32 + ((values.halves[place * 2] as number) >>> 0);
+  return Number.isSafeInteger(value) ? value : Number.NaN;
+}
+
+function secondsAt(values: PageValues, place: number, units: bigint): number {
+  const safe = safeAt(values, place);
+  return Number.isNaN(safe) ? secondsOf(bigAt(values, place), units) : Math.floor(safe / Number(units));
+}
+
 function secondsOf(value: bigint, units: bigint): number {
   const whole = value / units;
   return Number(value < 0n && whole * units !== value ? whole - 1n : whole);
@@ -111,10 +128,10 @@ class Calendar {
   date(days: number): Buffer | null {
     const known = this.#dates.get(days);
     if (known !== undefined) return known;
-    const date = new Date(days * 86_400_000);
+    const date = new Date(days * secondsOfDay * 1_000);
     const year = date.getUTCFullYear();
     if (!(year >= 0 && year <= 9_999)) return null;
-    const text = Buffer.from(`${date.toISOString().slice(0, 10)} 00:00:00`);
+    const text = Buffer.from(date.toISOString().slice(0, dateBytes));
     if (this.#dates.size > 10_000) this.#dates.clear();
     this.#dates.set(days, text);
     return text;
@@ -123,117 +140,81 @@ class Calendar {
 
 abstract class Value {
   abstract readonly kind: ValueKind;
-  get bytes(): number {
-    return 40;
-  }
-
-  protected isNull = true;
-
-  read(values: PageValues, at: number): string | null {
-    this.isNull = at < 0;
-    return at < 0 ? null : this.take(values, at);
-  }
-
-  write(writer: RowWriter, field: number): void {
-    if (this.isNull) writer.null(field);
-    else this.put(writer, field);
-  }
-
-  text(): Buffer | null {
-    return this.isNull ? null : this.shown();
-  }
-
-  protected abstract take(values: PageValues, at: number): string | null;
-  protected abstract put(writer: RowWriter, field: number): void;
-  protected abstract shown(): Buffer;
+  readonly jsonBytesMax: number | null = scalarBytesMax;
+  readonly quoteBytes: number = 0;
+  readonly dropsFraction: boolean = false;
+  abstract render(values: PageValues, place: number, into: RenderedValues, at: number): void;
 }
 
 class BoolValue extends Value {
   readonly kind = 'bool';
-  #value = false;
 
-  protected take(values: PageValues, at: number): null {
-    this.#value = values.kind === 'numbers' && values.values[at] === 1;
-    return null;
-  }
-
-  protected put(writer: RowWriter, field: number): void {
-    writer.bool(field, this.#value);
-  }
-
-  protected shown(): Buffer {
-    return Buffer.from(String(this.#value));
+  render(values: PageValues, place: number, into: RenderedValues, at: number): void {
+    const value = values.kind === 'numbers' && values.values[place] === 1;
+    into.json.ascii(value ? 'true' : 'false');
+    into.end(at, value ? renderedKinds.true : renderedKinds.false, 0);
   }
 }
 
 class IntValue extends Value {
   readonly kind = 'int';
   readonly #isUnsigned: boolean;
-  #value = 0;
 
   constructor(isUnsigned: boolean) {
     super();
     this.#isUnsigned = isUnsigned;
   }
 
-  protected take(values: PageValues, at: number): null {
-    const value = values.kind === 'numbers' ? (values.values[at] as number) : 0;
-    this.#value = this.#isUnsigned ? value >>> 0 : value;
-    return null;
-  }
-
-  protected put(writer: RowWriter, field: number): void {
-    writer.safeInt(field, this.#value);
-  }
-
-  protected shown(): Buffer {
-    return Buffer.from(String(this.#value));
+  render(values: PageValues, place: number, into: RenderedValues, at: number): void {
+    const stored = values.kind === 'numbers' ? (values.values[place] as number) : 0;
+    const value = this.#isUnsigned ? stored >>> 0 : stored;
+    into.json.integer(value);
+    into.end(at, renderedKinds.integer, value);
   }
 }
 
 class BigIntValue extends Value {
   readonly kind = 'int';
   readonly #isUnsigned: boolean;
-  #value = 0n;
 
   constructor(isUnsigned: boolean) {
     super();
     this.#isUnsigned = isUnsigned;
   }
 
-  protected take(values: PageValues, at: number): null {
-    const value = bigAt(values, at);
-    this.#value = this.#isUnsigned ? BigInt.asUintN(64, value) : value;
-    return null;
-  }
-
-  protected put(writer: RowWriter, field: number): void {
-    const number = Number(this.#value);
-    if (Number.isSafeInteger(number)) writer.safeInt(field, number);
-    else writer.bigInt(field, this.#value);
-  }
-
-  protected shown(): Buffer {
-    return Buffer.from(String(this.#value));
+  render(values: PageValues, place: number, into: RenderedValues, at: number): void {
+    if (values.kind !== 'bigints') return into.endBroken(at, 'it is no number');
+    const [low, high] = [values.halves[place * 2] as number, values.halves[place * 2 + 1] as number];
+    if (high < 0 && this.#isUnsigned) {
+      const whole = BigInt.asUintN(64, values.values[place] as bigint);
+      const nearest = Number(whole);
+      into.json.ascii(String(whole));
+      into.end(at, BigInt(nearest) === whole ? renderedKinds.float : renderedKinds.other, nearest);
+      return;
+    }
+    const value = safeAt(values, place);
+    if (Number.isNaN(value)) {
+      into.json.wideInteger(low, high);
+      into.endWide(at, low, high);
+    } else {
+      into.json.integer(value);
+      into.end(at, renderedKinds.integer, value);
+    }
   }
 }
 
 class DoubleValue extends Value {
   readonly kind = 'float';
-  #value = 0;
+  override readonly dropsFraction = true;
 
-  protected take(values: PageValues, at: number): null {
-    this.#value = values.kind === 'numbers' ? (values.values[at] as number) : 0;
-    this.isNull = !Number.isFinite(this.#value);
-    return null;
-  }
-
-  protected put(writer: RowWriter, field: number): void {
-    writer.double(field, this.#value);
-  }
-
-  protected shown(): Buffer {
-    return Buffer.from(String(this.#value));
+  render(values: PageValues, place: number, into: RenderedValues, at: number): void {
+    const value = values.kind === 'numbers' ? (values.values[place] as number) : 0;
+    if (!Number.isFinite(value)) {
+      into.json.ascii('null');
+      return into.end(at, renderedKinds.null, 0);
+    }
+    into.json.double(value);
+    into.end(at, renderedKinds.float, value);
   }
 }
 
@@ -241,12 +222,8 @@ const decimalDigitsMax = 300;
 
 class DecimalValue extends Value {
   readonly kind = 'float';
+  override readonly jsonBytesMax = decimalDigitsMax + 8;
   readonly #scale: number;
-  #text: Buffer = Buffer.alloc(0);
-
-  override get bytes(): number {
-    return decimalDigitsMax + 4;
-  }
 
   constructor(scale: number) {
     super();
@@ -255,153 +232,143 @@ class DecimalValue extends Value {
     this.#scale = scale;
   }
 
-  protected take(values: PageValues, at: number): string | null {
-    const value = bigAt(values, at);
+  render(values: PageValues, place: number, into: RenderedValues, at: number): void {
+    const safe = safeAt(values, place);
+    if (!Number.isNaN(safe) && this.#scale <= decimalScaleMax) {
+      into.json.decimal(safe, this.#scale);
+      // Both are exact, so that the quotient is the nearest double, as it is of the text.
+      return into.end(at, renderedKinds.float, safe / 10 ** this.#scale);
+    }
+    const value = bigAt(values, place);
     const digits = String(value < 0n ? -value : value).padStart(this.#scale + 1, '0');
-    if (digits.length > decimalDigitsMax) return 'a decimal has too many digits';
+    if (digits.length > decimalDigitsMax) return into.endBroken(at, 'a decimal has too many digits');
     const cut = digits.length - this.#scale;
     const fraction = this.#scale === 0 ? '.0' : `.${digits.slice(cut)}`;
-    this.#text = Buffer.from(`${value < 0n ? '-' : ''}${digits.slice(0, cut)}${fraction}`);
-    return null;
-  }
-
-  protected put(writer: RowWriter, field: number): void {
-    writer.float(field, this.#text, 0, this.#text.length);
-  }
-
-  protected shown(): Buffer {
-    return this.#text;
+    const text = `${value < 0n ? '-' : ''}${digits.slice(0, cut)}${fraction}`;
+    into.json.ascii(text);
+    into.end(at, renderedKinds.float, Number(text));
   }
 }
 
 class DateValue extends Value {
   readonly kind = 'date';
+  override readonly quoteBytes = 1;
   readonly #calendar = new Calendar();
-  #days = 0;
-  #text: Buffer = Buffer.alloc(0);
 
-  protected take(values: PageValues, at: number): string | null {
-    this.#days = values.kind === 'numbers' ? (values.values[at] as number) : 0;
-    const text = this.#calendar.date(this.#days);
-    if (text === null) return outOfYears;
-    this.#text = text;
-    return null;
-  }
-
-  protected put(writer: RowWriter, field: number): void {
-    writer.temporal(field, 'date', this.#days, this.#text, 0, 10);
-  }
-
-  protected shown(): Buffer {
-    return this.#text.subarray(0, 10);
+  render(values: PageValues, place: number, into: RenderedValues, at: number): void {
+    const days = values.kind === 'numbers' ? (values.values[place] as number) : 0;
+    const text = this.#calendar.date(days);
+    if (text === null) return into.endBroken(at, outOfYears);
+    into.json.plainString(text, 0, dateBytes);
+    into.end(at, renderedKinds.date, days);
   }
 }
 
+const secondsOfDay = 86_400;
+const dateBytes = 10;
+/** `YYYY-MM-DD HH:MM:SS` */
+const timeBytes = 19;
+const timeOfDayStart = dateBytes + 1;
+
 class TimeValue extends Value {
   readonly kind = 'time';
-  readonly #secondsAt: (values: PageValues, at: number) => number;
+  override readonly quoteBytes = 1;
+  readonly #secondsAt: (values: PageValues, place: number) => number;
   readonly #calendar = new Calendar();
-  readonly #text = Buffer.alloc(19);
-  #seconds = 0;
+  readonly #text = Buffer.alloc(timeBytes, ' ');
+  /** Of which the text has the date. */
+  #days = Number.NaN;
 
-  constructor(secondsAt: (values: PageValues, at: number) => number) {
+  constructor(secondsAt: (values: PageValues, place: number) => number) {
     super();
     this.#secondsAt = secondsAt;
   }
 
-  protected take(values: PageValues, at: number): string | null {
-    this.#seconds = this.#secondsAt(values, at);
-    const days = Math.floor(this.#seconds / 86_400);
-    const date = this.#calendar.date(days);
-    if (date === null) return outOfYears;
-    date.copy(this.#text);
-    writeClock(this.#text, this.#seconds - days * 86_400);
-    return null;
-  }
-
-  protected put(writer: RowWriter, field: number): void {
-    writer.temporal(field, 'time', this.#seconds, this.#text, 0, 19);
-  }
-
-  protected shown(): Buffer {
-    return this.#text;
+  render(values: PageValues, place: number, into: RenderedValues, at: number): void {
+    const seconds = this.#secondsAt(values, place);
+    const days = Math.floor(seconds / secondsOfDay);
+    if (days !== this.#days) {
+      const date = this.#calendar.date(days);
+      if (date === null) return into.endBroken(at, outOfYears);
+      date.copy(this.#text);
+      this.#days = days;
+    }
+    writeClock(this.#text, seconds - days * secondsOfDay);
+    into.json.plainString(this.#text, 0, timeBytes);
+    into.end(at, renderedKinds.time, seconds);
   }
 }
 
 /** `HH:MM:SS` behind a date. */
 function writeClock(text: Buffer, seconds: number): void {
-  const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
-  for (let part = 0; part < 3; part++) {
-    const value = parts[part] as number;
-    text[11 + part * 3] = 0x30 + Math.floor(value / 10);
-    text[12 + part * 3] = 0x30 + (value % 10);
-  }
+  const minutes = Math.floor(seconds / 60);
+  const hours = Math.floor(minutes / 60);
+  writeTwo(text, timeOfDayStart, hours);
+  text[timeOfDayStart + 2] = colon;
+  writeTwo(text, timeOfDayStart + 3, minutes - hours * 60);
+  text[timeOfDayStart + 5] = colon;
+  writeTwo(text, timeOfDayStart + 6, seconds - minutes * 60);
 }
 
-abstract class BytesValue extends Value {
+const colon = 0x3a;
+
+function writeTwo(text: Buffer, at: number, value: number): void {
+  const tens = (value / 10) | 0;
+  text[at] = 0x30 + tens;
+  text[at + 1] = 0x30 + value - tens * 10;
+}
+
+/** As it is where it stands alone; rendered, where it comes often. */
+class TextValue extends Value {
   readonly kind = 'text';
-  protected source: ViewedBytes = viewed(Buffer.alloc(0));
-  protected start = 0;
-  protected end = 0;
+  override readonly jsonBytesMax = null;
+  override readonly quoteBytes = 1;
 
-  override get bytes(): number {
-    return this.isNull ? 4 : this.end - this.start + 4;
-  }
-
-  protected put(writer: RowWriter, field: number): void {
-    writer.text(field, this.source, this.start, this.end);
-  }
-
-  protected shown(): Buffer {
-    return this.source.bytes.subarray(this.start, this.end);
+  render(values: PageValues, place: number, into: RenderedValues, at: number): void {
+    if (values.kind !== 'bytes') return into.endBroken(at, 'it is no text');
+    const [start, end] = [values.starts[place] as number, values.ends[place] as number];
+    if (into.json.string(values.viewed, start, end) || isUtf8(values.source.subarray(start, end)))
+      return into.end(at, renderedKinds.string, 0);
+    into.endBroken(at, noUtf8);
   }
 }
 
-class TextValue extends BytesValue {
-  protected take(values: PageValues, at: number): string | null {
-    if (values.kind !== 'bytes') return 'it is no text';
-    const { source } = values;
-    this.source = values.viewed;
-    this.start = values.starts[at] as number;
-    this.end = values.ends[at] as number;
-    for (let byte = this.start; byte < this.end; byte++)
-      if ((source[byte] as number) >= 0x80)
-        return isUtf8(source.subarray(this.start, this.end)) ? null : 'its bytes are no UTF-8';
-    return null;
-  }
-}
+export const noUtf8 = 'its bytes are no UTF-8';
 
 /** A time of a day is text: there is no such type. */
-class TimeOfDayValue extends BytesValue {
+class TimeOfDayValue extends Value {
+  readonly kind = 'text';
+  override readonly quoteBytes = 1;
   readonly #units: bigint;
+  readonly #text = Buffer.alloc(timeBytes);
 
   constructor(units: bigint) {
     super();
     this.#units = units;
-    this.source = viewed(Buffer.alloc(19));
-    this.start = 11;
-    this.end = 19;
   }
 
-  protected take(values: PageValues, at: number): string | null {
-    const seconds = secondsOf(bigAt(values, at), this.#units);
-    if (seconds < 0 || seconds >= 86_400) return 'it is no time of a day';
-    const { bytes } = this.source;
-    bytes[13] = 0x3a;
-    bytes[16] = 0x3a;
-    writeClock(bytes, seconds);
-    return null;
+  render(values: PageValues, place: number, into: RenderedValues, at: number): void {
+    const seconds = secondsOf(bigAt(values, place), this.#units);
+    if (seconds < 0 || seconds >= secondsOfDay) return into.endBroken(at, 'it is no time of a day');
+    writeClock(this.#text, seconds);
+    into.json.plainString(this.#text, timeOfDayStart, timeBytes);
+    into.end(at, renderedKinds.string, 0);
   }
 }
 
-class UuidValue extends BytesValue {
-  protected take(values: PageValues, at: number): string | null {
-    if (values.kind !== 'bytes') return 'it is no UUID';
-    const hex = values.source.toString('hex', values.starts[at], values.ends[at]);
+class UuidValue extends Value {
+  readonly kind = 'text';
+  override readonly jsonBytesMax = uuidJsonBytesMax;
+  override readonly quoteBytes = 1;
+
+  render(values: PageValues, place: number, into: RenderedValues, at: number): void {
+    if (values.kind !== 'bytes') return into.endBroken(at, 'it is no UUID');
+    const hex = values.source.toString('hex', values.starts[place], values.ends[place]);
+    if (hex.length !== uuidHexDigits) return into.endBroken(at, 'it is no UUID');
     const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)];
-    this.source = viewed(Buffer.from(parts.join('-')));
-    this.start = 0;
-    this.end = this.source.bytes.length;
-    return null;
+    into.json.ascii(`"${parts.join('-')}"`);
+    into.end(at, renderedKinds.string, 0);
   }
 }
+
+const uuidHexDigits = 32;

@@ -6,6 +6,8 @@ import type { ViewedBytes } from '../columns/string-table.ts';
 import { valueKinds } from '../columns/value-kinds.ts';
 import { documentHeadBytes, noText } from '../storage/document-batch.ts';
 import { tooMuch, wrongRow, wrongValue } from './import-error.ts';
+import { escapedBytesMax, JsonBytes } from './json-bytes.ts';
+import { type RenderedValues, renderedKinds } from './rendered-values.ts';
 import { isInt } from './value-kind.ts';
 
 /**
@@ -37,23 +39,12 @@ const batchBytes = 2 * 1024 * 1024;
 /** Cells of a chunk: 90 MB in memory. */
 const cellsMax = 8 * 1024 * 1024;
 const chunkRows = 65_536;
-/** A control character becomes six bytes of JSON. */
-const escapedBytesMax = 6;
 const exactDigitsMax = 15;
 const powersOfTen = Array.from({ length: exactDigitsMax + 1 }, (_, power) => 10 ** power);
-/** A native copy costs about 100 ns before its first byte. */
-const loopBytesMax = 48;
-
-const quote = 0x22;
 const comma = 0x2c;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 const minus = 0x2d;
-
-/** 1 for bytes that JSON escapes in a string. */
-const escapes = new Uint8Array(256).fill(1, 0, 0x20);
-escapes[quote] = 1;
-escapes[0x5c] = 1;
 
 interface Column {
   readonly name: string;
@@ -68,12 +59,10 @@ export class RowWriter {
   readonly #membersBytes: number;
   readonly #rowsMax: number;
   readonly #chunk = new ChunkBuilder();
-  #bytes = Buffer.from(new ArrayBuffer(batchBytes));
-  /** The same. */
-  #view = new DataView(this.#bytes.buffer);
+  #chunkNumber = 0;
+  #json = new JsonBytes(batchBytes);
   /** Where the row under way begins. */
   #start = 0;
-  #at = 0;
   #textStart = 0;
   #hasText = false;
   #metaStart = 0;
@@ -107,7 +96,7 @@ export class RowWriter {
   /** Whether `hand over` must come before the next row. `sourceBytes`: what its values take in the file. */
   needsRoom(sourceBytes: number): boolean {
     return (
-      this.#at + this.#roomFor(sourceBytes) > this.#bytes.length ||
+      this.#json.at + this.#roomFor(sourceBytes) > this.#json.bytes.length ||
       this.#chunk.isFull({ rowsMax: this.#rowsMax })
     );
   }
@@ -115,7 +104,8 @@ export class RowWriter {
   /** Full batches and chunks go to the sink. */
   async handOver(sourceBytes: number): Promise<void> {
     if (this.#chunk.isFull({ rowsMax: this.#rowsMax })) await this.#sendChunk();
-    if (this.#at + this.#roomFor(sourceBytes) > this.#bytes.length) await this.#sendRows(sourceBytes);
+    if (this.#json.at + this.#roomFor(sourceBytes) > this.#json.bytes.length)
+      await this.#sendRows(sourceBytes);
   }
 
   async end(): Promise<void> {
@@ -125,8 +115,8 @@ export class RowWriter {
 
   beginRow(): void {
     if (this.#rowCount === limits.importRowsMax) throw tooManyRows();
-    this.#start = this.#at;
-    this.#at += documentHeadBytes;
+    this.#start = this.#json.at;
+    this.#json.at += documentHeadBytes;
     this.#hasText = false;
     this.#values = 0;
     this.#stringBytes = 0;
@@ -134,7 +124,7 @@ export class RowWriter {
 
   /** Default: the row's number. */
   idByNumber(): void {
-    this.#digits(this.row);
+    this.#json.integer(this.row);
     this.#endId();
   }
 
@@ -151,19 +141,19 @@ export class RowWriter {
           : documentIdProblem(source.toString('utf8', start, end));
       if (problem !== null) throw wrongValue(this.row, column, `the id ${problem}`);
     }
-    this.#copy(source, start, end);
+    this.#json.copy(source, start, end);
     this.#endId();
   }
 
   addText(source: Buffer, start: number, end: number): void {
-    if (this.#hasText) this.#bytes[this.#at++] = 0x0a;
+    if (this.#hasText) this.#json.byte(0x0a);
     this.#hasText = true;
-    this.#copy(source, start, end);
+    this.#json.copy(source, start, end);
   }
 
   beginMeta(): void {
-    this.#metaStart = this.#at;
-    this.#bytes[this.#at++] = openBrace;
+    this.#metaStart = this.#json.at;
+    this.#json.byte(openBrace);
   }
 
   /** A whole number as JSON writes it, within 64 bits; false for anything else. */
@@ -180,7 +170,7 @@ export class RowWriter {
       value = value * 10 + digit;
     }
     const values = this.#member(column);
-    this.#copy(source, start, end);
+    this.#json.copy(source, start, end);
     values?.add(this.#chunk.rowCount, valueKinds.integer, isNegative ? -value : value);
     return true;
   }
@@ -188,7 +178,7 @@ export class RowWriter {
   #longInt(column: number, source: Buffer, start: number, end: number): boolean {
     if (!isInt(source, start, end)) return false;
     const values = this.#member(column);
-    this.#copy(source, start, end);
+    this.#json.copy(source, start, end);
     if (values === null) return true;
     const row = this.#chunk.rowCount;
     const isNegative = source[start] === minus;
@@ -203,14 +193,8 @@ export class RowWriter {
 
   bigInt(column: number, value: bigint): void {
     const values = this.#member(column);
-    this.#ascii(String(value));
+    this.#json.ascii(String(value));
     if (values !== null) addBigInt(values, this.#chunk.rowCount, value);
-  }
-
-  safeInt(column: number, value: number): void {
-    const values = this.#member(column);
-    this.#digits(value);
-    values?.add(this.#chunk.rowCount, valueKinds.integer, value);
   }
 
   /** As JSON writes a number; a whole one gets a fraction, so that it stays a float. */
@@ -220,9 +204,9 @@ export class RowWriter {
     let value = 0;
     let fraction = -1;
     let isShort = end - start <= exactDigitsMax;
+    this.#json.copy(source, start, end);
     for (let at = start; at < end; at++) {
       const byte = source[at] as number;
-      this.#bytes[this.#at++] = byte;
       if (byte === 0x2e) fraction = 0;
       else if (byte >= 0x30 && byte <= 0x39) {
         value = value * 10 + (byte - 0x30);
@@ -231,8 +215,7 @@ export class RowWriter {
       if ((byte | 0x20) === 0x65) fraction = Math.max(fraction, 0);
     }
     if (fraction < 0) {
-      this.#bytes[this.#at++] = 0x2e;
-      this.#bytes[this.#at++] = 0x30;
+      this.#json.ascii('.0');
       fraction = 0;
     }
     if (values === null) return;
@@ -245,20 +228,19 @@ export class RowWriter {
 
   double(column: number, value: number): void {
     const values = this.#member(column);
-    const text = String(value);
-    this.#ascii(Number.isInteger(value) && !text.includes('e') ? `${text}.0` : text);
+    this.#json.double(value);
     values?.add(this.#chunk.rowCount, valueKinds.float, value);
   }
 
   bool(column: number, value: boolean): void {
     const values = this.#member(column);
-    this.#ascii(value ? 'true' : 'false');
+    this.#json.ascii(value ? 'true' : 'false');
     values?.add(this.#chunk.rowCount, value ? valueKinds.true : valueKinds.false, 0);
   }
 
   null(column: number): void {
     const values = this.#member(column);
-    this.#ascii('null');
+    this.#json.ascii('null');
     values?.add(this.#chunk.rowCount, valueKinds.null, 0);
   }
 
@@ -272,36 +254,58 @@ export class RowWriter {
     end: number,
   ): void {
     const values = this.#member(column);
-    this.#bytes[this.#at++] = quote;
-    this.#copy(source, start, end);
-    this.#bytes[this.#at++] = quote;
+    this.#json.plainString(source, start, end);
     values?.add(this.#chunk.rowCount, kind === 'date' ? valueKinds.date : valueKinds.time, value);
   }
 
-  text(column: number, source: ViewedBytes, start: number, end: number): void {
+  /** False where some of it is not ASCII. */
+  text(column: number, source: ViewedBytes, start: number, end: number): boolean {
     const values = this.#member(column);
-    this.#bytes[this.#at++] = quote;
-    this.#copyEscaped(source, start, end);
-    this.#bytes[this.#at++] = quote;
-    if (values === null) return;
+    const isAscii = this.#json.string(source, start, end);
+    if (values === null) return isAscii;
     const { strings } = values;
     const before = strings.bytes;
     values.addString(this.#chunk.rowCount, strings.addBytes(source, start, end));
     this.#stringBytes += strings.bytes - before;
+    return isAscii;
+  }
+
+  /** One of the values that were rendered before. */
+  rendered(column: number, rendered: RenderedValues, at: number): void {
+    const values = this.#member(column);
+    const { json, bounds } = rendered;
+    this.#json.copy(json.bytes, bounds[at] as number, bounds[at + 1] as number);
+    const kind = rendered.kinds[at] as number;
+    if (kind === renderedKinds.broken)
+      throw wrongValue(this.row, this.#nameOf(column), rendered.problemOf(at));
+    if (values === null) return;
+    const row = this.#chunk.rowCount;
+    if (kind === renderedKinds.string) {
+      const { strings } = values;
+      const before = strings.bytes;
+      values.addString(row, rendered.stringIn(this.#chunkNumber, strings, at));
+      this.#stringBytes += strings.bytes - before;
+    } else if (kind === renderedKinds.wide)
+      values.addHalves(row, rendered.halves[at * 2] as number, rendered.halves[at * 2 + 1] as number);
+    else values.add(row, kind, rendered.numbers[at] as number);
+  }
+
+  #nameOf(column: number): string {
+    return (this.#columns[column] as Column).name;
   }
 
   /** A meta as it is, instead of `beginMeta` and values: its JSON is scanned for columns, which throws DataError where it is none. */
   meta(source: Buffer, start: number, end: number): void {
-    this.#metaStart = this.#at;
-    this.#copy(source, start, end);
+    this.#metaStart = this.#json.at;
+    this.#json.copy(source, start, end);
     this.#writeHead();
-    this.#chunk.add(this.#bytes, this.#start);
+    this.#chunk.add(this.#json.bytes, this.#start);
     this.#endEntry();
   }
 
   endRow(): void {
-    if (this.#values === 0) this.#at = this.#metaStart;
-    else this.#bytes[this.#at++] = closeBrace;
+    if (this.#values === 0) this.#json.at = this.#metaStart;
+    else this.#json.byte(closeBrace);
     this.#writeHead();
     this.#chunk.endRow(this.#values, this.#stringBytes);
     this.#endEntry();
@@ -314,32 +318,30 @@ export class RowWriter {
   }
 
   #endId(): void {
-    this.#textStart = this.#at;
+    this.#textStart = this.#json.at;
   }
 
   #member(column: number): KeyColumn | null {
     const { member, values } = this.#columns[column] as Column;
-    if (this.#values++ > 0) this.#bytes[this.#at++] = comma;
-    const bytes = this.#bytes;
-    let to = this.#at;
-    for (let at = 0; at < member.length; at++) bytes[to++] = member[at] as number;
-    this.#at = to;
+    const json = this.#json;
+    if (this.#values++ > 0) json.byte(comma);
+    json.copy(member, 0, member.length);
     return values;
   }
 
   #writeHead(): void {
     const idLength = this.#textStart - this.#start - documentHeadBytes;
-    const bytes = this.#bytes;
-    const metaLength = this.#at - this.#metaStart;
+    const { bytes, at } = this.#json;
+    const metaLength = at - this.#metaStart;
     // Nothing of it may be lost behind the buffer's end.
-    if (this.#at > bytes.length) throw wrongRow(this.row, 'its values take more room than a row has');
+    if (at > bytes.length) throw wrongRow(this.row, 'its values take more room than a row has');
     if (metaLength > limits.documentMetaBytesMax)
       throw wrongRow(
         this.row,
         `its values take ${metaLength} bytes as JSON, and a document's meta has at most ${limits.documentMetaBytesMax}`,
       );
     const view = this.#start;
-    bytes.writeUInt32LE(this.#at - view, view);
+    bytes.writeUInt32LE(at - view, view);
     bytes.writeUInt16LE(idLength, view + 4);
     bytes.writeUInt16LE(0, view + 6);
     bytes.writeUInt32LE(this.#hasText ? this.#metaStart - this.#textStart : noText, view + 8);
@@ -351,70 +353,8 @@ export class RowWriter {
     this.#rowCount++;
   }
 
-  #copy(source: Buffer, start: number, end: number): void {
-    if (end - start > loopBytesMax) {
-      this.#at += source.copy(this.#bytes, this.#at, start, end);
-      return;
-    }
-    const bytes = this.#bytes;
-    let to = this.#at;
-    for (let at = start; at < end; at++) bytes[to++] = source[at] as number;
-    this.#at = to;
-  }
-
-  /** Four bytes at a time, until one of them must be escaped; what was copied behind it is written over. */
-  #copyEscaped({ bytes: source, view }: ViewedBytes, start: number, end: number): void {
-    const bytes = this.#bytes;
-    const target = this.#view;
-    let at = start;
-    let to = this.#at;
-    while (at < end) {
-      for (; at + 4 <= end; at += 4, to += 4) {
-        const word = view.getInt32(at, true);
-        if (mustEscape(word)) break;
-        target.setInt32(to, word, true);
-      }
-      const stop = Math.min(end, at + 4);
-      for (; at < stop; at++) {
-        const byte = source[at] as number;
-        if (escapes[byte] === 0) bytes[to++] = byte;
-        else {
-          this.#at = to;
-          this.#ascii(JSON.stringify(String.fromCharCode(byte)).slice(1, -1));
-          to = this.#at;
-        }
-      }
-    }
-    this.#at = to;
-  }
-
-  /** A native write costs about 100 ns before its first byte. */
-  #ascii(text: string): void {
-    const bytes = this.#bytes;
-    let to = this.#at;
-    for (let at = 0; at < text.length; at++) bytes[to++] = text.charCodeAt(at);
-    this.#at = to;
-  }
-
-  /** Of a safe integer. */
-  #digits(value: number): void {
-    if (value < 0 || value >= 2 ** 31) {
-      this.#ascii(String(value));
-      return;
-    }
-    let count = 1;
-    for (let bound = 10; value >= bound; bound *= 10) count++;
-    const bytes = this.#bytes;
-    let left = value;
-    for (let at = this.#at + count - 1; at >= this.#at; at--) {
-      const rest = (left / 10) | 0;
-      bytes[at] = 0x30 + left - rest * 10;
-      left = rest;
-    }
-    this.#at += count;
-  }
-
   #openChunk(): void {
+    this.#chunkNumber++;
     this.#chunk.clear();
     for (const column of this.#columns) column.values = this.#chunk.columnOf(column.name);
   }
@@ -428,10 +368,9 @@ export class RowWriter {
   }
 
   async #sendRows(sourceBytes: number): Promise<void> {
-    const batch = { buffer: this.#bytes.subarray(0, this.#at), rowCount: this.#batchRows };
-    this.#bytes = Buffer.from(new ArrayBuffer(Math.max(batchBytes, this.#roomFor(sourceBytes))));
-    this.#view = new DataView(this.#bytes.buffer);
-    this.#at = 0;
+    const { bytes, at } = this.#json;
+    const batch = { buffer: bytes.subarray(0, at), rowCount: this.#batchRows };
+    this.#json = new JsonBytes(Math.max(batchBytes, this.#roomFor(sourceBytes)));
     this.#batchRows = 0;
     if (batch.rowCount > 0) await this.#sink.rows(batch);
   }
@@ -464,15 +403,6 @@ function addProduct(
   if (!isNegative) values.addHalves(row, lowHalf | 0, highHalf | 0);
   else if (lowHalf === 0) values.addHalves(row, 0, -highHalf | 0);
   else values.addHalves(row, -lowHalf | 0, ~highHalf);
-}
-
-/** Whether one of the four bytes is a quote, a backslash or a control character. May say so of what is not ASCII. */
-function mustEscape(word: number): boolean {
-  const quotes = word ^ 0x22222222;
-  const slashes = word ^ 0x5c5c5c5c;
-  const marks =
-    ((quotes - 0x01010101) & ~quotes) | ((slashes - 0x01010101) & ~slashes) | ((word - 0x20202020) & ~word);
-  return (marks & 0x80808080) !== 0;
 }
 
 const int64Max = 2n ** 63n - 1n;

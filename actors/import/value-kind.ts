@@ -46,7 +46,15 @@ export function isInt(bytes: Buffer, start: number, end: number): boolean {
   if (bytes[at] === zero) return end - start === 1;
   for (let i = at; i < end; i++) if (!isDigit(bytes[i] as number)) return false;
   const greatest = at > start ? int64LeastDigits : int64GreatestDigits;
-  return digits < int64Digits || bytes.toString('latin1', at, end) <= greatest;
+  return digits < int64Digits || isAtMost(bytes, at, greatest);
+}
+
+function isAtMost(bytes: Buffer, start: number, digits: string): boolean {
+  for (let at = 0; at < digits.length; at++) {
+    const difference = (bytes[start + at] as number) - digits.charCodeAt(at);
+    if (difference !== 0) return difference < 0;
+  }
+  return true;
 }
 
 /** As JSON writes a number, with a fraction or without; a whole one within 64 bits, for a double would lose digits of others. */

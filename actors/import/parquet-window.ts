@@ -1,0 +1,146 @@
+import { escapedBytesMax } from './json-bytes.ts';
+import type { ParquetColumn } from './parquet-column.ts';
+import { type PageValues, ParquetError } from './parquet-page.ts';
+import type { ParquetValue } from './parquet-value.ts';
+import { type RawStrings, RenderedValues } from './rendered-values.ts';
+
+/**
+ * The values of one field in the rows that come next, ready to be written: rendered column by column, each kind in a loop of its
+ * own. Those of a dictionary are rendered once for all of its pages; a text that stands for itself is not rendered, but copied from
+ * its page when its row is written.
+ */
+export type Texts = Extract<PageValues, { kind: 'bytes' }>;
+
+const rowsMax = 2_048;
+/** Of all fields together: with many of them, rows are few. */
+const cellsMax = 65_536;
+
+export function windowRows(fields: number): number {
+  return Math.min(rowsMax, Math.ceil(cellsMax / fields));
+}
+
+/** A larger dictionary is read as values that stand for themselves. */
+const dictionaryValuesMax = 131_072;
+const renderedValueBytes = 13;
+
+/** What the rendered dictionaries of all fields may take together; what is over it goes without. */
+export class DictionaryRoom {
+  #left = 128 * 1024 * 1024;
+
+  take(bytes: number): boolean {
+    if (bytes > this.#left) return false;
+    this.#left -= bytes;
+    return true;
+  }
+
+  giveBack(bytes: number): void {
+    this.#left += bytes;
+  }
+}
+
+export class ParquetWindow {
+  readonly name: string;
+  readonly value: ParquetValue;
+  /** Of each row: its value's number among `rendered`, or else among `texts`; -1 for null. */
+  readonly places: Int32Array;
+  rendered: RenderedValues | null = null;
+  texts: Texts | null = null;
+  /** What the longest value takes, before anything is escaped. */
+  longest = 0;
+  readonly #room: DictionaryRoom;
+  #window: RenderedValues | null = null;
+  #dictionary: PageValues | null = null;
+  #renderedDictionary: RenderedValues | null = null;
+  #dictionaryBytes = 0;
+
+  constructor(name: string, value: ParquetValue, rows: number, room: DictionaryRoom) {
+    this.name = name;
+    this.value = value;
+    this.places = new Int32Array(rows);
+    this.#room = room;
+  }
+
+  /** The next `count` rows of the column, which are at hand. */
+  open(column: ParquetColumn, count: number): void {
+    const { values } = column;
+    column.take(this.places, count);
+    this.rendered = column.isShared ? this.#dictionaryOf(values) : null;
+    this.texts = null;
+    if (this.rendered !== null) this.longest = this.rendered.longest;
+    else if (this.value.jsonBytesMax !== null) this.#render(values, count, this.value.jsonBytesMax);
+    else {
+      if (values.kind !== 'bytes') throw new ParquetError('a column of texts has something else');
+      this.texts = values;
+      this.longest = longestOf(values, this.places, count);
+    }
+  }
+
+  /** Bytes of a row's value, before anything is escaped. */
+  bytesOf(row: number): number {
+    const place = this.places[row] as number;
+    if (place < 0) return nullBytes;
+    if (this.texts !== null) return (this.texts.ends[place] as number) - (this.texts.starts[place] as number);
+    const bounds = this.rendered?.bounds;
+    return bounds === undefined ? 0 : (bounds[place + 1] as number) - (bounds[place] as number);
+  }
+
+  #render(values: PageValues, count: number, bytesMax: number): void {
+    const { places, value } = this;
+    this.#window ??= new RenderedValues(places.length, {
+      bytes: places.length * bytesMax,
+      isLasting: false,
+    });
+    const rendered = this.#window;
+    rendered.clear();
+    for (let row = 0; row < count; row++) {
+      const place = places[row] as number;
+      if (place < 0) rendered.skip(row);
+      else {
+        value.render(values, place, rendered, row);
+        places[row] = row;
+      }
+    }
+    this.rendered = rendered;
+    this.longest = rendered.longest;
+  }
+
+  #dictionaryOf(values: PageValues): RenderedValues | null {
+    if (this.#dictionary === values) return this.#renderedDictionary;
+    this.#room.giveBack(this.#dictionaryBytes);
+    this.#dictionaryBytes = 0;
+    this.#dictionary = values;
+    this.#renderedDictionary = this.#renderDictionary(values);
+    return this.#renderedDictionary;
+  }
+
+  #renderDictionary(values: PageValues): RenderedValues | null {
+    const { value } = this;
+    const raw = value.jsonBytesMax === null && values.kind === 'bytes' ? values : null;
+    const count = values.kind === 'bytes' ? values.starts.length : values.values.length;
+    if (count > dictionaryValuesMax) return null;
+    const bytes = raw === null ? count * (value.jsonBytesMax ?? 0) : jsonBytesMax(raw, count);
+    const all = bytes + count * renderedValueBytes;
+    if (!this.#room.take(all)) return null;
+    this.#dictionaryBytes = all;
+    const rendered = new RenderedValues(count, { bytes, raw, isLasting: true });
+    for (let at = 0; at < count; at++) value.render(values, at, rendered, at);
+    return rendered;
+  }
+}
+
+const nullBytes = 4;
+
+function jsonBytesMax({ starts, ends }: RawStrings, count: number): number {
+  let bytes = 0;
+  for (let at = 0; at < count; at++) bytes += (ends[at] as number) - (starts[at] as number);
+  return bytes * escapedBytesMax + count * 2;
+}
+
+function longestOf({ starts, ends }: Texts, places: Int32Array, count: number): number {
+  let longest = 0;
+  for (let row = 0; row < count; row++) {
+    const place = places[row] as number;
+    if (place >= 0) longest = Math.max(longest, (ends[place] as number) - (starts[place] as number));
+  }
+  return longest;
+}

@@ -1,0 +1,120 @@
+import type { StringTable, ViewedBytes } from '../columns/string-table.ts';
+import { valueKinds } from '../columns/value-kinds.ts';
+import { JsonBytes } from './json-bytes.ts';
+
+/**
+ * Values of one column, each as JSON and as the entry of its key's column: made once, and written as often as they come. Those of a
+ * dictionary, or of the rows that come next.
+ *
+ * Memory: a value's JSON, and 13 bytes.
+ */
+
+/** Kinds beside those of columns. `wide`: an integer of 64 bits by its halves. `broken`: one of which `problemOf` knows what is wrong. */
+export const renderedKinds = { ...valueKinds, wide: 254, broken: 255 } as const;
+
+/** Where strings stand before they were escaped. */
+export interface RawStrings {
+  readonly viewed: ViewedBytes;
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
+}
+
+const notAsked = -2;
+
+export class RenderedValues {
+  readonly json: JsonBytes;
+  /** Value `at` stands from `bounds[at]` to `bounds[at + 1]`. */
+  readonly bounds: Uint32Array;
+  readonly kinds: Uint8Array;
+  readonly numbers: Float64Array;
+  /** The same: of `wide` ones the lower and the higher 32 bits. */
+  readonly halves: Int32Array;
+  /** Of strings with anything that JSON escapes; null where what stands in the quotes is what they are. */
+  readonly raw: RawStrings | null;
+  /** What the longest of them takes. */
+  longest = 0;
+  readonly #problems = new Map<number, string>();
+  readonly #strings: Int32Array | null;
+  #stringsOf = -1;
+
+  /** `isLasting`: the same values as long as it is used, so that the numbers of their strings are kept. */
+  constructor(
+    count: number,
+    {
+      bytes,
+      raw = null,
+      isLasting,
+    }: { readonly bytes: number; readonly raw?: RawStrings | null; readonly isLasting: boolean },
+  ) {
+    this.json = new JsonBytes(bytes);
+    this.bounds = new Uint32Array(count + 1);
+    this.kinds = new Uint8Array(count);
+    this.numbers = new Float64Array(count);
+    this.halves = new Int32Array(this.numbers.buffer);
+    this.raw = raw;
+    this.#strings = isLasting ? new Int32Array(count) : null;
+  }
+
+  /** Of none. */
+  clear(): void {
+    this.json.at = 0;
+    this.longest = 0;
+    this.#problems.clear();
+  }
+
+  /** Its JSON was written. */
+  end(at: number, kind: number, number: number): void {
+    this.kinds[at] = kind;
+    this.numbers[at] = number;
+    this.#close(at);
+  }
+
+  endWide(at: number, low: number, high: number): void {
+    this.kinds[at] = renderedKinds.wide;
+    this.halves[at * 2] = low;
+    this.halves[at * 2 + 1] = high;
+    this.#close(at);
+  }
+
+  /** Nobody asks for this one. */
+  skip(at: number): void {
+    this.bounds[at + 1] = this.json.at;
+  }
+
+  endBroken(at: number, problem: string): void {
+    this.#problems.set(at, problem);
+    this.end(at, renderedKinds.broken, 0);
+  }
+
+  problemOf(at: number): string {
+    return this.#problems.get(at) ?? 'it can’t be read';
+  }
+
+  /** The number that a chunk's table has for a string; it is asked once a chunk for those that last. */
+  stringIn(chunk: number, table: StringTable, at: number): number {
+    const strings = this.#strings;
+    if (strings === null) return this.#addTo(table, at);
+    if (this.#stringsOf !== chunk) {
+      strings.fill(notAsked);
+      this.#stringsOf = chunk;
+    }
+    const known = strings[at] as number;
+    if (known !== notAsked) return known;
+    const string = this.#addTo(table, at);
+    strings[at] = string;
+    return string;
+  }
+
+  #addTo(table: StringTable, at: number): number {
+    const { raw, json, bounds } = this;
+    if (raw !== null) return table.addBytes(raw.viewed, raw.starts[at] as number, raw.ends[at] as number);
+    return table.addBytes(json, (bounds[at] as number) + 1, (bounds[at + 1] as number) - 1);
+  }
+
+  #close(at: number): void {
+    const end = this.json.at;
+    this.bounds[at + 1] = end;
+    const length = end - (this.bounds[at] as number);
+    if (length > this.longest) this.longest = length;
+  }
+}
