@@ -43,6 +43,8 @@ const columnsDefault = 256;
 const entriesMax = chunkRowsMax * 128;
 /** A column's block has less than 16 MB. */
 const stringBytesDefault = 12 * 1024 * 1024;
+/** Memory of strings that is kept for the next chunk, of all columns together: making it anew takes longer than filling it. */
+const keptStringsBytes = 32 * 1024 * 1024;
 /** Keys that are counted; one that comes when there are so many has no column. */
 const keysMax = 4_096;
 /** No column for a longer key. */
@@ -136,8 +138,15 @@ export class ChunkBuilder {
   clear(): void {
     this.#following.fill(noKey, 0, this.#keys.length);
     this.#following[noKey] = noKey;
-    for (const { column } of this.#keys) {
-      column.clear();
+    let left = keptStringsBytes;
+    for (const column of this.#idle) left -= column.strings.heldBytes;
+    // Backwards, so that a key which comes next time as it did this time has the column of its size again.
+    for (let at = this.#keys.length - 1; at >= 0; at--) {
+      const { column } = this.#keys[at] as Key;
+      const { heldBytes } = column.strings;
+      const keepsStrings = heldBytes <= left;
+      if (keepsStrings) left -= heldBytes;
+      column.clear({ keepsStrings });
       if (this.#idle.length < columnsDefault) this.#idle.push(column);
     }
     this.#keyNumbers.clear();

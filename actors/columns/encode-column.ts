@@ -36,9 +36,9 @@ export function encodeColumn(source: KeyEntries): EncodedColumn {
     entryCount,
     presence: presenceOf(entryCount, rowCount),
     integerBytes: integers.bytes,
-    codeBytes: dictionary.strings.length === 0 ? 0 : dictionary.strings.length <= 256 ? 1 : 2,
+    codeBytes: dictionary.count === 0 ? 0 : dictionary.count <= 256 ? 1 : 2,
     uniformKind: Math.max(0, counts.indexOf(entryCount)),
-    stringCount: dictionary.strings.length,
+    stringCount: dictionary.count,
     stringBytes: dictionary.bytes,
     counts,
   };
@@ -61,14 +61,14 @@ export function encodeColumn(source: KeyEntries): EncodedColumn {
       raw[layout.kinds + i] = kind === wideInteger ? valueKinds.integer : kind;
     }
   }
-  writeStrings(source, dictionary.strings, raw, layout);
+  writeStrings(source, dictionary, raw, layout);
   const statistics = {
     counts,
     integerMin: integers.min,
     integerMax: integers.max,
     floatMin: floats.min,
     floatMax: floats.max,
-    distinctStrings: dictionary.strings.length,
+    distinctStrings: dictionary.count,
   };
   return { raw, statistics };
 }
@@ -189,8 +189,31 @@ function writeFloats({ entryCount, kinds, values }: KeyEntries, target: Float64A
 /** Shared: nothing yields while a column is encoded. */
 const codeScratch = new Uint16Array(65_536);
 
-/** Strings are numbered in the order of their first rows: of a row that had two, the first may be in none. */
-function dictionaryOf({ entryCount, kinds, values, strings: table }: KeyEntries) {
+interface Dictionary {
+  readonly codes: Uint16Array;
+  readonly count: number;
+  readonly bytes: number;
+  /** Numbers in the table, in the order of their codes; null where codes are the table's numbers, all of them. */
+  readonly strings: readonly number[] | null;
+}
+
+/** Strings are numbered in the order of their first rows, as the table does: of a row that had two, the first may be in none. */
+function dictionaryOf(source: KeyEntries): Dictionary {
+  const { entryCount, kinds, values, strings: table } = source;
+  let next = 0;
+  let seen = 0;
+  for (let entry = 0; entry < entryCount; entry++) {
+    if (kinds[entry] !== valueKinds.string) continue;
+    const string = values[entry] as number;
+    if (string > seen) break;
+    if (string === seen) seen++;
+    codeScratch[next++] = string;
+  }
+  if (seen !== table.count) return renumbered(source);
+  return { codes: codeScratch, count: seen, bytes: table.bytes, strings: null };
+}
+
+function renumbered({ entryCount, kinds, values, strings: table }: KeyEntries): Dictionary {
   const codeOf = new Int32Array(table.count).fill(-1);
   const strings: number[] = [];
   let bytes = 0;
@@ -207,16 +230,20 @@ function dictionaryOf({ entryCount, kinds, values, strings: table }: KeyEntries)
     }
     codeScratch[next++] = given;
   }
-  return { codes: codeScratch, strings, bytes };
+  return { codes: codeScratch, count: strings.length, bytes, strings };
 }
 
 function writeStrings(
   { strings: table }: KeyEntries,
-  strings: readonly number[],
+  { strings, count }: Dictionary,
   raw: Buffer,
   layout: ReturnType<typeof columnLayout>,
 ): void {
-  const ends = new Uint32Array(raw.buffer, raw.byteOffset + layout.ends, strings.length);
+  const ends = new Uint32Array(raw.buffer, raw.byteOffset + layout.ends, count);
+  if (strings === null) {
+    table.copyAllTo(raw, layout.strings, ends);
+    return;
+  }
   let end = 0;
   strings.forEach((string, at) => {
     table.copyTo(string, raw, layout.strings + end);

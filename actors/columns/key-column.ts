@@ -68,8 +68,9 @@ export class KeyColumn {
     });
   }
 
-  clear(): void {
-    this.strings.clear();
+  /** `keepsStrings`: the memory that they had. */
+  clear({ keepsStrings }: { readonly keepsStrings: boolean }): void {
+    this.strings.clear({ keeps: keepsStrings });
     this.#count = 0;
     this.#lastRow = -1;
   }

@@ -17,8 +17,6 @@ const probesMax = 128;
 export const noString = -1;
 /** A native copy costs about 100 ns before its first byte. */
 const loopBytesMax = 128;
-/** A table that has grown past it is not kept for the next chunk. */
-const bytesKeptMax = 256 * 1_024;
 
 /** Bytes, and the same as a view. */
 export interface ViewedBytes {
@@ -55,6 +53,17 @@ export class StringTable {
   /** Of all strings together. */
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** What it holds in memory. */
+  get heldBytes(): number {
+    return this.#target.bytes.length + this.#slots.byteLength * 2;
+  }
+
+  /** All strings, one behind the other in the order of their numbers, and where each of them ends. */
+  copyAllTo(target: Buffer, at: number, ends: Uint32Array): void {
+    this.#target.bytes.copy(target, at, 0, this.#bytes);
+    ends.set(this.#ends.subarray(0, this.#count));
   }
 
   copyTo(string: number, target: Buffer, at: number): void {
@@ -106,8 +115,9 @@ export class StringTable {
     return noString;
   }
 
-  clear(): void {
-    if (this.#target.bytes.length > bytesKeptMax) {
+  /** `keeps`: its memory, for other strings. */
+  clear({ keeps }: { readonly keeps: boolean }): void {
+    if (!keeps) {
       this.#target = viewedBytes(bytesFirst);
       this.#slots = new Int32Array(slotsFirst);
       this.#hashes = new Uint32Array(slotsFirst / 2);
