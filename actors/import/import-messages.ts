@@ -3,11 +3,11 @@ import { ApiError } from '../../protocol/errors.ts';
 import { type ApiErrorWire, apiErrorFromWire, apiErrorToWire } from '../../protocol/messages.ts';
 import { describeError } from '../../src/base/log.ts';
 import type { ImportedRows, RestartingSink } from './import-csv.ts';
-import type { ColumnsChunk, RowsBatch } from './row-writer.ts';
+import { batchBytes, type ColumnsChunk, type RowsBatch } from './row-writer.ts';
 
 /**
  * From the thread that reads a file to the one that makes its segment: entries and columns, which are moved, not copied. The
- * reader is a few parts ahead at most: each part that was taken is a credit for another.
+ * reader is a few parts ahead at most: each part that was taken is a credit for another, and the memory of its entries comes back.
  */
 export type ImportPart =
   | { readonly kind: 'rows'; readonly bytes: Uint8Array<ArrayBuffer>; readonly rowCount: number }
@@ -17,19 +17,26 @@ export type ImportPart =
   | { readonly kind: 'end'; readonly imported: ImportedRows }
   | { readonly kind: 'failed'; readonly error: ApiErrorWire };
 
+interface PartTaken {
+  /** Of its entries, which nobody has any more. */
+  readonly buffer: ArrayBuffer | null;
+}
+
 /** 2 MB each, and a chunk's columns now and then. */
 const partsAheadMax = 8;
 
 /** The reader's end. */
 export class PartsSender implements RestartingSink {
   readonly #port: MessagePort;
+  readonly #spare: ArrayBuffer[] = [];
   #ahead = 0;
   #wake = () => {};
   #isOver = false;
 
   constructor(port: MessagePort) {
     this.#port = port;
-    port.on('message', () => {
+    port.on('message', ({ buffer }: PartTaken) => {
+      if (buffer?.byteLength === batchBytes) this.#spare.push(buffer);
       this.#ahead--;
       this.#wake();
     });
@@ -38,6 +45,10 @@ export class PartsSender implements RestartingSink {
       this.#isOver = true;
       this.#wake();
     });
+  }
+
+  batchBuffer(): ArrayBuffer {
+    return this.#spare.pop() ?? new ArrayBuffer(batchBytes);
   }
 
   async rows({ buffer, rowCount }: RowsBatch): Promise<void> {
@@ -114,7 +125,8 @@ export async function* receivedParts(port: MessagePort): AsyncGenerator<ImportPa
     }
     if (part.kind === 'failed') throw apiErrorFromWire(part.error);
     yield part;
-    port.postMessage('taken');
+    const buffer = part.kind === 'rows' ? part.bytes.buffer : null;
+    port.postMessage({ buffer } satisfies PartTaken, buffer === null ? [] : [buffer]);
     if (part.kind === 'end') return;
   }
 }

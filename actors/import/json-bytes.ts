@@ -35,9 +35,9 @@ export class JsonBytes {
   /** Where the next byte goes. */
   at = 0;
 
-  constructor(size: number) {
-    this.bytes = Buffer.from(new ArrayBuffer(size));
-    this.view = new DataView(this.bytes.buffer);
+  constructor(buffer: ArrayBuffer) {
+    this.bytes = Buffer.from(buffer);
+    this.view = new DataView(buffer);
   }
 
   byte(byte: number): void {

@@ -46,7 +46,7 @@ export class RenderedValues {
       isLasting,
     }: { readonly bytes: number; readonly raw?: RawStrings | null; readonly isLasting: boolean },
   ) {
-    this.json = new JsonBytes(bytes);
+    this.json = new JsonBytes(new ArrayBuffer(bytes));
     this.bounds = new Uint32Array(count + 1);
     this.kinds = new Uint8Array(count);
     this.numbers = new Float64Array(count);

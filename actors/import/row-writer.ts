@@ -17,6 +17,8 @@ import { isInt } from './value-kind.ts';
  * Hot: every value of an import passes here twice, as JSON of its document's meta and as an entry of its column.
  */
 export interface RowSink {
+  /** Memory for a batch, with anything in it: one of those that it was given before, where it has that again. */
+  batchBuffer(): ArrayBuffer;
   /** Entries, one after the other; the buffer is the sink's. */
   rows(batch: RowsBatch): Promise<void>;
   /** The columns of the next rows. */
@@ -35,7 +37,7 @@ export interface ColumnsChunk {
   readonly columns: readonly ChunkColumn[];
 }
 
-const batchBytes = 2 * 1024 * 1024;
+export const batchBytes = 2 * 1024 * 1024;
 /** Cells of a chunk: 90 MB in memory. */
 const cellsMax = 8 * 1024 * 1024;
 const chunkRows = 65_536;
@@ -60,7 +62,7 @@ export class RowWriter {
   readonly #rowsMax: number;
   readonly #chunk = new ChunkBuilder();
   #chunkNumber = 0;
-  #json = new JsonBytes(batchBytes);
+  #json: JsonBytes;
   /** Where the row under way begins. */
   #start = 0;
   #textStart = 0;
@@ -73,6 +75,7 @@ export class RowWriter {
 
   constructor(names: readonly string[], sink: RowSink) {
     this.#sink = sink;
+    this.#json = new JsonBytes(sink.batchBuffer());
     this.#columns = names.map((name) => ({
       name,
       member: Buffer.from(`${JSON.stringify(name)}:`),
@@ -370,7 +373,8 @@ export class RowWriter {
   async #sendRows(sourceBytes: number): Promise<void> {
     const { bytes, at } = this.#json;
     const batch = { buffer: bytes.subarray(0, at), rowCount: this.#batchRows };
-    this.#json = new JsonBytes(Math.max(batchBytes, this.#roomFor(sourceBytes)));
+    const room = this.#roomFor(sourceBytes);
+    this.#json = new JsonBytes(room > batchBytes ? new ArrayBuffer(room) : this.#sink.batchBuffer());
     this.#batchRows = 0;
     if (batch.rowCount > 0) await this.#sink.rows(batch);
   }

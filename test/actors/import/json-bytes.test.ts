@@ -6,7 +6,7 @@ import { seededRandom } from '../../support/segments.ts';
 
 /** Each writer beside what JavaScript itself writes. */
 function written(write: (json: JsonBytes) => void, bytes = scalarBytesMax): string {
-  const json = new JsonBytes(bytes);
+  const json = new JsonBytes(new ArrayBuffer(bytes));
   write(json);
   return json.bytes.toString('utf8', 0, json.at);
 }
