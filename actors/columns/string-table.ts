@@ -1,4 +1,5 @@
 import { type JsonScan, unescapeInto } from '../../src/base/json-scanner.ts';
+import { type ViewedBytes, viewed } from '../../src/base/viewed-bytes.ts';
 import { hashBytes } from './hash-bytes.ts';
 
 /**
@@ -18,18 +19,8 @@ export const noString = -1;
 /** A native copy costs about 100 ns before its first byte. */
 const loopBytesMax = 128;
 
-/** Bytes, and the same as a view. */
-export interface ViewedBytes {
-  readonly bytes: Buffer;
-  readonly view: DataView;
-}
-
 function viewedBytes(bytes: number): ViewedBytes {
   return viewed(Buffer.from(new ArrayBuffer(bytes)));
-}
-
-export function viewed(bytes: Buffer): ViewedBytes {
-  return { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength) };
 }
 
 /** The string that is looked for, without its escapes. */

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { FileHandle } from 'node:fs/promises';
-import { viewed } from '../columns/string-table.ts';
+import { viewed } from '../../src/base/viewed-bytes.ts';
 import { wrongFile } from './import-error.ts';
 
 /** A file read front to back: a window of its bytes, of which what is not used yet moves to the front when more are read. UTF-8. */

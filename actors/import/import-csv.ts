@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { limits } from '../../protocol/limits.ts';
+import { type ViewedBytes, viewed } from '../../src/base/viewed-bytes.ts';
 import { keyBytesMax } from '../columns/chunk-builder.ts';
-import { type ViewedBytes, viewed } from '../columns/string-table.ts';
 import { dateOf, noTemporal, timeOf } from '../columns/temporal.ts';
 import { CsvRow, CsvSyntaxError, fieldForms } from './csv-rows.ts';
 import { FileWindow } from './file-window.ts';

@@ -1,4 +1,4 @@
-import type { ViewedBytes } from '../columns/string-table.ts';
+import type { ViewedBytes } from '../../src/base/viewed-bytes.ts';
 
 /**
  * Scalars as JSON, one behind the other in bytes of a fixed size. There is no check of it: who writes has seen to the room, and looks

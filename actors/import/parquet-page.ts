@@ -5,7 +5,7 @@ import { parquetMetadata } from 'hyparquet/src/metadata.js';
 import type { FileMetaData, PageHeader, SchemaElement } from 'hyparquet/src/types.js';
 import { compressors } from 'hyparquet-compressors';
 import { limits } from '../../protocol/limits.ts';
-import { type ViewedBytes, viewed } from '../columns/string-table.ts';
+import { type ViewedBytes, viewed } from '../../src/base/viewed-bytes.ts';
 import { decompressExactly } from '../storage/compress.ts';
 
 /**

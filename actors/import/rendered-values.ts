@@ -1,4 +1,5 @@
-import type { StringTable, ViewedBytes } from '../columns/string-table.ts';
+import type { ViewedBytes } from '../../src/base/viewed-bytes.ts';
+import type { StringTable } from '../columns/string-table.ts';
 import { valueKinds } from '../columns/value-kinds.ts';
 import { JsonBytes } from './json-bytes.ts';
 

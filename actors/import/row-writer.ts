@@ -1,8 +1,8 @@
 import { documentIdProblem } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
+import type { ViewedBytes } from '../../src/base/viewed-bytes.ts';
 import { ChunkBuilder, type ChunkColumn } from '../columns/chunk-builder.ts';
 import type { KeyColumn } from '../columns/key-column.ts';
-import type { ViewedBytes } from '../columns/string-table.ts';
 import { valueKinds } from '../columns/value-kinds.ts';
 import { documentHeadBytes, noText } from '../storage/document-batch.ts';
 import { tooMuch, wrongRow, wrongValue } from './import-error.ts';

@@ -34,7 +34,8 @@ export function filterBlockOf(words: Uint32Array, at: number, blockCount: number
 /** `block` begins at `offset` of `filter`. */
 export function addToFilter(filter: Uint8Array, offset: number, words: Uint32Array, at: number): void {
   bitsOf(words, at, bits);
-  for (const bit of bits) {
+  for (let i = 0; i < bits.length; i++) {
+    const bit = bits[i] as number;
     const byte = offset + (bit >>> 3);
     filter[byte] = (filter[byte] as number) | (1 << (bit & 7));
   }

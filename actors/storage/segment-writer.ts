@@ -1,5 +1,6 @@
 import { limits } from '../../protocol/limits.ts';
 import { assert } from '../../src/base/assert.ts';
+import { type ViewedBytes, viewed } from '../../src/base/viewed-bytes.ts';
 import type { ByteSink } from '../../src/object-store/put-once.ts';
 import { documentEntryLength, documentIdBytes } from './document-batch.ts';
 import { DocumentBlockBuilder } from './document-block.ts';
@@ -188,7 +189,7 @@ export class SegmentWriter {
       blockKinds.blockIndex,
       blockEntry,
       this.#blocks.count,
-      (page, at, entry) => this.#blocks.writeEntry(page, at, entry),
+      ({ view }, at, entry) => this.#blocks.writeEntry(view, at, entry),
     );
     await this.#writeFilter();
     await this.#writeIds();
@@ -242,8 +243,8 @@ export class SegmentWriter {
       const at = row * idDigestWords;
       addToFilter(filter, filterBlockOf(digests, at, count) * filterEntry.bytes, digests, at);
     }
-    await this.#writePages('filter', blockKinds.filter, filterEntry, count, (page, at, entry) =>
-      page.set(filter.subarray(entry * filterEntry.bytes, (entry + 1) * filterEntry.bytes), at),
+    await this.#writePages('filter', blockKinds.filter, filterEntry, count, ({ bytes }, at, entry) =>
+      bytes.set(filter.subarray(entry * filterEntry.bytes, (entry + 1) * filterEntry.bytes), at),
     );
   }
 
@@ -259,13 +260,13 @@ export class SegmentWriter {
     const order = orderByHash(digests, this.#rowCount);
     const blockOfRow = this.#blocks.blockOfRows(this.#rowCount);
     this.#hasEqualIds = hasEqualHashes(digests, order);
-    await this.#writePages('ids', blockKinds.ids, idEntry, this.#rowCount, (page, at, entry) => {
+    await this.#writePages('ids', blockKinds.ids, idEntry, this.#rowCount, ({ view }, at, entry) => {
       const row = order[entry] as number;
       for (let word = 0; word < idDigestWords; word++) {
-        page.writeUInt32BE(digests[row * idDigestWords + word] as number, at + idEntry.digest + word * 4);
+        view.setUint32(at + idEntry.digest + word * 4, digests[row * idDigestWords + word] as number);
       }
-      page.writeUInt32LE(row, at + idEntry.row);
-      this.#blocks.writePlace(page, at + idEntry.offset, blockOfRow[row] as number);
+      view.setUint32(at + idEntry.row, row, true);
+      this.#blocks.writePlace(view, at + idEntry.offset, blockOfRow[row] as number);
     });
   }
 
@@ -275,14 +276,14 @@ export class SegmentWriter {
     kind: number,
     entry: { readonly bytes: number; readonly perPage: number },
     count: number,
-    write: (page: Buffer, at: number, entry: number) => void,
+    write: (page: ViewedBytes, at: number, entry: number) => void,
   ): Promise<void> {
     await this.beginSection(name);
     for (let first = 0; first < count; first += entry.perPage) {
       const inPage = Math.min(entry.perPage, count - first);
-      const page = Buffer.allocUnsafe(inPage * entry.bytes);
+      const page = viewed(Buffer.allocUnsafe(inPage * entry.bytes));
       for (let i = 0; i < inPage; i++) write(page, i * entry.bytes, first + i);
-      await this.appendBlock(kind, page, { compress: false });
+      await this.appendBlock(kind, page.bytes, { compress: false });
     }
     this.endSection({ entryCount: count, pageBytes: pageBytesOf(entry) });
   }
@@ -308,19 +309,21 @@ class BlockList {
     this.#rows.push(row);
   }
 
-  writeEntry(page: Buffer, at: number, index: number): void {
+  writeEntry(page: DataView, at: number, index: number): void {
     const row = this.#rows[index] as BlockRow;
-    page.writeUInt32LE(row.firstRow, at + blockEntry.firstRow);
-    page.writeUInt32LE(row.rowCount, at + blockEntry.rowCount);
-    page.writeDoubleLE(row.firstSequence, at + blockEntry.firstSequence);
+    page.setUint32(at + blockEntry.firstRow, row.firstRow, true);
+    page.setUint32(at + blockEntry.rowCount, row.rowCount, true);
+    page.setFloat64(at + blockEntry.firstSequence, row.firstSequence, true);
     this.writePlace(page, at + blockEntry.offset, index);
   }
 
   /** u48 offset and u32 length, as both indexes hold them. */
-  writePlace(page: Buffer, at: number, index: number): void {
-    const row = this.#rows[index] as BlockRow;
-    page.writeUIntLE(row.offset, at, 6);
-    page.writeUInt32LE(row.length, at + 6);
+  writePlace(page: DataView, at: number, index: number): void {
+    const { offset, length } = this.#rows[index] as BlockRow;
+    const high = Math.floor(offset / 2 ** 32);
+    page.setUint32(at, offset - high * 2 ** 32, true);
+    page.setUint16(at + 4, high, true);
+    page.setUint32(at + 6, length, true);
   }
 
   blockOfRows(rowCount: number): Uint32Array {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { viewed } from '../../../actors/columns/string-table.ts';
 import { JsonBytes, scalarBytesMax } from '../../../actors/import/json-bytes.ts';
+import { viewed } from '../../../src/base/viewed-bytes.ts';
 import { seededRandom } from '../../support/segments.ts';
 
 /** Each writer beside what JavaScript itself writes. */
