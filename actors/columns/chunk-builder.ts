@@ -16,6 +16,7 @@ import {
 } from '../../src/base/json-scanner.ts';
 import { documentMetaLength, documentMetaStart } from '../storage/document-batch.ts';
 import type { EncodedColumn } from './encode-column.ts';
+import { isInt64 } from './int64.ts';
 import { KeyColumn } from './key-column.ts';
 import { dateOf, noTemporal, timeOf } from './temporal.ts';
 import { chunkRowsMax, valueKinds } from './value-kinds.ts';
@@ -54,7 +55,6 @@ const membersMax = Math.ceil(limits.documentMetaBytesMax / 5);
 /** A whole number of so many digits is a double. */
 const exactDigitsMax = 15;
 const powersOfTen = Array.from({ length: exactDigitsMax + 1 }, (_, power) => 10 ** power);
-const int64Max = 2n ** 63n - 1n;
 
 const noKey = keysMax;
 
@@ -302,21 +302,18 @@ export class ChunkBuilder {
   #addLongNumber(scan: JsonScan, key: number): void {
     const start = scan.position;
     skipValue(scan, 1);
+    if (isInt64(scan.bytes, start, scan.position)) {
+      this.#entryCount++;
+      (this.#keys[key] as Key).column.addDigits(this.#rowCount, scan.bytes, start, scan.position);
+      return;
+    }
     const text = scan.bytes.toString('latin1', start, scan.position);
     const value = Number(text);
     if (/[.eE]/.test(text)) this.#push(key, valueKinds.float, value);
-    else if (Number.isSafeInteger(value)) this.#push(key, valueKinds.integer, value);
-    else this.#addWholeNumber(key, BigInt(text), value);
-  }
-
-  #addWholeNumber(key: number, whole: bigint, nearest: number): void {
-    if (whole >= -int64Max - 1n && whole <= int64Max) {
-      this.#entryCount++;
-      (this.#keys[key] as Key).column.addWide(this.#rowCount, whole);
-      return;
+    else {
+      const isExact = Number.isFinite(value) && BigInt(value) === BigInt(text);
+      this.#push(key, isExact ? valueKinds.float : valueKinds.other, value);
     }
-    const isExact = Number.isFinite(nearest) && BigInt(nearest) === whole;
-    this.#push(key, isExact ? valueKinds.float : valueKinds.other, nearest);
   }
 
   #push(key: number, kind: number, value: number): void {

@@ -8,6 +8,17 @@ import { chunkRowsMax, valueKinds } from './value-kinds.ts';
  */
 const entriesFirst = 64;
 
+/** Of the digits of a long number: the others are at most ten. */
+const lowDigits = 9;
+const lowPower = 10 ** lowDigits;
+const minus = 0x2d;
+
+function digitsOf(source: Buffer, start: number, end: number): number {
+  let value = 0;
+  for (let at = start; at < end; at++) value = value * 10 + (source[at] as number) - 0x30;
+  return value;
+}
+
 export class KeyColumn {
   readonly strings = new StringTable();
   #rows = new Uint16Array(entriesFirst);
@@ -48,6 +59,34 @@ export class KeyColumn {
     const at = (this.#count - 1) * 2;
     this.#halves[at] = low;
     this.#halves[at + 1] = high;
+  }
+
+  /** A whole number as JSON has it, within 64 bits. */
+  addDigits(row: number, source: Buffer, start: number, end: number): void {
+    const isNegative = source[start] === minus;
+    const first = isNegative ? start + 1 : start;
+    const cut = Math.max(first, end - lowDigits);
+    const high = digitsOf(source, first, cut);
+    const low = digitsOf(source, cut, end);
+    const number = high * lowPower + low;
+    if (number <= Number.MAX_SAFE_INTEGER)
+      this.add(row, valueKinds.integer, isNegative && number > 0 ? -number : number);
+    else this.#addProduct(row, high, low, isNegative);
+  }
+
+  /** `high` × 10^9 + `low`, as halves of 64 bits: no product here is over 2^53. */
+  #addProduct(row: number, high: number, low: number, isNegative: boolean): void {
+    const upper = Math.floor(high / 2 ** 20);
+    const lower = high - upper * 2 ** 20;
+    const shifted = upper * lowPower;
+    const shiftedHigh = Math.floor(shifted / 2 ** 12);
+    const sum = lower * lowPower + low + (shifted - shiftedHigh * 2 ** 12) * 2 ** 20;
+    const carry = Math.floor(sum / 2 ** 32);
+    const lowHalf = sum - carry * 2 ** 32;
+    const highHalf = shiftedHigh + carry;
+    if (!isNegative) this.addHalves(row, lowHalf | 0, highHalf | 0);
+    else if (lowHalf === 0) this.addHalves(row, 0, -highHalf | 0);
+    else this.addHalves(row, -lowHalf | 0, ~highHalf);
   }
 
   /** The number of a string; `noString` for one that is not held. */

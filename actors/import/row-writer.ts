@@ -2,13 +2,13 @@ import { documentIdProblem } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
 import type { ViewedBytes } from '../../src/base/viewed-bytes.ts';
 import { ChunkBuilder, type ChunkColumn } from '../columns/chunk-builder.ts';
+import { isInt64 } from '../columns/int64.ts';
 import type { KeyColumn } from '../columns/key-column.ts';
 import { valueKinds } from '../columns/value-kinds.ts';
 import { documentHeadBytes, noText } from '../storage/document-batch.ts';
 import { tooMuch, wrongRow, wrongValue } from './import-error.ts';
 import { escapedBytesMax, JsonBytes } from './json-bytes.ts';
 import { type RenderedValues, renderedKinds } from './rendered-values.ts';
-import { isInt } from './value-kind.ts';
 
 /**
  * Rows of typed columns → document entries, and their values in columns, without a JavaScript value of most of them. A row is
@@ -43,14 +43,13 @@ const cellsMax = 8 * 1024 * 1024;
 const chunkRows = 65_536;
 const exactDigitsMax = 15;
 const powersOfTen = Array.from({ length: exactDigitsMax + 1 }, (_, power) => 10 ** power);
-const comma = 0x2c;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 const minus = 0x2d;
 
 interface Column {
   readonly name: string;
-  /** `"name":` as JSON. */
+  /** `,"name":` as JSON. */
   readonly member: Buffer;
   values: KeyColumn | null;
 }
@@ -78,10 +77,10 @@ export class RowWriter {
     this.#json = new JsonBytes(sink.batchBuffer());
     this.#columns = names.map((name) => ({
       name,
-      member: Buffer.from(`${JSON.stringify(name)}:`),
+      member: Buffer.from(`,${JSON.stringify(name)}:`),
       values: null,
     }));
-    this.#membersBytes = this.#columns.reduce((sum, { member }) => sum + member.length + 1, 0);
+    this.#membersBytes = this.#columns.reduce((sum, { member }) => sum + member.length, 0);
     this.#rowsMax = Math.max(1, Math.min(chunkRows, Math.floor(cellsMax / Math.max(1, names.length))));
     this.#openChunk();
   }
@@ -179,18 +178,10 @@ export class RowWriter {
   }
 
   #longInt(column: number, source: Buffer, start: number, end: number): boolean {
-    if (!isInt(source, start, end)) return false;
+    if (!isInt64(source, start, end)) return false;
     const values = this.#member(column);
     this.#json.copy(source, start, end);
-    if (values === null) return true;
-    const row = this.#chunk.rowCount;
-    const isNegative = source[start] === minus;
-    const first = isNegative ? start + 1 : start;
-    const cut = end - lowDigits;
-    const [high, low] = [digitsOf(source, first, cut), digitsOf(source, cut, end)];
-    const number = high * lowPower + low;
-    if (number <= Number.MAX_SAFE_INTEGER) values.add(row, valueKinds.integer, isNegative ? -number : number);
-    else addProduct(values, row, { high, low, isNegative });
+    values?.addDigits(this.#chunk.rowCount, source, start, end);
     return true;
   }
 
@@ -327,8 +318,7 @@ export class RowWriter {
   #member(column: number): KeyColumn | null {
     const { member, values } = this.#columns[column] as Column;
     const json = this.#json;
-    if (this.#values++ > 0) json.byte(comma);
-    json.copy(member, 0, member.length);
+    json.copy(member, this.#values++ === 0 ? 1 : 0, member.length);
     return values;
   }
 
@@ -378,35 +368,6 @@ export class RowWriter {
     this.#batchRows = 0;
     if (batch.rowCount > 0) await this.#sink.rows(batch);
   }
-}
-
-/** Of the digits of a long number: the others are at most ten. */
-const lowDigits = 9;
-const lowPower = 10 ** lowDigits;
-
-function digitsOf(source: Buffer, start: number, end: number): number {
-  let value = 0;
-  for (let at = start; at < end; at++) value = value * 10 + (source[at] as number) - 0x30;
-  return value;
-}
-
-/** `high` × 10^9 + `low`, as halves of 64 bits: no product here is over 2^53. */
-function addProduct(
-  values: KeyColumn,
-  row: number,
-  { high, low, isNegative }: { readonly high: number; readonly low: number; readonly isNegative: boolean },
-): void {
-  const upper = Math.floor(high / 2 ** 20);
-  const lower = high - upper * 2 ** 20;
-  const shifted = upper * lowPower;
-  const shiftedHigh = Math.floor(shifted / 2 ** 12);
-  const sum = lower * lowPower + low + (shifted - shiftedHigh * 2 ** 12) * 2 ** 20;
-  const carry = Math.floor(sum / 2 ** 32);
-  const lowHalf = sum - carry * 2 ** 32;
-  const highHalf = shiftedHigh + carry;
-  if (!isNegative) values.addHalves(row, lowHalf | 0, highHalf | 0);
-  else if (lowHalf === 0) values.addHalves(row, 0, -highHalf | 0);
-  else values.addHalves(row, -lowHalf | 0, ~highHalf);
 }
 
 const int64Max = 2n ** 63n - 1n;

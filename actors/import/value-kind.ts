@@ -1,3 +1,4 @@
+import { isDigit, isInt64 } from '../columns/int64.ts';
 import { dateOf, noTemporal, timeOf } from '../columns/temporal.ts';
 
 /**
@@ -11,18 +12,13 @@ const minus = 0x2d;
 const zero = 0x30;
 const nine = 0x39;
 
-/** Digits of an int64 at most; one of so many may be larger. */
-const int64Digits = 19;
 /** A longer number may be no double, and is hardly one. */
 const floatBytesMax = 300;
-const int64GreatestDigits = '9223372036854775807';
-const int64LeastDigits = '9223372036854775808';
-
 /** The narrowest kind of a value that is not empty. Hot. */
 export function kindOf(bytes: Buffer, start: number, end: number): ColumnKind {
   const first = bytes[start] as number;
   if (first === minus || (first >= zero && first <= nine)) {
-    if (isInt(bytes, start, end)) return 'int';
+    if (isInt64(bytes, start, end)) return 'int';
     if (dateOf(bytes, start, end) !== noTemporal) return 'date';
     if (timeOf(bytes, start, end) !== noTemporal) return 'time';
     return isFloat(bytes, start, end) ? 'float' : 'text';
@@ -37,26 +33,6 @@ export function widerKind(a: ColumnKind, b: ColumnKind): ColumnKind {
   return areNumbers ? 'float' : 'text';
 }
 
-/** As JSON writes it, and within 64 bits. */
-export function isInt(bytes: Buffer, start: number, end: number): boolean {
-  let at = start;
-  if (bytes[at] === minus) at++;
-  const digits = end - at;
-  if (digits === 0 || digits > int64Digits) return false;
-  if (bytes[at] === zero) return end - start === 1;
-  for (let i = at; i < end; i++) if (!isDigit(bytes[i] as number)) return false;
-  const greatest = at > start ? int64LeastDigits : int64GreatestDigits;
-  return digits < int64Digits || isAtMost(bytes, at, greatest);
-}
-
-function isAtMost(bytes: Buffer, start: number, digits: string): boolean {
-  for (let at = 0; at < digits.length; at++) {
-    const difference = (bytes[start + at] as number) - digits.charCodeAt(at);
-    if (difference !== 0) return difference < 0;
-  }
-  return true;
-}
-
 /** As JSON writes a number, with a fraction or without; a whole one within 64 bits, for a double would lose digits of others. */
 export function isFloat(bytes: Buffer, start: number, end: number): boolean {
   let at = start;
@@ -64,7 +40,7 @@ export function isFloat(bytes: Buffer, start: number, end: number): boolean {
   const first = at;
   at = digitsEnd(bytes, at, end);
   if (at === first || (bytes[first] === zero && at > first + 1)) return false;
-  if (at === end) return isInt(bytes, start, end);
+  if (at === end) return isInt64(bytes, start, end);
   if (bytes[at] === 0x2e) {
     const fraction = at + 1;
     at = digitsEnd(bytes, fraction, end);
@@ -86,15 +62,14 @@ function digitsEnd(bytes: Buffer, from: number, end: number): number {
   return at;
 }
 
-function isDigit(byte: number): boolean {
-  return byte >= zero && byte <= nine;
-}
+const trueBytes = Buffer.from('true');
+const falseBytes = Buffer.from('false');
 
 /** `true` or `false`, in any case; null for anything else. */
 export function boolOf(bytes: Buffer, start: number, end: number): boolean | null {
   const length = end - start;
   if (length !== 4 && length !== 5) return null;
-  const word = bytes.toString('latin1', start, end).toLowerCase();
-  if (word === 'true') return true;
-  return word === 'false' ? false : null;
+  const word = length === 4 ? trueBytes : falseBytes;
+  for (let at = 0; at < length; at++) if (((bytes[start + at] as number) | 0x20) !== word[at]) return null;
+  return length === 4;
 }
