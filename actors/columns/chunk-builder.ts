@@ -20,6 +20,7 @@ import { isInt64 } from './int64.ts';
 import { KeyColumn } from './key-column.ts';
 import { dateOf, noTemporal, timeOf } from './temporal.ts';
 import { chunkRowsMax, valueKinds } from './value-kinds.ts';
+import type { WantedMembers } from './wanted-members.ts';
 
 /**
  * Collects the metas of one chunk's rows, then gives them as columns.
@@ -67,6 +68,8 @@ interface Key {
   readonly bytes: Buffer;
   readonly isTemporal: boolean;
   readonly column: KeyColumn;
+  /** Among those that are wanted; -1 for most. */
+  readonly wanted: number;
 }
 
 export class ChunkBuilder {
@@ -77,6 +80,7 @@ export class ChunkBuilder {
   /** The key that came after each key, and after none, in an earlier meta: mostly it does so again. */
   readonly #following = new Uint16Array(keysMax + 1).fill(noKey);
   #temporalKeys: ReadonlySet<string> = new Set();
+  #wanted: WantedMembers | null = null;
   #scan: JsonScan = openScan(Buffer.alloc(0));
   #scanned: Buffer | null = null;
   #entryCount = 0;
@@ -88,6 +92,12 @@ export class ChunkBuilder {
   set temporalKeys(keys: ReadonlySet<string>) {
     assert(this.#rowCount === 0, () => 'rows of other keys');
     this.#temporalKeys = keys;
+  }
+
+  /** Whose values' places `addObject` tells. For the rows to come of a builder that has none. */
+  set wanted(wanted: WantedMembers) {
+    assert(this.#rowCount === 0, () => 'rows of which nothing was wanted');
+    this.#wanted = wanted;
   }
 
   get rowCount(): number {
@@ -111,6 +121,20 @@ export class ChunkBuilder {
   add(buffer: Buffer, offset: number): void {
     const length = documentMetaLength(buffer, offset);
     if (length > 0) this.#addMeta(buffer, documentMetaStart(buffer, offset), length);
+    this.#rowCount++;
+  }
+
+  /**
+   * The next row: its meta from `start` to `end` of `buffer`, as somebody wrote it. Throws JsonSyntaxError where that is no object,
+   * and the chunk is of no use then.
+   */
+  addObject(buffer: Buffer, start: number, end: number): void {
+    const scan = this.#scanOf(buffer, start);
+    this.#wanted?.clear();
+    if (buffer[start] !== code.openBrace) throw new JsonSyntaxError('it does not begin with {', start);
+    this.#addMembers(scan, limits.jsonDepthMax - 1);
+    if (scan.position > end) throw new JsonSyntaxError('the line ends before it does', end);
+    if (scan.position < end) throw new JsonSyntaxError('something follows it', scan.position);
     this.#rowCount++;
   }
 
@@ -162,14 +186,9 @@ export class ChunkBuilder {
   #addMeta(buffer: Buffer, start: number, length: number): void {
     // There is room for one of that size: `isFull` is asked after every row.
     assert(length <= limits.documentMetaBytesMax, () => `a meta of ${length} bytes`);
-    if (this.#scanned !== buffer) {
-      this.#scan = openScan(buffer);
-      this.#scanned = buffer;
-    }
-    const scan = this.#scan;
-    scan.position = start;
+    const scan = this.#scanOf(buffer, start);
     try {
-      this.#addMembers(scan);
+      this.#addMembers(scan, limits.jsonDepthMax);
     } catch (error) {
       if (error instanceof JsonSyntaxError) throw damaged(error.offset - start, error.message);
       throw error;
@@ -177,22 +196,41 @@ export class ChunkBuilder {
     if (scan.position > start + length) throw damaged(length, 'it goes on');
   }
 
-  #addMembers(scan: JsonScan): void {
+  #scanOf(buffer: Buffer, position: number): JsonScan {
+    if (this.#scanned !== buffer) {
+      this.#scan = openScan(buffer);
+      this.#scanned = buffer;
+    }
+    this.#scan.position = position;
+    return this.#scan;
+  }
+
+  #addMembers(scan: JsonScan, levels: number): void {
+    const wanted = this.#wanted;
     if (nextByte(scan) !== code.openBrace) throw damaged(0, 'no object');
     if (opensEmpty(scan, code.closeBrace)) return;
     let before = noKey;
     do {
       scanKey(scan);
       const key = this.#keyOf(scan, before);
+      const member = wanted === null ? -1 : this.#memberOf(scan, key, wanted);
       const byte = nextByte(scan);
+      const start = scan.position;
       if (key === noKey) {
         this.#everyKey = false;
-        skipValue(scan, limits.jsonDepthMax);
+        // The key's own.
+        scan.stringEscaped = false;
+        skipValue(scan, levels);
       } else {
-        this.#addValue(scan, byte, key);
+        this.#addValue(scan, byte, key, levels);
         before = key;
       }
+      if (member >= 0) wanted?.set(member, start, scan.position, byte === code.quote && scan.stringEscaped);
     } while (anotherFollows(scan, code.closeBrace));
+  }
+
+  #memberOf(scan: JsonScan, key: number, { names }: WantedMembers): number {
+    return key === noKey ? names.indexOf(nameOf(scan)) : (this.#keys[key] as Key).wanted;
   }
 
   #keyOf(scan: JsonScan, before: number): number {
@@ -213,11 +251,7 @@ export class ChunkBuilder {
   }
 
   #findKey(scan: JsonScan): number {
-    const { stringStart: start, stringEnd: end } = scan;
-    const name = scan.stringEscaped
-      ? decodeString(scan.bytes, { start, end })
-      : scan.bytes.toString('utf8', start, end);
-    return this.#numberOf(name);
+    return this.#numberOf(nameOf(scan));
   }
 
   #numberOf(name: string): number {
@@ -228,11 +262,12 @@ export class ChunkBuilder {
     if (key === keysMax || bytes.length > keyBytesMax || !name.isWellFormed()) return noKey;
     this.#keyNumbers.set(name, key);
     const column = this.#idle.pop() ?? new KeyColumn();
-    this.#keys.push({ name, bytes, isTemporal: this.#temporalKeys.has(name), column });
+    const wanted = this.#wanted?.names.indexOf(name) ?? -1;
+    this.#keys.push({ name, bytes, isTemporal: this.#temporalKeys.has(name), column, wanted });
     return key;
   }
 
-  #addValue(scan: JsonScan, byte: number, key: number): void {
+  #addValue(scan: JsonScan, byte: number, key: number, levels: number): void {
     if (byte === code.quote) {
       scan.loneSurrogate = false;
       scanString(scan);
@@ -240,7 +275,7 @@ export class ChunkBuilder {
     } else if (byte === 0x2d || (byte >= 0x30 && byte <= 0x39)) {
       this.#addNumber(scan, key);
     } else if (byte === code.openBrace || byte === code.openBracket) {
-      skipValue(scan, limits.jsonDepthMax);
+      skipValue(scan, levels);
       this.#push(key, valueKinds.nested, 0);
     } else {
       // `true`, `false` and `null`; `skipValue` refuses the rest.
@@ -280,6 +315,7 @@ export class ChunkBuilder {
     let byte = bytes[at] as number;
     for (; byte >= 0x30 && byte <= 0x39; byte = bytes[++at] as number) value = value * 10 + (byte - 0x30);
     let digits = at - first;
+    const isOdd = digits === 0 || (digits > 1 && bytes[first] === 0x30);
     let fraction = -1;
     if (byte === 0x2e) {
       fraction = 0;
@@ -289,7 +325,9 @@ export class ChunkBuilder {
       }
       digits += fraction;
     }
-    if (digits > exactDigitsMax || (byte | 0x20) === 0x65) return this.#addLongNumber(scan, key);
+    // What is none is refused there.
+    if (digits > exactDigitsMax || (byte | 0x20) === 0x65 || isOdd || fraction === 0)
+      return this.#addLongNumber(scan, key);
     scan.position = at;
     if (fraction < 0) this.#push(key, valueKinds.integer, isNegative && value > 0 ? -value : value);
     else {
@@ -325,6 +363,12 @@ export class ChunkBuilder {
 function mostFrequent(keys: readonly Key[], columnsMax: number): readonly Key[] {
   if (keys.length <= columnsMax) return keys;
   return [...keys].sort((a, b) => b.column.count - a.column.count).slice(0, columnsMax);
+}
+
+/** Of the key that the scan has just passed. */
+function nameOf(scan: JsonScan): string {
+  const { bytes, stringStart: start, stringEnd: end } = scan;
+  return scan.stringEscaped ? decodeString(bytes, { start, end }) : bytes.toString('utf8', start, end);
 }
 
 function damaged(offset: number, problem: string): DataError {

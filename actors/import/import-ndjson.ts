@@ -1,16 +1,6 @@
 import { limits } from '../../protocol/limits.ts';
-import { DataError } from '../../src/base/assert.ts';
-import {
-  anotherFollows,
-  code,
-  decodeString,
-  type JsonScan,
-  JsonSyntaxError,
-  nextByte,
-  openScan,
-  scanKey,
-  skipValue,
-} from '../../src/base/json-scanner.ts';
+import { code, decodeString, JsonSyntaxError } from '../../src/base/json-scanner.ts';
+import { WantedMembers } from '../columns/wanted-members.ts';
 import { FileWindow } from './file-window.ts';
 import type { ImportedRows, ImportRequest } from './import-csv.ts';
 import { quoted, wrongFile, wrongRow, wrongValue } from './import-error.ts';
@@ -19,8 +9,10 @@ import { type RowSink, RowWriter } from './row-writer.ts';
 /** A file with a JSON object a line → rows: each object is its document's meta as it is, so that null stays null. */
 export async function importNdjson(request: ImportRequest, sink: RowSink): Promise<ImportedRows> {
   const window = new FileWindow(request.file, request.size);
-  const writer = new RowWriter([], sink);
-  const rows = new ObjectRows(request, writer);
+  const { id, text } = request;
+  const members = new WantedMembers([...new Set(id === null ? text : [id, ...text])]);
+  const writer = new RowWriter([], sink, members);
+  const rows = new ObjectRows(request, members, writer);
   for (;;) {
     const { bytes, position } = window;
     const feed = bytes.subarray(0, window.end).indexOf(0x0a, position);
@@ -59,123 +51,78 @@ function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x09 || byte === 0x0d;
 }
 
-/** A value of the object, as it is written. */
-interface Range {
-  readonly start: number;
-  readonly end: number;
-}
-
 class ObjectRows {
   readonly #writer: RowWriter;
-  readonly #id: string | null;
-  readonly #text: readonly string[];
-  readonly #wanted: readonly { readonly name: string; readonly bytes: Buffer }[];
-  #scan: JsonScan = openScan(Buffer.alloc(0));
-  #scanned: Buffer | null = null;
+  readonly #members: WantedMembers;
+  /** Places among the members; -1: the row's number is its id. */
+  readonly #id: number;
+  readonly #text: readonly number[];
 
-  constructor({ id, text }: ImportRequest, writer: RowWriter) {
-    this.#id = id;
-    this.#text = text;
-    const names = new Set(id === null ? text : [id, ...text]);
-    this.#wanted = [...names].map((name) => ({ name, bytes: Buffer.from(name) }));
+  constructor({ id, text }: ImportRequest, members: WantedMembers, writer: RowWriter) {
     this.#writer = writer;
+    this.#members = members;
+    this.#id = id === null ? -1 : members.names.indexOf(id);
+    this.#text = text.map((name) => members.names.indexOf(name));
   }
 
   add(bytes: Buffer, start: number, end: number): void {
     const writer = this.#writer;
+    writer.beginRow();
     try {
-      const members = this.#members(bytes, start, end);
-      writer.beginRow();
-      this.#addId(bytes, members);
-      for (const name of this.#text) this.#addText(bytes, members.get(name));
-      writer.meta(bytes, start, end);
+      writer.addObject(bytes, start, end);
     } catch (error) {
-      if (error instanceof JsonSyntaxError || error instanceof DataError)
+      if (error instanceof JsonSyntaxError)
         throw wrongRow(writer.row, `it is no JSON object: ${error.message}`);
       throw error;
     }
+    if (this.#id < 0) writer.idByNumber();
+    else this.#addId(bytes, this.#id);
+    for (const member of this.#text) this.#addText(bytes, member);
+    writer.meta(bytes, start, end);
   }
 
-  /** Of the names that are asked for; the last of equal ones. The whole line is known to be an object then. */
-  #members(bytes: Buffer, start: number, end: number): ReadonlyMap<string, Range> {
-    if (this.#scanned !== bytes) {
-      this.#scan = openScan(bytes);
-      this.#scanned = bytes;
-    }
-    const scan = this.#scan;
-    scan.position = start;
-    if (bytes[start] !== code.openBrace) throw new JsonSyntaxError('it does not begin with {', start);
-    const found = new Map<string, Range>();
-    if (this.#wanted.length === 0) skipValue(scan, limits.jsonDepthMax);
-    else this.#scanMembers(scan, found);
-    if (scan.position > end) throw new JsonSyntaxError('the line ends before it does', end);
-    if (scan.position < end) throw new JsonSyntaxError('something follows it', scan.position);
-    return found;
-  }
-
-  #scanMembers(scan: JsonScan, found: Map<string, Range>): void {
-    scan.position++;
-    if (nextByte(scan) === code.closeBrace) {
-      scan.position++;
-      return;
-    }
-    do {
-      scanKey(scan);
-      const name = this.#wantedName(scan);
-      nextByte(scan);
-      const start = scan.position;
-      skipValue(scan, limits.jsonDepthMax - 1);
-      if (name !== null) found.set(name, { start, end: scan.position });
-    } while (anotherFollows(scan, code.closeBrace));
-  }
-
-  #wantedName({ bytes, stringStart: start, stringEnd: end, stringEscaped }: JsonScan): string | null {
-    const decoded = stringEscaped ? Buffer.from(decodeString(bytes, { start, end })) : null;
-    for (const { name, bytes: wanted } of this.#wanted) {
-      if (decoded !== null ? decoded.equals(wanted) : isName(bytes, start, end, wanted)) return name;
-    }
-    return null;
-  }
-
-  #addId(bytes: Buffer, members: ReadonlyMap<string, Range>): void {
+  #addId(bytes: Buffer, member: number): void {
     const writer = this.#writer;
-    if (this.#id === null) return writer.idByNumber();
-    const value = members.get(this.#id);
-    const plain = value === undefined ? null : plainText(bytes, value);
-    if (plain === null) throw wrongValue(writer.row, this.#id, 'the id is missing: each row needs an id');
-    if (value !== undefined && !isText(bytes, value) && !/^-?\d+$/u.test(plain.toString()))
-      throw wrongValue(
-        writer.row,
-        this.#id,
-        `the id ${quoted(plain.toString())} is no text and no whole number`,
-      );
-    writer.id(plain, 0, plain.length, this.#id);
+    const { names, starts, ends, escaped } = this.#members;
+    const name = names[member] as string;
+    const [start, end] = [starts[member] as number, ends[member] as number];
+    if (start < 0 || isNull(bytes, start))
+      throw wrongValue(writer.row, name, 'the id is missing: each row needs an id');
+    if (bytes[start] !== code.quote) {
+      if (!/^-?\d+$/u.test(bytes.toString('latin1', start, end)))
+        throw wrongValue(
+          writer.row,
+          name,
+          `the id ${quoted(bytes.toString('utf8', start, end))} is no text and no whole number`,
+        );
+      writer.id(bytes, start, end, name);
+    } else if (escaped[member] === 0) writer.id(bytes, start + 1, end - 1, name);
+    else {
+      const plain = unescaped(bytes, start, end);
+      writer.id(plain, 0, plain.length, name);
+    }
   }
 
-  #addText(bytes: Buffer, value: Range | undefined): void {
-    const plain = value === undefined ? null : plainText(bytes, value);
-    if (plain !== null) this.#writer.addText(plain, 0, plain.length);
+  /** What a string means, or the JSON of anything else; nothing of null. */
+  #addText(bytes: Buffer, member: number): void {
+    const { starts, ends, escaped } = this.#members;
+    const [start, end] = [starts[member] as number, ends[member] as number];
+    if (start < 0 || isNull(bytes, start)) return;
+    if (bytes[start] !== code.quote) this.#writer.addText(bytes, start, end);
+    else if (escaped[member] === 0) this.#writer.addText(bytes, start + 1, end - 1);
+    else {
+      const plain = unescaped(bytes, start, end);
+      this.#writer.addText(plain, 0, plain.length);
+    }
   }
 }
 
-function isName(bytes: Buffer, start: number, end: number, name: Buffer): boolean {
-  if (end - start !== name.length) return false;
-  for (let at = 0; at < name.length; at++) if (bytes[start + at] !== name[at]) return false;
-  return true;
+/** Of a JSON value. */
+function isNull(bytes: Buffer, start: number): boolean {
+  return bytes[start] === 0x6e;
 }
 
-function isText(bytes: Buffer, { start }: Range): boolean {
-  return bytes[start] === code.quote;
-}
-
-/** What a string means, or the JSON of anything else; null for null. */
-function plainText(bytes: Buffer, range: Range): Buffer | null {
-  const { start, end } = range;
-  if (!isText(bytes, range)) {
-    const text = bytes.subarray(start, end);
-    return text.toString('latin1') === 'null' ? null : text;
-  }
-  const inner = bytes.subarray(start + 1, end - 1);
-  if (!inner.includes(code.backslash)) return inner;
+/** Of a string in its quotes. */
+function unescaped(bytes: Buffer, start: number, end: number): Buffer {
   return Buffer.from(decodeString(bytes, { start: start + 1, end: end - 1 }).toWellFormed());
 }

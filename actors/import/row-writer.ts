@@ -5,6 +5,7 @@ import { ChunkBuilder, type ChunkColumn } from '../columns/chunk-builder.ts';
 import { isInt64 } from '../columns/int64.ts';
 import type { KeyColumn } from '../columns/key-column.ts';
 import { valueKinds } from '../columns/value-kinds.ts';
+import type { WantedMembers } from '../columns/wanted-members.ts';
 import { documentHeadBytes, noText } from '../storage/document-batch.ts';
 import { tooMuch, wrongRow, wrongValue } from './import-error.ts';
 import { escapedBytesMax, JsonBytes } from './json-bytes.ts';
@@ -57,6 +58,7 @@ interface Column {
 export class RowWriter {
   readonly #sink: RowSink;
   readonly #columns: readonly Column[];
+  readonly #wanted: WantedMembers | null;
   readonly #membersBytes: number;
   readonly #rowsMax: number;
   readonly #chunk = new ChunkBuilder();
@@ -72,7 +74,9 @@ export class RowWriter {
   #batchRows = 0;
   #rowCount = 0;
 
-  constructor(names: readonly string[], sink: RowSink) {
+  /** `wanted`: of objects that are added whole. */
+  constructor(names: readonly string[], sink: RowSink, wanted: WantedMembers | null = null) {
+    this.#wanted = wanted;
     this.#sink = sink;
     this.#json = new JsonBytes(sink.batchBuffer());
     this.#columns = names.map((name) => ({
@@ -288,12 +292,17 @@ export class RowWriter {
     return (this.#columns[column] as Column).name;
   }
 
-  /** A meta as it is, instead of `beginMeta` and values: its JSON is scanned for columns, which throws DataError where it is none. */
+  /** A row's object, before its id: the values of its columns; `wanted` has its places then. Throws JsonSyntaxError. */
+  addObject(source: Buffer, start: number, end: number): void {
+    this.#checkMeta(end - start);
+    this.#chunk.addObject(source, start, end);
+  }
+
+  /** The object as it is, instead of `beginMeta`, values and `endRow`. */
   meta(source: Buffer, start: number, end: number): void {
     this.#metaStart = this.#json.at;
     this.#json.copy(source, start, end);
     this.#writeHead();
-    this.#chunk.add(this.#json.bytes, this.#start);
     this.#endEntry();
   }
 
@@ -328,17 +337,21 @@ export class RowWriter {
     const metaLength = at - this.#metaStart;
     // Nothing of it may be lost behind the buffer's end.
     if (at > bytes.length) throw wrongRow(this.row, 'its values take more room than a row has');
-    if (metaLength > limits.documentMetaBytesMax)
-      throw wrongRow(
-        this.row,
-        `its values take ${metaLength} bytes as JSON, and a document's meta has at most ${limits.documentMetaBytesMax}`,
-      );
+    this.#checkMeta(metaLength);
     const view = this.#start;
     bytes.writeUInt32LE(at - view, view);
     bytes.writeUInt16LE(idLength, view + 4);
     bytes.writeUInt16LE(0, view + 6);
     bytes.writeUInt32LE(this.#hasText ? this.#metaStart - this.#textStart : noText, view + 8);
     bytes.writeUInt32LE(metaLength, view + 12);
+  }
+
+  #checkMeta(bytes: number): void {
+    if (bytes > limits.documentMetaBytesMax)
+      throw wrongRow(
+        this.row,
+        `its values take ${bytes} bytes as JSON, and a document's meta has at most ${limits.documentMetaBytesMax}`,
+      );
   }
 
   #endEntry(): void {
@@ -349,6 +362,7 @@ export class RowWriter {
   #openChunk(): void {
     this.#chunkNumber++;
     this.#chunk.clear();
+    if (this.#wanted !== null) this.#chunk.wanted = this.#wanted;
     for (const column of this.#columns) column.values = this.#chunk.columnOf(column.name);
   }
 
