@@ -99,10 +99,10 @@ class Segment {
 
 const outputBytes = 1024 * 1024;
 
-/** Gathers small pieces: a system call for each would take longer than they do. */
+/** Gathers small pieces: a system call for each would take longer than they do. Whoever gets a promise awaits it. */
 class FileOutput {
   readonly #file: FileHandle;
-  #waiting: Uint8Array[] = [];
+  readonly #waiting = Buffer.allocUnsafeSlow(outputBytes);
   #waitingBytes = 0;
   #position = 0;
 
@@ -111,15 +111,24 @@ class FileOutput {
   }
 
   write(chunk: Uint8Array): void | Promise<void> {
-    this.#waiting.push(chunk);
+    if (this.#waitingBytes + chunk.byteLength > outputBytes) return this.#writeLater(chunk);
+    this.#waiting.set(chunk, this.#waitingBytes);
     this.#waitingBytes += chunk.byteLength;
-    if (this.#waitingBytes >= outputBytes) return this.flush();
+  }
+
+  async #writeLater(chunk: Uint8Array): Promise<void> {
+    await this.flush();
+    if (chunk.byteLength > outputBytes) await this.#writeAll(chunk);
+    else this.write(chunk);
   }
 
   async flush(): Promise<void> {
-    const bytes = Buffer.concat(this.#waiting);
-    this.#waiting = [];
+    const bytes = this.#waitingBytes;
     this.#waitingBytes = 0;
+    await this.#writeAll(this.#waiting.subarray(0, bytes));
+  }
+
+  async #writeAll(bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.length; ) {
       const { bytesWritten } = await this.#file.write(bytes, at, bytes.length - at, this.#position);
       at += bytesWritten;

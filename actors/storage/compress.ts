@@ -12,7 +12,7 @@ export type Codec = (typeof codecs)[keyof typeof codecs];
 
 export interface CompressedBlock {
   readonly codec: Codec;
-  /** A view on the input where `codec` is none, otherwise an array of its own. */
+  /** A view on the input where `codec` is none, otherwise on memory of this thread that the next call writes to. */
   readonly bytes: Uint8Array;
 }
 
@@ -42,13 +42,13 @@ export function compressFast(): void {
 /** Grows to the largest block's bound and stays: one per thread. */
 let scratch = Buffer.allocUnsafeSlow(0);
 
-/** Compresses, or keeps the raw bytes where compression does not make them smaller. */
+/** For now: compresses, or keeps the raw bytes where compression does not make them smaller. */
 export function compressBlock(raw: Uint8Array): CompressedBlock {
   const bound = binding.compressBound(raw.length);
   if (scratch.length < bound) scratch = Buffer.allocUnsafeSlow(bound);
   const length = compressor.compress2(scratch, raw);
   if (length >= raw.length) return { codec: codecs.none, bytes: raw };
-  return { codec: codecs.zstd, bytes: Buffer.from(scratch.subarray(0, length)) };
+  return { codec: codecs.zstd, bytes: scratch.subarray(0, length) };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { DataError } from '../../src/base/assert.ts';
+import { viewed } from '../../src/base/viewed-bytes.ts';
 import { documentEntryLength, documentHeadBytes } from './document-batch.ts';
 
 /** Row count and first row, before the arrays. */
@@ -57,13 +58,17 @@ export class DocumentBlock {
   }
 }
 
+/** Of the arrays in front of the entries: there is more where a block has more rows than this one. */
+const frontBytesInitial = 128 * 1024;
+
 /** Collects rows of one block; reused from block to block. */
 export class DocumentBlockBuilder {
   readonly #sequences: number[] = [];
   readonly #writtenAt: number[] = [];
   readonly #starts: number[] = [];
-  /** The entries so far, one after the other. Grows to the largest block and stays. */
-  #entries = Buffer.allocUnsafeSlow(entriesBytesInitial);
+  /** The entries so far, one after the other behind `#front` bytes for the arrays. Grows to the largest block and stays. */
+  #memory = viewed(Buffer.allocUnsafeSlow(frontBytesInitial + entriesBytesInitial));
+  #front = frontBytesInitial;
   #entryBytes = 0;
 
   get rowCount(): number {
@@ -84,36 +89,43 @@ export class DocumentBlockBuilder {
     this.#sequences.push(sequence);
     this.#writtenAt.push(writtenAt);
     this.#starts.push(this.#entryBytes);
-    this.#makeRoom(length);
-    buffer.copy(this.#entries, this.#entryBytes, offset, offset + length);
+    this.#makeRoom(this.#front, length);
+    buffer.copy(this.#memory.bytes, this.#front + this.#entryBytes, offset, offset + length);
     this.#entryBytes += length;
   }
 
-  /** The raw form; the builder is empty afterwards. */
+  /** The raw form, until the next row is added; the builder is empty afterwards. */
   build(firstRow: number): Buffer {
     const rowCount = this.rowCount;
-    const raw = Buffer.allocUnsafeSlow(documentBlockRawBytes(rowCount, this.#entryBytes));
     const entriesStart = headBytes + rowCount * rowBytes;
-    raw.writeUInt32LE(rowCount, 0);
-    raw.writeUInt32LE(firstRow, 4);
-    for (let index = 0; index < rowCount; index++) {
-      raw.writeDoubleLE(this.#sequences[index] as number, headBytes + index * 8);
-      raw.writeDoubleLE(this.#writtenAt[index] as number, headBytes + (rowCount + index) * 8);
-      raw.writeUInt32LE(
-        entriesStart + (this.#starts[index] as number),
-        headBytes + rowCount * 16 + index * 4,
-      );
-    }
-    this.#entries.copy(raw, entriesStart, 0, this.#entryBytes);
+    if (entriesStart > this.#front) this.#makeRoom(entriesStart * 2, 0);
+    const { bytes, view } = this.#memory;
+    const start = this.#front - entriesStart;
+    view.setUint32(start, rowCount, true);
+    view.setUint32(start + 4, firstRow, true);
+    let at = start + headBytes;
+    for (let index = 0; index < rowCount; index++, at += 8)
+      view.setFloat64(at, this.#sequences[index] as number, true);
+    for (let index = 0; index < rowCount; index++, at += 8)
+      view.setFloat64(at, this.#writtenAt[index] as number, true);
+    for (let index = 0; index < rowCount; index++, at += 4)
+      view.setUint32(at, entriesStart + (this.#starts[index] as number), true);
+    const raw = bytes.subarray(start, this.#front + this.#entryBytes);
     this.#clear();
     return raw;
   }
 
-  #makeRoom(bytes: number): void {
-    if (this.#entryBytes + bytes <= this.#entries.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.max(this.#entries.length * 2, this.#entryBytes + bytes));
-    this.#entries.copy(larger, 0, 0, this.#entryBytes);
-    this.#entries = larger;
+  /** For `front` bytes before the entries, and so many more behind them. */
+  #makeRoom(front: number, bytes: number): void {
+    const { bytes: memory } = this.#memory;
+    const end = this.#front + this.#entryBytes;
+    if (front === this.#front && end + bytes <= memory.length) return;
+    const larger = Buffer.allocUnsafeSlow(
+      Math.max(front + this.#entryBytes + bytes, front === this.#front ? memory.length * 2 : 0),
+    );
+    memory.copy(larger, front, this.#front, end);
+    this.#memory = viewed(larger);
+    this.#front = front;
   }
 
   #clear(): void {
