@@ -65,11 +65,16 @@ export function documentTextLength(buffer: Buffer, offset: number): number {
   return length === noText ? 0 : length;
 }
 
+/** Where the text begins in the buffer. */
+export function documentTextStart(buffer: Buffer, offset: number): number {
+  return offset + documentHeadBytes + buffer.readUInt16LE(offset + 4);
+}
+
 /** A view of the text, or null. */
 export function documentText(buffer: Buffer, offset: number): Buffer | null {
   const length = buffer.readUInt32LE(offset + 8);
   if (length === noText) return null;
-  const start = offset + documentHeadBytes + buffer.readUInt16LE(offset + 4);
+  const start = documentTextStart(buffer, offset);
   return buffer.subarray(start, start + length);
 }
 
@@ -87,7 +92,7 @@ export function documentMetaLength(buffer: Buffer, offset: number): number {
 
 /** Where the meta's JSON text begins in the buffer. */
 export function documentMetaStart(buffer: Buffer, offset: number): number {
-  return offset + documentHeadBytes + buffer.readUInt16LE(offset + 4) + documentTextLength(buffer, offset);
+  return documentTextStart(buffer, offset) + documentTextLength(buffer, offset);
 }
 
 /** A view of the meta's JSON text, or null. */

@@ -1,7 +1,7 @@
 import { DataError } from '../../src/base/assert.ts';
 import { OpenedOnce } from '../../src/base/single-flight.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
-import { documentTextBytes } from '../storage/document-batch.ts';
+import { documentTextLength, documentTextStart } from '../storage/document-batch.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
 import type { RowIndexWriter } from '../storage/segment-writer.ts';
 import { TrigramIndexReader } from './trigram-index-reader.ts';
@@ -15,8 +15,8 @@ export function textIndexWriter(): RowIndexWriter {
   return {
     section,
     add(buffer, offset) {
-      const text = documentTextBytes(buffer, offset);
-      writer.add(text, 0, text.length);
+      const start = documentTextStart(buffer, offset);
+      writer.add(buffer, start, start + documentTextLength(buffer, offset));
     },
     get isFull() {
       return writer.isSpanFull;
