@@ -9,11 +9,13 @@ import { compressFast } from '../storage/compress.ts';
 import { documentEntryLength } from '../storage/document-batch.ts';
 import { type FinishedSegment, SegmentWriter } from '../storage/segment-writer.ts';
 import { textIndexWriter } from '../text/text-index.ts';
+import { FileOutput } from './file-output.ts';
 import type { BuildImportTask, BuiltImport, GraphComponents } from './lanes.ts';
 
 /**
  * Entries and columns of an imported file → one segment, in the store under a name that nobody knows yet. It is a file of this disk
- * first: a file that turns out to be wrong leaves nothing in the store, and an upload can be tried again.
+ * first: a file that turns out to be wrong leaves nothing in the store, and an upload can be tried again. When all rows are there, and
+ * nothing is wrong with them, the upload begins, while the segment's indexes are still made.
  */
 export async function buildImport(
   { store, clock, scratchFolder }: GraphComponents,
@@ -27,9 +29,12 @@ export async function buildImport(
     await mkdir(scratchFolder, { recursive: true });
     const opened = await open(path, 'wx+');
     file = opened;
-    const { finished, imported } = await writeSegment(opened, task);
-    await streamOnce(store, clock, task.key, async (sink) => copyFile(opened, finished.size, sink));
-    return { ...finished, ...imported };
+    const { segment, imported } = await writeRows(opened, task);
+    const uploading = streamOnce(store, clock, task.key, (sink) => segment.copyTo(sink));
+    const [finished, uploaded] = await Promise.allSettled([segment.finish(), uploading]);
+    if (finished.status === 'rejected') throw finished.reason;
+    if (uploaded.status === 'rejected') throw uploaded.reason;
+    return { ...finished.value, ...imported };
   } finally {
     // Whoever reads the file hears of it.
     task.parts.close();
@@ -38,10 +43,10 @@ export async function buildImport(
   }
 }
 
-async function writeSegment(
+async function writeRows(
   file: FileHandle,
   task: BuildImportTask,
-): Promise<{ readonly finished: FinishedSegment; readonly imported: ImportedRows }> {
+): Promise<{ readonly segment: Segment; readonly imported: ImportedRows }> {
   let work = new Segment(file, task);
   for await (const part of receivedParts(task.parts)) {
     switch (part.kind) {
@@ -56,7 +61,7 @@ async function writeSegment(
         work = new Segment(file, task);
         break;
       case 'end':
-        return { finished: await work.finish(), imported: part.imported };
+        return { segment: work, imported: part.imported };
       case 'failed':
         break;
     }
@@ -91,58 +96,18 @@ class Segment {
   }
 
   async finish(): Promise<FinishedSegment> {
-    const finished = await this.#writer.finish();
-    await this.#output.flush();
-    return finished;
-  }
-}
-
-const outputBytes = 1024 * 1024;
-
-/** Gathers small pieces: a system call for each would take longer than they do. Whoever gets a promise awaits it. */
-class FileOutput {
-  readonly #file: FileHandle;
-  readonly #waiting = Buffer.allocUnsafeSlow(outputBytes);
-  #waitingBytes = 0;
-  #position = 0;
-
-  constructor(file: FileHandle) {
-    this.#file = file;
-  }
-
-  write(chunk: Uint8Array): void | Promise<void> {
-    if (this.#waitingBytes + chunk.byteLength > outputBytes) return this.#writeLater(chunk);
-    this.#waiting.set(chunk, this.#waitingBytes);
-    this.#waitingBytes += chunk.byteLength;
-  }
-
-  async #writeLater(chunk: Uint8Array): Promise<void> {
-    await this.flush();
-    if (chunk.byteLength > outputBytes) await this.#writeAll(chunk);
-    else this.write(chunk);
-  }
-
-  async flush(): Promise<void> {
-    const bytes = this.#waitingBytes;
-    this.#waitingBytes = 0;
-    await this.#writeAll(this.#waiting.subarray(0, bytes));
-  }
-
-  async #writeAll(bytes: Uint8Array): Promise<void> {
-    for (let at = 0; at < bytes.length; ) {
-      const { bytesWritten } = await this.#file.write(bytes, at, bytes.length - at, this.#position);
-      at += bytesWritten;
-      this.#position += bytesWritten;
+    try {
+      const finished = await this.#writer.finish();
+      await this.#output.end();
+      return finished;
+    } catch (error) {
+      await this.#output.end(error);
+      throw error;
     }
   }
-}
 
-async function copyFile(file: FileHandle, size: number, sink: ByteSink): Promise<void> {
-  for (let position = 0; position < size; ) {
-    const bytes = Buffer.allocUnsafeSlow(Math.min(outputBytes, size - position));
-    const { bytesRead } = await file.read(bytes, 0, bytes.length, position);
-    if (bytesRead === 0) throw new Error('a segment file has become shorter');
-    position += bytesRead;
-    await sink(bytes.subarray(0, bytesRead));
+  /** May be asked for before it is finished, and more than once. */
+  copyTo(sink: ByteSink): Promise<void> {
+    return this.#output.copyTo(sink);
   }
 }
