@@ -15,7 +15,7 @@ import { answersPerSecond, wrkIsInstalled } from './wrk.ts';
  * are let in as the limit says and none of the others reaches an actor; refusals a second beside a bare server that sends the
  * same bytes; and warm reads while 200 people log in at once. Needs wrk. Ends with 1 where a bar is missed.
  *
- *   --only=logins
+ *   --only=accepted, refusals or logins
  */
 const only = textOption('only');
 const limitsTried = [100, 1_000];
@@ -32,12 +32,13 @@ const readsPerSecond = 200;
 const readP99Ms = 15;
 
 await judged(async (judge) => {
-  if (only === null) {
-    for (const limit of limitsTried) await acceptedOf(judge, limit);
+  const isAsked = (part: string) => only === null || only === part;
+  if (isAsked('accepted')) for (const limit of limitsTried) await acceptedOf(judge, limit);
+  if (isAsked('refusals')) {
     if (wrkIsInstalled()) await refusals(judge);
     else judge.say('wrk is not installed: refusals a second are not measured');
   }
-  await loginFlood(judge);
+  if (isAsked('logins')) await loginFlood(judge);
 });
 
 /** The unlimited plans, but for so many requests a second. */

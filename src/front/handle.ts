@@ -146,6 +146,7 @@ function admitted(front: FrontComponents, request: Request, principal: Principal
   const { operation, exchange } = request;
   request.principal = principal;
   const ticket = front.admission.admit(principal, operation.name === 'sql');
+  if (ticket instanceof ApiError) return failUnadmitted(front, request, ticket);
   try {
     const endCapped = beginCapped(front.metering, operation, principal);
     if (endCapped !== null) ticket.whenReleased(endCapped);

@@ -1,4 +1,5 @@
 import { stdout } from 'node:process';
+import { ApiError } from '../../protocol/errors.ts';
 import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
 import { operations } from '../../protocol/operations.ts';
 import { makeApiKey } from '../../src/accounts/api-keys.ts';
@@ -88,6 +89,7 @@ for (const [name, secret] of [
       const principal = authenticator.peek(credentialOf(header));
       if (principal === undefined) throw new Error('it is not known');
       const ticket = admission.admit(principal);
+      if (ticket instanceof ApiError) throw ticket;
       const endCapped = beginCapped(metering, operations.getDocument, principal);
       if (endCapped !== null) ticket.whenReleased(endCapped);
       const refusal =

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { ApiError } from '../../../protocol/errors.ts';
+import type { Principal } from '../../../src/auth/principal.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { Admission, type AdmissionTicket } from '../../../src/front/admission.ts';
 import { keyPrincipal } from '../auth/principals.ts';
@@ -9,8 +10,19 @@ import { keyPrincipal } from '../auth/principals.ts';
 function admissionAt() {
   let now = 5_000;
   const clock = { ...systemClock, monotonic: () => now };
+  const admission = new Admission({ clock, tenantsMax: 100, keysMax: 100 });
   return {
-    admission: new Admission({ clock, tenantsMax: 100, keysMax: 100 }),
+    admission: {
+      accompany: (work: () => Promise<void>) => admission.accompany(work),
+      get inFlight() {
+        return admission.inFlight;
+      },
+      admit(principal: Principal, isSql = false): AdmissionTicket {
+        const admitted = admission.admit(principal, isSql);
+        if (admitted instanceof ApiError) throw admitted;
+        return admitted;
+      },
+    },
     pass(ms: number) {
       now += ms;
     },
