@@ -100,7 +100,8 @@ export class TopRows {
   }
 
   #compare(a: Kept, b: Kept): number {
-    for (const [at, order] of this.#orderBy.entries()) {
+    for (let at = 0; at < this.#orderBy.length; at++) {
+      const order = this.#orderBy[at] as BoundOrder;
       const compared = compareKeys(a.keys[at] as Key, b.keys[at] as Key, order);
       if (compared !== 0) return compared;
     }
@@ -121,9 +122,10 @@ export class TopRows {
     return compared;
   }
 
-  /** Hot: of most rows the first key says that they are not. */
+  /** Hot: of most rows the first key says that they are not. An iterator would be garbage of each row. */
   #isBetterThan(orders: readonly Vector[], row: number, worst: Kept): boolean {
-    for (const [at, order] of this.#orderBy.entries()) {
+    for (let at = 0; at < this.#orderBy.length; at++) {
+      const order = this.#orderBy[at] as BoundOrder;
       const vector = orders[at] as Vector;
       const other = worst.keys[at] as Key;
       if (
