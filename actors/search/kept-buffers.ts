@@ -23,7 +23,7 @@ export function keptBuffers(memory: MemoryBudget, clock: Clock): KeptBuffers {
 }
 
 export class KeptBuffers implements LargeBuffers {
-  readonly bytesMin = 2 ** 18;
+  readonly bytesMin = 2 ** 12;
   readonly #memory: MemoryBudget;
   readonly #clock: Clock;
   readonly #bytesMax: number;
