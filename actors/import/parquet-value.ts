@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { dateBytes, timeBytes } from '../columns/temporal.ts';
 import { quoted } from './import-error.ts';
 import { decimalScaleMax, scalarBytesMax } from './json-bytes.ts';
 import { type PageValues, ParquetError, type SchemaElement } from './parquet-page.ts';
@@ -265,9 +266,6 @@ class DateValue extends Value {
 }
 
 const secondsOfDay = 86_400;
-const dateBytes = 10;
-/** `YYYY-MM-DD HH:MM:SS` */
-const timeBytes = 19;
 const timeOfDayStart = dateBytes + 1;
 
 class TimeValue extends Value {
