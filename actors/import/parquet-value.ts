@@ -93,10 +93,11 @@ function bytesAsBigInt(values: Extract<PageValues, { kind: 'bytes' }>, at: numbe
 
 /** A whole number within 2^53, as a number; NaN for any other. */
 function safeAt(values: PageValues, place: number): number {
-  if (values.kind === 'numbers') return values.values[place] as number;
-  if (values.kind !== 'bigints') return Number.NaN;
+  if (values.kind === 'bytes') return Number.NaN;
   const value =
-    (values.halves[place * 2 + 1] as number) * 2 ** 32 + ((values.halves[place * 2] as number) >>> 0);
+    values.kind === 'numbers'
+      ? (values.values[place] as number)
+      : (values.halves[place * 2 + 1] as number) * 2 ** 32 + ((values.halves[place * 2] as number) >>> 0);
   return Number.isSafeInteger(value) ? value : Number.NaN;
 }
 
