@@ -77,6 +77,7 @@ async function importRows(request: ImportRequest, sink: RowSink): Promise<Import
       row += atHand;
     }
     for (const column of columns) column.release();
+    for (const window of windows) window.release();
   }
   await writer.end();
   if (writer.rowCount === 0) throw wrongFile('it has no rows');
@@ -226,8 +227,8 @@ class WindowRows {
     if (rendered === null || kind === renderedKinds.null) return false;
     const { bytes } = rendered.json;
     this.#source = bytes;
-    this.#start = (rendered.bounds[place] as number) + value.quoteBytes;
-    this.#end = (rendered.bounds[place + 1] as number) - value.quoteBytes;
+    this.#start = (rendered.starts[place] as number) + value.quoteBytes;
+    this.#end = (rendered.ends[place] as number) - value.quoteBytes;
     const isWhole = bytes[this.#end - 1] === 0x30 && bytes[this.#end - 2] === 0x2e;
     if (value.dropsFraction && isWhole) this.#end -= 2;
     return true;

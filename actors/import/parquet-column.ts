@@ -95,6 +95,11 @@ export class ParquetColumn {
     return this.#pageRows - this.#row;
   }
 
+  /** What pages may refer to, now. */
+  get dictionary(): PageValues | null {
+    return this.#dictionary;
+  }
+
   /** Whether the values are those of a dictionary, which other pages share. */
   get isShared(): boolean {
     return this.#indexes !== null;

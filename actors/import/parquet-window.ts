@@ -2,11 +2,11 @@ import { escapedBytesMax } from './json-bytes.ts';
 import type { ParquetColumn } from './parquet-column.ts';
 import { type PageValues, ParquetError } from './parquet-page.ts';
 import type { ParquetValue } from './parquet-value.ts';
-import { type RawStrings, RenderedValues } from './rendered-values.ts';
+import { type RawStrings, RenderedValues, renderedKinds, renderedValueBytes } from './rendered-values.ts';
 
 /**
  * The values of one field in the rows that come next, ready to be written: rendered column by column, each kind in a loop of its
- * own. Those of a dictionary are rendered once for all of its pages; a text that stands for itself is not rendered, but copied from
+ * own. Those of a dictionary are rendered when they come first, for all of its pages; a text that stands for itself is not rendered, but copied from
  * its page when its row is written.
  */
 export type Texts = Extract<PageValues, { kind: 'bytes' }>;
@@ -21,7 +21,6 @@ export function windowRows(fields: number): number {
 
 /** A larger dictionary is read as values that stand for themselves. */
 const dictionaryValuesMax = 131_072;
-const renderedValueBytes = 13;
 
 /** What the rendered dictionaries of all fields may take together; what is over it goes without. */
 export class DictionaryRoom {
@@ -64,9 +63,11 @@ export class ParquetWindow {
   open(column: ParquetColumn, count: number): void {
     const { values } = column;
     column.take(this.places, count);
+    // One that the column has no more is not held either: nobody counts it.
+    if (this.#dictionary !== column.dictionary) this.#forgetDictionary();
     this.rendered = column.isShared ? this.#dictionaryOf(values) : null;
     this.texts = null;
-    if (this.rendered !== null) this.longest = this.rendered.longest;
+    if (this.rendered !== null) this.#renderShared(this.rendered, values, count);
     else if (this.value.jsonBytesMax !== null) this.#render(values, count, this.value.jsonBytesMax);
     else {
       if (values.kind !== 'bytes') throw new ParquetError('a column of texts has something else');
@@ -80,8 +81,15 @@ export class ParquetWindow {
     const place = this.places[row] as number;
     if (place < 0) return nullBytes;
     if (this.texts !== null) return (this.texts.ends[place] as number) - (this.texts.starts[place] as number);
-    const bounds = this.rendered?.bounds;
-    return bounds === undefined ? 0 : (bounds[place + 1] as number) - (bounds[place] as number);
+    const { rendered } = this;
+    return rendered === null ? 0 : (rendered.ends[place] as number) - (rendered.starts[place] as number);
+  }
+
+  /** The row group is over: nothing of its pages is held, for nobody counts it any more. */
+  release(): void {
+    this.rendered = null;
+    this.texts = null;
+    this.#forgetDictionary();
   }
 
   #render(values: PageValues, count: number, bytesMax: number): void {
@@ -94,26 +102,40 @@ export class ParquetWindow {
     rendered.clear();
     for (let row = 0; row < count; row++) {
       const place = places[row] as number;
-      if (place < 0) rendered.skip(row);
-      else {
-        value.render(values, place, rendered, row);
-        places[row] = row;
-      }
+      if (place < 0) continue;
+      value.render(values, place, rendered, row);
+      places[row] = row;
     }
     this.rendered = rendered;
     this.longest = rendered.longest;
   }
 
+  #renderShared(rendered: RenderedValues, values: PageValues, count: number): void {
+    const { places, value } = this;
+    const { kinds } = rendered;
+    for (let row = 0; row < count; row++) {
+      const place = places[row] as number;
+      if (place >= 0 && kinds[place] === renderedKinds.missing) value.render(values, place, rendered, place);
+    }
+    this.longest = rendered.longest;
+  }
+
   #dictionaryOf(values: PageValues): RenderedValues | null {
     if (this.#dictionary === values) return this.#renderedDictionary;
-    this.#room.giveBack(this.#dictionaryBytes);
-    this.#dictionaryBytes = 0;
+    this.#forgetDictionary();
     this.#dictionary = values;
-    this.#renderedDictionary = this.#renderDictionary(values);
+    this.#renderedDictionary = this.#roomForDictionary(values);
     return this.#renderedDictionary;
   }
 
-  #renderDictionary(values: PageValues): RenderedValues | null {
+  #forgetDictionary(): void {
+    this.#room.giveBack(this.#dictionaryBytes);
+    this.#dictionaryBytes = 0;
+    this.#dictionary = null;
+    this.#renderedDictionary = null;
+  }
+
+  #roomForDictionary(values: PageValues): RenderedValues | null {
     const { value } = this;
     const raw = value.jsonBytesMax === null && values.kind === 'bytes' ? values : null;
     const count = values.kind === 'bytes' ? values.starts.length : values.values.length;
@@ -122,9 +144,7 @@ export class ParquetWindow {
     const all = bytes + count * renderedValueBytes;
     if (!this.#room.take(all)) return null;
     this.#dictionaryBytes = all;
-    const rendered = new RenderedValues(count, { bytes, raw, isLasting: true });
-    for (let at = 0; at < count; at++) value.render(values, at, rendered, at);
-    return rendered;
+    return new RenderedValues(count, { bytes, raw, isLasting: true });
   }
 }
 

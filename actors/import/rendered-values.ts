@@ -7,10 +7,10 @@ import { JsonBytes } from './json-bytes.ts';
  * Values of one column, each as JSON and as the entry of its key's column: made once, and written as often as they come. Those of a
  * dictionary, or of the rows that come next.
  *
- * Memory: a value's JSON, and 13 bytes.
+ * Memory: a value's JSON, and `renderedValueBytes`.
  */
 
-/** Kinds beside those of columns. `wide`: an integer of 64 bits by its halves. `broken`: one of which `problemOf` knows what is wrong. */
+/** Kinds beside those of columns, of which `missing` is one that was not rendered. `wide`: an integer of 64 bits by its halves. `broken`: one of which `problemOf` knows what is wrong. */
 export const renderedKinds = { ...valueKinds, wide: 254, broken: 255 } as const;
 
 /** Where strings stand before they were escaped. */
@@ -21,11 +21,13 @@ export interface RawStrings {
 }
 
 const notAsked = -2;
+/** Its place, kind, number, and a string's number. */
+export const renderedValueBytes = 21;
 
 export class RenderedValues {
   readonly json: JsonBytes;
-  /** Value `at` stands from `bounds[at]` to `bounds[at + 1]`. */
-  readonly bounds: Uint32Array;
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
   readonly kinds: Uint8Array;
   readonly numbers: Float64Array;
   /** The same: of `wide` ones the lower and the higher 32 bits. */
@@ -34,6 +36,8 @@ export class RenderedValues {
   readonly raw: RawStrings | null;
   /** What the longest of them takes. */
   longest = 0;
+  /** Where the JSON of the next one begins. */
+  #start = 0;
   readonly #problems = new Map<number, string>();
   readonly #strings: Int32Array | null;
   #stringsOf = -1;
@@ -48,7 +52,8 @@ export class RenderedValues {
     }: { readonly bytes: number; readonly raw?: RawStrings | null; readonly isLasting: boolean },
   ) {
     this.json = new JsonBytes(new ArrayBuffer(bytes));
-    this.bounds = new Uint32Array(count + 1);
+    this.starts = new Uint32Array(count);
+    this.ends = new Uint32Array(count);
     this.kinds = new Uint8Array(count);
     this.numbers = new Float64Array(count);
     this.halves = new Int32Array(this.numbers.buffer);
@@ -59,6 +64,7 @@ export class RenderedValues {
   /** Of none. */
   clear(): void {
     this.json.at = 0;
+    this.#start = 0;
     this.longest = 0;
     this.#problems.clear();
   }
@@ -75,11 +81,6 @@ export class RenderedValues {
     this.halves[at * 2] = low;
     this.halves[at * 2 + 1] = high;
     this.#close(at);
-  }
-
-  /** Nobody asks for this one. */
-  skip(at: number): void {
-    this.bounds[at + 1] = this.json.at;
   }
 
   endBroken(at: number, problem: string): void {
@@ -107,15 +108,17 @@ export class RenderedValues {
   }
 
   #addTo(table: StringTable, at: number): number {
-    const { raw, json, bounds } = this;
+    const { raw, json, starts, ends } = this;
     if (raw !== null) return table.addBytes(raw.viewed, raw.starts[at] as number, raw.ends[at] as number);
-    return table.addBytes(json, (bounds[at] as number) + 1, (bounds[at + 1] as number) - 1);
+    return table.addBytes(json, (starts[at] as number) + 1, (ends[at] as number) - 1);
   }
 
   #close(at: number): void {
     const end = this.json.at;
-    this.bounds[at + 1] = end;
-    const length = end - (this.bounds[at] as number);
+    const length = end - this.#start;
+    this.starts[at] = this.#start;
+    this.ends[at] = end;
+    this.#start = end;
     if (length > this.longest) this.longest = length;
   }
 }

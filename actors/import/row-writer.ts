@@ -271,8 +271,8 @@ export class RowWriter {
   /** One of the values that were rendered before. */
   rendered(column: number, rendered: RenderedValues, at: number): void {
     const values = this.#member(column);
-    const { json, bounds } = rendered;
-    this.#json.copy(json.bytes, bounds[at] as number, bounds[at + 1] as number);
+    const { json, starts, ends } = rendered;
+    this.#json.copy(json.bytes, starts[at] as number, ends[at] as number);
     const kind = rendered.kinds[at] as number;
     if (kind === renderedKinds.broken)
       throw wrongValue(this.row, this.#nameOf(column), rendered.problemOf(at));

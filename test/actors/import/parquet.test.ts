@@ -101,6 +101,7 @@ describe('files that DuckDB writes are what DuckDB reads', () => {
   for (const [options, rows] of [
     ['', 9_000],
     [', DICTIONARY_SIZE_LIMIT 0', 5_000],
+    [', DICTIONARY_SIZE_LIMIT 0, PARQUET_VERSION v2', 5_000],
     [', DICTIONARY_SIZE_LIMIT 9000, ROW_GROUP_SIZE 4096, PARQUET_VERSION v2', 9_000],
   ] as const)
     test(`values of every kind, of dictionaries and not, in windows of their rows: ${rows}${options}`, async () => {
