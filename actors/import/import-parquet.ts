@@ -13,7 +13,7 @@ import {
   type SchemaElement,
 } from './parquet-page.ts';
 import { noUtf8, parquetValue, type ValueKind } from './parquet-value.ts';
-import { DictionaryRoom, ParquetWindow, windowRows } from './parquet-window.ts';
+import { DictionaryRoom, nullBytes, ParquetWindow, windowRows } from './parquet-window.ts';
 import { renderedKinds } from './rendered-values.ts';
 import { type RowSink, RowWriter } from './row-writer.ts';
 
@@ -234,5 +234,3 @@ class WindowRows {
     return true;
   }
 }
-
-const nullBytes = 4;

@@ -148,7 +148,8 @@ export class ParquetWindow {
   }
 }
 
-const nullBytes = 4;
+/** `null`, as JSON. */
+export const nullBytes = 4;
 
 function jsonBytesMax({ starts, ends }: RawStrings, count: number): number {
   let bytes = 0;

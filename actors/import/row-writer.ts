@@ -58,7 +58,6 @@ interface Column {
 export class RowWriter {
   readonly #sink: RowSink;
   readonly #columns: readonly Column[];
-  readonly #wanted: WantedMembers | null;
   readonly #membersBytes: number;
   readonly #rowsMax: number;
   readonly #chunk = new ChunkBuilder();
@@ -76,7 +75,7 @@ export class RowWriter {
 
   /** `wanted`: of objects that are added whole. */
   constructor(names: readonly string[], sink: RowSink, wanted: WantedMembers | null = null) {
-    this.#wanted = wanted;
+    if (wanted !== null) this.#chunk.wanted = wanted;
     this.#sink = sink;
     this.#json = new JsonBytes(sink.batchBuffer());
     this.#columns = names.map((name) => ({
@@ -362,7 +361,6 @@ export class RowWriter {
   #openChunk(): void {
     this.#chunkNumber++;
     this.#chunk.clear();
-    if (this.#wanted !== null) this.#chunk.wanted = this.#wanted;
     for (const column of this.#columns) column.values = this.#chunk.columnOf(column.name);
   }
 
