@@ -22,8 +22,8 @@ import {
   skipValue,
   unescapeInto,
   unexpected,
-  type WriteTarget,
 } from '../../src/base/json-scanner.ts';
+import { type ViewedBytes, viewed } from '../../src/base/viewed-bytes.ts';
 import {
   batchHeadBytes,
   documentHeadBytes,
@@ -166,7 +166,7 @@ interface FieldRange {
 interface Work {
   readonly scan: JsonScan;
   /** The batch, up to `position`. */
-  out: WriteTarget;
+  out: ViewedBytes;
   position: number;
   documentCount: number;
   /** The ids to delete; they are written after the documents, wherever they stand in the body. */
@@ -198,7 +198,7 @@ const fieldNameBytesMax = 64;
 const vectorField = emptyVectorField();
 
 /** Small bodies are encoded here and copied out once their size is known. Nothing yields in between. */
-let scratch: WriteTarget | null = null;
+let scratch: ViewedBytes | null = null;
 
 function startWork(body: Uint8Array): Work {
   const emptyField = (): FieldRange => ({ start: missing, end: 0, escaped: false, loneSurrogate: false });
@@ -218,20 +218,16 @@ function startWork(body: Uint8Array): Work {
   };
 }
 
-function roomFor(bodyBytes: number): WriteTarget {
+function roomFor(bodyBytes: number): ViewedBytes {
   // A document with text is never shorter as JSON than encoded; anything else grows the buffer.
-  if (bodyBytes > limits.parseInlineBytesMax) return writeTarget(sharedBuffer(batchHeadBytes + bodyBytes));
-  scratch ??= writeTarget(Buffer.allocUnsafeSlow(batchHeadBytes + limits.parseInlineBytesMax));
+  if (bodyBytes > limits.parseInlineBytesMax) return viewed(sharedBuffer(batchHeadBytes + bodyBytes));
+  scratch ??= viewed(Buffer.allocUnsafeSlow(batchHeadBytes + limits.parseInlineBytesMax));
   return scratch;
-}
-
-function writeTarget(bytes: Buffer): WriteTarget {
-  return { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength) };
 }
 
 function makeRoom(work: Work, bytes: number): void {
   const grown = withRoom(work.out.bytes, work.position, bytes);
-  if (grown !== work.out.bytes) work.out = writeTarget(grown);
+  if (grown !== work.out.bytes) work.out = viewed(grown);
 }
 
 function parseBody(body: Uint8Array, parse: (work: Work) => void): ParsedWrite {
@@ -488,7 +484,7 @@ function writeDocument(work: Work, index: number): void {
   work.position = end;
 }
 
-function writeString(scan: JsonScan, field: FieldRange, out: WriteTarget, at: number): number {
+function writeString(scan: JsonScan, field: FieldRange, out: ViewedBytes, at: number): number {
   return field.escaped ? unescapeInto(scan, field, out, at) : copyInto(scan, field, out, at);
 }
 

@@ -1,3 +1,5 @@
+import type { ViewedBytes } from './viewed-bytes.ts';
+
 /**
  * The JSON grammar (RFC 8259) over bytes that are known to be valid UTF-8, without making values: where a string
  * ends, where a value ends, what an escaped string means. It accepts exactly what JSON.parse accepts, except for
@@ -192,18 +194,12 @@ function escapedUnit(bytes: Buffer, at: number): number {
   );
 }
 
-/** Bytes to write to, and the same bytes as a view, made once for many writes. */
-export interface WriteTarget {
-  readonly bytes: Buffer;
-  readonly view: DataView;
-}
-
 /**
  * Writes the meaning of a scanned string's content as UTF-8 at `target[at]` and returns where it ends. The target has
  * room for the content as it is written: the meaning never takes more, but bytes after it may be overwritten. The
  * caller has refused lone surrogates; one that comes through becomes U+FFFD.
  */
-export function unescapeInto(scan: JsonScan, range: ByteRange, target: WriteTarget, at: number): number {
+export function unescapeInto(scan: JsonScan, range: ByteRange, target: ViewedBytes, at: number): number {
   const source = scan.bytes;
   const sourceView = scan.view;
   const out = target.bytes;
@@ -241,7 +237,7 @@ export function unescapeInto(scan: JsonScan, range: ByteRange, target: WriteTarg
 }
 
 /** Copies bytes of the scan and returns where they end in the target: by words, or natively where that is faster. */
-export function copyInto(scan: JsonScan, range: ByteRange, target: WriteTarget, at: number): number {
+export function copyInto(scan: JsonScan, range: ByteRange, target: ViewedBytes, at: number): number {
   const source = scan.view;
   const out = target.view;
   const end = range.end;
