@@ -37,6 +37,8 @@ export interface JsonScan {
   loneSurrogate: boolean;
   /** Set, never cleared, when a number has a run of 16 digits or more: it may not fit a double. */
   longNumber: boolean;
+  /** Set, never cleared, when `skipValue` passes a key that is written with an escape. */
+  escapedKey: boolean;
 }
 
 export interface ByteRange {
@@ -92,6 +94,7 @@ export function openScan(input: Uint8Array): JsonScan {
     stringEscaped: false,
     loneSurrogate: false,
     longNumber: false,
+    escapedKey: false,
   };
 }
 
@@ -359,7 +362,11 @@ export function skipValue(scan: JsonScan, levels: number): void {
 
 function skipKey(scan: JsonScan): void {
   if (nextByte(scan) !== code.quote) throw unexpected(scan, 'a key in quotes');
+  const escapedBefore = scan.stringEscaped;
+  scan.stringEscaped = false;
   scan.position = stringEnd(scan, scan.position + 1) + 1;
+  if (scan.stringEscaped) scan.escapedKey = true;
+  else scan.stringEscaped = escapedBefore;
   if (nextByte(scan) !== code.colon) throw unexpected(scan, '":" after a key');
   scan.position++;
 }

@@ -31,7 +31,8 @@ export function parseJson(input: Uint8Array, options: ParseJsonOptions): JsonVal
   skipValue(scan, options.depthMax);
   expectEnd(scan);
   const text = scan.bytes.toString('utf8');
-  if (!scan.longNumber) return JSON.parse(text) as JsonValue;
+  // V8 since Node 24 may take a key such as "\u0061" for another one, where it parsed an object that begins alike before.
+  if (!scan.longNumber && !scan.escapedKey) return JSON.parse(text) as JsonValue;
   return parseLossless(text, null, { parseNumber, onDuplicateKey: ({ newValue }) => newValue }) as JsonValue;
 }
 

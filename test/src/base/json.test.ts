@@ -81,6 +81,13 @@ test('the last of duplicate keys wins with and without long numbers', () => {
   assert.deepEqual(parse('{"a":1234567890123456789,"a":2}'), { a: 2 });
 });
 
+test('an escaped key is what it means, whatever objects were parsed before', () => {
+  // V8 since Node 24 takes the second object's key for that of the first.
+  assert.deepEqual(parse('{"x":0,"\\\\":1}'), { x: 0, '\\': 1 });
+  assert.deepEqual(parse('{"x":0,"\\u0061":2}'), { x: 0, a: 2 });
+  assert.deepEqual(parse('[{"x":0,"\\n":[2]}]'), [{ x: 0, '\n': [2] }]);
+});
+
 test('__proto__ is a key like any other with and without long numbers', () => {
   for (const number of ['1', '1234567890123456789']) {
     const value = parse(`{"__proto__":{"x":${number}}}`) as object;
