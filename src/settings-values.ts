@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 
 /** How single settings are read from text. Each throws a `SettingsError` whose message goes after the setting's name. */
 
@@ -71,15 +71,21 @@ export function mailSender(value: string): string {
   throw new SettingsError(`must be like Tidebase <no-reply@example.com>, not "${value}"`);
 }
 
-/** Addresses and CIDR ranges, separated by commas. */
+/** Reads addresses and CIDR ranges, separated by commas. Ranges that are wider than anybody's network are refused. */
 export function proxyList(value: string): readonly string[] {
   const proxies = value
     .split(',')
     .map((proxy) => proxy.trim())
     .filter((proxy) => proxy !== '');
   const wrong = proxies.find((proxy) => !isAddressOrRange(proxy));
-  if (wrong === undefined) return proxies;
-  throw new SettingsError(`must list addresses and ranges like 10.0.0.0/8, not "${wrong}"`);
+  if (wrong !== undefined)
+    throw new SettingsError(`must list addresses and ranges like 10.0.0.0/8, not "${wrong}"`);
+  const wide = proxies.find(isTooWide);
+  if (wide === undefined) return proxies;
+  throw new SettingsError(
+    `must list the proxies and not "${wide}": everybody in that range could name any address as theirs, so that ` +
+      `no limit by address would hold for anybody. Ranges have /${bitsMin.ipv4} or more, of IPv6 /${bitsMin.ipv6} or more`,
+  );
 }
 
 function isAddressOrRange(text: string): boolean {
@@ -88,4 +94,30 @@ function isAddressOrRange(text: string): boolean {
   if (family === 0 || rest.length > 0) return false;
   if (bits === undefined) return true;
   return /^[0-9]{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128);
+}
+
+/** The widest private network of IPv4 is 10.0.0.0/8; of IPv6 a provider, at the most, has a /16. */
+const bitsMin = { ipv4: 8, ipv6: 16 } as const;
+/** Those of IPv6 that nobody outside can have: unique local and link-local addresses. */
+const privateIpv6 = new BlockList();
+privateIpv6.addSubnet('fc00::', 7, 'ipv6');
+privateIpv6.addSubnet('fe80::', 10, 'ipv6');
+/** Where IPv6 has the addresses of IPv4, `::ffff:a.b.c.d`: a range there is one of IPv4, of so many bits less. */
+const mappedBits = 96;
+
+function isTooWide(text: string): boolean {
+  const [address = '', given] = text.split('/');
+  if (given === undefined) return false;
+  const bits = Number(given);
+  if (isIP(address) === 4) return bits < bitsMin.ipv4;
+  if (coversMappedAddresses(address, bits)) return bits - mappedBits < bitsMin.ipv4;
+  const isPrivate = privateIpv6.check(address, 'ipv6') && bits >= (address.startsWith('fe') ? 10 : 7);
+  return !isPrivate && bits < bitsMin.ipv6;
+}
+
+/** Whether a range of IPv6 has addresses of IPv4 in it. */
+function coversMappedAddresses(address: string, bits: number): boolean {
+  const range = new BlockList();
+  range.addSubnet(address, Math.min(bits, mappedBits), 'ipv6');
+  return range.check('::ffff:0:0', 'ipv6');
 }

@@ -2,19 +2,25 @@ import { BlockList, isIP } from 'node:net';
 import { plainAddress } from './http-guards.ts';
 
 /**
- * Whose address a request comes from. Behind proxies the connection is the last proxy's, and each of them adds to
+ * Finds whose address a request comes from. Behind proxies the connection is the last proxy's, and each of them adds to
  * `X-Forwarded-For` whom it heard from: read from the right, the first address that is not a trusted proxy is the client's.
  * What stands left of it is whatever the client sent, and believed by nobody.
+ *
+ * This machine's own addresses are trusted without a setting: a proxy on the same machine is the commonest of all, and
+ * forgetting the setting would leave every client of the internet uncounted. A local process can name any address so, and
+ * could as well connect as often as it likes.
  */
 export class ClientAddresses {
   readonly #proxies = new BlockList();
 
-  /** Whether any stand before the server at all. */
+  /** Whether the settings name any proxy. Then clients on this machine are counted by their address like everybody. */
   readonly hasProxies: boolean;
 
   /** Addresses and CIDR ranges, checked by the settings. */
   constructor(trustedProxies: readonly string[]) {
     this.hasProxies = trustedProxies.length > 0;
+    this.#proxies.addSubnet('127.0.0.0', 8, 'ipv4');
+    this.#proxies.addAddress('::1', 'ipv6');
     for (const proxy of trustedProxies) {
       const [address = '', bits] = proxy.split('/');
       const family = isIP(address) === 4 ? 'ipv4' : 'ipv6';
@@ -23,6 +29,7 @@ export class ClientAddresses {
     }
   }
 
+  /** The client's address as text: `remoteAddress` itself where that is no proxy's. */
   of(remoteAddress: string, forwardedFor: string | undefined): string {
     let client = remoteAddress;
     for (const hop of hopsFromTheRight(forwardedFor)) {

@@ -152,6 +152,30 @@ test('a bad value stops the start with a sentence that names the setting and no 
   }
 });
 
+test('trusted proxies are no wider than anybody\'s network, also where IPv6 writes addresses of IPv4', () => {
+  const proxies = (list: string) => read({ TIDEBASE_TRUSTED_PROXIES: list }).trustedProxies;
+  const tooWide = [
+    '0.0.0.0/0',
+    '::/0',
+    '128.0.0.0/1',
+    '10.0.0.0/7',
+    '2000::/3',
+    '::/16',
+    '::/80',
+    '::ffff:0:0/96',
+    '::ffff:10.0.0.0/103',
+    'fc00::/6',
+    'fe80::/9',
+  ];
+  for (const range of tooWide) {
+    const sentence = /^SettingsError: TIDEBASE_TRUSTED_PROXIES must list the proxies and not "[^"]+": everybody /;
+    assert.throws(() => proxies(`192.0.2.1, ${range}`), sentence, range);
+  }
+
+  for (const range of ['10.0.0.0/8', '::ffff:10.0.0.0/104', 'fc00::/7', 'fe80::/10', '2001:db8::/32', '::1'])
+    assert.deepEqual(proxies(range), [range]);
+});
+
 test('s3 needs a bucket, and both halves of a key or neither', () => {
   assert.throws(() => read({ TIDEBASE_OBJECT_STORE: 's3' }), /S3_BUCKET must be set/);
   assert.throws(

@@ -2,11 +2,20 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ClientAddresses } from '../../../src/front/client-address.ts';
 
-test('without trusted proxies nobody is believed', () => {
+test('without a setting a proxy on this machine is believed, and nobody else', () => {
   const addresses = new ClientAddresses([]);
 
+  assert.equal(addresses.hasProxies, false);
   assert.equal(addresses.of('192.0.2.1', '198.51.100.1'), '192.0.2.1');
-  assert.equal(addresses.of('127.0.0.1', '198.51.100.1'), '127.0.0.1');
+  for (const local of ['127.0.0.1', '127.9.9.9', '::1']) {
+    assert.equal(addresses.of(local, undefined), local);
+    assert.equal(addresses.of(local, '198.51.100.1'), '198.51.100.1');
+    // The right-most one is what the proxy saw; the others are the client's words.
+    assert.equal(addresses.of(local, '127.0.0.1, 203.0.113.9, 198.51.100.1'), '198.51.100.1');
+    // Two proxies on this machine, one behind the other.
+    assert.equal(addresses.of(local, '203.0.113.9, 198.51.100.1, 127.0.0.1'), '198.51.100.1');
+    assert.equal(addresses.of(local, 'unknown'), local);
+  }
 });
 
 test('the client is the right-most address that is not a trusted proxy', () => {
