@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { join } from 'node:path';
+import { isAbsolute, join, relative } from 'node:path';
 import { buildOpenApi } from '../protocol/openapi.ts';
 import { operationNames } from '../protocol/operations.ts';
 import type { Plans } from './accounts/plans.ts';
@@ -14,6 +14,7 @@ import { accountOperations } from './front/account-operations.ts';
 import { Allowances } from './front/allowances.ts';
 import { AuditLog } from './front/audit.ts';
 import type { ClientAddresses } from './front/client-address.ts';
+import { createPages } from './front/console/pages.ts';
 import type { FrontDoor } from './front/door.ts';
 import { gatherMetrics, type RunningParts } from './front/gather-metrics.ts';
 import { createHandler } from './front/handle.ts';
@@ -93,25 +94,31 @@ export async function metricsOf(
   };
 }
 
-export function mailQueueOf(
-  { smtpUrl, mailFrom, dataDir }: Settings,
-  baseUrl: string,
-  logger: Logger,
-): MailQueue {
+/** The folder of the mails of a server that has no mail server. */
+export function outboxOf({ dataDir }: Pick<Settings, 'dataDir'>): string {
+  return join(dataDir, 'outbox');
+}
+
+export function mailQueueOf(settings: Settings, baseUrl: string, logger: Logger): MailQueue {
+  const { smtpUrl, smtpTls, mailFrom } = settings;
   // A mail server may refuse a sender that it does not know: then MAIL_FROM has to be set.
   const { hostname } = new URL(baseUrl);
+  if (smtpUrl === null) {
+    const folder = outboxOf(settings);
+    logger.info('no SMTP_URL is set: mails, and the links in them, are files in this folder', { folder });
+  }
   const domain = isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? hostname : 'localhost';
   const from = mailFrom ?? `Tidebase <no-reply@${domain}>`;
   const carrier =
     smtpUrl === null
       ? outboxCarrier({
-          folder: join(dataDir, 'outbox'),
+          folder: outboxOf(settings),
           from,
           clock: systemClock,
           random: systemRandom,
           logger,
         })
-      : smtpCarrier({ url: smtpUrl, from });
+      : smtpCarrier({ url: smtpUrl, from, tls: smtpTls });
   return new MailQueue({ carrier, clock: systemClock, logger });
 }
 
@@ -176,7 +183,17 @@ function laneHasher(lane: ComputeLane): PasswordHasher {
   };
 }
 
+/**
+ * Names the outbox to whoever opens the pages, which may be anybody: as a path only where it is below the folder that the
+ * server was started in, so that it tells nothing of the machine. The log has the whole path.
+ */
+function shownOutbox(settings: Settings): string {
+  const path = relative(process.cwd(), outboxOf(settings));
+  return path.startsWith('..') || isAbsolute(path) ? "the folder outbox of the server's data folder" : path;
+}
+
 export function requestHandler(parts: {
+  settings: Settings;
   door: FrontDoor;
   plans: Plans;
   store: ObjectStore;
@@ -190,7 +207,7 @@ export function requestHandler(parts: {
   observer: RequestObserver;
   logger: Logger;
 }) {
-  const { door, plans, store, router, authenticator, people, mails, metering, cacheFolder } = parts;
+  const { settings, door, plans, store, router, authenticator, people, mails, metering, cacheFolder } = parts;
   const { clientAddresses, observer, logger } = parts;
   const { tenants } = people;
   const persons = { objectStore: store, clock: systemClock, random: systemRandom };
@@ -212,6 +229,7 @@ export function requestHandler(parts: {
   const operations = new Map([...ofAccounts, ...tenantOperations({ tenants, persons })]);
   let openApi: string | null = null;
   return createHandler({
+    pages: createPages({ mailFiles: settings.smtpUrl === null ? shownOutbox(settings) : null }),
     authenticator,
     attempts,
     admission: door.admission,

@@ -142,6 +142,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   const mails = mailQueueOf(settings, door.baseUrl, logger);
   door.serve(
     requestHandler({
+      settings,
       door,
       plans,
       store,

@@ -59,9 +59,14 @@ export function baseUrl(value: string): string {
 
 /** May contain a password, which must not get into a message. */
 export function smtpUrl(value: string): string {
-  const protocol = URL.canParse(value) ? new URL(value).protocol : '';
-  if (protocol === 'smtp:' || protocol === 'smtps:') return value;
-  throw new SettingsError('must be a URL like smtp://user:password@mail.example.com:587');
+  const url = URL.canParse(value) ? new URL(value) : null;
+  if (url?.protocol !== 'smtp:' && url?.protocol !== 'smtps:')
+    throw new SettingsError('must be a URL like smtp://user:password@mail.example.com:587');
+  const [option] = ['requireTLS', 'ignoreTLS', 'opportunisticTLS'].filter((name) =>
+    url.searchParams.has(name),
+  );
+  if (option === undefined) return value;
+  throw new SettingsError(`must not have "${option}": TIDEBASE_SMTP_TLS (required or optional) decides that`);
 }
 
 /** `Name <address>` or an address: a mail server refuses other senders, and nobody would notice before a mail is missed. */

@@ -3,6 +3,7 @@ import { availableParallelism, totalmem } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import type { EmbeddingBaseUrls } from '../protocol/worker-tasks.ts';
 import type { LogLevel } from './base/log.ts';
+import type { SmtpTls } from './identity/mailer.ts';
 import { parseSecret } from './identity/secrets.ts';
 import {
   baseUrl,
@@ -40,6 +41,8 @@ export interface Settings {
   readonly commitMs: number;
   readonly plansFile: string | null;
   readonly smtpUrl: string | null;
+  /** Whether mails may leave without TLS where the mail server has none. */
+  readonly smtpTls: SmtpTls;
   readonly mailFrom: string | null;
   readonly stripe: StripeSettings | null;
   readonly embeddingBaseUrls: EmbeddingBaseUrls;
@@ -120,6 +123,7 @@ export function readSettings(env: Env, machine: Machine = thisMachine): Settings
     commitMs: read('TIDEBASE_COMMIT_MS', wholeNumber(0, commitMsMax)) ?? commitMsDefault,
     plansFile: read('TIDEBASE_PLANS_FILE', text),
     smtpUrl: read('SMTP_URL', smtpUrl),
+    smtpTls: read('TIDEBASE_SMTP_TLS', oneOf(['required', 'optional'])) ?? 'required',
     mailFrom: read('MAIL_FROM', mailSender),
     stripe: readStripe(read),
     embeddingBaseUrls: {

@@ -28,7 +28,7 @@ import type { Router } from '../router/router.ts';
 import type { FrontOperation } from './account-operations.ts';
 import type { Admission, AdmissionTicket } from './admission.ts';
 import type { ClientAddresses } from './client-address.ts';
-import { pageAt, pageMethods } from './console/pages.ts';
+import { type PageAt, pageMethods } from './console/pages.ts';
 import { ClientGone, type HttpExchange } from './http-types.ts';
 import { idempotencyKeyProblem, onlyOnce, type RequestMemory, scopedKeyDigest } from './idempotency.ts';
 import { allowanceRefusal, beginCapped, countAnswer, type Metering } from './metering.ts';
@@ -50,6 +50,8 @@ export interface FrontComponents {
   readonly plans: Plans;
   readonly logger: Logger;
   readonly operations: ReadonlyMap<OperationName, FrontOperation>;
+  /** What a person's browser gets at a path where no operation is. */
+  readonly pages: PageAt;
   /** `/openapi.json`, as text. */
   readonly openApi: () => string;
   /** The person's address, for the list of keys. */
@@ -75,7 +77,8 @@ export function createHandler(front: FrontComponents): (exchange: HttpExchange) 
     let request: Request | null = null;
     try {
       const route = findOperation(exchange.method, exchange.path);
-      if (route.kind === 'no-path') return reply(front, nobodys(exchange, beganMs), pageOrRefusal(exchange));
+      if (route.kind === 'no-path')
+        return reply(front, nobodys(exchange, beganMs), pageOrRefusal(front, exchange));
       if (route.kind === 'wrong-method') throw wrongMethod(exchange, route.allow);
       request = {
         exchange,
@@ -101,8 +104,8 @@ function nobodys(exchange: HttpExchange, beganMs: number): Observed {
   return { exchange, id: exchange.requestId, beganMs, operation: null, parameters, ...empty };
 }
 
-function pageOrRefusal(exchange: HttpExchange): Answer {
-  const page = pageAt(exchange);
+function pageOrRefusal({ pages }: FrontComponents, exchange: HttpExchange): Answer {
+  const page = pages(exchange);
   if (page === null) throw nothingThere();
   if (page === 'wrong-method') throw wrongMethod(exchange, pageMethods);
   return page;

@@ -18,6 +18,11 @@ export class MailRefused extends Error {
   override name = 'MailRefused';
 }
 
+/** The mail server has no TLS, and mails are not to be sent without. The message is ours, for a log. */
+export class MailServerLacksTls extends MailRefused {
+  override name = 'MailServerLacksTls';
+}
+
 /** Null where there turns out to be nothing to send. */
 export type ComposeMail = () => Promise<Mail | null>;
 
@@ -139,9 +144,10 @@ interface Letter {
   attempts: number;
 }
 
-/** Names and codes: `Error ECONNREFUSED`, `MailRefused EENVELOPE 550`. */
+/** Tells a failure by names and codes (`Error ECONNREFUSED`, `MailRefused EENVELOPE 550`), or by a sentence of ours. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'not an error';
+  if (error instanceof MailServerLacksTls) return error.message;
   const { code, responseCode } = (error.cause instanceof Error ? error.cause : error) as {
     readonly code?: unknown;
     readonly responseCode?: unknown;

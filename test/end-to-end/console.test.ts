@@ -135,7 +135,10 @@ describe('the pages in a browser', { skip: browserMissing }, () => {
     await press(page, 'Sign up');
     await page.getByRole('heading', { name: 'Your first API key' }).waitFor();
     await press(page, 'Send the link again');
-    await page.getByText('A new link is on its way').waitFor();
+    await page.getByText('mails are files: open the link in the newest file').first().waitFor();
+    await page
+      .getByText("A new link is in the newest file in the folder outbox of the server's data")
+      .waitFor();
     await press(page, 'Send the link again');
     await page.getByRole('alert').waitFor();
     await refusedWith(watch, '429 /v1/email/verify/resend');
@@ -387,7 +390,7 @@ describe('the pages in a browser', { skip: browserMissing }, () => {
     await inspectPage(page, 'forgot');
     await fill(page, 'E-mail', email);
     await press(page, 'Send the link');
-    await page.getByText('on its way').waitFor();
+    await page.getByText('the link is in the newest file').waitFor();
 
     await page.goto(server.url + (await mailedLink('reset', 1)));
     await heading(page, 'Set a new password');

@@ -63,6 +63,9 @@ describe('people', { concurrency: 1 }, () => {
     assert.deepEqual(server.loggedErrors(), []);
     const said = server.output + server.errors;
     assert.match(said, /outbox\/\S+-verify\.txt/);
+    const atTheStart = server.errors.indexOf('no SMTP_URL is set: mails, and the links in them, are files');
+    assert.ok(atTheStart > 0 && atTheStart < server.errors.indexOf('person.signed-up'));
+    assert.ok(server.errors.slice(0, atTheStart).includes(`"folder":"${join(folder, 'outbox')}"`));
     assert.ok(!/example\.com|token=|[0-9a-f]{52}/.test(said), 'no log names an address or a link');
   });
 
@@ -352,7 +355,11 @@ describe('people of a server with a mail server', () => {
     await new Promise<void>((resolve) => smtp.listen(0, '127.0.0.1', resolve));
     const { port } = smtp.server.address() as AddressInfo;
     const folder = temporaryFolder();
-    const env = { SMTP_URL: `smtp://127.0.0.1:${port}`, MAIL_FROM: 'Tide <tide@example.com>' };
+    const env = {
+      SMTP_URL: `smtp://127.0.0.1:${port}`,
+      TIDEBASE_SMTP_TLS: 'optional',
+      MAIL_FROM: 'Tide <tide@example.com>',
+    };
     const server = await startServer({ folder, env });
     const anyone = new ApiClient(server.url);
 
@@ -365,6 +372,7 @@ describe('people of a server with a mail server', () => {
     assert.deepEqual(mail?.from, { name: 'Tide', address: 'tide@example.com' });
     assert.match(mail?.text ?? '', new RegExp(`^${server.url}/verify\\?token=[0-9a-f]{52}\\s*$`, 'm'));
     assert.ok(!readdirSync(folder).includes('outbox'));
+    assert.ok(!/outbox|mail-files/.test(server.errors), 'mails are no files here');
     anyone.close();
     await new Promise<void>((resolve) => smtp.close(resolve));
   });

@@ -20,6 +20,7 @@ test('without any variable the server listens on this machine and keeps everythi
   assert.equal(settings.commitMs, 250);
   assert.equal(settings.logLevel, 'info');
   assert.deepEqual(settings.trustedProxies, []);
+  assert.equal(settings.smtpTls, 'required');
 });
 
 test('threads, memory and cache follow the machine', () => {
@@ -71,6 +72,7 @@ test('every setting can be given', () => {
     TIDEBASE_COMMIT_MS: '100',
     TIDEBASE_PLANS_FILE: 'plans.json',
     SMTP_URL: 'smtps://u:p@mail.example.com',
+    TIDEBASE_SMTP_TLS: 'optional',
     MAIL_FROM: 'Tidebase <no-reply@example.com>',
     STRIPE_SECRET_KEY: 'sk',
     STRIPE_WEBHOOK_SECRET: 'wh',
@@ -104,6 +106,7 @@ test('every setting can be given', () => {
     commitMs: 100,
     plansFile: 'plans.json',
     smtpUrl: 'smtps://u:p@mail.example.com',
+    smtpTls: 'optional',
     mailFrom: 'Tidebase <no-reply@example.com>',
     stripe: { secretKey: 'sk', webhookSecret: 'wh', priceId: 'price' },
     embeddingBaseUrls: { openai: 'http://127.0.0.1:1/v1', cohere: null, google: null, mistral: null },
@@ -128,6 +131,7 @@ test('a bad value stops the start with a sentence that names the setting and no 
     TIDEBASE_MEMORY_BYTES: '1',
     TIDEBASE_COMMIT_MS: '1e3',
     SMTP_URL: 'secret://password',
+    TIDEBASE_SMTP_TLS: 'no',
     MAIL_FROM: 'Tidebase no-reply@example.com',
     OPENAI_BASE_URL: 'http://user:secret@x',
     TIDEBASE_KEY_ENCRYPTION_KEY: 'secret',
@@ -152,7 +156,7 @@ test('a bad value stops the start with a sentence that names the setting and no 
   }
 });
 
-test('trusted proxies are no wider than anybody\'s network, also where IPv6 writes addresses of IPv4', () => {
+test("trusted proxies are no wider than anybody's network, also where IPv6 writes addresses of IPv4", () => {
   const proxies = (list: string) => read({ TIDEBASE_TRUSTED_PROXIES: list }).trustedProxies;
   const tooWide = [
     '0.0.0.0/0',
@@ -168,12 +172,23 @@ test('trusted proxies are no wider than anybody\'s network, also where IPv6 writ
     'fe80::/9',
   ];
   for (const range of tooWide) {
-    const sentence = /^SettingsError: TIDEBASE_TRUSTED_PROXIES must list the proxies and not "[^"]+": everybody /;
+    const sentence =
+      /^SettingsError: TIDEBASE_TRUSTED_PROXIES must list the proxies and not "[^"]+": everybody /;
     assert.throws(() => proxies(`192.0.2.1, ${range}`), sentence, range);
   }
 
   for (const range of ['10.0.0.0/8', '::ffff:10.0.0.0/104', 'fc00::/7', 'fe80::/10', '2001:db8::/32', '::1'])
     assert.deepEqual(proxies(range), [range]);
+});
+
+test('whether mails need TLS is said in one place', () => {
+  for (const option of ['ignoreTLS=true', 'requireTLS=false', 'x=1&opportunisticTLS=true']) {
+    const sentence =
+      /^SettingsError: SMTP_URL must not have "\w+TLS": TIDEBASE_SMTP_TLS \(required or optional\) decides/;
+    assert.throws(() => read({ SMTP_URL: `smtp://u:secret@mail.example.com/?${option}` }), sentence);
+  }
+  const url = 'smtp://u:p@mail.example.com:587/?tls.rejectUnauthorized=false';
+  assert.equal(read({ SMTP_URL: url }).smtpUrl, url);
 });
 
 test('s3 needs a bucket, and both halves of a key or neither', () => {

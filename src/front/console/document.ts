@@ -1,10 +1,16 @@
 import type { Assets } from './assets.ts';
 
+/** What the pages say of the server that serves them. */
+export interface ServerFacts {
+  /** Where a server without a mail server puts its mails, as words for a person; null where it sends them. */
+  readonly mailFiles: string | null;
+}
+
 /**
- * The one document behind every page: the frame that the browser's modules fill. All of them are named, so that the browser
- * asks for them at once and not as each import is met.
+ * Makes the one document behind every page: the frame that the browser's modules fill. All of them are named, so that the
+ * browser asks for them at once and not as each import is met.
  */
-export function pageDocument({ digest, files }: Assets): string {
+export function pageDocument({ digest, files }: Assets, { mailFiles }: ServerFacts): string {
   const at = (name: string) => `${assetsPath(digest)}${name}`;
   const preloads = files
     .filter(({ name }) => name.endsWith('.js') && name !== 'main.js')
@@ -16,7 +22,7 @@ export function pageDocument({ digest, files }: Assets): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="description" content="Tidebase: a search database over plain object storage.">
-<title>Tidebase</title>
+${mailFiles === null ? '' : `<meta name="tidebase-mail-files" content="${escapedAttribute(mailFiles)}">\n`}<title>Tidebase</title>
 <link rel="icon" href="${at('icon.svg')}" type="image/svg+xml">
 <link rel="stylesheet" href="${at('console.css')}">
 <script type="module" src="${at('main.js')}"></script>
@@ -35,4 +41,8 @@ export const assetsFolder = '/console/assets/';
 
 export function assetsPath(digest: string): string {
   return `${assetsFolder}${digest}/`;
+}
+
+function escapedAttribute(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;');
 }

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import type { HttpExchange } from '../http-types.ts';
 import type { Answer, HeaderList } from '../response.ts';
 import { type Asset, readAssets } from './assets.ts';
-import { assetsFolder, assetsPath, pageDocument } from './document.ts';
+import { assetsFolder, assetsPath, pageDocument, type ServerFacts } from './document.ts';
 
 /**
  * The pages that a person sees: path → bytes, all made once. They are plain files with nothing of anybody's in them; what
@@ -54,19 +54,23 @@ const documentHeaders: HeaderList = [...safetyHeaders, ['cache-control', 'no-cac
 /** A year: the path has the content's digest. */
 const assetHeaders: HeaderList = [...safetyHeaders, ['cache-control', 'public, max-age=31536000, immutable']];
 
-let pages: ReadonlyMap<string, Page> | null = null;
+/** Answers at a path where no operation is; null where no page is either. */
+export type PageAt = (exchange: HttpExchange) => Answer | 'wrong-method' | null;
 
 /**
- * The answer at a path where no operation is; null where no page is either. The files are read at the first such request:
- * it takes some milliseconds, once, and a server whose pages nobody opens does without.
+ * Makes the pages of one server. Their files are read at the first request for one: it takes some milliseconds, once, and a
+ * server whose pages nobody opens does without.
  */
-export function pageAt(exchange: HttpExchange): Answer | 'wrong-method' | null {
-  if (pages === null && !isPagePath(exchange.path)) return null;
-  pages ??= readPages();
-  const page = pages.get(exchange.path);
-  if (page === undefined) return null;
-  if (exchange.method !== 'GET' && exchange.method !== 'HEAD') return 'wrong-method';
-  return answerOf(page, exchange);
+export function createPages(facts: ServerFacts): PageAt {
+  let pages: ReadonlyMap<string, Page> | null = null;
+  return (exchange) => {
+    if (pages === null && !isPagePath(exchange.path)) return null;
+    pages ??= readPages(facts);
+    const page = pages.get(exchange.path);
+    if (page === undefined) return null;
+    if (exchange.method !== 'GET' && exchange.method !== 'HEAD') return 'wrong-method';
+    return answerOf(page, exchange);
+  };
 }
 
 export const pageMethods = 'GET, HEAD';
@@ -95,12 +99,12 @@ function isKnown(header: string, etag: string): boolean {
   return header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag || tag.trim() === '*');
 }
 
-function readPages(): ReadonlyMap<string, Page> {
+function readPages(facts: ServerFacts): ReadonlyMap<string, Page> {
   const assets = readAssets();
   const html: Asset = {
     name: 'page',
     type: 'text/html; charset=utf-8',
-    body: Buffer.from(pageDocument(assets)),
+    body: Buffer.from(pageDocument(assets, facts)),
   };
   const shown = documentPaths.map((path) => [path, pageOf(html, documentHeaders)] as const);
   const files = assets.files.map(

@@ -58,7 +58,7 @@ async function mailServer(t: TestContext, options: SMTPServerOptions = {}) {
 
 test('a mail arrives with its names, its subject, its text and its page', async (t) => {
   const { received, url } = await mailServer(t);
-  const carrier = smtpCarrier({ url, from });
+  const carrier = smtpCarrier({ url, from, tls: 'optional' });
   const mail = { ...mailTo('Łucja “Tide” 😀'), subject: 'Bestätigen – ваш адрес 😀' };
 
   await carrier.carry(mail);
@@ -77,7 +77,7 @@ test('a mail arrives with its names, its subject, its text and its page', async 
 
 test('no name makes another head or another recipient of itself', async (t) => {
   const { received, url } = await mailServer(t);
-  const carrier = smtpCarrier({ url, from });
+  const carrier = smtpCarrier({ url, from, tls: 'optional' });
   const names = ['"Ada" <eve@example.com>, Bob <bob@example.com>', 'Ada, eve@example.com', 'a;b(c)\\"'];
 
   for (const name of names) await carrier.carry(mailTo(name));
@@ -103,7 +103,7 @@ test('user and password of the URL are used', async (t) => {
       done(null, { user: username ?? '' });
     },
   });
-  const carrier = smtpCarrier({ url: `smtp://ada:p%40ss@127.0.0.1:${port}`, from });
+  const carrier = smtpCarrier({ url: `smtp://ada:p%40ss@127.0.0.1:${port}`, from, tls: 'optional' });
 
   await carrier.carry(mailTo('Ada'));
 
@@ -117,12 +117,12 @@ test('a refusal for good is told from a server that is away or busy', async (t) 
   const { url } = await mailServer(t, {
     onRcptTo: (_, __, done) => done(Object.assign(new Error('not today'), { responseCode })),
   });
-  const carrier = smtpCarrier({ url, from });
+  const carrier = smtpCarrier({ url, from, tls: 'optional' });
 
   await assert.rejects(carrier.carry(mailTo('Ada')), MailRefused);
   responseCode = 451;
   await assert.rejects(carrier.carry(mailTo('Ada')), (error: unknown) => !(error instanceof MailRefused));
-  const away = smtpCarrier({ url: `smtp://127.0.0.1:${await freePort()}`, from });
+  const away = smtpCarrier({ url: `smtp://127.0.0.1:${await freePort()}`, from, tls: 'optional' });
   await assert.rejects(away.carry(mailTo('Ada')), (error: unknown) => !(error instanceof MailRefused));
   carrier.close();
   away.close();
@@ -140,7 +140,7 @@ test('a mail that is put off is sent the next time, and the log says neither to 
   // Pauses pass at once.
   const clock = { ...systemClock, after: (_: number, run: () => void) => systemClock.after(1, run) };
   const logger = createLogger('front', 'debug', (line) => lines.push(line));
-  const queue = new MailQueue({ carrier: smtpCarrier({ url, from }), clock, logger });
+  const queue = new MailQueue({ carrier: smtpCarrier({ url, from, tls: 'optional' }), clock, logger });
   queue.post('verify', async () => mailTo('Ada'));
 
   while (received.length === 0) await systemClock.sleep(5);
@@ -149,6 +149,62 @@ test('a mail that is put off is sent the next time, and the log says neither to 
   assert.equal(lines.length, 2);
   assert.match(lines.join(''), /EENVELOPE 451/);
   assert.ok(!/example|token|0123456789abcdef/.test(lines.join('')), lines.join(''));
+});
+
+test('a mail server without TLS gets neither mail nor password, and the log says what to do', async (t) => {
+  const seen: string[] = [];
+  const { received, port } = await mailServer(t, {
+    authOptional: false,
+    allowInsecureAuth: true,
+    onAuth({ username }, _, done) {
+      seen.push(username ?? '');
+      done(null, { user: username ?? '' });
+    },
+  });
+  const lines: string[] = [];
+  const logger = createLogger('front', 'debug', (line) => lines.push(line));
+  const url = `smtp://ada:p%40ss@127.0.0.1:${port}`;
+  const queue = new MailQueue({
+    carrier: smtpCarrier({ url, from, tls: 'required' }),
+    clock: systemClock,
+    logger,
+  });
+
+  queue.post('verify', async () => mailTo('Ada'));
+  while (lines.length === 0) await systemClock.sleep(5);
+  await queue.stop();
+
+  assert.deepEqual([received.length, seen], [0, []]);
+  assert.equal(lines.length, 1, 'it is not tried again');
+  assert.match(lines[0] ?? '', /offers no TLS.*TIDEBASE_SMTP_TLS=optional.*a mail is given up/);
+  const optional = smtpCarrier({ url, from, tls: 'optional' });
+  await optional.carry(mailTo('Ada'));
+  optional.close();
+  assert.equal(received.length, 1);
+});
+
+test('where TLS is required and offered mails go by it, to a server that shows who it is', async (t) => {
+  const { received, port } = await mailServer(t, { disabledCommands: [] });
+  const secure: boolean[] = [];
+  const by = async (query: string) => {
+    const carrier = smtpCarrier({ url: `smtp://localhost:${port}/${query}`, from, tls: 'required' });
+    try {
+      await carrier.carry(mailTo('Ada'));
+      secure.push(true);
+    } catch (error) {
+      assert.ok(!(error instanceof MailRefused), 'a certificate may be put right');
+      secure.push(false);
+    } finally {
+      carrier.close();
+    }
+  };
+
+  // The certificate is the test server's own, which nobody has signed.
+  await by('');
+  await by('?tls.rejectUnauthorized=false');
+
+  assert.deepEqual(secure, [false, true]);
+  assert.equal(received.length, 1);
 });
 
 /** A port where nobody listens: it was a server's a moment ago. */

@@ -4,6 +4,7 @@ import type { View } from '../app.ts';
 import { element, refill } from '../element.ts';
 import { textField } from '../fields.ts';
 import { form } from '../form.ts';
+import { mailFiles } from '../mail-files.ts';
 
 export function forgotView(): View {
   const place = element('div', { class: 'stack' });
@@ -25,7 +26,7 @@ export function forgotView(): View {
       async send({ email }) {
         await call('POST', '/v1/password/forgot', { email });
         // The same words whether or not there is such an account: this page must not tell who has one.
-        refill(place, element('p', {}, 'If there is an account with this address, the link is on its way.'));
+        refill(place, element('p', {}, linkWords(mailFiles())));
         announce('The request was sent');
       },
     }),
@@ -40,4 +41,9 @@ export function forgotView(): View {
       element('p', { class: 'aside' }, element('a', { href: '/#/login' }, 'Back to log in')),
     ),
   };
+}
+
+function linkWords(folder: string | null): string {
+  const known = 'If there is an account with this address, the link is';
+  return folder === null ? `${known} on its way.` : `${known} in the newest file in ${folder}.`;
 }
