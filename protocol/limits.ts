@@ -213,6 +213,8 @@ export const limits = {
   orphanGraceMs: 24 * 3_600_000,
   /** How often all namespaces are listed for orphans: a thousand objects a request. */
   sweepEveryMs: 6 * 3_600_000,
+  /** How often the folder store's folders are looked through for what killed writers left: each start does it too. */
+  folderTidyEveryMs: 24 * 3_600_000,
   /** Frozen memtables that may wait for their flush; past it writers get write_busy. */
   frozenMemtablesMax: 4,
 

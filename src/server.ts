@@ -22,6 +22,7 @@ import type { HttpEngine } from './front/http.ts';
 import type { UsageMeter } from './front/usage-meter.ts';
 import type { MailQueue } from './identity/mail-queue.ts';
 import { loadSecrets } from './identity/secrets.ts';
+import { keepTidy } from './object-store/fs-tidy.ts';
 import type { ObjectStore } from './object-store/object-store.ts';
 import { openObjectStore } from './object-store/open-object-store.ts';
 import { probeObjectStore } from './object-store/probe.ts';
@@ -136,6 +137,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   await Promise.all(threads.map((thread) => thread.start()));
 
   const stopCollecting = keepCollectingDead({ store, clock: systemClock, logger, log: log.control });
+  const stopTidying = keepStoreTidy(storeSettings, logger);
 
   const cacheFolder = cacheFolderOf(settings);
   const metering = { allowances, meter: usageMeter };
@@ -167,7 +169,10 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     store,
     cacheFolder,
     logger,
-    stopCollecting,
+    stopCollecting: () => {
+      stopCollecting();
+      stopTidying();
+    },
   };
   return {
     url: door.baseUrl,
@@ -195,6 +200,19 @@ function storeSettingsOf(settings: Settings): StoreSettings {
   if (settings.s3 === null) return { kind: 'fs', folder: join(settings.dataDir, 'objects') };
   const { endpoint, credentials, ...s3 } = settings.s3;
   return { kind: 's3', ...s3, endpoint: endpoint ?? undefined, ...credentials };
+}
+
+/** Nothing to do for a store that is no folder of ours. */
+function keepStoreTidy(settings: StoreSettings, logger: Logger): () => void {
+  if (settings.kind !== 'fs') return () => {};
+  const { folder } = settings;
+  return keepTidy({
+    folder,
+    clock: systemClock,
+    random: systemRandom,
+    logger,
+    everyMs: limits.folderTidyEveryMs,
+  });
 }
 
 function plansOf({ plansFile }: Settings): Plans {

@@ -16,6 +16,7 @@ import type { ByteRange } from './object-store.ts';
  *    24  xxh64 of size and nonce, little-endian
  *
  * The two words of offset 4 are far apart: a damaged one must not make an old version of an object its current one.
+ * Once a later version is current and on the disk, the file ends after its header: what was replaced is not kept.
  * The object's own bytes are checked by whoever knows their format.
  */
 const headerBytes = 32;
@@ -35,6 +36,8 @@ const fileBytesMax = 2 ** 48;
 
 const writeAt = promisify(fs.write);
 const syncData = promisify(fs.fdatasync);
+const statOpened = promisify(fs.fstat);
+const truncateOpened = promisify(fs.ftruncate);
 
 export interface ObjectFile {
   /** 16 hexadecimal digits. */
@@ -44,7 +47,8 @@ export interface ObjectFile {
   readonly size: number;
 }
 
-export type ObjectFileWithBytes = ObjectFile & { readonly bytes: Uint8Array };
+/** `bytes` is null where the object was updated and this file keeps its header alone. */
+export type ObjectFileWithBytes = ObjectFile & { readonly bytes: Uint8Array | null };
 
 export async function writeObjectFile(
   path: string,
@@ -115,6 +119,18 @@ export async function markUpdated(path: string, nonce: string): Promise<boolean>
   return marked ?? false;
 }
 
+/**
+ * Removes the bytes behind the header of an updated object's first version, if the file carries the nonce: the opened
+ * file is cut, never another one that takes its name meanwhile. The caller has seen a later version on the disk.
+ */
+export async function removeFirstBytes(path: string, nonce: string): Promise<void> {
+  await withFile(path, 'r+', async (file) => {
+    const header = parseHeader(path, await readAt(file, 0, headerBytes));
+    if (header.nonce !== nonce || !header.updated) return;
+    if ((await statOpened(file)).size > headerBytes) await truncateOpened(file, headerBytes);
+  });
+}
+
 async function withFile<T>(
   path: string,
   flags: string,
@@ -137,8 +153,16 @@ async function readWhole(path: string, file: number): Promise<ObjectFileWithByte
   const bytes = new Uint8Array(header.size);
   const begun = first.subarray(headerBytes, headerBytes + header.size);
   bytes.set(begun);
-  await fill(path, file, bytes, begun.length, 0);
-  return { ...header, bytes };
+  const end = await fill(file, bytes, begun.length, 0);
+  if (end === bytes.length) return { ...header, bytes };
+  return withoutBytes(path, file, headerBytes + end);
+}
+
+/** The header of a file that ends early: either the object was updated, even after the read began, or it is damaged. */
+async function withoutBytes(path: string, file: number, end: number): Promise<ObjectFileWithBytes> {
+  const header = parseHeader(path, await readAt(file, 0, headerBytes));
+  if (!header.updated) throw new DataError(path, end, 'the file ends early');
+  return { ...header, bytes: null };
 }
 
 async function readRange(path: string, file: number, range: ByteRange): Promise<ObjectFileWithBytes> {
@@ -152,24 +176,23 @@ async function readRange(path: string, file: number, range: ByteRange): Promise<
   if (beside?.length === length)
     return { ...header, bytes: length === beside.buffer.byteLength ? beside : beside.slice() };
   const bytes = new Uint8Array(length);
-  await fill(path, file, bytes, 0, offset);
-  return { ...header, bytes };
+  const end = await fill(file, bytes, 0, offset);
+  if (end === length) return { ...header, bytes };
+  return withoutBytes(path, file, headerBytes + offset + end);
 }
 
-/** Reads what `bytes` still lacks from its place `begun` on; its first byte is the object's byte `offset`. */
-async function fill(
-  path: string,
-  file: number,
-  bytes: Uint8Array,
-  begun: number,
-  offset: number,
-): Promise<void> {
+/**
+ * Reads what `bytes` still lacks from its place `begun` on; its first byte is the object's byte `offset`. Answers up to
+ * which place it is filled: fewer than all where the file ends early.
+ */
+async function fill(file: number, bytes: Uint8Array, begun: number, offset: number): Promise<number> {
   let done = begun;
   while (done < bytes.length) {
     const { bytesRead } = await readFile(file, bytes, done, bytes.length - done, headerBytes + offset + done);
-    if (bytesRead === 0) throw new DataError(path, headerBytes + offset + done, 'the file ends early');
+    if (bytesRead === 0) return done;
     done += bytesRead;
   }
+  return done;
 }
 
 /** Up to `length` bytes from `position` in one call; fewer at the end of the file. */

@@ -1,4 +1,5 @@
 import { dirname, join, resolve } from 'node:path';
+import { must } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Random, randomHex } from '../base/random.ts';
 import { errorCode, link, missing, succeeds, unlink } from './fs-calls.ts';
@@ -192,7 +193,11 @@ export class FsObjectStore implements ObjectStore {
     const found = await this.#versions.current(path, (file) => readObjectFile(file, options?.range));
     if (found === null) return null;
     if (this.#unsettled.has(key)) await this.#versions.settle(path, found.version.incarnation);
-    return { bytes: found.file.bytes, etag: formatEtag(found.version), size: found.file.size };
+    return {
+      bytes: must(found.file.bytes, 'the bytes of a current version'),
+      etag: formatEtag(found.version),
+      size: found.file.size,
+    };
   }
 
   /** Null where the object is gone. */

@@ -16,14 +16,21 @@ import {
   writeNewFile,
 } from './fs-calls.ts';
 import { type FsFolders, removeFlatFolder } from './fs-folders.ts';
-import { markUpdated, type ObjectFile, readObjectHeader, writeObjectFile } from './fs-object-file.ts';
+import {
+  markUpdated,
+  type ObjectFile,
+  readObjectHeader,
+  removeFirstBytes,
+  writeObjectFile,
+} from './fs-object-file.ts';
 import type { PutResult } from './object-store.ts';
 import type { StoreCall } from './store-calls.ts';
 
 /**
  * The versions of an object that was updated.
  *
- *     <key>                                     version 1, and the sign that the object exists
+ *     <key>                                     version 1, and the sign that the object exists; only the sign once a
+ *                                               later version is current
  *     <key>@/<incarnation>/<number>.<nonce>     the bytes of a later version
  *     <key>@/<incarnation>/current.<number>.<nonce>   empty; its NAME says which version is current
  *
@@ -36,8 +43,10 @@ import type { StoreCall } from './store-calls.ts';
  *   it already. Names carry a nonce and never come back, so a writer that slept through any number of updates fails too;
  * - a delete unlinks `<key>`.
  *
- * A killed writer leaves bytes of a version that did not become current. Their number tells: once a version is current,
- * every other one of its number or below can only fail, and is removed by the writer of the next.
+ * A killed writer leaves bytes of a version that did not become current, or that is not current any more. Their number
+ * tells: once a version is current, every other one of its number or below can only fail, and is removed by the writer of
+ * the next, or by `tidy`, which every start does. The bytes of version 1 are cut from `<key>` once the names of a later
+ * version are on the disk: before, a power cut could leave neither.
  */
 export interface Version {
   readonly incarnation: string;
@@ -92,8 +101,9 @@ export class FsVersions {
       if (names === null) {
         // Marked for an update that has not come yet; or deleted with all its versions since it was read.
         const again = await readObjectHeader(path);
-        if (again?.nonce === first.nonce) return { file: first, version: firstVersion };
-        continue;
+        if (again?.nonce !== first.nonce) continue;
+        if (isWithoutBytes(first)) throw new DataError(path, 0, 'the versions of an updated object are gone');
+        return { file: first, version: firstVersion };
       }
       const version = newest(first.nonce, names);
       const file = version && (await read(bytesPath(path, version)));
@@ -145,6 +155,20 @@ export class FsVersions {
   async settle(path: string, incarnation: string): Promise<void> {
     const places = [versionFolder(path, incarnation), versionsFolder(path), dirname(path)];
     await Promise.all(places.map((folder) => this.#folders.sync(folder)));
+  }
+
+  /**
+   * Removes what can't be current any more beside the object of this path: versions of deleted objects, superseded ones
+   * that a killed writer left, and bytes of a first version that an earlier release kept. Any process may, at any time.
+   */
+  async tidy(path: string): Promise<void> {
+    await this.collect(path);
+    const found = await this.current<ObjectFile>(path, readObjectHeader);
+    if (found === null || found.version.number === 1) return;
+    const { version } = found;
+    await this.settle(path, version.incarnation);
+    await removeOtherBytes(path, version);
+    await removeFirstBytes(path, version.incarnation);
   }
 
   /** Removes the versions of objects that were deleted. */
@@ -206,14 +230,22 @@ export class FsVersions {
     }
   }
 
-  /** As `settle`, but the folders above are looked at only once: this process has seen them on the disk. */
+  /**
+   * As `settle`, for a version that was just installed. The folders above are looked at only once, when the bytes of the
+   * first version go too: after that this process has seen both done.
+   */
   async #settleOnce(path: string, incarnation: string): Promise<void> {
     const folder = versionFolder(path, incarnation);
     if (this.#settled.has(folder)) return this.#folders.sync(folder);
     await this.settle(path, incarnation);
+    await removeFirstBytes(path, incarnation);
     if (this.#settled.size >= settledMax) this.#settled.clear();
     this.#settled.add(folder);
   }
+}
+
+function isWithoutBytes(file: ObjectFile & { readonly bytes?: Uint8Array | null }): boolean {
+  return file.bytes === null;
 }
 
 async function install(prepared: string, path: string, incarnation: string): Promise<boolean> {

@@ -21,6 +21,7 @@ import { DataError } from '../../../src/base/assert.ts';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { systemRandom } from '../../../src/base/random.ts';
 import { FsObjectStore } from '../../../src/object-store/fs-object-store.ts';
+import { tidyFolder } from '../../../src/object-store/fs-tidy.ts';
 import { StoreError } from '../../../src/object-store/object-store.ts';
 import { counterBody, readCounter } from '../../support/counter-object.ts';
 
@@ -59,6 +60,24 @@ describe('the folder store', { timeout: 120_000 }, () => {
   const incrementTimes = async (times: number) => {
     for (let done = 0; done < times; ) if (await increment()) done++;
   };
+
+  const put = async (name: string, text: string) => {
+    const stored = await store.putIfAbsent(name, [Buffer.from(text)]);
+    assert.ok(stored.kind === 'stored');
+    return stored;
+  };
+  const update = async (name: string, text: string, etag: string) => {
+    const stored = await store.putIfMatch(name, [Buffer.from(text)], etag);
+    assert.ok(stored.kind === 'stored');
+    return stored.etag;
+  };
+  const etagOf = async (name: string) => (await store.get(name))?.etag ?? '';
+  const textOf = async (name: string) => Buffer.from((await store.get(name))?.bytes ?? []).toString();
+  const tidy = () =>
+    tidyFolder(folder, systemRandom, {
+      isOver: () => false,
+      onDamage: (error) => assert.fail(error),
+    });
 
   describe('shared by processes', () => {
     it('loses no update of four processes that count up one object', async () => {
@@ -169,6 +188,76 @@ describe('the folder store', { timeout: 120_000 }, () => {
       const [incarnation = '', ...others] = await readdir(`${folder}/${key}@`);
       assert.deepEqual(others, []);
       assert.equal((await readdir(`${folder}/${key}@/${incarnation}`)).length, 2);
+    });
+
+    it('keeps nothing of what an update replaced, the first version included', async () => {
+      let { etag } = await put('record', 'hash-of-an-old-password');
+      for (const next of ['second', 'third']) {
+        etag = await update('record', next, etag);
+        const left = await bytesUnder(folder);
+        assert.equal(left.includes('old-password'), false, `the first version is there after "${next}"`);
+        assert.equal(left.includes('second'), next === 'second');
+        assert.equal(await textOf('record'), next);
+        assert.equal((await store.list('', { limit: 10 })).objects[0]?.size, next.length);
+      }
+      assert.equal(await store.getIfChanged('record', etag), 'unchanged');
+      const tail = await store.get('record', { range: { offset: 2, length: 9 } });
+      assert.equal(Buffer.from(tail?.bytes ?? []).toString(), 'ird');
+      assert.equal(tail?.size, 5);
+    });
+
+    it('removes first versions that an earlier release kept, with the next update and by tidying', async () => {
+      for (const name of ['updated', 'idle', 'deleted', 'never-updated']) await put(name, `first of ${name}`);
+      for (const name of ['updated', 'idle', 'deleted']) {
+        const first = await readFile(`${folder}/${name}`);
+        await update(name, `second of ${name}`, await etagOf(name));
+        // As it was left before updates removed it.
+        first.set(Buffer.from('more'), 4);
+        await writeFile(`${folder}/${name}`, first);
+        assert.equal(await textOf(name), `second of ${name}`);
+      }
+      // A process that was killed between the two steps of a delete.
+      await rm(`${folder}/deleted`);
+      const other = await FsObjectStore.open(folder, systemClock, systemRandom);
+      await other.putIfMatch('updated', [Buffer.from('third')], await etagOf('updated'));
+      await other.close();
+      assert.equal((await bytesUnder(folder)).includes('first of updated'), false);
+      await tidy();
+      const left = await bytesUnder(folder);
+      for (const text of ['first of idle', 'of deleted']) assert.equal(left.includes(text), false, text);
+      assert.equal(await textOf('updated'), 'third');
+      assert.equal(await textOf('idle'), 'second of idle');
+      assert.equal(await textOf('never-updated'), 'first of never-updated');
+      assert.equal(await store.get('deleted'), null);
+    });
+
+    it('removes what a killed writer superseded when the folder is tidied, while others write', async () => {
+      await startCounter();
+      for (let round = 0; round < rounds; round++) {
+        const child = startChild(folder, 100_000);
+        await child.firstLine;
+        await Promise.all([tidy(), incrementTimes(3), tidy()]);
+        child.process.kill('SIGKILL');
+        await child.ended;
+        await tidy();
+        const acknowledged = child.acknowledged();
+        assert.ok((await readCounter(store, key)).value >= Math.max(...acknowledged));
+        const [incarnation = ''] = await readdir(`${folder}/${key}@`);
+        const names = await readdir(`${folder}/${key}@/${incarnation}`);
+        // What it had written of the next version is no superseded one; the next writer removes it.
+        const current = names.find((name) => name.startsWith('current.'))?.slice('current.'.length) ?? '';
+        assert.ok(names.includes(current), names.join(' '));
+        const older = names.filter((name) => name < current);
+        assert.deepEqual(older, [], 'superseded versions');
+        assert.equal((await readFile(`${folder}/${key}`)).length, 32);
+      }
+    });
+
+    it('says so where the versions of an updated object are gone', async () => {
+      await startCounter();
+      await incrementTimes(1);
+      await rm(`${folder}/${key}@`, { recursive: true });
+      await assert.rejects(store.get(key), (error) => error instanceof DataError);
     });
 
     it('leaves nothing of a deleted object but its folder', async () => {
@@ -297,6 +386,15 @@ describe('the folder store', { timeout: 120_000 }, () => {
     ]);
   });
 });
+
+/** All bytes of all files below a folder, one after the other. */
+async function bytesUnder(folder: string): Promise<Buffer> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  return Buffer.concat(
+    await Promise.all(files.map(({ parentPath, name }) => readFile(join(parentPath, name)))),
+  );
+}
 
 function unknownOnly(error: unknown): void {
   assert.ok(error instanceof StoreError && error.outcome === 'unknown', String(error));
