@@ -6,7 +6,7 @@ import { choice, integer, queryInteger, text, textBy, z } from './validate.ts';
 /** Create, describe, list, change and delete a namespace. */
 
 export const namespaceNameSchema = textBy(namespaceNameProblem).meta({
-  pattern: '^[a-z0-9._-]+$',
+  pattern: '^(?!\\.{1,2}$)[a-z0-9._-]+$',
   minLength: 1,
   maxLength: limits.namespaceNameCharactersMax,
   examples: ['notes'],
@@ -58,10 +58,18 @@ export const linkRequestSchema = z.strictObject({
 });
 export type LinkRequest = z.output<typeof linkRequestSchema>;
 
+/** The configurations as answers show them: nothing is left to a default, and fields may be added. */
+const shownVectorSchema = z
+  .object({ dims: z.int(), metric: z.enum(vectorMetrics) })
+  .meta({ description: 'Present where the namespace has vectors.' });
+const shownEmbedSchema = z
+  .object({ provider: z.enum(embedProviders), model: z.string().optional(), dims: z.int().optional() })
+  .meta({ description: "Present where documents' text is embedded." });
+
 export const namespaceSchema = z.object({
   name: z.string(),
-  vector: vectorConfigSchema.optional(),
-  embed: embedConfigSchema.optional(),
+  vector: shownVectorSchema.optional(),
+  embed: shownEmbedSchema.optional(),
   docs_written: z.int().meta({ description: 'Documents written so far (puts and deletes).' }),
   bytes_written: z.int(),
   stored_bytes: z.int().meta({ description: 'What its objects take in object storage now.' }),

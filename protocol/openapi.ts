@@ -3,15 +3,18 @@ import * as document from './document.ts';
 import { errorKinds } from './errors.ts';
 import { limits } from './limits.ts';
 import * as namespace from './namespace.ts';
-import { type Operation, operationList, querySchemaOf, takesBody } from './operations.ts';
+import { type Operation, operationList, querySchemaOf, type Tag, takesBody } from './operations.ts';
 import * as searching from './search.ts';
 import { z } from './validate.ts';
-import { wireVersion } from './version.ts';
+import { interfaceVersion } from './version.ts';
 import * as write from './write.ts';
 
 /**
  * The operations table → an OpenAPI 3.1 document. Its schemas are JSON Schema draft 2020-12 as the schema library
- * writes them, of what is sent (`io: input`): defaults are shown, answers may grow fields. Operations that are not built are left out.
+ * writes them, of what is sent (`io: input`), so that answers may grow fields. Operations that are not built are left out.
+ *
+ * Defaults are said in words. A generator of clients takes a property with a `default` for one that is always there, and its
+ * client would demand it of whoever writes a request.
  */
 type Json = Record<string, unknown>;
 
@@ -61,12 +64,23 @@ const namedSchemas: Readonly<Record<string, z.ZodType>> = {
 };
 
 const reference = (name: string): string => `#/components/schemas/${name}`;
-const jsonSchemaOptions = { io: 'input', unrepresentable: 'any', override: dropSafeIntegerBounds } as const;
+const jsonSchemaOptions = { io: 'input', unrepresentable: 'any', override: tidySchema } as const;
 
 /** Every integer is one that JavaScript holds exactly; saying so at each of them only hides the real bounds. */
-function dropSafeIntegerBounds({ jsonSchema }: { jsonSchema: Json }): void {
+function tidySchema({ jsonSchema }: { jsonSchema: Json }): void {
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+  if (!Object.hasOwn(jsonSchema, 'default')) return;
+  const { default: value, description = '' } = jsonSchema;
+  delete jsonSchema.default;
+  const said = String(description);
+  if (!said.includes('Default')) jsonSchema.description = `${said} Default: ${shownDefault(value)}.`.trim();
+}
+
+function shownDefault(value: unknown): string {
+  if (value === '') return 'empty';
+  if (Array.isArray(value) && value.length === 0) return 'none';
+  return value === null ? 'null' : String(value);
 }
 
 /** The document of a server whose public address is `baseUrl`. */
@@ -76,12 +90,17 @@ export function buildOpenApi(baseUrl: string): object {
     openapi: '3.1.0',
     info: {
       title: 'Tidebase',
-      version: wireVersion,
+      version: interfaceVersion,
       description:
-        'A search database over plain object storage: text, regex and filters over the same documents.',
+        'A search database over plain object storage: text, regex, vectors, filters and SQL over the same documents. ' +
+        'An optional field of a request body that is null counts as absent.',
+      license: { name: 'All rights reserved', identifier: 'LicenseRef-Tidebase' },
     },
     servers: [{ url: baseUrl }],
-    tags: [...new Set(documented.map((operation) => operation.tag))].map((name) => ({ name })),
+    tags: [...new Set(documented.map(({ tag }) => tag))].map((name) => ({
+      name,
+      description: tagDescriptions[name],
+    })),
     paths: pathsOf(documented),
     components: {
       schemas: componentSchemas(),
@@ -95,6 +114,17 @@ export function buildOpenApi(baseUrl: string): object {
     },
   };
 }
+
+const tagDescriptions: Readonly<Record<Tag, string>> = {
+  accounts: 'People: sign up, log in, verify an address, reset a password.',
+  keys: "API keys, and keys of embedding providers. They need an unlimited admin key or the owner's login.",
+  tenants: 'A tenant owns namespaces, keys, usage and a bill; a person may have several.',
+  billing: 'What was used, the plan, and what it costs.',
+  namespaces: 'Named sets of documents. The first write makes one.',
+  documents: 'Put, change, delete, read and import documents.',
+  search: "Search by text, regex, vectors and filters; count; SQL over documents' metadata; warm.",
+  meta: 'About the server itself.',
+};
 
 const tenantParameter = {
   name: 'X-Tenant',
@@ -193,6 +223,7 @@ function operationObject(operation: Operation, method: string): Json {
     tags: [operation.tag],
     summary: operation.summary,
     ...(operation.description === '' ? {} : { description: operation.description }),
+    ...(operation.marker === null ? {} : { 'x-metering': operation.marker }),
     security: securityOf(operation),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(takesBody(operation, method) ? { requestBody: requestBodyOf(operation) } : {}),

@@ -3,8 +3,11 @@
  * A reader refuses a number that it does not know, by name; it never guesses. See protocol/README.md for the promises.
  */
 
-/** The version of the interface description. Paths are under /v1 for as long as its first number is 0 or 1. */
-export const wireVersion = '0.1.6';
+/** The version that the interface description states: the service's, whatever was added to it. Paths stay under /v1. */
+export const interfaceVersion = '0.1.0';
+
+/** Counts what was added to the wire. Paths are under /v1 for as long as its first number is 0 or 1. */
+export const wireVersion = '0.1.7';
 
 export const wireHistory: readonly string[] = [
   '0.1.0: accounts, keys, namespaces, documents, search, count, warm.',
@@ -14,6 +17,7 @@ export const wireHistory: readonly string[] = [
   '0.1.4: SQL.',
   '0.1.5: import of CSV, NDJSON and Parquet files.',
   '0.1.6: verification and reset, tenants, limits of keys, usage, the bill, Idempotency-Key; /api/ paths.',
+  '0.1.7: x-metering; null is absent in optional fields; defaults in words; no namespaces named . or ...',
 ];
 
 interface Format {
