@@ -1,4 +1,4 @@
-import { ApiError } from '../protocol/errors.ts';
+import { ApiError, noSuchNamespace } from '../protocol/errors.ts';
 import { limits } from '../protocol/limits.ts';
 import {
   type ActorCall,
@@ -56,8 +56,6 @@ const callsOfAcceptedWork: ReadonlySet<string> = new Set([
   internalCalls.reportNamespace,
   internalCalls.dropNamespace,
 ]);
-
-const noSuchNamespace = (name: string) => new ApiError('not_found', `there is no namespace named "${name}"`);
 
 export class ActorHost {
   readonly #components: ActorComponents;

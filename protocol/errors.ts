@@ -93,6 +93,11 @@ export class ApiError extends Error {
   }
 }
 
+/** 404 for a namespace: the same sentence whether it is missing, another tenant's or outside the key's patterns. */
+export function noSuchNamespace(name: string): ApiError {
+  return new ApiError('not_found', `there is no namespace named "${name}"`);
+}
+
 /** 422 with one offending field, the commonest refusal. */
 export function invalidField(field: string, problem: string): ApiError {
   return new ApiError('invalid', `${field}: ${problem}`, { fields: { [field]: problem } });

@@ -15,12 +15,15 @@ export type KeyId = Brand<number, 'KeyId'>;
 
 const namespaceName = /^[a-z0-9._-]+$/;
 
+const dotsProblem = 'may not be "." or "..": HTTP clients take such a step out of a path';
+
 /** What is wrong with a namespace name, or null. */
 export function namespaceNameProblem(name: string): string | null {
   if (name.length === 0 || name.length > limits.namespaceNameCharactersMax) {
     return `must have 1 to ${limits.namespaceNameCharactersMax} characters`;
   }
-  return namespaceName.test(name) ? null : 'may contain only a-z, 0-9, "-", "_" and "."';
+  if (!namespaceName.test(name)) return 'may contain only a-z, 0-9, "-", "_" and "."';
+  return name === '.' || name === '..' ? dotsProblem : null;
 }
 
 /** What is wrong with a document id, or null. Ids are opaque: `..` and `//` mean nothing. */

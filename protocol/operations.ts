@@ -37,7 +37,9 @@ interface OperationRow {
   readonly scope?: account.Scope | null;
   /** `unlimited-admin`: an admin key without limits or caps, or the owner's login. `billing`: admin key or owner's login. */
   readonly authority?: 'any' | 'unlimited-admin' | 'billing';
-  /** What is metered: one query or one write request. */
+  /** What a key hears of a namespace outside its patterns: 403, or 404 as of one that is missing. Default `forbidden`. */
+  readonly outsidePatterns?: 'forbidden' | 'not_found';
+  /** What is metered: one query or one write request. `/openapi.json` shows it as `x-metering`. */
   readonly marker?: 'query' | 'write' | null;
   /** Who does the work: the front itself, the tenant's actor or the namespace's. */
   readonly serves: 'front' | 'tenant' | 'namespace';
@@ -372,6 +374,7 @@ const rows = {
     tag: 'namespaces',
     summary: 'Describe a namespace',
     scope: 'read',
+    outsidePatterns: 'not_found',
     serves: 'namespace',
     statuses: [401, 403, 404, 429],
     answer: namespace.namespaceSchema,
@@ -611,6 +614,7 @@ function complete(name: OperationName, row: OperationRow): Operation {
     auth: row.auth ?? 'key-or-login',
     scope: row.scope ?? null,
     authority: row.authority ?? 'any',
+    outsidePatterns: row.outsidePatterns ?? 'forbidden',
     marker: row.marker ?? null,
     serves: row.serves,
     success: row.success ?? 200,

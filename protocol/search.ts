@@ -197,15 +197,19 @@ function searchRequest(body: SearchBody): SearchRequest {
   if (page !== null && (body.vector !== undefined || body.semantic !== undefined)) {
     throw invalidField('cursor', 'cannot be used with vector or semantic: their answers do not page');
   }
-  return { ...body, filter: filter === undefined ? null : parseFilter(filter), cursor: page };
+  return { ...body, filter: isAbsent(filter) ? null : parseFilter(filter), cursor: page };
 }
 
 function countRequest(body: CountBody): CountRequest {
   const { filter } = body;
   checkPattern(body.q, body.regex, 'q');
-  if (!body.exact && filter !== undefined)
-    throw invalidField('exact', 'an estimate does not support filters');
-  return { ...body, filter: filter === undefined ? null : parseFilter(filter) };
+  if (!body.exact && !isAbsent(filter)) throw invalidField('exact', 'an estimate does not support filters');
+  return { ...body, filter: isAbsent(filter) ? null : parseFilter(filter) };
+}
+
+/** Any JSON is let through to `parseFilter`, which is asked only where there is a filter. */
+function isAbsent(filter: unknown): filter is null | undefined {
+  return filter === undefined || filter === null;
 }
 
 function checkPattern(query: string, isRegex: boolean, field: string): void {

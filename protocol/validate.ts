@@ -29,8 +29,37 @@ export function parseWith<Schema extends z.ZodType>(
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   // Asking for our sentences costs four times the check itself, so only wrong input is checked a second time for them.
-  const described = schema.safeParse(value, { error: describeIssue });
-  throw inputError(problemsOf((described.error ?? parsed.error).issues, prefix), code);
+  const described = schema.safeParse(withoutNulls(schema, value), { error: describeIssue });
+  if (described.success) return described.data;
+  throw inputError(problemsOf(described.error.issues, prefix), code);
+}
+
+/**
+ * The value without the optional fields that are null: they count as absent. A field stays null where its schema takes null (a
+ * limit of a key, `embed` of a PATCH), and where it is required, so that the refusal names it. Only known fields are looked
+ * at: users' data keeps its nulls.
+ */
+function withoutNulls(schema: z.core.$ZodType, value: unknown): unknown {
+  const inner = unwrapped(schema);
+  if (inner instanceof z.ZodArray && Array.isArray(value))
+    return value.map((element) => withoutNulls(inner.element, element));
+  if (!(inner instanceof z.ZodObject) || typeof value !== 'object' || value === null || Array.isArray(value))
+    return value;
+  const kept = Object.entries(value).flatMap(([name, member]) => {
+    const field: z.ZodType | undefined = Object.hasOwn(inner.shape, name) ? inner.shape[name] : undefined;
+    if (field === undefined) return [[name, member] as const];
+    if (member === null && !field.isNullable() && field.isOptional()) return [];
+    return [[name, withoutNulls(field, member)] as const];
+  });
+  // As its own properties, so that an unknown field named __proto__ is only a name.
+  return Object.fromEntries(kept);
+}
+
+/** What a schema is apart from being optional, nullable or having a default. */
+function unwrapped(schema: z.core.$ZodType): z.core.$ZodType {
+  const isWrapper =
+    schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault;
+  return isWrapper ? unwrapped(schema.unwrap()) : schema;
 }
 
 /** One error of several wrong fields; the first few are in its sentence. */

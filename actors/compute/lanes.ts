@@ -5,7 +5,7 @@ import type { Clock } from '../../src/base/clock.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import type { EmbedByProviderTask, Embedded, EmbedHereTask } from '../embedding/embed-request.ts';
 import type { ImportedRows } from '../import/import-csv.ts';
-import type { WriteKind } from '../storage/parse-write.ts';
+import type { ParsedBody, WriteKind } from '../storage/parse-write.ts';
 import type { SegmentToc } from '../storage/segment-format.ts';
 import type { SegmentGraph } from '../storage/segment-graph.ts';
 import type { MatchElsewhere, MatchTask } from '../text/judge.ts';
@@ -145,7 +145,7 @@ export type ComputeResult<T> =
 
 export interface ComputeLanes {
   /** The body's batch, in shared memory. The body is moved. */
-  parse(task: ParseTask): Promise<Uint8Array>;
+  parse(task: ParseTask): Promise<ParsedBody>;
   buildSegment(task: BuildSegmentTask): Promise<BuiltSegment>;
   /** Null where no row lives. */
   mergeSegments(task: MergeSegmentsTask): Promise<BuiltSegment | null>;

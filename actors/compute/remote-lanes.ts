@@ -4,6 +4,7 @@ import { apiErrorFromWire } from '../../protocol/messages.ts';
 import type { ComputeLaneName, LanesControl } from '../../protocol/worker-tasks.ts';
 import { moved, wrapControl } from '../../src/base/control.ts';
 import type { Embedded } from '../embedding/embed-request.ts';
+import type { ParsedBody } from '../storage/parse-write.ts';
 import type { Found } from '../text/judge.ts';
 import type {
   BuiltGraph,
@@ -30,7 +31,7 @@ export function remoteLanes(port: MessagePort): ComputeLanes {
   return {
     parse(task) {
       // The body's buffer is its own: it came from the front as one.
-      return run<Uint8Array>('parse', task, [task.body.buffer as ArrayBuffer]);
+      return run<ParsedBody>('parse', task, [task.body.buffer as ArrayBuffer]);
     },
     buildSegment: (task) => run<BuiltSegment>('build', task),
     mergeSegments: (task) => run<BuiltSegment | null>('merge', task),

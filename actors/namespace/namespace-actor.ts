@@ -163,7 +163,7 @@ export class NamespaceActor {
         retryAfter: 1,
       });
     }
-    checkVectors(write.batch, this.#state.vector);
+    checkVectors(write, this.#state.vector);
     const created = this.#created;
     this.#created = false;
     const embedded = await embedBatch(this.#components, this.#state, write.batch, deadlineMs);

@@ -1,7 +1,7 @@
 import { limits } from '../../protocol/limits.ts';
 import type { NewNamespace } from '../../protocol/messages.ts';
 import type { ComputeLanes } from '../compute/lanes.ts';
-import { parseWriteBody, type WriteKind } from '../storage/parse-write.ts';
+import { type ParsedBody, parseWriteBody, type WriteKind } from '../storage/parse-write.ts';
 import { type LoadedBatch, loadBatch } from './namespace-state.ts';
 
 /**
@@ -11,6 +11,8 @@ import { type LoadedBatch, loadBatch } from './namespace-state.ts';
 export interface PreparedWrite {
   readonly kind: WriteKind;
   readonly batch: LoadedBatch;
+  /** The field that held the first vector, for a refusal to name; null without vectors. */
+  readonly vectorField: ParsedBody['vectorField'];
 }
 
 export const writeOperations: ReadonlyMap<string, WriteKind> = new Map([
@@ -25,9 +27,11 @@ export async function prepareWrite(
   body: Uint8Array,
 ): Promise<PreparedWrite> {
   if (body.byteLength > limits.parseInlineBytesMax) {
-    return { kind, batch: loadBatch(await lanes.parse({ task: 'parse', kind, body })) };
+    const { batch, vectorField } = await lanes.parse({ task: 'parse', kind, body });
+    return { kind, batch: loadBatch(batch), vectorField };
   }
-  return { kind, batch: loadBatch(parseWriteBody(kind, body)) };
+  const { batch, vectorField } = parseWriteBody(kind, body);
+  return { kind, batch: loadBatch(batch), vectorField };
 }
 
 /**

@@ -8,6 +8,7 @@ import {
   noByte,
   opensEmpty,
   scanString,
+  skipLiteral,
   skipValue,
   unexpected,
 } from '../../src/base/json-scanner.ts';
@@ -51,6 +52,7 @@ const base64BytesMax = limits.vectorDimsMax * 6;
 
 /** Passes the value of `vector`. A later one of the same name takes its place, so what is wrong with it is only noted. */
 export function scanVector(scan: JsonScan, field: VectorField): void {
+  if (nextByte(scan) === firstOfNull) return passNull(scan, field, 'vector');
   begin(field, 'vector');
   if (nextByte(scan) !== code.openBracket) return passOther(scan, field, notNumbers);
   if (opensEmpty(scan, code.closeBracket)) return note(field, wrongDims);
@@ -71,6 +73,7 @@ export function scanVector(scan: JsonScan, field: VectorField): void {
 
 /** Passes the value of `vector_b64`. */
 export function scanVectorBase64(scan: JsonScan, field: VectorField): void {
+  if (nextByte(scan) === firstOfNull) return passNull(scan, field, 'vector_b64');
   begin(field, 'vector_b64');
   if (nextByte(scan) !== code.quote) return passOther(scan, field, notBase64);
   scanString(scan);
@@ -93,6 +96,12 @@ export function scanVectorBase64(scan: JsonScan, field: VectorField): void {
   field.dims = dims;
 }
 
+/** Null counts as absent, also where it follows a vector of the same name. */
+function passNull(scan: JsonScan, field: VectorField, form: 'vector' | 'vector_b64'): void {
+  skipLiteral(scan, 'null');
+  if (field.form === form) forgetVector(field);
+}
+
 function begin(field: VectorField, form: 'vector' | 'vector_b64'): void {
   field.isTwice ||= field.form !== null && field.form !== form;
   field.form = form;
@@ -110,6 +119,8 @@ function passOther(scan: JsonScan, field: VectorField, problem: string): void {
   note(field, problem);
 }
 
+/** No other JSON value begins with it. */
+const firstOfNull = 0x6e;
 const minus = 0x2d;
 const zero = 0x30;
 const nine = 0x39;

@@ -62,21 +62,33 @@ export interface ParsedWrite {
   readonly documentCount: number;
   readonly deleteCount: number;
   readonly wait: boolean;
+  /** The field that held the vector of the first document that has one; null where none has. Refusals name it. */
+  readonly vectorField: VectorField['form'];
+}
+
+/** A write's batch, in shared memory, and what a refusal of its vectors names. */
+export interface ParsedBody {
+  readonly batch: Uint8Array;
+  readonly vectorField: ParsedWrite['vectorField'];
 }
 
 export type WriteKind = 'put' | 'delete' | 'patch';
 
-/** The batch of a write body of any kind, in shared memory. Throws as the parsers below do; `bad_request` where empty. */
-export function parseWriteBody(kind: WriteKind, body: Uint8Array): Uint8Array {
+/** Parses a write body of any kind. Throws as the parsers below do; `bad_request` where it is empty. */
+export function parseWriteBody(kind: WriteKind, body: Uint8Array): ParsedBody {
   if (body.byteLength === 0) throw new ApiError('bad_request', 'this request needs a JSON body');
   switch (kind) {
     case 'put':
-      return parsePut(body).batch;
+      return withoutCounts(parsePut(body));
     case 'delete':
-      return parseDelete(body).batch;
+      return withoutCounts(parseDelete(body));
     case 'patch':
-      return parsePatch(body).batch;
+      return withoutCounts(parsePatch(body));
   }
+}
+
+function withoutCounts({ batch, vectorField }: ParsedWrite): ParsedBody {
+  return { batch, vectorField };
 }
 
 export interface DocumentPatch {
@@ -179,6 +191,7 @@ interface Work {
   readonly vector: VectorField;
   /** Of the vectors so far: all of one request have as many numbers. 0 before the first. */
   dims: number;
+  vectorField: VectorField['form'];
   /** The path of the meta that is being passed, for the refusal of one that nests too deep. */
   metaIndex: number;
 }
@@ -214,6 +227,7 @@ function startWork(body: Uint8Array): Work {
     meta: emptyField(),
     vector: vectorField,
     dims: 0,
+    vectorField: null,
     metaIndex: missing,
   };
 }
@@ -286,6 +300,11 @@ function unknownField(path: string): ApiError {
 
 function parseWait(work: Work): void {
   const byte = nextByte(work.scan);
+  if (byte === firstOfNull) {
+    skipLiteral(work.scan, 'null');
+    work.wait = false;
+    return;
+  }
   if (byte !== 0x74 && byte !== 0x66) throw invalidField('wait', 'must be true or false');
   skipLiteral(work.scan, byte === 0x74 ? 'true' : 'false');
   work.wait = byte === 0x74;
@@ -299,6 +318,7 @@ function checkItems(work: Work): void {
 function parseIds(work: Work, field: 'deletes' | 'ids'): void {
   const scan = work.scan;
   work.ids = [];
+  if (field === 'deletes' && nextByte(scan) === firstOfNull) return skipLiteral(scan, 'null');
   if (nextByte(scan) !== code.openBracket) throw invalidField(field, 'must be an array of strings');
   if (opensEmpty(scan, code.closeBracket)) return;
   do {
@@ -319,6 +339,9 @@ function parseDocuments(work: Work, kind: 'put' | 'patch'): void {
   const scan = work.scan;
   work.documentCount = 0;
   work.position = batchHeadBytes;
+  work.dims = 0;
+  work.vectorField = null;
+  if (kind === 'put' && nextByte(scan) === firstOfNull) return skipLiteral(scan, 'null');
   if (nextByte(scan) !== code.openBracket) throw invalidField('docs', 'must be an array of documents');
   if (opensEmpty(scan, code.closeBracket)) return;
   do {
@@ -403,12 +426,24 @@ function scanMetaField(work: Work, index: number): void {
   meta.loneSurrogate = scan.loneSurrogate;
 }
 
-/** Not refused at once: a later field of the same name takes its place, as in JSON.parse. */
+/**
+ * Passes a value of another type, null among them: an optional field that is null counts as absent. Nothing is refused at once:
+ * a later field of the same name takes its place, as in JSON.parse.
+ */
 function passWrongType(scan: JsonScan, field: FieldRange): void {
-  if (nextByte(scan) === noByte) throw unexpected(scan, 'a value');
+  const byte = nextByte(scan);
+  if (byte === noByte) throw unexpected(scan, 'a value');
+  if (byte === firstOfNull) {
+    skipLiteral(scan, 'null');
+    field.start = missing;
+    return;
+  }
   skipValue(scan, limits.jsonDepthMax);
   field.start = wrongType;
 }
+
+/** No other JSON value begins with it. */
+const firstOfNull = 0x6e;
 
 const halfPair = 'must be well-formed Unicode: it holds half of a surrogate pair';
 
@@ -447,6 +482,7 @@ function checkVector(work: Work, index: number): void {
       `must have ${work.dims} numbers, as the vectors before it: it has ${dims}`,
     );
   work.dims = dims;
+  work.vectorField ??= form;
 }
 
 function textTooLong(index: number): ApiError {
@@ -507,12 +543,12 @@ function idProblem(bytes: Buffer, range: ByteRange): string | null {
 }
 
 function finish(work: Work): ParsedWrite {
-  const { documentCount, ids, wait } = work;
+  const { documentCount, ids, wait, vectorField } = work;
   const documentsBytes = work.position - batchHeadBytes;
   for (const range of ids) writeDelete(work, range);
   const out = work.out.bytes;
   writeBatchHead(out, { documentCount, deleteCount: ids.length, documentsBytes });
-  return { batch: fitted(out, work.position), documentCount, deleteCount: ids.length, wait };
+  return { batch: fitted(out, work.position), documentCount, deleteCount: ids.length, wait, vectorField };
 }
 
 function writeDelete(work: Work, range: ByteRange): void {

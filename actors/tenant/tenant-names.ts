@@ -1,4 +1,4 @@
-import { ApiError } from '../../protocol/errors.ts';
+import { ApiError, noSuchNamespace } from '../../protocol/errors.ts';
 import type { EmbedChange, NewNamespace, ResolvedNamespace } from '../../protocol/messages.ts';
 import { dayOf } from '../../src/accounts/usage.ts';
 import { must } from '../../src/base/assert.ts';
@@ -193,10 +193,6 @@ function resolved(
   { created, documentsKnown = 0 }: { readonly created: boolean; readonly documentsKnown?: number },
 ): ResolvedNamespace {
   return { namespaceId, createdAt, vector, embed, created, documentsKnown };
-}
-
-function noSuchNamespace(name: string): ApiError {
-  return new ApiError('not_found', `there is no namespace named "${name}"`);
 }
 
 function firstAfter(sorted: readonly string[], after: string): number {

@@ -1,4 +1,5 @@
-import { ApiError } from '../../protocol/errors.ts';
+import { ApiError, noSuchNamespace } from '../../protocol/errors.ts';
+import type { Operation } from '../../protocol/operations.ts';
 import { isUnlimitedAdmin, namespaceAllowed, type Scope, scopeIncludes } from '../accounts/scopes.ts';
 import type { Principal } from './principal.ts';
 
@@ -13,19 +14,23 @@ import type { Principal } from './principal.ts';
 export type Authority = Scope | 'manage-keys' | 'billing' | 'login';
 
 /**
- * Null where the principal may do it, else 403 `forbidden`. `namespace` is the name that the request names, if any: one
- * outside the patterns is refused whether it exists or not. Pure.
+ * Answers null where the principal may do it, else 403 `forbidden`. `namespace` is the name that the request names, if any: one
+ * outside the key's patterns is refused in the same way whether it exists or not, with 403, or with the 404 of a missing
+ * namespace where the operation says `not_found`. Pure.
  */
 export function authorize(
   principal: Principal,
   required: Authority,
   namespace: string | null,
+  outsidePatterns: Operation['outsidePatterns'] = 'forbidden',
 ): ApiError | null {
   if (principal.tenantStatus === 'suspended') return forbidden('The tenant is suspended.');
   const refusal = refusalOf(principal, required);
   if (refusal !== null) return forbidden(refusal);
   if (namespace !== null && !namespaceAllowed(principal.namespaces, namespace)) {
-    return forbidden('This key may not use that namespace.');
+    return outsidePatterns === 'not_found'
+      ? noSuchNamespace(namespace)
+      : forbidden('This key may not use that namespace.');
   }
   return null;
 }

@@ -172,7 +172,8 @@ function admitted(front: FrontComponents, request: Request, principal: Principal
 }
 
 function refuseUnauthorized({ operation, parameters }: Request, principal: Principal): void {
-  const refusal = authorize(principal, authorityOf(operation), parameters.name ?? null);
+  const { outsidePatterns } = operation;
+  const refusal = authorize(principal, authorityOf(operation), parameters.name ?? null, outsidePatterns);
   if (refusal !== null) throw refusal;
   if (operation.auth !== 'login') return;
   const notLogin = authorize(principal, 'login', null);
@@ -200,7 +201,7 @@ function authorityOf(operation: Operation): Authority {
 
 /** What can be judged without the body: cheap, and before it is read. */
 function checkRequest({ operation, parameters, exchange }: Request): void {
-  if (!operation.built) throw new ApiError('not_implemented', `"${operation.summary}" is not built yet`);
+  if (!operation.built) throw notBuilt(operation, exchange.method);
   if (parameters.name !== undefined) {
     const problem = namespaceNameProblem(parameters.name);
     if (problem !== null) throw inputError(new Map([['name', problem]]));
@@ -391,7 +392,7 @@ async function runFrontOperation(
     return { status, headers: noHeaders, body: 'ok', contentType: 'text/plain; charset=utf-8' };
   if (name === 'openapi') return { status, headers: noHeaders, body: front.openApi() };
   const run = front.operations.get(name);
-  if (run === undefined) throw new ApiError('not_implemented', `"${operation.summary}" is not built yet`);
+  if (run === undefined) throw notBuilt(operation, exchange.method);
   const parsed = input.body === null ? undefined : parseJson(input.body, { depthMax: limits.jsonDepthMax });
   const clientAddress = clientAddressOf(front, exchange);
   const { principal, plannedId } = input;
@@ -459,6 +460,11 @@ function apiErrorOf(front: FrontComponents, id: string, error: unknown): ApiErro
   if (error instanceof DataError)
     return new ApiError('unavailable', 'stored data could not be read; nothing was done', { retryAfter: 1 });
   return new ApiError('internal', `the server failed to answer; tell us the request id ${id}`);
+}
+
+function notBuilt({ path }: Operation, method: string): ApiError {
+  const sentence = `this version of the server does not have ${method} ${path} yet; nothing was done`;
+  return new ApiError('not_implemented', sentence);
 }
 
 function wrongMethod(exchange: HttpExchange, allow: string): ApiError {

@@ -139,8 +139,7 @@ const badPatches: readonly BadBody[] = [
   ['no documents', { docs: [] }, invalid('docs')],
   ['deletes', { docs: [{ id: 'kept', text: 'a' }], deletes: ['kept'] }, invalid('deletes')],
   ['an unknown field', { docs: [{ id: 'kept', texts: 'a' }] }, invalid('docs[0].texts')],
-  ['text of null', { docs: [{ id: 'kept', text: null }] }, invalid('docs[0].text')],
-  ['meta of null', { docs: [{ id: 'kept', meta: null }] }, invalid('docs[0].meta')],
+  ['an id of null', { docs: [{ id: null, text: 'a' }] }, invalid('docs[0].id')],
   [
     'a merged meta over 16 KB',
     { docs: [{ id: 'kept', meta: { b: 'x'.repeat(10_000) } }] },

@@ -57,6 +57,29 @@ test('search: an empty cursor is the first page', () => {
   assert.equal(parseSearchBody({ cursor: '' }).cursor, null);
 });
 
+test('search, count and warm: fields that are null are absent', () => {
+  const names = [
+    'q',
+    'regex',
+    'filter',
+    'limit',
+    'cursor',
+    'scan',
+    'min_version',
+    'vector',
+    'semantic',
+    'include',
+  ];
+  const nulls = Object.fromEntries([...names, 'max_bytes', 'exact', 'rank'].map((name) => [name, null]));
+  const { q, regex, filter, exact, scan, min_version } = nulls;
+
+  assert.deepEqual(parseSearchBody(nulls), searchDefaults);
+  assert.deepEqual(parseSearchBody({ filter: null, cursor: 'c' }), { ...searchDefaults, cursor: 'c' });
+  assert.deepEqual(parseCountBody({ q, regex, filter, exact, scan, min_version }), parseCountBody({}));
+  assert.equal(parseCountBody({ exact: false, filter: null }).filter, null);
+  assert.deepEqual(parseWarmBody({ queries: null, regex: null, min_version: null }), parseWarmBody({}));
+});
+
 const wrongSearches: readonly (readonly [body: unknown, fields: readonly string[]])[] = [
   [{ q: 1 }, ['q']],
   [{ q: '\udc00' }, ['q']],
@@ -65,7 +88,6 @@ const wrongSearches: readonly (readonly [body: unknown, fields: readonly string[
   [{ limit: 1001 }, ['limit']],
   [{ limit: 0 }, ['limit']],
   [{ filter: [] }, ['filter']],
-  [{ filter: null }, ['filter']],
   [{ query: 'x' }, ['query']],
   [{ vector: [1], semantic: 'x' }, ['semantic']],
   [{ vector: [1], cursor: 'c' }, ['cursor']],

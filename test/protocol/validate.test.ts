@@ -38,7 +38,6 @@ const wrong: readonly (readonly [value: unknown, fields: Record<string, string>]
   [{ limit: 1.5 }, { limit: 'must be an integer from 1 to 1000' }],
   [{ limit: '5' }, { limit: 'must be an integer from 1 to 1000' }],
   [{ limit: 2n ** 60n }, { limit: 'must be an integer from 1 to 1000' }],
-  [{ limit: null }, { limit: 'must be an integer from 1 to 1000' }],
   [{ name: '' }, { name: 'must have 1 to 5 characters' }],
   [{ name: 'abcdef' }, { name: 'must have 1 to 5 characters' }],
   [{ name: '\ud800' }, { name: 'must be well-formed Unicode: it holds half of a surrogate pair' }],
@@ -47,6 +46,11 @@ const wrong: readonly (readonly [value: unknown, fields: Record<string, string>]
   [{ docs: [{}] }, { 'docs[0].id': 'is required' }],
   [{ docs: [1] }, { 'docs[0]': 'must be a JSON object' }],
   [{ docs: {} }, { docs: 'must be an array' }],
+  [{ docs: [{ id: null }], limit: null }, { 'docs[0].id': 'must be a string' }],
+  [
+    { docs: [null], nmae: null },
+    { 'docs[0]': 'must be a JSON object', nmae: 'is not a known field' },
+  ],
   [{ docs: [1, 2, 3, 4] }, { docs: 'must have at most 3 elements' }],
   [{ kind: 'c' }, { kind: 'must be one of "a", "b"' }],
   [{ flag: 'yes' }, { flag: 'must be true or false' }],
@@ -69,6 +73,23 @@ for (const [value, fields] of wrong) {
     );
   });
 }
+
+test('validate: an optional field that is null is absent, at any depth; one that takes null keeps it', () => {
+  const nested = z.strictObject({
+    size: integer(1).default(3),
+    inner: z.strictObject({ flag: z.boolean().optional(), off: z.boolean().nullable() }).optional(),
+    any: z.unknown().optional(),
+  });
+
+  assert.deepEqual(parseWith(schema, { limit: null, name: 'a', docs: null, kind: null, flag: null }), {
+    name: 'a',
+  });
+  assert.deepEqual(parseWith(nested, { size: null, inner: { flag: null, off: null }, any: { kept: null } }), {
+    size: 3,
+    inner: { off: null },
+    any: { kept: null },
+  });
+});
 
 test('validate: keys that objects inherit are unknown fields and pollute nothing', () => {
   for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {

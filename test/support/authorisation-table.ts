@@ -58,6 +58,8 @@ export interface Row {
   readonly allowed: readonly Outcome[];
   /** For who may, where it is not the usual: 404 for what is missing or another's. */
   readonly at?: Readonly<Partial<Record<Target, readonly Outcome[]>>>;
+  /** For a key whose patterns do not cover the namespace, whether it exists or not, where it is not the usual: 403. */
+  readonly outside?: readonly Outcome[];
 }
 
 const ok = ['200'] as const;
@@ -110,7 +112,7 @@ export const rows: Readonly<Record<OperationName, Row>> = {
 
   createNamespace: { needs: 'write', on: 'new namespace', allowed: created, at: { own: conflict } },
   listNamespaces: { needs: 'read', on: 'nothing', allowed: ok },
-  getNamespace: { needs: 'read', on: 'namespace', allowed: ok },
+  getNamespace: { needs: 'read', on: 'namespace', allowed: ok, outside: missing },
   updateNamespace: { needs: 'write', on: 'namespace', allowed: ok },
   deleteNamespace: { needs: 'write', on: 'namespace', allowed: done },
   linkNamespace: {
@@ -176,7 +178,7 @@ export function expectedOf({ row, isBuilt, credential, target }: Cell): readonly
     const refusal = refusals[credential];
     if (refusal !== undefined) return [refusal];
     if (has[credential]?.includes(row.needs) !== true) return forbidden;
-    if (credential === 'admin key limited to namespaces' && isOutside) return forbidden;
+    if (credential === 'admin key limited to namespaces' && isOutside) return row.outside ?? forbidden;
   }
   if (!isBuilt) return notSetUp;
   // The member is in the owner's first tenant only, and a member deletes none.

@@ -101,6 +101,42 @@ test('escapes become UTF-8, with surrogate pairs as one character', () => {
   });
 });
 
+test('an optional field that is null is absent, and null inside meta is data', () => {
+  assert.deepEqual(put('{"docs":null,"deletes":["a"],"wait":null}'), {
+    docs: [],
+    deletes: ['a'],
+    wait: false,
+  });
+  assert.deepEqual(put('{"wait":true,"deletes":null,"docs":[{"id":"a","text":"t"}],"wait":null}'), {
+    docs: [{ id: 'a', text: 't', meta: null }],
+    deletes: [],
+    wait: false,
+  });
+  const fields = '"text":"t","meta":null,"vector": null ,"vector_b64":null';
+  assert.deepEqual(put(`{"docs":[{"id":"a",${fields}},{"id":"b","text":"","meta":{"k":null}}]}`).docs, [
+    { id: 'a', text: 't', meta: null },
+    { id: 'b', text: '', meta: '{"k":null}' },
+  ]);
+  const { batch } = parsePatch(
+    Buffer.from('{"docs":[{"id":"a","text":null,"meta":{"k":null},"vector":null}]}'),
+  );
+  assert.deepEqual(
+    readPatches(batch).map(({ text, metaPatch, vector }) => [text, metaPatch?.toString(), vector]),
+    [[null, '{"k":null}', null]],
+  );
+});
+
+test('the field of the first vector is told, for a refusal to name', () => {
+  const fieldOf = (body: string) => parsePut(Buffer.from(body)).vectorField;
+
+  assert.equal(fieldOf('{"docs":[{"id":"a","text":"t"}]}'), null);
+  assert.equal(fieldOf('{"docs":[{"id":"a","vector":[1]}]}'), 'vector');
+  assert.equal(
+    fieldOf('{"docs":[{"id":"a","text":""},{"id":"b","vector_b64":"AACAPw=="},{"id":"c","vector":[1]}]}'),
+    'vector_b64',
+  );
+});
+
 test('keys may be written with escapes', () => {
   const body = '{"d\\u006fcs":[{"\\u0069d":"a","te\\u0078t":"t"}]}';
 
@@ -170,7 +206,8 @@ const wrong: readonly (readonly [Parse, string, number, string | null])[] = [
   [parsePut, '{}', 422, 'docs'],
   [parsePut, '{"docs":[],"deletes":[]}', 422, 'docs'],
   [parsePut, '{"docs":{}}', 422, 'docs'],
-  [parsePut, '{"docs":null,"deletes":["a"]}', 422, 'docs'],
+  [parsePut, '{"docs":null,"deletes":null}', 422, 'docs'],
+  [parsePut, '{"docs":nul,"deletes":["a"]}', 400, null],
   [parsePut, '{"docs":[1]}', 422, 'docs[0]'],
   [parsePut, '{"docs":[{"id":"a","text":"t"},null]}', 422, 'docs[1]'],
   [parsePut, '{"docs":[{"text":"t"}]}', 422, 'docs[0].id'],
@@ -194,7 +231,6 @@ const wrong: readonly (readonly [Parse, string, number, string | null])[] = [
   [parsePut, `{"docs":[{"id":"a","text":"\\n${'x'.repeat(2_000_000)}"}]}`, 422, 'docs[0].text'],
   [parsePut, `{"docs":[{"id":"a","text":"${'\\n'.repeat(6_000_001)}"}]}`, 422, 'docs[0].text'],
   [parsePut, '{"docs":[{"id":"a","text":"","meta":[]}]}', 422, 'docs[0].meta'],
-  [parsePut, '{"docs":[{"id":"a","text":"","meta":null}]}', 422, 'docs[0].meta'],
   [parsePut, '{"docs":[{"id":"a","text":"","meta":{"\\ud800":1}}]}', 422, 'docs[0].meta'],
   [parsePut, `{"docs":[{"id":"a","text":"","meta":{"m":"${'x'.repeat(16 * 1024)}"}}]}`, 422, 'docs[0].meta'],
   [parsePut, `{"docs":[{"id":"a","text":"","meta":{"m":${nested(32)}}}]}`, 422, 'docs[0].meta'],
@@ -204,12 +240,14 @@ const wrong: readonly (readonly [Parse, string, number, string | null])[] = [
   [parsePut, '{"docs":[{"id":"a","text":"t"}],"extra":1}', 422, 'extra'],
   [parsePut, `{"${'k'.repeat(1_000)}":1}`, 422, `${'k'.repeat(64)}…`],
   [parsePut, '{"docs":[{"id":"a","text":"t"}],"wait":1}', 422, 'wait'],
-  [parsePut, '{"docs":[{"id":"a","text":"t"}],"wait":null}', 422, 'wait'],
+  [parsePut, '{"docs":[{"id":null,"text":"t"}]}', 422, 'docs[0].id'],
   [parsePut, '{"deletes":"a"}', 422, 'deletes'],
   [parsePut, '{"deletes":["a",1]}', 422, 'deletes[1]'],
   [parsePut, '{"deletes":["a",""]}', 422, 'deletes[1]'],
   [parsePut, '{"docs":[{"id":"a","vector":1}]}', 422, 'docs[0].vector'],
-  [parsePut, '{"docs":[{"id":"a","vector":null}]}', 422, 'docs[0].vector'],
+  [parsePut, '{"docs":[{"id":"a","vector":null}]}', 422, 'docs[0].text'],
+  [parsePut, '{"docs":[{"id":"a","vector":[1],"vector":null}]}', 422, 'docs[0].text'],
+  [parsePut, '{"docs":[{"id":"a","vector_b64":null,"vector":[null]}]}', 422, 'docs[0].vector'],
   [parsePut, '{"docs":[{"id":"a","vector":[]}]}', 422, 'docs[0].vector'],
   [parsePut, '{"docs":[{"id":"a","vector":[1,"2"]}]}', 422, 'docs[0].vector'],
   [parsePut, '{"docs":[{"id":"a","vector":[1,[2]]}]}', 422, 'docs[0].vector'],
@@ -238,7 +276,7 @@ const wrong: readonly (readonly [Parse, string, number, string | null])[] = [
   [parsePatch, '{"docs":[]}', 422, 'docs'],
   [parsePatch, '{"docs":[{"text":"t"}]}', 422, 'docs[0].id'],
   [parsePatch, '{"docs":[{"id":"a","text":1}]}', 422, 'docs[0].text'],
-  [parsePatch, '{"docs":[{"id":"a","meta":null}]}', 422, 'docs[0].meta'],
+  [parsePatch, '{"docs":null}', 422, 'docs'],
   [parsePatch, '{"docs":[{"id":"a","vector":[]}]}', 422, 'docs[0].vector'],
   [parsePatch, '{"docs":[{"id":"a"}],"deletes":[]}', 422, 'deletes'],
   [parsePatch, `{"docs":[${repeated(10_001, (i) => `{"id":"${i}"}`)}]}`, 413, null],
@@ -392,14 +430,16 @@ function naivePut(body: Buffer): PlainWrite | number {
     return 400;
   }
   if (!isRecord(value) || !onlyKeys(value, ['docs', 'deletes', 'wait'])) return 422;
-  const { docs = [], deletes = [], wait = false } = value;
+  const docs = value.docs ?? [];
+  const deletes = value.deletes ?? [];
+  const wait = value.wait ?? false;
   if (!Array.isArray(docs) || !Array.isArray(deletes) || typeof wait !== 'boolean') return 422;
   if (docs.length + deletes.length === 0) return 422;
   if (!docs.every(isDocument) || !deletes.every(isId)) return 422;
   const plainDocs = docs.map(({ id, text, meta }) => ({
     id,
     text,
-    meta: meta === undefined ? null : JSON.stringify(meta),
+    meta: meta === undefined || meta === null ? null : JSON.stringify(meta),
   }));
   return { docs: plainDocs, deletes, wait };
 }
@@ -414,12 +454,14 @@ function onlyKeys(value: object, keys: readonly string[]): boolean {
 
 const isId = (id: unknown): id is string => typeof id === 'string' && documentIdProblem(id) === null;
 
-function isDocument(value: unknown): value is { id: string; text: string; meta?: object } {
+function isDocument(value: unknown): value is { id: string; text: string; meta?: object | null } {
   if (!isRecord(value) || !onlyKeys(value, ['id', 'text', 'meta']) || !isId(value.id)) return false;
   const { text, meta } = value;
   if (typeof text !== 'string' || !text.isWellFormed()) return false;
   return (
-    meta === undefined || (isRecord(meta) && isWellFormedDeep(meta as JsonValue as Record<string, JsonValue>))
+    meta === undefined ||
+    meta === null ||
+    (isRecord(meta) && isWellFormedDeep(meta as JsonValue as Record<string, JsonValue>))
   );
 }
 

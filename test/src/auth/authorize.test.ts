@@ -42,5 +42,7 @@ test('a namespace outside the patterns is refused and one inside is not', () => 
   assert.equal(authorize(principal, 'read', 'docs'), null);
   assert.equal(authorize(principal, 'write', 'user-1'), null);
   assert.equal(authorize(principal, 'read', 'other')?.status, 403);
+  assert.equal(authorize(principal, 'read', 'other', 'not_found')?.status, 404);
+  assert.equal(authorize(principal, 'admin', 'other', 'not_found')?.status, 403);
   assert.equal(authorize(keyPrincipal({}), 'read', 'other'), null);
 });
