@@ -285,6 +285,8 @@ export class ActorHost {
     const ended = await Promise.allSettled([this.drainNamespaces()]);
     // Tenants last: the namespaces' last words go to them.
     ended.push(...(await drainAll(this.#tenants)));
+    // What was flushed is told over another way than the word to end: the log's floor must not be behind it.
+    ended.push(...(await Promise.allSettled([this.#components.log.heard()])));
     for (const end of ended) if (end.status === 'rejected') throw end.reason;
   }
 

@@ -428,6 +428,8 @@ export const logCalls = {
   append: 'append',
   /** notice to the log: [flushed, tenantId, namespaceId, logId, seq, index]. */
   flushed: 'flushed',
+  /** call: [hear] → [heard], after every notice that was sent before. */
+  hear: 'hear',
   /** notice to the actor: [replay, record head, logId, seq, index, damage or null], body: payload. */
   replay: 'replay',
   /** call: [replay-target, tenantId, namespaceId] → [done], after replay notices with the target's records, or [failed]. */

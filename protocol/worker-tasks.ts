@@ -64,8 +64,11 @@ export interface LogControl {
   attach(port: MessagePort, placement: { readonly index: number; readonly count: number }): Promise<void>;
   /** Lists what all logs consist of; the next `collectLogs` deletes of that. */
   listLogs(): Promise<void>;
-  /** Deletes what nobody needs any more. `named`: the logs in a view that was read after `listLogs`. */
-  collectLogs(named: NamedLogs): Promise<void>;
+  /**
+   * Deletes what nobody needs any more. `named`: the logs in a view that was read after `listLogs`. False where more of it may go
+   * soon: a log that was replayed is not done yet.
+   */
+  collectLogs(named: NamedLogs): Promise<boolean>;
   /** Everything accepted is durable; nothing more is taken. */
   drain(): Promise<void>;
   statistics(): Promise<LogStatistics>;

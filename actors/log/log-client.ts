@@ -24,6 +24,8 @@ export interface LogClient {
   confirmOpen(): Promise<boolean>;
   /** The target's manifest contains everything up to the position. */
   flushed(target: { readonly tenantId: number; readonly namespaceId: string }, through: LogPosition): void;
+  /** Resolves once the log has heard everything that it was told before. */
+  heard(): Promise<void>;
 }
 
 export function createLogClient(
@@ -54,6 +56,9 @@ export function createLogClient(
     flushed(target, through) {
       const { logId, seq, index } = through;
       channel.notify([logCalls.flushed, target.tenantId, target.namespaceId, logId, seq, index]);
+    },
+    async heard() {
+      await channel.call([logCalls.hear]);
     },
   };
 }

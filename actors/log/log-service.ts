@@ -13,6 +13,7 @@ import {
 } from '../../src/base/port-channel.ts';
 import { rendezvousPick } from '../../src/base/rendezvous-hash.ts';
 import { Serial } from '../../src/base/serial.ts';
+import { settledWithin } from '../../src/base/settled-within.ts';
 import { type ObjectStore, StoreError } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { patientGet } from '../../src/object-store/patient-get.ts';
@@ -42,6 +43,8 @@ const housekeepingMs = 10_000;
 const housekeepingShare = 1 / 4;
 /** Past this many slots above the floor, the targets that hold it back are flushed: replay stays short. */
 const slotsAboveFloorMax = 1_200;
+/** What a stop waits for the collection of the log at most: it is mostly a few objects. */
+const collectAtEndMsMax = 2_000;
 
 /** With the pauses between them two seconds. */
 const sealPatience: Patience = { triesMax: 5, pauseMs: (tries) => 200 * tries };
@@ -219,6 +222,8 @@ export class LogService {
     await this.#commit?.whenIdle();
     this.#stopLease();
     await this.#tidy();
+    // What was deleted may be in the records that the manifests have: it is not to lie there until the next start.
+    await settledWithin(this.#components.clock, this.#collect(), collectAtEndMsMax);
   }
 
   async #replay(
@@ -247,6 +252,7 @@ export class LogService {
         const [kind] = message.head as [string];
         if (kind === logCalls.append) this.#append(message, respond);
         else if (kind === logCalls.confirmOpen) void this.#confirmOpen(respond);
+        else if (kind === logCalls.hear) respond(['heard']);
         else void this.#replayTarget(channel(), message, respond);
       },
       notice: (message) => this.#flushed(message),
@@ -323,7 +329,7 @@ export class LogService {
     }
   }
 
-  /** What the last floor freed. Not at the end of the process: its successor finds what is left. */
+  /** What the last floor freed. What is left at the end of the process its successor finds. */
   async #collect(): Promise<void> {
     if (this.#replaying > 0) return;
     try {
@@ -344,17 +350,18 @@ export class LogService {
   }
 
   /** As LogControl.collectLogs. Of a log that this process doesn't own, it knows only what the view and its marker say. */
-  async collectLogs(named: NamedLogs): Promise<void> {
+  async collectLogs(named: NamedLogs): Promise<boolean> {
     const commit = must(this.#commit, 'an open log');
     // Deposed: what this process knows may be old, so it deletes nothing, and it learns that it is over.
     if (!named.members.includes(this.#logId)) {
       await commit.confirmOpen();
-      return;
+      return true;
     }
-    if (this.#replaying > 0) return;
+    if (this.#replaying > 0) return false;
     const own = { logId: this.#logId, floor: this.#floor, blobsOnTheWay: commit.blobsOnTheWay };
     const needed = new Set([...named.members, ...this.#sealedLogs.map(({ logId }) => logId)]);
     await this.#collection.collectListed(own, needed, new Set(named.removed));
+    return this.#sealedLogs.length === 0;
   }
 
   #askForFlushes(): void {

@@ -50,7 +50,8 @@ export async function* replayLog(
     if (object === null || object.kind === 'seal') {
       after = await collectedThrough(store, { logId, seq, through });
       if (after < seq && object !== null) return;
-      if (after < seq) throw missing(paths.logObject(logId, seq), 'between the floor and the end of its log');
+      const where = `between ${paths.logFloor(logId)} and the end of its log`;
+      if (after < seq) throw missing(paths.logObject(logId, seq), where);
       previous = null;
       continue;
     }

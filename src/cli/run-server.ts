@@ -28,7 +28,9 @@ export async function runServer(args: readonly string[]): Promise<number> {
     });
   } catch (error) {
     process.stderr.write(`tidebase cannot start: ${sentenceOf(error)}\n`);
-    process.exit(isOperators(error) ? exitCodes.cannotStart : failed);
+    leave(isOperators(error) ? exitCodes.cannotStart : failed);
+    // The process ends as soon as the supervisor has heard why.
+    return new Promise(() => {});
   }
   if (server.metricsUrl !== null) process.stdout.write(`tidebase tells metrics on ${server.metricsUrl}\n`);
   process.stdout.write(`tidebase listening on ${server.url}\n`);

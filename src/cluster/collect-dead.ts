@@ -21,13 +21,13 @@ export interface CollectComponents {
 }
 
 /** Soon after the start, when the predecessor's records have mostly been taken over, and then every hour. */
-const firstAfterMs = 60_000;
+const soonMs = 60_000;
 
 /** The answer stops it. */
 export function keepCollectingDead(components: CollectComponents): () => void {
-  return repeat(components.clock, firstAfterMs, async () => {
+  return repeat(components.clock, soonMs, async () => {
     try {
-      await collectDead(components);
+      if (!(await collectDead(components))) return soonMs;
     } catch (error) {
       components.logger.error('ended logs were not collected', { error: describeError(error) });
     }
@@ -35,16 +35,18 @@ export function keepCollectingDead(components: CollectComponents): () => void {
   });
 }
 
-/** One round. What fails is found again by the next. */
-export async function collectDead(components: Omit<CollectComponents, 'logger'>): Promise<void> {
+/** One round. What fails is found again by the next. False where a log is not done yet that this process has replayed. */
+export async function collectDead(components: Omit<CollectComponents, 'logger'>): Promise<boolean> {
   const { store, clock, log } = components;
   const leases = await listLeases(store);
   await log.listLogs();
   const view = await readView(store);
   const members = view.members.map((member) => member.logId);
-  await log.collectLogs({ members, removed: view.removed.map((removed) => removed.logId) });
+  const removed = view.removed.map(({ logId }) => logId);
+  const isAllDone = await log.collectLogs({ members, removed });
   for (const logId of leases) if (!members.includes(logId)) await store.delete(paths.lease(logId));
   await collectProbes(store, clock.now() - limits.orphanGraceMs);
+  return isAllDone;
 }
 
 /** A process that was killed while it probed the store has left its objects. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
+import { readFloor } from '../../../actors/log/floor.ts';
 import { emptyLogObjectBytes } from '../../../actors/log/log-object.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { logSlotOfKey, paths } from '../../../src/object-store/paths.ts';
@@ -55,6 +56,40 @@ test('slots and blobs under the floor are deleted once everything in them is in 
   assert.deepEqual(await groupsOf(logId), []);
   assert.deepEqual(await objects(`${paths.logFolder(logId)}blob/`), []);
   assert.equal((await clock.run(server.get('n', 'small'))).body.text, 'tide');
+});
+
+test('an orderly end leaves a floor at the end of the log, and no record under it', async () => {
+  const server = await start();
+  const { logId } = server.joined.identity;
+  await clock.run(server.createTenant());
+  await clock.run(server.put('n', [{ id: 'a', text: 'tide' }]));
+  assert.equal(await readFloor(truth, logId), 0, 'no round of housekeeping came before');
+  assert.notEqual((await groupsOf(logId)).length, 0);
+
+  await clock.run(server.drain());
+
+  assert.notEqual(await readFloor(truth, logId), 0);
+  assert.deepEqual(await groupsOf(logId), []);
+  const next = await start();
+  assert.equal((await clock.run(next.get('n', 'a'))).body.text, 'tide');
+});
+
+test('a log that is not done when logs are collected is looked at again soon', async () => {
+  const first = await start();
+  await clock.run(first.createTenant());
+  await clock.run(first.put('n', [{ id: 'a', text: 'tide' }]));
+  const { logId } = first.joined.identity;
+  first.kill();
+
+  // It flushes nothing of what it replays until somebody asks for it.
+  const second = await clock.run(
+    InProcess.start({ store: truth, clock, random: seededBytes(++seed), recover: false }),
+  );
+  await clock.advance(90_000);
+  assert.notEqual((await groupsOf(logId)).length, 0);
+  second.host.recover();
+  await clock.advance(90_000);
+  assert.deepEqual(await groupsOf(logId), []);
 });
 
 test('of a log that was taken over nothing stays but its seal and its floor', async () => {

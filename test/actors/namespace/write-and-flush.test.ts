@@ -50,6 +50,7 @@ function plainLog(): LogClient {
     append: async () => ({ logId: 'log-a', seq: ++seq, index: 0 }),
     confirmOpen: async () => true,
     replayTarget: async () => {},
+    heard: async () => {},
     flushed: (_target, through) => {
       flushedThrough = through.seq;
     },
