@@ -44,6 +44,17 @@ export const limits = {
   warmQueriesMax: 20,
   /** A query, filter or account body; the largest filter is 64 KB and a pattern 1,000 characters. */
   queryBodyBytesMax: 1 * MiB,
+  /**
+   * Body of a request without credentials: an address, a name, a password of 200 characters and a token of 4,096, each of which
+   * may be written as an escape of six bytes, are below it. Whoever sends more is no person.
+   */
+  openBodyBytesMax: 16 * KiB,
+  /** Levels of such a body. It is one object of strings; a level more tells a wrong value from a text that is no JSON. */
+  openBodyDepthMax: 2,
+  /** Requests without credentials under way at once: 16 MB of bodies. */
+  openRequestsMax: 1_000,
+  /** Of those, from one network, so that stalled bodies from one do not take all places. */
+  openRequestsOfNetworkMax: 250,
   /** RE2 is linear in text times program: a longer pattern may not be interrupted in time. */
   patternCharactersMax: 1_000,
   /** Of any query: room for a pattern of the longest characters. A literal costs RE2 its length for each byte at worst. */
@@ -281,6 +292,7 @@ const relations: readonly (readonly [boolean, string])[] = [
     limits.logQueueBytesMax >= limits.pendingWriteBytesMax,
     'one namespace alone cannot be refused by the log',
   ],
+  [limits.openRequestsOfNetworkMax < limits.openRequestsMax, 'one network cannot take all places'],
   [limits.threadSilentMsMax >= 10 * limits.threadBeatMs, 'a thread that misses a few beats is not silent'],
   [limits.searchLimitDefault <= limits.searchLimitMax, 'the default page is allowed'],
 ];

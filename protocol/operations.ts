@@ -60,6 +60,8 @@ interface OperationRow {
   /** The parameter that takes the rest of the path, slashes included. */
   readonly restParameter?: PathParameterName | null;
   readonly bodyBytesMax?: number;
+  /** Refused to pages of other origins: what a browser does here without credentials has consequences for its person. */
+  readonly sameOrigin?: boolean;
   readonly rateLimitHeaders?: boolean;
   /** Heeds an `Idempotency-Key`: done once, however often it is sent. */
   readonly idempotent?: boolean;
@@ -91,6 +93,7 @@ const rows = {
     tag: 'accounts',
     summary: 'Create a person, a first tenant and a first admin key',
     auth: 'none',
+    sameOrigin: true,
     serves: 'front',
     success: 201,
     statuses: [400, 409, 422, 429],
@@ -104,6 +107,7 @@ const rows = {
     summary: 'Get a login token, valid one day',
     description: 'Acts for the default tenant, or for the one in header X-Tenant.',
     auth: 'none',
+    sameOrigin: true,
     serves: 'front',
     statuses: [400, 401, 429],
     request: account.loginRequestSchema,
@@ -138,6 +142,7 @@ const rows = {
     tag: 'accounts',
     summary: 'E-mail a single-use link that resets the password',
     auth: 'none',
+    sameOrigin: true,
     serves: 'front',
     success: 202,
     statuses: [400, 429],
@@ -151,6 +156,7 @@ const rows = {
     tag: 'accounts',
     summary: 'Set a new password with the token of a reset link',
     auth: 'none',
+    sameOrigin: true,
     serves: 'front',
     statuses: [400, 422, 429],
     request: account.resetRequestSchema,
@@ -626,12 +632,17 @@ function complete(name: OperationName, row: OperationRow): Operation {
     answer: row.answer,
     parameters: row.parameters ?? {},
     restParameter: row.restParameter ?? null,
-    bodyBytesMax: row.bodyBytesMax ?? (hasBody ? limits.queryBodyBytesMax : 0),
+    bodyBytesMax: row.bodyBytesMax ?? (hasBody ? bodyBytesDefault(row) : 0),
+    sameOrigin: row.sameOrigin ?? false,
     rateLimitHeaders: row.rateLimitHeaders ?? false,
     idempotent: row.idempotent ?? false,
     mcp: row.mcp ?? null,
     built: row.built ?? true,
   };
+}
+
+function bodyBytesDefault({ auth }: OperationRow): number {
+  return auth === 'none' ? limits.openBodyBytesMax : limits.queryBodyBytesMax;
 }
 
 export const operationNames = Object.keys(rows) as readonly OperationName[];

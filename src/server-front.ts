@@ -22,6 +22,7 @@ import { requestMemory } from './front/idempotency.ts';
 import type { Metering } from './front/metering.ts';
 import { type MetricsDoor, openMetrics } from './front/metrics.ts';
 import { RequestObserver } from './front/observe.ts';
+import { OpenRequests } from './front/open-requests.ts';
 import { FileReceiver } from './front/receive-file.ts';
 import { RequestMetrics } from './front/request-metrics.ts';
 import { tenantOperations } from './front/tenant-operations.ts';
@@ -232,6 +233,8 @@ export function requestHandler(parts: {
     pages: createPages({ mailFiles: settings.smtpUrl === null ? shownOutbox(settings) : null }),
     authenticator,
     attempts,
+    openRequests: new OpenRequests(),
+    baseUrl: door.baseUrl,
     admission: door.admission,
     router,
     plans,

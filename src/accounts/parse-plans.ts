@@ -64,6 +64,7 @@ const planRules = (name: string): Rules<Plan> => ({
 });
 
 const attemptRules: Rules<AttemptLimits> = {
+  open_per_address_minute: countOrNoLimit,
   login_failures_per_account: countOrNoLimit,
   login_window_seconds: count,
   login_per_address_minute: countOrNoLimit,

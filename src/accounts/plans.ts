@@ -42,6 +42,8 @@ export interface Plan {
 
 /** How often a credential may be guessed or a mail be asked for. Per-address limits spare loopback clients. */
 export interface AttemptLimits {
+  /** Requests without credentials, of all kinds together: counted before their body is read. */
+  readonly open_per_address_minute: number | null;
   readonly login_failures_per_account: number | null;
   /** The window of the line above; past the limit the delay grows. */
   readonly login_window_seconds: number;
@@ -136,6 +138,7 @@ export const builtInPlans: Plans = {
     unverified_share: 1,
   },
   attempts: {
+    open_per_address_minute: 120,
     login_failures_per_account: 10,
     login_window_seconds: 900,
     login_per_address_minute: 30,

@@ -134,7 +134,7 @@ function entryOf(
     // What is refused may be anything that somebody has pasted there.
     target: named !== undefined && (isDone || /^\d{1,16}$/.test(named)) ? named : undefined,
     scope: isDone ? textOf(answer.scope) : undefined,
-    account: accountOf(request.openBody, key),
+    account: request.email === null ? undefined : accountOf(request.email, key),
   };
 }
 
@@ -159,9 +159,7 @@ function payloadOf(token: string): Uint8Array {
 
 const accountCharacters = 16;
 
-function accountOf(body: Uint8Array | null, key: Uint8Array): string | undefined {
-  const email = textOf(body === null ? undefined : fieldsOf(body).email);
-  if (email === undefined) return undefined;
+function accountOf(email: string, key: Uint8Array): string {
   return createHmac('sha256', key).update(emailIdentity(email)).digest('hex').slice(0, accountCharacters);
 }
 

@@ -33,8 +33,10 @@ import { ClientGone, type HttpExchange } from './http-types.ts';
 import { idempotencyKeyProblem, onlyOnce, type RequestMemory, scopedKeyDigest } from './idempotency.ts';
 import { allowanceRefusal, beginCapped, countAnswer, type Metering } from './metering.ts';
 import type { Observed, RequestObserver } from './observe.ts';
+import type { OpenRequests } from './open-requests.ts';
 import type { FileReceiver } from './receive-file.ts';
 import { type Answer, type HeaderList, respond } from './response.ts';
+import { originRefusal } from './same-origin.ts';
 
 /**
  * The request's story: route → authenticate → admit → authorise → hand to its actor → respond. A warm read by a known
@@ -44,7 +46,10 @@ import { type Answer, type HeaderList, respond } from './response.ts';
  */
 export interface FrontComponents {
   readonly authenticator: Authenticator;
-  readonly attempts: Pick<Attempts, 'lookUpsFrom'>;
+  readonly attempts: Pick<Attempts, 'lookUpsFrom' | 'openRequest'>;
+  readonly openRequests: OpenRequests;
+  /** The public address, without a slash at its end. */
+  readonly baseUrl: string;
   readonly admission: Admission;
   readonly router: Router;
   readonly plans: Plans;
@@ -88,7 +93,7 @@ export function createHandler(front: FrontComponents): (exchange: HttpExchange) 
         parameters: route.parameters,
         principal: null,
         receivedBytes: 0,
-        openBody: null,
+        email: null,
       };
       begin(front, request);
     } catch (error) {
@@ -100,7 +105,7 @@ export function createHandler(front: FrontComponents): (exchange: HttpExchange) 
 /** A request for no operation. */
 function nobodys(exchange: HttpExchange, beganMs: number): Observed {
   const parameters = { name: undefined, id: undefined, provider: undefined };
-  const empty = { principal: null, receivedBytes: 0, openBody: null };
+  const empty = { principal: null, receivedBytes: 0, email: null };
   return { exchange, id: exchange.requestId, beganMs, operation: null, parameters, ...empty };
 }
 
@@ -210,6 +215,7 @@ function checkRequest({ operation, parameters, exchange }: Request): void {
     const problem = idempotencyKeyProblem(exchange.header('idempotency-key'));
     if (problem !== null) throw inputError(new Map([['Idempotency-Key', problem]]));
   }
+  if (operation.request !== 'file' && takesBody(operation, exchange.method)) refuseEncoding(exchange);
   if (exchange.query === '') return;
   const schema = querySchemaOf(operation, exchange.method);
   const given = parseQueryString(exchange.query);
@@ -218,6 +224,14 @@ function checkRequest({ operation, parameters, exchange }: Request): void {
     throw inputError(
       new Map([...given.keys()].map((name) => [name, 'is not a parameter of this operation'])),
     );
+}
+
+/** Nothing but imports is unpacked: a small body that becomes a large one would be a way around every limit. */
+function refuseEncoding(exchange: HttpExchange): void {
+  const encoding = exchange.header('content-encoding')?.trim().toLowerCase() ?? '';
+  if (encoding === '' || encoding === 'identity') return;
+  const sentence = 'a body with Content-Encoding is taken by imports only: send this one as plain JSON';
+  throw new ApiError('bad_request', sentence, { status: 415 });
 }
 
 /** A file that is imported. It is there until its actor has answered, even where nobody waits for the answer any more. */
@@ -252,7 +266,6 @@ async function readBody(request: Request): Promise<Uint8Array> {
   const { exchange, operation } = request;
   const body = new Uint8Array(await exchange.readBody(operation.bodyBytesMax));
   request.receivedBytes = body.byteLength;
-  if (operation.auth === 'none') request.openBody = body;
   if (body.byteLength === 0 && operation.bodyRequired) {
     throw new ApiError('bad_request', 'this request needs a JSON body');
   }
@@ -367,33 +380,63 @@ function meteredAnswer(
   return { status, headers, body };
 }
 
-/** Operations without credentials. */
+/** Serves an operation without credentials: whatever can be refused before the body is read is. */
 async function serveOpen(front: FrontComponents, request: Request): Promise<void> {
   const { exchange, operation } = request;
-  checkRequest(request);
-  const body = takesBody(operation, exchange.method) ? await readBody(request) : null;
-  if (changesData(request)) exchange.mayTakeEffect();
+  if (!takesBody(operation, exchange.method)) {
+    checkRequest(request);
+    return serveNobody(front, request, null);
+  }
+  const { baseUrl } = front;
+  const foreign = operation.sameOrigin
+    ? originRefusal(exchange.header('origin'), { host: exchange.header('host'), baseUrl })
+    : null;
+  if (foreign !== null) throw foreign;
+  const address = clientAddressOf(front, exchange);
+  front.attempts.openRequest(address);
+  const place = front.openRequests.enter(address);
+  try {
+    checkRequest(request);
+    await serveNobody(front, request, await readBody(request));
+  } finally {
+    place.leave();
+  }
+}
+
+async function serveNobody(front: FrontComponents, request: Request, body: Uint8Array | null): Promise<void> {
+  if (changesData(request)) request.exchange.mayTakeEffect();
   const plannedId = front.memory.newId();
   const answer = await runFrontOperation(front, request, { principal: null, body, plannedId });
-  reply(front, request, answer, standingHeaders(operation, null));
+  reply(front, request, answer, standingHeaders(request.operation, null));
+}
+
+/** The parsed body of an operation that the front does; undefined where it takes none. Throws JsonSyntaxError. */
+function parseBody(request: Request, body: Uint8Array | null): unknown {
+  if (body === null) return undefined;
+  if (request.operation.auth !== 'none') return parseJson(body, { depthMax: limits.jsonDepthMax });
+  const parsed = parseJson(body, { depthMax: limits.openBodyDepthMax });
+  const { email } = (parsed ?? {}) as { readonly email?: unknown };
+  if (typeof email === 'string') request.email = email;
+  return parsed;
 }
 
 async function runFrontOperation(
   front: FrontComponents,
-  { operation, parameters, exchange }: Request,
+  request: Request,
   input: {
     readonly principal: Principal | null;
     readonly body: Uint8Array | null;
     readonly plannedId: number;
   },
 ): Promise<Answer> {
+  const { operation, parameters, exchange } = request;
   const { success: status, name } = operation;
   if (name === 'healthz')
     return { status, headers: noHeaders, body: 'ok', contentType: 'text/plain; charset=utf-8' };
   if (name === 'openapi') return { status, headers: noHeaders, body: front.openApi() };
   const run = front.operations.get(name);
   if (run === undefined) throw notBuilt(operation, exchange.method);
-  const parsed = input.body === null ? undefined : parseJson(input.body, { depthMax: limits.jsonDepthMax });
+  const parsed = parseBody(request, input.body);
   const clientAddress = clientAddressOf(front, exchange);
   const { principal, plannedId } = input;
   const value = await run({ principal, body: parsed, parameters, plannedId, clientAddress });

@@ -20,8 +20,8 @@ export interface Observed {
   /** Once it is authenticated. */
   principal: Principal | null;
   receivedBytes: number;
-  /** Of operations without credentials: who they are about is in it. */
-  openBody: Uint8Array | null;
+  /** The address in the body of an operation without credentials, as it was sent: whom it is about. */
+  email: string | null;
 }
 
 export interface ObserverComponents {

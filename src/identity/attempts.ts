@@ -40,6 +40,7 @@ const hourMs = 3_600_000;
 export class Attempts {
   readonly #sparesLoopback: boolean;
   readonly #failures: LoginFailures;
+  readonly #open: Quota;
   readonly #logins: Quota;
   readonly #signups: Quota;
   readonly #lookUps: Quota;
@@ -49,6 +50,7 @@ export class Attempts {
     const quota = (max: number | null, windowMs: number) => new Quota({ max, windowMs, clock, keysMax });
     this.#sparesLoopback = sparesLoopback;
     this.#failures = new LoginFailures(allowed, clock, keysMax);
+    this.#open = quota(allowed.open_per_address_minute, minuteMs);
     this.#logins = quota(allowed.login_per_address_minute, minuteMs);
     this.#signups = quota(allowed.signup_per_address_hour, hourMs);
     this.#lookUps = quota(limits.failedLookUpsPerMinuteMax, minuteMs);
@@ -74,6 +76,11 @@ export class Attempts {
       if (error instanceof ApiError && error.code === 'unauthorized') this.#failures.note(account);
       throw error;
     }
+  }
+
+  /** Counts a request without credentials, whatever it asks for, before its body is read. Throws 429 `rate_limited`. */
+  openRequest(address: string): void {
+    this.#takeByAddress(this.#open, address);
   }
 
   /** Throws 429 `rate_limited`. */

@@ -290,7 +290,7 @@ function checkError(method: string, answer: ApiAnswer, shown: string): void {
   assert.deepEqual(rest, {}, `an error has no other fields: ${shown}`);
   const kind = Object.hasOwn(errorKinds, code) ? errorKinds[code as keyof typeof errorKinds] : undefined;
   assert.ok(kind !== undefined, `an unknown code: ${shown}`);
-  const others = code === 'bad_request' ? [405, 408] : [];
+  const others = code === 'bad_request' ? [405, 408, 415] : [];
   assert.ok([kind.status, ...others].includes(answer.status), `status and code disagree: ${shown}`);
   if (fields !== undefined) {
     for (const problem of Object.values(fields)) assert.equal(typeof problem, 'string', shown);

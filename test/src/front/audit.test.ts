@@ -35,7 +35,7 @@ async function lineOf(
     parameters: { name: undefined, id: undefined, provider: undefined },
     principal: null,
     receivedBytes: 0,
-    openBody: null,
+    email: null,
     ...changes,
   };
   audit.answered(request, { status: 200, headers: [], body: '', ...answer });
@@ -68,8 +68,7 @@ describe('the audit log', () => {
     const body = '{"code": "invalid", "error": "..."}';
 
     const revoked = await lineOf('revokeKey', { status: 422, body }, { parameters, principal });
-    const openBody = Buffer.from('{"email": ["a"], "password": "pasted password"}');
-    const loggedIn = await lineOf('login', { status: 400, body }, { openBody });
+    const loggedIn = await lineOf('login', { status: 400, body });
 
     const common = {
       audit: true,
