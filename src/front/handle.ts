@@ -413,9 +413,13 @@ async function serveNobody(front: FrontComponents, request: Request, body: Uint8
 /** The parsed body of an operation that the front does; undefined where it takes none. Throws JsonSyntaxError. */
 function parseBody(request: Request, body: Uint8Array | null): unknown {
   if (body === null) return undefined;
-  if (request.operation.auth !== 'none') return parseJson(body, { depthMax: limits.jsonDepthMax });
-  const parsed = parseJson(body, { depthMax: limits.openBodyDepthMax });
-  const { email } = (parsed ?? {}) as { readonly email?: unknown };
+  const parsed = parseJson(body, { depthMax: limits.jsonDepthMax });
+  const { auth, inputCode } = request.operation;
+  if (auth !== 'none' || typeof parsed !== 'object' || parsed === null) return parsed;
+  const fields = Object.keys(parsed).length;
+  if (fields > limits.openBodyFieldsMax)
+    throw new ApiError(inputCode, `the body has ${fields} fields: send those of this operation alone`);
+  const { email } = parsed as { readonly email?: unknown };
   if (typeof email === 'string') request.email = email;
   return parsed;
 }
