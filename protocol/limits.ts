@@ -140,8 +140,10 @@ export const limits = {
   attemptKeysMax: 50_000,
   /** Keys, login tokens, tenants and links that an address asks for in vain in a minute: each may cost a read of the object store. */
   failedLookUpsPerMinuteMax: 100,
-  /** The first wait after too many failed logins; each failure more doubles it, up to the window of the plans file. */
+  /** The first wait of a network after too many failed logins of an account; each failure more doubles it, up to the window. */
   loginDelayFirstMs: 30_000,
+  /** Failed logins of one account and network of which the time is kept: those that delay, and what runs side by side. */
+  loginFailuresKeptMax: 100,
   /** Mails that wait for a mail server that is away, 2 KB each; a person whose mail is not taken can ask for it again. */
   mailsWaitingMax: 1_000,
   /** Connections to the mail server at once. */

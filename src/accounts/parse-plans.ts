@@ -6,6 +6,8 @@ export class PlansError extends Error {
   override name = 'PlansError';
 }
 
+const accountDelaySecondsMax = 10;
+
 /** What is wrong with a value, or null. */
 type Rule = (value: unknown) => string | null;
 type Rules<T> = Readonly<Record<keyof T, Rule>>;
@@ -24,6 +26,11 @@ const querySeconds: Rule = (value) =>
   isNumberFrom(value, 0.001) && Number(value) <= querySecondsMax
     ? null
     : `must be a number over 0, at most ${querySecondsMax}`;
+/** A login that is held longer would meet the deadline of its request, and hold up a server that stops. */
+const accountDelay: Rule = (value) =>
+  isNumberFrom(value, 0) && Number(value) <= accountDelaySecondsMax
+    ? null
+    : `must be a number from 0 to ${accountDelaySecondsMax}`;
 const count: Rule = (value) =>
   isNumberFrom(value, 1) && Number.isSafeInteger(value) ? null : 'must be a whole number, 1 or more';
 const truth: Rule = (value) => (typeof value === 'boolean' ? null : 'must be true or false');
@@ -65,7 +72,9 @@ const planRules = (name: string): Rules<Plan> => ({
 
 const attemptRules: Rules<AttemptLimits> = {
   open_per_address_minute: countOrNoLimit,
+  login_failures_per_account_and_network: countOrNoLimit,
   login_failures_per_account: countOrNoLimit,
+  login_account_delay_seconds: accountDelay,
   login_window_seconds: count,
   login_per_address_minute: countOrNoLimit,
   signup_per_address_hour: countOrNoLimit,

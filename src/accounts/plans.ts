@@ -44,8 +44,12 @@ export interface Plan {
 export interface AttemptLimits {
   /** Requests without credentials, of all kinds together: counted before their body is read. */
   readonly open_per_address_minute: number | null;
+  /** From one network: past it that network has to wait, longer with each failure, until the first of them leave the window. */
+  readonly login_failures_per_account_and_network: number | null;
+  /** From all networks together: past it every login of the account is held for the seconds below, and none is refused. */
   readonly login_failures_per_account: number | null;
-  /** The window of the line above; past the limit the delay grows. */
+  readonly login_account_delay_seconds: number;
+  /** The window in which the failures of both count. */
   readonly login_window_seconds: number;
   readonly login_per_address_minute: number | null;
   readonly signup_per_address_hour: number | null;
@@ -139,7 +143,9 @@ export const builtInPlans: Plans = {
   },
   attempts: {
     open_per_address_minute: 120,
-    login_failures_per_account: 10,
+    login_failures_per_account_and_network: 10,
+    login_failures_per_account: 30,
+    login_account_delay_seconds: 3,
     login_window_seconds: 900,
     login_per_address_minute: 30,
     signup_per_address_hour: 20,

@@ -129,7 +129,7 @@ async function reset(
   const { email } = await attempts.useLink(clientAddress, async () =>
     resetPassword(await people(), input, forgetLogins),
   );
-  attempts.forgiveLogins(email);
+  attempts.forgiveLogins({ email, address: clientAddress });
   return { reset: true };
 }
 

@@ -39,7 +39,9 @@ const hourMs = 3_600_000;
 
 export class Attempts {
   readonly #sparesLoopback: boolean;
-  readonly #failures: LoginFailures;
+  readonly #clock: Clock;
+  readonly #accountDelayMs: number;
+  readonly #failures: { readonly ofNetwork: LoginFailures; readonly ofAccount: LoginFailures };
   readonly #open: Quota;
   readonly #logins: Quota;
   readonly #signups: Quota;
@@ -49,7 +51,14 @@ export class Attempts {
   constructor({ limits: allowed, clock, sparesLoopback, keysMax = limits.attemptKeysMax }: AttemptsOptions) {
     const quota = (max: number | null, windowMs: number) => new Quota({ max, windowMs, clock, keysMax });
     this.#sparesLoopback = sparesLoopback;
-    this.#failures = new LoginFailures(allowed, clock, keysMax);
+    const windowMs = allowed.login_window_seconds * 1_000;
+    const failures = (max: number | null) => new LoginFailures({ max, windowMs, clock, keysMax });
+    this.#clock = clock;
+    this.#accountDelayMs = allowed.login_account_delay_seconds * 1_000;
+    this.#failures = {
+      ofNetwork: failures(allowed.login_failures_per_account_and_network),
+      ofAccount: failures(allowed.login_failures_per_account),
+    };
     this.#open = quota(allowed.open_per_address_minute, minuteMs);
     this.#logins = quota(allowed.login_per_address_minute, minuteMs);
     this.#signups = quota(allowed.signup_per_address_hour, hourMs);
@@ -61,19 +70,29 @@ export class Attempts {
   }
 
   /**
-   * Runs a login; only its 401 counts as a failure. Throws 429 `rate_limited` without running it. Logins that run side by
-   * side are all judged by the failures before them, and the gate for passwords bounds how many those are.
+   * Runs a login; only its 401 counts as a failure. Throws 429 `rate_limited` without running it where this network has failed
+   * too often with this account: nobody can close an account to other networks so. Where an account was tried from many,
+   * every login is held for some seconds, the right one too, and then judged. Logins that run side by side are all judged by
+   * the failures before them, and the gate for passwords bounds how many those are.
    */
   async login<T>({ email, address }: Attempter, run: () => Promise<T>): Promise<T> {
     const account = accountOf(email);
-    this.#failures.refuseEarly(account);
+    const pair = `${account} ${wideNetworkOf(address)}`;
+    this.#failures.ofNetwork.refuseEarly(pair);
     this.#takeByAddress(this.#logins, address);
+    if (this.#failures.ofAccount.areTooMany(account)) {
+      await this.#clock.sleep(this.#accountDelayMs);
+      this.#failures.ofNetwork.refuseEarly(pair);
+    }
     try {
       const result = await run();
-      this.#failures.forget(account);
+      this.#failures.ofNetwork.forget(pair);
       return result;
     } catch (error) {
-      if (error instanceof ApiError && error.code === 'unauthorized') this.#failures.note(account);
+      if (error instanceof ApiError && error.code === 'unauthorized') {
+        this.#failures.ofNetwork.note(pair);
+        this.#failures.ofAccount.note(account);
+      }
       throw error;
     }
   }
@@ -116,9 +135,11 @@ export class Attempts {
     }
   }
 
-  /** A password that was just reset is known to its person, whatever was tried before. */
-  forgiveLogins(email: string): void {
-    this.#failures.forget(accountOf(email));
+  /** A password that was just reset is known to its person, whatever was tried before from where they are. */
+  forgiveLogins({ email, address }: Attempter): void {
+    const account = accountOf(email);
+    this.#failures.ofNetwork.forget(`${account} ${wideNetworkOf(address)}`);
+    this.#failures.ofAccount.forget(account);
   }
 
   #takeByAddress(quota: Quota, address: string): void {
@@ -139,15 +160,26 @@ function isLoopback(address: string): boolean {
   return address === '::1' || /^127(\.[0-9]{1,3}){3}$/.test(address);
 }
 
-/** Whoever has one IPv6 address has the 2^64 of its network. */
+/** The network that counts as one client: whoever has one IPv6 address has the 2^64 of its network. */
 export function networkOf(address: string): string {
-  if (!isIPv6(address)) return address;
+  return isIPv6(address) ? `${groupsOf(address).slice(0, 4).join(':')}::/64` : address;
+}
+
+/** The network that counts as one place, from which the same people try: /24, of IPv6 /56. */
+export function wideNetworkOf(address: string): string {
+  if (!isIPv6(address)) return address.replace(/\.[0-9]+$/, '.0/24');
+  const [first, second, third, fourth = '0'] = groupsOf(address);
+  const upper = (Number.parseInt(fourth, 16) & 0xff00).toString(16);
+  return `${first}:${second}:${third}:${upper}::/56`;
+}
+
+/** The eight groups of an IPv6 address, without leading zeros. */
+function groupsOf(address: string): readonly string[] {
   const [head = '', tail] = address.replace(/%.*$/, '').split('::');
   const groups = head === '' ? [] : head.split(':');
   const after = tail === undefined || tail === '' ? [] : tail.split(':');
   if (tail !== undefined) while (groups.length + after.length < 8) groups.push('0');
-  const network = [...groups, ...after].slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
-  return `${network.join(':')}::/64`;
+  return [...groups, ...after].map((group) => Number.parseInt(group, 16).toString(16));
 }
 
 interface QuotaOptions {
@@ -196,46 +228,61 @@ class Quota {
   }
 }
 
+interface FailuresOptions {
+  /** Failures that are free; null: all of them. */
+  readonly max: number | null;
+  readonly windowMs: number;
+  readonly clock: Clock;
+  readonly keysMax: number;
+}
+
 /**
- * Failed logins of an account. After the allowed number each failure doubles how long the account has to wait, up to the
- * window and never longer: a lock would let anybody shut anybody out. Forgotten after a window without failures.
+ * Failed logins by key, those of a window that slides. Past the allowed number each failure doubles how long the key has to
+ * wait, up to the window. A failure counts for one window and no longer, so that few of them, however long they go on,
+ * close nothing.
  */
 class LoginFailures {
-  readonly #max: number | null;
-  readonly #windowMs: number;
-  readonly #clock: Clock;
-  readonly #accounts: LruMap<string, { failures: number; closedUntilMs: number }>;
+  readonly #options: FailuresOptions;
+  readonly #keys: LruMap<string, { readonly atMs: readonly number[]; readonly closedUntilMs: number }>;
 
-  constructor(allowed: AttemptLimits, clock: Clock, keysMax: number) {
-    this.#max = allowed.login_failures_per_account;
-    this.#windowMs = allowed.login_window_seconds * 1_000;
-    this.#clock = clock;
-    this.#accounts = new LruMap(keysMax);
+  constructor(options: FailuresOptions) {
+    this.#options = options;
+    this.#keys = new LruMap(options.keysMax);
   }
 
-  refuseEarly(account: string): void {
-    const entry = this.#accounts.get(account);
-    const leftMs = entry === undefined ? 0 : entry.closedUntilMs - this.#clock.monotonic();
+  /** Throws 429 `rate_limited` while the key has to wait. */
+  refuseEarly(key: string): void {
+    const entry = this.#keys.get(key);
+    const leftMs = entry === undefined ? 0 : entry.closedUntilMs - this.#options.clock.monotonic();
     if (leftMs > 0) throw tooMany(leftMs);
   }
 
-  note(account: string): void {
-    if (this.#max === null) return;
-    const nowMs = this.#clock.monotonic();
-    const before = this.#accounts.get(account);
-    const isRecent = before !== undefined && nowMs < before.closedUntilMs + this.#windowMs;
-    const failures = (isRecent ? before.failures : 0) + 1;
-    const closedUntilMs = nowMs + this.#delayMs(failures - this.#max);
-    this.#accounts.set(account, { failures, closedUntilMs });
+  areTooMany(key: string): boolean {
+    const { max } = this.#options;
+    return max !== null && this.#inWindow(key).length >= max;
   }
 
-  forget(account: string): void {
-    this.#accounts.delete(account);
+  note(key: string): void {
+    const { max, clock } = this.#options;
+    if (max === null) return;
+    const nowMs = clock.monotonic();
+    const atMs = [...this.#inWindow(key), nowMs].slice(-limits.loginFailuresKeptMax);
+    this.#keys.set(key, { atMs, closedUntilMs: nowMs + this.#delayMs(atMs.length - max) });
+  }
+
+  forget(key: string): void {
+    this.#keys.delete(key);
+  }
+
+  #inWindow(key: string): readonly number[] {
+    const { clock, windowMs } = this.#options;
+    const sinceMs = clock.monotonic() - windowMs;
+    return this.#keys.get(key)?.atMs.filter((atMs) => atMs > sinceMs) ?? [];
   }
 
   /** `over`: failures past the last that is free. */
   #delayMs(over: number): number {
-    return over < 0 ? 0 : Math.min(limits.loginDelayFirstMs * 2 ** over, this.#windowMs);
+    return over < 0 ? 0 : Math.min(limits.loginDelayFirstMs * 2 ** over, this.#options.windowMs);
   }
 }
 

@@ -113,6 +113,28 @@ describe('operations without credentials', { concurrency: 1 }, () => {
     assert.ok(server.errors.includes('"clientAddress":"198.51.100.7"'));
   });
 
+  it('keep nobody out whose password is guessed from elsewhere', async () => {
+    const email = 'victim@example.com';
+    await anyone.signup(email);
+    const login = (password: string, address: string) =>
+      anyone.request('POST', '/v1/login', {
+        body: { email, password },
+        headers: { 'x-forwarded-for': address },
+      });
+    const wrong: number[] = [];
+    for (let i = 0; i < 12; i++) wrong.push((await login('wrong horse', `192.0.2.${i}`)).status);
+    assert.deepEqual(wrong, [...Array.from({ length: 10 }, () => 401), 429, 429]);
+    assert.equal((await login('correct horse', '192.0.2.200')).status, 429, 'of the same /24');
+
+    assert.equal((await login('correct horse', '198.51.100.33')).status, 200);
+
+    // From many networks: then everybody is slower, and still let in.
+    for (let i = 0; i < 20; i++) assert.equal((await login('wrong horse', `10.7.${i}.1`)).status, 401);
+    const began = performance.now();
+    assert.equal((await login('correct horse', '198.51.100.34')).status, 200);
+    assert.ok(performance.now() - began > 2_900, 'it is held for some seconds');
+  });
+
   it('leave places to others where bodies never end, on this machine too', async () => {
     const { openRequestsOfNetworkMax } = limits;
     const stalled = await Promise.all(
