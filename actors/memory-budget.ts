@@ -2,8 +2,8 @@
  * What one actor thread may hold in memory, as a sum that is kept while things come and go: nothing is ever walked to
  * find it out. Whoever holds bytes says so on its line; `open-actors.ts` makes room when the sum is over the budget.
  *
- * It counts what stays between two requests, and the writes that are on their way. What a running query reads is the
- * block cache's or short-lived; the server's code, its idle heap and its sockets are no data and not counted.
+ * It counts what stays between two requests, the writes that are on their way, and what SQL queries hold. What a running query
+ * reads is the block cache's or short-lived; the server's code, its idle heap and its sockets are no data and not counted.
  */
 export type MemoryLine =
   /** What an open actor costs before it holds anything; measured. */
@@ -25,12 +25,14 @@ export type MemoryLine =
   /** Decoded blocks of segments. */
   | 'blocks'
   /** Columns of segments as SQL reads them. */
-  | 'columns';
+  | 'columns'
+  /** What running SQL queries hold: groups, distinct values and rows. */
+  | 'queries';
 
 export type MemoryLines = Readonly<Record<MemoryLine, number>>;
 
 /** What passes through soon, and is collected with the youngest objects. */
-const passing: ReadonlySet<MemoryLine> = new Set(['memtables', 'overlay', 'bodies']);
+const passing: ReadonlySet<MemoryLine> = new Set(['memtables', 'overlay', 'bodies', 'queries']);
 
 export class MemoryBudget {
   readonly bytesMax: number;
@@ -46,6 +48,7 @@ export class MemoryBudget {
     bodies: 0,
     blocks: 0,
     columns: 0,
+    queries: 0,
   };
   #bytes = 0;
 

@@ -64,17 +64,25 @@ export const limits = {
   filterInValuesMax: 1_000,
   /** Of a statement: deeper ones cost stack. */
   sqlDepthMax: 64,
-  /** Parsed and bound on the thread that answers everybody else. */
-  sqlExpressionsMax: 16_384,
+  /** Parsed and bound on the thread that answers everybody else: some 10 ms. What stands in an IN list is counted by itself. */
+  sqlExpressionsMax: 4_096,
   sqlInListMax: 10_000,
   /** Of one sum: each stands in the next one. */
   sqlTermsMax: 256,
   sqlColumnsMax: 1_024,
+  /** Each key and each DISTINCT has tables of its own, of 300 KB before anything is in them; each aggregate has numbers for each group. */
+  sqlGroupKeysMax: 128,
+  /** Each is held with each row that may be answered. */
+  sqlOrderKeysMax: 128,
+  sqlDistinctAggregatesMax: 64,
+  sqlAggregatesMax: 1_024,
   /** What REGEXP_REPLACE makes of one text, and of all texts of a chunk. */
   sqlReplacedBytesMax: 2 * MiB,
   sqlReplacedChunkBytesMax: 64 * MiB,
   sqlRowsMax: 10_000,
-  /** Of groups, distinct values and rows that a query holds. */
+  /** JSON of one row of an answer: what REGEXP_REPLACE makes of one text, four times. Made in one turn. */
+  sqlRowBytesMax: 8 * MiB,
+  /** Of groups, distinct values and rows that a query holds, where the thread has as much left for its owner. */
   sqlMemoryBytesMax: 256 * MiB,
   /** Each is a search of its own. */
   sqlTextPredicatesMax: 8,

@@ -29,6 +29,7 @@ import type { QueryContext } from '../search/query.ts';
 import { runCount, runSearch } from '../search/run-search.ts';
 import { runSql } from '../search/run-sql.ts';
 import { runWarm } from '../search/run-warm.ts';
+import { sqlMemory } from '../search/sql-memory.ts';
 import { TimeSlice } from '../search/time-slice.ts';
 import { noteSpent, spending } from '../spent.ts';
 import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
@@ -211,7 +212,8 @@ export class NamespaceQueries {
     opened: OpenedNow,
     run: (context: QueryContext) => Promise<string>,
   ): Promise<ActorReply> {
-    const { clock, cursorKey, lanes } = this.#components;
+    const { clock, cursorKey, lanes, memory } = this.#components;
+    const sqlHolding = sqlMemory(memory).holding(call.tenantId);
     const slice = new TimeSlice(clock, Math.min(call.deadlineMs, call.caller.querySeconds * 1_000));
     const context: QueryContext = {
       identity: this.#state.identity,
@@ -223,15 +225,19 @@ export class NamespaceQueries {
       cursorKey,
       graphs: this.#graphs,
       match: lanes.match,
-      sqlBytesMax: limits.sqlMemoryBytesMax,
-      keptColumns: keptColumns(this.#components.memory),
-      buffers: keptBuffers(this.#components.memory, this.#components.clock),
+      sqlHolding,
+      keptColumns: keptColumns(memory),
+      buffers: keptBuffers(memory, clock),
       monotonic: () => clock.monotonic(),
       beganAt: opened.beganAt,
       readFailed: (failure) => this.#readFailed(failure, call, opened),
     };
-    const json = await spending({ slice, report: opened.report }, () => run(context));
-    return reply(json, { report: opened.report, cpuMs: slice.cpuMs });
+    try {
+      const json = await spending({ slice, report: opened.report }, () => run(context));
+      return reply(json, { report: opened.report, cpuMs: slice.cpuMs });
+    } finally {
+      sqlHolding.release();
+    }
   }
 
   /** Waits a little for a version that a caller has seen elsewhere. */

@@ -3,7 +3,7 @@ import type { Filter } from '../../protocol/filter.ts';
 import { limits } from '../../protocol/limits.ts';
 import type { VectorConfig } from '../../protocol/namespace.ts';
 import type { CountRequest, SearchRequest } from '../../protocol/search.ts';
-import type { LargeBuffers } from '../sql/room.ts';
+import type { Holding, LargeBuffers } from '../sql/room.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
 import type { ReadFailure } from '../storage/read-failure.ts';
@@ -31,8 +31,8 @@ export interface QueryContext {
   readonly graphs: GraphSource;
   /** For texts that RE2 may be long about. */
   readonly match: MatchElsewhere;
-  /** What an SQL query may hold, in bytes. */
-  readonly sqlBytesMax: number;
+  /** What an SQL query may hold; it is given back by whoever made it. */
+  readonly sqlHolding: Holding;
   /** Null: nothing is kept. */
   readonly keptColumns: KeptColumns | null;
   /** For what queries count. Null: all of it is new. */

@@ -14,8 +14,7 @@ import { Evaluator } from '../sql/evaluate.ts';
 import { allRows, type Frame } from '../sql/frame.ts';
 import { collectColumns } from '../sql/key-groups.ts';
 import { parseSql } from '../sql/parser.ts';
-import { Room } from '../sql/room.ts';
-import { columnsOfTerms } from '../sql/row-filter.ts';
+import { Room, RoomExceeded } from '../sql/room.ts';
 import { SelectRun } from '../sql/run-select.ts';
 import { located, locating, SqlError } from '../sql/sql-error.ts';
 import type { TextMatch } from '../sql/syntax.ts';
@@ -50,6 +49,11 @@ export async function runSql(context: QueryContext, { sql }: SqlRequest): Promis
   try {
     return await new SqlQuery(context, { plan, columns, parts }).run();
   } catch (error) {
+    if (error instanceof RoomExceeded) {
+      const megabytes = (error.bytesMax / 2 ** 20).toPrecision(2);
+      const problem = `the groups, distinct values or rows of this query take more than the ${megabytes} MB that it may have now`;
+      throw tooMuch(context, problem, 'narrow it with WHERE, group by less, or run fewer queries at once');
+    }
     throw error instanceof SqlError ? located(sql, error) : error;
   }
 }
@@ -67,6 +71,15 @@ function frameRowsOf({ replaces, outputs, grouping }: SelectPlan): number {
   if (grouping !== null) return isHashed(grouping) ? hashedFrameRows : frameRows;
   return Math.max(64, Math.min(frameRows, Math.floor(cellsOfFrame / outputs.length)));
 }
+
+/** Rows that expressions of that weight may be evaluated for at once: some five milliseconds and megabytes. */
+function rowsOfWeight(weight: number): number {
+  return Math.max(frameRowsMin, Math.floor(stepsOfFrame / Math.max(1, weight)));
+}
+
+const stepsOfFrame = 524_288;
+/** With fewer, most of the time would be what an expression costs whatever it is asked for. */
+const frameRowsMin = 64;
 
 function isHashed({ keys, aggregates }: NonNullable<SelectPlan['grouping']>): boolean {
   return keys.length > 1 || (keys.length > 0 && aggregates.some(({ distinct }) => distinct));
@@ -160,6 +173,8 @@ class SqlQuery {
   /** By column: numbers of the frame. */
   readonly #scratch: Float64Array[] = [];
   readonly #frameRows: number;
+  /** Of a frame that is filtered first. */
+  readonly #filterRows: number;
   readonly #asksForExtremes: boolean;
   #scanned = 0;
 
@@ -176,11 +191,12 @@ class SqlQuery {
     this.#parts = parts;
     this.#types = new Map(columns.map(({ name, type }) => [name, type]));
     const rowsMax = parts.reduce((sum, { rowCount }) => sum + rowCount, 0);
-    this.#room = new Room(rowsMax, context.buffers);
-    this.#run = new SelectRun(plan, new Evaluator(replacerOf, this.#room), this.#room);
+    this.#room = new Room(rowsMax, context.buffers, context.sqlHolding);
+    this.#run = new SelectRun(plan, new Evaluator(replacerOf, this.#room, plan.repeated), this.#room);
     this.#uses = keyColumns(plan);
     this.#wantedIds = idsOf(plan.where, plan.columns);
-    this.#frameRows = frameRowsOf(plan);
+    this.#frameRows = Math.min(frameRowsOf(plan), rowsOfWeight(plan.weight));
+    this.#filterRows = Math.min(frameRows, rowsOfWeight(plan.whereWeight));
     this.#asksForExtremes = asksForExtremes(plan);
   }
 
@@ -198,10 +214,7 @@ class SqlQuery {
       if (this.#run.isComplete) break;
       await this.#add(part);
     }
-    for (const _ of this.#run.finish()) {
-      this.#checkMemory();
-      await this.#turn();
-    }
+    await this.#steps(this.#run.finish());
     const { rows, truncated } = this.#run.answer();
     refuseLargeAnswer(this.#context, rows);
     return sqlAnswer(this.#context, {
@@ -233,20 +246,24 @@ class SqlQuery {
     { matches, wanted }: { readonly matches: readonly Uint8Array[]; readonly wanted: Int32Array | null },
   ): Promise<void> {
     const { where, columns } = this.#plan;
+    await this.#turn();
+    const ranges: ColumnRange[] = [];
     const rangeOf = (index: number) => {
       const name = must(columns[index], 'a column');
-      return name === idColumn ? 'unknown' : chunk.range(name);
+      const range = ranges[index] ?? (name === idColumn ? 'unknown' : chunk.range(name));
+      ranges[index] = range;
+      return range;
     };
     if (where !== null && !canMatch(where, rangeOf)) return;
-    if (this.#asksForExtremes && part.allLive && this.#addExtremes(rangeOf)) return;
+    if (this.#asksForExtremes && part.allLive && (await this.#addExtremes(rangeOf))) return;
     const { filter } = this.#run;
     const terms = filter.termsOf(rangeOf);
-    const first = [...columnsOfTerms(terms)].map((index) => must(columns[index], 'a column'));
+    const first = [...filter.columnsOf(terms)].map((index) => must(columns[index], 'a column'));
     const loaded = new Map<string, DecodedColumn>();
     this.#scanned++;
     await this.#load(chunk, first, loaded);
     // A frame that is filtered first may be larger: what is left of it goes on in pieces.
-    const rowsAtOnce = terms.length === 0 ? this.#frameRows : frameRows;
+    const rowsAtOnce = terms.length === 0 ? this.#frameRows : this.#filterRows;
     for (let from = 0; from < chunk.rowCount && !this.#run.isComplete; from += rowsAtOnce) {
       await this.#turn();
       const end = Math.min(from + rowsAtOnce, chunk.rowCount);
@@ -266,14 +283,13 @@ class SqlQuery {
         loaded.set(idColumn, await this.#ids(range, passing));
       // Of most rows of a frame nothing is taken out, which would cost more than it saves.
       const isWhole = terms.length === 0 || (passing.length * 2 > end - from && this.#frameRows >= frameRows);
-      if (isWhole) this.#run.add({ ...frame, rows: passing }, passing);
+      if (isWhole) await this.#steps(this.#run.add({ ...frame, rows: passing }, passing));
       else await this.#addPieces(frame, passing);
-      this.#checkMemory();
     }
   }
 
   /** Of a chunk whose statistics tell the least and the greatest of each column: they stand for all of its rows. Answers whether they do. */
-  #addExtremes(rangeOf: (column: number) => ColumnRange): boolean {
+  async #addExtremes(rangeOf: (column: number) => ColumnRange): Promise<boolean> {
     const vectors: Vector[] = [];
     for (const index of this.#plan.columns.keys()) {
       const range = rangeOf(index);
@@ -282,7 +298,9 @@ class SqlQuery {
     }
     const none = () => must<never>(undefined as never, 'extremes are of columns');
     const column = (index: number) => must(vectors[index], 'a column');
-    this.#run.add({ rowCount: 2, rows: null, column, slot: none, textMatch: none }, allRows(2));
+    await this.#steps(
+      this.#run.add({ rowCount: 2, rows: null, column, slot: none, textMatch: none }, allRows(2)),
+    );
     return true;
   }
 
@@ -291,8 +309,17 @@ class SqlQuery {
     for (let from = 0; from < passing.length && !this.#run.isComplete; from += this.#frameRows) {
       if (from > 0) await this.#turn();
       const rows = passing.subarray(from, from + this.#frameRows);
-      this.#run.add(takenFrame(frame, rows), allRows(rows.length));
+      await this.#steps(this.#run.add(takenFrame(frame, rows), allRows(rows.length)));
     }
+  }
+
+  /** Others have their turn between two of them. */
+  async #steps(steps: Generator<void, void, void>): Promise<void> {
+    for (const _ of steps) {
+      this.#checkMemory();
+      await this.#turn();
+    }
+    this.#checkMemory();
   }
 
   async #load(chunk: SqlChunk, names: readonly string[], loaded: Map<string, DecodedColumn>): Promise<void> {
@@ -417,11 +444,7 @@ class SqlQuery {
   }
 
   #checkMemory(): void {
-    const { sqlBytesMax } = this.#context;
-    if (this.#run.bytes <= sqlBytesMax) return;
-    const megabytes = Math.ceil(sqlBytesMax / 2 ** 20);
-    const problem = `the groups, distinct values or rows of this query take more than ${megabytes} MB`;
-    throw tooMuch(this.#context, problem, 'narrow it with WHERE, or group by less');
+    this.#room.hold(this.#run.bytes);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { BoundAggregate, SqlType } from './bound.ts';
+import type { Bound, BoundAggregate, SqlType } from './bound.ts';
 import { allRows } from './frame.ts';
 import { type Interner, PairInterner } from './interner.ts';
 import { LazyInterner } from './lazy-interner.ts';
@@ -21,30 +21,31 @@ export interface Aggregate {
     groups: Int32Array,
     groupCount: number,
   ): void;
+  /** What is left to do when all rows are in, before the first `values`: in steps. */
+  finish?(): Generator<void, void, void>;
   /** Values of groups from `from` to before `end`, when all rows are in. */
   values(from: number, end: number): Vector;
 }
 
 /** In the same order. Sums of the same values are added up once. `room`: for as many groups as can come. */
-export function newAggregates(bounds: readonly BoundAggregate[], room: Room): Aggregate[] {
-  const sums = new Map<string, Sum>();
+export function newAggregates(bounds: readonly BoundAggregate[], room: Room, hasKeys: boolean): Aggregate[] {
+  const sums = new Map<Bound, Sum>();
   return bounds.map((bound) => {
     const { name, argument, distinct, plus } = bound;
-    if (name !== 'sum' || distinct || argument?.type !== 'int') return newAggregate(bound, room);
-    const key = JSON.stringify(argument, (_, value) => (typeof value === 'bigint' ? `${value}n` : value));
-    const known = sums.get(key);
+    if (name !== 'sum' || distinct || argument?.type !== 'int') return newAggregate(bound, room, hasKeys);
+    const known = sums.get(argument);
     const sum = known ?? new Sum(bound, 'int', room);
-    sums.set(key, sum);
+    sums.set(argument, sum);
     return new SumPlus(sum, { bound, plus, isFirst: known === undefined });
   });
 }
 
-function newAggregate(bound: BoundAggregate, room: Room): Aggregate {
+function newAggregate(bound: BoundAggregate, room: Room, hasKeys: boolean): Aggregate {
   const { name, argument, distinct } = bound;
   const type = argument?.type ?? 'null';
   if (argument === null) return new ValueCount(room);
   if (distinct) {
-    const counted = new DistinctValues(type, room);
+    const counted = new DistinctValues(type, room, hasKeys);
     return name === 'count' ? counted : new DistinctSum(counted, { bound, type, room });
   }
   if (name === 'count') return new ValueCount(room);
@@ -589,11 +590,12 @@ class DistinctValues implements Aggregate {
   readonly #pairs: PairInterner;
   readonly #counts: GroupNumbers;
   #numbers = new Int32Array(0);
-  /** There has been one group so far: its pairs are not made until there is another. */
-  #isAlone = true;
+  /** There is one group, without keys: its pairs are made at the end, if anybody needs them. */
+  #isAlone: boolean;
 
   /** There are no more pairs than rows, of which there are no fewer than groups. */
-  constructor(type: SqlType, room: Room) {
+  constructor(type: SqlType, room: Room, hasKeys: boolean) {
+    this.#isAlone = !hasKeys;
     this.#values = new LazyInterner(type === 'text', room);
     this.#pairs = new PairInterner(room);
     this.#counts = new GroupNumbers(room);
@@ -607,8 +609,8 @@ class DistinctValues implements Aggregate {
     return this.#values;
   }
 
+  /** After `pairAll`. */
   get pairs(): PairInterner {
-    if (this.#isAlone) this.#pairAll();
     return this.#pairs;
   }
 
@@ -626,13 +628,12 @@ class DistinctValues implements Aggregate {
     this.#values.intern(vector, rows, rowCount, numbers);
     const { nullNumber } = this.#values;
     const [held, pairs] = [this.#counts.values, this.#pairs];
-    if (this.#isAlone && groupCount === 1) {
+    if (this.#isAlone) {
       // Of one group each value is its own pair.
       const { count } = this.#values;
       held[0] = count - (nullNumber < 0 ? 0 : 1);
       return;
     }
-    if (this.#isAlone) this.#pairAll();
     for (let i = 0; i < rows.length; i++) {
       if (numbers[i] === nullNumber) continue;
       const before = pairs.count;
@@ -645,32 +646,37 @@ class DistinctValues implements Aggregate {
     return { kind: 'numbers', values: this.#counts.part(from, end), nulls: null };
   }
 
-  /** The pairs of the first group. */
-  #pairAll(): void {
+  /** Makes the pairs of the only group, unless there are. */
+  *pairAll(): Generator<void, void, void> {
+    if (!this.#isAlone) return;
     const { nullNumber } = this.#values;
     const known = this.#counts.values[0] as number;
     const count = known + (nullNumber >= 0 && nullNumber <= known ? 1 : 0);
-    for (let number = 0; number < count; number++) if (number !== nullNumber) this.#pairs.intern(number, 0);
+    for (let number = 0; number < count; number++) {
+      if (number !== nullNumber) this.#pairs.intern(number, 0);
+      if (number % pairsAtOnce === pairsAtOnce - 1) yield;
+    }
     this.#isAlone = false;
   }
 }
 
+const pairsAtOnce = 8_192;
+
 /** SUM and AVG of distinct values: those that came first are added at the end. */
 class DistinctSum implements Aggregate {
   readonly #distinct: DistinctValues;
-  #sum: Sum | null = null;
-  readonly #of: { readonly bound: BoundAggregate; readonly type: SqlType; readonly room: Room };
+  readonly #sum: Sum;
 
   constructor(
     distinct: DistinctValues,
     of: { readonly bound: BoundAggregate; readonly type: SqlType; readonly room: Room },
   ) {
     this.#distinct = distinct;
-    this.#of = of;
+    this.#sum = new Sum(of.bound, of.type, of.room);
   }
 
   get bytes(): number {
-    return this.#distinct.bytes;
+    return this.#distinct.bytes + this.#sum.bytes;
   }
 
   add(
@@ -683,23 +689,25 @@ class DistinctSum implements Aggregate {
     this.#distinct.add(vector, rows, rowCount, groups, groupCount);
   }
 
-  values(from: number, end: number): Vector {
-    this.#sum ??= this.#summed();
-    return this.#sum.values(from, end);
+  *finish(): Generator<void, void, void> {
+    yield* this.#distinct.pairAll();
+    const { pairs, interned } = this.#distinct;
+    for (let from = 0; from < pairs.count; from += pairsAtOnce) {
+      const end = Math.min(from + pairsAtOnce, pairs.count);
+      const numbers = Int32Array.from({ length: end - from }, (_, at) => pairs.firstOf(from + at));
+      const { kind, values } = asValues(interned.valuesOf(numbers), numbers.length);
+      for (let pair = from; pair < end; pair++) {
+        const value = values[pair - from] as number | bigint;
+        const group = pairs.secondOf(pair);
+        this.#sum.makeRoom(group + 1);
+        if (kind === 'wide') this.#sum.addBig(value as bigint, group);
+        else this.#sum.addOne(value as number, group);
+      }
+      yield;
+    }
   }
 
-  #summed(): Sum {
-    const { bound, type, room } = this.#of;
-    const sum = new Sum(bound, type, room);
-    const { pairs, interned } = this.#distinct;
-    const { kind, values } = asValues(interned.valuesOf(allRows(interned.count)), interned.count);
-    for (let pair = 0; pair < pairs.count; pair++) {
-      const value = values[pairs.firstOf(pair)] as number | bigint;
-      const group = pairs.secondOf(pair);
-      sum.makeRoom(group + 1);
-      if (kind === 'wide') sum.addBig(value as bigint, group);
-      else sum.addOne(value as number, group);
-    }
-    return sum;
+  values(from: number, end: number): Vector {
+    return this.#sum.values(from, end);
   }
 }

@@ -10,6 +10,8 @@ import type {
   SqlValue,
 } from './bound.ts';
 import { parseDate, parseTime, secondsOfDay, type TimeUnit } from './dates.ts';
+import { repeatedIn, weighed } from './plan-weight.ts';
+import { SharedBounds } from './shared-bounds.ts';
 import { SqlError } from './sql-error.ts';
 import type { Expression, Literal, OrderItem, Select, SelectItem, TextMatch } from './syntax.ts';
 
@@ -18,13 +20,13 @@ import type { Expression, Literal, OrderItem, Select, SelectItem, TextMatch } fr
  *
  * Names: a column of that very name, else the one that differs in case alone. GROUP BY and HAVING take an alias where no column
  * has the name, ORDER BY takes the alias first. In a grouped query whatever equals a key stands for it.
+ *
+ * Each expression is bound once, however often an alias or a position stands for it, and bound expressions that mean the same are
+ * one object: binding takes time in proportion to the statement's length.
  */
 export function bindSelect(select: Select, columns: readonly SqlColumn[]): SelectPlan {
   return new Binder(select, columns).plan();
 }
-
-/** Each expression is bound for itself, and within those that it stands in. */
-const boundMax = 64 * limits.sqlExpressionsMax;
 
 class Binder {
   readonly #select: Select;
@@ -33,12 +35,20 @@ class Binder {
   readonly #columns: string[] = [];
   readonly #textMatches: TextMatch[] = [];
   readonly #keys: Bound[] = [];
-  readonly #keyNumbers = new Map<string, number>();
+  readonly #keyNumbers = new Map<Bound, number>();
   readonly #aggregates: BoundAggregate[] = [];
   readonly #aggregateNumbers = new Map<string, number>();
+  readonly #names: ColumnNames;
+  readonly #aliases: Aliases;
+  readonly #columnNumbers = new Map<string, number>();
+  readonly #shared = new SharedBounds();
+  readonly #aggregateParts = new AggregateParts();
+  /** What expressions were bound to, of rows and of groups. */
+  readonly #boundOfRows = new Map<Expression, Bound>();
+  readonly #boundOfGroups = new Map<Expression, Bound>();
   #isGrouped = false;
   #replaces = false;
-  #boundCount = 0;
+  #distinctCount = 0;
 
   constructor(select: Select, columns: readonly SqlColumn[]) {
     this.#select = select;
@@ -46,6 +56,8 @@ class Binder {
     this.#items =
       select.items ??
       columns.map(({ name }) => ({ expression: { kind: 'name', name, quoted: true, at: 0 }, alias: null }));
+    this.#names = new ColumnNames(columns);
+    this.#aliases = new Aliases(this.#items);
   }
 
   plan(): SelectPlan {
@@ -56,8 +68,8 @@ class Binder {
     this.#isGrouped =
       groupBy.length > 0 ||
       having !== null ||
-      this.#items.some(({ expression }) => hasAggregate(expression)) ||
-      orderBy.some(({ expression }) => hasAggregate(expression));
+      this.#items.some(({ expression }) => this.#hasAggregate(expression)) ||
+      orderBy.some(({ expression }) => this.#hasAggregate(expression));
     if (this.#isGrouped && items === null)
       throw new SqlError(0, 'SELECT * does not go with GROUP BY, HAVING or aggregates: name what is wanted');
     const outputs = this.#items.map(
@@ -67,7 +79,10 @@ class Binder {
       }),
     );
     const boundHaving = having === null ? null : this.#condition(this.#withoutAliases(having));
-    const order = orderBy.map((item) => this.#orderBy(item));
+    const order = this.#order(orderBy);
+    const ofRows = [...this.#keys, ...this.#aggregates.flatMap(({ argument }) => argument ?? [])];
+    const shown = [...outputs, ...order].map(({ expression }) => expression);
+    const later = [...ofRows, ...(boundHaving === null ? [] : [boundHaving]), ...shown];
     return {
       columns: this.#columns,
       whereColumns,
@@ -80,6 +95,9 @@ class Binder {
       limit: limit ?? Number.POSITIVE_INFINITY,
       offset,
       replaces: this.#replaces,
+      repeated: repeatedIn(boundWhere === null ? later : [boundWhere, ...later]),
+      weight: weighed(later, this.#keys, this.#aggregates),
+      whereWeight: boundWhere === null ? 0 : weighed([boundWhere], [], []),
     };
   }
 
@@ -93,10 +111,23 @@ class Binder {
     const bound = this.#bind(
       this.#byPosition(expression, 'GROUP BY') ?? this.#byAlias(expression) ?? expression,
     );
-    const key = keyOf(bound);
-    if (this.#keyNumbers.has(key)) return;
-    this.#keyNumbers.set(key, this.#keys.length);
-    this.#keys.push(bound);
+    if (this.#keyNumbers.has(bound)) return;
+    this.#keyNumbers.set(bound, this.#keys.length);
+    if (this.#keys.push(bound) > limits.sqlGroupKeysMax)
+      throw new SqlError(expression.at, `GROUP BY takes at most ${limits.sqlGroupKeysMax} keys`);
+  }
+
+  /** Each key once: the second time rows are alike in it. */
+  #order(items: readonly OrderItem[]): readonly BoundOrder[] {
+    const keys = new Map<Bound, BoundOrder>();
+    for (const item of items) {
+      const key = this.#orderBy(item);
+      if (keys.has(key.expression)) continue;
+      keys.set(key.expression, key);
+      if (keys.size > limits.sqlOrderKeysMax)
+        throw new SqlError(item.expression.at, `ORDER BY takes at most ${limits.sqlOrderKeysMax} keys`);
+    }
+    return [...keys.values()];
   }
 
   #orderBy({ expression, descending, nullsFirst }: OrderItem): BoundOrder {
@@ -116,7 +147,7 @@ class Binder {
   }
 
   #ungroupable(expression: Expression, clause: string): Expression {
-    if (clause === 'GROUP BY' && hasAggregate(expression))
+    if (clause === 'GROUP BY' && this.#hasAggregate(expression))
       throw new SqlError(expression.at, 'an aggregate can not be grouped by');
     return expression;
   }
@@ -136,13 +167,7 @@ class Binder {
 
   #aliased(expression: Expression): Expression | null {
     if (expression.kind !== 'name') return null;
-    const { name, quoted } = expression;
-    const aliases = this.#items.filter(({ alias }) => alias !== null);
-    const same = aliases.find(({ alias }) => alias === name);
-    const alike = quoted
-      ? undefined
-      : aliases.find(({ alias }) => alias?.toLowerCase() === name.toLowerCase());
-    return (same ?? alike)?.expression ?? null;
+    return this.#aliases.find(expression);
   }
 
   /** Whatever is true or false: a condition, or a number that is not 0. */
@@ -153,18 +178,31 @@ class Binder {
   }
 
   #bind(expression: Expression): Bound {
-    if (!this.#isGrouped) return this.#bindEach(expression);
-    if (expression.kind !== 'literal' && !hasAggregate(expression)) {
+    const known = this.#isGrouped ? this.#boundOfGroups : this.#boundOfRows;
+    let bound = known.get(expression);
+    if (bound === undefined) {
+      bound = this.#shared.one(this.#isGrouped ? this.#bindOfGroups(expression) : this.#bindEach(expression));
+      known.set(expression, bound);
+    }
+    return bound;
+  }
+
+  #bindOfGroups(expression: Expression): Bound {
+    if (expression.kind !== 'literal' && !this.#hasAggregate(expression)) {
       const slot = this.#keyLike(expression);
       if (slot !== null) return slot;
     }
     return this.#bindEach(expression);
   }
 
+  #hasAggregate(expression: Expression): boolean {
+    return this.#aggregateParts.stand(expression);
+  }
+
   /** The key that this is; null where it is none. */
   #keyLike(expression: Expression): Bound | null {
     const bound = this.#ungrouped(() => this.#bind(expression));
-    const index = this.#keyNumbers.get(keyOf(bound));
+    const index = this.#keyNumbers.get(bound);
     return index === undefined ? null : { kind: 'slot', index, type: bound.type };
   }
 
@@ -176,8 +214,6 @@ class Binder {
   }
 
   #bindEach(expression: Expression): Bound {
-    // An alias may stand for much, and be asked for often.
-    if (++this.#boundCount > boundMax) throw new SqlError(expression.at, 'the statement is too large');
     switch (expression.kind) {
       case 'literal':
         return literal(expression.value);
@@ -222,16 +258,16 @@ class Binder {
     if (this.#isGrouped)
       throw new SqlError(expression.at, `${show(column.name)} must stand in GROUP BY or in an aggregate`);
     if (column.type === 'null') return literal(null);
-    let index = this.#columns.indexOf(column.name);
-    if (index < 0) index = this.#columns.push(column.name) - 1;
+    let index = this.#columnNumbers.get(column.name);
+    if (index === undefined) {
+      index = this.#columns.push(column.name) - 1;
+      this.#columnNumbers.set(column.name, index);
+    }
     return { kind: 'column', index, type: column.type };
   }
 
-  #find({ name, quoted }: { readonly name: string; readonly quoted: boolean }): SqlColumn | null {
-    const exact = this.#known.find((column) => column.name === name);
-    if (exact !== undefined || quoted) return exact ?? null;
-    const alike = this.#known.filter((column) => column.name.toLowerCase() === name.toLowerCase());
-    return alike.length === 1 ? (alike[0] as SqlColumn) : null;
+  #find(name: { readonly name: string; readonly quoted: boolean }): SqlColumn | null {
+    return this.#names.find(name);
   }
 
   #unknown({ name, at }: Extract<Expression, { kind: 'name' }>): SqlError {
@@ -240,7 +276,7 @@ class Binder {
         at,
         "the text of documents is no column: contains(text, 'words') and grep(text, 'regex') look at it",
       );
-    const alike = this.#known.filter((column) => column.name.toLowerCase() === name.toLowerCase());
+    const alike = this.#names.alike(name);
     if (alike.length > 1) {
       const names = alike.map((column) => `"${column.name}"`).join(' and ');
       return new SqlError(at, `${show(name)} may be ${names}: write it as one of them, in double quotes`);
@@ -259,17 +295,38 @@ class Binder {
     const type = typeOfAggregate(name, given, at);
     const { argument, plus } =
       name === 'sum' && !distinct ? withoutConstant(given) : { argument: given, plus: 0n };
-    const key = `${name} ${distinct} ${plus} ${argument === null ? '*' : keyOf(argument)}`;
+    const key = `${name} ${distinct} ${plus} ${argument === null ? '*' : this.#shared.number(argument)}`;
     let number = this.#aggregateNumbers.get(key);
     if (number === undefined) {
+      this.#checkAggregates(distinct, at);
       number = this.#aggregates.push({ name, argument, distinct, plus, type, at }) - 1;
       this.#aggregateNumbers.set(key, number);
     }
     return { kind: 'slot', index: this.#keys.length + number, type };
   }
 
+  #checkAggregates(distinct: boolean, at: number): void {
+    if (this.#aggregates.length === limits.sqlAggregatesMax)
+      throw new SqlError(at, `a statement has at most ${limits.sqlAggregatesMax} aggregates`);
+    if (distinct && ++this.#distinctCount > limits.sqlDistinctAggregatesMax)
+      throw new SqlError(
+        at,
+        `a statement has at most ${limits.sqlDistinctAggregatesMax} aggregates with DISTINCT`,
+      );
+  }
+
+  /** Both as one type, so that they can be compared. */
+  #alike(left: Bound, right: Bound, at: number): [Bound, Bound] {
+    const [first, second] = alike(left, right, at);
+    return [this.#shared.one(first), this.#shared.one(second)];
+  }
+
+  #as(bound: Bound, type: SqlType): Bound {
+    return this.#shared.one(as(bound, type));
+  }
+
   #compare({ operator, left, right, at }: Extract<Expression, { kind: 'compare' }>): Bound {
-    const [first, second] = alike(this.#bind(left), this.#bind(right), at);
+    const [first, second] = this.#alike(this.#bind(left), this.#bind(right), at);
     if (isNull(first) || isNull(second)) return literal(null);
     return { kind: 'compare', operator, left: first, right: second, type: 'int' };
   }
@@ -280,7 +337,14 @@ class Binder {
       if (!isNumeric(type)) throw new SqlError(at, `${operator} takes numbers, not ${named(type)}`);
     if (isNull(first) || isNull(second)) return literal(null);
     const type = first.type === 'float' || second.type === 'float' ? 'float' : 'int';
-    return { kind: 'arithmetic', operator, left: as(first, type), right: as(second, type), type, at };
+    return {
+      kind: 'arithmetic',
+      operator,
+      left: this.#as(first, type),
+      right: this.#as(second, type),
+      type,
+      at,
+    };
   }
 
   #in({ operand, list, negated, at }: Extract<Expression, { kind: 'in' }>): Bound {
@@ -292,7 +356,7 @@ class Binder {
     for (const item of given) [common] = alike(common, literal(item.value), item.at);
     const values = given.map((item) => literalOf(alike(common, literal(item.value), item.at)[1], item));
     if (values.length > limits.sqlInListMax) throw new SqlError(at, 'too many values');
-    return { kind: 'in', operand: common, values, hasNull, negated, type: 'int' };
+    return { kind: 'in', operand: this.#shared.one(common), values, hasNull, negated, type: 'int' };
   }
 
   #like({ operand, pattern, escapedBy, negated, at }: Extract<Expression, { kind: 'like' }>): Bound {
@@ -307,7 +371,7 @@ class Binder {
     const results = branches.map(({ result }) => this.#bind(result));
     results.push(otherwise === null ? literal(null) : this.#bind(otherwise));
     const type = commonType(results, at);
-    const [...same] = results.map((result) => as(result, type));
+    const [...same] = results.map((result) => this.#as(result, type));
     const last = same.pop() as Bound;
     return {
       kind: 'case',
@@ -325,7 +389,9 @@ class Binder {
       }
       case 'extract': {
         const operand = this.#argument(args, { at, name: 'EXTRACT', types: ['time', 'date', 'int'] });
-        return isNull(operand) ? literal(null) : { kind: 'minute', operand: asSeconds(operand), type: 'int' };
+        return isNull(operand)
+          ? literal(null)
+          : { kind: 'minute', operand: this.#shared.one(asSeconds(operand)), type: 'int' };
       }
       case 'date_trunc':
         return this.#truncate(args, at);
@@ -360,7 +426,12 @@ class Binder {
       throw new SqlError(unit.at, "the unit of DATE_TRUNC is 'minute', 'hour' or 'day'");
     const operand = this.#argument([value], { at, name: 'DATE_TRUNC', types: ['time', 'date', 'int'] });
     if (isNull(operand)) return literal(null);
-    return { kind: 'truncate', unit: name satisfies TimeUnit, operand: asSeconds(operand), type: 'time' };
+    return {
+      kind: 'truncate',
+      unit: name satisfies TimeUnit,
+      operand: this.#shared.one(asSeconds(operand)),
+      type: 'time',
+    };
   }
 
   #replace(args: readonly Expression[], at: number): Bound {
@@ -386,10 +457,98 @@ class Binder {
     if (args.length === 0) throw new SqlError(at, 'COALESCE takes at least one value');
     const bound = args.map((argument) => this.#bind(argument));
     const type = commonType(bound, at);
-    const operands = bound.filter((value) => !isNull(value)).map((value) => as(value, type));
+    const operands = bound.filter((value) => !isNull(value)).map((value) => this.#as(value, type));
     const [first] = operands;
     if (first === undefined) return literal(null);
     return operands.length === 1 ? first : { kind: 'coalesce', operands, type };
+  }
+}
+
+/** Names of columns, by themselves and by how they read in lower case. */
+class ColumnNames {
+  readonly #exact = new Map<string, SqlColumn>();
+  readonly #lower = new Map<string, SqlColumn[]>();
+
+  constructor(columns: readonly SqlColumn[]) {
+    for (const column of columns) {
+      if (!this.#exact.has(column.name)) this.#exact.set(column.name, column);
+      const lower = column.name.toLowerCase();
+      const same = this.#lower.get(lower);
+      if (same === undefined) this.#lower.set(lower, [column]);
+      else same.push(column);
+    }
+  }
+
+  /** The column of that very name, else the only one that differs in case alone. */
+  find({ name, quoted }: { readonly name: string; readonly quoted: boolean }): SqlColumn | null {
+    const exact = this.#exact.get(name);
+    if (exact !== undefined || quoted) return exact ?? null;
+    const alike = this.alike(name);
+    return alike.length === 1 ? (alike[0] as SqlColumn) : null;
+  }
+
+  /** Those that differ in case alone, or not at all. */
+  alike(name: string): readonly SqlColumn[] {
+    return this.#lower.get(name.toLowerCase()) ?? [];
+  }
+}
+
+/** What aliases stand for: the first item that has the name, else the first that differs in case alone. */
+class Aliases {
+  readonly #exact = new Map<string, Expression>();
+  readonly #lower = new Map<string, Expression>();
+
+  constructor(items: readonly SelectItem[]) {
+    for (const { alias, expression } of items) {
+      if (alias === null) continue;
+      if (!this.#exact.has(alias)) this.#exact.set(alias, expression);
+      const lower = alias.toLowerCase();
+      if (!this.#lower.has(lower)) this.#lower.set(lower, expression);
+    }
+  }
+
+  find({ name, quoted }: { readonly name: string; readonly quoted: boolean }): Expression | null {
+    const exact = this.#exact.get(name);
+    if (exact !== undefined) return exact;
+    return quoted ? null : (this.#lower.get(name.toLowerCase()) ?? null);
+  }
+}
+
+/** In which expressions an aggregate stands. Each is looked at once. */
+class AggregateParts {
+  readonly #known = new Map<Expression, boolean>();
+
+  stand(expression: Expression): boolean {
+    let known = this.#known.get(expression);
+    if (known === undefined) {
+      known = expression.kind === 'aggregate' || partsOf(expression).some((part) => this.stand(part));
+      this.#known.set(expression, known);
+    }
+    return known;
+  }
+}
+
+function partsOf(expression: Expression): readonly Expression[] {
+  switch (expression.kind) {
+    case 'compare':
+    case 'arithmetic':
+      return [expression.left, expression.right];
+    case 'logic':
+      return expression.operands;
+    case 'not':
+    case 'in':
+    case 'like':
+    case 'isNull':
+      return [expression.operand];
+    case 'case': {
+      const { branches, otherwise } = expression;
+      const parts = branches.flatMap(({ when, result }) => [when, result]);
+      return otherwise === null ? parts : [...parts, otherwise];
+    }
+    case 'call':
+      return expression.arguments;
+    default:
+      return [];
   }
 }
 
@@ -424,40 +583,6 @@ function mapped(expression: Expression, part: (part: Expression) => Expression):
     default:
       return expression;
   }
-}
-
-function hasAggregate(expression: Expression): boolean {
-  switch (expression.kind) {
-    case 'aggregate':
-      return true;
-    case 'compare':
-    case 'arithmetic':
-      return hasAggregate(expression.left) || hasAggregate(expression.right);
-    case 'logic':
-      return expression.operands.some(hasAggregate);
-    case 'not':
-    case 'in':
-    case 'like':
-    case 'isNull':
-      return hasAggregate(expression.operand);
-    case 'case':
-      return (
-        expression.branches.some(({ when, result }) => hasAggregate(when) || hasAggregate(result)) ||
-        (expression.otherwise !== null && hasAggregate(expression.otherwise))
-      );
-    case 'call':
-      return expression.arguments.some(hasAggregate);
-    default:
-      return false;
-  }
-}
-
-/** The same for expressions that mean the same. */
-function keyOf(bound: Bound): string {
-  return JSON.stringify(bound, (key, value) => {
-    if (key === 'at') return undefined;
-    return typeof value === 'bigint' ? `${value}n` : typeof value === 'string' ? `'${value}` : value;
-  });
 }
 
 function literal(value: Literal['value']): Bound {

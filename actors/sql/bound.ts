@@ -103,6 +103,11 @@ export interface SelectPlan {
   readonly offset: number;
   /** Texts are rewritten by a regex: a frame of rows takes longer. */
   readonly replaces: boolean;
+  /** Expressions that stand in several places: a frame has them evaluated once. */
+  readonly repeated: ReadonlySet<Bound>;
+  /** What a row of groups and answers costs, and of WHERE: see plan-weight.ts. */
+  readonly weight: number;
+  readonly whereWeight: number;
 }
 
 export interface SqlColumn {

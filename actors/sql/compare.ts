@@ -197,43 +197,75 @@ export function isIn(vector: Vector, list: readonly SqlValue[], rowCount: number
   }
   const values = asValues(vector, rowCount);
   if (values.kind === 'wide') {
-    const wanted = new Set(list.map((value) => BigInt(value as bigint)));
+    const wanted = wholeNumbers(list);
     for (let row = 0; row < rowCount; row++)
       truths[row] = wanted.has(values.values[row] as bigint) ? truthy : falsy;
   } else {
-    const exact = list.filter((value) => typeof value !== 'bigint' || BigInt(Number(value)) === value);
+    const exact = exactNumbers(list);
     // By one loop for each, where they are few.
     const numbers = values.values;
-    if (exact.length <= fewValues) {
+    if (exact.size <= fewValues) {
       const each = new Uint8Array(rowCount);
       for (const value of exact) {
-        compareWithNumber('=', numbers, Number(value), each);
+        compareWithNumber('=', numbers, value, each);
         for (let row = 0; row < rowCount; row++)
           truths[row] = (truths[row] as number) | (each[row] as number);
       }
     } else {
-      const wanted = new Set(exact.map(Number));
-      for (let row = 0; row < rowCount; row++) truths[row] = Number(wanted.has(numbers[row] as number));
+      for (let row = 0; row < rowCount; row++) truths[row] = Number(exact.has(numbers[row] as number));
     }
   }
   markNulls(truths, values.nulls);
   return truths;
 }
 
-/** By lengths first: most strings are none of the list. */
+const wholeOfLists = new WeakMap<readonly SqlValue[], ReadonlySet<bigint>>();
+
+/** Made once for each list. */
+function wholeNumbers(list: readonly SqlValue[]): ReadonlySet<bigint> {
+  const known = wholeOfLists.get(list) ?? new Set(list.map((value) => BigInt(value as bigint)));
+  wholeOfLists.set(list, known);
+  return known;
+}
+
+const exactOfLists = new WeakMap<readonly SqlValue[], ReadonlySet<number>>();
+
+/** Those that are exact as doubles. Made once for each list. */
+function exactNumbers(list: readonly SqlValue[]): ReadonlySet<number> {
+  const isExact = (value: SqlValue) => typeof value !== 'bigint' || BigInt(Number(value)) === value;
+  const known = exactOfLists.get(list) ?? new Set(list.filter(isExact).map(Number));
+  exactOfLists.set(list, known);
+  return known;
+}
+
+/** Which strings of a dictionary are in a list. By lengths first: most are not. */
 export function codesIn(dictionary: Dictionary, list: readonly SqlValue[]): Uint8Array {
   const byCode = new Uint8Array(dictionary.count);
-  const wanted = dictionaryOf(list.map(String));
-  const byLength = new Map<number, number[]>();
-  for (let code = 0; code < wanted.count; code++) {
-    const length = lengthOf(wanted, code);
-    byLength.set(length, [...(byLength.get(length) ?? []), code]);
-  }
+  const byLength = stringsByLength(list);
   for (let code = 0; code < dictionary.count; code++) {
     const same = byLength.get(lengthOf(dictionary, code));
-    if (same?.some((other) => compareBytes(dictionary, code, wanted, other) === 0)) byCode[code] = 1;
+    if (same === undefined) continue;
+    const start = startOf(dictionary, code);
+    if (same.has(dictionary.bytes.toString('latin1', start, dictionary.ends[code]))) byCode[code] = 1;
   }
   return byCode;
+}
+
+const stringsOfLists = new WeakMap<readonly SqlValue[], ReadonlyMap<number, ReadonlySet<string>>>();
+
+/** A list's strings as a character for each byte of their UTF-8, by their lengths. Made once for each list. */
+function stringsByLength(list: readonly SqlValue[]): ReadonlyMap<number, ReadonlySet<string>> {
+  const known = stringsOfLists.get(list);
+  if (known !== undefined) return known;
+  const byLength = new Map<number, Set<string>>();
+  for (const value of list) {
+    const bytes = Buffer.from(String(value)).toString('latin1');
+    const same = byLength.get(bytes.length);
+    if (same === undefined) byLength.set(bytes.length, new Set([bytes]));
+    else same.add(bytes);
+  }
+  stringsOfLists.set(list, byLength);
+  return byLength;
 }
 
 function lengthOf(dictionary: Dictionary, code: number): number {

@@ -11,6 +11,7 @@ import { SqlError } from './sql-error.ts';
 import { flipped } from './syntax.ts';
 import {
   type Dictionary,
+  dictionaryOf,
   falsy,
   isNullAt,
   type Nulls,
@@ -34,14 +35,36 @@ export class Evaluator {
   readonly #likes = new Map<Bound, LikePattern>();
   /** What was made of the last dictionary: frames share it. */
   readonly #byCode = new Map<Bound, JudgedCodes>();
+  #judgedBytes = 0;
   readonly #replaced = new Map<Bound, Replaced>();
+  readonly #repeated: ReadonlySet<Bound>;
+  /** Of `#known`. */
+  #frame: Frame | null = null;
+  /** What repeated expressions are in the frame. */
+  readonly #known = new Map<Bound, Vector>();
 
-  constructor(newReplacer: NewReplacer, room: Room) {
+  /** `repeated`: expressions that stand in several places, of which a frame keeps what they are. */
+  constructor(newReplacer: NewReplacer, room: Room, repeated: ReadonlySet<Bound>) {
     this.#newReplacer = newReplacer;
     this.#room = room;
+    this.#repeated = repeated;
   }
 
   evaluate(bound: Bound, frame: Frame): Vector {
+    if (this.#repeated.size === 0 || !this.#repeated.has(bound)) return this.#evaluated(bound, frame);
+    if (frame !== this.#frame) {
+      this.#known.clear();
+      this.#frame = frame;
+    }
+    let vector = this.#known.get(bound);
+    if (vector === undefined) {
+      vector = this.#evaluated(bound, frame);
+      this.#known.set(bound, vector);
+    }
+    return vector;
+  }
+
+  #evaluated(bound: Bound, frame: Frame): Vector {
     switch (bound.kind) {
       case 'literal':
         return this.#literal(bound);
@@ -190,19 +213,27 @@ export class Evaluator {
   ): Uint8Array {
     let judged = this.#byCode.get(bound);
     if (judged?.dictionary !== dictionary) {
+      this.#judgedBytes += dictionary.count - (judged?.truths.byteLength ?? 0);
+      this.#room.hold(this.bytes);
       judged = { dictionary, truths: new Uint8Array(dictionary.count), count: 0 };
       this.#byCode.set(bound, judged);
     }
     const truths = new Uint8Array(rowCount);
     let { truths: byCode, count } = judged;
+    let isFar = false;
     for (let row = 0; row < rowCount; row++) {
       const code = codes[row] as number;
       if (code >= count) {
-        judgeThrough(judged, code, judge);
+        if (code >= count + judgedAtOnce) {
+          isFar = true;
+          continue;
+        }
+        judgeNext(judged, judge);
         ({ truths: byCode, count } = judged);
       }
       truths[row] = byCode[code] as number;
     }
+    if (isFar) judgeFar(judged, codes, truths, judge);
     if (nulls !== null) for (let row = 0; row < rowCount; row++) if (nulls[row] === 1) truths[row] = unknown;
     return truths;
   }
@@ -333,8 +364,7 @@ export class Evaluator {
     let sum = 0;
     for (const { results, byCodes } of this.#replaced.values()) sum += results.bytes + byCodes.bytes;
     for (const { bytes } of this.#chosen.values()) sum += bytes;
-    for (const { truths } of this.#byCode.values()) sum += truths.byteLength;
-    return sum;
+    return sum + this.#judgedBytes;
   }
 }
 
@@ -385,9 +415,10 @@ interface JudgedCodes {
 /** So many strings are judged at a time: fewer calls, and no long turn. */
 const judgedAtOnce = 16_384;
 
-function judgeThrough(judged: JudgedCodes, code: number, judge: (some: Dictionary) => Uint8Array): void {
+/** The next strings, as many as are judged at once. */
+function judgeNext(judged: JudgedCodes, judge: (some: Dictionary) => Uint8Array): void {
   const { dictionary, count } = judged;
-  const end = Math.min(dictionary.count, Math.max(code + 1, count + judgedAtOnce));
+  const end = Math.min(dictionary.count, count + judgedAtOnce);
   if (judged.truths.length < end) {
     const larger = new Uint8Array(Math.max(dictionary.count, judged.truths.length * 2));
     larger.set(judged.truths);
@@ -395,6 +426,32 @@ function judgeThrough(judged: JudgedCodes, code: number, judge: (some: Dictionar
   }
   judged.truths.set(judge(part(dictionary, count, end)), count);
   judged.count = end;
+}
+
+/**
+ * Fills in the rows whose strings lie far behind those that are known, because rows between were not looked at: judges these strings
+ * alone, so that a frame costs no more than it has rows, and the next strings, so that what is known catches up.
+ */
+function judgeFar(
+  judged: JudgedCodes,
+  codes: Texts['codes'],
+  truths: Uint8Array,
+  judge: (some: Dictionary) => Uint8Array,
+): void {
+  judgeNext(judged, judge);
+  const { dictionary, count } = judged;
+  const numbers = new Map<number, number>();
+  for (let row = 0; row < truths.length; row++) {
+    const code = codes[row] as number;
+    if (code >= count && !numbers.has(code)) numbers.set(code, numbers.size);
+  }
+  const some = dictionaryOf(Array.from(numbers.keys(), (code) => textBytes(dictionary, code)));
+  const apart = numbers.size === 0 ? null : judge(some);
+  for (let row = 0; row < truths.length; row++) {
+    const code = codes[row] as number;
+    if (code < count) truths[row] = judged.truths[code] as number;
+    else if (apart !== null) truths[row] = apart[numbers.get(code) as number] as number;
+  }
 }
 
 /** Strings from `from` to before `end`. */

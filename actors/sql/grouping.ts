@@ -30,7 +30,7 @@ export class Grouping {
     const telling = this.#keys.filter(({ isConstant }) => !isConstant);
     this.#telling = telling.length === 0 ? this.#keys.slice(0, 1) : telling;
     this.#pairs = this.#telling.slice(1).map(() => new PairInterner(room));
-    this.#aggregates = newAggregates(plan.aggregates, room);
+    this.#aggregates = newAggregates(plan.aggregates, room, plan.keys.length > 0);
   }
 
   /** Without keys there is one group, of no rows too. */
@@ -51,6 +51,11 @@ export class Grouping {
       const vector = argument === null ? null : this.#evaluator.evaluate(argument, frame);
       aggregate.add(vector, rows, frame.rowCount, groups, count);
     }
+  }
+
+  /** When all rows are in, before the first frame: what aggregates have left to do, in steps between which others may have their turn. */
+  *finish(): Generator<void, void, void> {
+    for (const aggregate of this.#aggregates) if (aggregate.finish !== undefined) yield* aggregate.finish();
   }
 
   /** Groups from `from` to before `end`: their keys, then their aggregates. */

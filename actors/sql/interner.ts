@@ -102,6 +102,7 @@ export class ByCodes {
     if (known !== undefined && known.length >= count) return known;
     // Chunks of small parts have dictionaries of their own, which do not come again.
     if (known === undefined && this.#known.size === mapsMax) {
+      for (const numbers of this.#known.values()) this.#room.giveBack(numbers);
       this.#known.clear();
       this.#bytes = 0;
     }

@@ -5,6 +5,7 @@ import type { Frame } from './frame.ts';
 import { allRows } from './frame.ts';
 import { ByCodes, type Interner, PairInterner } from './interner.ts';
 import { LazyInterner } from './lazy-interner.ts';
+import { boundParts } from './plan-weight.ts';
 import type { Room } from './room.ts';
 import type { Coded, Vector } from './vector.ts';
 import { codesOf, taken } from './vector-forms.ts';
@@ -189,28 +190,15 @@ export function keyGroups(evaluator: Evaluator, keys: readonly Bound[], room: Ro
   return [...groups.values()].map((group) => new KeyGroup(evaluator, { ...group, room }));
 }
 
-/** All of them. Answers whether it depends on columns alone. */
+/** Adds the columns of an expression to `columns`. Answers whether it depends on columns alone. Looks at each part once. */
 export function collectColumns(bound: Bound, columns: Set<number>): boolean {
-  const collectAll = (parts: readonly Bound[]) =>
-    parts.map((part) => collectColumns(part, columns)).every((isPure) => isPure);
-  switch (bound.kind) {
-    case 'literal':
-      return true;
-    case 'column':
-      columns.add(bound.index);
-      return true;
-    case 'slot':
-    case 'textMatch':
-      return false;
-    case 'compare':
-    case 'arithmetic':
-      return collectAll([bound.left, bound.right]);
-    case 'logic':
-    case 'coalesce':
-      return collectAll(bound.operands);
-    case 'case':
-      return collectAll([...bound.branches.flatMap(({ when, result }) => [when, result]), bound.otherwise]);
-    default:
-      return collectColumns(bound.operand, columns);
+  const seen = new Set<Bound>([bound]);
+  let isPure = true;
+  // A set's iterator comes to what is added meanwhile.
+  for (const part of seen) {
+    if (part.kind === 'column') columns.add(part.index);
+    else if (part.kind === 'slot' || part.kind === 'textMatch') isPure = false;
+    else for (const each of boundParts(part)) seen.add(each);
   }
+  return isPure;
 }

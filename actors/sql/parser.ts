@@ -244,7 +244,12 @@ class Parser {
     this.#expectSymbol('(');
     if (this.#isWord('select')) throw new SqlError(this.#token.at, 'subqueries are not supported');
     const { at } = this.#token;
-    const list = this.#list(() => this.#literal());
+    const expressions = this.#expressions;
+    const list = this.#list(() => {
+      // They are bounded as a list, and cost little.
+      this.#expressions = expressions;
+      return this.#literal();
+    });
     if (list.length > limits.sqlInListMax)
       throw new SqlError(at, `IN takes at most ${limits.sqlInListMax} values: these are ${list.length}`);
     this.#expectSymbol(')');

@@ -15,18 +15,32 @@ import { takenFrame } from './vector-forms.ts';
  */
 export class RowFilter {
   readonly #terms: readonly Bound[];
+  /** By term: the columns that it reads. */
+  readonly #columns = new Map<Bound, ReadonlySet<number>>();
   readonly #evaluator: Evaluator;
   /** Of the frame that is looked at. */
   #passing = new Int32Array(0);
 
   constructor(where: Bound | null, evaluator: Evaluator) {
     this.#terms = where === null ? [] : termsOf(where);
+    for (const term of this.#terms) {
+      const columns = new Set<number>();
+      collectColumns(term, columns);
+      this.#columns.set(term, columns);
+    }
     this.#evaluator = evaluator;
   }
 
   /** Those that are not known to be true of all rows. */
   termsOf(rangeOf: (column: number) => ColumnRange): readonly Bound[] {
     return this.#terms.filter((term) => !mustMatch(term, rangeOf));
+  }
+
+  /** Columns that some of its terms read. */
+  columnsOf(terms: readonly Bound[]): ReadonlySet<number> {
+    const columns = new Set<number>();
+    for (const term of terms) for (const column of this.#columns.get(term) ?? []) columns.add(column);
+    return columns;
   }
 
   /** Those of the rows for which the terms are true, until it is asked again. */
@@ -94,13 +108,6 @@ function columnWithLiteral(term: Bound): ColumnWithLiteral | null {
   const column = compared.kind === 'convert' && compared.type === 'float' ? compared.operand : compared;
   if (column.kind !== 'column' || literal.kind !== 'literal' || literal.value === null) return null;
   return { operator: as, column, literal };
-}
-
-/** Columns that terms read. */
-export function columnsOfTerms(terms: readonly Bound[]): ReadonlySet<number> {
-  const columns = new Set<number>();
-  for (const term of terms) collectColumns(term, columns);
-  return columns;
 }
 
 /** Rows that have an integer of 64 bits. */

@@ -23,6 +23,7 @@ export class SelectRun {
   readonly filter: RowFilter;
   /** Rows that an answer has, after those that are left out. */
   readonly #rowsMax: number;
+  readonly #groupsAtOnce: number;
 
   /** `room`: for as many rows as can come. */
   constructor(plan: SelectPlan, evaluator: Evaluator, room: Room) {
@@ -33,7 +34,8 @@ export class SelectRun {
     this.#rowsMax = Math.min(plan.limit, limits.sqlRowsMax);
     // One more than are shown tells whether there are more.
     const wanted = plan.limit > limits.sqlRowsMax ? this.#rowsMax + 1 : this.#rowsMax;
-    this.#top = new TopRows(plan, this.#rowsMax === 0 ? 0 : plan.offset + wanted, evaluator, room);
+    this.#top = new TopRows(plan, this.#rowsMax === 0 ? 0 : wanted, evaluator, room);
+    this.#groupsAtOnce = Math.max(groupsMin, Math.min(groupsMax, Math.floor(stepsOfGroups / plan.weight)));
   }
 
   /** What is held, in bytes, about. */
@@ -51,36 +53,43 @@ export class SelectRun {
     return this.#grouping === null ? rows.subarray(0, this.#top.room) : rows;
   }
 
-  /** `rows`: those that pass. */
-  add(frame: Frame, rows: Int32Array): void {
+  /** `rows`: those that pass. Between two steps others may have their turn. */
+  *add(frame: Frame, rows: Int32Array): Generator<void, void, void> {
     if (rows.length === 0) return;
-    if (this.#grouping === null) this.#top.add(frame, rows);
+    if (this.#grouping === null) yield* this.#top.add(frame, rows);
     else this.#grouping.add(frame, rows);
   }
 
   /** What is left to do when all rows are in, some groups at a time: between them others may have their turn. */
   *finish(): Generator<void, void, void> {
-    if (this.#grouping === null) return;
-    const { count } = this.#grouping;
+    if (this.#grouping !== null) yield* this.#addGroups(this.#grouping);
+    yield* this.#top.finish();
+  }
+
+  *#addGroups(grouping: Grouping): Generator<void, void, void> {
+    yield* grouping.finish();
+    const { count } = grouping;
     const { having } = this.#plan;
-    for (let from = 0; from < count; from += groupsAtOnce) {
-      const some = this.#grouping.frame(from, Math.min(from + groupsAtOnce, count));
+    for (let from = 0; from < count; from += this.#groupsAtOnce) {
+      const some = grouping.frame(from, Math.min(from + this.#groupsAtOnce, count));
       const truths = having === null ? null : this.#evaluator.truths(having, some);
       const all = allRows(some.rowCount);
-      this.#top.add(some, truths === null ? all : rowsWhere(truths, all));
+      yield* this.#top.add(some, truths === null ? all : rowsWhere(truths, all));
       yield;
     }
   }
 
   /** After `finish`. */
   answer(): SelectAnswer {
-    const { offset } = this.#plan;
     const rows = this.#top.rows();
     return {
-      rows: rows.slice(offset, offset + this.#rowsMax),
-      truncated: rows.length > offset + this.#rowsMax && this.#rowsMax > 0,
+      rows: rows.slice(0, this.#rowsMax),
+      truncated: rows.length > this.#rowsMax && this.#rowsMax > 0,
     };
   }
 }
 
-const groupsAtOnce = 2_048;
+const groupsMax = 2_048;
+const groupsMin = 64;
+/** Of all expressions of some groups: a few milliseconds. */
+const stepsOfGroups = 262_144;

@@ -1,8 +1,11 @@
+import { limits } from '../../protocol/limits.ts';
 import type { BoundOrder, Output } from './bound.ts';
 import type { Evaluator } from './evaluate.ts';
 import type { Frame } from './frame.ts';
 import { ByCodes } from './interner.ts';
 import type { Room } from './room.ts';
+import { sortedInSteps } from './sorted-in-steps.ts';
+import { SqlError } from './sql-error.ts';
 import { type Dictionary, isNullAt, jsonOf, startOf, type Vector, valueAt } from './vector.ts';
 
 /**
@@ -16,26 +19,50 @@ interface Kept {
   readonly keys: readonly Key[];
   readonly number: number;
   readonly json: string;
+  readonly bytes: number;
 }
 
 /** Of a row beside its JSON. */
 const rowBytes = 200;
+/** A millisecond or so. */
+const jsonBytesAtOnce = 262_144;
+
+function keyBytes(keys: readonly Key[]): number {
+  let bytes = keys.length * 16;
+  for (const key of keys) if (key instanceof Buffer) bytes += key.length + 100;
+  return bytes;
+}
 
 export class TopRows {
   readonly #outputs: readonly Output[];
   readonly #orderBy: readonly BoundOrder[];
   readonly #evaluator: Evaluator;
+  /** Rows that are kept: in an order those that are left out too. */
   readonly #wanted: number;
+  /** Rows that come first and are left out, where there is no order. */
+  #skipped: number;
+  /** Rows at the beginning of those kept that are left out. */
+  readonly #offset: number;
   #kept: Kept[] = [];
   #bytes = 0;
+  /** Bytes of JSON that were made. */
+  #made = 0;
   /** The last of those wanted, once there are enough. */
   #worst: Kept | null = null;
   #seen = 0;
   readonly #late: ByCodes;
 
-  /** `wanted`: how many, all in all. */
+  /** `wanted`: how many, after `offset` others. */
   constructor(
-    { outputs, orderBy }: { readonly outputs: readonly Output[]; readonly orderBy: readonly BoundOrder[] },
+    {
+      outputs,
+      orderBy,
+      offset,
+    }: {
+      readonly outputs: readonly Output[];
+      readonly orderBy: readonly BoundOrder[];
+      readonly offset: number;
+    },
     wanted: number,
     evaluator: Evaluator,
     room: Room,
@@ -43,7 +70,10 @@ export class TopRows {
     this.#late = new ByCodes(room);
     this.#outputs = outputs;
     this.#orderBy = orderBy;
-    this.#wanted = wanted;
+    const isOrdered = orderBy.length > 0;
+    this.#offset = isOrdered ? offset : 0;
+    this.#skipped = isOrdered ? 0 : offset;
+    this.#wanted = wanted === 0 ? 0 : wanted + this.#offset;
     this.#evaluator = evaluator;
   }
 
@@ -58,45 +88,84 @@ export class TopRows {
 
   /** How many further rows can be among them. */
   get room(): number {
-    return this.#orderBy.length === 0 ? this.#wanted - this.#kept.length : Number.POSITIVE_INFINITY;
+    return this.#orderBy.length === 0
+      ? this.#skipped + this.#wanted - this.#kept.length
+      : Number.POSITIVE_INFINITY;
   }
 
-  add(frame: Frame, rows: Int32Array): void {
+  /** Between two steps, each of some JSON or of some sorting, others may have their turn. */
+  *add(frame: Frame, rows: Int32Array): Generator<void, void, void> {
     if (this.#wanted === 0) return;
+    const from = Math.min(this.#skipped, rows.length);
+    this.#skipped -= from;
+    if (from === rows.length) return;
     const orders = this.#orderBy.map(({ expression }) => this.#evaluator.evaluate(expression, frame));
-    let outputs: readonly Vector[] | null = null;
-    for (let i = 0; i < rows.length && !this.isComplete; i++) {
+    this.#shown = null;
+    for (let next = from; next < rows.length && !this.isComplete; ) {
+      next = this.#addSome(orders, frame, rows, next);
+      if (this.#orderBy.length > 0 && this.#kept.length >= 2 * this.#wanted + 100) yield* this.#cut();
+      if (next < rows.length) yield;
+    }
+    this.#shown = null;
+  }
+
+  /** The outputs of the frame, once a row of it is kept. */
+  #shown: readonly Vector[] | null = null;
+
+  /** Rows from `from` on, until enough was made of them for one step. Answers the next one. */
+  #addSome(orders: readonly Vector[], frame: Frame, rows: Int32Array, from: number): number {
+    const madeMax = this.#made + jsonBytesAtOnce;
+    const keptMax = this.#orderBy.length === 0 ? this.#wanted : 2 * this.#wanted + 100;
+    for (let i = from; i < rows.length; i++) {
       const row = rows[i] as number;
       this.#seen++;
       if (this.#worst !== null && !this.#isBetterThan(orders, row, this.#worst)) continue;
-      outputs ??= this.#outputs.map(({ expression }) => this.#evaluator.evaluate(expression, frame));
-      this.#keep(orders, outputs, row);
+      this.#shown ??= this.#outputs.map(({ expression }) => this.#evaluator.evaluate(expression, frame));
+      this.#keep(orders, this.#shown, row);
+      if (this.#made >= madeMax || this.#kept.length >= keptMax) return i + 1;
     }
+    return rows.length;
   }
 
-  /** In order, as JSON arrays. */
+  /** When all rows are in: puts them in order. */
+  *finish(): Generator<void, void, void> {
+    yield* this.#cut();
+  }
+
+  /** After `finish`, in order, as JSON arrays. */
   rows(): readonly string[] {
-    this.#cut();
-    return this.#kept.map(({ json }) => json);
+    return this.#kept.slice(this.#offset).map(({ json }) => json);
   }
 
   #keep(orders: readonly Vector[], outputs: readonly Vector[], row: number): void {
-    const cells = outputs.map((vector, at) => {
-      const type = (this.#outputs[at] as Output).expression.type;
-      return jsonOf(valueAt(vector, row, type), type);
-    });
+    const cells: string[] = [];
+    let length = 0;
+    for (let at = 0; at < outputs.length; at++) {
+      const { type } = (this.#outputs[at] as Output).expression;
+      const cell = jsonOf(valueAt(outputs[at] as Vector, row, type), type);
+      length += cell.length + 1;
+      if (length > limits.sqlRowBytesMax)
+        throw new SqlError(
+          0,
+          `a row of the answer takes more than ${limits.sqlRowBytesMax / 2 ** 20} MB: select fewer columns`,
+        );
+      cells.push(cell);
+    }
     const json = `[${cells.join(',')}]`;
-    this.#bytes += rowBytes + json.length;
-    this.#kept.push({ keys: orders.map((vector) => keyAt(vector, row)), number: this.#seen, json });
-    if (this.#orderBy.length > 0 && this.#kept.length >= 2 * this.#wanted + 100) this.#cut();
+    const keys = orders.map((vector) => keyAt(vector, row));
+    const bytes = rowBytes + json.length + keyBytes(keys);
+    this.#made += bytes;
+    this.#bytes += bytes;
+    this.#kept.push({ keys, number: this.#seen, json, bytes });
   }
 
-  #cut(): void {
-    if (this.#orderBy.length > 0) this.#kept.sort((a, b) => this.#compare(a, b));
+  *#cut(): Generator<void, void, void> {
+    if (this.#orderBy.length > 0)
+      this.#kept = yield* sortedInSteps(this.#kept, (a, b) => this.#compare(a, b));
     if (this.#kept.length < this.#wanted) return;
     this.#kept.length = this.#wanted;
     this.#worst = this.#orderBy.length > 0 ? (this.#kept.at(-1) ?? null) : null;
-    this.#bytes = this.#kept.reduce((sum, { json }) => sum + rowBytes + json.length, 0);
+    this.#bytes = this.#kept.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
   #compare(a: Kept, b: Kept): number {

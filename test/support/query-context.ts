@@ -4,7 +4,7 @@ import { keptColumns } from '../../actors/search/kept-columns.ts';
 import type { QueryContext } from '../../actors/search/query.ts';
 import { runSearch } from '../../actors/search/run-search.ts';
 import { TimeSlice } from '../../actors/search/time-slice.ts';
-import type { LargeBuffers } from '../../actors/sql/room.ts';
+import type { Holding, LargeBuffers } from '../../actors/sql/room.ts';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../../actors/storage/block-fetch.ts';
 import { SegmentReader } from '../../actors/storage/segment-reader.ts';
 import type { Snapshot } from '../../actors/storage/snapshot.ts';
@@ -83,12 +83,24 @@ export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9
     cursorKey: Buffer.from('key'),
     graphs: noGraphs,
     match: async (task) => runMatch(task),
-    sqlBytesMax: 100_000_000,
+    sqlHolding: holdingOf(100_000_000),
     keptColumns: keptColumns(contexts++ % 3 === 2 ? little : much),
     buffers: usedBuffers,
     monotonic: () => clock.monotonic(),
     beganAt: clock.monotonic(),
     readFailed: () => {},
+  };
+}
+
+/** So many bytes, and no more. */
+export function holdingOf(bytesMax: number): Holding {
+  let held = 0;
+  return {
+    grow: (bytes) => {
+      if (held + bytes > bytesMax) return false;
+      held += bytes;
+      return true;
+    },
   };
 }
 

@@ -5,7 +5,7 @@ import { spending, spentBefore } from '../../../actors/spent.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { contextOf, snapshotOfRows } from '../../support/query-context.ts';
+import { contextOf, holdingOf, snapshotOfRows } from '../../support/query-context.ts';
 import { entryOf, type TestRow } from '../../support/segments.ts';
 
 /** SQL over documents: the older half of them in a segment, the newer one in a memtable. */
@@ -336,7 +336,7 @@ test('what groups and distinct values take is bounded', async () => {
     'SELECT MIN(s) FROM docs GROUP BY s',
     'SELECT s FROM docs ORDER BY s',
   ]) {
-    const context = { ...contextOf(snapshot, new FakeClock()), sqlBytesMax: 100_000 };
+    const context = { ...contextOf(snapshot, new FakeClock()), sqlHolding: holdingOf(100_000) };
     const error = await refusal(spending(context, () => runSql(context, { sql })));
     assert.equal(error.status, 422);
     assert.match(error.fields?.sql ?? '', /take more than/);
