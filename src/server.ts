@@ -8,6 +8,7 @@ import { builtInPlans, type Plans } from './accounts/plans.ts';
 import { systemClock } from './base/clock.ts';
 import { boundGarbage } from './base/garbage.ts';
 import { createLogger, describeError, type Logger } from './base/log.ts';
+import { closeToOthers } from './base/private-folder.ts';
 import { systemRandom } from './base/random.ts';
 import { settledWithin } from './base/settled-within.ts';
 import { guardThreads } from './base/watchdog.ts';
@@ -190,6 +191,7 @@ async function makeDataFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true });
     await access(folder, constants.W_OK);
+    await closeToOthers(folder);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new SettingsError(`TIDEBASE_DATA_DIR: ${folder} can't be made or written (${reason})`);

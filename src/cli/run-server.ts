@@ -1,5 +1,6 @@
 import { PlansError } from '../accounts/parse-plans.ts';
 import { createLogger, describeError } from '../base/log.ts';
+import { makeOnlyPrivate } from '../base/private-folder.ts';
 import { CannotListen } from '../front/door.ts';
 import type { HttpEngine } from '../front/http.ts';
 import { SecretsError } from '../identity/secrets.ts';
@@ -10,6 +11,8 @@ import { afterCrashFlag, exitCodes, type Farewell } from './farewell.ts';
 
 /** Runs the server until SIGTERM or SIGINT; answers the exit code. */
 export async function runServer(args: readonly string[]): Promise<number> {
+  // Before anything is made, and before there is another thread.
+  makeOnlyPrivate();
   const logger = createLogger('front', 'info');
   process.on('unhandledRejection', (error) => {
     logger.error('a promise failed unhandled; the process ends', { error: describeError(error) });

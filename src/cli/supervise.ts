@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../base/clock.ts';
+import { makeOnlyPrivate } from '../base/private-folder.ts';
 import { afterCrashFlag, exitCodes, type Farewell } from './farewell.ts';
 
 /**
@@ -48,6 +49,7 @@ export const allocator = {
 };
 
 export async function supervise(): Promise<number> {
+  makeOnlyPrivate();
   const env = {
     UV_THREADPOOL_SIZE: poolThreads,
     // Every thread would print the SDK's notice about this version of Node.
