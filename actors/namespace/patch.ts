@@ -9,16 +9,20 @@ import { type LoadedBatch, loadBatch, type NamespaceState } from './namespace-st
 import { findDocument } from './read-document.ts';
 import type { WritePipeline } from './write-pipeline.ts';
 
-/**
- * Patches → whole documents, against the committed state plus every write submitted before: call in turn. The record
- * holds whole documents, so that replaying it needs nothing else.
- */
 interface Current {
   readonly text: Uint8Array | null;
   readonly meta: Buffer | null;
   readonly vector: Float32Array | null;
 }
 
+/**
+ * Turns patches into the whole documents that they make, against the committed state plus every write submitted before:
+ * call in turn. The record holds whole documents, so that replaying it needs nothing else. Gives way to other requests of
+ * the thread after each slice.
+ *
+ * @throws ApiError 404 for an id that is not there; 413 where the documents are larger together than a write's body may be:
+ * a patch of a few bytes makes a document of megabytes, so the sum is looked at before each one is copied.
+ */
 export async function mergePatches(
   state: NamespaceState,
   pipeline: WritePipeline,
@@ -27,12 +31,15 @@ export async function mergePatches(
 ): Promise<LoadedBatch> {
   const builder = new BatchBuilder({ bytesExpected: patches.buffer.byteLength * 2 });
   const merged = new Map<string, Current>();
+  let bytes = 0;
   let sliceBegan = clock.monotonic();
   for (const [index, patch] of readPatches(patches.buffer).entries()) {
     // The same id twice in one request: the second builds on the first.
     const current = merged.get(patch.id) ?? (await currentDocument(state, pipeline, patch.id));
     if (current === null) throw unknownDocument(patch.id, index);
     const next = apply(current, patch, index);
+    bytes += bytesOf(next);
+    if (bytes > limits.writeBodyBytesMax) throw tooMuchMerged(index);
     merged.set(patch.id, next);
     builder.addDocument({ id: patch.id, ...next });
     if (clock.monotonic() - sliceBegan < limits.timeSliceMs) continue;
@@ -68,6 +75,18 @@ function apply(current: Current, patch: DocumentPatch, index: number): Current {
         : mergeMeta(current.meta, patch.metaPatch, `docs[${index}].meta`),
     vector: patch.vector ?? current.vector,
   };
+}
+
+function bytesOf({ text, meta, vector }: Current): number {
+  return (text?.byteLength ?? 0) + (meta?.byteLength ?? 0) + (vector?.byteLength ?? 0);
+}
+
+function tooMuchMerged(index: number): ApiError {
+  const most = Math.floor(limits.writeBodyBytesMax / 1e6);
+  return new ApiError(
+    'too_large',
+    `the documents that docs[0] to docs[${index}] make, with the texts that stay, are over ${most} MB together; nothing was written: send fewer patches in one request`,
+  );
 }
 
 function unknownDocument(id: string, index: number): ApiError {
