@@ -13,14 +13,6 @@ import type { TakeChunk } from './http-types.ts';
  */
 const reservedBytes = 256 * 1024;
 
-/** A body that keeps arriving at this rate never meets its deadline: a slow line isn't an attack. */
-const floorBytesPerMs = 16;
-
-/** Milliseconds that a body may take in all, given its base and what arrived so far. */
-export function bodyAllowanceMs(baseMs: number, receivedBytes: number): number {
-  return baseMs + receivedBytes / floorBytesPerMs;
-}
-
 interface Reader {
   /** Takes pieces as they come; null where the whole body is asked for. */
   readonly take: TakeChunk | null;
@@ -58,6 +50,13 @@ export class BodyIntake {
   /** True while a reader waits for more bytes. */
   get waiting(): boolean {
     return this.#reader !== null;
+  }
+
+  /** How long the body will be; where it comes in chunks, an estimate that grows with it. */
+  get expectedBytes(): number {
+    return this.#declaredBytes === CHUNKED_BODY
+      ? Math.max(reservedBytes, 2 * this.receivedBytes)
+      : this.#declaredBytes;
   }
 
   /** Rejects with ApiError 413 past the limit, else with what `fail` gives. What arrives before is kept for the reader. */

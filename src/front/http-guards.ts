@@ -116,6 +116,15 @@ export function lateBody(): ApiError {
   return new ApiError('bad_request', 'The request body did not arrive in time.', { status: 408 });
 }
 
+/** What a body fails with that came so slowly that others needed its memory. */
+export function evictedBody(): ApiError {
+  return new ApiError(
+    'bad_request',
+    'the request body came slowly while others waited for the memory that it takes; send it faster, or in smaller requests',
+    { status: 408 },
+  );
+}
+
 /** Four bytes, or sixteen of which the mapped form of four is written as four; empty for anything else. */
 export function addressText(bytes: Uint8Array): string {
   if (bytes.byteLength === 4) return bytes.join('.');

@@ -16,19 +16,21 @@ import { limits } from '../../protocol/limits.ts';
 import { assert } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, type Logger } from '../base/log.ts';
-import { BodyIntake, bodyAllowanceMs } from './http-body.ts';
+import { BodyIntake } from './http-body.ts';
 import { Deadlines, type Waiting } from './http-deadlines.ts';
 import {
   assertHeaderText,
   brokenHandler,
   checkHead,
   errorAnswer,
+  evictedBody,
   headerOf,
   isBodiless,
   lateBody,
   plainAddress,
   silentHandler,
 } from './http-guards.ts';
+import { Pace } from './http-pace.ts';
 import {
   ClientGone,
   type HttpAnswer,
@@ -53,6 +55,9 @@ const serverOptions: ServerOptions = {
   /** `checkHead` answers in our error shape. */
   requireHostHeader: false,
 };
+
+/** An answer is handed to its socket in pieces of so many bytes: of one piece nobody could tell how much of it was read. */
+const pieceBytes = 256 * 1024;
 
 /** Sockets with an answer that ends them: node would go on to parse what follows on them. */
 const ending = new WeakSet<Socket>();
@@ -144,7 +149,10 @@ class NodeExchange implements HttpExchange, Waiting {
   /** As `checkHead` gives it. */
   #declaredBytes = 0;
   #bodyAsked = false;
-  #bodyStartMs = 0;
+  /** Of the body, then of the answer. */
+  #pace: Pace | null = null;
+  #answerBytes = 0;
+  #sent: HttpAnswer['sent'] | null = null;
   #intake: BodyIntake | null = null;
   #abortRuns: (() => void)[] = [];
 
@@ -165,6 +173,10 @@ class NodeExchange implements HttpExchange, Waiting {
 
   get aborted(): boolean {
     return this.#gone;
+  }
+
+  get declaredBytes(): number {
+    return this.#declaredBytes;
   }
 
   header(name: string): string | undefined {
@@ -208,10 +220,37 @@ class NodeExchange implements HttpExchange, Waiting {
     this.#mayTakeEffect = true;
   }
 
+  secondsLeft(): number {
+    const intake = this.#intake;
+    const pace = this.#pace;
+    if (pace === null) return 0;
+    const { soonMs } = this.#shared.deadlines;
+    if (this.#phase === 'writing') return pace.secondsLeft(this.#answerBytes, soonMs);
+    if (this.#phase !== 'handling' || intake?.waiting !== true || intake.isHeldUp) return 0;
+    return pace.secondsLeft(intake.expectedBytes, soonMs);
+  }
+
+  evict(): void {
+    if (this.#phase === 'writing') this.#request.socket.destroy();
+    else if (this.#phase === 'handling' && this.#intake?.waiting === true) {
+      this.#intake.fail(evictedBody());
+      this.#awaitHandler();
+    }
+  }
+
   respond(answer: HttpAnswer): void {
     assert(!this.#answered, () => 'an exchange is answered once');
+    this.#sent = answer.sent ?? null;
     this.#answer(answer);
     this.#answered = true;
+    if (this.#phase === 'over' || this.#phase === 'closing') this.#hasSent();
+  }
+
+  /** Nothing of the answer is in our memory any more. */
+  #hasSent(): void {
+    const sent = this.#sent;
+    this.#sent = null;
+    sent?.release();
   }
 
   /** Checks the head and calls the handler. */
@@ -241,28 +280,41 @@ class NodeExchange implements HttpExchange, Waiting {
   expire(): void {
     // A pipelined answer that never got its turn hears nothing of the end of its connection.
     if (this.#request.socket.destroyed) this.#onClose();
+    else if (this.#phase === 'writing') this.#expireWriting();
     else if (this.#phase !== 'handling') this.#request.socket.destroy();
-    else if (this.#intake?.waiting) this.#expireBody(this.#intake);
+    else if (this.#intake?.waiting && this.#pace !== null) this.#expireBody(this.#intake, this.#pace);
     else {
       this.#answerMyself(silentHandler(this.#mayTakeEffect));
       this.#abandon();
     }
   }
 
-  #expireBody(intake: BodyIntake): void {
-    this.#awaitBody(intake);
-    if (this.dueMs > this.#shared.deadlines.sweptMs) return;
+  #expireBody(intake: BodyIntake, pace: Pace): void {
+    const { sweptMs } = this.#shared.deadlines;
+    if (intake.isHeldUp) pace.restart(sweptMs);
+    if (sweptMs < pace.dueMs || pace.kept(sweptMs)) {
+      this.dueMs = pace.dueMs;
+      return;
+    }
     intake.fail(lateBody());
     this.#awaitHandler();
   }
 
+  #expireWriting(): void {
+    const { sweptMs } = this.#shared.deadlines;
+    if (this.#pace?.kept(sweptMs)) this.dueMs = this.#pace.dueMs;
+    else this.#request.socket.destroy();
+  }
+
   #receive(intake: BodyIntake): void {
     if (this.#expectsContinue) this.#response.writeContinue();
-    this.#bodyStartMs = this.#shared.deadlines.soonMs;
-    this.#awaitBody(intake);
+    const pace = new Pace(this.#shared.options.bodyDeadlineMs, this.#shared.deadlines.soonMs);
+    this.#pace = pace;
+    this.dueMs = pace.dueMs;
     this.#request.on('data', (chunk: Buffer) => {
       const wasWaiting = intake.waiting;
       intake.take(chunk, false);
+      if (wasWaiting) pace.moved(intake.receivedBytes, this.#shared.deadlines.soonMs);
       if (intake.isHeldUp) this.#request.pause();
       if (wasWaiting && !intake.waiting && this.#phase === 'handling') this.#awaitHandler();
     });
@@ -275,6 +327,7 @@ class NodeExchange implements HttpExchange, Waiting {
   #onClose(): void {
     const wasHandling = this.#phase === 'handling';
     this.#phase = 'over';
+    this.#hasSent();
     this.#shared.deadlines.delete(this);
     if (wasHandling) this.#abandon();
   }
@@ -292,11 +345,6 @@ class NodeExchange implements HttpExchange, Waiting {
     this.dueMs = this.#shared.deadlines.soonMs + (this.#handlerMs ?? this.#shared.options.handlerDeadlineMs);
   }
 
-  #awaitBody(intake: BodyIntake): void {
-    this.dueMs =
-      this.#bodyStartMs + bodyAllowanceMs(this.#shared.options.bodyDeadlineMs, intake.receivedBytes);
-  }
-
   #answerMyself(error: ApiError): void {
     if (this.#phase !== 'handling') return;
     this.#answer(errorAnswer(error, this.requestId));
@@ -312,11 +360,24 @@ class NodeExchange implements HttpExchange, Waiting {
     if (closing) ending.add(this.#request.socket);
     this.#response.writeHead(answer.status, this.#head(answer, body, closing));
     this.#phase = 'writing';
-    this.dueMs = this.#shared.deadlines.soonMs + this.#shared.options.writeDeadlineMs;
-    const sent = this.method === 'HEAD' || isBodiless(answer.status) ? '' : body;
+    const pace = new Pace(this.#shared.options.writeDeadlineMs, this.#shared.deadlines.soonMs);
+    this.#pace = pace;
+    this.dueMs = pace.dueMs;
+    const sent = this.method === 'HEAD' || isBodiless(answer.status) ? noBytes : body;
+    this.#answerBytes = sent.byteLength;
     if (unread) this.#endAfterBody(sent);
-    else this.#response.end(sent);
+    else this.#writePieces(sent, 0, (last) => this.#response.end(last));
     this.#shared.deadlines.add(this);
+  }
+
+  /** Each piece goes when the one before has left; `end` is given the last one. */
+  #writePieces(body: Uint8Array, from: number, end: (last: Uint8Array) => void): void {
+    if (body.byteLength - from <= pieceBytes) return end(from === 0 ? body : body.subarray(from));
+    this.#response.write(body.subarray(from, from + pieceBytes), () => {
+      if (this.#phase !== 'writing') return;
+      this.#pace?.moved(from + pieceBytes, this.#shared.deadlines.soonMs);
+      this.#writePieces(body, from + pieceBytes, end);
+    });
   }
 
   #head(answer: HttpAnswer, body: Uint8Array, closing: boolean): string[] {
@@ -330,20 +391,23 @@ class NodeExchange implements HttpExchange, Waiting {
    * The client has its whole answer by the length announced; the connection ends once the unread rest was thrown away.
    * Ending at once would reset the connection, and the reset takes the answer from a client that still sends.
    */
-  #endAfterBody(body: Uint8Array | string): void {
+  #endAfterBody(body: Uint8Array): void {
     const written = () => {
       if (this.#phase !== 'writing') return;
       this.#phase = 'closing';
+      this.#hasSent();
       this.dueMs = this.#shared.deadlines.soonMs + lingerMs;
     };
     if (body.length === 0) {
       this.#response.flushHeaders();
       written();
-    } else this.#response.write(body, written);
+    } else this.#writePieces(body, 0, (last) => this.#response.write(last, written));
     this.#request.on('end', () => this.#response.end());
     this.#request.resume();
   }
 }
+
+const noBytes = new Uint8Array();
 
 /** Flat, names in lower case, in the order sent. */
 function headersOf(request: IncomingMessage): string[] {

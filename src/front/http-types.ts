@@ -16,8 +16,8 @@
  *    to read it: what it goes on sending is thrown away for two seconds.
  * 5. `respond` may be called once (a second call is an assertion error); after an abort it does nothing. A request whose
  *    handler never responds is answered 503 (`write_unknown` after `mayTakeEffect`, else `unavailable`) at the handler deadline, which counts from the head or, where the body was
- *    read, from its end; the exchange then counts as aborted. A client that does not read its answer within the write
- *    deadline is cut off.
+ *    read, from its end; the exchange then counts as aborted. A client that does not read its answer at the least pace
+ *    is cut off.
  * 6. A HEAD request gets the headers of the GET, its length too, and no body: answer it as the GET. Statuses 204 and 304 get
  *    neither body nor length.
  * 7. Pipelined requests are answered in order, or the connection is cut (uWebSockets does so where one has to wait).
@@ -42,6 +42,8 @@ export interface HttpExchange {
   readonly remoteAddress: string;
   /** True once nobody waits for the handler: the client went away, or the handler deadline passed. */
   readonly aborted: boolean;
+  /** Bytes of body that the head declares; -1 where it comes in chunks. */
+  readonly declaredBytes: number;
   /** The value of a header by its lower-case name, or undefined. Equal names are joined with ", ". */
   header(name: string): string | undefined;
   /** Called once when the exchange becomes `aborted` before it was answered; at once where it already is. */
@@ -57,6 +59,13 @@ export interface HttpExchange {
   allowHandlerMs(ms: number): void;
   /** What the handler begins now may be done although it never answers: the door's answer in its place says so. */
   mayTakeEffect(): void;
+  /**
+   * How long its body will take to come, or its answer to be read, at the client's present pace: 0 where neither is under way
+   * or nothing is known yet, infinite where the client has stopped.
+   */
+  secondsLeft(): number;
+  /** Ends what `secondsLeft` is about, because others need the room: the body fails with 408, an answer is cut off. */
+  evict(): void;
   respond(answer: HttpAnswer): void;
 }
 
@@ -70,6 +79,8 @@ export interface HttpAnswer {
   readonly body: Uint8Array | string;
   /** Ends the connection after the answer: for answers given with an unread body. */
   readonly close?: boolean;
+  /** Released once, when the last byte has left our memory, however the exchange ends. */
+  readonly sent?: { release(): void };
 }
 
 export type HttpHandler = (exchange: HttpExchange) => void;
@@ -84,12 +95,12 @@ export interface HttpListenOptions {
   /** 0 takes any free port. */
   readonly port: number;
   /**
-   * Milliseconds from `readBody` to the complete body. Each 16 bytes that arrive add one millisecond, so a body of 16 KB/s
-   * or more never meets it.
+   * Milliseconds from `readBody` to the complete body. A body of which 16 KB a second came in that time gets as much time again,
+   * so one that keeps this pace never meets it, and one that stops does, however much came before.
    */
   readonly bodyDeadlineMs: number;
   readonly handlerDeadlineMs: number;
-  /** Milliseconds that a client may take to read its whole answer. */
+  /** Milliseconds that a client may take to read its answer, with more of it for who keeps reading, as above. */
   readonly writeDeadlineMs: number;
   readonly handler: HttpHandler;
   readonly nextRequestId: () => string;

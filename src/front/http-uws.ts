@@ -22,7 +22,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import { assert } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, type Logger } from '../base/log.ts';
-import { BodyIntake, bodyAllowanceMs } from './http-body.ts';
+import { BodyIntake } from './http-body.ts';
 import { Deadlines, type Waiting } from './http-deadlines.ts';
 import {
   addressText,
@@ -31,11 +31,13 @@ import {
   CHUNKED_BODY,
   checkHead,
   errorAnswer,
+  evictedBody,
   headerOf,
   isBodiless,
   lateBody,
   silentHandler,
 } from './http-guards.ts';
+import { Pace } from './http-pace.ts';
 import {
   ClientGone,
   type HttpAnswer,
@@ -152,7 +154,11 @@ class UwsExchange implements HttpExchange, Waiting {
   #declaredBytes = 0;
   #bodyAsked = false;
   #intake: BodyIntake | null = null;
-  #bodyStartMs = 0;
+  /** Of the body, then of the answer. */
+  #pace: Pace | null = null;
+  /** Bytes of the answer that is being written, its end included. */
+  #answerBytes = 0;
+  #sent: HttpAnswer['sent'] | null = null;
   #paused = false;
   #remoteAddress: string | null = null;
   #abortRuns: (() => void)[] | null = null;
@@ -169,6 +175,10 @@ class UwsExchange implements HttpExchange, Waiting {
 
   get aborted(): boolean {
     return this.#gone;
+  }
+
+  get declaredBytes(): number {
+    return this.#declaredBytes;
   }
 
   get remoteAddress(): string {
@@ -210,8 +220,8 @@ class UwsExchange implements HttpExchange, Waiting {
     const intake = this.#intake ?? this.#receive(this.#response);
     const body = ask(intake);
     if (intake.waiting) {
-      this.#bodyStartMs = this.#shared.deadlines.soonMs;
-      this.#awaitBody(intake);
+      this.#pace = new Pace(this.#shared.options.bodyDeadlineMs, this.#shared.deadlines.soonMs);
+      this.#awaitBody(intake, this.#pace);
       if (intake.isHeldUp) this.#pause();
       else this.#resume();
     }
@@ -222,10 +232,37 @@ class UwsExchange implements HttpExchange, Waiting {
     this.#mayTakeEffect = true;
   }
 
+  secondsLeft(): number {
+    const intake = this.#intake;
+    const pace = this.#pace;
+    if (pace === null) return 0;
+    const { soonMs } = this.#shared.deadlines;
+    if (this.#phase === 'writing') return pace.secondsLeft(this.#answerBytes, soonMs);
+    if (this.#phase !== 'handling' || intake?.waiting !== true || intake.isHeldUp) return 0;
+    return pace.secondsLeft(intake.expectedBytes, soonMs);
+  }
+
+  evict(): void {
+    if (this.#phase === 'writing') this.#response?.close();
+    else if (this.#phase === 'handling' && this.#intake?.waiting === true) {
+      this.#intake.fail(evictedBody());
+      this.#awaitHandler();
+    }
+  }
+
   respond(answer: HttpAnswer): void {
     assert(!this.#answered, () => 'an exchange is answered once');
+    this.#sent = answer.sent ?? null;
     this.#answer(answer);
     this.#answered = true;
+    if (this.#response === null || this.#phase === 'closing') this.#hasSent();
+  }
+
+  /** Nothing of the answer is in our memory any more. */
+  #hasSent(): void {
+    const sent = this.#sent;
+    this.#sent = null;
+    sent?.release();
   }
 
   #answerMyself(error: ApiError): void {
@@ -274,22 +311,31 @@ class UwsExchange implements HttpExchange, Waiting {
   }
 
   expire(): void {
-    if (this.#phase !== 'handling') this.#response?.close();
-    else if (this.#intake?.waiting) this.#expireBody(this.#intake);
+    if (this.#phase === 'writing') this.#expireWriting();
+    else if (this.#phase !== 'handling') this.#response?.close();
+    else if (this.#intake?.waiting && this.#pace !== null) this.#expireBody(this.#intake, this.#pace);
     else this.#expireHandler();
   }
 
-  #expireBody(intake: BodyIntake): void {
-    if (this.#shared.deadlines.sweptMs < this.#bodyDueMs(intake)) {
+  #expireBody(intake: BodyIntake, pace: Pace): void {
+    const { sweptMs } = this.#shared.deadlines;
+    if (intake.isHeldUp) pace.restart(sweptMs);
+    if (sweptMs < pace.dueMs || pace.kept(sweptMs)) {
       if (!intake.isHeldUp) {
         this.#response?.pause();
         this.#response?.resume();
       }
-      this.#awaitBody(intake);
+      this.#awaitBody(intake, pace);
       return;
     }
     intake.fail(lateBody());
     this.#awaitHandler();
+  }
+
+  #expireWriting(): void {
+    const { sweptMs } = this.#shared.deadlines;
+    if (this.#pace?.kept(sweptMs)) this.dueMs = this.#pace.dueMs;
+    else this.#response?.close();
   }
 
   #expireHandler(): void {
@@ -315,6 +361,7 @@ class UwsExchange implements HttpExchange, Waiting {
   #finish(): void {
     this.#phase = 'over';
     this.#response = null;
+    this.#hasSent();
     if (!this.#inTurn) this.#shared.deadlines.delete(this);
   }
 
@@ -322,12 +369,10 @@ class UwsExchange implements HttpExchange, Waiting {
     this.dueMs = this.#shared.deadlines.soonMs + (this.#handlerMs ?? this.#shared.options.handlerDeadlineMs);
   }
 
-  #awaitBody(intake: BodyIntake): void {
-    this.dueMs = Math.min(this.#bodyDueMs(intake), this.#shared.deadlines.soonMs + nudgeMs);
-  }
-
-  #bodyDueMs(intake: BodyIntake): number {
-    return this.#bodyStartMs + bodyAllowanceMs(this.#shared.options.bodyDeadlineMs, intake.receivedBytes);
+  #awaitBody(intake: BodyIntake, pace: Pace): void {
+    const { soonMs } = this.#shared.deadlines;
+    pace.moved(intake.receivedBytes, soonMs);
+    this.dueMs = Math.min(pace.dueMs, soonMs + nudgeMs);
   }
 
   #receive(response: UwsResponse): BodyIntake {
@@ -344,6 +389,7 @@ class UwsExchange implements HttpExchange, Waiting {
   #onData(intake: BodyIntake, chunk: ArrayBuffer, last: boolean): void {
     const wasWaiting = intake.waiting;
     intake.take(new Uint8Array(chunk), last);
+    if (wasWaiting) this.#pace?.moved(intake.receivedBytes, this.#shared.deadlines.soonMs);
     if (this.#phase === 'closing') {
       if (last) this.dueMs = 0;
     } else if (wasWaiting) {
@@ -415,10 +461,14 @@ class UwsExchange implements HttpExchange, Waiting {
   /** Writes on whenever the client has read, until its write deadline. */
   #writeRest(response: UwsResponse, body: Uint8Array, totalBytes: number): void {
     this.#phase = 'writing';
-    this.dueMs = this.#shared.deadlines.soonMs + this.#shared.options.writeDeadlineMs;
+    const pace = new Pace(this.#shared.options.writeDeadlineMs, this.#shared.deadlines.soonMs);
+    this.#pace = pace;
+    this.#answerBytes = totalBytes;
+    this.dueMs = pace.dueMs;
     const ends = totalBytes > body.byteLength;
     response.onWritable((offset) => {
       if (this.#phase !== 'writing') return true;
+      pace.moved(offset, this.#shared.deadlines.soonMs);
       const [taken, done] = response.tryEnd(body.subarray(offset), totalBytes);
       if (done) this.#finish();
       else if (taken && ends) this.#linger();
@@ -428,6 +478,7 @@ class UwsExchange implements HttpExchange, Waiting {
 
   #linger(): void {
     this.#phase = 'closing';
+    this.#hasSent();
     this.#resume();
     // Due at the next sweep where nothing is left to read: by then the answer has left our buffers.
     this.dueMs = this.#bodyUnread() ? this.#shared.deadlines.soonMs + lingerMs : 0;

@@ -685,12 +685,83 @@ export function httpSuite(engine: HttpEngine): void {
         const connection = await connect();
         connection.socket.pause();
         connection.send(get('/'));
-        await sleep(2_000);
+        // What went into the kernel's buffers counts as read, so the first time is not over before the second.
+        await sleep(3_000);
         connection.socket.resume();
         await connection.waitForClose(2_000);
 
         assert.ok(connection.closed);
         assert.ok(connection.received().length < 30_000_000);
+      });
+    });
+
+    test('what an answer holds is let go once, when its last byte has left', async () => {
+      const released: string[] = [];
+      const handler: HttpHandler = (exchange) => {
+        const bytes = exchange.path === '/small' ? 100 : 30_000_000;
+        const sent = { release: () => released.push(exchange.path) };
+        exchange.respond({ ...ok(Buffer.alloc(bytes)), sent });
+      };
+      await withServer({ handler }, async ({ connect }) => {
+        const [reader, unread] = [await connect(), await connect()];
+        reader.send(get('/small'));
+        await reader.waitForAnswers(1);
+        await sleep(50);
+        assert.deepEqual(released, ['/small']);
+
+        unread.socket.pause();
+        unread.send(get('/unread'));
+        reader.socket.pause();
+        reader.send(get('/read'));
+        await sleep(300);
+        assert.deepEqual(released, ['/small']);
+        reader.socket.resume();
+        await reader.waitForAnswers(2);
+        await sleep(50);
+        assert.deepEqual(released, ['/small', '/read']);
+
+        unread.socket.destroy();
+        await sleep(200);
+        assert.deepEqual(released, ['/small', '/read', '/unread']);
+      });
+    });
+
+    test('who is slow can be ended: its body fails with 408, its answer is cut off', async () => {
+      const exchanges: HttpExchange[] = [];
+      const handler: HttpHandler = (exchange) => {
+        exchanges.push(exchange);
+        if (exchange.path === '/answer') return exchange.respond(ok(Buffer.alloc(30_000_000)));
+        exchange.readBody(1_000_000).then(
+          () => exchange.respond(ok('')),
+          (error: ApiError) => exchange.respond(ok(`${error.status} ${error.code}`)),
+        );
+      };
+      await withServer({ handler }, async ({ connect }) => {
+        const [sender, reader] = [await connect(), await connect()];
+        sender.send('POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 500000\r\n\r\nbegin');
+        reader.socket.pause();
+        reader.send(get('/answer'));
+        await sleep(300);
+        assert.deepEqual(
+          exchanges.map((exchange) => [exchange.path, exchange.secondsLeft()]),
+          [
+            ['/body', 0],
+            ['/answer', 0],
+          ],
+          'nothing is known yet',
+        );
+        await sleep(1_500);
+        for (const exchange of exchanges) exchange.secondsLeft();
+        await sleep(1_500);
+        for (const exchange of exchanges) assert.ok(exchange.secondsLeft() > 60, exchange.path);
+
+        for (const exchange of exchanges) exchange.evict();
+
+        const [answer] = await sender.waitForAnswers(1);
+        assert.equal(answer?.body.toString(), '408 bad_request');
+        reader.socket.resume();
+        await reader.waitForClose(2_000);
+        assert.ok(reader.received().length < 30_000_000);
       });
     });
 
