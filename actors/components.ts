@@ -8,6 +8,7 @@ import type {
   ResolvedNamespace,
 } from '../protocol/messages.ts';
 import type { Plans } from '../src/accounts/plans.ts';
+import type { ByteGate } from '../src/base/byte-gate.ts';
 import type { Clock } from '../src/base/clock.ts';
 import type { Logger } from '../src/base/log.ts';
 import type { Random } from '../src/base/random.ts';
@@ -34,6 +35,8 @@ export interface ActorComponents {
   readonly graphFiles: GraphFiles;
   /** What this thread's data may take; everything that stays in memory is counted there. */
   readonly memory: MemoryBudget;
+  /** What running queries hold beside that: shared by owner. */
+  readonly queryMemory: ByteGate;
   readonly directory: NamespaceDirectory;
   /** Tells what this thread has put into its cache from what was put there by those before it. */
   readonly threadLife: string;

@@ -7,7 +7,7 @@ import { JsonSyntaxError } from '../src/base/json-scanner.ts';
 export function readBody(body: Uint8Array): JsonValue {
   if (body.byteLength === 0) throw new ApiError('bad_request', 'this request needs a JSON body');
   try {
-    return parseJson(body, { depthMax: limits.jsonDepthMax });
+    return parseJson(body, { depthMax: limits.jsonDepthMax, valuesMax: limits.jsonValuesMax });
   } catch (error) {
     if (error instanceof JsonSyntaxError)
       throw new ApiError('bad_request', `the body is not JSON: ${error.message}`);

@@ -9,6 +9,7 @@ import {
 } from '../protocol/messages.ts';
 import type { ActorControl, ActorWorkerTask } from '../protocol/worker-tasks.ts';
 import type { Plans } from '../src/accounts/plans.ts';
+import { ByteGate } from '../src/base/byte-gate.ts';
 import { systemClock } from '../src/base/clock.ts';
 import { exposeControl } from '../src/base/control.ts';
 import { boundGarbage, letGo } from '../src/base/garbage.ts';
@@ -81,6 +82,11 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
       scratchFolder: task.scratchFolder,
     }),
     memory,
+    queryMemory: new ByteGate({
+      max: Math.floor(task.memoryBytes / limits.queryMemoryPart),
+      clock: systemClock,
+      waitersMax: 0,
+    }),
     directory: createDirectory(frontChannel),
     threadLife,
     orderlyEnd: takeOrderlyEnd(warmCache, task.predecessors),

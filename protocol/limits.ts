@@ -93,10 +93,16 @@ export const limits = {
   importColumnsMax: 1_024,
   /** A row's meta has at most 16 KB: a longer row has a quote that is never closed, or is none. */
   importRowBytesMax: 256 * KiB,
-  /** Files that are received or imported at once on a server: each may take 2 GB of the disk. */
-  importsAtOnceMax: 8,
-  /** Of one tenant, so that slow clients of one do not keep all others from importing. */
-  importsOfTenantMax: 2,
+  /** Files that are received or imported at once on a server, shared by owner: each has 8 MB that wait for the disk. */
+  importsAtOnceMax: 32,
+  /** What files that are received may take of the disk together: two of the largest, and as many small ones. */
+  receivedBytesMax: 8_000_000_000,
+  /** Of the free disk, what received files leave for everything else. */
+  diskFreeBytesMin: 1_000_000_000,
+  /** A file is packed by no more than this, indexes included: one that is larger than so many times what is left of a quota can't fit. */
+  importPackedMost: 20,
+  /** How long a file waits for a place, and a body or a file for the room that it takes, before it is refused. */
+  roomWaitMs: 10_000,
   /** Keys that hold dates or times, of a namespace: its manifest lists them. */
   temporalKeysMax: 4_096,
   /** From the whole body to the answer: 2 GB at 10 MB a second, and those that came before. */
@@ -107,6 +113,8 @@ export const limits = {
   parquetRawBytesMax: 8_000_000_000,
   /** Nesting of any JSON that we read: deeper input costs stack, no document needs it. */
   jsonDepthMax: 32,
+  /** Of a body that is made into values at once: a filter of 64 KB has 32,000, a vector 2,048. Making so many takes some milliseconds. */
+  jsonValuesMax: 50_000,
   /** What a hit shows of a document; searches answer with places, not with whole texts. */
   matchBytesMax: 256,
   lineBytesMax: 400,
@@ -126,6 +134,20 @@ export const limits = {
 
   /** Request heads: uWebSockets' own bound is 4 KB of URL by default, import schemas need 64 KB. */
   requestHeadBytesMax: 64 * KiB,
+  /** Memory of what running queries hold on a thread, as a part of what its actors may: one in so many. */
+  queryMemoryPart: 4,
+  /** Memory of bodies that came and answers that are not read yet, as a part of TIDEBASE_MEMORY_BYTES: one in so many. */
+  transfersPart: 4,
+  /** And never less: one largest write, twice, as it came and as it is understood, must fit beside something else. */
+  transferBytesMin: 192 * MiB,
+  /** Bodies and answers up to this size are let be: the requests in flight bound them. */
+  unheldBytesMax: 16 * KiB,
+  /** Requests that wait for such memory, a place or the disk: each holds a connection and a kilobyte. */
+  roomWaitersMax: 4_096,
+  /** Weights of owners where a server has more to do than it can: who pays, who has shown an address, who has not. */
+  shareWeightPro: 8,
+  shareWeightFree: 4,
+  shareWeightUnverified: 1,
   /** From head to complete body; a body that keeps coming gets more, see front/http. */
   bodyDeadlineMs: 30_000,
   /** Longer than the longest query and the longest wait for the log. */

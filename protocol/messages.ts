@@ -38,6 +38,9 @@ export interface CallerNote {
   readonly storageQuotaBytes: number | null;
   /** Bytes of the object store that the tenant's queries may have on their way at once; null: no limit. */
   readonly readInflightBytes: number | null;
+  /** The owner of the tenant, who is charged, and its weight: of src/base/share.ts. */
+  readonly owner: number;
+  readonly weight: number;
 }
 
 export type ActorCallWire = [
@@ -54,6 +57,8 @@ export type ActorCallWire = [
   number | null,
   number | null,
   string,
+  number,
+  number,
   string?,
 ];
 
@@ -73,6 +78,8 @@ export function actorCallToWire(call: ActorCall): ActorCallWire {
     caller.storageQuotaBytes,
     caller.readInflightBytes,
     caller.requestId,
+    caller.owner,
+    caller.weight,
   ];
   if (idempotencyKey !== undefined) wire.push(idempotencyKey);
   return wire;
@@ -93,6 +100,8 @@ export function actorCallFromWire(wire: unknown): ActorCall {
     storageQuotaBytes,
     readInflightBytes,
     requestId,
+    owner,
+    weight,
     idempotencyKey,
   ] = wire as ActorCallWire;
   const caller = {
@@ -103,6 +112,8 @@ export function actorCallFromWire(wire: unknown): ActorCall {
     querySeconds,
     storageQuotaBytes,
     readInflightBytes,
+    owner,
+    weight,
   };
   const call = { operation, tenantId, namespace, argument, query, deadlineMs, caller };
   return idempotencyKey === undefined ? call : { ...call, idempotencyKey };
@@ -222,6 +233,8 @@ export const noCaller: CallerNote = {
   querySeconds: 0,
   storageQuotaBytes: null,
   readInflightBytes: null,
+  owner: -1,
+  weight: 1,
 };
 
 export interface KeyRecord {

@@ -18,6 +18,7 @@ import { createPages } from './front/console/pages.ts';
 import type { FrontDoor } from './front/door.ts';
 import { gatherMetrics, type RunningParts } from './front/gather-metrics.ts';
 import { createHandler } from './front/handle.ts';
+import type { HeldBytes } from './front/held-bytes.ts';
 import { requestMemory } from './front/idempotency.ts';
 import type { Metering } from './front/metering.ts';
 import { type MetricsDoor, openMetrics } from './front/metrics.ts';
@@ -206,6 +207,7 @@ export function requestHandler(parts: {
   metering: Metering;
   cacheFolder: string;
   observer: RequestObserver;
+  held: HeldBytes;
   logger: Logger;
 }) {
   const { settings, door, plans, store, router, authenticator, people, mails, metering, cacheFolder } = parts;
@@ -246,7 +248,13 @@ export function requestHandler(parts: {
     },
     emailOf: people.emailOf,
     clientAddresses,
-    files: new FileReceiver(scratchFolderOf(cacheFolder), systemRandom),
+    files: new FileReceiver({
+      folder: scratchFolderOf(cacheFolder),
+      random: systemRandom,
+      clock: systemClock,
+      storedBytes: (tenantId) => tenants.storedBytes(tenantId),
+    }),
+    held: parts.held,
     memory: requestMemory(tenants, systemRandom),
     metering,
     settled: (work) => settledWithin(systemClock, work, usageWaitMs),

@@ -19,6 +19,7 @@ import { joinCluster } from './cluster/view.ts';
 import { ClientAddresses } from './front/client-address.ts';
 import { type FrontDoor, openDoor } from './front/door.ts';
 import type { RunningParts } from './front/gather-metrics.ts';
+import { HeldBytes } from './front/held-bytes.ts';
 import type { HttpEngine } from './front/http.ts';
 import type { UsageMeter } from './front/usage-meter.ts';
 import type { MailQueue } from './identity/mail-queue.ts';
@@ -157,6 +158,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
       metering,
       cacheFolder,
       observer,
+      held: new HeldBytes(settings.memoryBytes, systemClock),
       logger,
     }),
   );

@@ -21,6 +21,7 @@ import { type ActorReply, namespaceJson, reply, tokenMeter } from '../actor-repl
 import type { ActorComponents } from '../components.ts';
 import { embedTexts } from '../embed-texts.ts';
 import { readBody } from '../request-body.ts';
+import { GatedRoom } from '../search/answer-room.ts';
 import type { QueryReport, Temperature } from '../search/answers.ts';
 import { type GraphSource, noGraphs } from '../search/graph-source.ts';
 import { keptBuffers } from '../search/kept-buffers.ts';
@@ -213,8 +214,9 @@ export class NamespaceQueries {
     run: (context: QueryContext) => Promise<string>,
   ): Promise<ActorReply> {
     const { clock, cursorKey, lanes, memory } = this.#components;
-    const sqlHolding = sqlMemory(memory).holding(call.tenantId);
+    const sqlHolding = sqlMemory(memory).holding(call.caller.owner);
     const slice = new TimeSlice(clock, Math.min(call.deadlineMs, call.caller.querySeconds * 1_000));
+    const room = new GatedRoom(this.#components.queryMemory, call.caller.owner);
     const context: QueryContext = {
       identity: this.#state.identity,
       vector: this.#state.vector,
@@ -225,6 +227,7 @@ export class NamespaceQueries {
       cursorKey,
       graphs: this.#graphs,
       match: lanes.match,
+      room,
       sqlHolding,
       keptColumns: keptColumns(memory),
       buffers: keptBuffers(memory, clock),
@@ -236,6 +239,7 @@ export class NamespaceQueries {
       const json = await spending({ slice, report: opened.report }, () => run(context));
       return reply(json, { report: opened.report, cpuMs: slice.cpuMs });
     } finally {
+      room.release();
       sqlHolding.release();
     }
   }

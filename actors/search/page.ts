@@ -2,6 +2,7 @@ import { limits } from '../../protocol/limits.ts';
 import type { SearchRequest } from '../../protocol/search.ts';
 import type { WantedMatches } from '../text/judge.ts';
 import type { MatchPlace } from '../text/snippet.ts';
+import type { AnswerRoom } from './answer-room.ts';
 import { hitJson } from './answers.ts';
 import type { ScannedDocument } from './scan.ts';
 
@@ -17,13 +18,16 @@ const frameBytes = 1_000;
 export class Page {
   readonly hits: string[] = [];
   readonly #request: SearchRequest;
+  readonly #room: AnswerRoom;
   #bytesLeft: number;
   #lastSequence: number | null = null;
   #isFull = false;
   #isTruncated = false;
 
-  constructor(request: SearchRequest) {
+  /** `room`: where the answer's memory comes from; where there is no more, the page is cut as by `max_bytes`. */
+  constructor(request: SearchRequest, room: AnswerRoom) {
     this.#request = request;
+    this.#room = room;
     this.#bytesLeft =
       Math.min(request.max_bytes ?? limits.answerBytesMax, limits.answerBytesMax) - frameBytes;
   }
@@ -67,7 +71,7 @@ export class Page {
     if (this.hits.length === this.#request.limit || this.#isTruncated) return this.#close();
     let { json } = hit;
     let bytes = Buffer.byteLength(json) + 1;
-    if (bytes > this.#bytesLeft) {
+    if (bytes > this.#bytesLeft || !this.#room.take(bytes)) {
       this.#isTruncated = true;
       if (this.hits.length > 0) return this.#close();
       json = hit.bare;

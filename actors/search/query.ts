@@ -11,6 +11,7 @@ import type { Snapshot } from '../storage/snapshot.ts';
 import { type Found, Judge, type MatchElsewhere } from '../text/judge.ts';
 import { queryPattern } from '../text/query-pattern.ts';
 import { noCondition, type TextCondition } from '../text/trigram-query.ts';
+import type { AnswerRoom } from './answer-room.ts';
 import { type QueryReport, reportJson, type Temperature, tookJson } from './answers.ts';
 import type { DocumentTest } from './document-filter.ts';
 import type { GraphSource } from './graph-source.ts';
@@ -31,6 +32,8 @@ export interface QueryContext {
   readonly graphs: GraphSource;
   /** For texts that RE2 may be long about. */
   readonly match: MatchElsewhere;
+  /** Where the answer's memory comes from. */
+  readonly room: AnswerRoom;
   /** What an SQL query may hold; it is given back by whoever made it. */
   readonly sqlHolding: Holding;
   /** Null: nothing is kept. */

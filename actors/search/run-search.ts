@@ -21,7 +21,7 @@ export async function runSearch(context: QueryContext, request: SearchRequest): 
     request.cursor === null
       ? Number.POSITIVE_INFINITY
       : decodeCursor(context.cursorKey, scope, request.cursor);
-  const page = new Page(request);
+  const page = new Page(request, context.room);
   // One document beyond the page tells whether there is another page.
   const enough = isEverything(test) ? request.limit + 1 : undefined;
   const end = await scan(

@@ -484,7 +484,14 @@ interface Range {
 
 function refuseLargeAnswer(context: QueryContext, rows: readonly string[]): void {
   const bytes = rows.reduce((sum, row) => sum + row.length, 0);
-  if (bytes <= limits.answerBytesMax) return;
+  if (bytes <= limits.answerBytesMax) {
+    if (context.room.take(bytes)) return;
+    throw new ApiError(
+      'rate_limited',
+      'your running queries take up your part of the memory: send fewer at once, select fewer columns, or say LIMIT',
+      { retryAfter: 1 },
+    );
+  }
   const problem = `the answer takes more than ${limits.answerBytesMax / 2 ** 20} MB`;
   throw tooMuch(context, problem, 'select fewer columns, or say LIMIT');
 }

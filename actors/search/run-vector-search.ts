@@ -62,7 +62,7 @@ async function searchVectors(context: QueryContext, query: VectorQuery): Promise
   if (judge !== null && (exact || !mayMatchOften(context))) return null;
   // Columns may let rows pass whose documents fail, and texts may not match: then more are looked for.
   for (let count = judge === null ? limit : limit * judgedPerHit; ; count *= 2) {
-    const page = new Page(request);
+    const page = new Page(request, context.room);
     const { rows, end } = await nearestRows(context, { distances, count, filter, exact });
     const taken = await takeRows(context, query, { rows, page });
     if (taken instanceof Error) return answerOf(context, { kind: 'failed', sequence: 0, cause: taken }, page);
@@ -123,7 +123,7 @@ async function searchDocuments(
   const places = isFused ? Math.max(request.limit, limits.fusedRanksMax) : request.limit;
   const nearest = new NearestHits(places);
   const newest = new NewestHits(isFused ? places : 0);
-  const page = new Page(request);
+  const page = new Page(request, context.room);
   const { condition, filter } = test;
   const wanted = { below: Number.POSITIVE_INFINITY, enough: undefined, condition, filter };
   const end = await scan(context, wanted, (document) => {

@@ -1,3 +1,5 @@
+import { limits } from '../../protocol/limits.ts';
+
 /**
  * Plans, prices and limits as data: built in, or from the operator's plans file (`TIDEBASE_PLANS_FILE`).
  * Field names are those of the interface (the `plan` of a usage answer). Null means: no limit.
@@ -71,6 +73,12 @@ const gigabyte = 1e9;
 /** Who pays has shown that there is somebody: only a free plan is cut. */
 export function allowedShare({ name, unverified_share }: Plan, ownerVerified: boolean): number {
   return ownerVerified || name !== 'free' ? 1 : unverified_share;
+}
+
+/** How much of a busy server a tenant's owner gets beside others: who pays most, who has not shown an address least. */
+export function shareWeight(name: PlanName, ownerVerified: boolean): number {
+  if (name === 'pro') return limits.shareWeightPro;
+  return ownerVerified ? limits.shareWeightFree : limits.shareWeightUnverified;
 }
 
 /** What a tenant of the plan may have in the store, in bytes; null: no limit. */

@@ -2,7 +2,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
 import { apiKeyDigest, apiKeyLooksRight, isApiKeyKind } from '../accounts/api-keys.ts';
 import { type KeyClaim, readKeyClaim } from '../accounts/key-claim.ts';
-import type { PlanName, Plans } from '../accounts/plans.ts';
+import { type PlanName, type Plans, shareWeight } from '../accounts/plans.ts';
 import type { KeyCaps, Scope } from '../accounts/scopes.ts';
 import { DataError } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
@@ -38,6 +38,7 @@ export interface TenantRecord {
   readonly status: TenantStatus;
   readonly planName: PlanName;
   readonly ownerVerified: boolean;
+  readonly ownerId: number;
 }
 
 /** The tenants' own records, wherever their actors live. */
@@ -210,8 +211,9 @@ function missingTenant(tenantId: number): DataError {
   );
 }
 
-function tenantPart({ tenantId, status, planName, ownerVerified }: TenantRecord) {
-  return { tenantId, tenantStatus: status, planName, ownerVerified };
+function tenantPart({ tenantId, status, planName, ownerVerified, ownerId }: TenantRecord) {
+  const share = { owner: ownerId, tenant: tenantId, weight: shareWeight(planName, ownerVerified) };
+  return { tenantId, tenantStatus: status, planName, ownerVerified, share };
 }
 
 function looksRight({ kind, secret }: Credential): boolean {

@@ -1,6 +1,7 @@
 import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
 import type { PlanName } from '../accounts/plans.ts';
 import type { KeyCaps, Role, Scope } from '../accounts/scopes.ts';
+import type { Share } from '../base/share.ts';
 
 /** `past_due` is served like `active`; `suspended` is refused with 403; `deleting` counts as gone. */
 export type TenantStatus = 'active' | 'past_due' | 'suspended' | 'deleting';
@@ -25,6 +26,8 @@ export interface Principal {
   readonly namespaces: readonly string[];
   readonly caps: KeyCaps;
   readonly limits: PrincipalLimits;
+  /** Who is charged for what the request makes the server hold and do: the tenant, and its owner, whoever asks. */
+  readonly share: Share;
 }
 
 /** Per server; null means no limit. */

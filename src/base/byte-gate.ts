@@ -7,9 +7,10 @@ import type { Clock } from './clock.ts';
  * 1. All together hold at most `max`.
  * 2. An owner may hold a quarter of what is free at that moment, so that one alone may hold much, and many hold little, and
  *    something is always left for who comes next. An owner who holds nothing may hold anything that fits.
- * 3. Who asks for more than may be had now can wait. Those who wait get what becomes free in the order in which they came,
- *    except that an owner who has reached its own bound lets others pass. What the oldest one waits for is kept free for it
- *    once it has waited for `keepAfterMs`: otherwise many small ones would pass a large one for ever.
+ * 3. Who asks for more than may be had now can wait. What becomes free goes to the owner who has waited longest since it last
+ *    got something, so that one who asks again and again is behind one who asks once; an owner who has reached its own bound
+ *    lets others pass. What the first one waits for is kept free for it once it has waited for `keepAfterMs`: otherwise many
+ *    small ones would pass a large one for ever.
  * 4. While somebody waits, holders that are slow are made to let go: first the one that would hold most for longest. Where an
  *    owner waits at its own bound, only its own holders are.
  *
@@ -92,16 +93,19 @@ interface Waiter {
   readonly answer: (hold: Hold | null) => void;
 }
 
-interface Held {
+interface OwnerState {
   amount: number;
   holds: number;
+  waiters: number;
+  /** When it last got something. */
+  grantedMs: number;
 }
 
 export class ByteGate {
   readonly #options: ByteGateOptions;
   readonly #holds = new Set<Hold>();
-  /** By owner; those who hold nothing have no entry. */
-  readonly #owners = new Map<number, Held>();
+  /** Those who hold something or wait. */
+  readonly #owners = new Map<number, OwnerState>();
   readonly #waiters = new Set<Waiter>();
   #total = 0;
   #cancelLook: (() => void) | null = null;
@@ -158,10 +162,13 @@ export class ByteGate {
         answer: (hold) => {
           cancel();
           this.#waiters.delete(waiter);
+          this.#ownerOf(owner).waiters--;
+          this.#forgetIdle(owner);
           resolve(hold);
         },
       };
       this.#waiters.add(waiter);
+      this.#ownerOf(owner).waiters++;
       this.#arm();
     });
   }
@@ -177,9 +184,7 @@ export class ByteGate {
 
   /** For `Hold` alone. */
   changed(owner: number, by: number): void {
-    const held = this.#owners.get(owner) ?? { amount: 0, holds: 0 };
-    held.amount += by;
-    this.#owners.set(owner, held);
+    this.#ownerOf(owner).amount += by;
     this.#total += by;
   }
 
@@ -187,19 +192,33 @@ export class ByteGate {
   leave(hold: Hold): void {
     if (!this.#holds.delete(hold)) return;
     this.changed(hold.owner, -hold.amount);
-    const held = this.#owners.get(hold.owner);
-    if (held !== undefined && --held.holds === 0) {
-      assert(held.amount === 0, () => `an owner without holds holds ${held.amount}`);
-      this.#owners.delete(hold.owner);
-    }
+    this.#ownerOf(hold.owner).holds--;
+    this.#forgetIdle(hold.owner);
     this.#letIn();
+  }
+
+  #ownerOf(owner: number): OwnerState {
+    const known = this.#owners.get(owner);
+    if (known !== undefined) return known;
+    const state = { amount: 0, holds: 0, waiters: 0, grantedMs: Number.NEGATIVE_INFINITY };
+    this.#owners.set(owner, state);
+    return state;
+  }
+
+  #forgetIdle(owner: number): void {
+    const { holds, waiters, amount } = this.#ownerOf(owner);
+    if (holds > 0) return;
+    assert(amount === 0, () => `an owner without holds holds ${amount}`);
+    if (waiters === 0) this.#owners.delete(owner);
   }
 
   #hold(owner: number, amount: number, slow: Slow | null): Hold {
     const hold = new Hold(this, owner, amount, slow);
     this.#holds.add(hold);
     this.changed(owner, amount);
-    (this.#owners.get(owner) as Held).holds++;
+    const state = this.#ownerOf(owner);
+    state.holds++;
+    state.grantedMs = this.#options.clock.monotonic();
     return hold;
   }
 
@@ -211,32 +230,54 @@ export class ByteGate {
   /** Whether it is the owner's own bound that is in the way. */
   #isOverPart(owner: number, amount: number): boolean {
     const held = this.#owners.get(owner);
-    if (held === undefined) return false;
+    if (held === undefined || held.holds === 0) return false;
     return held.amount + amount > (this.#options.max - this.#total) * ownersPart;
   }
 
   /** Whether it would take what somebody has waited for long. */
   #isKept(amount: number): boolean {
-    const [oldest] = this.#waiters;
-    if (oldest === undefined || this.#isOverPart(oldest.owner, oldest.amount)) return false;
-    if (this.#options.clock.monotonic() - oldest.sinceMs < keepAfterMs) return false;
-    return this.#total + amount + oldest.amount > this.#options.max;
+    if (this.#waiters.size === 0) return false;
+    const first = this.#inOrder().find((waiter) => !this.#isOverPart(waiter.owner, waiter.amount));
+    if (first === undefined || this.#options.clock.monotonic() - first.sinceMs < keepAfterMs) return false;
+    return this.#total + amount + first.amount > this.#options.max;
   }
 
   #letIn(): void {
-    for (const waiter of this.#waiters) {
-      const { owner, amount, slow } = waiter;
-      const [oldest] = this.#waiters;
-      if (!this.#fits(owner, amount) || (waiter !== oldest && this.#isKept(amount))) continue;
-      waiter.answer(this.#hold(owner, amount, slow));
+    if (this.#waiters.size === 0) return;
+    for (let granted = true; granted; ) {
+      granted = false;
+      // Each grant changes whose turn it is.
+      for (const waiter of this.#inOrder()) {
+        const { owner, amount, slow, sinceMs } = waiter;
+        if (this.#fits(owner, amount)) {
+          waiter.answer(this.#hold(owner, amount, slow));
+          granted = true;
+          break;
+        }
+        // Nobody passes the first one whose own bound is not in the way, once it has waited.
+        const isKept = this.#options.clock.monotonic() - sinceMs >= keepAfterMs;
+        if (isKept && !this.#isOverPart(owner, amount)) return;
+      }
     }
+  }
+
+  /** Who has waited longest since its owner last got something, first. */
+  #inOrder(): Waiter[] {
+    const grantedMs = ({ owner }: Waiter) => this.#ownerOf(owner).grantedMs;
+    return [...this.#waiters].sort((a, b) => {
+      const [first, second] = [grantedMs(a), grantedMs(b)];
+      return first === second ? a.sinceMs - b.sinceMs : first - second;
+    });
   }
 
   #arm(): void {
     if (this.#cancelLook !== null || this.#waiters.size === 0) return;
     this.#cancelLook = this.#options.clock.after(lookEveryMs, () => {
       this.#cancelLook = null;
-      for (const { owner, amount } of this.#waiters) this.#evictFor(owner, amount);
+      for (const { owner, amount } of this.#inOrder()) {
+        this.#evictFor(owner, amount);
+        if (!this.#isOverPart(owner, amount)) break;
+      }
       this.#letIn();
       this.#arm();
     });

@@ -13,10 +13,10 @@ export class JsonSyntaxError extends Error {
   override name = 'JsonSyntaxError';
   /** Byte offset in the scanned bytes. */
   readonly offset: number;
-  /** `depth` where the input may be JSON but nests deeper than the caller allows. */
-  readonly kind: 'syntax' | 'depth';
+  /** `depth` and `size` where the input may be JSON but nests deeper, or has more values, than the caller allows. */
+  readonly kind: 'syntax' | 'depth' | 'size';
 
-  constructor(message: string, offset: number, kind: 'syntax' | 'depth' = 'syntax') {
+  constructor(message: string, offset: number, kind: 'syntax' | 'depth' | 'size' = 'syntax') {
     super(message);
     this.offset = offset;
     this.kind = kind;
@@ -331,10 +331,15 @@ export function unexpected(scan: JsonScan, expected: string): JsonSyntaxError {
 /** The closing signs of the open containers, outermost first. Shared: nothing yields while a value is passed. */
 const closingSigns = new Uint8Array(levelsMax);
 
-/** Passes one value of any kind that nests at most `levels` arrays and objects, at most 256. */
-export function skipValue(scan: JsonScan, levels: number): void {
+/**
+ * Passes one value of any kind that nests at most `levels` arrays and objects, at most 256. Answers how many values it has,
+ * itself and those in it: what making them would cost.
+ */
+export function skipValue(scan: JsonScan, levels: number): number {
   let level = 0;
+  let values = 0;
   for (;;) {
+    values++;
     const byte = nextByte(scan);
     if (byte === code.quote) scan.position = stringEnd(scan, scan.position + 1) + 1;
     else if (byte === code.openBrace || byte === code.openBracket) {
@@ -349,7 +354,7 @@ export function skipValue(scan: JsonScan, levels: number): void {
     } else skipScalar(scan, byte);
 
     for (;;) {
-      if (level === 0) return;
+      if (level === 0) return values;
       const close = closingSigns[level - 1] as number;
       if (anotherFollows(scan, close)) {
         if (close === code.closeBrace) skipKey(scan);

@@ -16,6 +16,8 @@ export interface JsonObject {
 export interface ParseJsonOptions {
   /** Levels of arrays and objects; deeper input is refused before anything is made of it. At most 256. */
   readonly depthMax: number;
+  /** Values, those in others counted too; more are refused before anything is made of them. No bound where it is undefined. */
+  readonly valuesMax?: number;
 }
 
 /**
@@ -23,13 +25,15 @@ export interface ParseJsonOptions {
  * any other. Numbers are doubles (1e999 is Infinity), save integers beyond 2^53, which are bigints. Half surrogate
  * pairs come through, see `isWellFormedDeep`.
  *
- * @throws JsonSyntaxError with a byte offset: malformed, not UTF-8, a byte order mark, or too deep.
+ * @throws JsonSyntaxError with a byte offset: malformed, not UTF-8, a byte order mark, too deep, or of too many values.
  */
 export function parseJson(input: Uint8Array, options: ParseJsonOptions): JsonValue {
   checkEncoding(input);
   const scan = openScan(input);
-  skipValue(scan, options.depthMax);
+  const values = skipValue(scan, options.depthMax);
   expectEnd(scan);
+  const { valuesMax = Number.POSITIVE_INFINITY } = options;
+  if (values > valuesMax) throw new JsonSyntaxError(`it has more than ${valuesMax} values`, 0, 'size');
   const text = scan.bytes.toString('utf8');
   // V8 since Node 24 may take a key such as "\u0061" for another one, where it parsed an object that begins alike before.
   if (!scan.longNumber && !scan.escapedKey) return JSON.parse(text) as JsonValue;

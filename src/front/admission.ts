@@ -27,7 +27,7 @@ const windowMs = 1_000;
 export interface AdmissionTicket {
   /** The rate-limit headers of the answer. Shared between answers: not to be changed. */
   readonly headers: HeaderList;
-  /** Ends the request's flight. Later calls do nothing. */
+  /** Ends the request's flight, when its answer has left. Later calls do nothing. */
   release(): void;
   /** Run by `release`. One at most. */
   whenReleased(run: () => void): void;

@@ -29,7 +29,8 @@ import type { FrontOperation } from './account-operations.ts';
 import type { Admission, AdmissionTicket } from './admission.ts';
 import type { ClientAddresses } from './client-address.ts';
 import { type PageAt, pageMethods } from './console/pages.ts';
-import { ClientGone, type HttpExchange } from './http-types.ts';
+import { answersUnread, type HeldBytes } from './held-bytes.ts';
+import { ClientGone, type HttpAnswer, type HttpExchange } from './http-types.ts';
 import { idempotencyKeyProblem, onlyOnce, type RequestMemory, scopedKeyDigest } from './idempotency.ts';
 import { allowanceRefusal, beginCapped, countAnswer, type Metering } from './metering.ts';
 import type { Observed, RequestObserver } from './observe.ts';
@@ -63,6 +64,7 @@ export interface FrontComponents {
   readonly emailOf: (personId: number) => Promise<string>;
   readonly clientAddresses: ClientAddresses;
   readonly files: FileReceiver;
+  readonly held: HeldBytes;
   readonly memory: RequestMemory;
   readonly metering: Metering;
   /** Milliseconds that answers about usage wait for what was counted last to be told. */
@@ -83,7 +85,9 @@ export function createHandler(front: FrontComponents): (exchange: HttpExchange) 
     try {
       const route = findOperation(exchange.method, exchange.path);
       if (route.kind === 'no-path')
-        return reply(front, nobodys(exchange, beganMs), pageOrRefusal(front, exchange));
+        return reply(front, nobodys(exchange, beganMs), pageOrRefusal(front, exchange), {
+          standing: noHeaders,
+        });
       if (route.kind === 'wrong-method') throw wrongMethod(exchange, route.allow);
       request = {
         exchange,
@@ -93,6 +97,7 @@ export function createHandler(front: FrontComponents): (exchange: HttpExchange) 
         parameters: route.parameters,
         principal: null,
         receivedBytes: 0,
+        bodyHold: null,
         email: null,
       };
       begin(front, request);
@@ -105,7 +110,7 @@ export function createHandler(front: FrontComponents): (exchange: HttpExchange) 
 /** A request for no operation. */
 function nobodys(exchange: HttpExchange, beganMs: number): Observed {
   const parameters = { name: undefined, id: undefined, provider: undefined };
-  const empty = { principal: null, receivedBytes: 0, email: null };
+  const empty = { principal: null, receivedBytes: 0, bodyHold: null, email: null };
   return { exchange, id: exchange.requestId, beganMs, operation: null, parameters, ...empty };
 }
 
@@ -167,7 +172,9 @@ function admitted(front: FrontComponents, request: Request, principal: Principal
         failAdmitted(front, request, ticket, error),
       );
     } else if (takesBody(operation, exchange.method)) {
-      serveWithBody(front, request, ticket).catch((error) => failAdmitted(front, request, ticket, error));
+      serveWithBody(front, request, principal, ticket).catch((error) =>
+        failAdmitted(front, request, ticket, error),
+      );
     } else {
       serve(front, request, { principal, ticket, body: null });
     }
@@ -243,7 +250,9 @@ async function serveFile(
 ): Promise<void> {
   const { exchange } = request;
   exchange.allowHandlerMs(limits.importDeadlineMs);
-  const message = await front.files.withBody(exchange, principal.tenantId, async (file) => {
+  const { share } = principal;
+  const quotaBytes = storageQuotaBytes(front.plans[principal.planName], principal);
+  const message = await front.files.withBody(exchange, { share, quotaBytes }, async (file) => {
     const byNow = await principalByNow(front, request);
     exchange.mayTakeEffect();
     request.receivedBytes = file.bytes;
@@ -255,21 +264,30 @@ async function serveFile(
 async function serveWithBody(
   front: FrontComponents,
   request: Request,
+  admittedAs: Principal,
   ticket: AdmissionTicket,
 ): Promise<void> {
-  const body = await readBody(request);
+  const { exchange, operation } = request;
+  const { bytes, hold } = await front.held.readBody(exchange, admittedAs.share, operation.bodyBytesMax);
+  request.bodyHold = hold;
+  noteBody(request, bytes);
   const principal = await principalByNow(front, request);
-  serve(front, request, { principal, ticket, body });
+  serve(front, request, { principal, ticket, body: bytes });
 }
 
-async function readBody(request: Request): Promise<Uint8Array> {
+/** The body of an operation without credentials: too small to be held. */
+async function readOpenBody(request: Request): Promise<Uint8Array> {
   const { exchange, operation } = request;
   const body = new Uint8Array(await exchange.readBody(operation.bodyBytesMax));
+  noteBody(request, body);
+  return body;
+}
+
+function noteBody(request: Request, body: Uint8Array): void {
   request.receivedBytes = body.byteLength;
-  if (body.byteLength === 0 && operation.bodyRequired) {
+  if (body.byteLength === 0 && request.operation.bodyRequired) {
     throw new ApiError('bad_request', 'this request needs a JSON body');
   }
-  return body;
 }
 
 /** Whether it may leave something behind that later requests see. */
@@ -346,6 +364,8 @@ function actorCall(front: FrontComponents, request: Request, principal: Principa
     personId: principal.personId ?? 0,
     querySeconds: operation.name === 'sql' ? plan.sql_seconds : plan.query_seconds,
     storageQuotaBytes: storageQuotaBytes(plan, principal),
+    owner: principal.share.owner,
+    weight: principal.share.weight,
     readInflightBytes: plan.read_inflight_mb === null ? null : plan.read_inflight_mb * 1_000_000,
   };
   const call: ActorCall = {
@@ -397,7 +417,7 @@ async function serveOpen(front: FrontComponents, request: Request): Promise<void
   const place = front.openRequests.enter(address);
   try {
     checkRequest(request);
-    await serveNobody(front, request, await readBody(request));
+    await serveNobody(front, request, await readOpenBody(request));
   } finally {
     place.leave();
   }
@@ -407,13 +427,13 @@ async function serveNobody(front: FrontComponents, request: Request, body: Uint8
   if (changesData(request)) request.exchange.mayTakeEffect();
   const plannedId = front.memory.newId();
   const answer = await runFrontOperation(front, request, { principal: null, body, plannedId });
-  reply(front, request, answer, standingHeaders(request.operation, null));
+  reply(front, request, answer, { standing: standingHeaders(request.operation, null) });
 }
 
 /** The parsed body of an operation that the front does; undefined where it takes none. Throws JsonSyntaxError. */
 function parseBody(request: Request, body: Uint8Array | null): unknown {
   if (body === null) return undefined;
-  const parsed = parseJson(body, { depthMax: limits.jsonDepthMax });
+  const parsed = parseJson(body, { depthMax: limits.jsonDepthMax, valuesMax: limits.jsonValuesMax });
   const { auth, inputCode } = request.operation;
   if (auth !== 'none' || typeof parsed !== 'object' || parsed === null) return parsed;
   const fields = Object.keys(parsed).length;
@@ -462,15 +482,48 @@ function standingHeaders({ tag, rateLimitHeaders }: Operation, ticket: Admission
   return rateLimitHeaders && ticket !== null ? ticket.headers : noHeaders;
 }
 
+/** The request is in flight until the last byte of its answer has left, which takes its memory until then. */
 function finish(front: FrontComponents, request: Request, ticket: AdmissionTicket, answer: Answer): void {
-  ticket.release();
-  reply(front, request, answer, standingHeaders(request.operation, ticket));
+  const { body } = answer;
+  const { exchange, principal } = request;
+  dropBody(request);
+  const bytes = typeof body === 'string' ? 0 : body.byteLength;
+  if (bytes <= limits.unheldBytesMax || principal === null || exchange.aborted)
+    return reply(front, request, answer, {
+      standing: standingHeaders(request.operation, ticket),
+      sent: ticket,
+    });
+  const hold = front.held.holdAnswer(exchange, principal.share, bytes);
+  if (hold === null) return failAdmitted(front, request, ticket, answersUnread());
+  const sent = {
+    release() {
+      hold.release();
+      ticket.release();
+    },
+  };
+  reply(front, request, answer, { standing: standingHeaders(request.operation, ticket), sent });
+}
+
+function dropBody(request: Observed): void {
+  request.bodyHold?.release();
+  request.bodyHold = null;
+}
+
+interface AnswerSurroundings {
+  readonly standing: HeaderList;
+  /** Released when the answer has left. */
+  readonly sent?: HttpAnswer['sent'];
 }
 
 /** Every answer leaves here. */
-function reply(front: FrontComponents, request: Observed, answer: Answer, standing = noHeaders): void {
+function reply(
+  front: FrontComponents,
+  request: Observed,
+  answer: Answer,
+  { standing, sent }: AnswerSurroundings,
+): void {
   front.observer.answered(request, answer);
-  respond(request.exchange, request.id, answer, standing);
+  respond(request.exchange, request.id, answer, standing, sent);
 }
 
 function failAdmitted(
@@ -479,6 +532,7 @@ function failAdmitted(
   ticket: AdmissionTicket,
   error: unknown,
 ): void {
+  dropBody(request);
   ticket.release();
   fail(front, request, error, standingHeaders(request.operation, ticket));
 }
@@ -493,7 +547,7 @@ function fail(
   const refusal = apiErrorOf(front, request.id, error);
   const headers = [...refusal.headers];
   if (refusal.retryAfter !== undefined) headers.push(['retry-after', String(refusal.retryAfter)]);
-  reply(front, request, { status: refusal.status, headers, body: refusal.toBody() }, standing);
+  reply(front, request, { status: refusal.status, headers, body: refusal.toBody() }, { standing });
 }
 
 function apiErrorOf(front: FrontComponents, id: string, error: unknown): ApiError {

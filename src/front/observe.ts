@@ -1,6 +1,7 @@
 import type { Operation } from '../../protocol/operations.ts';
 import type { PathParameters } from '../../protocol/routing.ts';
 import type { Principal } from '../auth/principal.ts';
+import type { Hold } from '../base/byte-gate.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
 import type { AuditLog } from './audit.ts';
@@ -20,6 +21,8 @@ export interface Observed {
   /** Once it is authenticated. */
   principal: Principal | null;
   receivedBytes: number;
+  /** The memory of its body, until whoever does the work has dropped it; null where it was not held. */
+  bodyHold: Hold | null;
   /** The address in the body of an operation without credentials, as it was sent: whom it is about. */
   email: string | null;
 }

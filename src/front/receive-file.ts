@@ -1,71 +1,126 @@
-import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import type { ReceivedFile } from '../../protocol/messages.ts';
+import { ByteGate, type Hold } from '../base/byte-gate.ts';
+import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import { randomHex } from '../base/random.ts';
+import type { Share } from '../base/share.ts';
+import { CHUNKED_BODY } from './http-guards.ts';
 import type { HttpExchange } from './http-types.ts';
 
-/**
- * Bodies that no memory has room for become files of the local disk while they come, which is at the client's pace: who reads them
- * has them whole. The client is held up while the disk is slower than it.
- */
 /** Written at a time. */
 const writeBytes = 1024 * 1024;
 /** What may wait for the disk. */
 const waitingBytesMax = 8 * 1024 * 1024;
 
-export class FileReceiver {
-  readonly #folder: string;
-  readonly #random: Random;
-  #count = 0;
-  /** By tenant: each may have a part of the places, for its client may take hours. */
-  readonly #tenants = new Map<number, number>();
+/** A file whose length is not known takes at first, and then always more. */
+const unknownBytesStep = 16 * 1024 * 1024;
 
-  /** `folder` is made where it is missing; what is in it at a start is somebody else's to remove. */
-  constructor(folder: string, random: Random) {
-    this.#folder = folder;
-    this.#random = random;
+export interface FileReceiverOptions {
+  /** Made where it is missing; what is in it at a start is somebody else's to remove. */
+  readonly folder: string;
+  readonly random: Random;
+  readonly clock: Clock;
+  /** What all namespaces of a tenant take in the object store, in bytes. */
+  readonly storedBytes: (tenantId: number) => Promise<number>;
+}
+
+/**
+ * Turns bodies that no memory has room for into files of the local disk while they come, which is at the client's pace: who
+ * reads them has them whole. The client is held up while the disk is slower than it. Places and bytes of the disk are held
+ * in gates, by owner: who finds no room waits with the body unread, and who is slow goes first while others wait.
+ */
+export class FileReceiver {
+  readonly #options: FileReceiverOptions;
+  readonly #places: ByteGate;
+  readonly #disk: ByteGate;
+
+  constructor(options: FileReceiverOptions) {
+    const { clock } = options;
+    const waitersMax = limits.roomWaitersMax;
+    this.#options = options;
+    this.#places = new ByteGate({ max: limits.importsAtOnceMax, clock, waitersMax });
+    this.#disk = new ByteGate({ max: limits.receivedBytesMax, clock, waitersMax });
   }
 
-  /** Runs work with the body of an exchange as a file, which is gone afterwards. Throws ApiError 429 where too many are there. */
+  /**
+   * Runs work with the body of an exchange as a file, which is gone afterwards.
+   *
+   * @throws ApiError 413 for a body over the limit; 507 where it can't fit into what `quotaBytes` leaves of the tenant's quota; 429 where
+   * there is no place or no room on the disk within `limits.roomWaitMs`; 503 where the disk is full.
+   */
   async withBody<T>(
     exchange: HttpExchange,
-    tenantId: number,
+    { share, quotaBytes }: { readonly share: Share; readonly quotaBytes: number | null },
     work: (file: ReceivedFile) => Promise<T>,
   ): Promise<T> {
-    const ofTenant = this.#tenants.get(tenantId) ?? 0;
-    if (ofTenant >= limits.importsOfTenantMax) throw busy('this tenant imports');
-    if (this.#count >= limits.importsAtOnceMax) throw busy('this server receives');
-    this.#tenants.set(tenantId, ofTenant + 1);
-    this.#count++;
-    const path = join(this.#folder, `received-${randomHex(this.#random, 8)}`);
+    const place = await this.#reserve(this.#places, exchange, share, 1);
+    const holds = [place];
+    const path = join(this.#options.folder, `received-${randomHex(this.#options.random, 8)}`);
     try {
-      const bytes = await this.#receive(exchange, path);
+      await this.#refuseOverQuota(exchange, share.tenant, quotaBytes);
+      const declared = exchange.declaredBytes === CHUNKED_BODY ? unknownBytesStep : exchange.declaredBytes;
+      const room = await this.#reserve(
+        this.#disk,
+        exchange,
+        share,
+        Math.min(declared, limits.importBodyBytesMax),
+      );
+      holds.push(room);
+      const bytes = await this.#receive(exchange, path, room);
+      // From here on it is the server's pace.
+      for (const hold of holds) hold.settle();
       if (bytes === 0) throw new ApiError('bad_request', 'this request needs a file as its body');
       return await work({ path, bytes });
     } finally {
-      this.#count--;
-      this.#leave(tenantId);
       await rm(path, { force: true });
+      for (const hold of holds) hold.release();
     }
   }
 
-  #leave(tenantId: number): void {
-    const left = (this.#tenants.get(tenantId) ?? 1) - 1;
-    if (left > 0) this.#tenants.set(tenantId, left);
-    else this.#tenants.delete(tenantId);
+  async #reserve(gate: ByteGate, exchange: HttpExchange, { owner }: Share, amount: number): Promise<Hold> {
+    const hold = await gate.reserveWithin(limits.roomWaitMs, { owner, amount, slow: exchange });
+    if (hold === null) throw busy();
+    return hold;
   }
 
-  async #receive(exchange: HttpExchange, path: string): Promise<number> {
+  /** How much a file will take is known when its segment is made; here it is only seen that it can't fit. */
+  async #refuseOverQuota(
+    { declaredBytes }: HttpExchange,
+    tenantId: number,
+    quotaBytes: number | null,
+  ): Promise<void> {
+    if (quotaBytes === null) return;
+    const left = quotaBytes - (await this.#options.storedBytes(tenantId));
+    if (left > 0 && declaredBytes <= left * limits.importPackedMost) return;
+    const what =
+      left > 0
+        ? `a file of ${declaredBytes} bytes can't fit into the ${left} bytes that are left of`
+        : 'nothing is left of';
+    throw new ApiError(
+      'quota_full',
+      `${what} the storage quota of ${quotaBytes} bytes; nothing was imported: delete data or upgrade`,
+    );
+  }
+
+  async #receive(exchange: HttpExchange, path: string, room: Hold): Promise<number> {
     // Asked for at once: a client that goes away meanwhile is heard of.
     const output = new FileOutput(async () => {
-      await mkdir(this.#folder, { recursive: true });
+      await mkdir(this.#options.folder, { recursive: true });
+      await refuseFullDisk(this.#options.folder, room.amount);
       return open(path, 'wx');
     });
+    let received = 0;
     try {
-      const bytes = await exchange.streamBody(limits.importBodyBytesMax, (chunk) => output.write(chunk));
+      const bytes = await exchange.streamBody(limits.importBodyBytesMax, (chunk) => {
+        received += chunk.byteLength;
+        const missing = received - room.amount;
+        if (missing > 0 && !room.grow(unknownBytesStep + missing)) return Promise.reject(busy());
+        return output.write(chunk);
+      });
       await output.flush();
       return bytes;
     } finally {
@@ -74,10 +129,24 @@ export class FileReceiver {
   }
 }
 
-function busy(who: string): ApiError {
-  return new ApiError('write_busy', `${who} as many files as it may; nothing was imported`, {
-    retryAfter: 10,
-  });
+async function refuseFullDisk(folder: string, bytes: number): Promise<void> {
+  const { bavail, bsize } = await statfs(folder);
+  if (bavail * bsize - bytes >= limits.diskFreeBytesMin) return;
+  throw new ApiError(
+    'unavailable',
+    "the server can't take a file of this size now: its disk is nearly full; nothing was imported",
+    {
+      retryAfter: 60,
+    },
+  );
+}
+
+function busy(): ApiError {
+  return new ApiError(
+    'write_busy',
+    'the places and the disk for files that are imported are taken up; nothing was imported: send fewer files at once, or smaller ones',
+    { retryAfter: 10 },
+  );
 }
 
 class FileOutput {
@@ -123,6 +192,7 @@ class FileOutput {
       const file = await this.#opening;
       if (chunks.length > 0) await file.appendFile(Buffer.concat(chunks));
     } catch (cause) {
+      if (cause instanceof ApiError) throw cause;
       const reason =
         (cause as NodeJS.ErrnoException).code === 'ENOSPC' ? 'its disk is full' : 'its disk fails';
       throw new ApiError('unavailable', `the server can't take a file now: ${reason}; nothing was imported`, {

@@ -1,6 +1,6 @@
 import { successorOf } from '../../protocol/routing.ts';
 import { plainType } from './http-guards.ts';
-import type { HttpExchange } from './http-types.ts';
+import type { HttpAnswer, HttpExchange } from './http-types.ts';
 
 /** An answer, whoever made it → head and bytes. */
 export interface Answer {
@@ -23,6 +23,7 @@ export function respond(
   requestId: string,
   answer: Answer,
   rateLimit: HeaderList = noHeaders,
+  sent?: HttpAnswer['sent'],
 ): void {
   const headers: (readonly [string, string])[] = [['x-request-id', requestId]];
   // 204 has no body, so it has no type either.
@@ -33,5 +34,6 @@ export function respond(
   }
   for (const header of rateLimit) headers.push(header);
   for (const header of answer.headers) headers.push(header);
-  exchange.respond({ status: answer.status, headers, body: answer.body });
+  const { status, body } = answer;
+  exchange.respond(sent === undefined ? { status, headers, body } : { status, headers, body, sent });
 }

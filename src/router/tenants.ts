@@ -25,6 +25,8 @@ export interface Tenants {
   get(tenantId: number): Promise<TenantStanding | null>;
   key(tenantId: number, keyId: number): Promise<KeyStanding | null>;
   /** What a front has counted: durable when it resolves, with what the tenant has used by then. */
+  /** What all its namespaces take in the object store, in bytes, as they have told. */
+  storedBytes(tenantId: number): Promise<number>;
   noteUsage(tenantId: number, notes: readonly UsageNote[]): Promise<TenantStanding | null>;
   /** Durable, and known to every front, when it resolves. */
   ownerVerified(tenantId: number): Promise<void>;
@@ -64,6 +66,7 @@ export function tenantsThrough(router: Pick<Router, 'call'>): Tenants {
     get: async (tenantId) => (await ask(internalCalls.getTenant, { tenantId })) as TenantStanding | null,
     key: async (tenantId, keyId) =>
       (await ask(internalCalls.tenantKey, { tenantId, argument: String(keyId) })) as KeyStanding | null,
+    storedBytes: async (tenantId) => (await ask(internalCalls.storedBytes, { tenantId })) as number,
     noteUsage: async (tenantId, notes) =>
       (await ask(internalCalls.noteUsage, { tenantId }, packMessage(notes))) as TenantStanding | null,
     async ownerVerified(tenantId) {
@@ -110,6 +113,7 @@ export function directoryOf(tenants: Tenants, listener: StandingListener): Tenan
         status: tenant.status,
         planName: tenant.plan,
         ownerVerified: tenant.ownerVerified,
+        ownerId: tenant.ownerId,
       };
     },
   };

@@ -61,7 +61,7 @@ const authenticator = new Authenticator(
         caps: { ratePerS: null, queries: 1_000_000_000, writes: null },
         createdBy: person.id,
       }),
-      tenant: async () => ({ tenantId, status: 'active', planName: 'free', ownerVerified: true }),
+      tenant: async () => ({ tenantId, status: 'active', planName: 'free', ownerVerified: true, ownerId: 1 }),
     },
   },
   null,

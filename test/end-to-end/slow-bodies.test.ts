@@ -78,7 +78,7 @@ describe('a body that takes its time', { concurrency: 1 }, () => {
     const key = owner.key ?? '';
     const file = `a\n${'1\n'.repeat(100)}`;
     const held = await Promise.all(
-      [0, 1, 2].map(() => begun(key, '/v1/namespaces/held/import?format=csv', file)),
+      Array.from({ length: 40 }, () => begun(key, '/v1/namespaces/held/import?format=csv', file)),
     );
     const other = anyone.as((await anyone.signup('other@example.com')).key);
     const options = { body: 'a\n1\n', headers: { 'content-type': 'application/octet-stream' } };
@@ -87,7 +87,7 @@ describe('a body that takes its time', { concurrency: 1 }, () => {
 
     assert.equal(answer.status, 200);
     const refused = held.flatMap((connection) => connection.answers().map(({ status }) => status));
-    assert.deepEqual(refused, [429]);
+    assert.deepEqual(refused, [], 'those that have no place wait for one');
     for (const connection of held) connection.socket.destroy();
   });
 

@@ -34,6 +34,7 @@ import {
   type TenantRecord,
 } from '../../protocol/messages.ts';
 import { builtInPlans } from '../../src/accounts/plans.ts';
+import { ByteGate } from '../../src/base/byte-gate.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { xxh64Text } from '../../src/base/hash.ts';
 import type { Logger } from '../../src/base/log.ts';
@@ -304,6 +305,7 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
     warmCache: null,
     graphFiles: graphFilesInPlace(store, clock, random),
     memory,
+    queryMemory: new ByteGate({ max: parts.memoryBytes, clock: parts.clock, waitersMax: 0 }),
     logsOfView: new Set([joined.identity.logId, ...joined.sealedLogs.map(({ logId }) => logId)]),
     directory: directoryThrough(() => host),
     threadLife: 'a thread',

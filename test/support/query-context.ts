@@ -1,4 +1,5 @@
 import { MemoryBudget } from '../../actors/memory-budget.ts';
+import { unboundedRoom } from '../../actors/search/answer-room.ts';
 import { noGraphs } from '../../actors/search/graph-source.ts';
 import { keptColumns } from '../../actors/search/kept-columns.ts';
 import type { QueryContext } from '../../actors/search/query.ts';
@@ -83,6 +84,7 @@ export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9
     cursorKey: Buffer.from('key'),
     graphs: noGraphs,
     match: async (task) => runMatch(task),
+    room: unboundedRoom,
     sqlHolding: holdingOf(100_000_000),
     keptColumns: keptColumns(contexts++ % 3 === 2 ? little : much),
     buffers: usedBuffers,

@@ -20,6 +20,7 @@ import { BatchBuilder, documentId, documentText } from '../../../actors/storage/
 import { openWarmCache } from '../../../actors/storage/warm-cache.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { builtInPlans } from '../../../src/accounts/plans.ts';
+import { ByteGate } from '../../../src/base/byte-gate.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FaultyObjectStore, gate } from '../../support/faulty-object-store.ts';
@@ -75,6 +76,7 @@ beforeEach(() => {
     warmCache: null,
     graphFiles: graphFilesInPlace(store),
     memory: new MemoryBudget(1e9),
+    queryMemory: new ByteGate({ max: 1e9, clock, waitersMax: 0 }),
     logsOfView: new Set(['log-a']),
     directory: {
       resolve: async () => null,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { unboundedRoom } from '../../../actors/search/answer-room.ts';
 import { Page } from '../../../actors/search/page.ts';
 import { findMatches } from '../../../actors/text/judge.ts';
 import { compileMatcher } from '../../../actors/text/regex.ts';
@@ -15,7 +16,7 @@ function documentOf(sequence: number, text: string) {
 
 function pageOf(body: object, texts: readonly string[]): { page: Page; hits: Record<string, unknown>[] } {
   const request = parseSearchBody(body);
-  const page = new Page(request);
+  const page = new Page(request, unboundedRoom);
   const matcher = compileMatcher(request.q, request.regex);
   texts.every((text, i) => {
     const found = request.q === '' ? [] : findMatches(matcher, Buffer.from(text), page.wanted);

@@ -59,6 +59,7 @@ async function house() {
     status: 'active',
     planName: 'free',
     ownerVerified: true,
+    ownerId: 1,
   });
   const tenants = new Map([own, second].map((id) => [id as number, tenantRecord(id)]));
   let lookUps = 0;
@@ -153,6 +154,7 @@ test('a key acts for its tenant with its own limits, and is looked up once', asy
   assert.deepEqual(principal, {
     auth: 'key',
     tenantId: own,
+    share: { owner: 1, tenant: own, weight: 4 },
     homeTenantId: own,
     tenantStatus: 'active',
     planName: 'free',
@@ -202,7 +204,13 @@ test('a revoked key, and a key of a tenant that is being deleted, are unauthoriz
 
   const again = await house();
   assert.ok(record);
-  again.tenants.set(own, { tenantId: own, status: 'deleting', planName: 'free', ownerVerified: true });
+  again.tenants.set(own, {
+    tenantId: own,
+    status: 'deleting',
+    planName: 'free',
+    ownerVerified: true,
+    ownerId: 1,
+  });
   assert.equal(await codeOf(() => again.with({ 'x-api-key': again.key })), 'unauthorized');
 });
 

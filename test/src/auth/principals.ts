@@ -33,6 +33,7 @@ export function keyPrincipal(parts: PrincipalParts): Principal {
     namespaces: parts.namespaces ?? [],
     caps: { ...noCaps, ...parts.caps },
     limits: { tenantQps: null, keyQps: null, concurrency: null, sqlConcurrency: null, ...parts.limits },
+    share: { owner: 7, tenant: parts.tenantId ?? 1, weight: 4 },
   };
 }
 

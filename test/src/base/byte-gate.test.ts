@@ -66,6 +66,20 @@ test('who waits gets what becomes free, and an owner at its own bound lets other
   assert.equal((await more)?.amount, 200);
 });
 
+test('who asks again and again is behind who asks once', async () => {
+  const first = held(gate.reserve(1, 900));
+  const again = gate.reserveWithin(60_000, { owner: 1, amount: 900 });
+  await clock.advance(100);
+  const other = gate.reserveWithin(60_000, { owner: 2, amount: 900 });
+
+  first.release();
+
+  const got = held(await other);
+  assert.equal(gate.heldBy(1), 0);
+  got.release();
+  assert.equal((await again)?.amount, 900);
+});
+
 test('waiting ends with nothing when its time is over, and more may not wait than may', async () => {
   gate.reserve(1, max);
   const waiting = [1, 2, 3].map((owner) => gate.reserveWithin(1_000, { owner: owner + 1, amount: 10 }));

@@ -151,3 +151,14 @@ test('a byte of any value is judged alike at every place of a word, beside ASCII
     }
   }
 });
+
+test('a text of too many values is refused before they are made, however they are nested', () => {
+  const options = { depthMax: 32, valuesMax: 5 };
+
+  assert.deepEqual(parseJson(Buffer.from('[1,[2,{"a":3}]]'), { ...options, valuesMax: 6 }), [
+    1,
+    [2, { a: 3 }],
+  ]);
+  for (const text of ['[1,[2,{"a":{}}],[]]', '[[],[],[],[],[]]', '{"a":1,"b":2,"c":3,"d":4,"e":5}'])
+    assert.throws(() => parseJson(Buffer.from(text), options), /more than 5 values/);
+});

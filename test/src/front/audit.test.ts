@@ -36,6 +36,7 @@ async function lineOf(
     principal: null,
     receivedBytes: 0,
     email: null,
+    bodyHold: null,
     ...changes,
   };
   audit.answered(request, { status: 200, headers: [], body: '', ...answer });

@@ -1,0 +1,129 @@
+import { ApiError } from '../../protocol/errors.ts';
+import { limits } from '../../protocol/limits.ts';
+import { ByteGate, type Hold } from '../base/byte-gate.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Share } from '../base/share.ts';
+import { CHUNKED_BODY } from './http-guards.ts';
+import type { HttpExchange } from './http-types.ts';
+
+/**
+ * The memory of requests that are on their way: bodies that come, until their actor has dropped them, and answers, until
+ * their last byte has left. All of it goes through one gate, which shares it by owner. Who finds no room waits with the
+ * body unread, so that the client is held up and nothing of it is in our memory.
+ */
+export interface HeldBody {
+  readonly bytes: Uint8Array;
+  /** To be released when the body is dropped; null where it was too small to be held. */
+  readonly hold: Hold | null;
+}
+
+/** A body is there as it came and, until it is stored, as it is understood. */
+const copiesOfBody = 2;
+/** A chunked body takes at first, then always as much again as it has. */
+const chunkedBytesFirst = 256 * 1024;
+const growAgainMs = 100;
+
+export class HeldBytes {
+  readonly #gate: ByteGate;
+  readonly #clock: Clock;
+
+  /** `memoryBytes`: TIDEBASE_MEMORY_BYTES. */
+  constructor(memoryBytes: number, clock: Clock) {
+    const max = Math.max(memoryBytes / limits.transfersPart, limits.transferBytesMin);
+    this.#gate = new ByteGate({ max, clock, waitersMax: limits.roomWaitersMax });
+    this.#clock = clock;
+  }
+
+  get gate(): ByteGate {
+    return this.#gate;
+  }
+
+  /**
+   * Reads the body of an exchange. Rejects as `readBody` does, and with 429 `rate_limited` where there is no room for it
+   * within `limits.roomWaitMs`.
+   */
+  async readBody(exchange: HttpExchange, { owner }: Share, limitBytes: number): Promise<HeldBody> {
+    const { declaredBytes } = exchange;
+    if (declaredBytes === CHUNKED_BODY) return this.#readChunked(exchange, owner, limitBytes);
+    if (declaredBytes <= limits.unheldBytesMax || declaredBytes > limitBytes)
+      return { bytes: new Uint8Array(await exchange.readBody(limitBytes)), hold: null };
+    const amount = copiesOfBody * declaredBytes;
+    const hold = await this.#gate.reserveWithin(limits.roomWaitMs, { owner, amount, slow: exchange });
+    if (hold === null) throw noRoom();
+    try {
+      const bytes = new Uint8Array(await exchange.readBody(limitBytes));
+      hold.settle();
+      return { bytes, hold };
+    } catch (error) {
+      hold.release();
+      throw error;
+    }
+  }
+
+  /** Holds what an answer takes, or answers null where it must not be sent: its reader has too many others unread. */
+  holdAnswer(exchange: HttpExchange, { owner }: Share, bytes: number): Hold | null {
+    return this.#gate.reserve(owner, bytes, exchange);
+  }
+
+  async #readChunked(exchange: HttpExchange, owner: number, limitBytes: number): Promise<HeldBody> {
+    const amount = copiesOfBody * Math.min(chunkedBytesFirst, limitBytes);
+    const hold = await this.#gate.reserveWithin(limits.roomWaitMs, { owner, amount, slow: exchange });
+    if (hold === null) throw noRoom();
+    const chunks: Uint8Array[] = [];
+    let filled = 0;
+    // Some chunks may come while room is made for those before them.
+    let room = Promise.resolve();
+    try {
+      await exchange.streamBody(limitBytes, (chunk) => {
+        chunks.push(chunk);
+        filled += chunk.byteLength;
+        if (copiesOfBody * filled <= hold.amount) return undefined;
+        room = room.then(() => this.#grow(hold, copiesOfBody * filled, copiesOfBody * limitBytes));
+        return room;
+      });
+      hold.settle();
+      return { bytes: joined(chunks, filled), hold };
+    } catch (error) {
+      hold.release();
+      throw error;
+    }
+  }
+
+  /** To the amount that is needed, and on to twice of what it was where that is to be had. */
+  async #grow(hold: Hold, needed: number, most: number): Promise<void> {
+    if (hold.amount >= needed || hold.grow(Math.min(Math.max(2 * hold.amount, needed), most) - hold.amount))
+      return;
+    const until = this.#clock.monotonic() + limits.roomWaitMs;
+    while (!hold.grow(needed - hold.amount)) {
+      if (this.#clock.monotonic() >= until) throw noRoom();
+      await this.#clock.sleep(growAgainMs);
+    }
+  }
+}
+
+/** In a buffer of its own, which may be moved to another thread. */
+function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return bytes;
+}
+
+function noRoom(): ApiError {
+  return new ApiError(
+    'rate_limited',
+    'the memory for request bodies is taken up; nothing was done: send fewer bodies at once, or smaller ones',
+    { retryAfter: 1 },
+  );
+}
+
+export function answersUnread(): ApiError {
+  return new ApiError(
+    'rate_limited',
+    'answers that are not read yet take up your part of the memory: read them, or ask for less with limit or max_bytes',
+    { retryAfter: 1 },
+  );
+}
