@@ -202,6 +202,8 @@ export const internalCalls = {
   noteUsage: 'tenant.note-usage',
   /** The owner has verified their address: durable, and forgotten by every front, when it is answered. */
   ownerVerified: 'tenant.owner-verified',
+  /** Ends all keys, or those that a person made: durable, and forgotten by every front, when it is answered. */
+  endKeys: 'tenant.end-keys',
   /** The tenant has another status: durable, and forgotten by every front, when it is answered. `deleting` ends the tenant. */
   setTenantStatus: 'tenant.status',
   /** A request with an `Idempotency-Key` that the front does itself: BegunRequest → BeganRequest, or 409 or 422. */

@@ -71,12 +71,13 @@ export const formats = {
   },
   clusterView: { version: 1, history: ['Members, leases and logs.'] },
   person: {
-    version: 4,
+    version: 5,
     history: [
       'E-mail address, name, password hash, tenants.',
       'Bound to the key that it is stored under.',
       'Digests of mailed links.',
       'How many tenants a person has made in a month.',
+      'When verification mails were sent, and whether keys of an unverified time are still to be ended.',
     ],
   },
   tenant: {

@@ -162,6 +162,7 @@ export function frontOf(parts: {
       hasher: laneHasher(lanes.hash),
       tenantCreator: creatorOf(tenants, emailOf),
       ownerVerified: (tenantId) => tenants.ownerVerified(tenantId),
+      endKeys: (tenantId, madeBy) => tenants.endKeys(tenantId, madeBy),
       logger,
     }).catch((error: unknown) => {
       // A failure is this request's alone: the next one tries again.

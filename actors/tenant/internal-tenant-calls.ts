@@ -43,6 +43,9 @@ export async function handleInternalTenantCall(
     case internalCalls.ownerVerified:
       await actor.life.verifyOwner();
       return packed(null);
+    case internalCalls.endKeys:
+      await actor.keys.endAll((unpackMessage(body) as { readonly madeBy: number | null }).madeBy);
+      return packed(null);
     case internalCalls.setTenantStatus:
       await actor.life.setStatus((unpackMessage(body) as Pick<TenantRecord, 'status'>).status);
       return packed(null);

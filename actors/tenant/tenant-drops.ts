@@ -3,7 +3,7 @@ import type { ActorComponents } from '../components.ts';
 import { keepDropping } from './keep-dropping.ts';
 import { deleteKeyClaims, dropEach } from './remove-tenant.ts';
 import type { TenantLog } from './tenant-log.ts';
-import { entryOf, type NameEntry, type TenantEvent } from './tenant-state.ts';
+import { entryOf, keysThatEnd, type NameEntry, type TenantEvent } from './tenant-state.ts';
 
 /** What deletions leave behind, until it is gone: objects of namespaces, claims of keys. */
 type Components = Pick<ActorComponents, 'store' | 'clock' | 'logger' | 'directory'>;
@@ -35,6 +35,8 @@ export class TenantDrops {
 
   applying(event: TenantEvent): void {
     if (event.kind === 'namespace-deleted') this.#beginNamespace(event);
+    if (event.kind === 'keys-ended')
+      for (const { digest } of keysThatEnd(this.#log.state, event)) this.#claims.add(digest);
     if (event.kind === 'key-revoked') {
       const gone = this.#log.state.keys.get(event.keyId);
       if (gone !== undefined) this.#claims.add(gone.digest);

@@ -48,6 +48,9 @@ export class TenantKeys {
   readonly #parts: KeysParts;
   /** Of requests under way, which are not in the state yet. */
   readonly #asked = new Set<AskedFor>();
+  /** How many `endAll` are under way, and how many there were. */
+  #ending = 0;
+  #endings = 0;
 
   constructor(components: Components, parts: KeysParts) {
     this.#components = components;
@@ -96,9 +99,17 @@ export class TenantKeys {
       createdAt: new Date(clock.now()).toISOString(),
     };
     const answered = { key: made.key, record };
+    this.#refuseWhileEnding(this.#endings);
+    const endings = this.#endings;
     // The claim comes first: a claim without its key leads nowhere, a key without its claim could never be revoked.
     const claim = { tenantId: log.tenantId as TenantId, keyId: record.id as KeyId };
     await writeKeyClaim(store, clock, made.digest, claim);
+    try {
+      this.#refuseWhileEnding(endings);
+    } catch (error) {
+      await deleteKeyClaims(store, [made.digest]).catch(() => {});
+      throw error;
+    }
     const answer = remembering?.answer(answered) ?? null;
     const durable = log.append({ kind: 'key-created', key: record, answer }).catch(async (error: unknown) => {
       // Nothing was written: nobody would ever delete the claim, for no record names it.
@@ -139,6 +150,28 @@ export class TenantKeys {
     } finally {
       this.#asked.delete(asked);
     }
+  }
+
+  /**
+   * Ends all keys, or those that a person made: durable and forgotten by every front when it resolves. Keys whose making was
+   * begun before that, perhaps by one that ends, are refused: otherwise one could make its successor while it ends.
+   */
+  async endAll(madeBy: number | null): Promise<void> {
+    const { log, life } = this.#parts;
+    if (life.isGone) return;
+    this.#ending += 1;
+    this.#endings += 1;
+    try {
+      await log.confirmed(log.appendAndForget({ kind: 'keys-ended', madeBy }));
+    } finally {
+      this.#ending -= 1;
+    }
+  }
+
+  #refuseWhileEnding(endings: number): void {
+    if (this.#ending === 0 && this.#endings === endings) return;
+    const sentence = 'keys of this tenant are being ended; no key was made: try again';
+    throw new ApiError('unavailable', sentence, { retryAfter: 1 });
   }
 
   /** Durable and forgotten by every front when it resolves. */

@@ -75,6 +75,11 @@ export class TenantLife {
     return this.#removal !== null && !this.#isDeleting;
   }
 
+  /** Whether there is no such tenant, or none any more: its end was asked for or has come. */
+  get isGone(): boolean {
+    return this.#tenant === null || this.#isDeleting || this.#removal !== null;
+  }
+
   /** Its end is its last event: what came after it would be lost with all the rest. */
   refuseLeaving(): void {
     if (this.#isDeleting) throw noSuchTenant();

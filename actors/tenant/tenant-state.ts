@@ -59,6 +59,8 @@ export type TenantEvent =
   | { readonly kind: 'key-created'; readonly key: KeyRecord; readonly answer: StoredAnswer | null }
   | { readonly kind: 'key-limits'; readonly keyId: number; readonly limits: KeyLimitsRecord }
   | { readonly kind: 'key-revoked'; readonly keyId: number }
+  /** All keys, or those that a person made. */
+  | { readonly kind: 'keys-ended'; readonly madeBy: number | null }
   | { readonly kind: 'answer-stored'; readonly answer: StoredAnswer }
   | { readonly kind: 'answer-forgotten'; readonly keyDigest: string }
   | {
@@ -113,6 +115,14 @@ export function entryOf(
 ): NameEntry | undefined {
   const known = names.get(name);
   return known?.namespaceId === namespaceId ? known : undefined;
+}
+
+/** Which keys a `keys-ended` ends, of those that there are. */
+export function keysThatEnd(
+  { keys }: TenantState,
+  { madeBy }: { readonly madeBy: number | null },
+): readonly KeyRecord[] {
+  return [...keys.values()].filter(({ personId }) => madeBy === null || personId === madeBy);
 }
 
 /** Names and patterns that keys are limited to, in number. */
@@ -193,6 +203,12 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
     case 'key-revoked':
       state.keys.delete(event.keyId);
       state.usage.keys.delete(event.keyId);
+      return;
+    case 'keys-ended':
+      for (const { id } of keysThatEnd(state, event)) {
+        state.keys.delete(id);
+        state.usage.keys.delete(id);
+      }
       return;
     case 'namespace-created': {
       const { namespaceId, createdAt, vector, embed } = event;

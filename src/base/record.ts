@@ -63,6 +63,12 @@ export function decodeRecord(bytes: Uint8Array, place: string, magic: string, ve
   }
 }
 
+/** The format version that a record says it has, or 0 where it is too short for one. `decodeRecord` checks the rest. */
+export function recordVersion(bytes: Uint8Array): number {
+  if (bytes.length <= headerBytes) return 0;
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint16(4, true);
+}
+
 /** Header and payload are hashed apart, so that the field between them is left out without a copy. */
 function checksumOf(record: Buffer, place: string): bigint {
   const bytes = xxh64(record.subarray(headerBytes)) ^ xxh64(record.subarray(0, checksumOffset));

@@ -323,12 +323,18 @@ function serveHere(front: FrontComponents, request: Request, { principal, ticket
     .catch((error) => failAdmitted(front, request, ticket, error));
 }
 
-/** Rare enough to look the person's address up each time. */
+/**
+ * Rare enough to look the person's address up each time. Meanwhile their logins may have ended: what they still ask for then
+ * must not make a key that outlives them.
+ */
 function serveWithAddress(front: FrontComponents, request: Request, admittedAs: Admitted): void {
   const { personId } = admittedAs.principal;
   const address = personId === null ? Promise.resolve('') : front.emailOf(personId);
   address
-    .then((email) => deliver(front, request, admittedAs, email))
+    .then(async (email) => {
+      const principal = await principalByNow(front, request);
+      deliver(front, request, { ...admittedAs, principal }, email);
+    })
     .catch((error) => failAdmitted(front, request, admittedAs.ticket, error));
 }
 

@@ -1,6 +1,7 @@
 import { ApiError, invalidField } from '../../protocol/errors.ts';
 import type { PersonId } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
+import { endKeysOf, finishEndingKeys } from './end-keys.ts';
 import {
   deadLink,
   type LinkKind,
@@ -49,8 +50,9 @@ export async function renewVerification(people: People, personId: PersonId): Pro
     // Of this try: to one that lost, whoever won asked later than it began, which looks like a clock that was set back.
     const nowMs = people.clock.now();
     refuseTooSoon(now, nowMs);
+    const verificationMailsAt = withMailOfDay(now, nowMs);
     const link = { ...made, madeAt: nowMs };
-    return { ...now, links: withLink(now, link, nowMs), resentAt: nowMs };
+    return { ...now, links: withLink(now, link, nowMs), resentAt: nowMs, verificationMailsAt };
   });
   if (person === null)
     throw new ApiError('bad_request', 'The person who made this key is not known any more.');
@@ -64,6 +66,22 @@ function refuseTooSoon({ resentAt }: Person, nowMs: number): void {
   throw new ApiError('rate_limited', 'The mail was sent less than a minute ago: look for it, or wait.', {
     retryAfter: Math.ceil((limits.resendEveryMs - sinceMs) / 1_000),
   });
+}
+
+const dayMs = 24 * 3_600_000;
+
+/** The mails of the last day and one more. Throws 429 `rate_limited` where that is one too many. */
+function withMailOfDay({ verificationMailsAt }: Person, nowMs: number): readonly number[] {
+  // Those that seem to come were sent by a clock that was ahead: they must not count for longer than a day from here.
+  const ofDay = verificationMailsAt
+    .filter((atMs) => atMs > nowMs - dayMs)
+    .map((atMs) => Math.min(atMs, nowMs));
+  if (ofDay.length < limits.verificationMailsPerDayMax) return [...ofDay, nowMs];
+  const sentence =
+    `${limits.verificationMailsPerDayMax} mails were sent to this address within a day: ` +
+    'look for them where unwanted mails go, or try again tomorrow';
+  const leftMs = Math.min(...ofDay) + dayMs - nowMs;
+  throw new ApiError('rate_limited', sentence, { retryAfter: Math.ceil(leftMs / 1_000) });
 }
 
 /** A reset link for the account of an address; null where there is none. */
@@ -81,8 +99,9 @@ export async function makeReset(people: People, email: string): Promise<LinkToMa
 
 /**
  * Sets a password and uses up every link of the person. Logins made before end, because the generation rises. Caches that
- * know them are told by `forgetLogins`, however the change ends: one whose answer was lost may have been stored. Throws 422
- * `invalid` for the password and 400 `bad_request` for the link.
+ * know them are told by `forgetLogins`, however the change ends: one whose answer was lost may have been stored. Where the
+ * address was not verified before, keys made until now end too (end-keys.ts). Throws 422 `invalid` for the password and 400
+ * `bad_request` for the link.
  */
 export async function resetPassword(
   people: People,
@@ -94,7 +113,10 @@ export async function resetPassword(
   // Before the hash, which costs a tenth of a second: only who has a link can ask for it.
   const person = await personOfLink(people, 'reset', token);
   const passwordHash = await people.hasher.hash(password);
-  if (!person.verified) await tellTenants(people, person.tenants);
+  if (!person.verified) {
+    await tellTenants(people, person.tenants);
+    await endKeysOf(people, person);
+  }
   let changed: Person;
   try {
     changed = await useUp(people, person.id, 'reset', token, (now) => ({
@@ -103,11 +125,13 @@ export async function resetPassword(
       generation: now.generation + 1,
       verified: true,
       links: [],
+      keysEnding: now.keysEnding || !now.verified,
     }));
   } finally {
     forgetLogins(person.id);
   }
   await tellTenantsSince(people, person, changed);
+  await finishEndingKeys(people, changed);
   return changed;
 }
 

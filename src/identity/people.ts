@@ -12,6 +12,7 @@ import { claim } from '../object-store/claim.ts';
 import { StoreError } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
 import { readIntact } from '../object-store/read-intact.ts';
+import { finishEndingKeys, type KeyEnder } from './end-keys.ts';
 import { type LinkToMail, makeLink } from './links.ts';
 import {
   encodePerson,
@@ -62,7 +63,7 @@ export interface TenantCreator {
   }): Promise<void>;
 }
 
-export interface PeopleComponents extends PersonStore {
+export interface PeopleComponents extends PersonStore, KeyEnder {
   readonly hasher: PasswordHasher;
   readonly tenantCreator: TenantCreator;
   /** Tells a tenant that its owner's address is verified: durable when it resolves, and harmless when said again. */
@@ -118,6 +119,8 @@ export async function signup(people: People, input: SignupInput): Promise<Signup
     verified: false,
     links: [link],
     resentAt: null,
+    verificationMailsAt: [createdAt],
+    keysEnding: false,
     tenants: [{ tenantId, role: 'owner' }],
     defaultTenantId: tenantId,
     tenantsMade: { month: periodOf(createdAt).month, count: 0 },
@@ -210,6 +213,7 @@ export async function login(
   if (person === null || !possible || !matches) {
     throw new ApiError('unauthorized', 'The e-mail address or the password is wrong.');
   }
+  await finishEndingKeys(people, person);
   if (needsRehash) await rehash(people, person, password);
   return person;
 }

@@ -3,7 +3,7 @@ import type { PersonId, TenantId } from '../../protocol/ids.ts';
 import type { Role } from '../accounts/scopes.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Random, randomHex } from '../base/random.ts';
-import { decodeRecord, encodeRecord } from '../base/record.ts';
+import { decodeRecord, encodeRecord, recordVersion } from '../base/record.ts';
 import { type ObjectStore, StoreError } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
 import { readIntact } from '../object-store/read-intact.ts';
@@ -23,6 +23,10 @@ export interface Person {
   readonly links: readonly PersonLink[];
   /** When the verification mail was last asked for again, in milliseconds since 1970; null: never. */
   readonly resentAt: number | null;
+  /** When verification mails were sent, that of the sign-up among them: those of a day, in milliseconds since 1970. */
+  readonly verificationMailsAt: readonly number[];
+  /** Whether keys that were made before the address was verified are still to be ended; see end-keys.ts. */
+  readonly keysEnding: boolean;
   readonly tenants: readonly { readonly tenantId: TenantId; readonly role: Role }[];
   readonly defaultTenantId: TenantId;
   /** How many tenants were made in the month of the last of them, UTC, besides the first: also those that are deleted. */
@@ -42,7 +46,9 @@ export interface PersonLink {
 }
 
 const magic = 'TBPN';
-const formatVersion = 4;
+const formatVersion = 5;
+/** The one before had no `verificationMailsAt` and no `keysEnding`. */
+const olderFormatVersion = 4;
 const nonceBytes = 16;
 
 /** Tries of one compare-and-set; people are touched rarely, so more than a few losses mean something is wrong. */
@@ -131,8 +137,14 @@ async function readVersion(
   personId: number,
 ): Promise<{ person: Person; etag: string } | null> {
   const path = paths.person(personId);
-  return readIntact(store, path, ({ bytes, etag }) => ({
-    person: decodeRecord(bytes, path, magic, formatVersion) as Person,
-    etag,
-  }));
+  return readIntact(store, path, ({ bytes, etag }) => ({ person: decodePerson(bytes, path), etag }));
 }
+
+function decodePerson(bytes: Uint8Array, path: string): Person {
+  if (recordVersion(bytes) !== olderFormatVersion)
+    return decodeRecord(bytes, path, magic, formatVersion) as Person;
+  const older = decodeRecord(bytes, path, magic, olderFormatVersion) as Omit<Person, keyof typeof newFields>;
+  return { ...older, ...newFields };
+}
+
+const newFields = { verificationMailsAt: [] as readonly number[], keysEnding: false };

@@ -30,6 +30,8 @@ export interface Tenants {
   noteUsage(tenantId: number, notes: readonly UsageNote[]): Promise<TenantStanding | null>;
   /** Durable, and known to every front, when it resolves. */
   ownerVerified(tenantId: number): Promise<void>;
+  /** Ends all keys, or those that a person made: durable, and forgotten by every front, when it resolves. */
+  endKeys(tenantId: number, madeBy: number | null): Promise<void>;
   /** Durable, and known to every front, when it resolves. Throws 404 where there is none, or none any more. */
   setStatus(tenantId: number, status: TenantRecord['status']): Promise<void>;
   /** A request with an `Idempotency-Key` that the front does. Throws 409 and 422; see actors/tenant/idempotent-requests.ts. */
@@ -71,6 +73,9 @@ export function tenantsThrough(router: Pick<Router, 'call'>): Tenants {
       (await ask(internalCalls.noteUsage, { tenantId }, packMessage(notes))) as TenantStanding | null,
     async ownerVerified(tenantId) {
       await ask(internalCalls.ownerVerified, { tenantId });
+    },
+    async endKeys(tenantId, madeBy) {
+      await ask(internalCalls.endKeys, { tenantId }, packMessage({ madeBy }));
     },
     async setStatus(tenantId, status) {
       await ask(internalCalls.setTenantStatus, { tenantId }, packMessage({ status }));

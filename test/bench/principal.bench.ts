@@ -38,6 +38,8 @@ const person: Person = {
   verified: true,
   links: [],
   resentAt: null,
+  verificationMailsAt: [],
+  keysEnding: false,
   tenants: [{ tenantId, role: 'owner' }],
   defaultTenantId: tenantId,
   tenantsMade: { month: '2023-11', count: 0 },

@@ -130,6 +130,8 @@ describe('people', { concurrency: 1 }, () => {
     const made = await anyone.signup(email);
     const oldToken = await anyone.login(email);
     assert.equal((await anyone.as(oldToken).me()).person?.verified, false);
+    const [signedUp] = await lettersTo(folder, email, 1);
+    await verify(signedUp?.token ?? '');
     const [known, again] = [await forgot(' Cleo@Example.com '), await forgot(email)];
     const [, first, second] = await lettersTo(folder, email, 3);
     assert.ok(first !== undefined && second !== undefined);
@@ -332,6 +334,68 @@ describe('people who verify their address', () => {
     assert.equal((await api.count('notes')).count, 1);
     anyone.close();
     await server.stop();
+  });
+});
+
+describe('people whose address somebody else signed up with', () => {
+  it('end by their reset whatever that one made, in every tenant and at once', async () => {
+    const folder = temporaryFolder();
+    let server = await startServer({ folder, env: { TIDEBASE_COMMIT_MS: '20' } });
+    let anyone = new ApiClient(server.url);
+    const email = 'owner@example.com';
+    // The attacker signs up with an address that is not theirs, and makes all that can be made.
+    const made = await anyone.signup(email, 'Not the owner');
+    const attacker = anyone.as(await anyone.login(email));
+    const second = await attacker.call<{ id: number }>('POST', '/v1/tenants', { name: 'second' });
+    const inSecond = { headers: { 'x-tenant': String(second.id) } };
+    const byLogin = await attacker.createKey({ name: 'by login', scope: 'admin' });
+    const byKey = await anyone.as(byLogin.key).createKey({ name: 'by key', scope: 'read' });
+    const elsewhere = await attacker.request('POST', '/v1/keys', {
+      body: { name: 'in the second tenant', scope: 'admin' },
+      ...inSecond,
+    });
+    const keys = [made.key, byLogin.key, byKey.key, (elsewhere.json() as { key: string }).key];
+    await anyone.as(made.key).put('notes', [{ id: 'before', text: 'of the attacker' }]);
+    for (const key of keys) await anyone.as(key).me();
+    // They go on making keys, by a key and by the login, while the owner resets the password.
+    let isOver = false;
+    const caught: string[] = [];
+    const racing = [attacker, anyone.as(byLogin.key)].map(async (client) => {
+      while (!isOver) {
+        const answer = await client.request('POST', '/v1/keys', { body: { name: 'late', scope: 'admin' } });
+        if (answer.status === 201) caught.push((answer.json() as { key: string }).key);
+        else if (answer.status !== 503) return;
+      }
+    });
+    await anyone.call('POST', '/v1/password/forgot', { email });
+    const [, letter] = await lettersTo(folder, email, 2);
+    while (caught.length < 2) await sleep(5);
+
+    await anyone.call('POST', '/v1/password/reset', { token: letter?.token, password: 'the owner knows' });
+
+    const lateKeys = caught.length;
+    isOver = true;
+    await Promise.all(racing);
+    assert.ok(lateKeys >= 2);
+    for (const key of [...keys, ...caught]) await anyone.as(key).refused(wrong, 'GET', '/v1/me');
+    await attacker.refused(wrong, 'GET', '/v1/me');
+    const owner = anyone.as(await anyone.login(email, 'the owner knows'));
+    assert.deepEqual(await owner.call('GET', '/v1/keys'), []);
+    const listed = await owner.request('GET', '/v1/keys', inSecond);
+    assert.deepEqual([listed.status, listed.json()], [200, []]);
+    // Tenants and their data stay, and the owner works on.
+    assert.equal((await owner.get('notes', 'before')).text, 'of the attacker');
+    const { key } = await owner.createKey({ name: 'of the owner', scope: 'admin' });
+    await anyone.as(key).put('notes', [{ id: 'secret', text: 'of the owner' }]);
+    await server.stop();
+    server = await restart(server);
+    anyone.close();
+    anyone = new ApiClient(server.url);
+    for (const dead of [...keys, ...caught]) await anyone.as(dead).refused(wrong, 'GET', '/v1/me');
+    assert.equal((await anyone.as(key).get('notes', 'secret')).text, 'of the owner');
+    anyone.close();
+    await server.stop();
+    assert.deepEqual(server.loggedErrors(), []);
   });
 });
 

@@ -206,6 +206,8 @@ function personBytes(): Uint8Array {
     verified: true,
     links: [{ kind: 'reset', digest: hex('a', 64), madeAt: 6 }],
     resentAt: 7,
+    verificationMailsAt: [5, 7],
+    keysEnding: false,
     tenants: [{ tenantId: 7 as TenantId, role: 'owner' }],
     defaultTenantId: 7 as TenantId,
     tenantsMade: { month: '2023-11', count: 0 },

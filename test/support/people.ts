@@ -45,6 +45,10 @@ export interface PeopleHouse {
   readonly people: People;
   /** Tenants that were told that their owner's address is verified, in this order. */
   readonly told: number[];
+  /** Tenants whose keys were ended, and whose of them: null for all. */
+  readonly ended: (readonly [tenantId: number, madeBy: number | null])[];
+  /** What ending them does, before it is noted. */
+  onEnd: () => Promise<void>;
   /** What telling them does, besides being noted. */
   onTold: (tenantId: number) => Promise<void>;
 }
@@ -54,6 +58,7 @@ export async function peopleHouse(): Promise<PeopleHouse> {
   const hasher = new PlainHasher();
   const clock = new FakeClock();
   const told: number[] = [];
+  const ended: [number, number | null][] = [];
   const people = await preparePeople({
     objectStore,
     hasher,
@@ -62,11 +67,24 @@ export async function peopleHouse(): Promise<PeopleHouse> {
       await house.onTold(tenantId);
       told.push(tenantId);
     },
+    async endKeys(tenantId, madeBy) {
+      await house.onEnd();
+      ended.push([tenantId, madeBy]);
+    },
     clock,
     random: systemRandom,
     logger: silentLogger,
   });
-  const house: PeopleHouse = { objectStore, hasher, clock, people, told, onTold: async () => {} };
+  const house: PeopleHouse = {
+    objectStore,
+    hasher,
+    clock,
+    people,
+    told,
+    ended,
+    onEnd: async () => {},
+    onTold: async () => {},
+  };
   return house;
 }
 

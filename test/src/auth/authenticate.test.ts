@@ -30,6 +30,8 @@ const person: Person = {
   verified: true,
   links: [],
   resentAt: null,
+  verificationMailsAt: [],
+  keysEnding: false,
   tenants: [
     { tenantId: own, role: 'owner' },
     { tenantId: second, role: 'member' },

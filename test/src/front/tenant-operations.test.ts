@@ -38,6 +38,8 @@ beforeEach(async () => {
     verified: false,
     links: [],
     resentAt: null,
+    verificationMailsAt: [],
+    keysEnding: false,
     tenants: [{ tenantId: ownTenant, role: 'owner' }],
     defaultTenantId: ownTenant,
     tenantsMade: { month: '2023-11', count: 0 },

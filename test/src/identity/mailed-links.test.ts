@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { ApiError } from '../../../protocol/errors.ts';
 import type { PersonId, TenantId } from '../../../protocol/ids.ts';
 import { limits } from '../../../protocol/limits.ts';
+import { encodeRecord, recordVersion } from '../../../src/base/record.ts';
 import {
   makeReset,
   renewVerification,
@@ -253,4 +254,118 @@ test('nobody has a reset link for an address without an account', async () => {
   const { people } = await withAda();
 
   assert.equal(await makeReset(people, 'eve@example.com'), null);
+});
+
+async function joined({ people, made }: Awaited<ReturnType<typeof withAda>>): Promise<void> {
+  const tenants = [
+    { tenantId: 2 as TenantId, role: 'owner' },
+    { tenantId: 3 as TenantId, role: 'member' },
+  ] as const;
+  await updatePerson(people, made.personId, (now) => ({ ...now, tenants: [...now.tenants, ...tenants] }));
+}
+
+test('a reset that is what first verifies the address ends the keys of its time, before the password changes and after', async () => {
+  const ada = await withAda();
+  const { people, made, house } = ada;
+  await joined(ada);
+  const token = await resetToken(house);
+  const generations: number[] = [];
+  house.onEnd = async () => {
+    generations.push((await ada.ada()).generation);
+  };
+
+  await resetPassword(people, { token, password: 'engine number 2' }, noCaches);
+
+  const all = [
+    [made.tenantId, null],
+    [2, null],
+    [3, made.personId],
+  ];
+  assert.deepEqual(house.ended, [...all, ...all]);
+  assert.deepEqual(generations, [1, 1, 1, 2, 2, 2]);
+  assert.equal((await ada.ada()).keysEnding, false);
+});
+
+test('a reset of an address that is verified ends no keys', async () => {
+  const { people, made, house } = await withAda();
+  await verifyAddress(people, made.verification.token);
+
+  await resetPassword(people, { token: await resetToken(house), password: 'engine number 2' }, noCaches);
+
+  assert.deepEqual(house.ended, []);
+});
+
+test('keys that could not be ended after the password changed are ended before anybody is let in', async () => {
+  const { people, made, house, ada } = await withAda();
+  const token = await resetToken(house);
+  const password = 'engine number 2';
+  let ends = 0;
+  const away = () => Promise.reject(new ApiError('unavailable', 'its actor is away'));
+  house.onEnd = () => (++ends > 1 ? away() : Promise.resolve());
+  assert.equal(await codeOf(resetPassword(people, { token, password }, noCaches)), 'unavailable');
+  assert.equal((await ada()).keysEnding, true);
+  assert.equal(await codeOf(login(people, { email: input.email, password })), 'unavailable');
+  house.onEnd = async () => {};
+
+  assert.equal((await login(people, { email: input.email, password })).id, made.personId);
+
+  assert.deepEqual(house.ended, [
+    [made.tenantId, null],
+    [made.tenantId, null],
+  ]);
+  await login(people, { email: input.email, password });
+  assert.equal(house.ended.length, 2, 'once');
+});
+
+test('where keys cannot be ended the link goes on working, and the password is the old one', async () => {
+  const { people, house } = await withAda();
+  const token = await resetToken(house);
+  house.onEnd = () => Promise.reject(new ApiError('unavailable', 'its actor is away'));
+  const attempt = () => resetPassword(people, { token, password: 'engine number 2' }, noCaches);
+
+  assert.equal(await codeOf(attempt()), 'unavailable');
+  await login(people, input);
+  house.onEnd = async () => {};
+  await attempt();
+
+  assert.equal(await codeOf(login(people, input)), 'unauthorized');
+});
+
+test('an address gets five verification mails a day, that of the sign-up among them', async () => {
+  const { people, made, clock } = await withAda();
+  const again = () => renewVerification(people, made.personId);
+  for (let mail = 2; mail <= limits.verificationMailsPerDayMax; mail++) {
+    clock.jump(3_600_000);
+    assert.equal((await again())?.kind, 'verify');
+  }
+  clock.jump(3_600_000);
+
+  const refusal = await again().catch((error: unknown) => error);
+
+  assert.ok(refusal instanceof ApiError && refusal.code === 'rate_limited');
+  assert.match(refusal.message, /5 mails were sent to this address within a day/);
+  assert.equal(refusal.retryAfter, (24 - 5) * 3_600);
+  assert.equal(await codeOf(signup(people, input)), 'conflict', 'signing up again sends none');
+  clock.jump((refusal.retryAfter ?? 0) * 1_000);
+  assert.equal((await again())?.kind, 'verify');
+  clock.jump(limits.resendEveryMs);
+  assert.equal(await codeOf(again()), 'rate_limited');
+  // A clock that is set back closes the way for a day at most.
+  clock.jump(-30 * dayMs);
+  assert.equal(await codeOf(again()), 'rate_limited');
+});
+
+test('a person of the format before is read, and written in the new one', async () => {
+  const { objectStore, made, ada, people } = await withAda();
+  const { verificationMailsAt, keysEnding, ...older } = await ada();
+  const path = `account/person/${made.personId}`;
+  const stored = await objectStore.get(path);
+  await objectStore.putIfMatch(path, [encodeRecord('TBPN', 4, older, path)], stored?.etag ?? '');
+
+  assert.deepEqual(await ada(), { ...older, verificationMailsAt: [], keysEnding: false });
+  await renewVerification(people, made.personId);
+
+  const now = await objectStore.get(path);
+  assert.equal(recordVersion(now?.bytes ?? new Uint8Array()), 5);
+  assert.deepEqual([verificationMailsAt.length, keysEnding], [1, false]);
 });

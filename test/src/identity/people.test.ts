@@ -30,6 +30,7 @@ async function house() {
     hasher,
     tenantCreator,
     ownerVerified: async () => {},
+    endKeys: async () => {},
     clock,
     random: systemRandom,
     logger: silentLogger,
