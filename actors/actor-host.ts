@@ -30,6 +30,7 @@ import { type Evictable, Eviction, type Held, hold, OpenActors, withHeld } from 
 import { emptyReadReport, MissingObjectError, type ReadReport } from './storage/block-fetch.ts';
 import type { NamespaceIdentity } from './storage/manifest.ts';
 import { ActorClosed, Deposed } from './storage/manifest-store.ts';
+import { ReadDeadline, ReadTimedOut } from './storage/read-deadline.ts';
 import { isReadFailure } from './storage/read-failure.ts';
 import { ReadShares } from './storage/read-share.ts';
 import { StorageQuota } from './storage-quota.ts';
@@ -42,6 +43,8 @@ import { WaitingReplays } from './waiting-replays.ts';
  * call reopens it from durable state. Which ones stay open is open-actors.ts.
  */
 
+/** After its deadline a query may put together what it found. */
+const lateAnswerMs = 2_000;
 /** A call meets an actor that closes under it once, hardly ever twice. */
 const opensOfOneCallMax = 4;
 /** Between two rounds of recovery; the first failure is mostly another thread that is still starting. */
@@ -329,12 +332,22 @@ export class ActorHost {
   async #query(call: ActorCall, body: Uint8Array | null): Promise<ActorReply> {
     const { clock } = this.#components;
     const beganAt = clock.monotonic();
-    const report = emptyReadReport(this.#readShares.of(call.tenantId, call.caller.readInflightBytes));
+    const { querySeconds, readInflightBytes } = call.caller;
+    const deadline = new ReadDeadline(clock, Math.min(call.deadlineMs, querySeconds * 1_000));
+    const share = this.#readShares.of(call.tenantId, readInflightBytes);
+    // An opening is everybody's who asks meanwhile: it goes on where this query's time is over.
+    const opening = emptyReadReport(share);
     const wasOpen = this.#namespaces.get(slotKey(call.tenantId, call.namespace))?.actor?.closed === false;
-    return this.#inNamespace(call, { create: null, report }, (actor) => {
-      const getsOfOpening = report.storeGets;
-      const temperature = () => (wasOpen ? 'warm' : getsOfOpening > 0 ? 'cold' : 'local');
-      const opened: OpenedNow = { report, beganAt, temperature };
+    const holding = this.#namespace(call, { create: null, report: opening });
+    const held = await deadline.wait(holding).catch((error) => {
+      if (error instanceof ReadTimedOut) void holding.then(({ release }) => release()).catch(() => {});
+      throw error;
+    });
+    const answering = withHeld(held, (actor) => {
+      const foundAs = wasOpen ? 'warm' : opening.storeGets > 0 ? 'cold' : 'local';
+      const { storeGets, storeBytes, diskReads } = opening;
+      const report = { ...emptyReadReport(share, deadline), storeGets, storeBytes, diskReads };
+      const opened: OpenedNow = { report, beganAt, deadline, foundAs };
       return this.#guard(call, actor, async () => {
         try {
           return await actor.queries.handle(call, body, opened);
@@ -346,6 +359,8 @@ export class ActorHost {
         }
       });
     });
+    // What waits for somebody else's read may not see the deadline itself.
+    return new ReadDeadline(clock, deadline.leftMs + lateAnswerMs).wait(answering);
   }
 
   /** An actor that breaks is closed: its state can no longer be trusted, the durable one can. */

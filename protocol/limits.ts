@@ -150,6 +150,8 @@ export const limits = {
   shareWeightUnverified: 1,
   /** From head to complete body; a body that keeps coming gets more, see front/http. */
   bodyDeadlineMs: 30_000,
+  /** Looking for a credential in the object store: as long as a query of the free plan may take. */
+  credentialWaitMs: 10_000,
   /** Longer than the longest query and the longest wait for the log. */
   handlerDeadlineMs: 40_000,
   writeDeadlineMs: 60_000,

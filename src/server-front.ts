@@ -1,5 +1,7 @@
 import { isIP } from 'node:net';
 import { isAbsolute, join, relative } from 'node:path';
+import { ApiError } from '../protocol/errors.ts';
+import { limits } from '../protocol/limits.ts';
 import { buildOpenApi } from '../protocol/openapi.ts';
 import { operationNames } from '../protocol/operations.ts';
 import type { Plans } from './accounts/plans.ts';
@@ -259,6 +261,12 @@ export function requestHandler(parts: {
     memory: requestMemory(tenants, systemRandom),
     metering,
     settled: (work) => settledWithin(systemClock, work, usageWaitMs),
+    credentialInTime: async (looked) => {
+      if (await settledWithin(systemClock, looked, limits.credentialWaitMs)) return looked;
+      throw new ApiError('unavailable', 'object storage did not answer in time; try again', {
+        retryAfter: 1,
+      });
+    },
     observer,
   });
 }

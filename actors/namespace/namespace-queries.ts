@@ -26,7 +26,7 @@ import type { QueryReport, Temperature } from '../search/answers.ts';
 import { type GraphSource, noGraphs } from '../search/graph-source.ts';
 import { keptBuffers } from '../search/kept-buffers.ts';
 import { keptColumns } from '../search/kept-columns.ts';
-import type { QueryContext } from '../search/query.ts';
+import { type QueryContext, temperatureOf } from '../search/query.ts';
 import { runCount, runSearch } from '../search/run-search.ts';
 import { runSql } from '../search/run-sql.ts';
 import { runWarm } from '../search/run-warm.ts';
@@ -34,6 +34,7 @@ import { sqlMemory } from '../search/sql-memory.ts';
 import { TimeSlice } from '../search/time-slice.ts';
 import { noteSpent, spending } from '../spent.ts';
 import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
+import { type ReadDeadline, ReadTimedOut } from '../storage/read-deadline.ts';
 import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
 import { vectorStatistics } from './index-vectors.ts';
 import type { NamespaceState } from './namespace-state.ts';
@@ -45,7 +46,9 @@ import { takeSnapshot } from './take-snapshot.ts';
 export interface OpenedNow {
   readonly report: ReadReport;
   readonly beganAt: number;
-  temperature(): Temperature;
+  /** When the query must have answered. */
+  readonly deadline: ReadDeadline;
+  readonly foundAs: Temperature;
 }
 
 /** The reading half of a namespace: what is asked, over a snapshot, beside whatever is being written. */
@@ -66,17 +69,19 @@ export class NamespaceQueries {
 
   /** A read that memory answers, without a promise; null where it takes one. */
   getWarm(id: string, beganAt: number): Buffer | null {
-    const place = this.#findWarm(id);
+    const read = { storeGets: 0, storeBytes: 0, diskReads: 0 };
+    const place = this.#findWarm(id, read);
     if (place === 'cold') return null;
     const cpuMs = this.#components.clock.monotonic() - beganAt;
     // An id that no document can have is looked up like any other: only who finds nothing pays for judging it.
     if (place === null) throw badId(id) ?? noteSpent(noSuchDocument(id), cpuMs);
-    return documentBytes(place, { temperature: 'warm', storeGets: 0, storeBytes: 0, cpuMs, timedOut: false });
+    const temperature = read.diskReads > 0 ? 'local' : 'warm';
+    return documentBytes(place, { temperature, storeGets: 0, storeBytes: 0, cpuMs, timedOut: false });
   }
 
-  #findWarm(id: string): DocumentPlace | null | 'cold' {
+  #findWarm(id: string, read: ReadReport): DocumentPlace | null | 'cold' {
     try {
-      return findWarm(this.#state, id);
+      return findWarm(this.#state, id, read);
     } catch (error) {
       // The long way finds the damage again, and answers for it.
       if (error instanceof DataError) return 'cold';
@@ -93,6 +98,8 @@ export class NamespaceQueries {
       return await this.#handle(call, body, opened);
     } catch (error) {
       if (!isReadFailure(error)) throw error;
+      if (error instanceof ReadTimedOut && !error.isSilent && call.operation !== 'getDocument')
+        throw timedOut(error);
       this.#readFailed(error, call, opened);
       throw new ApiError('unavailable', 'stored data could not be read; try again', {
         retryAfter: 1,
@@ -103,7 +110,7 @@ export class NamespaceQueries {
 
   /** Logs what could not be read, by name. */
   #readFailed(failure: ReadFailure, { caller }: ActorCall, opened: OpenedNow): void {
-    const mayBeOld = opened.temperature() !== 'cold';
+    const mayBeOld = opened.foundAs !== 'cold';
     if (failure instanceof MissingObjectError && mayBeOld) throw failure;
     this.#components.logger.error('stored data could not be read', {
       requestId: caller.requestId,
@@ -140,8 +147,8 @@ export class NamespaceQueries {
   async #getDocument(call: ActorCall, opened: OpenedNow): Promise<ActorReply> {
     const refusal = badId(call.argument);
     if (refusal !== null) throw refusal;
-    await this.#reach(minVersionOf(call));
-    const slice = new TimeSlice(this.#components.clock, call.deadlineMs);
+    await this.#reach(minVersionOf(call), opened);
+    const slice = new TimeSlice(this.#components.clock, opened.deadline.leftMs);
     const { report: read } = opened;
     const place = await spending({ slice, report: read }, async () => {
       const found = await slice.waitFor(findDocument(this.#state, call.argument, read));
@@ -150,8 +157,9 @@ export class NamespaceQueries {
     });
     if (place === null) throw noSuchDocument(call.argument);
     const report: QueryReport = {
-      ...opened.report,
-      temperature: opened.temperature(),
+      storeGets: read.storeGets,
+      storeBytes: read.storeBytes,
+      temperature: temperatureOf(opened.foundAs, read),
       cpuMs: slice.cpuMs,
       timedOut: false,
     };
@@ -159,8 +167,8 @@ export class NamespaceQueries {
   }
 
   async #search(call: ActorCall, asked: SearchRequest, opened: OpenedNow): Promise<ActorReply> {
-    await this.#reach(asked.min_version);
-    const { request, tokens } = await this.#embedded(call, asked);
+    await this.#reach(asked.min_version, opened);
+    const { request, tokens } = await this.#embedded(asked, opened);
     if (request.vector !== undefined && vectorStatistics(this.#state.segments).waiting > 0)
       this.#indexVectors();
     const answer = await this.#query(call, opened, (context) => runSearch(context, request));
@@ -169,8 +177,8 @@ export class NamespaceQueries {
 
   /** The request with a vector in place of the text that says what is meant. */
   async #embedded(
-    call: ActorCall,
     request: SearchRequest,
+    { deadline }: OpenedNow,
   ): Promise<{ readonly request: SearchRequest; readonly tokens: number }> {
     const { semantic } = request;
     if (semantic === undefined) return { request, tokens: 0 };
@@ -186,25 +194,25 @@ export class NamespaceQueries {
       dims: vector.dims,
       texts: [semantic],
       purpose: 'query',
-      deadlineMs: call.deadlineMs,
+      deadlineMs: deadline.leftMs,
     });
     return { request: { ...request, vector: [...vectors] }, tokens };
   }
 
   async #count(call: ActorCall, request: CountRequest, opened: OpenedNow): Promise<ActorReply> {
-    await this.#reach(request.min_version);
+    await this.#reach(request.min_version, opened);
     return this.#query(call, opened, (context) => runCount(context, request));
   }
 
   async #sql(call: ActorCall, body: Uint8Array | null, opened: OpenedNow): Promise<ActorReply> {
     const request = parseWith(sqlRequestSchema, body === null ? undefined : readBody(body));
-    await this.#reach(request.min_version);
+    await this.#reach(request.min_version, opened);
     return this.#query(call, opened, (context) => runSql(context, request));
   }
 
   async #warm(call: ActorCall, body: Uint8Array | null, opened: OpenedNow): Promise<ActorReply> {
     const request = parseWarmBody(body === null || body.byteLength === 0 ? undefined : readBody(body));
-    await this.#reach(request.min_version);
+    await this.#reach(request.min_version, opened);
     return this.#query(call, opened, (context) => runWarm(context, request));
   }
 
@@ -215,7 +223,7 @@ export class NamespaceQueries {
   ): Promise<ActorReply> {
     const { clock, cursorKey, lanes, memory } = this.#components;
     const sqlHolding = sqlMemory(memory).holding(call.caller.owner);
-    const slice = new TimeSlice(clock, Math.min(call.deadlineMs, call.caller.querySeconds * 1_000));
+    const slice = new TimeSlice(clock, opened.deadline.leftMs);
     const room = new GatedRoom(this.#components.queryMemory, call.caller.owner);
     const context: QueryContext = {
       identity: this.#state.identity,
@@ -223,7 +231,7 @@ export class NamespaceQueries {
       snapshot: takeSnapshot(this.#state),
       slice,
       report: opened.report,
-      temperature: opened.temperature(),
+      foundAs: opened.foundAs,
       cursorKey,
       graphs: this.#graphs,
       match: lanes.match,
@@ -244,11 +252,11 @@ export class NamespaceQueries {
     }
   }
 
-  /** Waits a little for a version that a caller has seen elsewhere. */
-  async #reach(minVersion: number | undefined): Promise<void> {
+  /** Waits a little for a version that a caller has seen elsewhere, and no longer than the query may take. */
+  async #reach(minVersion: number | undefined, { deadline }: OpenedNow): Promise<void> {
     if (minVersion === undefined) return;
     const { clock } = this.#components;
-    const until = clock.monotonic() + limits.minVersionWaitMs;
+    const until = clock.monotonic() + Math.min(limits.minVersionWaitMs, deadline.leftMs);
     while (this.#state.counters.version < minVersion) {
       if (clock.monotonic() >= until) {
         throw new ApiError('unavailable', `version ${minVersion} of this namespace is not here yet`, {
@@ -258,6 +266,12 @@ export class NamespaceQueries {
       await clock.sleep(10);
     }
   }
+}
+
+function timedOut(cause: ReadTimedOut): ApiError {
+  return new ApiError('query_timeout', 'the query ran past the time limit of your plan: narrow it', {
+    cause,
+  });
 }
 
 function badId(id: string): ApiError | null {

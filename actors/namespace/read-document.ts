@@ -1,5 +1,5 @@
 import { formatMicros, type QueryReport, reportJson, vectorField } from '../search/answers.ts';
-import type { ReadReport } from '../storage/block-fetch.ts';
+import type { DiskReport, ReadReport } from '../storage/block-fetch.ts';
 import { documentId, documentMeta, documentText, documentVector } from '../storage/document-batch.ts';
 import { type WantedIds, wantIdForNow, wantIds } from '../storage/hash-order.ts';
 import type { DocumentPlace as SegmentPlace } from '../storage/segment-reader.ts';
@@ -14,8 +14,12 @@ export interface DocumentPlace {
   readonly writtenAt: number;
 }
 
-/** Without a promise where memory has the answer: null there is none, 'cold' only a read of a segment can tell. */
-export function findWarm(state: NamespaceState, id: string): DocumentPlace | null | 'cold' {
+/** Without a promise where memory or the local disk has the answer: null there is none, 'cold' only a read of a segment can tell. */
+export function findWarm(
+  state: NamespaceState,
+  id: string,
+  report: DiskReport,
+): DocumentPlace | null | 'cold' {
   for (const memtable of state.memtablesNewestFirst()) {
     const row = memtable.find(id);
     if (row < 0) continue;
@@ -25,17 +29,21 @@ export function findWarm(state: NamespaceState, id: string): DocumentPlace | nul
       writtenAt: memtable.writtenAtOf(row),
     };
   }
-  return state.segments.length === 0 ? null : findWarmInSegments(state, wantIdForNow(id));
+  return state.segments.length === 0 ? null : findWarmInSegments(state, wantIdForNow(id), report);
 }
 
-function findWarmInSegments(state: NamespaceState, wanted: WantedIds): DocumentPlace | null | 'cold' {
+function findWarmInSegments(
+  state: NamespaceState,
+  wanted: WantedIds,
+  report: DiskReport,
+): DocumentPlace | null | 'cold' {
   for (let i = state.segments.length - 1; i >= 0; i--) {
     const segment = state.segments[i];
     if (segment === undefined) continue;
-    const found = segment.reader.findCached(wanted, 0);
+    const found = segment.reader.findCached(wanted, 0, report);
     if (found === 'miss') return 'cold';
     if (found === null || isDeleted(segment.tombstones, found.row)) continue;
-    const place = segment.reader.placeCached(found);
+    const place = segment.reader.placeCached(found, report);
     return place === 'miss' ? 'cold' : inBlock(place);
   }
   return null;
@@ -50,7 +58,7 @@ export async function findDocument(
   id: string,
   report: ReadReport,
 ): Promise<DocumentPlace | null> {
-  const warm = findWarm(state, id);
+  const warm = findWarm(state, id, report);
   if (warm !== 'cold') return warm;
   const wanted = wantIds([id]);
   const asked = [...state.segments].reverse();

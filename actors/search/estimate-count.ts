@@ -1,5 +1,6 @@
 import type { ReadReport } from '../storage/block-fetch.ts';
 import type { Memtable } from '../storage/memtable.ts';
+import { isReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { isDeleted } from '../storage/tombstones.ts';
 import { rowsBelow } from '../text/searchable-memtable.ts';
@@ -11,7 +12,7 @@ import {
   readAhead,
   type WantedBlock,
 } from './read-ahead.ts';
-import { wantedBlocks } from './scan.ts';
+import { isOutOfTime, wantedBlocks } from './scan.ts';
 import { SpreadSample } from './spread-sample.ts';
 import type { TimeSlice } from './time-slice.ts';
 
@@ -28,7 +29,11 @@ export interface Estimate {
   /** At least so many match, and at most so many. */
   readonly low: number;
   readonly high: number;
+  /** Whether the time was over before all groups were judged: the bounds hold, the count is rougher. */
+  readonly timedOut: boolean;
 }
+
+type Bounds = Omit<Estimate, 'timedOut'>;
 
 export interface EstimateOptions {
   readonly condition: TextCondition;
@@ -63,9 +68,9 @@ export async function estimateCount(
   const segments = memtables === null ? null : await segmentCandidates(snapshot, options);
   if (memtables === null || segments === null) return null;
   if (memtables.sample.isWhole && segments.sample.isWhole) return null;
-  await judgeRows(memtables, options, judge);
-  await judgeBlocks(segments, options, judge);
-  return sum(estimateOf(memtables), estimateOf(segments));
+  const isInTime =
+    (await judgeRows(memtables, options, judge)) && (await judgeBlocks(segments, options, judge));
+  return { ...sum(estimateOf(memtables), estimateOf(segments)), timedOut: !isInTime };
 }
 
 /** Candidates of one kind, and what is known of them. */
@@ -91,13 +96,13 @@ class Candidates<T> {
   }
 }
 
-function estimateOf({ rows, judged, matching }: Candidates<unknown>): Estimate {
+function estimateOf({ rows, judged, matching }: Candidates<unknown>): Bounds {
   const unknown = rows - judged;
   const guessed = judged === 0 ? unknown : (unknown * matching) / judged;
   return { count: matching + Math.round(guessed), low: matching, high: matching + unknown };
 }
 
-function sum(one: Estimate, other: Estimate): Estimate {
+function sum(one: Bounds, other: Bounds): Bounds {
   return { count: one.count + other.count, low: one.low + other.low, high: one.high + other.high };
 }
 
@@ -151,36 +156,53 @@ function liveRows({ ranges, tombstones }: WantedBlock): number {
   return live;
 }
 
+/** Answers false where the deadline came. */
 async function judgeRows(
   candidates: Candidates<MemtableRows>,
   { slice }: EstimateOptions,
   judge: JudgeDocument,
-): Promise<void> {
+): Promise<boolean> {
   for (const { memtable, rows } of candidates.sample.items) {
     for (const row of rows) {
       const place = { buffer: memtable.bufferOf(row), offset: memtable.offsetOf(row) };
-      if (!(await judgeOne(candidates, place, judge))) return;
-      if (await isOver(slice)) return;
+      if (!(await judgeOne(candidates, place, judge))) return false;
+      if (await isOver(slice)) return false;
     }
+  }
+  return true;
+}
+
+/** Answers false where the deadline came. Throws what reading throws. */
+async function judgeBlocks(
+  candidates: Candidates<WantedBlock>,
+  options: EstimateOptions,
+  judge: JudgeDocument,
+): Promise<boolean> {
+  try {
+    return await judgeReadBlocks(candidates, options, judge);
+  } catch (error) {
+    if (isReadFailure(error) && isOutOfTime(error)) return false;
+    throw error;
   }
 }
 
-async function judgeBlocks(
+async function judgeReadBlocks(
   candidates: Candidates<WantedBlock>,
   { slice, report }: EstimateOptions,
   judge: JudgeDocument,
-): Promise<void> {
+): Promise<boolean> {
   const blocks = readAhead(listed(candidates.sample.items), report, slice);
   for await (const { block, ranges, tombstones } of blocks) {
     for (let at = 0; at < ranges.length; at += 2) {
       for (let row = ranges[at] as number; row < (ranges[at + 1] as number); row++) {
         if (isDeleted(tombstones, row)) continue;
         const place = { buffer: block.buffer, offset: block.entryOffset(row - block.firstRow) };
-        if (!(await judgeOne(candidates, place, judge))) return;
-        if (await isOver(slice)) return;
+        if (!(await judgeOne(candidates, place, judge))) return false;
+        if (await isOver(slice)) return false;
       }
     }
   }
+  return true;
 }
 
 /** False where the deadline came. */

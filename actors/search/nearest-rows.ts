@@ -11,7 +11,7 @@ import { passesFilter } from './document-filter.ts';
 import { nearestByGraphs } from './nearest-by-graphs.ts';
 import { planNearest } from './plan-nearest.ts';
 import type { QueryContext } from './query.ts';
-import type { ScanEnd } from './scan.ts';
+import { isOutOfTime, type ScanEnd } from './scan.ts';
 import { type SelectedRows, selectRows } from './selected-rows.ts';
 
 /**
@@ -66,6 +66,7 @@ export async function nearestRows(
     return ended(isInTime ? { kind: 'complete' } : late);
   } catch (cause) {
     if (!isReadFailure(cause)) throw cause;
+    if (isOutOfTime(cause)) return ended(late);
     context.readFailed(cause);
     return ended({ kind: 'failed', sequence: 0, cause });
   }

@@ -6,6 +6,7 @@ import type { CountRequest, SearchRequest } from '../../protocol/search.ts';
 import type { Holding, LargeBuffers } from '../sql/room.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
+import { ReadTimedOut } from '../storage/read-deadline.ts';
 import type { ReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { type Found, Judge, type MatchElsewhere } from '../text/judge.ts';
@@ -27,7 +28,8 @@ export interface QueryContext {
   readonly snapshot: Snapshot;
   readonly slice: TimeSlice;
   readonly report: ReadReport;
-  readonly temperature: Temperature;
+  /** How the namespace was found: open, or opened from the local disk or the object store. */
+  readonly foundAs: Temperature;
   readonly cursorKey: Uint8Array;
   readonly graphs: GraphSource;
   /** For texts that RE2 may be long about. */
@@ -47,6 +49,12 @@ export interface QueryContext {
    * again with another.
    */
   readonly readFailed: (failure: ReadFailure) => void;
+}
+
+/** The coldest place that a query had to read from, the opening of its namespace included. */
+export function temperatureOf(foundAs: Temperature, { storeGets, diskReads }: ReadReport): Temperature {
+  if (storeGets > 0 || foundAs === 'cold') return 'cold';
+  return diskReads > 0 ? 'local' : foundAs;
 }
 
 export function isCutShort(end: ScanEnd): end is Extract<ScanEnd, { sequence: number }> {
@@ -117,9 +125,9 @@ export async function scan(
 }
 
 export function queryReport(context: QueryContext, timedOut: boolean): QueryReport {
-  const { temperature, report, slice } = context;
+  const { foundAs, report, slice } = context;
   return {
-    temperature,
+    temperature: temperatureOf(foundAs, report),
     storeGets: report.storeGets,
     storeBytes: report.storeBytes,
     cpuMs: slice.cpuMs,
@@ -132,11 +140,16 @@ export function answer(context: QueryContext, end: ScanEnd, found: string): stri
   return framed(context, end, `${found},"docs":${snapshot.documents},"version":${snapshot.version}`);
 }
 
+/** Whether the time limit cut the answer, be it that the store was silent until then. */
+function isTimedOut(end: ScanEnd): boolean {
+  return end.kind === 'timed-out' || (end.kind === 'failed' && end.cause instanceof ReadTimedOut);
+}
+
 /** What every answer says of itself, around what this one says. */
 export function framed(context: QueryContext, end: ScanEnd, found: string): string {
   return (
     `{"namespace":${JSON.stringify(context.identity.name)},${found},` +
     `${tookJson(context.monotonic() - context.beganAt)},"partial":${isCutShort(end)},` +
-    `${reportJson(queryReport(context, end.kind === 'timed-out'))}}`
+    `${reportJson(queryReport(context, isTimedOut(end)))}}`
   );
 }

@@ -63,7 +63,9 @@ export async function* readAhead(
       const fetched = reading.fetched === null ? null : await slice.waitFor(reading.fetched);
       for (const wanted of reading.wanted) {
         const block =
-          fetched?.get(wanted) ?? blockAtHand(wanted) ?? (await slice.waitFor(readAgain(wanted, report)));
+          fetched?.get(wanted) ??
+          blockAtHand(wanted, report) ??
+          (await slice.waitFor(readAgain(wanted, report)));
         yield { ...wanted, block };
         ahead.consumed();
       }
@@ -73,8 +75,8 @@ export async function* readAhead(
   }
 }
 
-function blockAtHand({ reader, number }: WantedBlock): DocumentBlock | null {
-  const block = reader.blockCached(number);
+function blockAtHand({ reader, number }: WantedBlock, report: ReadReport): DocumentBlock | null {
+  const block = reader.blockCached(number, report);
   return block === 'miss' ? null : block;
 }
 

@@ -10,7 +10,7 @@ export function readRows(context: QueryContext, rows: readonly NearRow[]): Promi
 async function readRow({ report }: QueryContext, near: NearRow): Promise<ScannedDocument> {
   if (near.segment === null) return documentInMemtable(near.memtable, near.row, null);
   const { reader } = near.segment;
-  const cached = reader.rowCached(near.row);
+  const cached = reader.rowCached(near.row, report);
   const { block, index } = cached === 'miss' ? await reader.readRow(near.row, report) : cached;
   return documentInBlock(block, index, null);
 }

@@ -58,9 +58,9 @@ async function runEstimate(context: QueryContext, request: CountRequest): Promis
       return found instanceof Promise ? late(context, found, isMatch) : isMatch(found);
     });
     if (estimate === null) return null;
-    const { count, low, high } = estimate;
+    const { count, low, high, timedOut } = estimate;
     const bounds = `"count":${count},"exact":${low === high},"low":${low},"high":${high},"ids":[]`;
-    return answer(context, { kind: 'complete' }, bounds);
+    return answer(context, timedOut ? { kind: 'timed-out', sequence: 0 } : { kind: 'complete' }, bounds);
   } catch (error) {
     if (isReadFailure(error)) context.readFailed(error);
     throw error;

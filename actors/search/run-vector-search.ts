@@ -13,7 +13,7 @@ import { type NearRow, nearestRows } from './nearest-rows.ts';
 import { Page } from './page.ts';
 import { answer, late, type QueryContext, scan, type Test, testOf } from './query.ts';
 import { readRows } from './read-rows.ts';
-import type { ScanEnd, ScannedDocument } from './scan.ts';
+import { isOutOfTime, type ScanEnd, type ScannedDocument } from './scan.ts';
 
 /**
  * Search by a vector: the nearest of the documents that match `q` and `filter`, nearest first.
@@ -75,8 +75,8 @@ async function searchVectors(context: QueryContext, query: VectorQuery): Promise
 }
 
 /** What has to be fetched from the store is read once, in the order of the rows, and not here and there. */
-function mayMatchOften({ snapshot, temperature }: QueryContext): boolean {
-  return temperature === 'warm' && snapshot.segments.some(({ graphs }) => (graphs?.length ?? 0) > 0);
+function mayMatchOften({ snapshot, foundAs }: QueryContext): boolean {
+  return foundAs === 'warm' && snapshot.segments.some(({ graphs }) => (graphs?.length ?? 0) > 0);
 }
 
 /** Whether the rows' documents match, until the page is full; or why their documents could not be read. */
@@ -106,6 +106,7 @@ async function takeRows(
     }
   } catch (cause) {
     if (!isReadFailure(cause)) throw cause;
+    if (isOutOfTime(cause)) return 'late';
     context.readFailed(cause);
     return cause;
   }

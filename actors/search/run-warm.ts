@@ -1,6 +1,7 @@
 import { ApiError, invalidField } from '../../protocol/errors.ts';
 import type { WarmRequest } from '../../protocol/search.ts';
 import { emptyReadReport } from '../storage/block-fetch.ts';
+import { ReadTimedOut } from '../storage/read-deadline.ts';
 import { isReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { queryPattern } from '../text/query-pattern.ts';
@@ -9,7 +10,7 @@ import { reportJson, tookJson } from './answers.ts';
 import { areAtHand } from './candidate-blocks.ts';
 import { type QueryContext, queryReport } from './query.ts';
 import type { ReadBlock } from './read-ahead.ts';
-import { segmentBlocks } from './scan.ts';
+import { isOutOfTime, segmentBlocks } from './scan.ts';
 
 /**
  * Brings near what queries need, so that they read nothing from the object store.
@@ -76,8 +77,9 @@ async function bringNear(
     return 'complete';
   } catch (error) {
     if (!isReadFailure(error)) throw error;
+    if (isOutOfTime(error)) return 'timed-out';
     readFailed(error);
-    return 'failed';
+    return error instanceof ReadTimedOut ? 'timed-out' : 'failed';
   }
 }
 

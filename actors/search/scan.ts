@@ -4,6 +4,7 @@ import type { ReadReport } from '../storage/block-fetch.ts';
 import { documentEntryLength } from '../storage/document-batch.ts';
 import type { DocumentBlock } from '../storage/document-block.ts';
 import type { Memtable } from '../storage/memtable.ts';
+import { ReadTimedOut } from '../storage/read-deadline.ts';
 import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { isDeleted } from '../storage/tombstones.ts';
@@ -116,9 +117,15 @@ export async function scanNewestFirst(
     }
   } catch (cause) {
     if (!isReadFailure(cause)) throw cause;
+    if (isOutOfTime(cause)) return timedOut(walk);
     return { kind: 'failed', sequence: walk.lastSequence, cause };
   }
   return { kind: 'complete' };
+}
+
+/** Whether a query's own time was over before a read came, of a store that answers. */
+export function isOutOfTime(cause: ReadFailure): boolean {
+  return cause instanceof ReadTimedOut && !cause.isSilent;
 }
 
 export function segmentBlocks(

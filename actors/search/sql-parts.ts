@@ -172,7 +172,7 @@ function storedChunk(source: {
       const places = there.map(({ column }) => column.place);
       // One that is at hand takes milliseconds to unpack; those that are not come together.
       for (const place of places) {
-        blocks.cachedOrLocal(place);
+        blocks.cachedOrLocal(place, report);
         await turn();
       }
       const read = await blocks.fetch(places, report);

@@ -1,6 +1,7 @@
 import { limits } from '../../protocol/limits.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
+import { ReadDeadline } from '../storage/read-deadline.ts';
 
 /**
  * Shares the thread: long work asks `due()` often and awaits `giveWay()` when it is, so that another request of the
@@ -8,7 +9,7 @@ import { settledWithin } from '../../src/base/settled-within.ts';
  */
 export class TimeSlice {
   readonly #clock: Clock;
-  readonly #deadlineAt: number;
+  readonly #deadline: ReadDeadline;
   #sliceBegan: number;
   #spentMs = 0;
   #cancelled = false;
@@ -17,7 +18,7 @@ export class TimeSlice {
   constructor(clock: Clock, deadlineMs: number) {
     this.#clock = clock;
     this.#sliceBegan = clock.monotonic();
-    this.#deadlineAt = this.#sliceBegan + deadlineMs;
+    this.#deadline = new ReadDeadline(clock, deadlineMs);
   }
 
   /** Nobody waits for the answer any more: the work ends at its next yield. */
@@ -26,7 +27,7 @@ export class TimeSlice {
   }
 
   get timedOut(): boolean {
-    return this.#cancelled || this.#clock.monotonic() >= this.#deadlineAt;
+    return this.#cancelled || this.#deadline.isOver;
   }
 
   due(): boolean {
@@ -39,12 +40,15 @@ export class TimeSlice {
     this.#sliceBegan = this.#clock.monotonic();
   }
 
-  /** Waits for something else without counting the wait as work; what it gives way from is counted. */
+  /**
+   * Waits for a read without counting the wait as work; what it gives way from is counted. Throws `ReadTimedOut` where the
+   * read has not come at the deadline.
+   */
   async waitFor<T>(work: Promise<T>): Promise<T> {
     this.#spentMs += this.#clock.monotonic() - this.#sliceBegan;
     this.#sliceBegan = this.#clock.monotonic();
     try {
-      return await work;
+      return await this.#deadline.wait(work);
     } finally {
       this.#sliceBegan = this.#clock.monotonic();
     }
@@ -52,14 +56,10 @@ export class TimeSlice {
 
   /** As `waitFor`, but no longer than the deadline; then what was waited for goes on without anybody. */
   async waitUntilDeadline<T>(work: Promise<T>): Promise<T | 'late'> {
-    work.catch(() => {});
-    const leftMs = Math.max(0, this.#deadlineAt - this.#clock.monotonic());
-    let settled = false;
-    const done = work.finally(() => {
-      settled = true;
-    });
-    await this.waitFor(settledWithin(this.#clock, done, leftMs));
-    return settled ? work : 'late';
+    this.#spentMs += this.#clock.monotonic() - this.#sliceBegan;
+    const isSettled = await settledWithin(this.#clock, work, this.#deadline.leftMs);
+    this.#sliceBegan = this.#clock.monotonic();
+    return isSettled ? work : 'late';
   }
 
   /** Milliseconds of work so far. */

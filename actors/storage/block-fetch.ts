@@ -2,6 +2,7 @@ import { DataError, must } from '../../src/base/assert.ts';
 import { SingleFlight } from '../../src/base/single-flight.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import type { MemoryBudget } from '../memory-budget.ts';
+import type { ReadDeadline } from './read-deadline.ts';
 import type { ReadShare } from './read-share.ts';
 import { BlockOwner, type BlockPlace, decodeBlock } from './segment-format.ts';
 import type { WarmCache } from './warm-cache.ts';
@@ -21,12 +22,28 @@ import type { WarmCache } from './warm-cache.ts';
 export interface ReadReport {
   storeGets: number;
   storeBytes: number;
+  /** Blocks and files that were read from this server's disk. */
+  diskReads: number;
   /** What its tenant may have on its way at once; absent where nothing limits that. */
   readonly share?: ReadShare | undefined;
+  /** Until when the query waits for its reads; absent where it waits as long as the store takes. */
+  readonly deadline?: ReadDeadline | undefined;
 }
 
-export function emptyReadReport(share: ReadShare | null = null): ReadReport {
-  return share === null ? { storeGets: 0, storeBytes: 0 } : { storeGets: 0, storeBytes: 0, share };
+/** Counts reads of the local disk, for looks that make no promise. */
+export type DiskReport = Pick<ReadReport, 'diskReads'>;
+
+export function emptyReadReport(
+  share: ReadShare | null = null,
+  deadline: ReadDeadline | null = null,
+): ReadReport {
+  return {
+    storeGets: 0,
+    storeBytes: 0,
+    diskReads: 0,
+    ...(share === null ? {} : { share }),
+    ...(deadline === null ? {} : { deadline }),
+  };
 }
 
 /**
@@ -281,8 +298,8 @@ export class ObjectBlocks {
   }
 
   /** As `cached`, but looks on the local disk too. */
-  cachedOrLocal(place: BlockPlace): Block | undefined {
-    return this.cached(place.offset) ?? this.#local(place);
+  cachedOrLocal(place: BlockPlace, report: DiskReport): Block | undefined {
+    return this.cached(place.offset) ?? this.#local(place, report);
   }
 
   /** Whether memory or the local disk has the block, which may be damaged there. Nothing is read, nothing moves nearer. */
@@ -290,19 +307,21 @@ export class ObjectBlocks {
     return this.#blocks.has(place.offset) || this.#options.warmCache?.has(this.#nameOf(place)) === true;
   }
 
-  /** The blocks in the order of `places`; all reads have settled when it throws. */
+  /** The blocks in the order of `places`. All reads have settled when it throws, unless it throws `ReadTimedOut`. */
   async fetch(places: readonly BlockPlace[], report: ReadReport): Promise<Block[]> {
     const found = new Map<number, Block | Promise<Block>>();
     const missing: BlockPlace[] = [];
     for (const place of places) {
       if (found.has(place.offset)) continue;
-      const block = this.cachedOrLocal(place) ?? this.#loading.joined(place.offset);
+      const block = this.cachedOrLocal(place, report) ?? this.#loading.joined(place.offset);
       if (block === undefined) missing.push(place);
       else found.set(place.offset, block);
     }
     if (missing.length > 0) report.share?.refuseOver(missing.reduce((sum, { length }) => sum + length, 0));
     for (const [offset, loading] of this.#load(missing, report)) found.set(offset, loading);
-    const results = await Promise.allSettled(places.map((place) => found.get(place.offset)));
+    const all = Promise.allSettled(places.map((place) => found.get(place.offset)));
+    const isThere = missing.length === 0 && ![...found.values()].some((block) => block instanceof Promise);
+    const results = await (isThere || report.deadline === undefined ? all : report.deadline.wait(all));
     return results.map((result) => {
       if (result.status === 'rejected') throw result.reason;
       return must(result.value, 'a fetched block');
@@ -333,7 +352,7 @@ export class ObjectBlocks {
     };
     for (readAhead(); reading.length > 0; ) {
       const { range, bytes } = reading.shift() as (typeof reading)[number];
-      const stored = await bytes;
+      const stored = await (report.deadline === undefined ? bytes : report.deadline.wait(bytes));
       readAhead();
       for (const place of range.places) {
         const part = cut(stored, place.offset - range.offset, place.length);
@@ -348,7 +367,7 @@ export class ObjectBlocks {
     this.#options.cache.drop(this.#blocks);
   }
 
-  #local(place: BlockPlace): Block | undefined {
+  #local(place: BlockPlace, report: DiskReport): Block | undefined {
     const { warmCache } = this.#options;
     if (warmCache === null) return undefined;
     const name = this.#nameOf(place);
@@ -357,6 +376,7 @@ export class ObjectBlocks {
     try {
       const block = this.#keep(place, stored);
       this.#found.fromDisk++;
+      report.diskReads++;
       return block;
     } catch (error) {
       if (!(error instanceof DataError)) throw error;

@@ -4,6 +4,7 @@ import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import {
   type Block,
   type BlockFetcher,
+  type DiskReport,
   MissingObjectError,
   type ObjectBlocks,
   type ReadReport,
@@ -74,11 +75,9 @@ export class SegmentReader {
   readonly #ids: SegmentSection;
   readonly #filter: SegmentSection;
   readonly #index: SegmentSection;
-  readonly #cachedPages: PageSource;
   /** Not from the local disk: the page of the index lies there too. */
   readonly #filterInMemory = (page: number) =>
     this.#blocks.cached(this.#filter.offset + page * this.#filter.pageBytes)?.raw;
-  readonly #cachedFilter = (page: number) => this.#blocks.cachedOrLocal(this.#filterPlace(page))?.raw;
   readonly #loadingIndex = new SingleFlight<'index', BlockIndex>();
   #blockIndex: BlockIndex | null = null;
 
@@ -88,7 +87,6 @@ export class SegmentReader {
     this.#ids = this.section('ids');
     this.#filter = this.section('filter');
     this.#index = this.section('blocks');
-    this.#cachedPages = { page: (page) => this.#pageCached(page) };
   }
 
   get objectKey(): string {
@@ -122,7 +120,7 @@ export class SegmentReader {
   async findRow(wanted: WantedIds, index: number, report: ReadReport): Promise<RowPlace | null> {
     const at = index * idDigestWords;
     if (this.#filterSays(wanted, at, this.#filterInMemory) === 'absent') return null;
-    const pages = new FetchedPages(this.#cachedPages);
+    const pages = new FetchedPages(this.#cachedPages(report));
     let search = searchIds(this.#ids, wanted.words, at, pages);
     while (search.kind === 'need') {
       await this.#fetchPages(pageNumbers(search), pages, report);
@@ -132,10 +130,10 @@ export class SegmentReader {
   }
 
   /** As `findRow`, or `'miss'` where something is needed from the object store. */
-  findCached(wanted: WantedIds, index: number): RowPlace | null | 'miss' {
+  findCached(wanted: WantedIds, index: number, report: DiskReport): RowPlace | null | 'miss' {
     const at = index * idDigestWords;
     if (this.#filterSays(wanted, at, this.#filterInMemory) === 'absent') return null;
-    const search = searchIds(this.#ids, wanted.words, at, this.#cachedPages);
+    const search = searchIds(this.#ids, wanted.words, at, this.#cachedPages(report));
     if (search.kind === 'need') return 'miss';
     return search.matches.at(-1) ?? null;
   }
@@ -155,8 +153,8 @@ export class SegmentReader {
     return this.#placeOf(await this.#blocks.fetchOne(documentsOf(place), report), place.row);
   }
 
-  placeCached(place: RowPlace): DocumentPlace | 'miss' {
-    const block = this.#blocks.cachedOrLocal(documentsOf(place));
+  placeCached(place: RowPlace, report: DiskReport): DocumentPlace | 'miss' {
+    const block = this.#blocks.cachedOrLocal(documentsOf(place), report);
     return block === undefined ? 'miss' : this.#placeOf(block, place.row);
   }
 
@@ -167,9 +165,9 @@ export class SegmentReader {
     return this.#placeOf(block, row);
   }
 
-  rowCached(row: number): DocumentPlace | 'miss' {
+  rowCached(row: number, report: DiskReport): DocumentPlace | 'miss' {
     if (this.#blockIndex === null) return 'miss';
-    const block = this.blockCached(this.#blockIndex.blockOfRow(row));
+    const block = this.blockCached(this.#blockIndex.blockOfRow(row), report);
     if (block === 'miss') return 'miss';
     return { row, block, index: this.#indexIn(block, row) };
   }
@@ -208,9 +206,9 @@ export class SegmentReader {
     return this.#blocks.isAtHand(place) ? place.length : 0;
   }
 
-  blockCached(index: number): DocumentBlock | 'miss' {
+  blockCached(index: number, report: DiskReport): DocumentBlock | 'miss' {
     if (this.#blockIndex === null) return 'miss';
-    const block = this.#blocks.cachedOrLocal(this.#blockIndex.place(index));
+    const block = this.#blocks.cachedOrLocal(this.#blockIndex.place(index), report);
     return block === undefined ? 'miss' : this.#documents(block);
   }
 
@@ -265,7 +263,7 @@ export class SegmentReader {
       const block = filterBlockOf(wanted.words, index * idDigestWords, this.#filter.entryCount);
       const page = Math.floor(block / filterEntry.perPage);
       if (pages.has(page) || missing.has(page)) continue;
-      const raw = this.#cachedFilter(page);
+      const raw = this.#blocks.cachedOrLocal(this.#filterPlace(page), report)?.raw;
       if (raw === undefined) missing.add(page);
       else pages.set(page, raw);
     }
@@ -279,8 +277,8 @@ export class SegmentReader {
     return (index) => this.#filterSays(wanted, index * idDigestWords, (page) => pages.get(page)) === 'maybe';
   }
 
-  #pageCached(page: number): Buffer | undefined {
-    return this.#blocks.cachedOrLocal(this.#pagePlace(page))?.raw;
+  #cachedPages(report: DiskReport): PageSource {
+    return { page: (page) => this.#blocks.cachedOrLocal(this.#pagePlace(page), report)?.raw };
   }
 
   #pagePlace(page: number): BlockPlace {
@@ -303,7 +301,7 @@ export class SegmentReader {
     rows: Int32Array,
     report: ReadReport,
   ): Promise<number> {
-    const pages = new FetchedPages(this.#cachedPages);
+    const pages = new FetchedPages(this.#cachedPages(report));
     const ascending = new AscendingSearch(this.#ids, pages);
     const settle = (id: number, needed: Set<number>): boolean => {
       const result: IdSearch = ascending.search(words, id * idDigestWords);

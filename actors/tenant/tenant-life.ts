@@ -93,7 +93,9 @@ export class TenantLife {
     // The thread of the actor that began it may have ended before the fronts had heard.
     if (this.#isDeleting && this.#removal === null) return directory.forget(log.tenantId);
     this.#removal ??= log.appendAndForget({ kind: 'tenant-status', status: 'deleting' }).then(
-      () => settledWithin(clock, this.#flushSoon(), dropWaitMs),
+      async () => {
+        await settledWithin(clock, this.#flushSoon(), dropWaitMs);
+      },
       (error: unknown) => {
         this.#removal = null;
         throw error;

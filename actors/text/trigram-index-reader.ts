@@ -95,7 +95,7 @@ export class CandidateGroups {
       const search = this.#searches[this.#at];
       if (search === undefined) return null;
       if (this.#source === null) {
-        search.pages ??= this.#pagesAtHand(search);
+        search.pages ??= this.#pagesAtHand(search, report);
         if (search.pages === null) return this.#readPages(report).then(() => this.next(report));
         this.#begin(search, search.pages);
       }
@@ -137,10 +137,10 @@ export class CandidateGroups {
   }
 
   /** The span's pages where memory or the local disk has them all. */
-  #pagesAtHand({ span, plan }: SpanSearch): ReadonlyMap<number, Uint8Array> | null {
+  #pagesAtHand({ span, plan }: SpanSearch, report: ReadReport): ReadonlyMap<number, Uint8Array> | null {
     const pages = new Map<number, Uint8Array>();
     for (const page of pagesOf(plan)) {
-      const block = this.#blocks.cachedOrLocal(placeOf(span, page));
+      const block = this.#blocks.cachedOrLocal(placeOf(span, page), report);
       if (block === undefined) return null;
       pages.set(page, block.raw);
     }

@@ -54,7 +54,10 @@ export class GraphFiles {
     const { warmCache } = this.#options;
     const local = warmCache?.pathOf(key) ?? null;
     if (local !== null) {
-      if (await this.#isIntact(local, graph)) return viewGraph(local, shape, graph.expansion);
+      if (await this.#isIntact(local, graph)) {
+        report.diskReads++;
+        return viewGraph(local, shape, graph.expansion);
+      }
       warmCache?.remove(key);
     }
     const path = await this.#fetch(key, graph, report);

@@ -1,11 +1,13 @@
 import type { Clock } from './clock.ts';
 
-/** Resolves when the work has ended, however it did, or when the time is over. Leaves no timer behind. */
-export async function settledWithin(clock: Clock, work: Promise<unknown>, ms: number): Promise<void> {
+/** Resolves when the work has ended, however it did (true), or when the time is over (false). Leaves no timer behind. */
+export async function settledWithin(clock: Clock, work: Promise<unknown>, ms: number): Promise<boolean> {
   let cancel = () => {};
-  const over = new Promise<void>((resolve) => {
-    cancel = clock.after(ms, resolve);
+  const over = new Promise<boolean>((resolve) => {
+    cancel = clock.after(ms, () => resolve(false));
   });
-  await Promise.race([work.catch(() => {}), over]);
+  const ended = () => true;
+  const isEnded = await Promise.race([work.then(ended, ended), over]);
   cancel();
+  return isEnded;
 }

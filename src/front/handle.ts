@@ -69,12 +69,16 @@ export interface FrontComponents {
   readonly metering: Metering;
   /** Milliseconds that answers about usage wait for what was counted last to be told. */
   readonly settled: (work: Promise<void>) => Promise<unknown>;
+  /** Waits for a credential that has to be looked up, no longer than a query may take: then 503. */
+  readonly credentialInTime: (looked: Promise<Principal>) => Promise<Principal>;
   /** Hears of every answer. */
   readonly observer: RequestObserver;
 }
 
 interface Request extends Observed {
   readonly operation: Operation;
+  /** From when the time of a query counts: its whole request was here. */
+  completeMs: number;
   readonly parameters: PathParameters;
 }
 
@@ -93,6 +97,7 @@ export function createHandler(front: FrontComponents): (exchange: HttpExchange) 
         exchange,
         id: exchange.requestId,
         beganMs,
+        completeMs: beganMs,
         operation: route.operation,
         parameters: route.parameters,
         principal: null,
@@ -135,7 +140,7 @@ function begin(front: FrontComponents, request: Request): void {
     const principal = front.authenticator.peek(credential);
     if (principal !== undefined) return admitted(front, request, principal);
     const guard = front.attempts.lookUpsFrom(clientAddressOf(front, exchange));
-    const authenticated = front.authenticator.authenticate(credential, guard);
+    const authenticated = front.credentialInTime(front.authenticator.authenticate(credential, guard));
     settle(
       front,
       request,
@@ -199,7 +204,7 @@ function refuseUnauthorized({ operation, parameters }: Request, principal: Princ
 async function principalByNow(front: FrontComponents, request: Request): Promise<Principal> {
   const credential = credentialOf((name) => request.exchange.header(name));
   const known = front.authenticator.peek(credential);
-  const principal = known ?? (await front.authenticator.authenticate(credential));
+  const principal = known ?? (await front.credentialInTime(front.authenticator.authenticate(credential)));
   request.principal = principal;
   refuseUnauthorized(request, principal);
   return principal;
@@ -271,6 +276,7 @@ async function serveWithBody(
   const { bytes, hold } = await front.held.readBody(exchange, admittedAs.share, operation.bodyBytesMax);
   request.bodyHold = hold;
   noteBody(request, bytes);
+  request.completeMs = front.observer.now();
   const principal = await principalByNow(front, request);
   serve(front, request, { principal, ticket, body: bytes });
 }
@@ -363,12 +369,13 @@ function actorCall(front: FrontComponents, request: Request, principal: Principa
   const { operation, parameters, exchange } = request;
   const isTenants = operation.serves === 'tenant';
   const plan = front.plans[principal.planName];
+  const querySeconds = operation.name === 'sql' ? plan.sql_seconds : plan.query_seconds;
   const caller: CallerNote = {
     requestId: request.id,
     namespaces: principal.namespaces,
     createdBy: email,
     personId: principal.personId ?? 0,
-    querySeconds: operation.name === 'sql' ? plan.sql_seconds : plan.query_seconds,
+    querySeconds,
     storageQuotaBytes: storageQuotaBytes(plan, principal),
     owner: principal.share.owner,
     weight: principal.share.weight,
@@ -381,11 +388,22 @@ function actorCall(front: FrontComponents, request: Request, principal: Principa
     namespace: isTenants ? '' : (parameters.name ?? ''),
     argument: (isTenants ? (parameters.name ?? parameters.id ?? parameters.provider) : parameters.id) ?? '',
     query: exchange.query,
-    deadlineMs: operation.request === 'file' ? limits.importDeadlineMs : limits.handlerDeadlineMs,
+    deadlineMs: deadlineMsOf(front, request, querySeconds),
     caller,
   };
   const idempotencyKey = keyDigestOf(request, principal);
   return idempotencyKey === null ? call : { ...call, idempotencyKey };
+}
+
+/** Milliseconds that the work may still take. Looking for the caller has used up some of a query's. */
+function deadlineMsOf(
+  front: FrontComponents,
+  { operation, completeMs }: Request,
+  querySeconds: number,
+): number {
+  if (operation.request === 'file') return limits.importDeadlineMs;
+  if (operation.marker !== 'query') return limits.handlerDeadlineMs;
+  return Math.max(1, querySeconds * 1_000 - (front.observer.now() - completeMs));
 }
 
 function keyDigestOf({ operation, exchange }: Request, principal: Principal): string | null {

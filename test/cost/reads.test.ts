@@ -78,6 +78,21 @@ function assertCold({ first, again }: { readonly first: Cost; readonly again: Co
   assert.equal(again.answer.body.store_gets, 0);
 }
 
+test('a query that reads from the object store is cold, however warm the namespace was', async () => {
+  const { process: before, clock, store } = await stored(compacted);
+  const process = await coldProcess(before, clock, store);
+  const opened = await costOf(process, clock, () => read(process));
+
+  const counted = await costOf(process, clock, () => count(process));
+  const again = await costOf(process, clock, () => count(process));
+
+  for (const { answer, gets } of [opened, counted]) {
+    assert.ok(gets > 0);
+    assert.deepEqual([answer.body.temperature, answer.body.store_gets], ['cold', gets]);
+  }
+  assert.deepEqual([again.answer.body.temperature, again.answer.body.store_gets], ['warm', 0]);
+});
+
 for (const shape of [tailOnly, compacted, uneven]) {
   const segmentCount = shape.segments.length;
   const inSegments = segmentCount > 0;

@@ -80,7 +80,7 @@ export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9
     snapshot,
     slice: new TimeSlice(clock, deadlineMs),
     report: emptyReadReport(),
-    temperature: 'warm',
+    foundAs: 'warm',
     cursorKey: Buffer.from('key'),
     graphs: noGraphs,
     match: async (task) => runMatch(task),

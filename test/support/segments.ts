@@ -1,7 +1,7 @@
 import { rowIndexes } from '../../actors/compute/row-indexes.ts';
 import { AllBlocks } from '../../actors/search/all-blocks.ts';
 import { readAhead } from '../../actors/search/read-ahead.ts';
-import type { ReadReport } from '../../actors/storage/block-fetch.ts';
+import { emptyReadReport, type ReadReport } from '../../actors/storage/block-fetch.ts';
 import { encodeDocument, encodedDocumentLength } from '../../actors/storage/document-batch.ts';
 import type { DocumentBlock } from '../../actors/storage/document-block.ts';
 import { wantIdForNow, wantIds } from '../../actors/storage/hash-order.ts';
@@ -89,8 +89,8 @@ export async function findById(
 }
 
 export function findCachedById(reader: SegmentReader, id: string): DocumentPlace | null | 'miss' {
-  const place = reader.findCached(wantIdForNow(id), 0);
-  return place === null || place === 'miss' ? place : reader.placeCached(place);
+  const place = reader.findCached(wantIdForNow(id), 0, emptyReadReport());
+  return place === null || place === 'miss' ? place : reader.placeCached(place, emptyReadReport());
 }
 
 /** The document blocks of one segment, newest first, as a search that has no condition reads them. */

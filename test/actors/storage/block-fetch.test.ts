@@ -87,7 +87,7 @@ test('one request of neighbours is one GET, counted in the report', async () => 
     ],
   );
   assert.equal(store.gets, 1);
-  assert.deepEqual(report, { storeGets: 1, storeBytes: 6000 + 3 * 24 + 2 * 50 });
+  assert.deepEqual(report, { storeGets: 1, storeBytes: 6000 + 3 * 24 + 2 * 50, diskReads: 0 });
 });
 
 test('blocks further apart than the gap are separate GETs', async () => {
@@ -134,7 +134,7 @@ test('a block on local disk costs no read of the store', async () => {
   const reopened = fetcher.open(key);
 
   assert.equal(reopened.cached(0), undefined);
-  assert.equal(reopened.cachedOrLocal(places[0] as BlockPlace)?.raw[0], 1);
+  assert.equal(reopened.cachedOrLocal(places[0] as BlockPlace, emptyReadReport())?.raw[0], 1);
   assert.equal(store.gets, 1);
 });
 

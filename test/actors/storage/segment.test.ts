@@ -107,7 +107,7 @@ test('random documents are found by id and by row, and scanned newest first', as
       assertIsRow(await findById(reader, (rows[row] as TestRow).id, report()), row, rows);
       assertIsRow(await reader.readRow(row, report()), row, rows);
       assertIsRow(findCachedById(reader, (rows[row] as TestRow).id), row, rows);
-      assertIsRow(reader.rowCached(row), row, rows);
+      assertIsRow(reader.rowCached(row, emptyReadReport()), row, rows);
       assert.equal(await findById(reader, `absent-${row}`, report()), null);
     }
     assert.deepEqual(await allRows(reader), rows.map((row) => row.entry).reverse());
@@ -169,8 +169,8 @@ test('a warm point read needs no promise, and says so when it cannot know', asyn
   const { reader } = await opened(rows);
   const { id } = rows[123] as TestRow;
   assert.equal(findCachedById(reader, id), 'miss');
-  assert.equal(reader.rowCached(123), 'miss');
-  assert.equal(reader.blockCached(0), 'miss');
+  assert.equal(reader.rowCached(123, emptyReadReport()), 'miss');
+  assert.equal(reader.blockCached(0, emptyReadReport()), 'miss');
 
   await findById(reader, id, report());
 
@@ -244,10 +244,10 @@ test('the filter knows of all ids that are there, and of at least 99 in 100 that
     await cold.blockIndex(report());
     let passed = 0;
     for (let i = 0; i < 10_000; i++) {
-      if (cold.findCached(wantIds([`absent-${seed}-${i}`]), 0) === 'miss') passed++;
+      if (cold.findCached(wantIds([`absent-${seed}-${i}`]), 0, emptyReadReport()) === 'miss') passed++;
     }
     assert.ok(passed <= 100, `${passed} of 10,000 absent ids pass among ${count}`);
-    assert.equal(cold.findCached(wantIds(present), 0), 'miss');
+    assert.equal(cold.findCached(wantIds(present), 0, emptyReadReport()), 'miss');
   }
 });
 

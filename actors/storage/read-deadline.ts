@@ -1,0 +1,50 @@
+import type { Clock } from '../../src/base/clock.ts';
+import { settledWithin } from '../../src/base/settled-within.ts';
+import { StoreError } from '../../src/object-store/object-store.ts';
+
+/** A query that has waited so long in vain for one read calls the store away; where reads come, the query is what takes long. */
+const silentMsMin = 3_000;
+
+/** A read that had not come when the time of the query that waited for it was over. The read itself may go on for others. */
+export class ReadTimedOut extends StoreError {
+  override name = 'ReadTimedOut';
+  /** Whether the store was silent (503 `unavailable`); else the query asked for too much (422 `query_timeout`). */
+  readonly isSilent: boolean;
+
+  constructor(isSilent: boolean) {
+    const cause = new Error('the time of the query is over');
+    super('get', 'what a query waits for', 'not-applied', 'timeout', { cause });
+    this.isSilent = isSilent;
+  }
+}
+
+/** When a query must have answered. It goes with the query's reads, so that none is waited for any longer. */
+export class ReadDeadline {
+  readonly #clock: Clock;
+  readonly #limitMs: number;
+  readonly #dueAt: number;
+
+  /** `limitMs` from now. */
+  constructor(clock: Clock, limitMs: number) {
+    this.#clock = clock;
+    this.#limitMs = limitMs;
+    this.#dueAt = clock.monotonic() + limitMs;
+  }
+
+  /** Milliseconds left; 0 where the time is over. */
+  get leftMs(): number {
+    return Math.max(0, this.#dueAt - this.#clock.monotonic());
+  }
+
+  get isOver(): boolean {
+    return this.leftMs === 0;
+  }
+
+  /** Waits for work as long as there is time, then throws `ReadTimedOut`; the work goes on and nobody hears how it ends. */
+  async wait<T>(work: Promise<T>): Promise<T> {
+    const beganAt = this.#clock.monotonic();
+    if (await settledWithin(this.#clock, work, this.leftMs)) return work;
+    const waitedMs = this.#clock.monotonic() - beganAt;
+    throw new ReadTimedOut(waitedMs >= Math.min(silentMsMin, this.#limitMs / 2));
+  }
+}
