@@ -42,7 +42,12 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
   keepBeating(systemClock, task.pulse, limits.threadBeatMs);
   const logger = createLogger(`actor-${task.index}`, task.logLevel);
   const store = await openObjectStore(task.store, systemClock, systemRandom);
-  const warmCache = openWarmCache({ folder: task.cacheFolder, bytesMax: task.cacheBytes, log: logger });
+  const warmCache = openWarmCache({
+    folder: task.cacheFolder,
+    bytesMax: task.cacheBytes,
+    log: logger,
+    random: systemRandom,
+  });
   const memory = new MemoryBudget(task.memoryBytes, letGo);
   const threadLife = randomHex(systemRandom, 8);
   const fetcher = new BlockFetcher({

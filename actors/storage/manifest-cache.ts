@@ -12,7 +12,6 @@ import type { WarmCache } from './warm-cache.ts';
  */
 const magic = 'TBMC';
 const format = 2;
-const nameOf = (namespaceId: string) => `meta/manifest/${namespaceId}`;
 
 export interface CachedManifest extends Committed<Manifest> {
   /** Of the thread that cached it. */
@@ -24,11 +23,14 @@ export function cacheManifest(
   { value, etag }: Committed<Manifest>,
 ): void {
   const bytes = encodeManifest(value);
-  warmCache?.put(nameOf(value.namespaceId), encodeRecord(magic, format, { etag, bytes, threadLife }));
+  warmCache?.put(
+    paths.namespaceManifest(value.namespaceId),
+    encodeRecord(magic, format, { etag, bytes, threadLife }),
+  );
 }
 
 export function cachedManifest(cache: WarmCache | null, namespaceId: string): CachedManifest | null {
-  const name = nameOf(namespaceId);
+  const name = paths.namespaceManifest(namespaceId);
   const found = cache?.get(name);
   if (found === undefined || found === null) return null;
   try {

@@ -1,17 +1,25 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { rename, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { must } from '../../src/base/assert.ts';
 import { describeError, type Logger } from '../../src/base/log.ts';
+import { LruMap } from '../../src/base/lru.ts';
+import { type Random, systemRandom } from '../../src/base/random.ts';
+import { namespaceOfKey, paths } from '../../src/object-store/paths.ts';
 import { viewOf } from './segment-format.ts';
 import {
+  bytesOfContent,
   chargeOf,
+  checksumBytes,
+  contentParts,
+  diskPageBytes,
   encodeEntry,
   encodeFileEntry,
   entryHeadBytes,
   fileIn,
-  isContentOf,
   isEntry,
   isNamed,
+  keyIn,
   lengthIn,
 } from './warm-entry.ts';
 import { type Databases, openDatabases, readState, settled } from './warm-environment.ts';
@@ -23,14 +31,17 @@ import {
   type WarmFolder,
   warmFolder,
 } from './warm-folder.ts';
+import { WarmKeys } from './warm-keys.ts';
 import { WarmRoom } from './warm-room.ts';
 
 /**
  * Bytes under names on the local disk, one LMDB environment per thread. It may forget anything at any
  * time and never gives wrong bytes: whatever is read carries our own checksum of name and bytes, checked on a copy.
  *
- * - Immutable names (blocks of segments) are never stale. Names under `meta/` are replaced, and after a crash an older
- *   value may come back: their readers compare with the object store.
+ * - What was removed, replaced or evicted is gone from the disk when the call returns, though its bytes may lie in the
+ *   environment for long: they are sealed with a key that is overwritten (warm-keys.ts). Files are unlinked instead.
+ * - Immutable names (blocks of segments) are never stale. Manifests and names under `meta/` are replaced, and after a crash
+ *   nothing or an older value may be there: their readers compare with the object store.
  * - `put` never waits and never fails: what can't be kept is not kept.
  * - Values above `inlineBytesMax` are files beside the environment, because LMDB needs neighbouring pages for them.
  * - Full means: the oldest go first, those read since they were last looked at once more round.
@@ -40,6 +51,8 @@ export interface WarmCacheOptions {
   /** Of the disk, all in all. */
   readonly bytesMax: number;
   readonly log: Logger;
+  /** Of keys. */
+  readonly random?: Random;
   readonly freeSpace?: (folder: string) => FreeSpace;
   /** Larger values become files. */
   readonly inlineBytesMax?: number;
@@ -64,6 +77,10 @@ const pendingBytesMax = 64 * 1024 * 1024;
 const usedNamesMax = 100_000;
 /** Entries that one put may evict or pass over. */
 const evictionStepsMax = 256;
+/** Reads that were under way when their namespace or object was forgotten end long before so many others were. */
+const goneNamesMax = 100_000;
+/** Names of which the next is removed when the disk has those before. */
+const forgottenAtOnce = 256;
 /** A cache that breaks more often than this in one process stays off. */
 const wipesMax = 3;
 
@@ -87,6 +104,11 @@ export class WarmCache {
   readonly #log: Logger;
   /** Null while broken, wiped or closed: reads find nothing, puts keep nothing. */
   #databases: Databases | null = null;
+  readonly #random: Random;
+  /** Null with the databases. */
+  #keys: WarmKeys | null = null;
+  /** Namespaces and objects that were forgotten, of which reads that are under way may still bring something. */
+  readonly #gone = new LruMap<string, true>(goneNamesMax);
   readonly #pending = new Map<string, Pending>();
   #pendingBytes = 0;
   readonly #writing = new Set<Promise<void>>();
@@ -107,6 +129,7 @@ export class WarmCache {
     this.#bytesMax = options.bytesMax;
     this.#inlineBytesMax = options.inlineBytesMax ?? inlineBytesMaxDefault;
     this.#log = options.log;
+    this.#random = options.random ?? systemRandom;
     this.#room = new WarmRoom(this.#paths, options.bytesMax, options.log, options.freeSpace);
     this.#open();
   }
@@ -118,9 +141,9 @@ export class WarmCache {
   /** The bytes last put under the name, the caller's to keep and not to change; undefined where there are none. */
   get(name: string): Uint8Array | undefined {
     const pending = this.#pending.get(name);
-    if (pending !== undefined) return pending.value?.subarray(entryHeadBytes);
+    if (pending?.value === null) return undefined;
     if (this.#databases === null) return undefined;
-    const value = this.#read(this.#databases, name);
+    const value = pending?.value ?? this.#read(this.#databases, name);
     if (value === undefined) return undefined;
     const bytes = this.#check(name, value);
     if (bytes === undefined) this.remove(name);
@@ -136,7 +159,7 @@ export class WarmCache {
   /** Keeps a copy of the bytes if there is room; in any case what was there before is not found any more. */
   put(name: string, bytes: Uint8Array): void {
     const databases = this.#databases;
-    if (databases === null || name.length > nameBytesMax) return;
+    if (databases === null || name.length > nameBytesMax || this.#isGone(name)) return;
     if (this.#keep(databases, name, bytes)) return;
     if (this.#headOf(databases, name) !== undefined) this.remove(name);
   }
@@ -151,6 +174,7 @@ export class WarmCache {
   ): Promise<boolean> {
     const databases = this.#databases;
     if (databases === null || name.length > nameBytesMax || file.length > fileBytesMax) return false;
+    if (this.#isGone(name)) return false;
     if (this.#headOf(databases, name) !== undefined) this.remove(name);
     if (!this.#makeRoom(databases, chargeOf(file.length))) return false;
     const number = ++this.#lastNumber;
@@ -168,6 +192,12 @@ export class WarmCache {
     }
     // Wiped meanwhile: the file is gone, or goes with the next opening.
     if (this.#databases !== databases) return false;
+    if (this.#isGone(name)) {
+      const value = encodeFileEntry(name, { ...file, number });
+      this.#charge(-chargeOf(file.length));
+      this.#unlinkFileOf(databases, value);
+      return false;
+    }
     const entry = this.#putEntry(databases, name, encodeFileEntry(name, { ...file, number }), age);
     this.#trackUnnamed(() => [entry, databases.files.put(number, name)]);
     await entry;
@@ -186,14 +216,14 @@ export class WarmCache {
     return join(this.#paths.files, String(fileIn(head)));
   }
 
-  /** Forgets the name. */
+  /** Forgets the name: nobody can read from the disk what was under it. */
   remove(name: string): void {
     const databases = this.#databases;
     if (databases === null) return;
     const head = this.#headOf(databases, name);
     if (head !== undefined) {
       this.#charge(-chargeOf(lengthIn(head)));
-      this.#unlinkFileOf(databases, head);
+      this.#erase(databases, head);
     }
     this.#setPending(name, null, null);
     this.#track(
@@ -201,6 +231,81 @@ export class WarmCache {
       null,
       settled(() => [databases.entries.remove(name)]),
     );
+  }
+
+  /** Forgets all that was put of a deleted namespace, for good: a read that is under way brings nothing back. */
+  async forgetNamespace(namespaceId: string): Promise<void> {
+    const folder = paths.namespaceFolder(namespaceId);
+    this.#gone.set(folder, true);
+    await this.#removeAll(folder);
+  }
+
+  /** Forgets an object that no manifest names any more, and all of its blocks, for good. */
+  async forgetObject(key: string): Promise<void> {
+    this.#gone.set(key, true);
+    await this.removeObject(key);
+  }
+
+  /** As `forgetObject`, but what is put of it later is kept again. */
+  async removeObject(key: string): Promise<void> {
+    this.remove(key);
+    await this.#removeAll(`${key}@`);
+  }
+
+  /** Keys of all objects of namespaces that something was put of, in order; one that is put meanwhile may be left out. */
+  *objectKeys(): Generator<string, void, void> {
+    for (let after = 'ns/'; ; ) {
+      const name = this.#nameAfter(after);
+      if (name === null || namespaceOfKey(name) === null) return;
+      const key = objectOf(name);
+      yield key;
+      // Past all its blocks: `@` is followed by `A`.
+      after = `${key}A`;
+    }
+  }
+
+  #nameAfter(start: string): string | null {
+    if (this.#databases === null) return null;
+    try {
+      for (const name of this.#databases.entries.getKeys({ start, limit: 1 })) return name;
+    } catch (error) {
+      this.#fail(error);
+    }
+    return null;
+  }
+
+  #isGone(name: string): boolean {
+    if (this.#gone.size === 0) return false;
+    const namespaceId = namespaceOfKey(name);
+    if (namespaceId === null) return false;
+    return (
+      this.#gone.get(paths.namespaceFolder(namespaceId)) === true || this.#gone.get(objectOf(name)) === true
+    );
+  }
+
+  /** Removes all names that begin so, some at a time. */
+  async #removeAll(prefix: string): Promise<void> {
+    for (const name of [...this.#pending.keys()]) if (name.startsWith(prefix)) this.remove(name);
+    for (let after: string | null = prefix; after !== null; ) {
+      const names = this.#namesFrom(after, prefix);
+      for (const name of names) this.remove(name);
+      // No name has such a character, so nothing lies between.
+      after = names.length < forgottenAtOnce ? null : `${names.at(-1)}\u0001`;
+      await this.drained();
+    }
+  }
+
+  #namesFrom(start: string, prefix: string): string[] {
+    const found: string[] = [];
+    try {
+      for (const name of this.#databases?.entries.getKeys({ start, limit: forgottenAtOnce }) ?? []) {
+        if (!name.startsWith(prefix)) break;
+        found.push(name);
+      }
+    } catch (error) {
+      this.#fail(error);
+    }
+    return found;
   }
 
   /** Resolves once everything put so far can be read by the next opening, or was dropped. */
@@ -241,8 +346,9 @@ export class WarmCache {
     const isFile = bytes.length > this.#inlineBytesMax;
     const charge = chargeOf(bytes.length) - (replaced === undefined ? 0 : chargeOf(lengthIn(replaced)));
     if (!this.#makeRoom(databases, charge)) return false;
-    if (replaced !== undefined) this.#unlinkFileOf(databases, replaced);
-    const value = encodeEntry(name, bytes, isFile ? ++this.#lastNumber : 0);
+    if (replaced !== undefined) this.#erase(databases, replaced);
+    const value = this.#seal(name, bytes, isFile ? ++this.#lastNumber : 0);
+    if (value === null) return false;
     if (isFile) this.#fileBytes += chargeOf(bytes.length);
     this.#charge(charge);
     const age = replaced === undefined ? ++this.#lastNumber : (this.#pending.get(name)?.age ?? null);
@@ -252,6 +358,28 @@ export class WarmCache {
       : this.#putEntry(databases, name, value, age);
     this.#track(name, value, written);
     return true;
+  }
+
+  /** Null where the disk does not take the key: then nothing may be kept under it, and what was there before is gone. */
+  #seal(name: string, bytes: Uint8Array, file: number): Buffer | null {
+    try {
+      const { number, sealed } = must(this.#keys, 'keys of an open cache').seal(contentParts(bytes));
+      return encodeEntry(name, { length: bytes.length, file, key: number }, sealed);
+    } catch (error) {
+      this.#fail(error);
+      return null;
+    }
+  }
+
+  /** Its bytes can't be read from the disk any more. */
+  #erase(databases: Databases, head: Buffer): void {
+    try {
+      if (keyIn(head) !== 0) this.#keys?.forget(keyIn(head));
+    } catch (error) {
+      // A key that can't be overwritten must not stay: an empty cache takes the place of this one.
+      this.#fail(error);
+    }
+    this.#unlinkFileOf(databases, head);
   }
 
   #open(): void {
@@ -271,7 +399,11 @@ export class WarmCache {
   #openDatabases(): Databases {
     prepareFolder(this.#paths);
     const databases = openDatabases(this.#paths.environment, this.#bytesMax);
+    let keys: WarmKeys | null = null;
     try {
+      keys = new WarmKeys(this.#paths.keys, this.#random);
+      // Each value has at least a page; what is more was left by crashes.
+      if (keys.count > this.#bytesMax / diskPageBytes) throw new Error('it has more keys than values');
       const found = readState(databases);
       this.#bytes = found.bytes;
       this.#fileBytes = found.fileBytes;
@@ -285,8 +417,10 @@ export class WarmCache {
     } catch (error) {
       // Nothing was queued yet, so it closes at once; its path is needed for the next one.
       databases.root.close().catch(() => {});
+      keys?.close();
       throw error;
     }
+    this.#keys = keys;
     return databases;
   }
 
@@ -304,6 +438,8 @@ export class WarmCache {
     const databases = this.#databases;
     this.#databases = null;
     await this.drained();
+    this.#keys?.close();
+    this.#keys = null;
     this.#pending.clear();
     this.#pendingBytes = 0;
     this.#used.clear();
@@ -331,13 +467,13 @@ export class WarmCache {
     });
   }
 
+  /** A view that the next read changes, and a later transaction: what is opened of it is a copy, and is checked after. */
   #read(databases: Databases, name: string): Buffer | undefined {
     try {
       const mapped = databases.entries.getBinaryFast(name);
       if (mapped === undefined) return undefined;
-      // Copied first and checked after, because what LMDB gives changes with a later transaction. `slice` with bounds:
-      // lmdb sets `length` on a longer buffer of its own, and copying such a buffer whole copies too much.
-      return viewOf(Uint8Array.prototype.slice.call(mapped, 0, mapped.length));
+      // With bounds, because lmdb sets `length` on a longer buffer of its own.
+      return viewOf(mapped.subarray(0, mapped.length));
     } catch (error) {
       this.#fail(error);
       return undefined;
@@ -347,9 +483,22 @@ export class WarmCache {
   /** The bytes, or undefined where value, file and name do not belong together. */
   #check(name: string, value: Buffer): Uint8Array | undefined {
     if (!isEntry(value) || !isNamed(value, name)) return undefined;
-    const file = fileIn(value);
-    const bytes = file === 0 ? value.subarray(entryHeadBytes) : this.#readFile(file);
-    return bytes !== undefined && isContentOf(value, bytes) ? bytes : undefined;
+    const behind = value.subarray(entryHeadBytes);
+    // Of a file that is being written the content is here as well.
+    const isHere = fileIn(value) === 0 || behind.length === checksumBytes + lengthIn(value);
+    const content = isHere ? behind : this.#readFile(fileIn(value));
+    if (content === undefined) return undefined;
+    if (keyIn(value) === 0) return bytesOfContent(Buffer.concat([behind, content]), lengthIn(value));
+    const opened = this.#unseal(keyIn(value), content);
+    return opened && bytesOfContent(opened, lengthIn(value));
+  }
+
+  #unseal(key: number, content: Buffer): Buffer | undefined {
+    try {
+      return this.#keys?.open(key, content);
+    } catch {
+      return undefined; // Unreadable: the entry is dropped and fetched again.
+    }
   }
 
   #readFile(number: number): Buffer | undefined {
@@ -407,10 +556,9 @@ export class WarmCache {
     const number = fileIn(head);
     if (number === 0) return;
     this.#fileBytes = Math.max(0, this.#fileBytes - chargeOf(lengthIn(head)));
-    this.#trackUnnamed(() => [databases.files.remove(number)]);
-    unlink(join(this.#paths.files, String(number))).catch(() => {
-      // Already gone, or not written yet; what is left over goes with the next opening.
-    });
+    // Already gone, or not written yet: what is left over goes with the next opening.
+    const unlinked = unlink(join(this.#paths.files, String(number))).catch(() => {});
+    this.#trackUnnamed(() => [databases.files.remove(number), unlinked]);
   }
 
   #setPending(name: string, value: Buffer | null, age: number | null): void {
@@ -503,4 +651,10 @@ export class WarmCache {
       this.#trackUnnamed(() => [state.put('fileBytes', this.#fileBytesSaved)]);
     });
   }
+}
+
+/** The key of the object that a block's name is of. */
+function objectOf(name: string): string {
+  const at = name.indexOf('@');
+  return at < 0 ? name : name.slice(0, at);
 }

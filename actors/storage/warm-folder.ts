@@ -19,9 +19,9 @@ import { join } from 'node:path';
  * 2. it was closed in order, or the machine was not started anew since (the kernel still has what was written),
  * 3. the file is as long as its own head says.
  *
- * Anything else is wiped: the cache is disposable.
+ * Anything else is wiped: the cache is disposable. Format 2 has sealed values.
  */
-const folderFormat = 1;
+const folderFormat = 2;
 
 interface Marker {
   readonly format: number;
@@ -39,17 +39,24 @@ export interface WarmFolder {
   readonly folder: string;
   readonly environment: string;
   readonly files: string;
+  /** See warm-keys.ts. */
+  readonly keys: string;
 }
 
 export function warmFolder(folder: string): WarmFolder {
-  return { folder, environment: join(folder, 'environment'), files: join(folder, 'files') };
+  return {
+    folder,
+    environment: join(folder, 'environment'),
+    files: join(folder, 'files'),
+    keys: join(folder, 'keys'),
+  };
 }
 
 /** Makes the folder ready to open: as it was left where that is safe, else empty. Answers whether it was kept. */
 export function prepareFolder(paths: WarmFolder): boolean {
   const kept = mayBeOpened(paths);
   // Only what is ours: whoever names a folder with other things in it keeps them.
-  const ours = [markerOf(paths), paths.environment, paths.files];
+  const ours = [markerOf(paths), paths.keys, paths.environment, paths.files];
   if (!kept) for (const path of ours) rmSync(path, { recursive: true, force: true });
   mkdirSync(paths.environment, { recursive: true });
   mkdirSync(paths.files, { recursive: true });

@@ -17,6 +17,8 @@ import { after, before, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { openWarmCache, type WarmCache, type WarmCacheOptions } from '../../../actors/storage/warm-cache.ts';
 import { silentLogger } from '../../../src/base/log.ts';
+import { paths } from '../../../src/object-store/paths.ts';
+import { findText } from '../../support/find-text.ts';
 import { seededRandom } from '../../support/segments.ts';
 
 const MiB = 1024 * 1024;
@@ -147,6 +149,113 @@ test('the bytes stay within their bound, the oldest go first, the used ones stay
   assert.ok(kept.length > 80, `${kept.length} kept`);
 });
 
+/** Random words after the marker, so that each value is another one. */
+const secretBytes = (length: number, random: () => number) => {
+  const bytes = Buffer.alloc(length, 'the secret text, ');
+  for (let at = 100; at < length; at += 50) bytes[at] = random() * 256;
+  return bytes;
+};
+const marker = 'the secret text';
+
+test('what is removed, replaced or evicted can be read from no page and no file of the folder', async (t) => {
+  const random = seededRandom(5);
+  const folder = newFolder(t);
+  const cache = openIn(t, folder, { bytesMax: 4 * MiB, inlineBytesMax: 40_000 });
+  for (const length of [50, 900, 3_000, 9_000, 60_000]) {
+    cache.put(`small@${length}`, Buffer.from('nothing'));
+    cache.put(`removed@${length}`, secretBytes(length, random));
+    cache.put(`replaced@${length}`, secretBytes(length, random));
+  }
+  await cache.drained();
+  assert.ok(findText(folder, marker).length >= 10, 'the search finds what is there');
+  assert.equal(readFileSync(join(folder, 'environment/data.mdb')).includes(marker), false, 'sealed');
+  for (const length of [50, 900, 3_000, 9_000, 60_000]) {
+    cache.remove(`removed@${length}`);
+    cache.put(`replaced@${length}`, Buffer.from('nothing'));
+    cache.put(`evicted@${length}`, secretBytes(length, random));
+    // Before its commit: what never came to the disk must not come later.
+    cache.put(`at once@${length}`, secretBytes(length, random));
+    cache.remove(`at once@${length}`);
+  }
+  for (let at = 0; at < 600; at++) {
+    cache.put(`other@${at}`, bytesOf(9_000, at % 256));
+    if (at % 50 === 0) await cache.drained();
+  }
+  assert.equal(cache.get('evicted@9000'), undefined);
+  await cache.drained();
+  assert.deepEqual(findText(folder, marker), []);
+  await cache.close();
+  assert.deepEqual(findText(folder, marker), []);
+});
+
+test('a namespace and an object are forgotten with all their names, for good, and their neighbours stay', async (t) => {
+  const random = seededRandom(6);
+  const folder = newFolder(t);
+  const cache = openIn(t, folder);
+  const names = (id: string) => [
+    paths.namespaceManifest(id),
+    ...Array.from({ length: 700 }, (_, at) => `${paths.namespaceSegment(id, 'first')}@${at * 9_000}`),
+    `${paths.namespaceSegment(id, 'second')}@0`,
+  ];
+  const ids = Array.from({ length: 4 }, (_, at) => `${at}${'0'.repeat(31)}`);
+  for (const id of ids) for (const name of names(id)) cache.put(name, secretBytes(300, random));
+  await cache.drained();
+  const [gone = '', pending = '', half = '', kept = ''] = ids;
+  // Of these much is still on its way.
+  for (const name of names(pending)) cache.put(name, secretBytes(80_000, random));
+  const isThere = (id: string) => names(id).filter((name) => cache.get(name) !== undefined).length;
+  assert.equal(isThere(kept), 702);
+
+  await Promise.all([cache.forgetNamespace(gone), cache.forgetNamespace(pending)]);
+  await cache.forgetObject(paths.namespaceSegment(half, 'first'));
+
+  assert.deepEqual([gone, pending, half, kept].map(isThere), [0, 0, 2, 702]);
+  assert.deepEqual(
+    [...cache.objectKeys()].sort(),
+    [
+      paths.namespaceManifest(half),
+      paths.namespaceSegment(half, 'second'),
+      paths.namespaceManifest(kept),
+      paths.namespaceSegment(kept, 'first'),
+      paths.namespaceSegment(kept, 'second'),
+    ].sort(),
+  );
+  // A read that was under way brings it.
+  const late = [...names(gone).slice(0, 3), `${paths.namespaceSegment(half, 'first')}@1`];
+  for (const name of late) cache.put(name, bytesOf(10, 1));
+  const graph = join(folder, 'graph');
+  writeFileSync(graph, 'graph');
+  const file = { path: graph, length: 5, checksum: 1n };
+  assert.equal(await cache.adopt(paths.namespaceGraph(gone, 'late'), file), false);
+  assert.deepEqual(
+    late.map((name) => cache.get(name)),
+    late.map(() => undefined),
+  );
+  await cache.removeObject(paths.namespaceSegment(half, 'second'));
+  cache.put(`${paths.namespaceSegment(half, 'second')}@0`, bytesOf(10, 1));
+  assert.equal(isThere(half), 2);
+
+  for (const id of [half, kept]) await cache.forgetNamespace(id);
+  assert.equal(cache.stats().bytes, 0);
+  await cache.close();
+  assert.deepEqual(findText(folder, marker), []);
+  assert.deepEqual(readdirSync(join(folder, 'files')), []);
+});
+
+test('keys that crashes left without a value do not pile up', async (t) => {
+  const folder = newFolder(t);
+  const cache = openIn(t, folder, { bytesMax: 1 * MiB });
+  cache.put('name', bytesOf(10, 1));
+  await cache.close();
+  writeFileSync(join(folder, 'keys'), Buffer.alloc(16 * 300, 1), { flag: 'a' });
+
+  const second = openIn(t, folder, { bytesMax: 1 * MiB });
+  assert.equal(second.get('name'), undefined, 'it starts empty');
+  second.put('name', bytesOf(10, 2));
+  same(second.get('name'), bytesOf(10, 2));
+  assert.ok(readFileSync(join(folder, 'keys')).length <= 16);
+});
+
 test('evicted files are unlinked', async (t) => {
   const folder = newFolder(t);
   const cache = openIn(t, folder, { bytesMax: 1 * MiB });
@@ -264,7 +373,7 @@ test('a start of the machine after an unclean end empties the folder; after a cl
   const folder = newFolder(t);
   const marker = join(folder, 'marker.json');
   const otherBoot = (closedInOrder: boolean) =>
-    writeFileSync(marker, JSON.stringify({ format: 1, boot: 'another', closedInOrder }));
+    writeFileSync(marker, JSON.stringify({ format: 2, boot: 'another', closedInOrder }));
   const cache = openIn(t, folder);
   cache.put('name', bytesOf(10, 1));
   await cache.close();
