@@ -19,6 +19,7 @@ import type { MemoryBudget } from './memory-budget.ts';
 import type { BlockFetcher } from './storage/block-fetch.ts';
 import type { OrderlyEnd } from './storage/manifest-cache.ts';
 import type { WarmCache } from './storage/warm-cache.ts';
+import type { QueryPatterns } from './text/query-pattern.ts';
 import type { GraphFiles } from './vector/graph-files.ts';
 
 /** What an actor is built with: the thread makes one of these, top to bottom, in worker.ts. */
@@ -33,6 +34,8 @@ export interface ActorComponents {
   readonly fetcher: BlockFetcher;
   readonly warmCache: WarmCache | null;
   readonly graphFiles: GraphFiles;
+  /** Patterns that this thread's queries have asked for lately. */
+  readonly patterns: QueryPatterns;
   /** What this thread's data may take; everything that stays in memory is counted there. */
   readonly memory: MemoryBudget;
   /** What running queries hold beside that: shared by owner. */

@@ -33,6 +33,7 @@ import { spentBefore } from './spent.ts';
 import { BlockCache, BlockFetcher } from './storage/block-fetch.ts';
 import { noteOrderlyEnd, takeOrderlyEnd } from './storage/manifest-cache.ts';
 import { openWarmCache } from './storage/warm-cache.ts';
+import { QueryPatterns } from './text/query-pattern.ts';
 import { GraphFiles } from './vector/graph-files.ts';
 
 /** Entry of an actor thread: build the components, top to bottom, and hand messages to the host until drained. */
@@ -77,6 +78,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     limits,
     log: createLogClient(logChannel, task.identity),
     lanes: remoteLanes(task.lanes),
+    patterns: new QueryPatterns(),
     fetcher,
     warmCache,
     graphFiles: new GraphFiles({

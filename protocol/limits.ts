@@ -55,7 +55,7 @@ export const limits = {
   openRequestsMax: 1_000,
   /** Of those, from one network, so that stalled bodies from one do not take all places. */
   openRequestsOfNetworkMax: 250,
-  /** RE2 is linear in text times program: a longer pattern may not be interrupted in time. */
+  /** Of a regex: service.md's bound. What it may cost is bounded by its program, not by its length. */
   patternCharactersMax: 1_000,
   /** Of any query: room for a pattern of the longest characters. A literal costs RE2 its length for each byte at worst. */
   literalBytesMax: 4_000,
@@ -268,16 +268,22 @@ export const limits = {
   /** How often a thread that owns something shows that it turns, and is looked at: next to no work. */
   threadBeatMs: 1_000,
   /**
-   * A thread that has not turned for so long never will, and the process ends. One call of RE2 for the largest document
-   * takes 16 s with a hostile pattern as simple as `a[ab]{900}c`; collections and opening caches take seconds.
+   * A thread that has not turned for so long never will, and the process ends. Calls of RE2 are bounded by
+   * `matchWholeMsMax`; collections and opening caches take seconds.
    */
   threadSilentMsMax: 60_000,
   /** A call of RE2 that may take longer is not made on an actor's thread. */
   matchInlineMsMax: 10,
-  /** Of RE2's program for a pattern: 2 MB take some 100 s with the worst of this size. A Unicode group has about 1,000. */
+  /** Of RE2's program for a pattern: the largest takes 7 ms to compile. A Unicode group has about 1,000. */
   patternInstructionsMax: 20_000,
   /** Queries whose compiled form a thread keeps: RE2's states of one are up to 8 MB, for testing and again for finding. */
   patternsKeptMax: 8,
+  /** Patterns whose refusal a thread remembers, at most 5 KB each: who asks the same again is answered by a look-up. */
+  patternRefusalsKeptMax: 1_000,
+  /** A call of RE2 on a thread of its own takes no longer than this where the text can be judged piece by piece. */
+  matchPieceMsMax: 100,
+  /** And none is made that may take longer than this: nothing can interrupt it. */
+  matchWholeMsMax: 1_000,
   /** Texts that wait to be judged elsewhere, 2 MB each at most; a search has one at a time. */
   matchesWaitingMax: 64,
   /** Long work gives way to other requests of its thread this often. */

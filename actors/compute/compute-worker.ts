@@ -12,6 +12,7 @@ import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { openObjectStore } from '../../src/object-store/open-object-store.ts';
 import type { Embedded } from '../embedding/embed-request.ts';
 import type { SentenceModel } from '../embedding/sentence-model.ts';
+import type { MatchRunner } from '../text/match-task.ts';
 import type { ComputeResult, ComputeTask } from './lanes.ts';
 
 /** Entry of the compute lanes' threads: one short task a call. A lane has tasks of one kind, and loads what that kind needs. */
@@ -27,6 +28,7 @@ boundGarbage(processMemoryBytes);
 if (backgroundSteps > 0) lowerThreadPriority(backgroundSteps);
 let opening: Promise<ObjectStore> | null = null;
 let model: Promise<SentenceModel> | null = null;
+let matches: MatchRunner | null = null;
 
 function objectStore(): Promise<ObjectStore> {
   opening ??= openObjectStore(storeSettings, systemClock, systemRandom);
@@ -92,8 +94,9 @@ async function run(task: ComputeTask): Promise<unknown> {
       return replacedRows({ store: await objectStore() }, task);
     }
     case 'match': {
-      const { runMatch } = await import('../text/judge.ts');
-      return runMatch(task);
+      const { MatchRunner } = await import('../text/match-task.ts');
+      matches ??= new MatchRunner();
+      return matches.run(task);
     }
     default:
       return unreachable(task);

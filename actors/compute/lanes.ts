@@ -8,7 +8,7 @@ import type { ImportedRows } from '../import/import-csv.ts';
 import type { ParsedBody, WriteKind } from '../storage/parse-write.ts';
 import type { SegmentToc } from '../storage/segment-format.ts';
 import type { SegmentGraph } from '../storage/segment-graph.ts';
-import type { MatchElsewhere, MatchTask } from '../text/judge.ts';
+import type { MatchElsewhere, MatchTask } from '../text/match-task.ts';
 import type { Metric } from '../vector/distance.ts';
 
 /**
@@ -156,6 +156,6 @@ export interface ComputeLanes {
   /** One at a time. The segment of a file, stored; it takes the ports. Throws ApiError where the file is wrong. */
   importFile(task: ImportFileTask): Promise<BuiltImport>;
   replacedRows(task: ReplacedRowsTask): Promise<ReplacedRows>;
-  /** What RE2 says of one text. The text is moved. Rejects with ApiError 429 where too many wait. */
+  /** What RE2 says of a piece of a text. The text is moved. Rejects with ApiError 429 where too many wait. */
   match: MatchElsewhere;
 }

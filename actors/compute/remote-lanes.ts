@@ -5,7 +5,7 @@ import type { ComputeLaneName, LanesControl } from '../../protocol/worker-tasks.
 import { moved, wrapControl } from '../../src/base/control.ts';
 import type { Embedded } from '../embedding/embed-request.ts';
 import type { ParsedBody } from '../storage/parse-write.ts';
-import type { Found } from '../text/judge.ts';
+import type { MatchAnswer } from '../text/match-task.ts';
 import type {
   BuiltGraph,
   BuiltImport,
@@ -53,6 +53,6 @@ export function remoteLanes(port: MessagePort): ComputeLanes {
       return built;
     },
     replacedRows: (task) => run<ReplacedRows>('build', task),
-    match: (task) => run<Found>('match', task, [task.text.buffer as ArrayBuffer]),
+    match: (task) => run<MatchAnswer>('match', task, [task.text.buffer as ArrayBuffer]),
   };
 }

@@ -2,7 +2,7 @@ import { type Filter, filterMatches } from '../../protocol/filter.ts';
 import { limits } from '../../protocol/limits.ts';
 import { type JsonObject, parseJson } from '../../src/base/json.ts';
 import { documentMeta, documentText } from '../storage/document-batch.ts';
-import type { Found, Judge, WantedMatches } from '../text/judge.ts';
+import type { Found, Judge, Judged, WantedMatches } from '../text/judge.ts';
 
 /** What a query asks of a document: its filter, which is cheap, before its text, which is not. */
 export interface DocumentTest {
@@ -25,7 +25,7 @@ export function findInDocument(
   test: DocumentTest,
   { buffer, offset, parts = null }: DocumentPlace,
   wanted: WantedMatches,
-): Found | Promise<Found> {
+): Judged {
   if (!passesFilter(test.filter, { buffer, offset })) return null;
   if (test.judge === null) return nothingWanted;
   const text = documentText(buffer, offset);

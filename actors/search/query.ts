@@ -9,8 +9,9 @@ import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { ReadTimedOut } from '../storage/read-deadline.ts';
 import type { ReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
-import { type Found, Judge, type MatchElsewhere } from '../text/judge.ts';
-import { queryPattern } from '../text/query-pattern.ts';
+import { type Found, Judge } from '../text/judge.ts';
+import type { MatchElsewhere } from '../text/match-task.ts';
+import type { QueryPatterns } from '../text/query-pattern.ts';
 import { noCondition, type TextCondition } from '../text/trigram-query.ts';
 import type { AnswerRoom } from './answer-room.ts';
 import { type QueryReport, reportJson, type Temperature, tookJson } from './answers.ts';
@@ -32,7 +33,9 @@ export interface QueryContext {
   readonly foundAs: Temperature;
   readonly cursorKey: Uint8Array;
   readonly graphs: GraphSource;
-  /** For texts that RE2 may be long about. */
+  /** Of the thread. */
+  readonly patterns: QueryPatterns;
+  /** For pieces of texts that RE2 may be long about. */
   readonly match: MatchElsewhere;
   /** Where the answer's memory comes from. */
   readonly room: AnswerRoom;
@@ -61,10 +64,10 @@ export function isCutShort(end: ScanEnd): end is Extract<ScanEnd, { sequence: nu
   return end.kind === 'timed-out' || end.kind === 'failed';
 }
 
-/** What is judged elsewhere is waited for as long as the query may take. */
+/** Waits for what is not known at once, for as long as the query may take. */
 export async function late(
   { slice }: QueryContext,
-  found: Promise<Found>,
+  found: Promise<Found | 'late'>,
   take: (found: Found) => boolean,
 ): Promise<boolean | 'late'> {
   const judged = await slice.waitUntilDeadline(found);
@@ -75,7 +78,7 @@ export async function late(
 export function testOf(context: QueryContext, request: SearchRequest | CountRequest): Test {
   const { filter, q, regex, scan } = request;
   if (q === '') return { filter, judge: null, condition: noCondition };
-  const pattern = queryPattern(q, regex);
+  const pattern = context.patterns.of(q, regex);
   if (pattern.condition.query.kind === 'all' && regex && !scan) refuseLargeScan(context.snapshot);
   const judge = new Judge(pattern, { elsewhere: context.match, turns: context.slice });
   return { filter, judge, condition: pattern.condition };

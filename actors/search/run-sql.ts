@@ -4,14 +4,15 @@ import type { SqlRequest } from '../../protocol/sql.ts';
 import { must } from '../../src/base/assert.ts';
 import type { ColumnValues } from '../columns/column-block.ts';
 import { valueKinds } from '../columns/value-kinds.ts';
-import { noteSpent } from '../spent.ts';
+import { noteSpent, spentBefore } from '../spent.ts';
 import { bindSelect } from '../sql/bind.ts';
 import type { Bound, SelectPlan, SqlColumn, SqlType } from '../sql/bound.ts';
 import { type ColumnRange, canMatch } from '../sql/can-match.ts';
 import { ColumnTypes, idColumn, isColumn } from '../sql/column-types.ts';
 import { type DecodedColumn, decodeColumn, unpacked } from '../sql/decode-column.ts';
 import { Evaluator } from '../sql/evaluate.ts';
-import { allRows, type Frame } from '../sql/frame.ts';
+import { allRows, type Frame, type NewReplacer, type Replacer } from '../sql/frame.ts';
+import { evaluated, type Interruption, type Step } from '../sql/interruption.ts';
 import { collectColumns } from '../sql/key-groups.ts';
 import { parseSql } from '../sql/parser.ts';
 import { Room, RoomExceeded } from '../sql/room.ts';
@@ -24,8 +25,7 @@ import { documentId, documentText } from '../storage/document-batch.ts';
 import { isReadFailure } from '../storage/read-failure.ts';
 import type { Found } from '../text/judge.ts';
 import { Judge } from '../text/judge.ts';
-import { queryPattern } from '../text/query-pattern.ts';
-import { compileReplacer } from '../text/regex.ts';
+import { MatchReplacer } from '../text/replace-matches.ts';
 import type { ColumnUse, KeptColumn } from './kept-columns.ts';
 import { framed, late, type QueryContext } from './query.ts';
 import { scanNewestFirst } from './scan.ts';
@@ -54,7 +54,10 @@ export async function runSql(context: QueryContext, { sql }: SqlRequest): Promis
       const problem = `the groups, distinct values or rows of this query take more than the ${megabytes} MB that it may have now`;
       throw tooMuch(context, problem, 'narrow it with WHERE, group by less, or run fewer queries at once');
     }
-    throw error instanceof SqlError ? located(sql, error) : error;
+    if (!(error instanceof SqlError)) throw error;
+    const { cpuMs } = spentBefore(error.cause);
+    const shown = located(sql, error);
+    throw cpuMs > 0 ? noteSpent(shown, cpuMs, context.report) : shown;
   }
 }
 
@@ -192,7 +195,7 @@ class SqlQuery {
     this.#types = new Map(columns.map(({ name, type }) => [name, type]));
     const rowsMax = parts.reduce((sum, { rowCount }) => sum + rowCount, 0);
     this.#room = new Room(rowsMax, context.buffers, context.sqlHolding);
-    this.#run = new SelectRun(plan, new Evaluator(replacerOf, this.#room, plan.repeated), this.#room);
+    this.#run = new SelectRun(plan, this.#evaluator(), this.#room);
     this.#uses = keyColumns(plan);
     this.#wantedIds = idsOf(plan.where, plan.columns);
     this.#frameRows = Math.min(frameRowsOf(plan), rowsOfWeight(plan.weight));
@@ -275,7 +278,7 @@ class SqlQuery {
       const range = { chunk, from, end };
       if (first.includes(idColumn)) loaded.set(idColumn, await this.#ids(range, live));
       const frame = this.#frame(range, loaded, matches);
-      const passing = this.#run.wanted(filter.passing(terms, frame, live));
+      const passing = this.#run.wanted(await this.#passing(terms, frame, live));
       this.#checkMemory();
       if (passing.length === 0) continue;
       await this.#load(chunk, columns, loaded);
@@ -313,9 +316,20 @@ class SqlQuery {
     }
   }
 
-  /** Others have their turn between two of them. */
-  async #steps(steps: Generator<void, void, void>): Promise<void> {
-    for (const _ of steps) {
+  async #passing(terms: readonly Bound[], frame: Frame, rows: Int32Array): Promise<Int32Array> {
+    let passing = rows;
+    const { filter } = this.#run;
+    const filtering = function* () {
+      passing = yield* evaluated(() => filter.passing(terms, frame, rows));
+    };
+    await this.#steps(filtering());
+    return passing;
+  }
+
+  /** Others have their turn between two of them, and while an interruption's work is done. */
+  async #steps(steps: Generator<Step, void, void>): Promise<void> {
+    for (const step of steps) {
+      if (step !== undefined) await this.#workOf(step);
       this.#checkMemory();
       await this.#turn();
     }
@@ -413,7 +427,7 @@ class SqlQuery {
     const rows = new Uint8Array(part.rowCount);
     if (query === '') return rows.fill(1);
     const context = this.#context;
-    const pattern = asked(at, () => queryPattern(query, regex));
+    const pattern = asked(at, () => context.patterns.of(query, regex));
     const judge = new Judge(pattern, { elsewhere: context.match, turns: context.slice });
     const options = {
       below: Number.POSITIVE_INFINITY,
@@ -428,8 +442,9 @@ class SqlQuery {
       };
       const text = documentText(buffer, offset);
       if (text === null) return true;
-      const found = judge.find(text, 'none', parts);
-      return found instanceof Promise ? late(context, found, take) : take(found);
+      const found = asked(at, () => judge.find(text, 'none', parts));
+      if (!(found instanceof Promise)) return take(found);
+      return late(context, found, take).catch((error: unknown) => asked(at, () => raise(error)));
     });
     if (end.kind === 'failed') {
       context.readFailed(end.cause);
@@ -437,6 +452,20 @@ class SqlQuery {
     }
     if (end.kind === 'timed-out') throw tooLate();
     return rows;
+  }
+
+  #evaluator(): Evaluator {
+    const { slice, match, patterns } = this.#context;
+    const surroundings = { elsewhere: match, turns: slice };
+    const newReplacer: NewReplacer = (pattern, replacement) =>
+      asked(0, () => replacerOf(new MatchReplacer({ query: pattern, replacement, patterns }, surroundings)));
+    return new Evaluator(newReplacer, this.#room, { repeated: this.#plan.repeated, turns: slice });
+  }
+
+  /** Others have their turns in what it does, and it ends where the time of the query does. */
+  async #workOf({ work }: Interruption): Promise<void> {
+    await work();
+    if (this.#context.slice.timedOut) throw tooLate();
   }
 
   #turn(): Promise<void> {
@@ -561,11 +590,19 @@ function asked<T>(at: number, compile: () => T): T {
   try {
     return compile();
   } catch (error) {
-    if (error instanceof ApiError) throw new SqlError(at, error.fields?.q ?? error.message);
+    if (error instanceof ApiError) throw new SqlError(at, error.fields?.q ?? error.message, error);
     throw error;
   }
 }
 
-function replacerOf(pattern: string, replacement: string) {
-  return asked(0, () => compileReplacer(pattern, replacement));
+/** As expressions see it: what is refused for a text is wrong with the statement. */
+function replacerOf(replacer: MatchReplacer): Replacer {
+  return {
+    quickly: (text) => replacer.quickly(text),
+    slowly: (text) => replacer.slowly(text).catch((error: unknown) => asked(0, () => raise(error))),
+  };
+}
+
+function raise(error: unknown): never {
+  throw error;
 }

@@ -4,7 +4,6 @@ import { emptyReadReport } from '../storage/block-fetch.ts';
 import { ReadTimedOut } from '../storage/read-deadline.ts';
 import { isReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
-import { queryPattern } from '../text/query-pattern.ts';
 import { noCondition, type TextCondition } from '../text/trigram-query.ts';
 import { reportJson, tookJson } from './answers.ts';
 import { areAtHand } from './candidate-blocks.ts';
@@ -24,7 +23,7 @@ import { isOutOfTime, segmentBlocks } from './scan.ts';
 export async function runWarm(context: QueryContext, request: WarmRequest): Promise<string> {
   const { snapshot } = context;
   const conditions = request.queries.map((q, i) =>
-    conditionOf(q, { isRegex: request.regex, field: `queries[${i}]` }),
+    conditionOf(context, q, { isRegex: request.regex, field: `queries[${i}]` }),
   );
   let end: End = 'complete';
   for (const condition of conditions) {
@@ -46,12 +45,13 @@ export async function runWarm(context: QueryContext, request: WarmRequest): Prom
 
 /** 422 for a pattern that is wrong, under the name that it has here. */
 function conditionOf(
+  { patterns }: QueryContext,
   q: string,
   { isRegex, field }: { readonly isRegex: boolean; readonly field: string },
 ): TextCondition {
   if (q === '') return noCondition;
   try {
-    return queryPattern(q, isRegex).condition;
+    return patterns.of(q, isRegex).condition;
   } catch (error) {
     if (!(error instanceof ApiError) || error.fields?.q === undefined) throw error;
     throw invalidField(field, error.fields.q);

@@ -62,6 +62,11 @@ export class TimeSlice {
     return isSettled ? work : 'late';
   }
 
+  /** Counts what another thread did for this query, in milliseconds of CPU time. */
+  charge(cpuMs: number): void {
+    this.#spentMs += cpuMs;
+  }
+
   /** Milliseconds of work so far. */
   get cpuMs(): number {
     return this.#spentMs + (this.#clock.monotonic() - this.#sliceBegan);

@@ -22,7 +22,7 @@ export interface Aggregate {
     groupCount: number,
   ): void;
   /** What is left to do when all rows are in, before the first `values`: in steps. */
-  finish?(): Generator<void, void, void>;
+  finish?(): Generator<undefined, void, void>;
   /** Values of groups from `from` to before `end`, when all rows are in. */
   values(from: number, end: number): Vector;
 }
@@ -647,7 +647,7 @@ class DistinctValues implements Aggregate {
   }
 
   /** Makes the pairs of the only group, unless there are. */
-  *pairAll(): Generator<void, void, void> {
+  *pairAll(): Generator<undefined, void, void> {
     if (!this.#isAlone) return;
     const { nullNumber } = this.#values;
     const known = this.#counts.values[0] as number;
@@ -689,7 +689,7 @@ class DistinctSum implements Aggregate {
     this.#distinct.add(vector, rows, rowCount, groups, groupCount);
   }
 
-  *finish(): Generator<void, void, void> {
+  *finish(): Generator<undefined, void, void> {
     yield* this.#distinct.pairAll();
     const { pairs, interned } = this.#distinct;
     for (let from = 0; from < pairs.count; from += pairsAtOnce) {

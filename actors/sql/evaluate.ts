@@ -5,6 +5,7 @@ import { codesIn, codesThat, compareVectors, isIn } from './compare.ts';
 import { minuteOf, secondsOfDay, truncateTime } from './dates.ts';
 import type { Frame, NewReplacer, Replacer } from './frame.ts';
 import { ByCodes, TextInterner } from './interner.ts';
+import { Interruption, type SqlTurns } from './interruption.ts';
 import { type LikePattern, likePattern, matchDictionary } from './like.ts';
 import type { Room } from './room.ts';
 import { SqlError } from './sql-error.ts';
@@ -30,6 +31,7 @@ import { asTexts, asValues, asWide, type Values } from './vector-forms.ts';
 export class Evaluator {
   readonly #newReplacer: NewReplacer;
   readonly #room: Room;
+  readonly #turns: SqlTurns;
   readonly #literals = new Map<Bound, Vector>();
   readonly #chosen = new Map<Bound, TextInterner>();
   readonly #likes = new Map<Bound, LikePattern>();
@@ -43,11 +45,19 @@ export class Evaluator {
   /** What repeated expressions are in the frame. */
   readonly #known = new Map<Bound, Vector>();
 
-  /** `repeated`: expressions that stand in several places, of which a frame keeps what they are. */
-  constructor(newReplacer: NewReplacer, room: Room, repeated: ReadonlySet<Bound>) {
+  /**
+   * `repeated`: expressions that stand in several places, of which a frame keeps what they are. What would take longer than a
+   * turn of `turns` throws an Interruption: its work done, the same is evaluated again.
+   */
+  constructor(
+    newReplacer: NewReplacer,
+    room: Room,
+    { repeated, turns }: { readonly repeated: ReadonlySet<Bound>; readonly turns: SqlTurns },
+  ) {
     this.#newReplacer = newReplacer;
     this.#room = room;
     this.#repeated = repeated;
+    this.#turns = turns;
   }
 
   evaluate(bound: Bound, frame: Frame): Vector {
@@ -188,10 +198,13 @@ export class Evaluator {
 
   #like(bound: Extract<Bound, { kind: 'like' }>, frame: Frame): Vector {
     const texts = asTexts(this.evaluate(bound.operand, frame), frame.rowCount);
-    const values = this.#truthsByCode(bound, texts, frame.rowCount, (some) => {
-      const found = matchDictionary(this.#patternOf(bound), some);
+    const pattern = this.#patternOf(bound);
+    const judge = (some: Dictionary) => {
+      const found = matchDictionary(pattern, some);
       return bound.negated ? found.map((isMatch) => 1 - isMatch) : found;
-    });
+    };
+    const bytesAtOnce = likeStepsAtOnce / pattern.stepsPerByte;
+    const values = this.#truthsByCode(bound, texts, frame.rowCount, judge, bytesAtOnce);
     return { kind: 'truths', values };
   }
 
@@ -210,14 +223,10 @@ export class Evaluator {
     { codes, nulls, dictionary }: Texts,
     rowCount: number,
     judge: (some: Dictionary) => Uint8Array,
+    bytesAtOnce = Number.POSITIVE_INFINITY,
   ): Uint8Array {
-    let judged = this.#byCode.get(bound);
-    if (judged?.dictionary !== dictionary) {
-      this.#judgedBytes += dictionary.count - (judged?.truths.byteLength ?? 0);
-      this.#room.hold(this.bytes);
-      judged = { dictionary, truths: new Uint8Array(dictionary.count), count: 0 };
-      this.#byCode.set(bound, judged);
-    }
+    const judged = this.#judgedOf(bound, dictionary);
+    const by: JudgedBy = { judge, bytesAtOnce };
     const truths = new Uint8Array(rowCount);
     let { truths: byCode, count } = judged;
     let isFar = false;
@@ -228,14 +237,72 @@ export class Evaluator {
           isFar = true;
           continue;
         }
-        judgeNext(judged, judge);
+        this.#judgeThrough(judged, code, by);
         ({ truths: byCode, count } = judged);
       }
       truths[row] = byCode[code] as number;
     }
-    if (isFar) judgeFar(judged, codes, truths, judge);
+    if (isFar) this.#judgeFar(judged, codes, truths, by);
     if (nulls !== null) for (let row = 0; row < rowCount; row++) if (nulls[row] === 1) truths[row] = unknown;
     return truths;
+  }
+
+  #judgedOf(bound: Bound, dictionary: Dictionary): JudgedCodes {
+    const known = this.#byCode.get(bound);
+    if (known?.dictionary === dictionary) return known;
+    this.#judgedBytes += dictionary.count - (known?.truths.byteLength ?? 0);
+    this.#room.hold(this.bytes);
+    const judged = { dictionary, truths: new Uint8Array(dictionary.count), count: 0, far: new Map() };
+    this.#byCode.set(bound, judged);
+    return judged;
+  }
+
+  /** Judges the strings up to that code, and some more; throws an Interruption where a turn is over before. */
+  #judgeThrough(judged: JudgedCodes, code: number, by: JudgedBy): void {
+    this.#inTurns(
+      () => judged.count > code,
+      () => judgeNext(judged, by),
+    );
+  }
+
+  /**
+   * Fills in the rows whose strings lie far behind those that are known, because rows between were not looked at: judges these
+   * strings alone, so that a frame costs no more than it has rows, and the next strings, so that what is known catches up.
+   */
+  #judgeFar(judged: JudgedCodes, codes: Texts['codes'], truths: Uint8Array, by: JudgedBy): void {
+    const { far } = judged;
+    judgeNext(judged, by);
+    const missing = new Set<number>();
+    for (let row = 0; row < truths.length; row++) {
+      const code = codes[row] as number;
+      if (code >= judged.count && !far.has(code)) missing.add(code);
+    }
+    const left = [...missing];
+    this.#inTurns(
+      () => left.length === 0,
+      () => judgeApart(judged, left, by),
+    );
+    for (let row = 0; row < truths.length; row++) {
+      const code = codes[row] as number;
+      truths[row] = (code < judged.count ? judged.truths[code] : far.get(code)) as number;
+    }
+    far.clear();
+  }
+
+  /** Does some of the work until all is done; throws an Interruption where a turn is over before. */
+  #inTurns(isDone: () => boolean, work: () => void): void {
+    const turns = this.#turns;
+    while (!isDone()) {
+      work();
+      if (isDone() || !turns.due()) continue;
+      throw new Interruption(async () => {
+        while (!isDone() && !turns.timedOut) {
+          await turns.giveWay();
+          do work();
+          while (!isDone() && !turns.due());
+        }
+      });
+    }
   }
 
   /** Of a text with one that is known; null for all others. */
@@ -330,18 +397,17 @@ export class Evaluator {
     const newCodes = new Int32Array(rowCount);
     let byCode = replaced.byCodes.of(dictionary, dictionary.count);
     const count = rows?.length ?? rowCount;
-    let made = 0;
+    const made = new MadeTexts();
     for (let i = 0; i < count; i++) {
       const row = rows === null ? i : (rows[i] as number);
       if (nulls !== null && nulls[row] === 1) continue;
       const code = codes[row] as number;
       if (byCode[code] === 0) {
-        const result = replaced.replace(textBytes(dictionary, code));
-        made += result.length;
-        if (result.length > limits.sqlReplacedBytesMax || made > limits.sqlReplacedChunkBytesMax)
-          throw new SqlError(0, 'REGEXP_REPLACE makes more text than fits: replace fewer or shorter texts');
-        byCode = replaced.byCodes.of(dictionary, dictionary.count);
-        byCode[code] = replaced.results.number(result) + 1;
+        const result = this.#turns.due() ? null : replaced.replacer.quickly(textBytes(dictionary, code));
+        if (result === null)
+          throw new Interruption(() => this.#replaceSlowly(replaced, texts, { rows, rowCount, from: i }));
+        made.add(result);
+        byCode = noteReplaced(replaced, { dictionary, code, result });
       }
       newCodes[row] = (byCode[code] as number) - 1;
     }
@@ -350,11 +416,36 @@ export class Evaluator {
     return { kind: 'texts', codes: newCodes, nulls, dictionary: replaced.results.dictionary };
   }
 
+  /** The strings of the rows from one on, others having their turns in between. */
+  async #replaceSlowly(
+    replaced: Replaced,
+    { dictionary, codes, nulls }: Texts,
+    { rows, rowCount, from }: FrameRows & { readonly from: number },
+  ): Promise<void> {
+    const turns = this.#turns;
+    const made = new MadeTexts();
+    const count = rows?.length ?? rowCount;
+    for (let i = from; i < count; i++) {
+      const row = rows === null ? i : (rows[i] as number);
+      const code = codes[row] as number;
+      if (nulls?.[row] === 1 || replaced.byCodes.of(dictionary, dictionary.count)[code] !== 0) continue;
+      if (turns.due()) await turns.giveWay();
+      if (turns.timedOut) return;
+      // Of its own: what it is a part of may be used for something else while others have their turn.
+      const text = Buffer.from(textBytes(dictionary, code));
+      const result = replaced.replacer.quickly(text) ?? (await replaced.replacer.slowly(text));
+      if (result === 'late') return;
+      if (result === 'too-large') throw tooMuchReplaced();
+      made.add(result);
+      noteReplaced(replaced, { dictionary, code, result });
+    }
+  }
+
   #replacedOf(bound: Extract<Bound, { kind: 'replace' }>): Replaced {
     const known = this.#replaced.get(bound);
     if (known !== undefined) return known;
-    const replace = this.#newReplacer(bound.pattern, bound.replacement);
-    const replaced = { replace, results: new TextInterner(this.#room), byCodes: new ByCodes(this.#room) };
+    const replacer = this.#newReplacer(bound.pattern, bound.replacement);
+    const replaced = { replacer, results: new TextInterner(this.#room), byCodes: new ByCodes(this.#room) };
     this.#replaced.set(bound, replaced);
     return replaced;
   }
@@ -385,8 +476,37 @@ const orTable = Uint8Array.of(
   0,
 );
 
+/** What REGEXP_REPLACE makes of the rows of a frame. */
+class MadeTexts {
+  #bytes = 0;
+
+  add({ length }: Buffer): void {
+    this.#bytes += length;
+    if (length > limits.sqlReplacedBytesMax || this.#bytes > limits.sqlReplacedChunkBytesMax)
+      throw tooMuchReplaced();
+  }
+}
+
+function tooMuchReplaced(): SqlError {
+  return new SqlError(0, 'REGEXP_REPLACE makes more text than fits: replace fewer or shorter texts');
+}
+
+/** Answers the numbers of results by codes, which may be others than before. */
+function noteReplaced(
+  { byCodes, results }: Replaced,
+  {
+    dictionary,
+    code,
+    result,
+  }: { readonly dictionary: Dictionary; readonly code: number; readonly result: Buffer },
+): Int32Array {
+  const byCode = byCodes.of(dictionary, dictionary.count);
+  byCode[code] = results.number(result) + 1;
+  return byCode;
+}
+
 interface Replaced {
-  readonly replace: Replacer;
+  readonly replacer: Replacer;
   /** Distinct ones. */
   readonly results: TextInterner;
   /** Their numbers by the codes of what they were made of. */
@@ -410,15 +530,26 @@ interface JudgedCodes {
   readonly dictionary: Dictionary;
   truths: Uint8Array;
   count: number;
+  /** Strings that were judged apart for the frame that is evaluated. */
+  readonly far: Map<number, number>;
 }
 
 /** So many strings are judged at a time: fewer calls, and no long turn. */
 const judgedAtOnce = 16_384;
+/** LIKE looks at so many bytes at a time, divided by its steps for each, but for one string: about a millisecond. */
+const likeStepsAtOnce = 1_000_000;
 
-/** The next strings, as many as are judged at once. */
-function judgeNext(judged: JudgedCodes, judge: (some: Dictionary) => Uint8Array): void {
+interface JudgedBy {
+  readonly judge: (some: Dictionary) => Uint8Array;
+  /** But for one string: so many bytes at a time. */
+  readonly bytesAtOnce: number;
+}
+
+/** Judges the next strings, as many as are judged at once. */
+function judgeNext(judged: JudgedCodes, { judge, bytesAtOnce }: JudgedBy): void {
   const { dictionary, count } = judged;
-  const end = Math.min(dictionary.count, count + judgedAtOnce);
+  if (count === dictionary.count) return;
+  const end = someEnd(dictionary, count, bytesAtOnce);
   if (judged.truths.length < end) {
     const larger = new Uint8Array(Math.max(dictionary.count, judged.truths.length * 2));
     larger.set(judged.truths);
@@ -428,30 +559,32 @@ function judgeNext(judged: JudgedCodes, judge: (some: Dictionary) => Uint8Array)
   judged.count = end;
 }
 
-/**
- * Fills in the rows whose strings lie far behind those that are known, because rows between were not looked at: judges these strings
- * alone, so that a frame costs no more than it has rows, and the next strings, so that what is known catches up.
- */
-function judgeFar(
-  judged: JudgedCodes,
-  codes: Texts['codes'],
-  truths: Uint8Array,
-  judge: (some: Dictionary) => Uint8Array,
+/** Judges some of these strings by themselves, and takes them from the list. */
+function judgeApart(
+  { dictionary, far }: JudgedCodes,
+  codes: number[],
+  { judge, bytesAtOnce }: JudgedBy,
 ): void {
-  judgeNext(judged, judge);
-  const { dictionary, count } = judged;
-  const numbers = new Map<number, number>();
-  for (let row = 0; row < truths.length; row++) {
-    const code = codes[row] as number;
-    if (code >= count && !numbers.has(code)) numbers.set(code, numbers.size);
+  const some: number[] = [];
+  for (let bytes = 0; codes.length > 0 && some.length < judgedAtOnce && bytes < bytesAtOnce; ) {
+    const code = codes.pop() as number;
+    some.push(code);
+    bytes += (dictionary.ends[code] as number) - startOf(dictionary, code);
   }
-  const some = dictionaryOf(Array.from(numbers.keys(), (code) => textBytes(dictionary, code)));
-  const apart = numbers.size === 0 ? null : judge(some);
-  for (let row = 0; row < truths.length; row++) {
-    const code = codes[row] as number;
-    if (code < count) truths[row] = judged.truths[code] as number;
-    else if (apart !== null) truths[row] = apart[numbers.get(code) as number] as number;
+  const truths = judge(dictionaryOf(some.map((code) => textBytes(dictionary, code))));
+  for (const [at, code] of some.entries()) far.set(code, truths[at] as number);
+}
+
+/** Where the strings end that are judged together, the first of them being `from`. */
+function someEnd(dictionary: Dictionary, from: number, bytesAtOnce: number): number {
+  const start = startOf(dictionary, from);
+  let [least, most] = [from + 1, Math.min(dictionary.count, from + judgedAtOnce)];
+  while (least < most) {
+    const middle = (least + most + 1) >> 1;
+    if ((dictionary.ends[middle - 1] as number) - start <= bytesAtOnce) least = middle;
+    else most = middle - 1;
   }
+  return least;
 }
 
 /** Strings from `from` to before `end`. */

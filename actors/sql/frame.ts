@@ -11,8 +11,15 @@ export interface Frame {
   textMatch(index: number): Uint8Array;
 }
 
-/** Replaces every match of a regex in UTF-8. Throws `Error` with a sentence where the pattern is none. */
-export type Replacer = (text: Buffer) => Buffer;
+/** Replaces every match of a regex in UTF-8. */
+export interface Replacer {
+  /** Null for a text that may take longer than a turn, or become too large. */
+  quickly(text: Buffer): Buffer | null;
+  /** Any text, in turns. `late` where the time of the query is over, `too-large` where there is no room for what it becomes. */
+  slowly(text: Buffer): Promise<Buffer | 'late' | 'too-large'>;
+}
+
+/** Throws `SqlError` where the pattern or the replacement is wrong. */
 export type NewReplacer = (pattern: string, replacement: string) => Replacer;
 
 let numbers = new Int32Array(0);

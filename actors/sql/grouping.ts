@@ -1,10 +1,11 @@
 import { must } from '../../src/base/assert.ts';
 import { type Aggregate, newAggregates } from './aggregate.ts';
-import type { SelectPlan } from './bound.ts';
+import type { Bound, SelectPlan } from './bound.ts';
 import type { Evaluator } from './evaluate.ts';
 import { allRows, type Frame } from './frame.ts';
 import { PairInterner } from './interner.ts';
 import { type KeyGroup, keyGroups } from './key-groups.ts';
+import { mayInterrupt } from './plan-weight.ts';
 import type { Room } from './room.ts';
 import type { Vector } from './vector.ts';
 
@@ -21,6 +22,7 @@ export class Grouping {
   /** Of the first two groups of keys, of that and the third, and so on. */
   readonly #pairs: readonly PairInterner[];
   readonly #aggregates: readonly Aggregate[];
+  readonly #longArguments: readonly Bound[];
 
   /** `room`: for as many rows as can come. */
   constructor(plan: NonNullable<SelectPlan['grouping']>, evaluator: Evaluator, room: Room) {
@@ -31,6 +33,9 @@ export class Grouping {
     this.#telling = telling.length === 0 ? this.#keys.slice(0, 1) : telling;
     this.#pairs = this.#telling.slice(1).map(() => new PairInterner(room));
     this.#aggregates = newAggregates(plan.aggregates, room, plan.keys.length > 0);
+    this.#longArguments = plan.aggregates.flatMap(({ argument }) =>
+      argument !== null && mayInterrupt(argument) ? [argument] : [],
+    );
   }
 
   /** Without keys there is one group, of no rows too. */
@@ -43,9 +48,11 @@ export class Grouping {
     return [...this.#keys, ...this.#pairs, ...this.#aggregates].reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
+  /** Throws an Interruption before anything of the rows is counted: they may be added once more. */
   add(frame: Frame, rows: Int32Array): void {
     const groups = this.#groupsOf(frame, rows);
     const count = this.count;
+    for (const argument of this.#longArguments) this.#evaluator.evaluate(argument, frame);
     for (const [at, aggregate] of this.#aggregates.entries()) {
       const { argument } = must(this.#plan.aggregates[at], 'an aggregate');
       const vector = argument === null ? null : this.#evaluator.evaluate(argument, frame);
@@ -54,7 +61,7 @@ export class Grouping {
   }
 
   /** When all rows are in, before the first frame: what aggregates have left to do, in steps between which others may have their turn. */
-  *finish(): Generator<void, void, void> {
+  *finish(): Generator<undefined, void, void> {
     for (const aggregate of this.#aggregates) if (aggregate.finish !== undefined) yield* aggregate.finish();
   }
 

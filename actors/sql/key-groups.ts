@@ -137,9 +137,23 @@ export class KeyGroup {
         newRows[count++] = row;
       }
     }
-    if (count > 0) this.#internNew(vector, newRows.subarray(0, count), { codes, byCode });
+    if (count > 0) this.#internFirst(vector, newRows.subarray(0, count), { codes, byCode });
     for (let i = 0; i < rows.length; i++)
       numbers[i] = (byCode[codes[rows[i] as number] as number] as number) - 1;
+  }
+
+  /** As `#internNew`; codes come for the first time once more where it fails. */
+  #internFirst(
+    vector: Vector,
+    rows: Int32Array,
+    known: { readonly codes: Coded['codes']; readonly byCode: Int32Array },
+  ): void {
+    try {
+      this.#internNew(vector, rows, known);
+    } catch (error) {
+      for (const row of rows) known.byCode[known.codes[row] as number] = 0;
+      throw error;
+    }
   }
 
   /** Each of the rows has a code that came for the first time. */

@@ -64,6 +64,17 @@ function weightOf(bound: Bound): number {
   }
 }
 
+/** Whether evaluating the expression may take longer than a turn, and so throw an Interruption. Looks at each part once. */
+export function mayInterrupt(bound: Bound): boolean {
+  const seen = new Set<Bound>([bound]);
+  // A set's iterator comes to what is added meanwhile.
+  for (const part of seen) {
+    if (part.kind === 'replace' || part.kind === 'like') return true;
+    for (const each of boundParts(part)) seen.add(each);
+  }
+  return false;
+}
+
 /** The expressions that one is made of, without theirs. */
 export function boundParts(bound: Bound): readonly Bound[] {
   switch (bound.kind) {

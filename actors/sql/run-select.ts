@@ -4,6 +4,7 @@ import type { Evaluator } from './evaluate.ts';
 import type { Frame } from './frame.ts';
 import { allRows } from './frame.ts';
 import { Grouping } from './grouping.ts';
+import { evaluated, type Step } from './interruption.ts';
 import type { Room } from './room.ts';
 import { RowFilter, rowsWhere } from './row-filter.ts';
 import { TopRows } from './top-rows.ts';
@@ -54,25 +55,25 @@ export class SelectRun {
   }
 
   /** `rows`: those that pass. Between two steps others may have their turn. */
-  *add(frame: Frame, rows: Int32Array): Generator<void, void, void> {
+  *add(frame: Frame, rows: Int32Array): Generator<Step, void, void> {
     if (rows.length === 0) return;
     if (this.#grouping === null) yield* this.#top.add(frame, rows);
-    else this.#grouping.add(frame, rows);
+    else yield* evaluated(() => this.#grouping?.add(frame, rows));
   }
 
   /** What is left to do when all rows are in, some groups at a time: between them others may have their turn. */
-  *finish(): Generator<void, void, void> {
+  *finish(): Generator<Step, void, void> {
     if (this.#grouping !== null) yield* this.#addGroups(this.#grouping);
     yield* this.#top.finish();
   }
 
-  *#addGroups(grouping: Grouping): Generator<void, void, void> {
+  *#addGroups(grouping: Grouping): Generator<Step, void, void> {
     yield* grouping.finish();
     const { count } = grouping;
     const { having } = this.#plan;
     for (let from = 0; from < count; from += this.#groupsAtOnce) {
       const some = grouping.frame(from, Math.min(from + this.#groupsAtOnce, count));
-      const truths = having === null ? null : this.#evaluator.truths(having, some);
+      const truths = having === null ? null : yield* evaluated(() => this.#evaluator.truths(having, some));
       const all = allRows(some.rowCount);
       yield* this.#top.add(some, truths === null ? all : rowsWhere(truths, all));
       yield;

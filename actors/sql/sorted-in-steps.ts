@@ -2,7 +2,10 @@
  * A stable merge sort that gives way: between two steps, of a millisecond or so each, others may have their turn. Sorts what is
  * given and may use its memory.
  */
-export function* sortedInSteps<T>(items: T[], compare: (a: T, b: T) => number): Generator<void, T[], void> {
+export function* sortedInSteps<T>(
+  items: T[],
+  compare: (a: T, b: T) => number,
+): Generator<undefined, T[], void> {
   if (items.length <= runLength) return items.sort(compare);
   let runs: T[][] = [];
   for (let from = 0; from < items.length; from += runLength) {
@@ -23,7 +26,7 @@ export function* sortedInSteps<T>(items: T[], compare: (a: T, b: T) => number): 
 /** Items of a run; and of a step of a merge. */
 const runLength = 2_048;
 
-function* mergedInSteps<T>(a: T[], b: T[], compare: (a: T, b: T) => number): Generator<void, T[], void> {
+function* mergedInSteps<T>(a: T[], b: T[], compare: (a: T, b: T) => number): Generator<undefined, T[], void> {
   const merged: T[] = [];
   let [i, j] = [0, 0];
   while (i < a.length && j < b.length) {

@@ -5,10 +5,10 @@ export class SqlError extends Error {
   override name = 'SqlError';
   readonly at: number;
 
-  constructor(at: number, message: string) {
+  constructor(at: number, message: string, cause?: unknown) {
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
-    super(message);
+    super(message, { cause });
     Error.stackTraceLimit = stackTraceLimit;
     this.at = at;
   }

@@ -3,6 +3,7 @@ import type { BoundOrder, Output } from './bound.ts';
 import type { Evaluator } from './evaluate.ts';
 import type { Frame } from './frame.ts';
 import { ByCodes } from './interner.ts';
+import { evaluated, type Step } from './interruption.ts';
 import type { Room } from './room.ts';
 import { sortedInSteps } from './sorted-in-steps.ts';
 import { SqlError } from './sql-error.ts';
@@ -94,15 +95,19 @@ export class TopRows {
   }
 
   /** Between two steps, each of some JSON or of some sorting, others may have their turn. */
-  *add(frame: Frame, rows: Int32Array): Generator<void, void, void> {
+  *add(frame: Frame, rows: Int32Array): Generator<Step, void, void> {
     if (this.#wanted === 0) return;
     const from = Math.min(this.#skipped, rows.length);
     this.#skipped -= from;
     if (from === rows.length) return;
-    const orders = this.#orderBy.map(({ expression }) => this.#evaluator.evaluate(expression, frame));
+    const orders = yield* evaluated(() =>
+      this.#orderBy.map(({ expression }) => this.#evaluator.evaluate(expression, frame)),
+    );
     this.#shown = null;
     for (let next = from; next < rows.length && !this.isComplete; ) {
-      next = this.#addSome(orders, frame, rows, next);
+      const start = next;
+      // What is shown of a frame is evaluated before a row of it is kept: until then it may be begun once more.
+      next = yield* evaluated(() => this.#addSome(orders, frame, rows, start));
       if (this.#orderBy.length > 0 && this.#kept.length >= 2 * this.#wanted + 100) yield* this.#cut();
       if (next < rows.length) yield;
     }
@@ -128,7 +133,7 @@ export class TopRows {
   }
 
   /** When all rows are in: puts them in order. */
-  *finish(): Generator<void, void, void> {
+  *finish(): Generator<Step, void, void> {
     yield* this.#cut();
   }
 
@@ -159,7 +164,7 @@ export class TopRows {
     this.#kept.push({ keys, number: this.#seen, json, bytes });
   }
 
-  *#cut(): Generator<void, void, void> {
+  *#cut(): Generator<Step, void, void> {
     if (this.#orderBy.length > 0)
       this.#kept = yield* sortedInSteps(this.#kept, (a, b) => this.#compare(a, b));
     if (this.#kept.length < this.#wanted) return;

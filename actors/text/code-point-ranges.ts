@@ -61,8 +61,21 @@ function orbitsOfEach(ranges: Ranges): number[] {
   return members;
 }
 
+/** Members of all orbits, ascending: the ranges of a large class are compared with them in one pass. */
+const orbitMembers = Uint32Array.from(orbits.keys()).sort();
+
+/** Members that the ranges lack of the orbits of which they have others; a pattern may have sixty such classes. */
 function orbitsOfMany(ranges: Ranges): number[] {
-  return [...orbits].flatMap(([codePoint, orbit]) => (includes(ranges, codePoint) ? orbit : []));
+  const present = new Set<readonly number[]>();
+  const absent: number[] = [];
+  let at = 0;
+  for (const member of orbitMembers) {
+    while (at < ranges.length && (ranges[at + 1] as number) < member) at += 2;
+    const isMember = at < ranges.length && (ranges[at] as number) <= member;
+    if (isMember) present.add(orbitOf(member));
+    else absent.push(member);
+  }
+  return absent.filter((member) => present.has(orbitOf(member)));
 }
 
 export function pairsOf(ranges: Ranges): (readonly [first: number, last: number])[] {
@@ -72,18 +85,6 @@ export function pairsOf(ranges: Ranges): (readonly [first: number, last: number]
 /** How many code points the ranges hold. */
 export function sizeOf(ranges: Ranges): number {
   return pairsOf(ranges).reduce((size, [first, last]) => size + last - first + 1, 0);
-}
-
-function includes(ranges: Ranges, codePoint: number): boolean {
-  let low = 0;
-  let high = ranges.length / 2;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((ranges[2 * middle + 1] ?? 0) < codePoint) low = middle + 1;
-    else high = middle;
-  }
-  const first = ranges[2 * low];
-  return first !== undefined && first <= codePoint;
 }
 
 export const lineFeed = 0x0a;

@@ -1,120 +1,90 @@
 import { limits } from '../../protocol/limits.ts';
-import { linesEnd } from './line-pieces.ts';
-import { cheapNanoseconds, type QueryPattern } from './query-pattern.ts';
-import { compileMatcher, type Matcher } from './regex.ts';
-import { allMatches, type MatchPlace, matchPlace } from './snippet.ts';
+import { type FindSurroundings, MatchFinder, type Turns } from './find-match.ts';
+import type { TextRange } from './match-pieces.ts';
+import type { QueryPattern } from './query-pattern.ts';
+import type { Match } from './regex.ts';
+import { afterMatch, type MatchPlace, matchPlace, PlaceCounter } from './snippet.ts';
 import { partsOf } from './text-parts.ts';
 
-/**
- * RE2's word on one text at a time, on this thread where that is cheap.
- *
- * RE2 cannot be interrupted. Most calls take a nanosecond or two for each byte; a pattern that makes it think of many
- * places at once takes some for each of them (pattern-cost.ts), seconds for a large document. Where that could be more
- * than `limits.matchInlineMsMax`, a text is judged some lines at a time, if matches stay within them, and else the call
- * is made on a thread that nobody else waits for.
- */
+/** Decides whether texts match a pattern, and where, by short calls of RE2 (find-match.ts). */
 export type WantedMatches = 'none' | 'first' | 'all';
 
 /** Null where the text does not match; else the places that were wanted. */
 export type Found = readonly MatchPlace[] | null;
 
-/** Makes the call elsewhere. */
-export type MatchElsewhere = (task: MatchTask) => Promise<Found>;
+/** `late` where the time of the query was over before it was known. */
+export type Judged = Found | Promise<Found | 'late'>;
 
-export interface MatchTask {
-  readonly task: 'match';
-  readonly query: string;
-  readonly isRegex: boolean;
-  /** UTF-8, of its own. */
-  readonly text: Uint8Array;
-  readonly wanted: WantedMatches;
-}
-
-/** Of a byte, for most programs. */
-const nanosecondsPerPass = 1;
-
-export interface JudgeSurroundings {
-  readonly elsewhere: MatchElsewhere;
-  /** Of the thread. */
-  readonly turns: { due(): boolean; giveWay(): Promise<void> };
-}
+const nothingWanted: Found = [];
 
 export class Judge {
   readonly #pattern: QueryPattern;
-  readonly #surroundings: JudgeSurroundings;
-  /** Longer texts are judged elsewhere: where one pass over them is enough, and where all matches are wanted. */
-  readonly #inlineBytesMax: number;
-  readonly #inlineAllBytesMax: number;
+  readonly #finder: MatchFinder;
+  readonly #turns: Turns;
 
-  constructor(pattern: QueryPattern, surroundings: JudgeSurroundings) {
+  constructor(pattern: QueryPattern, surroundings: FindSurroundings) {
     this.#pattern = pattern;
-    this.#surroundings = surroundings;
-    const { nanoseconds, isRegex } = pattern;
-    this.#inlineBytesMax =
-      nanoseconds <= cheapNanoseconds ? Number.POSITIVE_INFINITY : bytesWithin(nanoseconds);
-    // A literal's match is found where it ends; to find a regex's, RE2 may read on to the end of the text each time.
-    this.#inlineAllBytesMax = isRegex
-      ? Math.min(this.#inlineBytesMax, bytesWithin(limits.matchesMax * nanosecondsPerPass))
-      : this.#inlineBytesMax;
+    this.#finder = new MatchFinder(pattern, surroundings);
+    this.#turns = surroundings.turns;
   }
 
-  /** Of `parts` (text-parts.ts) alone where they are given, and lines can be judged apart. */
-  find(text: Buffer, wanted: WantedMatches, parts: readonly number[] | null = null): Found | Promise<Found> {
-    if (parts !== null && this.#pattern.byLines && wanted !== 'all')
-      return this.#findInParts(text, wanted, boundsOf(text, parts));
-    const inlineBytesMax = wanted === 'all' ? this.#inlineAllBytesMax : this.#inlineBytesMax;
-    if (text.length <= inlineBytesMax) return findMatches(this.#pattern.matcher, text, wanted);
-    return this.#pattern.byLines && wanted !== 'all'
-      ? this.#findByLines(text, wanted, { start: 0, end: text.length })
-      : this.#findElsewhere(text, wanted);
+  /**
+   * Judges a text, `parts` (text-parts.ts) alone where they are given and lines can be judged apart. Throws ApiError 422
+   * where the pattern is too costly for the text.
+   */
+  find(text: Buffer, wanted: WantedMatches, parts: readonly number[] | null = null): Judged {
+    if (wanted === 'all') return this.#findAll(text, []);
+    const ranges =
+      parts !== null && this.#pattern.byLines ? boundsOf(text, parts) : [{ start: 0, end: text.length }];
+    return this.#findIn(text, ranges, wanted === 'none');
   }
 
-  #findInParts(text: Buffer, wanted: WantedMatches, parts: readonly TextRange[]): Found | Promise<Found> {
-    for (const [at, part] of parts.entries()) {
-      const found = this.#findByLines(text, wanted, part);
-      if (found instanceof Promise)
-        return found.then((known) => known ?? this.#findInParts(text, wanted, parts.slice(at + 1)));
-      if (found !== null) return found;
+  #findIn(text: Buffer, ranges: readonly TextRange[], isTest: boolean): Judged {
+    for (const [at, range] of ranges.entries()) {
+      const match = this.#finder.first(text, range, isTest);
+      if (match instanceof Promise)
+        return match.then((known) =>
+          known === null ? this.#findIn(text, ranges.slice(at + 1), isTest) : judgedOf(text, known, isTest),
+        );
+      if (match !== null) return foundOf(text, match, isTest);
     }
     return null;
   }
 
-  /** As many lines at a time as are surely judged in time; others have their turn where the slice is over. */
-  #findByLines(text: Buffer, wanted: WantedMatches, { start, end }: TextRange): Found | Promise<Found> {
-    const { turns } = this.#surroundings;
-    for (let from = start; from < end; ) {
-      if (from > start && turns.due())
-        return turns.giveWay().then(() => this.#findByLines(text, wanted, { start: from, end }));
-      const to = linesEnd(text, { start: from, end }, this.#inlineBytesMax);
-      if (to === null) return this.#findElsewhere(text, wanted);
-      const lines = text.subarray(from, to);
-      if (this.#pattern.matcher.test(lines)) return wanted === 'none' ? [] : this.#firstOf(text, lines, from);
-      from = to;
+  /** The matches that do not overlap, from the first on, at most `limits.matchesMax`. */
+  #findAll(text: Buffer, places: MatchPlace[], counter = new PlaceCounter(text)): Judged {
+    let from = places.length === 0 ? 0 : afterMatch(text, places.at(-1) as MatchPlace);
+    while (from <= text.length && places.length < limits.matchesMax) {
+      const match = this.#finder.first(text, { start: from, end: text.length }, false);
+      if (match instanceof Promise)
+        return match.then((known) => {
+          if (known === 'late') return 'late';
+          if (known === null) return placesOf(places);
+          places.push(counter.placeOf(known));
+          return this.#findAll(text, places, counter);
+        });
+      if (match === null) break;
+      places.push(counter.placeOf(match));
+      from = afterMatch(text, match);
+      if (this.#turns.due())
+        return this.#turns
+          .giveWay()
+          .then(() => (this.#turns.timedOut ? 'late' : this.#findAll(text, places, counter)));
     }
-    return null;
-  }
-
-  #firstOf(text: Buffer, lines: Buffer, from: number): Found {
-    const match = this.#pattern.matcher.find(lines, 0);
-    return match === null ? null : [matchPlace(text, { start: match.start + from, end: match.end + from })];
-  }
-
-  #findElsewhere(text: Buffer, wanted: WantedMatches): Promise<Found> {
-    const { query, isRegex } = this.#pattern;
-    return this.#surroundings.elsewhere({
-      task: 'match',
-      query,
-      isRegex,
-      text: new Uint8Array(text),
-      wanted,
-    });
+    return placesOf(places);
   }
 }
 
-/** Lines of a text. */
-interface TextRange {
-  readonly start: number;
-  readonly end: number;
+function placesOf(places: readonly MatchPlace[]): Found {
+  return places.length === 0 ? null : places;
+}
+
+function judgedOf(text: Buffer, match: Match | 'late', isTest: boolean): Found | 'late' {
+  return match === 'late' ? 'late' : foundOf(text, match, isTest);
+}
+
+function foundOf(text: Buffer, match: Match, isTest: boolean): Found {
+  return isTest ? nothingWanted : [matchPlace(text, match)];
 }
 
 /** Where these parts begin and the next ones do. */
@@ -124,30 +94,4 @@ function boundsOf(text: Buffer, parts: readonly number[]): TextRange[] {
     start: bounds[2 * part] as number,
     end: bounds[2 * part + 2] ?? text.length,
   }));
-}
-
-/** Of text, at so many nanoseconds a byte. */
-function bytesWithin(nanoseconds: number): number {
-  return (limits.matchInlineMsMax * 1e6) / nanoseconds;
-}
-
-export function findMatches(matcher: Matcher, text: Buffer, wanted: WantedMatches): Found {
-  if (wanted === 'all') {
-    const places = allMatches(text, matcher);
-    return places.length === 0 ? null : places;
-  }
-  if (!matcher.test(text)) return null;
-  if (wanted === 'none') return [];
-  const match = matcher.find(text, 0);
-  return match === null ? null : [matchPlace(text, match)];
-}
-
-/** The last one: a search sends many texts with the same pattern. */
-let compiled: { readonly query: string; readonly isRegex: boolean; readonly matcher: Matcher } | null = null;
-
-/** What the other thread does. */
-export function runMatch({ query, isRegex, text, wanted }: MatchTask): Found {
-  if (compiled?.query !== query || compiled.isRegex !== isRegex)
-    compiled = { query, isRegex, matcher: compileMatcher(query, isRegex) };
-  return findMatches(compiled.matcher, Buffer.from(text.buffer, text.byteOffset, text.byteLength), wanted);
 }

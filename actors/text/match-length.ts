@@ -1,3 +1,4 @@
+import { orbitOf } from './code-point-ranges.ts';
 import { mayTakeLineFeed } from './line-pieces.ts';
 import type { RegexNode } from './regex-syntax.ts';
 import { partOverlapBytes } from './text-parts.ts';
@@ -9,11 +10,11 @@ export function reachOf(node: RegexNode): MatchReach {
 }
 
 export function reachOfLiteral(literal: string): MatchReach {
-  if (literalBytesMax(literal.length) <= partOverlapBytes) return 'short';
+  if (literalMatchBytesMax(literal) <= partOverlapBytes) return 'short';
   return literal.includes('\n') ? 'text' : 'line';
 }
 
-/** At most so many bytes of UTF-8 has a match; infinite where the pattern sets no bound, or is not understood. */
+/** The bytes of UTF-8 that a match has at most; infinite where the pattern sets no bound, or is not understood. */
 export function matchBytesMax(node: RegexNode): number {
   switch (node.kind) {
     case 'empty':
@@ -22,10 +23,12 @@ export function matchBytesMax(node: RegexNode): number {
     case 'byte':
       return 1;
     case 'class':
+      // The last range holds the longest characters.
+      return utf8Length(node.ranges.at(-1) ?? 0);
     case 'unicode-class':
       return characterBytesMax;
     case 'literal':
-      return literalBytesMax(node.codePoints.length);
+      return literalBytesMax(node.codePoints, node.ignoresCase);
     case 'capture':
       return matchBytesMax(node.part);
     case 'repeat':
@@ -39,9 +42,38 @@ export function matchBytesMax(node: RegexNode): number {
   }
 }
 
-/** Of any letters that are equal but for case: k is one byte, the sign for kelvin three. */
-function literalBytesMax(codePoints: number): number {
-  return codePoints * characterBytesMax;
+/** Whether every match begins where the text does: then there is one at most. */
+export function beginsAtText(node: RegexNode): boolean {
+  switch (node.kind) {
+    case 'assertion':
+      return node.isTextBegin === true;
+    case 'capture':
+      return beginsAtText(node.part);
+    case 'repeat':
+      return node.min > 0 && beginsAtText(node.part);
+    case 'concatenation':
+      return node.parts[0] !== undefined && beginsAtText(node.parts[0]);
+    case 'alternation':
+      return node.parts.every(beginsAtText);
+    default:
+      return false;
+  }
+}
+
+/** As `matchBytesMax`, of a text that is searched for with case ignored. */
+export function literalMatchBytesMax(literal: string): number {
+  return literalBytesMax(
+    Array.from(literal, (character) => character.codePointAt(0) ?? 0),
+    true,
+  );
+}
+
+/** The longest of the letters that are equal but for case counts: k is one byte, the sign for kelvin three. */
+function literalBytesMax(codePoints: readonly number[], ignoresCase: boolean): number {
+  return codePoints.reduce((sum, codePoint) => {
+    const same = ignoresCase ? orbitOf(codePoint) : [codePoint];
+    return sum + Math.max(...same.map(utf8Length));
+  }, 0);
 }
 
 function repeatedBytesMax(part: number, max: number | null): number {
@@ -50,3 +82,10 @@ function repeatedBytesMax(part: number, max: number | null): number {
 }
 
 const characterBytesMax = 4;
+
+/** How many bytes a character has in UTF-8. */
+export function utf8Length(codePoint: number): number {
+  if (codePoint < 0x80) return 1;
+  if (codePoint < 0x800) return 2;
+  return codePoint < 0x10000 ? 3 : 4;
+}

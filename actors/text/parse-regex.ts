@@ -31,6 +31,7 @@ const repetitionsMax = 1_000;
 interface Flags {
   readonly ignoresCase: boolean;
   readonly dotTakesLineFeed: boolean;
+  readonly isByLines: boolean;
 }
 
 /** A group that is still open. */
@@ -43,7 +44,7 @@ interface Frame {
 }
 
 class RegexParser {
-  flags: Flags = { ignoresCase: false, dotTakesLineFeed: false };
+  flags: Flags = { ignoresCase: false, dotTakesLineFeed: false, isByLines: false };
   /** Whether a repetition was just read: another may not follow at once. */
   #isAfterRepetition = false;
   #frame: Frame = newFrame(false, this.flags);
@@ -133,6 +134,7 @@ const lineFeed = 0x0a;
 const anyCharacter: RegexNode = { kind: 'class', ranges: [0, 0x10ffff] };
 const anyButLineFeed: RegexNode = { kind: 'class', ranges: [0, lineFeed - 1, lineFeed + 1, 0x10ffff] };
 const assertion: RegexNode = { kind: 'assertion', isWordBoundary: false };
+const textBegin: RegexNode = { kind: 'assertion', isWordBoundary: false, isTextBegin: true };
 const wordBoundary: RegexNode = { kind: 'assertion', isWordBoundary: true };
 
 function parseItem(scanner: PatternScanner, parser: RegexParser): void {
@@ -147,6 +149,8 @@ function parseItem(scanner: PatternScanner, parser: RegexParser): void {
       scanner.next();
       return parser.nextBranch();
     case '^':
+      scanner.next();
+      return parser.push(parser.flags.isByLines ? assertion : textBegin);
     case '$':
       scanner.next();
       return parser.push(assertion);
@@ -182,20 +186,21 @@ function parseOpening(scanner: PatternScanner, parser: RegexParser): void {
 /** (?i), (?s-i), (?m: and the like. They hold to the end of the group they stand in, or within the one they open. */
 function parseFlags(scanner: PatternScanner, parser: RegexParser): void {
   scanner.skip('(?');
-  let { ignoresCase, dotTakesLineFeed } = parser.flags;
+  let { ignoresCase, dotTakesLineFeed, isByLines } = parser.flags;
   let isOn = true;
   for (;;) {
     const letter = String.fromCodePoint(scanner.next());
     if (letter === ':' || letter === ')') {
       if (letter === ':') parser.open(false);
-      parser.flags = { ignoresCase, dotTakesLineFeed };
+      parser.flags = { ignoresCase, dotTakesLineFeed, isByLines };
       return;
     }
     if (letter === '-' && isOn) isOn = false;
     else if (letter === 'i') ignoresCase = isOn;
     else if (letter === 's') dotTakesLineFeed = isOn;
-    // Which lines ^ and $ mean, and how greedy repetitions are, is of no interest here.
-    else if (letter !== 'm' && letter !== 'U') throw new NotUnderstood();
+    else if (letter === 'm') isByLines = isOn;
+    // How greedy repetitions are is of no interest here.
+    else if (letter !== 'U') throw new NotUnderstood();
   }
 }
 
@@ -230,7 +235,8 @@ function parseBounds(scanner: PatternScanner): Bounds | null {
 }
 
 function parseBackslash(scanner: PatternScanner, parser: RegexParser): void {
-  for (const letter of ['A', 'z']) if (scanner.skip(`\\${letter}`)) return parser.push(assertion);
+  if (scanner.skip('\\A')) return parser.push(textBegin);
+  if (scanner.skip('\\z')) return parser.push(assertion);
   for (const letter of ['b', 'B']) if (scanner.skip(`\\${letter}`)) return parser.push(wordBoundary);
   if (scanner.skip('\\C')) return parser.push({ kind: 'byte' });
   if (scanner.skip('\\Q')) {

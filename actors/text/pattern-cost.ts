@@ -1,5 +1,6 @@
 import { orbitOf, pairsOf, rangesOf } from './code-point-ranges.ts';
 import { foldUtf8 } from './fold.ts';
+import { utf8Length } from './match-length.ts';
 import { parseRegex } from './parse-regex.ts';
 import { writeOutLiteral } from './quoted-text.ts';
 import type { Ranges, RegexNode } from './regex-syntax.ts';
@@ -7,8 +8,7 @@ import type { Ranges, RegexNode } from './regex-syntax.ts';
 /**
  * How many instructions RE2's program for a pattern has, at most, repetitions written out: what a text costs to search
  * is bounded by its bytes times this. Most patterns cost far less, because RE2 keeps the states that it has seen; those
- * that make new states all the time do cost as much. A pattern that is not understood, invalid in general, counts little:
- * RE2 refuses it.
+ * that make new states all the time do cost as much.
  */
 export function patternInstructions(pattern: string): number {
   return programInstructions(parseRegex(pattern));
@@ -32,9 +32,21 @@ const keptStateInstructionsMax = 400_000;
 
 /** What a byte of any text costs a regex at most, in nanoseconds. */
 export function regexNanoseconds(pattern: RegexNode): number {
-  // Of a Unicode group RE2 thinks of few instructions at once: of those that its ranges begin with.
-  const atOnce = frameInstructions + instructionsOf(pattern, unicodeClassAtOnce);
+  const atOnce = instructionsAtOnce(pattern);
   return atOnce * (atOnce > keptInstructionsMax ? nanosecondsForgotten : nanosecondsKept);
+}
+
+/**
+ * What a byte costs at most where groups are asked for too, in nanoseconds: RE2 goes over the match once more then, keeps no
+ * states, and carries the places of the groups along.
+ */
+export function groupsNanoseconds(pattern: RegexNode, groups: number): number {
+  return regexNanoseconds(pattern) + instructionsAtOnce(pattern) * nanosecondsForgotten * (1 + groups / 2);
+}
+
+/** Of a Unicode group RE2 thinks of few instructions at once: of those that its ranges begin with. */
+function instructionsAtOnce(pattern: RegexNode): number {
+  return frameInstructions + instructionsOf(pattern, unicodeClassAtOnce);
 }
 
 /**
@@ -45,8 +57,13 @@ export function literalNanoseconds(text: string): number {
   const folded = Buffer.from(text);
   const length = foldUtf8(folded, 0, folded.length, folded, 0);
   const { most, sum } = placesAtOnce(folded.subarray(0, length));
-  const each = patternInstructions(`(?i)${writeOutLiteral(text)}`) / Math.max(1, [...text].length);
+  const each = literalInstructions(text) / Math.max(1, [...text].length);
   return most * each * (sum * each > keptStateInstructionsMax ? nanosecondsForgotten : nanosecondsKept);
+}
+
+/** How many instructions RE2's program for plain text has, at most, case ignored. */
+export function literalInstructions(text: string): number {
+  return patternInstructions(`(?i)${writeOutLiteral(text)}`);
 }
 
 /** Of the beginnings of a literal: how many of its beginnings end each, itself included; the most, and all together. */
@@ -67,6 +84,21 @@ function placesAtOnce(literal: Uint8Array): { readonly most: number; readonly su
     sum += places[i] as number;
   }
   return { most, sum };
+}
+
+/**
+ * At most so many instructions has a pattern that the parser does not understand, told from its characters alone: such a
+ * pattern is wrong in general, and RE2 says why, but it must not be long about it. Each Unicode group may be a class, each
+ * bound of a repetition may repeat all of it.
+ */
+export function unknownInstructions(pattern: string): number {
+  const groups = pattern.match(/\\p/gi)?.length ?? 0;
+  const bounds = pattern.match(/(?<!\\[uxp])\{\d+(?:,\d*)?\}/gi) ?? [];
+  const copies = bounds.reduce(
+    (product, bound) => product * Math.max(1, ...(bound.match(/\d+/g) ?? []).map(Number)),
+    1,
+  );
+  return frameInstructions + (pattern.length + groups * unicodeClassInstructions) * copies;
 }
 
 /** Failure, match, and the loop that lets a match begin anywhere. */
@@ -91,7 +123,9 @@ function instructionsOf(node: RegexNode, unicodeClass = unicodeClassInstructions
       return ofClass(node.ranges);
     case 'unicode-class':
       return unicodeClass;
+    // Half a surrogate pair, for which RE2 takes the replacement character.
     case 'anything':
+      return 3;
     case 'empty':
     case 'assertion':
     case 'byte':
@@ -139,10 +173,4 @@ function ofRange(first: number, last: number): number {
     if ((last & mask) !== mask) return ofRange(first, (last & ~mask) - 1) + ofRange(last & ~mask, last);
   }
   return utf8Length(first) + 1;
-}
-
-function utf8Length(codePoint: number): number {
-  if (codePoint < 0x80) return 1;
-  if (codePoint < 0x800) return 2;
-  return codePoint < 0x10000 ? 3 : 4;
 }

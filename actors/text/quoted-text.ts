@@ -5,7 +5,7 @@
 export function writeOutText(pattern: string): string {
   let written = '';
   for (let at = 0; at < pattern.length; ) {
-    const part = nextPart(pattern, at);
+    const part = partAt(pattern, at);
     written += part.written;
     at = part.end;
   }
@@ -19,13 +19,15 @@ export function writeOutLiteral(text: string): string {
   });
 }
 
-interface Part {
+/** A piece of a pattern that is read as one: quoted text, a class, an escape, or a character. */
+export interface PatternPart {
   readonly written: string;
   /** Where the next part begins. */
   readonly end: number;
 }
 
-function nextPart(pattern: string, at: number): Part {
+/** The piece that begins here. */
+export function partAt(pattern: string, at: number): PatternPart {
   if (pattern.startsWith('\\Q', at)) return quotedText(pattern, at);
   if (pattern.charAt(at) === '[') return characterClass(pattern, at);
   const end = at + (pattern.charAt(at) === '\\' ? 2 : 1);
@@ -33,7 +35,7 @@ function nextPart(pattern: string, at: number): Part {
 }
 
 /** To the end where nothing ends it. */
-function quotedText(pattern: string, at: number): Part {
+function quotedText(pattern: string, at: number): PatternPart {
   const from = at + 2;
   const found = pattern.indexOf('\\E', from);
   const to = found < 0 ? pattern.length : found;
@@ -43,7 +45,7 @@ function quotedText(pattern: string, at: number): Part {
 }
 
 /** A bracket at its beginning is text, as are those of `[:alpha:]`. */
-function characterClass(pattern: string, at: number): Part {
+function characterClass(pattern: string, at: number): PatternPart {
   const begun = /\[\^?\]?/y;
   begun.lastIndex = at;
   let written = begun.exec(pattern)?.[0] ?? '';

@@ -8,7 +8,12 @@ export type RegexNode =
   | { readonly kind: 'anything' }
   | { readonly kind: 'empty' }
   /** ^ $ \A \z \b \B: matches between characters. The last two look at their neighbours alone. */
-  | { readonly kind: 'assertion'; readonly isWordBoundary: boolean }
+  | {
+      readonly kind: 'assertion';
+      readonly isWordBoundary: boolean;
+      /** `\A`, and `^` where it does not mean lines. */
+      readonly isTextBegin?: true;
+    }
   | { readonly kind: 'literal'; readonly codePoints: readonly number[]; readonly ignoresCase: boolean }
   /** One character out of these ranges, orbits included where case is ignored; without ranges it matches nothing. */
   | { readonly kind: 'class'; readonly ranges: Ranges }

@@ -1,5 +1,4 @@
 import { limits } from '../../protocol/limits.ts';
-import type { Matcher } from './regex.ts';
 
 /**
  * What a hit shows of a document's text (UTF-8 bytes): the match, and the line around it trimmed to a size. A hit
@@ -45,21 +44,29 @@ export interface MatchPlace {
   readonly lineNumber: number;
 }
 
-/** The matches that do not overlap, from the first on, at most `limits.matchesMax`. */
-export function allMatches(text: Buffer, matcher: Matcher): MatchPlace[] {
-  const places: MatchPlace[] = [];
-  let lineNumber = 1;
-  let counted = 0;
-  for (let from = 0; from <= text.length && places.length < limits.matchesMax; ) {
-    const match = matcher.find(text, from);
-    if (match === null) break;
-    const { start, end } = match;
-    for (; counted < start; counted++) if (text[counted] === lineFeed) lineNumber++;
-    places.push({ start, end, lineNumber });
-    // After an empty match the next one begins at the next character.
-    from = end > start ? end : cutForward(text, end + 1, text.length);
+/** Makes places of matches that come in order, so that no line is counted twice. */
+export class PlaceCounter {
+  readonly #text: Buffer;
+  #lineNumber = 1;
+  #counted = 0;
+
+  constructor(text: Buffer) {
+    this.#text = text;
   }
-  return places;
+
+  placeOf({ start, end }: { readonly start: number; readonly end: number }): MatchPlace {
+    for (; this.#counted < start; this.#counted++)
+      if (this.#text[this.#counted] === lineFeed) this.#lineNumber++;
+    return { start, end, lineNumber: this.#lineNumber };
+  }
+}
+
+/** Where the next match may begin: after an empty one, at the next character. */
+export function afterMatch(
+  text: Buffer,
+  { start, end }: { readonly start: number; readonly end: number },
+): number {
+  return end > start ? end : cutForward(text, end + 1, text.length);
 }
 
 /** Where nothing was searched for: the first line that is not blank. */

@@ -19,7 +19,8 @@ import { MemoryBudget } from '../../actors/memory-budget.ts';
 import { keepSweeping } from '../../actors/namespace/keep-sweeping.ts';
 import { BlockCache, BlockFetcher } from '../../actors/storage/block-fetch.ts';
 import { parseWriteBody } from '../../actors/storage/parse-write.ts';
-import { runMatch } from '../../actors/text/judge.ts';
+import { MatchRunner } from '../../actors/text/match-task.ts';
+import { QueryPatterns } from '../../actors/text/query-pattern.ts';
 import { GraphFiles } from '../../actors/vector/graph-files.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { type FlowLimits, limits } from '../../protocol/limits.ts';
@@ -296,6 +297,7 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
     limits: parts.limits,
     log: createLogClient(channel, joined.identity),
     lanes: parts.lanes,
+    patterns: new QueryPatterns(),
     fetcher: new BlockFetcher({
       store,
       warmCache: null,
@@ -412,6 +414,7 @@ export function lanesInPlace(
   beforeBuild: () => Promise<void>,
   clock: Clock = impatient,
 ): ComputeLanes {
+  const matches = new MatchRunner();
   return {
     async parse(task) {
       return parseWriteBody(task.kind, task.body);
@@ -429,7 +432,7 @@ export function lanesInPlace(
       return buildGraphs({ store, clock, scratchFolder: graphScratchFolder }, task);
     },
     embed: async (task) => embedInPlace(task),
-    match: async (task) => runMatch(task),
+    match: async (task) => matches.run(task),
     async importFile({ key, firstSequence, writtenAt, ...file }) {
       await beforeBuild();
       const { port1, port2 } = new MessageChannel();

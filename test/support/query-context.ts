@@ -10,7 +10,8 @@ import { BlockCache, BlockFetcher, emptyReadReport } from '../../actors/storage/
 import { SegmentReader } from '../../actors/storage/segment-reader.ts';
 import type { Snapshot } from '../../actors/storage/snapshot.ts';
 import { noTombstones } from '../../actors/storage/tombstones.ts';
-import { runMatch } from '../../actors/text/judge.ts';
+import { MatchRunner } from '../../actors/text/match-task.ts';
+import { QueryPatterns } from '../../actors/text/query-pattern.ts';
 import { searchableMemtable } from '../../actors/text/searchable-memtable.ts';
 import { parseSearchBody } from '../../protocol/search.ts';
 import type { FakeClock } from './fake-clock.ts';
@@ -59,6 +60,8 @@ export async function snapshotOfRows(
 /** As of two threads: one keeps what it has decoded, the other hardly anything. */
 const much = new MemoryBudget(256 * 1024 * 1024);
 const little = new MemoryBudget(200_000);
+const patterns = new QueryPatterns();
+const matches = new MatchRunner();
 let contexts = 0;
 
 /** All of them have been used before, and are used again at once: what is left in them must not be seen. */
@@ -83,9 +86,10 @@ export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9
     foundAs: 'warm',
     cursorKey: Buffer.from('key'),
     graphs: noGraphs,
-    match: async (task) => runMatch(task),
     room: unboundedRoom,
     sqlHolding: holdingOf(100_000_000),
+    patterns,
+    match: async (task) => matches.run(task),
     keptColumns: keptColumns(contexts++ % 3 === 2 ? little : much),
     buffers: usedBuffers,
     monotonic: () => clock.monotonic(),

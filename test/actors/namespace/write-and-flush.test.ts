@@ -18,6 +18,7 @@ import { TimeSlice } from '../../../actors/search/time-slice.ts';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/storage/block-fetch.ts';
 import { BatchBuilder, documentId, documentText } from '../../../actors/storage/document-batch.ts';
 import { openWarmCache } from '../../../actors/storage/warm-cache.ts';
+import { QueryPatterns } from '../../../actors/text/query-pattern.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { builtInPlans } from '../../../src/accounts/plans.ts';
 import { ByteGate } from '../../../src/base/byte-gate.ts';
@@ -92,6 +93,7 @@ beforeEach(() => {
     },
     threadLife: 'a thread',
     orderlyEnd: null,
+    patterns: new QueryPatterns(),
     cursorKey: Buffer.from('k'),
     plans: builtInPlans,
     keyEncryptionKey: Buffer.alloc(32),

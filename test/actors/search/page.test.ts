@@ -2,12 +2,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { unboundedRoom } from '../../../actors/search/answer-room.ts';
 import { Page } from '../../../actors/search/page.ts';
-import { findMatches } from '../../../actors/text/judge.ts';
-import { compileMatcher } from '../../../actors/text/regex.ts';
-import { allMatches } from '../../../actors/text/snippet.ts';
+import { type Found, Judge, type WantedMatches } from '../../../actors/text/judge.ts';
+import { QueryPatterns } from '../../../actors/text/query-pattern.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { parseSearchBody } from '../../../protocol/search.ts';
+import { judging } from '../../support/judging.ts';
 import { entryOf, seededRandom } from '../../support/segments.ts';
+
+function found(query: string, isRegex: boolean, text: string, wanted: WantedMatches): Found {
+  const judged = new Judge(new QueryPatterns().of(query, isRegex), judging()).find(Buffer.from(text), wanted);
+  assert.ok(!(judged instanceof Promise));
+  return judged;
+}
 
 function documentOf(sequence: number, text: string) {
   const buffer = entryOf({ id: `d${sequence}`, text: Buffer.from(text), meta: null, vector: null });
@@ -17,10 +23,9 @@ function documentOf(sequence: number, text: string) {
 function pageOf(body: object, texts: readonly string[]): { page: Page; hits: Record<string, unknown>[] } {
   const request = parseSearchBody(body);
   const page = new Page(request, unboundedRoom);
-  const matcher = compileMatcher(request.q, request.regex);
   texts.every((text, i) => {
-    const found = request.q === '' ? [] : findMatches(matcher, Buffer.from(text), page.wanted);
-    return found === null || page.take(documentOf(100 - i, text), found);
+    const places = request.q === '' ? [] : found(request.q, request.regex, text, page.wanted);
+    return places === null || page.take(documentOf(100 - i, text), places);
   });
   return { page, hits: page.hits.map((hit) => JSON.parse(hit)) };
 }
@@ -81,13 +86,10 @@ test('all matches are those of a global regex, with the lines in which they begi
       return { start, end: start + Buffer.byteLength(match[0]), lineNumber: before.split('\n').length };
     });
     assert.deepEqual(
-      allMatches(Buffer.from(text), compileMatcher(pattern, true)),
+      found(pattern, true, text, 'all') ?? [],
       wanted,
       `${pattern} on ${JSON.stringify(text)}`,
     );
   }
-  assert.equal(
-    allMatches(Buffer.from('a'.repeat(1_000)), compileMatcher('a', false)).length,
-    limits.matchesMax,
-  );
+  assert.equal(found('a', false, 'a'.repeat(1_000), 'all')?.length, limits.matchesMax);
 });
