@@ -1,6 +1,7 @@
 import { ChunkBuilder } from '../columns/chunk-builder.ts';
 import { type ColumnValues, readColumn } from '../columns/column-block.ts';
 import type { Memtable } from '../storage/memtable.ts';
+import { Witnesses } from './live-keys.ts';
 
 /**
  * Columns of a memtable's documents, as a segment would have them. Rows are only ever added, so a chunk that is full is made once
@@ -10,6 +11,8 @@ export interface BuiltChunk {
   readonly firstRow: number;
   readonly rowCount: number;
   readonly columns: ReadonlyMap<string, ColumnValues>;
+  /** What is known of its live rows. */
+  readonly witnesses: Witnesses;
 }
 
 /** Small, for the last one is made again and again. */
@@ -74,5 +77,8 @@ function buildChunk(
   const place = { name: 'a memtable', offset: 0 };
   const columns = new Map<string, ColumnValues>();
   for (const { key, raw } of builder.columns({})) columns.set(key, readColumn(raw, place));
-  return { chunk: { firstRow, rowCount: row - firstRow, columns }, isFull: builder.isFull({ rowsMax }) };
+  return {
+    chunk: { firstRow, rowCount: row - firstRow, columns, witnesses: new Witnesses() },
+    isFull: builder.isFull({ rowsMax }),
+  };
 }

@@ -14,6 +14,7 @@ import { Evaluator } from '../sql/evaluate.ts';
 import { allRows, type Frame, type NewReplacer, type Replacer } from '../sql/frame.ts';
 import { evaluated, type Interruption, type Step } from '../sql/interruption.ts';
 import { collectColumns } from '../sql/key-groups.ts';
+import { namesIn } from '../sql/names-in.ts';
 import { parseSql } from '../sql/parser.ts';
 import { Room, RoomExceeded } from '../sql/room.ts';
 import { SelectRun } from '../sql/run-select.ts';
@@ -27,6 +28,7 @@ import type { Found } from '../text/judge.ts';
 import { Judge } from '../text/judge.ts';
 import { MatchReplacer } from '../text/replace-matches.ts';
 import type { ColumnUse, KeptColumn } from './kept-columns.ts';
+import { liveKeys } from './live-keys.ts';
 import { framed, late, type QueryContext } from './query.ts';
 import { scanNewestFirst } from './scan.ts';
 import { type SqlChunk, type SqlPart, sqlParts } from './sql-parts.ts';
@@ -43,9 +45,19 @@ import { hasTextElsewhere, valuesElsewhere } from './sql-values.ts';
 export async function runSql(context: QueryContext, { sql }: SqlRequest): Promise<string> {
   const statement = locating(sql, () => parseSql(sql));
   const parts = await reading(context, () => sqlParts(context.snapshot, context.report));
-  const columns = await reading(context, () => columnsOf(context, parts));
+  const wanted = statement.kind === 'select' ? namesIn(statement) : null;
+  let columns = await reading(context, () => columnsOf(context, parts, wanted));
   if (statement.kind === 'showColumns') return showColumns(context, columns, parts);
-  const plan = locating(sql, () => bindSelect(statement, columns));
+  let plan: SelectPlan;
+  try {
+    plan = bindSelect(statement, columns);
+  } catch (error) {
+    if (!(error instanceof SqlError)) throw error;
+    // What is wrong may name columns that were not asked for.
+    if (wanted !== null) columns = await reading(context, () => columnsOf(context, parts, null));
+    plan = locating(sql, () => bindSelect(statement, columns));
+  }
+  await takeTurn(context);
   try {
     return await new SqlQuery(context, { plan, columns, parts }).run();
   } catch (error) {
@@ -107,25 +119,40 @@ async function takeTurn({ slice }: QueryContext): Promise<void> {
   if (slice.timedOut) throw tooLate();
 }
 
-/** The id, and the keys of metas in the order in which they came first. */
-async function columnsOf(context: QueryContext, parts: readonly SqlPart[]): Promise<Column[]> {
+/**
+ * The id, and the keys of live documents' metas in the order in which they came first. Where some names alone are wanted, of the others
+ * no more is known than that some document has or had them.
+ */
+async function columnsOf(
+  context: QueryContext,
+  parts: readonly SqlPart[],
+  wanted: ReadonlySet<string> | null,
+): Promise<Column[]> {
   const types = new ColumnTypes();
   for (const part of parts) {
-    const keys = part.keys();
+    const keys = await liveKeys(part, { wanted, turn: () => takeTurn(context) });
     for (const [key, counts] of keys) {
       if (!isColumn(key)) continue;
-      const isOpen = (counts[valueKinds.other] as number) > 0 && counts[valueKinds.string] === 0;
+      const isWanted = wanted === null || wanted.has(key.toLowerCase());
+      const isOpen = isWanted && (counts[valueKinds.other] as number) > 0 && counts[valueKinds.string] === 0;
       types.add(key, counts, isOpen && (await isTextElsewhere(context, part, key)));
     }
     types.countPart(keys.keys());
   }
-  return [{ name: idColumn, type: 'text', parts: parts.length }, ...types.list()];
+  return [
+    { name: idColumn, type: 'text', parts: parts.filter(({ hasLive }) => hasLive).length },
+    ...types.list(),
+  ];
 }
 
-async function isTextElsewhere(context: QueryContext, { chunks }: SqlPart, key: string): Promise<boolean> {
+async function isTextElsewhere(
+  context: QueryContext,
+  { chunks, isLive }: SqlPart,
+  key: string,
+): Promise<boolean> {
   for (const chunk of chunks) {
-    const column = (await chunk.columns([key], () => takeTurn(context))).get(key);
-    if (column !== undefined && (await hasTextElsewhere(chunk, key, column))) return true;
+    const values = (await chunk.columns([key], () => takeTurn(context))).get(key);
+    if (values !== undefined && (await hasTextElsewhere(chunk, key, { values, isLive }))) return true;
   }
   return false;
 }

@@ -9,7 +9,8 @@ import type { ReadReport } from '../storage/block-fetch.ts';
 import { wantIds } from '../storage/hash-order.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment, Snapshot } from '../storage/snapshot.ts';
-import { isDeleted } from '../storage/tombstones.ts';
+import { deletedBetween, isDeleted } from '../storage/tombstones.ts';
+import { Witnesses } from './live-keys.ts';
 import { memtableChunks } from './memtable-columns.ts';
 
 /** The parts of a snapshot as SQL reads them, oldest first: chunks of rows with columns. */
@@ -21,6 +22,7 @@ export interface SqlPart {
   readonly rowCount: number;
   readonly chunks: readonly SqlChunk[];
   readonly allLive: boolean;
+  readonly hasLive: boolean;
   /** Rows that may be those of ids, ascending; null where it is not known. Throws what reading throws. */
   rowsOf(ids: readonly string[]): Promise<Int32Array | null>;
   isLive(row: number): boolean;
@@ -37,10 +39,18 @@ export interface SqlChunk {
   readonly rowCount: number;
   /** Keys, with how many entries they have of each kind. */
   keys(): Iterable<readonly [string, Uint32Array]>;
+  /** How many entries of each kind the key has; null where it has no column. */
+  counts(key: string): Uint32Array | null;
   /** What is known of a key's values without reading them. */
   range(key: string): ColumnRange;
   /** Columns of those keys that the chunk has. Others have their turn between two of them. Throws what reading throws. */
   columns(names: readonly string[], turn: () => Promise<void>): Promise<ReadonlyMap<string, ColumnValues>>;
+  /** Dead rows, at most. */
+  readonly deadRows: number;
+  /** Of what is dead: grows with each row that dies, for any reader. */
+  readonly age: number;
+  /** What is known of its live rows; see live-keys.ts. */
+  readonly witnesses: Witnesses;
   /** Where its columns may be kept: its segment, and its number in it. Null for memory. */
   readonly place: { readonly reader: SegmentReader; readonly chunk: number } | null;
   /** Of rows of the part, ascending. */
@@ -56,13 +66,20 @@ export async function sqlParts(snapshot: Snapshot, report: ReadReport): Promise<
 
 function memtablePart(snapshot: Snapshot, source: Snapshot['memtables'][number]): SqlPart {
   const { memtable, rowCount } = source;
+  // Then none of its rows ever died.
+  const allLive = memtable.liveCount === memtable.rowCount;
+  const isLive = (row: number) => memtable.isLiveAt(row, snapshot.sequence);
   const chunks = memtableChunks(memtable, rowCount, snapshot.temporalKeys ?? new Set()).map(
-    ({ firstRow, rowCount: rows, columns }): SqlChunk => ({
+    ({ firstRow, rowCount: rows, columns, witnesses }): SqlChunk => ({
       firstRow,
       rowCount: rows,
+      deadRows: allLive ? 0 : rows,
+      age: snapshot.sequence,
+      witnesses,
       *keys() {
         for (const [key, { counts }] of columns) yield [key, counts];
       },
+      counts: (key) => columns.get(key)?.counts ?? null,
       range: (key) => (columns.has(key) ? 'unknown' : 'none'),
       columns: async () => columns,
       place: null,
@@ -75,10 +92,11 @@ function memtablePart(snapshot: Snapshot, source: Snapshot['memtables'][number])
     rowCount,
     chunks,
     keys: () => keysOf(chunks),
-    allLive: false,
+    allLive,
+    hasLive: hasLiveRow(rowCount, isLive),
     // It knows the newest row of an id, which may have come after the snapshot.
     rowsOf: async () => null,
-    isLive: (row) => memtable.isLiveAt(row, snapshot.sequence),
+    isLive,
   };
 }
 
@@ -98,14 +116,31 @@ async function segmentPart(snapshot: Snapshot, segment: OpenSegment, report: Rea
     chunks,
     keys: () => (directory === 'none' ? new Map() : keptKeys(directory, chunks)),
     allLive: tombstones.count === 0,
+    hasLive: tombstones.count < reader.rowCount,
     rowsOf: async (ids) => found(await reader.findRows(wantIds(ids), report)),
     isLive: (row) => !isDeleted(tombstones, row),
   };
 }
 
+function hasLiveRow(rowCount: number, isLive: (row: number) => boolean): boolean {
+  for (let row = 0; row < rowCount; row++) if (isLive(row)) return true;
+  return false;
+}
+
 /** Ascending, each once, without those that are not there. */
 function found(rows: Iterable<number>): Int32Array {
   return Int32Array.from(new Set([...rows].filter((row) => row >= 0))).sort();
+}
+
+const witnessesOfDirectories = new WeakMap<ColumnDirectory, Witnesses[]>();
+
+function witnessesOf(directory: ColumnDirectory, chunk: number): Witnesses {
+  let known = witnessesOfDirectories.get(directory);
+  if (known === undefined) {
+    known = Array.from({ length: directory.chunkCount }, () => new Witnesses());
+    witnessesOfDirectories.set(directory, known);
+  }
+  return must(known[chunk], 'a chunk');
 }
 
 const ofDirectories = new WeakMap<ColumnDirectory, ReadonlyMap<string, Uint32Array>>();
@@ -140,7 +175,11 @@ function plainChunks(rowCount: number, documents: SqlChunk['documents']): SqlChu
     firstRow: chunk * chunkRowsMax,
     rowCount: Math.min(chunkRowsMax, rowCount - chunk * chunkRowsMax),
     keys: () => [],
+    counts: () => null,
     range: () => 'none',
+    deadRows: 0,
+    age: 0,
+    witnesses: new Witnesses(),
     columns: async () => new Map(),
     place: null,
     documents,
@@ -157,12 +196,17 @@ function storedChunk(source: {
   const { segment, directory, chunk, documents, report } = source;
   const { blocks, objectKey } = segment.reader;
   const rowCount = directory.rowCount(chunk);
+  const firstRow = directory.firstRow(chunk);
   return {
-    firstRow: directory.firstRow(chunk),
+    firstRow,
     rowCount,
+    deadRows: deletedBetween(segment.tombstones, firstRow, firstRow + rowCount),
+    age: segment.tombstones.count,
+    witnesses: witnessesOf(directory, chunk),
     *keys() {
       for (const [key, { counts }] of directory.columnsOf(chunk)) yield [key, counts];
     },
+    counts: (key) => directory.column(chunk, key)?.counts ?? null,
     range: (key) => rangeOf(directory.column(chunk, key)),
     async columns(names, turn) {
       const there = names.flatMap((name) => {

@@ -19,9 +19,15 @@ export async function valuesElsewhere(
   return new Map(rows.map((row, at) => [row, readValue(documents[at] as StoredDocument, key, type)]));
 }
 
-/** Whether some of a column's values that stand elsewhere are strings. */
-export async function hasTextElsewhere(chunk: SqlChunk, key: string, values: ColumnValues): Promise<boolean> {
-  const rows = rowsElsewhere(values).map((row) => chunk.firstRow + row);
+/** Whether some of a column's values that stand elsewhere are strings, of rows that live. */
+export async function hasTextElsewhere(
+  chunk: SqlChunk,
+  key: string,
+  { values, isLive }: { readonly values: ColumnValues; readonly isLive: (row: number) => boolean },
+): Promise<boolean> {
+  const rows = rowsElsewhere(values)
+    .map((row) => chunk.firstRow + row)
+    .filter(isLive);
   const documents = await chunk.documents(rows);
   return documents.some((document) => member(document, key)?.[0] === code.quote);
 }

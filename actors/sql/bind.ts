@@ -10,6 +10,7 @@ import type {
   SqlValue,
 } from './bound.ts';
 import { parseDate, parseTime, secondsOfDay, type TimeUnit } from './dates.ts';
+import { expressionParts } from './names-in.ts';
 import { repeatedIn, weighed } from './plan-weight.ts';
 import { SharedBounds } from './shared-bounds.ts';
 import { SqlError } from './sql-error.ts';
@@ -521,34 +522,10 @@ class AggregateParts {
   stand(expression: Expression): boolean {
     let known = this.#known.get(expression);
     if (known === undefined) {
-      known = expression.kind === 'aggregate' || partsOf(expression).some((part) => this.stand(part));
+      known = expression.kind === 'aggregate' || expressionParts(expression).some((part) => this.stand(part));
       this.#known.set(expression, known);
     }
     return known;
-  }
-}
-
-function partsOf(expression: Expression): readonly Expression[] {
-  switch (expression.kind) {
-    case 'compare':
-    case 'arithmetic':
-      return [expression.left, expression.right];
-    case 'logic':
-      return expression.operands;
-    case 'not':
-    case 'in':
-    case 'like':
-    case 'isNull':
-      return [expression.operand];
-    case 'case': {
-      const { branches, otherwise } = expression;
-      const parts = branches.flatMap(({ when, result }) => [when, result]);
-      return otherwise === null ? parts : [...parts, otherwise];
-    }
-    case 'call':
-      return expression.arguments;
-    default:
-      return [];
   }
 }
 

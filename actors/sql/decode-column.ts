@@ -73,12 +73,16 @@ function decodeNumbers(values: ColumnValues, elsewhere: Elsewhere, type: SqlType
   const nulls = new Uint8Array(rowCount).fill(1);
   let [integer, float] = [0, 0];
   eachEntry(values, (row, kind) => {
-    if (kind === valueKinds.null) return;
+    // Of the type's kinds are all that live: a dead row's may be of any, and is NULL.
+    if (kind === valueKinds.null || kind === valueKinds.string) return;
+    let value = 0;
+    if (isWholeKind(kind)) value = numbers[integer++] as number;
+    else if (kind === valueKinds.float) value = floats[float++] as number;
+    else if (kind === valueKinds.true) value = 1;
+    else if (kind !== valueKinds.false) value = Number(elsewhere.get(row));
+    if (Number.isNaN(value) || (type === 'int' && !Number.isInteger(value))) return;
+    decoded[row] = value;
     nulls[row] = 0;
-    if (isWholeKind(kind)) decoded[row] = numbers[integer++] as number;
-    else if (kind === valueKinds.float) decoded[row] = floats[float++] as number;
-    else if (kind === valueKinds.true) decoded[row] = 1;
-    else if (kind !== valueKinds.false) decoded[row] = elsewhere.get(row) as number;
   });
   return { kind: 'numbers', values: decoded, nulls: someNull(nulls) };
 }
@@ -93,10 +97,12 @@ function decodeWide(values: ColumnValues, integers: BigInt64Array): Vector {
   const nulls = new Uint8Array(values.rowCount).fill(1);
   let integer = 0;
   eachEntry(values, (row, kind) => {
-    if (kind === valueKinds.null) return;
+    if (kind === valueKinds.true || kind === valueKinds.false)
+      decoded[row] = kind === valueKinds.true ? 1n : 0n;
+    else if (isWholeKind(kind)) decoded[row] = integers[integer++] as bigint;
+    // NULL, or of a dead row.
+    else return;
     nulls[row] = 0;
-    if (kind === valueKinds.integer) decoded[row] = integers[integer++] as bigint;
-    else decoded[row] = kind === valueKinds.true ? 1n : 0n;
   });
   return { kind: 'wide', values: decoded, nulls: someNull(nulls) };
 }

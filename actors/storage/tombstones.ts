@@ -20,6 +20,26 @@ export function isDeleted(tombstones: Tombstones, row: number): boolean {
   return chunk !== undefined && ((chunk[(row & 0xffff) >>> 3] ?? 0) & (1 << (row & 7))) !== 0;
 }
 
+/** How many rows from `from` to before `end` are deleted. */
+export function deletedBetween(tombstones: Tombstones, from: number, end: number): number {
+  if (tombstones.count === 0) return 0;
+  let count = 0;
+  for (let row = from; row < end; ) {
+    const bitmap = tombstones.chunks.get(row >>> 16);
+    const chunkEnd = Math.min(end, ((row >>> 16) + 1) * rowsPerChunk);
+    if (bitmap === undefined) {
+      row = chunkEnd;
+    } else if ((row & 7) === 0 && row + 8 <= chunkEnd) {
+      for (let bits = bitmap[(row & 0xffff) >>> 3] ?? 0; bits !== 0; bits &= bits - 1) count++;
+      row += 8;
+    } else {
+      count += Number(isDeleted(tombstones, row));
+      row++;
+    }
+  }
+  return count;
+}
+
 /** Resident bytes. */
 export function tombstoneBytes(tombstones: Tombstones): number {
   let bytes = 0;

@@ -30,7 +30,7 @@ export const sqlTable = [
 ] as const;
 
 /** As if an import had said so. */
-const temporalKeys = ['d', 'w'];
+export const temporalKeys = ['d', 'w'];
 const two = (number: number) => String(number).padStart(2, '0');
 
 const words = ['', 'a', 'ab', 'A', 'abc%', 'a_c', 'größe', '潮汐', '𝒳y', 'x\ny', "it's", '10', 'zz top'];
@@ -65,7 +65,7 @@ export function randomSqlRow(chance: Chance, number: number): SqlRow {
   };
 }
 
-function metaJson({ values }: SqlRow): string {
+export function metaJson({ values }: SqlRow): string {
   const members = Object.entries(values).flatMap(([key, value]) => {
     if (value === undefined) return [];
     return [`${JSON.stringify(key)}:${typeof value === 'bigint' ? value : JSON.stringify(value)}`];
@@ -132,10 +132,14 @@ const literal = (value: bigint | number | string | null | undefined): string => 
 export function tableStatements(rows: readonly SqlRow[]): string[] {
   const columns = sqlTable.map(([name, type]) => `${name} ${type}`).join(', ');
   const create = `CREATE OR REPLACE TABLE docs (id VARCHAR, text VARCHAR, ${columns})`;
-  if (rows.length === 0) return [create];
+  return rows.length === 0 ? [create] : [create, insertStatement(rows)];
+}
+
+/** At least one row. */
+export function insertStatement(rows: readonly SqlRow[]): string {
   const tuples = rows.map(
     ({ id, text, values }) =>
       `(${[literal(id), literal(text), ...sqlTable.map(([name]) => literal(values[name]))].join(', ')})`,
   );
-  return [create, `INSERT INTO docs VALUES ${tuples.join(', ')}`];
+  return `INSERT INTO docs VALUES ${tuples.join(', ')}`;
 }
