@@ -180,7 +180,7 @@ export class Authenticator {
     if (claims === null) return null;
     const person = await readPerson(objectStore, claims.personId);
     if (person === null || person.generation !== claims.generation) return null;
-    const wanted = asked ?? String(person.defaultTenantId);
+    const wanted = asked ?? String(claims.tenantId ?? person.defaultTenantId);
     const membership = person.tenants.find(({ tenantId }) => String(tenantId) === wanted);
     const tenant = membership === undefined ? null : await tenants.tenant(membership.tenantId);
     if (membership === undefined) throw noSuchTenant();
@@ -236,7 +236,7 @@ function forTenant(principal: Principal, { kind, tenant }: Credential): Principa
   return principal;
 }
 
-function noSuchTenant(): ApiError {
+export function noSuchTenant(): ApiError {
   return new ApiError('not_found', 'There is no such tenant.');
 }
 

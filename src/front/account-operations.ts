@@ -1,4 +1,5 @@
 import type { Me } from '../../protocol/account.ts';
+import type { PersonId } from '../../protocol/ids.ts';
 import type { OperationName } from '../../protocol/operations.ts';
 import type { PathParameters } from '../../protocol/routing.ts';
 import type { Principal } from '../auth/principal.ts';
@@ -20,6 +21,10 @@ export interface FrontRequest {
   readonly principal: Principal | null;
   /** As text; behind trusted proxies it is whom they name. */
   readonly clientAddress: string;
+  /** `X-Tenant` as sent. */
+  readonly tenant: string | undefined;
+  /** Tells the audit log whom a request without credentials turned out to be about. */
+  readonly isAbout: (personId: PersonId) => void;
   readonly parameters: PathParameters;
   /** Of what is made: the same one whenever this request is repeated with its `Idempotency-Key`. */
   readonly plannedId: number;
@@ -34,12 +39,13 @@ export function accountOperations(components: AccountComponents): ReadonlyMap<Op
   ]);
 }
 
+/** Who asks; with a key the person is whoever made it. */
 async function me(components: AccountComponents, principal: Principal): Promise<Me> {
   const { tenants, store } = components;
   const [tenant, key, person] = await Promise.all([
     tenants.get(principal.tenantId),
     principal.keyId === null ? null : tenants.key(principal.tenantId, principal.keyId),
-    principal.auth === 'key' || principal.personId === null ? null : readPerson(store, principal.personId),
+    principal.personId === null ? null : readPerson(store, principal.personId),
   ]);
   const { id, name, plan, status } = must(tenant, 'the tenant of a live credential');
   return {

@@ -16,7 +16,8 @@ import type { Answer } from './response.ts';
  *
  * Lines are made in one place from the operations table, so whoever adds an operation says in `auditEvents` what it is, and
  * nothing else. They have ids and no addresses of people: an e-mail address is told by a keyed digest, `account`, which is the
- * same for all tries with one address and means nothing elsewhere. Requests without a valid credential, to operations that
+ * same for all tries with one address and means nothing elsewhere. A namespace that was deleted is told by its name, for nothing
+ * else is left of it. Requests without a valid credential, to operations that
  * need one, are no events: metrics count them.
  */
 export const auditEvents: Readonly<Partial<Record<OperationName, string>>> = {
@@ -33,6 +34,7 @@ export const auditEvents: Readonly<Partial<Record<OperationName, string>>> = {
   deleteEmbeddingKey: 'embedding-key.forgotten',
   createTenant: 'tenant.created',
   deleteTenant: 'tenant.deleted',
+  deleteNamespace: 'namespace.deleted',
   billingCheckout: 'billing.checkout-opened',
   billingPortal: 'billing.portal-opened',
 };
@@ -52,7 +54,7 @@ export interface AuditEntry {
   readonly tenantId?: number | undefined;
   readonly personId?: number | undefined;
   readonly keyId?: number | undefined;
-  /** What it was done to: the id of a key or of a tenant, or a provider. */
+  /** What it was done to: the id of a key or of a tenant, a provider, or a namespace's name. */
   readonly target?: string | undefined;
   /** Of a key that was made. */
   readonly scope?: string | undefined;
@@ -121,7 +123,7 @@ function entryOf(
   const answer = fieldsOf(body);
   const isDone = status < 400;
   const who = principal ?? (isDone ? whoeverIsIn(answer) : {});
-  const named = parameters.id ?? parameters.provider ?? textOf(answer.key_id ?? answer.id);
+  const named = parameters.id ?? parameters.provider ?? parameters.name ?? textOf(answer.key_id ?? answer.id);
   return {
     outcome: isDone ? 'done' : status < 500 ? 'refused' : 'failed',
     requestId,
@@ -129,7 +131,7 @@ function entryOf(
     replayed: headers.some(([name]) => name.toLowerCase() === replayedHeader) || undefined,
     code: isDone ? undefined : textOf(answer.code),
     tenantId: who.tenantId ?? undefined,
-    personId: principal?.auth === 'key' ? undefined : (who.personId ?? undefined),
+    personId: principal?.auth === 'key' ? undefined : (who.personId ?? request.personId ?? undefined),
     keyId: principal?.keyId ?? undefined,
     // What is refused may be anything that somebody has pasted there.
     target: named !== undefined && (isDone || /^\d{1,16}$/.test(named)) ? named : undefined,

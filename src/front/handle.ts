@@ -1,5 +1,5 @@
 import { ApiError } from '../../protocol/errors.ts';
-import { namespaceNameProblem } from '../../protocol/ids.ts';
+import { namespaceNameProblem, type PersonId } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
 import { type ActorCall, actorAnswerFromWire, type CallerNote } from '../../protocol/messages.ts';
 import {
@@ -104,6 +104,7 @@ export function createHandler(front: FrontComponents): (exchange: HttpExchange) 
         receivedBytes: 0,
         bodyHold: null,
         email: null,
+        personId: null,
       };
       begin(front, request);
     } catch (error) {
@@ -115,7 +116,7 @@ export function createHandler(front: FrontComponents): (exchange: HttpExchange) 
 /** A request for no operation. */
 function nobodys(exchange: HttpExchange, beganMs: number): Observed {
   const parameters = { name: undefined, id: undefined, provider: undefined };
-  const empty = { principal: null, receivedBytes: 0, bodyHold: null, email: null };
+  const empty = { principal: null, receivedBytes: 0, bodyHold: null, email: null, personId: null };
   return { exchange, id: exchange.requestId, beganMs, operation: null, parameters, ...empty };
 }
 
@@ -487,7 +488,12 @@ async function runFrontOperation(
   const parsed = parseBody(request, input.body);
   const clientAddress = clientAddressOf(front, exchange);
   const { principal, plannedId } = input;
-  const value = await run({ principal, body: parsed, parameters, plannedId, clientAddress });
+  const tenant = exchange.header('x-tenant');
+  const isAbout = (personId: PersonId) => {
+    request.personId = personId;
+  };
+  const asked = { principal, body: parsed, parameters, plannedId, clientAddress, tenant, isAbout };
+  const value = await run(asked);
   return { status, headers: noHeaders, body: operation.answer === null ? '' : JSON.stringify(value) };
 }
 

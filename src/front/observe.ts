@@ -25,6 +25,8 @@ export interface Observed {
   bodyHold: Hold | null;
   /** The address in the body of an operation without credentials, as it was sent: whom it is about. */
   email: string | null;
+  /** Whom such an operation turned out to be about, where neither its credentials nor its answer tell. */
+  personId: number | null;
 }
 
 export interface ObserverComponents {

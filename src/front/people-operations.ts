@@ -7,8 +7,10 @@ import {
   verifyRequestSchema,
 } from '../../protocol/account.ts';
 import { ApiError } from '../../protocol/errors.ts';
+import type { TenantId } from '../../protocol/ids.ts';
 import type { OperationName } from '../../protocol/operations.ts';
 import { parseWith } from '../../protocol/validate.ts';
+import { noSuchTenant } from '../auth/authenticate.ts';
 import { must } from '../base/assert.ts';
 import type { Attempts } from '../identity/attempts.ts';
 import type { LinkToMail } from '../identity/links.ts';
@@ -18,6 +20,8 @@ import { makeReset, renewVerification, resetPassword, verifyAddress } from '../i
 import { mailOf } from '../identity/mails.ts';
 import { PasswordGate } from '../identity/password-gate.ts';
 import { login, type People, signup } from '../identity/people.ts';
+import type { Person } from '../identity/person-record.ts';
+import type { Tenants } from '../router/tenants.ts';
 import type { FrontOperation, FrontRequest } from './account-operations.ts';
 
 /** Signing up, logging in, and what mailed links are for. */
@@ -25,6 +29,7 @@ export interface PeopleComponents {
   /** Made on first use: it starts the lane that hashes passwords. */
   readonly people: () => Promise<People>;
   readonly loginTokens: LoginTokens;
+  readonly tenants: Pick<Tenants, 'get'>;
   readonly attempts: Attempts;
   readonly mails: MailQueue;
   /** The address that links lead to, without a slash at its end. */
@@ -70,22 +75,35 @@ async function signUp(
 async function logIn(
   components: PeopleComponents,
   gate: PasswordGate,
-  { body, clientAddress }: FrontRequest,
+  { body, clientAddress, tenant }: FrontRequest,
 ): Promise<unknown> {
   const input = parseWith(loginRequestSchema, body, '', 'bad_request');
   const attempter = { email: input.email, address: clientAddress };
   const person = await components.attempts.login(attempter, () =>
     gate.run(async () => login(await components.people(), input)),
   );
-  return { token: await signLoginToken(components.loginTokens, person) };
+  const tenantId = tenant === undefined ? null : await tenantOf(components, person, tenant);
+  return { token: await signLoginToken(components.loginTokens, person, tenantId) };
+}
+
+/** The tenant that somebody logs in for. Throws 404, the same for one that is not theirs, is gone or never was. */
+async function tenantOf(
+  { tenants }: PeopleComponents,
+  person: Pick<Person, 'tenants'>,
+  asked: string,
+): Promise<TenantId> {
+  const membership = person.tenants.find(({ tenantId }) => String(tenantId) === asked);
+  const tenant = membership === undefined ? null : await tenants.get(membership.tenantId);
+  if (membership === undefined || tenant === null || tenant.status === 'deleting') throw noSuchTenant();
+  return membership.tenantId;
 }
 
 async function verifyEmail(
   { attempts, people }: PeopleComponents,
-  { body, clientAddress }: FrontRequest,
+  { body, clientAddress, isAbout }: FrontRequest,
 ): Promise<unknown> {
   const { token } = parseWith(verifyRequestSchema, body, '', 'bad_request');
-  await attempts.useLink(clientAddress, async () => verifyAddress(await people(), token));
+  isAbout(await attempts.useLink(clientAddress, async () => verifyAddress(await people(), token)));
   return { verified: true };
 }
 
@@ -123,12 +141,13 @@ async function forgotPassword(
 
 async function reset(
   { attempts, people, forgetLogins }: PeopleComponents,
-  { body, clientAddress }: FrontRequest,
+  { body, clientAddress, isAbout }: FrontRequest,
 ): Promise<unknown> {
   const input = resetInput(body);
-  const { email } = await attempts.useLink(clientAddress, async () =>
+  const { id, email } = await attempts.useLink(clientAddress, async () =>
     resetPassword(await people(), input, forgetLogins),
   );
+  isAbout(id);
   attempts.forgiveLogins({ email, address: clientAddress });
   return { reset: true };
 }

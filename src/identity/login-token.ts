@@ -2,7 +2,7 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 import { JOSEError } from 'jose/errors';
 import { SignJWT } from 'jose/jwt/sign';
 import { jwtVerify } from 'jose/jwt/verify';
-import { type PersonId, parseId48 } from '../../protocol/ids.ts';
+import { type PersonId, parseId48, type TenantId } from '../../protocol/ids.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Random, randomHex } from '../base/random.ts';
 
@@ -31,6 +31,8 @@ export interface LoginClaims {
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
   readonly tokenId: string;
+  /** The tenant that the login was for; null: the person's default tenant, whichever that is. */
+  readonly tenantId: number | null;
 }
 
 /** `secret` has 32 bytes. */
@@ -38,12 +40,14 @@ export function loginTokens(secret: Uint8Array, clock: Clock, random: Random): L
   return { key: createSecretKey(secret), clock, random };
 }
 
+/** `tenantId`: the tenant that the token acts for where a request names none; null for the person's default. */
 export function signLoginToken(
   { key, clock, random }: LoginTokens,
   person: { readonly id: PersonId; readonly generation: number },
+  tenantId: TenantId | null = null,
 ): Promise<string> {
   const nowSeconds = Math.floor(clock.now() / 1000);
-  return new SignJWT({ gen: person.generation })
+  return new SignJWT({ gen: person.generation, ...(tenantId === null ? {} : { tenant: tenantId }) })
     .setProtectedHeader({ alg: algorithm, typ: tokenType })
     .setIssuer(issuer)
     .setAudience(audience)
@@ -76,9 +80,12 @@ export async function verifyLoginToken(
   }
 }
 
-function claimsOf({ sub, exp, jti, gen }: Readonly<Record<string, unknown>>): LoginClaims | null {
+function claimsOf({ sub, exp, jti, gen, tenant }: Readonly<Record<string, unknown>>): LoginClaims | null {
   if (typeof sub !== 'string' || typeof exp !== 'number' || typeof jti !== 'string') return null;
   const personId = parseId48(sub);
   if (personId === null || typeof gen !== 'number') return null;
-  return { personId: personId as PersonId, generation: gen, expiresAt: exp * 1000, tokenId: jti };
+  const isTenant = typeof tenant === 'number' && Number.isSafeInteger(tenant) && tenant > 0;
+  if (tenant !== undefined && !isTenant) return null;
+  const tenantId = isTenant ? tenant : null;
+  return { personId: personId as PersonId, generation: gen, expiresAt: exp * 1000, tokenId: jti, tenantId };
 }

@@ -23,8 +23,8 @@ import { passwordProblem } from './sign-up-rules.ts';
  * changes nothing; the other order would leave tenants that nobody tells any more.
  */
 
-/** Uses the link up. Throws 400 `bad_request` where it does not work. */
-export async function verifyAddress(people: People, token: string): Promise<void> {
+/** Uses the link up, and says whose it was. Throws 400 `bad_request` where it does not work. */
+export async function verifyAddress(people: People, token: string): Promise<PersonId> {
   const person = await personOfLink(people, 'verify', token);
   await tellTenants(people, person.tenants);
   const verified = await useUp(people, person.id, 'verify', token, (now) => ({
@@ -33,6 +33,7 @@ export async function verifyAddress(people: People, token: string): Promise<void
     links: now.links.filter(({ kind }) => kind !== 'verify'),
   }));
   await tellTenantsSince(people, person, verified);
+  return person.id;
 }
 
 /**

@@ -88,4 +88,62 @@ describe('the audit log', { concurrency: 1 }, () => {
     assert.equal(statSync(join(server.options.folder, 'audit', name)).mode & 0o777, 0o600);
     assert.deepEqual(server.loggedErrors(), []);
   });
+
+  it('tells whose address was verified and whose password was set, and which namespace and tenant is gone', async () => {
+    const server = await startServer({ folder: temporaryFolder(), env: { TIDEBASE_COMMIT_MS: '20' } });
+    const anyone = new ApiClient(server.url);
+    const made = await anyone.signup('ada@example.com', 'Ada', password);
+    const mailed = (kind: string) => mailedToken(server.options.folder, kind);
+    await anyone.call('POST', '/v1/email/verify', { token: await mailed('verify') });
+    await anyone.call('POST', '/v1/password/forgot', { email: 'ada@example.com' });
+    const reset = { token: await mailed('reset'), password: 'another horse' };
+    await anyone.call('POST', '/v1/password/reset', reset);
+    await anyone.refused({ status: 400, code: 'bad_request' }, 'POST', '/v1/password/reset', { body: reset });
+    const owner = anyone.as(await anyone.login('ada@example.com', 'another horse'));
+    await owner.createNamespace('notes');
+    await owner.deleteNamespace('notes');
+    await owner.refused({ status: 404, code: 'not_found' }, 'DELETE', '/v1/namespaces/notes');
+    const second = await owner.call<{ id: number }>('POST', '/v1/tenants', { name: 'second' });
+    await owner.call('DELETE', `/v1/tenants/${second.id}`);
+    anyone.close();
+    await server.stop();
+
+    const told = linesOf(server)
+      .filter(({ event }) => /verified|password|deleted/.test(String(event)))
+      .map(({ event, outcome, personId, tenantId, target }) => ({
+        event,
+        outcome,
+        personId,
+        tenantId,
+        target,
+      }));
+    const none = undefined;
+    const [personId, tenantId] = [made.id, made.tenant_id];
+    assert.deepEqual(told, [
+      { event: 'email.verified', outcome: 'done', personId, tenantId: none, target: none },
+      {
+        event: 'password.reset-asked',
+        outcome: 'done',
+        personId: none,
+        tenantId: none,
+        target: none,
+      },
+      { event: 'password.reset', outcome: 'done', personId, tenantId: none, target: none },
+      { event: 'password.reset', outcome: 'refused', personId: none, tenantId: none, target: none },
+      { event: 'namespace.deleted', outcome: 'done', personId, tenantId, target: 'notes' },
+      { event: 'namespace.deleted', outcome: 'refused', personId, tenantId, target: none },
+      { event: 'tenant.deleted', outcome: 'done', personId, tenantId, target: String(second.id) },
+    ]);
+  });
 });
+
+/** The token of the one mail of its kind, once it is there. */
+async function mailedToken(folder: string, kind: string): Promise<string> {
+  const box = join(folder, 'outbox');
+  for (let tries = 0; ; tries++) {
+    const name = readdirSync(box).find((name) => name.endsWith(`-${kind}.txt`));
+    if (name !== undefined) return /token=([0-9a-f]+)/.exec(readFileSync(join(box, name), 'utf8'))?.[1] ?? '';
+    assert.ok(tries < 200, `no mail of kind ${kind}`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}

@@ -49,7 +49,8 @@ export function basicsSuite(): void {
         assert.equal(made.key_prefix, made.key.slice(0, 11));
         assert.equal(byKey.auth, 'key');
         assert.equal(byKey.key?.id, made.key_id);
-        assert.equal(byKey.person, null);
+        // With a key: who made it.
+        assert.deepEqual(byKey.person, byLogin.person);
         assert.equal(byLogin.auth, 'login');
         assert.deepEqual(byLogin.person, {
           id: made.id,

@@ -85,6 +85,38 @@ describe('tenants', { concurrency: 1 }, () => {
     assert.equal((await login.me()).tenant_id, made.tenant_id);
   });
 
+  it('are what a login is for where it names one of theirs; one of others is like none', async () => {
+    const { made, login } = await person();
+    const stranger = await person();
+    const second = await create(login, 'Second');
+    const gone = await create(login, 'Gone');
+    assert.equal((await login.request('DELETE', `/v1/tenants/${gone.id}`)).status, 204);
+    const email = (await login.me()).person?.email;
+    const logIn = (tenant: string, password = 'correct horse') =>
+      anyone.request('POST', '/v1/login', { body: { email, password }, headers: { 'x-tenant': tenant } });
+
+    const answer = await logIn(String(second.id));
+
+    assert.equal(answer.status, 200);
+    const forSecond = anyone.as((answer.json() as { token: string }).token);
+    assert.equal((await forSecond.me()).tenant_id, second.id);
+    // A request may still name another one.
+    const first = await forSecond.request('GET', '/v1/me', actingFor(made.tenant_id));
+    assert.equal((first.json() as { tenant_id: number }).tenant_id, made.tenant_id);
+    assert.equal((await list(forSecond)).length, 2);
+    const refusals: ApiAnswer[] = [];
+    for (const id of [String(stranger.made.tenant_id), String(gone.id), '1', '0', 'x', '', '9'.repeat(400)])
+      refusals.push(await logIn(id));
+    for (const { status, body } of refusals) {
+      assert.equal(status, 404);
+      assert.deepEqual(body, refusals[0]?.body);
+    }
+    assert.equal((await logIn(String(second.id), 'wrong horse')).status, 401);
+    assert.equal((await logIn(String(stranger.made.tenant_id), 'wrong horse')).status, 401);
+    assert.equal((await login.request('DELETE', `/v1/tenants/${second.id}`)).status, 204);
+    await forSecond.refused({ status: 404, code: 'not_found' }, 'GET', '/v1/me');
+  });
+
   it('are apart: what one has the other has not', async () => {
     const { made, login } = await person();
     const second = await create(login, 'Second');

@@ -60,6 +60,8 @@ export interface Row {
   readonly at?: Readonly<Partial<Record<Target, readonly Outcome[]>>>;
   /** For a key whose patterns do not cover the namespace, whether it exists or not, where it is not the usual: 403. */
   readonly outside?: readonly Outcome[];
+  /** It takes no credentials, and X-Tenant all the same. */
+  readonly heedsTenant?: boolean;
 }
 
 const ok = ['200'] as const;
@@ -77,7 +79,7 @@ const makesIt = { foreign: ok, missing: ok, 'outside and missing': ok } as const
 
 export const rows: Readonly<Record<OperationName, Row>> = {
   signup: { needs: 'nothing', on: 'nothing', allowed: created },
-  login: { needs: 'nothing', on: 'nothing', allowed: ok },
+  login: { needs: 'nothing', on: 'nothing', allowed: ok, heedsTenant: true },
   // With a token that is none: whoever brings a right one needs nothing else.
   verifyEmail: { needs: 'nothing', on: 'nothing', allowed: badRequest },
   forgotPassword: { needs: 'nothing', on: 'nothing', allowed: accepted },
@@ -180,6 +182,8 @@ export function expectedOf({ row, isBuilt, credential, target }: Cell): readonly
     if (has[credential]?.includes(row.needs) !== true) return forbidden;
     if (credential === 'admin key limited to namespaces' && isOutside) return row.outside ?? forbidden;
   }
+  const namesAnothers = refusals[credential]?.startsWith('404') === true;
+  if (row.heedsTenant === true && namesAnothers) return missing;
   if (!isBuilt) return notSetUp;
   // The member is in the owner's first tenant only, and a member deletes none.
   if (row.on === 'tenant' && credential === "member's login")

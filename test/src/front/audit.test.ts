@@ -36,6 +36,7 @@ async function lineOf(
     principal: null,
     receivedBytes: 0,
     email: null,
+    personId: null,
     bodyHold: null,
     ...changes,
   };
@@ -46,14 +47,15 @@ async function lineOf(
 }
 
 describe('the audit log', () => {
-  it('has an event for each operation that changes accounts, keys, tenants or bills', () => {
+  it('has an event for each operation that changes accounts, keys, tenants or bills, or ends a namespace', () => {
     const audited = operationList.filter(
       ({ tag, methods }) =>
         ['accounts', 'keys', 'tenants', 'billing'].includes(tag) &&
         methods.some((method) => method !== 'GET'),
     );
 
-    assert.deepEqual(Object.keys(auditEvents).toSorted(), audited.map(({ name }) => name).toSorted());
+    const names = [...audited.map(({ name }) => name), 'deleteNamespace'];
+    assert.deepEqual(Object.keys(auditEvents).toSorted(), names.toSorted());
   });
 
   it('names each event once, in words', () => {

@@ -37,6 +37,7 @@ async function front() {
       loginTokens: loginTokens(new Uint8Array(32), clock, systemRandom),
       attempts: new Attempts({ limits: builtInPlans.attempts, clock, sparesLoopback: true }),
       mails: queue,
+      tenants: { get: async () => null },
       baseUrl: 'https://tide.example',
       forgetLogins: (personId) => forgotten.push(personId),
     }),
@@ -47,7 +48,8 @@ async function front() {
     address = '192.0.2.1',
   ): Promise<unknown> => {
     const parameters = { name: undefined, id: undefined, provider: undefined };
-    const request: FrontRequest = { body, principal: null, parameters, plannedId: 0, clientAddress: address };
+    const whose = { principal: null, clientAddress: address, tenant: undefined, isAbout: () => {} };
+    const request: FrontRequest = { body, parameters, plannedId: 0, ...whose };
     return operations.get(name)?.(request);
   };
   const holdMails = () => {
@@ -172,6 +174,7 @@ test('a reset of whose storing nobody heard makes the logins be forgotten all th
   assert.ok(error instanceof ApiError && error.code === 'write_unknown', String(error));
   assert.deepEqual(forgotten, [id]);
   objectStore.get = get;
+  objectStore.fail = () => null;
   assert.ok(await call('login', { email: input.email, password: 'engine number 2' }));
 });
 

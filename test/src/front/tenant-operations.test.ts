@@ -76,7 +76,7 @@ function operations(plan: FaultPlan = noFaults, tenants = tenantsOf()) {
   const all = tenantOperations({ tenants, persons: { objectStore, clock, random } });
   const begin = (name: 'listTenants' | 'createTenant' | 'deleteTenant', rest: object) => {
     const asked = { principal: login, body: undefined, plannedId: 0, parameters: {} as never };
-    const request = { ...asked, clientAddress: '192.0.2.1', ...rest };
+    const request = { ...asked, clientAddress: '192.0.2.1', tenant: undefined, isAbout: () => {}, ...rest };
     return all.get(name)?.(request) ?? assert.fail(name);
   };
   const run = (...asked: Parameters<typeof begin>) => clock.run(begin(...asked));

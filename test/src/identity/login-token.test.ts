@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
-import type { PersonId } from '../../../protocol/ids.ts';
+import type { PersonId, TenantId } from '../../../protocol/ids.ts';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { systemRandom } from '../../../src/base/random.ts';
 import {
@@ -79,5 +79,19 @@ test('what the token says about algorithm, type, issuer, audience and subject is
   ]) {
     const token = forge(goodHeader, { ...goodPayload, ...change });
     assert.equal(await verifyLoginToken(tokens, token), null, JSON.stringify(change));
+  }
+});
+
+test('a token is for a tenant where the login named one, and for a number alone', async () => {
+  const token = await signLoginToken(tokensAt(start), person, 77 as TenantId);
+
+  assert.equal((await verifyLoginToken(tokensAt(start), token))?.tenantId, 77);
+  const plain = await signLoginToken(tokensAt(start), person);
+  assert.equal((await verifyLoginToken(tokensAt(start), plain))?.tenantId, null);
+  for (const tenant of ['77', 0, -1, 1.5, null, {}]) {
+    assert.equal(
+      await verifyLoginToken(tokensAt(start), forge(goodHeader, { ...goodPayload, tenant })),
+      null,
+    );
   }
 });
