@@ -7,6 +7,7 @@ import type {
   ProviderKeyRecord,
   ResolvedNamespace,
 } from '../protocol/messages.ts';
+import type { KeyRing } from '../src/accounts/key-ring.ts';
 import type { Plans } from '../src/accounts/plans.ts';
 import type { ByteGate } from '../src/base/byte-gate.ts';
 import type { Clock } from '../src/base/clock.ts';
@@ -50,9 +51,9 @@ export interface ActorComponents {
   /** Limits and prices: a tenant's record names its plan. */
   readonly plans: Plans;
   /** Signs cursors; the same on every server. */
-  readonly cursorKey: Uint8Array;
+  readonly cursorKeys: KeyRing;
   /** Opens the sealed keys of embedding providers. */
-  readonly keyEncryptionKey: Uint8Array;
+  readonly keyEncryptionKeys: KeyRing;
 }
 
 /** Actors of other kinds, wherever they live: calls go through the router. */

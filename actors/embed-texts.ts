@@ -93,7 +93,7 @@ function portionsOf(texts: readonly string[]): string[][] {
 
 /** Asked for each time: a key that was forgotten is used no more. */
 async function providerKey(
-  { directory, keyEncryptionKey, logger }: ActorComponents,
+  { directory, keyEncryptionKeys, logger }: ActorComponents,
   tenantId: number,
   provider: string,
 ): Promise<string> {
@@ -105,7 +105,7 @@ async function providerKey(
     );
   }
   try {
-    return openProviderKey(keyEncryptionKey, { tenantId, provider }, record.envelope);
+    return openProviderKey(keyEncryptionKeys, { tenantId, provider }, record.envelope);
   } catch (error) {
     if (!(error instanceof ProviderKeyEnvelopeError)) throw error;
     logger.error('a stored key of a provider does not open', { tenantId, provider, error: error.message });

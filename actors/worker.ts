@@ -99,8 +99,8 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     orderlyEnd: takeOrderlyEnd(warmCache, task.predecessors),
     logsOfView: new Set(task.logsOfView),
     plans: task.plans as Plans,
-    cursorKey: task.cursorKey,
-    keyEncryptionKey: task.keyEncryptionKey,
+    cursorKeys: task.cursorKeys,
+    keyEncryptionKeys: task.keyEncryptionKeys,
   };
   host = new ActorHost(components);
   const serving = host;

@@ -314,7 +314,13 @@ export interface ProviderKeyRecord {
   readonly createdAt: string;
   readonly updatedAt: string;
   /** As src/accounts/provider-key-envelope.ts seals it. */
-  readonly envelope: { readonly version: 1; readonly wrappedKey: Uint8Array; readonly sealed: Uint8Array };
+  readonly envelope: {
+    readonly version: 1 | 2;
+    /** Which key-encryption key it was sealed with; version 1 does not say. */
+    readonly keyName?: string;
+    readonly wrappedKey: Uint8Array;
+    readonly sealed: Uint8Array;
+  };
 }
 
 /** What a name that is not there yet is made with. */

@@ -81,7 +81,7 @@ export const formats = {
     ],
   },
   tenant: {
-    version: 6,
+    version: 7,
     history: [
       'Keys and names of namespaces.',
       'Bound to the key that it is stored under.',
@@ -89,6 +89,14 @@ export const formats = {
       'Sealed keys of embedding providers, and what embeds the texts of a namespace.',
       "Whether the owner's address is verified.",
       'Usage by day and by key, writes of each namespace, digests of keys, answers of requests that may be repeated.',
+      'Envelopes that name their key-encryption key.',
+    ],
+  },
+  envelope: {
+    version: 2,
+    history: [
+      'A secret under a data key, and that under the key-encryption key.',
+      'Names the key-encryption key.',
     ],
   },
   logFloor: {

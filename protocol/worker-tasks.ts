@@ -92,6 +92,12 @@ export interface NamedLogs {
   readonly removed: readonly string[];
 }
 
+/** As src/accounts/key-ring.ts has it. */
+export interface ServerKeys {
+  readonly present: Uint8Array;
+  readonly previous: Uint8Array | null;
+}
+
 export interface ActorWorkerTask {
   readonly index: number;
   readonly control: MessagePort;
@@ -115,8 +121,8 @@ export interface ActorWorkerTask {
   readonly processMemoryBytes: number;
   /** Of src/accounts/plans.ts. */
   readonly plans: object;
-  readonly cursorKey: Uint8Array;
-  readonly keyEncryptionKey: Uint8Array;
+  readonly cursorKeys: ServerKeys;
+  readonly keyEncryptionKeys: ServerKeys;
   readonly logLevel: LogLevel;
 }
 

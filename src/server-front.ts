@@ -61,7 +61,7 @@ export function observersOf(parts: {
     clock: systemClock,
     logger,
     folder: join(settings.dataDir, 'audit'),
-    key: deriveKey(secrets.loginTokenKey, 'tidebase audit v1'),
+    key: deriveKey(secrets.loginTokenKeys.present, 'tidebase audit v1'),
     addressOf: (exchange) => clientAddresses.of(exchange.remoteAddress, exchange.header('x-forwarded-for')),
   });
   const logsRequests = settings.logLevel === 'debug';
@@ -134,7 +134,7 @@ export function frontOf(parts: {
   logger: Logger;
 }) {
   const { secrets, store, lanes, logger } = parts;
-  const tokens = loginTokens(secrets.loginTokenKey, systemClock, systemRandom);
+  const tokens = loginTokens(secrets.loginTokenKeys, systemClock, systemRandom);
   const router = new Router({ forgetTenant: (tenantId) => authenticator.invalidateTenant(tenantId) });
   const tenants = tenantsThrough(router);
   const allowances = new Allowances(parts.plans, systemClock);

@@ -49,6 +49,9 @@ export interface Settings {
   /** 32 bytes; null means: made and kept in the data folder. */
   readonly loginTokenKey: Uint8Array | null;
   readonly keyEncryptionKey: Uint8Array | null;
+  /** Accepted beside the ones above while keys are rotated; null outside a rotation. */
+  readonly previousLoginTokenKey: Uint8Array | null;
+  readonly previousKeyEncryptionKey: Uint8Array | null;
   readonly metricsPort: number | null;
   /** Addresses and CIDR ranges whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
@@ -134,6 +137,8 @@ export function readSettings(env: Env, machine: Machine = thisMachine): Settings
     },
     loginTokenKey: read('TIDEBASE_LOGIN_TOKEN_KEY', secret),
     keyEncryptionKey: read('TIDEBASE_KEY_ENCRYPTION_KEY', secret),
+    previousLoginTokenKey: readPrevious(read, 'TIDEBASE_LOGIN_TOKEN_KEY'),
+    previousKeyEncryptionKey: readPrevious(read, 'TIDEBASE_KEY_ENCRYPTION_KEY'),
     metricsPort: read('TIDEBASE_METRICS_PORT', port),
     trustedProxies: read('TIDEBASE_TRUSTED_PROXIES', proxyList) ?? [],
     logLevel: read('TIDEBASE_LOG_LEVEL', oneOf(['error', 'info', 'debug'])) ?? 'info',
@@ -202,6 +207,20 @@ function readStripe(read: Read): StripeSettings | null {
   const webhookSecret = read('STRIPE_WEBHOOK_SECRET', text);
   const priceId = read('STRIPE_PRICE_ID', text);
   return secretKey === null ? null : { secretKey, webhookSecret, priceId };
+}
+
+/** The key that another one takes the place of: there must be that other one, and it must be another. */
+function readPrevious(read: Read, name: string): Uint8Array | null {
+  const present = read(name, secret);
+  const previousName = `${name}_PREVIOUS`;
+  const previous = read(previousName, secret);
+  if (previous === null) return null;
+  if (present === null) {
+    throw new SettingsError(`${previousName} is set and ${name} is not: set the new key too, or neither.`);
+  }
+  if (Buffer.compare(present, previous) !== 0) return previous;
+  const sentence = 'are the same key: give the new one and the one before it, or take the previous one out.';
+  throw new SettingsError(`${name} and ${previousName} ${sentence}`);
 }
 
 /** The value is never part of the message: it may be a secret with a typing error. */

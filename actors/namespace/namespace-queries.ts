@@ -221,7 +221,7 @@ export class NamespaceQueries {
     opened: OpenedNow,
     run: (context: QueryContext) => Promise<string>,
   ): Promise<ActorReply> {
-    const { clock, cursorKey, lanes, memory, patterns } = this.#components;
+    const { clock, cursorKeys, lanes, memory, patterns } = this.#components;
     const sqlHolding = sqlMemory(memory).holding(call.caller.owner);
     const slice = new TimeSlice(clock, opened.deadline.leftMs);
     const room = new GatedRoom(this.#components.queryMemory, call.caller.owner);
@@ -232,7 +232,7 @@ export class NamespaceQueries {
       slice,
       report: opened.report,
       foundAs: opened.foundAs,
-      cursorKey,
+      cursorKeys,
       graphs: this.#graphs,
       patterns,
       match: lanes.match,

@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { invalidField } from '../../protocol/errors.ts';
+import { type KeyRing, keysOf } from '../../src/accounts/key-ring.ts';
 import { sha256Hex } from '../../src/base/hash.ts';
 
 /**
@@ -19,17 +20,19 @@ export function queryDigest(query: string, isRegex: boolean, filter: string): st
   return sha256Hex(JSON.stringify([query, isRegex, filter]));
 }
 
-export function encodeCursor(key: Uint8Array, scope: CursorScope, sequence: number): string {
+export function encodeCursor({ present }: KeyRing, scope: CursorScope, sequence: number): string {
   const bytes = Buffer.alloc(8);
   bytes.writeBigUInt64BE(BigInt(sequence));
-  return Buffer.concat([bytes, sign(key, scope, bytes)]).toString('base64url');
+  return Buffer.concat([bytes, sign(present, scope, bytes)]).toString('base64url');
 }
 
-/** The sequence under which the page begins. 422 where the cursor is not of this query. */
-export function decodeCursor(key: Uint8Array, scope: CursorScope, cursor: string): number {
+/** The sequence under which the page begins. 422 where the cursor is not of this query, or signed with none of the keys. */
+export function decodeCursor(keys: KeyRing, scope: CursorScope, cursor: string): number {
   const bytes = Buffer.from(cursor, 'base64url');
   const wellFormed = bytes.length === 8 + signatureBytes && bytes.toString('base64url') === cursor;
-  if (!wellFormed || !timingSafeEqual(bytes.subarray(8), sign(key, scope, bytes.subarray(0, 8)))) {
+  const isOurs = (key: Uint8Array) =>
+    timingSafeEqual(bytes.subarray(8), sign(key, scope, bytes.subarray(0, 8)));
+  if (!wellFormed || !keysOf(keys).some(isOurs)) {
     throw invalidField('cursor', 'is not the `next` of an earlier answer to this same query');
   }
   return Number(bytes.readBigUInt64BE(0));

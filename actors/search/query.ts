@@ -3,6 +3,7 @@ import type { Filter } from '../../protocol/filter.ts';
 import { limits } from '../../protocol/limits.ts';
 import type { VectorConfig } from '../../protocol/namespace.ts';
 import type { CountRequest, SearchRequest } from '../../protocol/search.ts';
+import type { KeyRing } from '../../src/accounts/key-ring.ts';
 import type { Holding, LargeBuffers } from '../sql/room.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
@@ -31,7 +32,7 @@ export interface QueryContext {
   readonly report: ReadReport;
   /** How the namespace was found: open, or opened from the local disk or the object store. */
   readonly foundAs: Temperature;
-  readonly cursorKey: Uint8Array;
+  readonly cursorKeys: KeyRing;
   readonly graphs: GraphSource;
   /** Of the thread. */
   readonly patterns: QueryPatterns;

@@ -20,7 +20,7 @@ export async function runSearch(context: QueryContext, request: SearchRequest): 
   const below =
     request.cursor === null
       ? Number.POSITIVE_INFINITY
-      : decodeCursor(context.cursorKey, scope, request.cursor);
+      : decodeCursor(context.cursorKeys, scope, request.cursor);
   const page = new Page(request, context.room);
   // One document beyond the page tells whether there is another page.
   const enough = isEverything(test) ? request.limit + 1 : undefined;
@@ -36,7 +36,7 @@ export async function runSearch(context: QueryContext, request: SearchRequest): 
   // A search that ran out of time or of storage goes on where it stopped, not at its last hit.
   const from = isCutShort(end) ? end.sequence : page.isFull ? (page.lastSequence ?? below) : null;
   const next =
-    from === null ? '' : encodeCursor(context.cursorKey, scope, Math.min(from, Number.MAX_SAFE_INTEGER));
+    from === null ? '' : encodeCursor(context.cursorKeys, scope, Math.min(from, Number.MAX_SAFE_INTEGER));
   const truncated = page.isTruncated ? ',"truncated":true' : '';
   return answer(context, end, `"hits":[${page.hits.join(',')}],"next":"${next}"${truncated}`);
 }

@@ -10,7 +10,7 @@ import { readBody } from '../request-body.ts';
 import type { TenantLog } from './tenant-log.ts';
 
 /** The keys of embedding providers that a tenant has stored. */
-type Components = Pick<ActorComponents, 'lanes' | 'keyEncryptionKey' | 'random' | 'clock'>;
+type Components = Pick<ActorComponents, 'lanes' | 'keyEncryptionKeys' | 'random' | 'clock'>;
 
 /** What shows that a key works. */
 const probe = 'tide';
@@ -67,7 +67,7 @@ export function keyedProviderOf(name: string): KeyedProvider {
  * the record that it takes the place of. Throws the provider's refusal.
  */
 export async function sealedAfterTrial(
-  { lanes, keyEncryptionKey, random, clock }: Components,
+  { lanes, keyEncryptionKeys, random, clock }: Components,
   owner: { readonly tenantId: number; readonly provider: KeyedProvider },
   body: Uint8Array,
   before: ProviderKeyRecord | null,
@@ -91,7 +91,7 @@ export async function sealedAfterTrial(
     hint: keyHint(key),
     createdAt: before?.createdAt ?? now,
     updatedAt: now,
-    envelope: sealProviderKey(keyEncryptionKey, owner, key, random),
+    envelope: sealProviderKey(keyEncryptionKeys, owner, key, random),
   };
   return { record, tokens };
 }

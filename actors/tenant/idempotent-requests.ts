@@ -14,7 +14,7 @@ import { storedAnswer } from './stored-answers.ts';
  *
  * Only success is kept: a refusal has changed nothing, and its reason may be gone when the request comes again.
  */
-type Components = Pick<ActorComponents, 'clock' | 'random' | 'keyEncryptionKey'>;
+type Components = Pick<ActorComponents, 'clock' | 'random' | 'keyEncryptionKeys'>;
 
 interface KnownAnswers {
   readonly tenantId: number;
@@ -62,9 +62,9 @@ export class IdempotentRequests {
     { keyDigest, requestDigest, plannedId }: BegunRequest,
     answer: { readonly status: number; readonly text: string } | null,
   ): StoredAnswer {
-    const { clock, random, keyEncryptionKey } = this.#components;
+    const { clock, random, keyEncryptionKeys } = this.#components;
     const owner = { tenantId: this.#known.tenantId, keyDigest, requestDigest };
-    const envelope = answer === null ? null : sealAnswer(keyEncryptionKey, owner, answer.text, random);
+    const envelope = answer === null ? null : sealAnswer(keyEncryptionKeys, owner, answer.text, random);
     return { keyDigest, requestDigest, plannedId, at: clock.now(), status: answer?.status ?? 0, envelope };
   }
 
@@ -73,7 +73,7 @@ export class IdempotentRequests {
     envelope: ProviderKeyRecord['envelope'],
   ): Extract<BeganRequest, { kind: 'done' }> {
     const owner = { tenantId: this.#known.tenantId, keyDigest, requestDigest };
-    const answer = openAnswer(this.#components.keyEncryptionKey, owner, envelope);
+    const answer = openAnswer(this.#components.keyEncryptionKeys, owner, envelope);
     if (answer !== null) return { kind: 'done', status, answer };
     const sentence =
       'this request was done, and its answer was kept under another TIDEBASE_KEY_ENCRYPTION_KEY';

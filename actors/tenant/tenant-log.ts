@@ -9,6 +9,7 @@ import type { ReplayedRecord } from '../log/replay.ts';
 import { MemoryAccount } from '../memory-budget.ts';
 import type { LogWatermark } from '../storage/manifest.ts';
 import { ActorClosed, type Committed, commit, loadCommitted } from '../storage/manifest-store.ts';
+import { resealSecrets } from './reseal.ts';
 import { answerBytes } from './stored-answers.ts';
 import {
   applyTenantEvent,
@@ -30,7 +31,7 @@ import {
  */
 type Components = Pick<
   ActorComponents,
-  'store' | 'clock' | 'random' | 'log' | 'memory' | 'directory' | 'logsOfView'
+  'store' | 'clock' | 'random' | 'log' | 'memory' | 'directory' | 'logsOfView' | 'keyEncryptionKeys'
 >;
 
 /** What the tenant's other parts have to say about an event. */
@@ -204,7 +205,8 @@ export class TenantLog {
   /** Puts the state of this moment into the manifest, and tells the log how far that reaches. One at a time. */
   async commit(): Promise<void> {
     this.#unflushed = false;
-    const { log, random } = this.#components;
+    const { log, random, keyEncryptionKeys: keys } = this.#components;
+    resealSecrets(this.#state, { tenantId: this.tenantId, keys, random });
     const applied = new Map(this.#applied);
     const next: TenantManifest = {
       version: (this.#committed?.value.version ?? 0) + 1,

@@ -8,7 +8,13 @@ import type {
   UsageNote,
 } from '../../protocol/messages.ts';
 import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
-import { decodeRecord, decodeValue, encodeRecord, encodeValue } from '../../src/base/record.ts';
+import {
+  decodeRecord,
+  decodeValue,
+  encodeRecord,
+  encodeValue,
+  recordVersion,
+} from '../../src/base/record.ts';
 import type { LogWatermark } from '../storage/manifest.ts';
 import { storeAnswer } from './stored-answers.ts';
 import {
@@ -284,7 +290,9 @@ export interface TenantManifest {
   readonly state: TenantState;
 }
 
-export const tenantManifestFormat = 6;
+export const tenantManifestFormat = 7;
+/** The one before has envelopes that do not name their key, and is otherwise the same. */
+const olderTenantManifestFormat = 6;
 const magic = 'TBTM';
 
 export const tenantManifestCodec = {
@@ -306,10 +314,9 @@ export const tenantManifestCodec = {
     return encodeRecord(magic, tenantManifestFormat, wire, place);
   },
   decode(bytes: Uint8Array, place: string): TenantManifest {
-    const wire = decodeRecord(bytes, place, magic, tenantManifestFormat) as Omit<
-      TenantManifest,
-      'applied' | 'state'
-    > & {
+    const isOlder = recordVersion(bytes) === olderTenantManifestFormat;
+    const format = isOlder ? olderTenantManifestFormat : tenantManifestFormat;
+    const wire = decodeRecord(bytes, place, magic, format) as Omit<TenantManifest, 'applied' | 'state'> & {
       applied: [string, number, number][];
       state: {
         tenant: TenantRecord | null;

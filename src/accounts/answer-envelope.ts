@@ -1,12 +1,7 @@
 import { sha256Hex } from '../base/hash.ts';
 import type { Random } from '../base/random.ts';
-import {
-  type Envelope,
-  type EnvelopeContext,
-  envelopeVersion,
-  openEnvelope,
-  sealEnvelope,
-} from './envelope.ts';
+import { type ContextOf, type Envelope, openEnvelope, resealEnvelope, sealEnvelope } from './envelope.ts';
+import type { KeyRing } from './key-ring.ts';
 
 /**
  * An answer that is kept for the repetition of its request: it may show an API key, of which the object store holds nothing but
@@ -25,28 +20,30 @@ export function requestDigestOf(operation: string, body: Uint8Array): string {
   return sha256Hex(Buffer.concat([Buffer.from(`${operation}\n`), body]));
 }
 
-export function sealAnswer(
-  keyEncryptionKey: Uint8Array,
-  owner: AnswerOwner,
-  answer: string,
-  random: Random,
-): Envelope {
-  return sealEnvelope(keyEncryptionKey, contextOf(owner), Buffer.from(answer), random);
+export function sealAnswer(keys: KeyRing, owner: AnswerOwner, answer: string, random: Random): Envelope {
+  return sealEnvelope(keys, contextOf(owner), Buffer.from(answer), random);
 }
 
 /** Null where it does not open: it is damaged, or the key-encryption key is another one by now. */
-export function openAnswer(
-  keyEncryptionKey: Uint8Array,
+export function openAnswer(keys: KeyRing, owner: AnswerOwner, envelope: Envelope): string | null {
+  return openEnvelope(keys, contextOf(owner), envelope)?.toString() ?? null;
+}
+
+/** Under the present key: see `resealEnvelope`. */
+export function resealAnswer(
+  keys: KeyRing,
   owner: AnswerOwner,
   envelope: Envelope,
-): string | null {
-  if (envelope.version !== envelopeVersion) return null;
-  return openEnvelope(keyEncryptionKey, contextOf(owner), envelope)?.toString() ?? null;
+  random: Random,
+): Envelope {
+  return resealEnvelope(keys, contextOf(owner), envelope, random);
 }
 
 /** Unambiguous: neither numbers nor digests have a line break. */
-function contextOf({ tenantId, keyDigest, requestDigest }: AnswerOwner): EnvelopeContext {
-  const of = (step: 'data key' | 'answer') =>
-    Buffer.from(`tidebase answer v${envelopeVersion}\n${step}\n${tenantId}\n${keyDigest}\n${requestDigest}`);
-  return { dataKey: of('data key'), secret: of('answer') };
+function contextOf({ tenantId, keyDigest, requestDigest }: AnswerOwner): ContextOf {
+  return (version) => {
+    const of = (step: 'data key' | 'answer') =>
+      Buffer.from(`tidebase answer v${version}\n${step}\n${tenantId}\n${keyDigest}\n${requestDigest}`);
+    return { dataKey: of('data key'), secret: of('answer') };
+  };
 }

@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { assert } from '../base/assert.ts';
 import type { Random } from '../base/random.ts';
+import { type KeyRing, keyName, keysOf } from './key-ring.ts';
 
 /**
  * Secrets as they are stored.
@@ -13,47 +14,82 @@ import type { Random } from '../base/random.ts';
  * moved to another place does not open.
  */
 export interface Envelope {
-  readonly version: 1;
+  /** Version 1 does not name its key: it is tried with each. */
+  readonly version: 1 | 2;
+  /** The key-encryption key that wraps the data key, as `keyName` names it. */
+  readonly keyName?: string;
   /** The data key: nonce, ciphertext, tag. */
   readonly wrappedKey: Uint8Array;
   /** The secret under the data key: nonce, ciphertext, tag. */
   readonly sealed: Uint8Array;
 }
 
-/** What is authenticated with each of the two, different for every kind of secret and every place. */
+/** What is authenticated with each of the two, different for every kind of secret, every place and every version. */
 export interface EnvelopeContext {
   readonly dataKey: Uint8Array;
   readonly secret: Uint8Array;
 }
 
+/** The context of a secret in an envelope of a version. */
+export type ContextOf = (version: Envelope['version']) => EnvelopeContext;
+
 const cipher = 'aes-256-gcm';
 const keyBytes = 32;
 const nonceBytes = 12;
 const tagBytes = 16;
-export const envelopeVersion = 1;
+export const envelopeVersion = 2;
 
 export function sealEnvelope(
-  keyEncryptionKey: Uint8Array,
-  context: EnvelopeContext,
+  { present }: KeyRing,
+  contextOf: ContextOf,
   secret: Uint8Array,
   random: Random,
 ): Envelope {
   const dataKey = random.bytes(keyBytes);
+  const context = contextOf(envelopeVersion);
   return {
     version: envelopeVersion,
-    wrappedKey: encrypt(keyEncryptionKey, dataKey, context.dataKey, random),
+    keyName: keyName(present),
+    wrappedKey: encrypt(present, dataKey, context.dataKey, random),
     sealed: encrypt(dataKey, secret, context.secret, random),
   };
 }
 
-/** Null where the envelope is damaged or another's, or was sealed under another key-encryption key: which one, can't be told. */
-export function openEnvelope(
-  keyEncryptionKey: Uint8Array,
-  context: EnvelopeContext,
-  { wrappedKey, sealed }: Envelope,
-): Buffer | null {
-  const dataKey = decrypt(keyEncryptionKey, wrappedKey, context.dataKey);
-  return dataKey === null ? null : decrypt(dataKey, sealed, context.secret);
+/** Null where the envelope is damaged or another's, or was sealed under a key-encryption key that is none of these. */
+export function openEnvelope(keys: KeyRing, contextOf: ContextOf, envelope: Envelope): Buffer | null {
+  const { version, wrappedKey, sealed } = envelope;
+  if (version !== 1 && version !== 2) return null;
+  const context = contextOf(version);
+  for (const key of keysThatMayOpen(keys, envelope)) {
+    const dataKey = decrypt(key, wrappedKey, context.dataKey);
+    if (dataKey !== null) return decrypt(dataKey, sealed, context.secret);
+  }
+  return null;
+}
+
+/** Whether none of these keys can have sealed it. An envelope without a name may be anybody's. */
+export function isOfAnotherKey(keys: KeyRing, envelope: Envelope): boolean {
+  return keysThatMayOpen(keys, envelope).length === 0;
+}
+
+function keysThatMayOpen(keys: KeyRing, envelope: Envelope): readonly Uint8Array[] {
+  if (envelope.version === 1) return keysOf(keys);
+  return keysOf(keys).filter((key) => keyName(key) === envelope.keyName);
+}
+
+/**
+ * The same secret under the present key, in the newest version; the envelope itself where it is that already, or does not
+ * open: then it stays what it is.
+ */
+export function resealEnvelope(
+  keys: KeyRing,
+  contextOf: ContextOf,
+  envelope: Envelope,
+  random: Random,
+): Envelope {
+  const isNew = envelope.version === envelopeVersion && envelope.keyName === keyName(keys.present);
+  const secret = isNew ? null : openEnvelope(keys, contextOf, envelope);
+  return secret === null ? envelope : sealEnvelope(keys, contextOf, secret, random);
 }
 
 function encrypt(key: Uint8Array, plain: Uint8Array, authenticated: Uint8Array, random: Random): Uint8Array {

@@ -1,11 +1,13 @@
 import type { Random } from '../base/random.ts';
 import {
+  type ContextOf,
   type Envelope,
-  type EnvelopeContext,
-  envelopeVersion,
+  isOfAnotherKey,
   openEnvelope,
+  resealEnvelope,
   sealEnvelope,
 } from './envelope.ts';
+import type { KeyRing } from './key-ring.ts';
 
 /** A tenant's key of an embedding provider, as it is stored: an envelope that opens for this tenant and provider only. */
 export type ProviderKeyEnvelope = Envelope;
@@ -16,36 +18,46 @@ export interface ProviderKeyOwner {
   readonly provider: string;
 }
 
-/** The envelope is damaged or another's, or was sealed under another key-encryption key: which one, can't be told. */
+/** The envelope is damaged or another's, or was sealed under another key-encryption key; the message says which where it can. */
 export class ProviderKeyEnvelopeError extends Error {
   override name = 'ProviderKeyEnvelopeError';
 }
 
 export function sealProviderKey(
-  keyEncryptionKey: Uint8Array,
+  keys: KeyRing,
   owner: ProviderKeyOwner,
   key: string,
   random: Random,
 ): ProviderKeyEnvelope {
-  return sealEnvelope(keyEncryptionKey, contextOf(owner), Buffer.from(key), random);
+  return sealEnvelope(keys, contextOf(owner), Buffer.from(key), random);
 }
 
 /** @throws ProviderKeyEnvelopeError */
 export function openProviderKey(
-  keyEncryptionKey: Uint8Array,
+  keys: KeyRing,
   owner: ProviderKeyOwner,
   envelope: ProviderKeyEnvelope,
 ): string {
-  if (envelope.version !== envelopeVersion) {
-    throw new ProviderKeyEnvelopeError(`the stored key of ${owner.provider} has version ${envelope.version}`);
-  }
-  const key = openEnvelope(keyEncryptionKey, contextOf(owner), envelope);
-  if (key === null) {
-    throw new ProviderKeyEnvelopeError(
-      `the stored key of ${owner.provider} does not open: it is damaged, or TIDEBASE_KEY_ENCRYPTION_KEY is another`,
-    );
-  }
-  return key.toString();
+  const key = openEnvelope(keys, contextOf(owner), envelope);
+  if (key !== null) return key.toString();
+  const { version } = envelope;
+  const why =
+    version !== 1 && version !== 2
+      ? `it has version ${version}`
+      : isOfAnotherKey(keys, envelope)
+        ? 'it was sealed with a key that is neither TIDEBASE_KEY_ENCRYPTION_KEY nor TIDEBASE_KEY_ENCRYPTION_KEY_PREVIOUS'
+        : 'it is damaged, or TIDEBASE_KEY_ENCRYPTION_KEY is another';
+  throw new ProviderKeyEnvelopeError(`the stored key of ${owner.provider} does not open: ${why}`);
+}
+
+/** Under the present key: see `resealEnvelope`. */
+export function resealProviderKey(
+  keys: KeyRing,
+  owner: ProviderKeyOwner,
+  envelope: ProviderKeyEnvelope,
+  random: Random,
+): ProviderKeyEnvelope {
+  return resealEnvelope(keys, contextOf(owner), envelope, random);
 }
 
 /** What a person recognises a key by: its ends, together never more than a third of it. */
@@ -58,8 +70,10 @@ export function keyHint(key: string): string {
 }
 
 /** Unambiguous: neither a number nor a step has a line break. */
-function contextOf({ tenantId, provider }: ProviderKeyOwner): EnvelopeContext {
-  const of = (step: 'data key' | 'provider key') =>
-    Buffer.from(`tidebase provider key v${envelopeVersion}\n${step}\n${tenantId}\n${provider}`);
-  return { dataKey: of('data key'), secret: of('provider key') };
+function contextOf({ tenantId, provider }: ProviderKeyOwner): ContextOf {
+  return (version) => {
+    const of = (step: 'data key' | 'provider key') =>
+      Buffer.from(`tidebase provider key v${version}\n${step}\n${tenantId}\n${provider}`);
+    return { dataKey: of('data key'), secret: of('provider key') };
+  };
 }

@@ -1,8 +1,9 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import { JOSEError } from 'jose/errors';
+import { JOSEError, JWSSignatureVerificationFailed } from 'jose/errors';
 import { SignJWT } from 'jose/jwt/sign';
 import { jwtVerify } from 'jose/jwt/verify';
 import { type PersonId, parseId48, type TenantId } from '../../protocol/ids.ts';
+import type { KeyRing } from '../accounts/key-ring.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Random, randomHex } from '../base/random.ts';
 
@@ -19,7 +20,8 @@ export const loginTokenSeconds = 24 * 60 * 60;
 export const loginTokenCharactersMax = 1_000;
 
 export interface LoginTokens {
-  readonly key: KeyObject;
+  /** The present key, which signs, and the previous one while keys are rotated. */
+  readonly keys: readonly [present: KeyObject, ...previous: KeyObject[]];
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -35,14 +37,15 @@ export interface LoginClaims {
   readonly tenantId: number | null;
 }
 
-/** `secret` has 32 bytes. */
-export function loginTokens(secret: Uint8Array, clock: Clock, random: Random): LoginTokens {
-  return { key: createSecretKey(secret), clock, random };
+/** Keys have 32 bytes. */
+export function loginTokens({ present, previous }: KeyRing, clock: Clock, random: Random): LoginTokens {
+  const others = previous === null ? [] : [createSecretKey(previous)];
+  return { keys: [createSecretKey(present), ...others], clock, random };
 }
 
 /** `tenantId`: the tenant that the token acts for where a request names none; null for the person's default. */
 export function signLoginToken(
-  { key, clock, random }: LoginTokens,
+  { keys: [key], clock, random }: LoginTokens,
   person: { readonly id: PersonId; readonly generation: number },
   tenantId: TenantId | null = null,
 ): Promise<string> {
@@ -60,10 +63,22 @@ export function signLoginToken(
 
 /** Null for every token that is not ours, was changed or has expired. The generation is for the caller to compare. */
 export async function verifyLoginToken(
-  { key, clock }: LoginTokens,
+  { keys, clock }: LoginTokens,
   token: string,
 ): Promise<LoginClaims | null> {
   if (token.length > loginTokenCharactersMax) return null;
+  for (const key of keys) {
+    const claims = await verifyWith(key, token, clock);
+    if (claims !== 'signed-otherwise') return claims;
+  }
+  return null;
+}
+
+async function verifyWith(
+  key: KeyObject,
+  token: string,
+  clock: Clock,
+): Promise<LoginClaims | null | 'signed-otherwise'> {
   try {
     const { payload } = await jwtVerify(token, key, {
       algorithms: [algorithm],
@@ -75,6 +90,7 @@ export async function verifyLoginToken(
     });
     return claimsOf(payload);
   } catch (error) {
+    if (error instanceof JWSSignatureVerificationFailed) return 'signed-otherwise';
     if (error instanceof JOSEError || error instanceof TypeError) return null;
     throw error;
   }

@@ -1,6 +1,7 @@
 import { hkdfSync } from 'node:crypto';
 import { link, mkdir, open, readFile, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { KeyRing } from '../accounts/key-ring.ts';
 import { type Random, randomHex } from '../base/random.ts';
 
 /**
@@ -8,11 +9,11 @@ import { type Random, randomHex } from '../base/random.ts';
  * a shared store must be given them: they have to agree, and losing one folder must not lose what they encrypt.
  */
 export interface Secrets {
-  /** 32 bytes each. */
-  readonly loginTokenKey: Uint8Array;
-  readonly keyEncryptionKey: Uint8Array;
-  /** Signs cursors; derived from the login-token key. */
-  readonly cursorKey: Uint8Array;
+  /** 32 bytes each, as all of these. */
+  readonly loginTokenKeys: KeyRing;
+  readonly keyEncryptionKeys: KeyRing;
+  /** Sign cursors; derived from the login-token keys. */
+  readonly cursorKeys: KeyRing;
 }
 
 export interface SecretsOptions {
@@ -20,6 +21,9 @@ export interface SecretsOptions {
   readonly objectStore: 'fs' | 's3';
   readonly loginTokenKey: Uint8Array | null;
   readonly keyEncryptionKey: Uint8Array | null;
+  /** Accepted beside the present ones while keys are rotated. */
+  readonly previousLoginTokenKey: Uint8Array | null;
+  readonly previousKeyEncryptionKey: Uint8Array | null;
   readonly random: Random;
 }
 
@@ -47,7 +51,16 @@ export async function loadSecrets(options: SecretsOptions): Promise<Secrets> {
   const loginTokenKey = options.loginTokenKey ?? (await keptSecret(folder, 'login-token-key', random));
   const keyEncryptionKey =
     options.keyEncryptionKey ?? (await keptSecret(folder, 'key-encryption-key', random));
-  return { loginTokenKey, keyEncryptionKey, cursorKey: deriveKey(loginTokenKey, 'tidebase cursor v1') };
+  const { previousLoginTokenKey: previous } = options;
+  return {
+    loginTokenKeys: { present: loginTokenKey, previous },
+    keyEncryptionKeys: { present: keyEncryptionKey, previous: options.previousKeyEncryptionKey },
+    cursorKeys: { present: cursorKeyOf(loginTokenKey), previous: previous && cursorKeyOf(previous) },
+  };
+}
+
+function cursorKeyOf(loginTokenKey: Uint8Array): Uint8Array {
+  return deriveKey(loginTokenKey, 'tidebase cursor v1');
 }
 
 /** 32 bytes from standard base64, or null. */

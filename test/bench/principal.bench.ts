@@ -17,6 +17,7 @@ import { loginTokens, signLoginToken } from '../../src/identity/login-token.ts';
 import { encodePerson, type Person } from '../../src/identity/person-record.ts';
 import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
+import { alone } from '../support/key-rings.ts';
 
 /**
  * What it costs a request to say who it is, with a credential that the front knows: microseconds from its headers to its
@@ -28,7 +29,7 @@ const tenantId = 7 as TenantId;
 const plans = { ...builtInPlans, free: { ...builtInPlans.free, qps: null } };
 
 const store = new MemoryObjectStore();
-const tokens = loginTokens(systemRandom.bytes(32), systemClock, systemRandom);
+const tokens = loginTokens(alone(systemRandom.bytes(32)), systemClock, systemRandom);
 const person: Person = {
   id: 9 as PersonId,
   email: 'ada@example.com',

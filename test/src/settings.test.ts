@@ -80,6 +80,8 @@ test('every setting can be given', () => {
     OPENAI_BASE_URL: 'http://127.0.0.1:1/v1/',
     TIDEBASE_KEY_ENCRYPTION_KEY: key,
     TIDEBASE_LOGIN_TOKEN_KEY: key,
+    TIDEBASE_KEY_ENCRYPTION_KEY_PREVIOUS: Buffer.alloc(32, 6).toString('base64'),
+    TIDEBASE_LOGIN_TOKEN_KEY_PREVIOUS: Buffer.alloc(32, 7).toString('base64'),
     TIDEBASE_METRICS_PORT: '9100',
     TIDEBASE_TRUSTED_PROXIES: '10.0.0.0/8, ::1',
     TIDEBASE_LOG_LEVEL: 'debug',
@@ -112,6 +114,8 @@ test('every setting can be given', () => {
     embeddingBaseUrls: { openai: 'http://127.0.0.1:1/v1', cohere: null, google: null, mistral: null },
     loginTokenKey: Buffer.alloc(32, 5),
     keyEncryptionKey: Buffer.alloc(32, 5),
+    previousKeyEncryptionKey: Buffer.alloc(32, 6),
+    previousLoginTokenKey: Buffer.alloc(32, 7),
     metricsPort: 9100,
     trustedProxies: ['10.0.0.0/8', '::1'],
     logLevel: 'debug',
@@ -179,6 +183,37 @@ test("trusted proxies are no wider than anybody's network, also where IPv6 write
 
   for (const range of ['10.0.0.0/8', '::ffff:10.0.0.0/104', 'fc00::/7', 'fe80::/10', '2001:db8::/32', '::1'])
     assert.deepEqual(proxies(range), [range]);
+});
+
+test('a previous key needs a present one that is another, and says so without naming either', () => {
+  const [one, two] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'));
+  for (const name of ['TIDEBASE_LOGIN_TOKEN_KEY', 'TIDEBASE_KEY_ENCRYPTION_KEY']) {
+    const previous = `${name}_PREVIOUS`;
+    const refusal = (env: Env) => {
+      try {
+        read(env);
+      } catch (error) {
+        assert.ok(error instanceof SettingsError);
+        assert.ok(!error.message.includes(String(one)));
+        return error.message;
+      }
+      return assert.fail('it started');
+    };
+
+    assert.equal(
+      refusal({ [previous]: one }),
+      `${previous} is set and ${name} is not: set the new key too, or neither.`,
+    );
+    assert.match(
+      refusal({ [name]: one, [previous]: one }),
+      new RegExp(`^${name} and ${previous} are the same key`),
+    );
+    assert.match(
+      refusal({ [name]: one, [previous]: 'x' }),
+      new RegExp(`^${previous} must be 32 bytes in base64`),
+    );
+    read({ [name]: one, [previous]: two });
+  }
 });
 
 test('whether mails need TLS is said in one place', () => {

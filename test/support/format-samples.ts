@@ -25,6 +25,7 @@ import { encodeEmailClaim } from '../../src/identity/people.ts';
 import { encodePerson } from '../../src/identity/person-record.ts';
 import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
+import { alone } from './key-rings.ts';
 import type { FormatNow, FormatRecord } from './tidy-rules.ts';
 
 /**
@@ -135,7 +136,12 @@ function tenantBytes(): Uint8Array {
     storedBytes: 3,
   });
   applyNote(state.usage, note);
-  const envelope = { version: 1, wrappedKey: Uint8Array.of(1, 2), sealed: Uint8Array.of(3, 4) } as const;
+  const envelope = {
+    version: 2,
+    keyName: hex('4', 16),
+    wrappedKey: Uint8Array.of(1, 2),
+    sealed: Uint8Array.of(3, 4),
+  } as const;
   const sealed = { provider: 'openai', hint: 'sk-…abcd', createdAt: '2026', updatedAt: '2027', envelope };
   state.providerKeys.set(sealed.provider, sealed);
   const answer = {
@@ -242,7 +248,7 @@ async function storedBytes(
 
 function cursorBytes(): Uint8Array {
   const scope = { tenantId: 7, namespaceId, queryDigest: hex('0', 64) };
-  return Buffer.from(encodeCursor(new Uint8Array(32).fill(1), scope, 42));
+  return Buffer.from(encodeCursor(alone(new Uint8Array(32).fill(1)), scope, 42));
 }
 
 /** Every format of version.ts, and the wire, as they are now. */
@@ -258,6 +264,7 @@ export async function formatsNow(root: string): Promise<FormatRecord> {
     clusterView: await viewBytes(),
     person: personBytes(),
     tenant: tenantBytes(),
+    envelope: readFileSync(join(root, `test/golden/envelope-v${formats.envelope.version}.bin`)),
     logFloor: await storedBytes(paths.logFloor(logId), (store) => writeFloor(store, logId, 42)),
     swept: encodeSwept({ beganAtMs: 1_700_000_000_000, untilMs: 1_699_000_000_000 }),
     keyClaim: await storedBytes(paths.keyClaim(hex('9', 64)), (store) =>

@@ -312,9 +312,9 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
     directory: directoryThrough(() => host),
     threadLife: 'a thread',
     orderlyEnd: null,
-    cursorKey: Buffer.from('a key of cursors'),
+    cursorKeys: { present: Buffer.from('a key of cursors'), previous: null },
     plans: builtInPlans,
-    keyEncryptionKey: Buffer.alloc(32, 1),
+    keyEncryptionKeys: { present: Buffer.alloc(32, 1), previous: null },
   };
   host = new ActorHost(components);
   await log.attach(parts.ports.log, { index: 0, count: 1 });

@@ -84,7 +84,7 @@ export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9
     slice: new TimeSlice(clock, deadlineMs),
     report: emptyReadReport(),
     foundAs: 'warm',
-    cursorKey: Buffer.from('key'),
+    cursorKeys: { present: Buffer.from('key'), previous: null },
     graphs: noGraphs,
     room: unboundedRoom,
     sqlHolding: holdingOf(100_000_000),

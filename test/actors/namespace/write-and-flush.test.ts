@@ -94,9 +94,9 @@ beforeEach(() => {
     threadLife: 'a thread',
     orderlyEnd: null,
     patterns: new QueryPatterns(),
-    cursorKey: Buffer.from('k'),
+    cursorKeys: { present: Buffer.from('k'), previous: null },
     plans: builtInPlans,
-    keyEncryptionKey: Buffer.alloc(32),
+    keyEncryptionKeys: { present: Buffer.alloc(32), previous: null },
   };
   state = new NamespaceState(identity, null);
   pipeline = new WritePipeline(components, state);

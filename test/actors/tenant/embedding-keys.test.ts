@@ -14,8 +14,9 @@ import { openProviderKey, sealProviderKey } from '../../../src/accounts/provider
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { InProcess, seededBytes, tenantId } from '../../support/in-process.ts';
+import { alone } from '../../support/key-rings.ts';
 
-const keyEncryptionKey = new Uint8Array(32).fill(9);
+const keyEncryptionKeys = alone(new Uint8Array(32).fill(9));
 const random = seededBytes(3);
 
 function stored(provider: string, key: string, second: number): TenantEvent {
@@ -24,7 +25,7 @@ function stored(provider: string, key: string, second: number): TenantEvent {
     hint: `${key.slice(0, 3)}…`,
     createdAt: '2024-01-01T00:00:00.000Z',
     updatedAt: `2024-01-01T00:00:0${second}.000Z`,
-    envelope: sealProviderKey(keyEncryptionKey, { tenantId: 7, provider }, key, random),
+    envelope: sealProviderKey(keyEncryptionKeys, { tenantId: 7, provider }, key, random),
   };
   return { kind: 'provider-key-stored', record };
 }
@@ -82,7 +83,7 @@ test('a key opens after both, and only for its tenant and provider', () => {
   const { providerKeys } = throughManifest(replayed(emptyTenant(), events));
   const { envelope } = providerKeys.get('openai') ?? assert.fail('no key');
   const open = (owner: { tenantId: number; provider: string }) =>
-    openProviderKey(keyEncryptionKey, owner, envelope);
+    openProviderKey(keyEncryptionKeys, owner, envelope);
 
   assert.equal(open({ tenantId: 7, provider: 'openai' }), 'second key');
   assert.throws(() => open({ tenantId: 8, provider: 'openai' }));

@@ -186,7 +186,7 @@ test('an answer that was sealed under another server key is not made up', async 
   first.kill();
 
   const second = await start();
-  Object.assign(second.components, { keyEncryptionKey: Buffer.alloc(32, 2) });
+  Object.assign(second.components, { keyEncryptionKeys: { present: Buffer.alloc(32, 2), previous: null } });
   const { status, code } = await clock.run(createKey(second));
 
   assert.deepEqual([status, code], [409, 'conflict']);

@@ -4,8 +4,9 @@ import { openAnswer, sealAnswer } from '../../../src/accounts/answer-envelope.ts
 import { sealProviderKey } from '../../../src/accounts/provider-key-envelope.ts';
 import { packMessage, unpackMessage } from '../../../src/base/msgpack.ts';
 import { systemRandom } from '../../../src/base/random.ts';
+import { alone } from '../../support/key-rings.ts';
 
-const serverKey = new Uint8Array(32).fill(7);
+const serverKey = alone(new Uint8Array(32).fill(7));
 const owner = { tenantId: 7, keyDigest: 'a'.repeat(64), requestDigest: 'b'.repeat(64) };
 const answer = '{"key":"tb_secret ä漢"}';
 const sealed = () => sealAnswer(serverKey, owner, answer, systemRandom);
@@ -28,8 +29,8 @@ test('it opens for no other tenant, key, request, server key or kind of secret, 
   ];
 
   for (const other of others) assert.equal(openAnswer(serverKey, other, envelope), null);
-  assert.equal(openAnswer(new Uint8Array(32), owner, envelope), null);
-  assert.equal(openAnswer(serverKey, owner, { ...envelope, version: 2 as 1 }), null);
+  assert.equal(openAnswer(alone(new Uint8Array(32)), owner, envelope), null);
+  assert.equal(openAnswer(serverKey, owner, { ...envelope, version: 3 as 1 }), null);
   const providerKey = sealProviderKey(serverKey, { tenantId: 7, provider: 'openai' }, 'sk', systemRandom);
   assert.equal(openAnswer(serverKey, owner, providerKey), null);
   for (const part of ['wrappedKey', 'sealed'] as const) {

@@ -1,17 +1,24 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { keyName } from '../../../src/accounts/key-ring.ts';
 import {
   keyHint,
   openProviderKey,
   type ProviderKeyEnvelope,
   ProviderKeyEnvelopeError,
+  resealProviderKey,
   sealProviderKey,
 } from '../../../src/accounts/provider-key-envelope.ts';
 import { packMessage, unpackMessage } from '../../../src/base/msgpack.ts';
 import { systemRandom } from '../../../src/base/random.ts';
+import { decodeValue, encodeValue } from '../../../src/base/record.ts';
+import { goldenBytes } from '../../support/golden.ts';
+import { alone } from '../../support/key-rings.ts';
 
-const serverKey = new Uint8Array(32).fill(7);
+const serverKey = alone(new Uint8Array(32).fill(7));
 const owner = { tenantId: 281_474_976_710_655, provider: 'openai' };
 const key = 'sk-proj-0123456789abcdef-ä漢🦊';
 const seal = () => sealProviderKey(serverKey, owner, key, systemRandom);
@@ -28,19 +35,61 @@ test('what was sealed opens, also after it was stored', () => {
   );
 });
 
-test('an envelope of this version opens for ever', () => {
+/** The envelope whose bytes are in `golden/`, sealed by chance that counts. */
+function goldenEnvelope(): ProviderKeyEnvelope {
   let byte = 0;
   const counted = { bytes: (length: number) => Uint8Array.from({ length }, () => byte++) };
-  const envelope = sealProviderKey(serverKey, { tenantId: 42, provider: 'mistral' }, 'secret', counted);
+  return sealProviderKey(serverKey, { tenantId: 42, provider: 'mistral' }, 'secret', counted);
+}
 
-  assert.equal(
-    Buffer.from(envelope.wrappedKey).toString('base64'),
-    'ICEiIyQlJicoKSorbHAav+7rPNzq7UV6NcuUa16uxgUKClK4wd/3TC8WkeUhYNPSnO9IvTvjs8S6qhdt',
-  );
-  assert.equal(
-    Buffer.from(envelope.sealed).toString('base64'),
-    'LC0uLzAxMjM0NTY3IZhGZAflfW4L7n/AKReKwwUHqL3naQ==',
-  );
+test('the bytes of an envelope are those of the golden file, and it names its key', () => {
+  const made = encodeValue(goldenEnvelope());
+
+  const golden = goldenBytes('envelope-v2.bin', made);
+
+  assert.deepEqual(Buffer.from(made), golden);
+  const { version, keyName: name } = goldenEnvelope();
+  assert.deepEqual([version, name], [2, keyName(serverKey.present)]);
+  assert.match(keyName(serverKey.present), /^[0-9a-f]{16}$/);
+  assert.notEqual(keyName(new Uint8Array(32)), keyName(serverKey.present));
+});
+
+test('an envelope of each version opens for ever, one without a name with either key', () => {
+  const other = new Uint8Array(32).fill(8);
+  const rings = [
+    serverKey,
+    { present: serverKey.present, previous: other },
+    { present: other, previous: serverKey.present },
+  ];
+  const place = { tenantId: 42, provider: 'mistral' };
+  for (const version of [1, 2]) {
+    const bytes = readFileSync(join(process.cwd(), `test/golden/envelope-v${version}.bin`));
+    const envelope = decodeValue(bytes) as ProviderKeyEnvelope;
+    assert.equal(envelope.version, version);
+
+    for (const ring of rings) assert.equal(openProviderKey(ring, place, envelope), 'secret');
+    const missing = /damaged, or TIDEBASE_KEY_ENCRYPTION_KEY is another/;
+    const named =
+      /a key that is neither TIDEBASE_KEY_ENCRYPTION_KEY nor TIDEBASE_KEY_ENCRYPTION_KEY_PREVIOUS/;
+    assert.throws(() => openProviderKey(alone(other), place, envelope), version === 1 ? missing : named);
+  }
+});
+
+test('what the previous key or the old version sealed is sealed anew with the present one, and nothing else is', () => {
+  const present = new Uint8Array(32).fill(8);
+  const rotated = { present, previous: serverKey.present };
+  const place = { tenantId: 42, provider: 'mistral' };
+  const old = readFileSync(join(process.cwd(), 'test/golden/envelope-v1.bin'));
+  for (const envelope of [goldenEnvelope(), decodeValue(old) as ProviderKeyEnvelope]) {
+    const renewed = resealProviderKey(rotated, place, envelope, systemRandom);
+
+    assert.deepEqual([renewed.version, renewed.keyName], [2, keyName(present)]);
+    assert.equal(openProviderKey(alone(present), place, renewed), 'secret');
+    assert.equal(resealProviderKey(rotated, place, renewed, systemRandom), renewed);
+    // What does not open stays as it is: the key that opens it may come back.
+    const stranger = alone(new Uint8Array(32).fill(9));
+    assert.equal(resealProviderKey(stranger, place, envelope, systemRandom), envelope);
+  }
 });
 
 test('the same key is never sealed to the same bytes, and is not among them', () => {
@@ -72,8 +121,8 @@ test('an envelope of another tenant, provider, version or key-encryption key doe
 
   refused(() => openProviderKey(serverKey, { ...owner, tenantId: 1 }, envelope));
   refused(() => openProviderKey(serverKey, { ...owner, provider: 'cohere' }, envelope));
-  refused(() => openProviderKey(new Uint8Array(32).fill(8), owner, envelope));
-  refused(() => openProviderKey(serverKey, owner, { ...envelope, version: 2 as 1 }));
+  refused(() => openProviderKey(alone(new Uint8Array(32).fill(8)), owner, envelope));
+  refused(() => openProviderKey(serverKey, owner, { ...envelope, version: 3 as 1 }));
   refused(() =>
     openProviderKey(serverKey, owner, {
       ...envelope,
@@ -84,7 +133,7 @@ test('an envelope of another tenant, provider, version or key-encryption key doe
 });
 
 test('an error says nothing of the key', () => {
-  const other = new Uint8Array(32);
+  const other = alone(new Uint8Array(32));
   assert.throws(
     () => openProviderKey(other, owner, seal()),
     (error: Error) => !`${error.stack}`.includes('sk-proj') && error.cause === undefined,

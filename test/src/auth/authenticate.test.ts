@@ -18,6 +18,7 @@ import { loginTokens, signLoginToken } from '../../../src/identity/login-token.t
 import { encodePerson, type Person, updatePerson } from '../../../src/identity/person-record.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { paths } from '../../../src/object-store/paths.ts';
+import { alone } from '../../support/key-rings.ts';
 
 const own = 11 as TenantId;
 const second = 12 as TenantId;
@@ -65,7 +66,7 @@ async function house() {
   });
   const tenants = new Map([own, second].map((id) => [id as number, tenantRecord(id)]));
   let lookUps = 0;
-  const tokens = loginTokens(new Uint8Array(32), clock, systemRandom);
+  const tokens = loginTokens(alone(new Uint8Array(32)), clock, systemRandom);
   const authenticator = new Authenticator(
     {
       objectStore,

@@ -12,6 +12,7 @@ import { loginTokens } from '../../../src/identity/login-token.ts';
 import { MailQueue } from '../../../src/identity/mail-queue.ts';
 import type { Mail } from '../../../src/identity/mails.ts';
 import { StoreError } from '../../../src/object-store/object-store.ts';
+import { alone } from '../../support/key-rings.ts';
 import { peopleHouse } from '../../support/people.ts';
 
 const input = { email: 'ada@example.com', name: 'Ada', password: 'engine number 1' };
@@ -34,7 +35,7 @@ async function front() {
   const operations = new Map(
     peopleOperations({
       people: async () => people,
-      loginTokens: loginTokens(new Uint8Array(32), clock, systemRandom),
+      loginTokens: loginTokens(alone(new Uint8Array(32)), clock, systemRandom),
       attempts: new Attempts({ limits: builtInPlans.attempts, clock, sparesLoopback: true }),
       mails: queue,
       tenants: { get: async () => null },

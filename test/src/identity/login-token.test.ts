@@ -11,12 +11,13 @@ import {
   signLoginToken,
   verifyLoginToken,
 } from '../../../src/identity/login-token.ts';
+import { alone } from '../../support/key-rings.ts';
 
 const secret = new Uint8Array(32).fill(7);
 const person = { id: 281_474_976_710_655 as PersonId, generation: 3 };
 const start = Date.UTC(2026, 0, 1);
 const at = (now: number): Clock => ({ ...systemClock, now: () => now });
-const tokensAt = (now: number, key = secret) => loginTokens(key, at(now), systemRandom);
+const tokensAt = (now: number, key = secret) => loginTokens(alone(key), at(now), systemRandom);
 
 function forge(header: object, payload: object, key: Uint8Array = secret): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -94,4 +95,20 @@ test('a token is for a tenant where the login named one, and for a number alone'
       null,
     );
   }
+});
+
+test('while keys are rotated a token of the previous key is accepted, and new ones are of the present', async () => {
+  const [before, now, never] = [secret, new Uint8Array(32).fill(8), new Uint8Array(32).fill(9)];
+  const rotated = loginTokens({ present: now, previous: before }, at(start), systemRandom);
+  const old = await signLoginToken(tokensAt(start, before), person);
+
+  assert.equal((await verifyLoginToken(rotated, old))?.personId, person.id);
+  const made = await signLoginToken(rotated, person);
+  assert.equal((await verifyLoginToken(tokensAt(start, now), made))?.personId, person.id);
+  assert.equal(await verifyLoginToken(tokensAt(start, before), made), null);
+  assert.equal(await verifyLoginToken(rotated, await signLoginToken(tokensAt(start, never), person)), null);
+  // Expired and forged ones are no better for the second key.
+  const expired = { ...goodPayload, exp: start / 1000 - 1 };
+  assert.equal(await verifyLoginToken(rotated, forge(goodHeader, expired)), null);
+  assert.equal(await verifyLoginToken(rotated, forge({ ...goodHeader, alg: 'none' }, goodPayload)), null);
 });

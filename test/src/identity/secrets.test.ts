@@ -6,7 +6,13 @@ import { test } from 'node:test';
 import { systemRandom } from '../../../src/base/random.ts';
 import { loadSecrets, parseSecret, SecretsError } from '../../../src/identity/secrets.ts';
 
-const none = { loginTokenKey: null, keyEncryptionKey: null, random: systemRandom } as const;
+const none = {
+  loginTokenKey: null,
+  keyEncryptionKey: null,
+  previousLoginTokenKey: null,
+  previousKeyEncryptionKey: null,
+  random: systemRandom,
+} as const;
 
 async function inFolder(run: (dataDir: string) => Promise<void>): Promise<void> {
   const dataDir = await mkdtemp(join(tmpdir(), 'secrets-'));
@@ -23,8 +29,8 @@ test('secrets are made once, kept for nobody else to read, and found again', () 
     const again = await loadSecrets({ dataDir, objectStore: 'fs', ...none });
 
     assert.deepEqual(again, made);
-    assert.equal(made.loginTokenKey.length, 32);
-    assert.notDeepEqual(made.loginTokenKey, made.keyEncryptionKey);
+    assert.equal(made.loginTokenKeys.present.length, 32);
+    assert.notDeepEqual(made.loginTokenKeys, made.keyEncryptionKeys);
     const folder = join(dataDir, 'secrets');
     assert.deepEqual((await readdir(folder)).sort(), ['key-encryption-key', 'login-token-key']);
     assert.equal((await stat(join(folder, 'login-token-key'))).mode & 0o777, 0o600);
@@ -53,10 +59,10 @@ test('given secrets are used and nothing is written', () =>
       keyEncryptionKey,
     });
 
-    assert.equal(secrets.loginTokenKey, loginTokenKey);
-    assert.equal(secrets.keyEncryptionKey, keyEncryptionKey);
-    assert.equal(secrets.cursorKey.length, 32);
-    assert.notDeepEqual(secrets.cursorKey, loginTokenKey);
+    assert.deepEqual(secrets.loginTokenKeys, { present: loginTokenKey, previous: null });
+    assert.deepEqual(secrets.keyEncryptionKeys, { present: keyEncryptionKey, previous: null });
+    assert.equal(secrets.cursorKeys.present.length, 32);
+    assert.notDeepEqual(secrets.cursorKeys.present, loginTokenKey);
     assert.deepEqual(await readdir(dataDir), []);
   }));
 
@@ -90,3 +96,23 @@ test('a secret is exactly 32 bytes of standard base64', () => {
     assert.equal(parseSecret(wrong), null);
   }
 });
+
+test('previous keys come along, and the cursor key of the previous login key', () =>
+  inFolder(async (dataDir) => {
+    const key = (byte: number) => new Uint8Array(32).fill(byte);
+    const given = { ...none, dataDir, objectStore: 's3' } as const;
+    const before = await loadSecrets({ ...given, loginTokenKey: key(1), keyEncryptionKey: key(2) });
+
+    const rotated = await loadSecrets({
+      ...given,
+      loginTokenKey: key(3),
+      keyEncryptionKey: key(4),
+      previousLoginTokenKey: key(1),
+      previousKeyEncryptionKey: key(2),
+    });
+
+    assert.deepEqual(rotated.loginTokenKeys, { present: key(3), previous: key(1) });
+    assert.deepEqual(rotated.keyEncryptionKeys, { present: key(4), previous: key(2) });
+    assert.deepEqual(rotated.cursorKeys.previous, before.cursorKeys.present);
+    assert.notDeepEqual(rotated.cursorKeys.present, before.cursorKeys.present);
+  }));
