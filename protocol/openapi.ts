@@ -275,13 +275,23 @@ function requestBodyOf(operation: Operation): Json {
   return { required: operation.bodyRequired, content };
 }
 
+/**
+ * What follows from what an operation takes, so that no row says it: 401 and 404 of a credential and its tenant, 400 and 422 of
+ * bytes and of parameters, 413, 415 and 408 of a body. A refusal of any of them comes before the operation's own.
+ */
+function commonStatuses(operation: Operation): number[] {
+  const ofCaller = operation.auth === 'none' ? [] : [401, 404];
+  const ofBody = operation.request === null ? [] : [408, 413, ...(operation.request === 'file' ? [] : [415])];
+  return [400, 422, ...ofCaller, ...ofBody];
+}
+
 function responsesOf(operation: Operation): Json {
   const responses: Json = { [operation.success]: successResponse(operation) };
-  for (const status of operation.statuses) {
+  for (const status of [...new Set([...operation.statuses, ...commonStatuses(operation)])].sort()) {
     const name = status === 429 || status === 503 ? 'RetryableError' : 'Error';
     responses[status] = { $ref: `#/components/responses/${name}` };
   }
-  if (operation.name !== 'healthz') responses.default = { $ref: '#/components/responses/Error' };
+  responses.default = { $ref: '#/components/responses/Error' };
   return responses;
 }
 

@@ -233,7 +233,7 @@ function checkRequest({ operation, parameters, exchange }: Request): void {
   const schema = querySchemaOf(operation, exchange.method);
   const given = parseQueryString(exchange.query);
   if (schema !== null) parseQueryWith(schema, given);
-  else
+  else if (given.size > 0)
     throw inputError(
       new Map([...given.keys()].map((name) => [name, 'is not a parameter of this operation'])),
     );
