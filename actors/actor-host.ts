@@ -13,7 +13,7 @@ import { describeError } from '../src/base/log.ts';
 import { LruMap } from '../src/base/lru.ts';
 import { unpackMessage } from '../src/base/msgpack.ts';
 import { randomHex } from '../src/base/random.ts';
-import { Serial } from '../src/base/serial.ts';
+import { SerialByKey } from '../src/base/serial-by-key.ts';
 import { StoreError } from '../src/object-store/object-store.ts';
 import { paths } from '../src/object-store/paths.ts';
 import { type ActorReply, reply } from './actor-reply.ts';
@@ -36,6 +36,7 @@ import { ReadShares } from './storage/read-share.ts';
 import { StorageQuota } from './storage-quota.ts';
 import { TenantActor } from './tenant/tenant-actor.ts';
 import { handleTenantCall } from './tenant/tenant-calls.ts';
+import { ownTurn, type Turn } from './turn.ts';
 import { WaitingReplays } from './waiting-replays.ts';
 
 /**
@@ -73,7 +74,7 @@ export class ActorHost {
   /** By namespace id: see `Opening.putAwayVersion`. */
   readonly #putAwayVersions = new LruMap<string, number>(putAwayVersionsMax);
   readonly #openActorsMax: number;
-  readonly #imports = new Serial();
+  readonly #imports = new SerialByKey<string>();
   #recovering: Promise<void> = Promise.resolve();
   #draining = false;
   #beginDrain = () => {};
@@ -115,7 +116,12 @@ export class ActorHost {
     return slot.actor.queries.getWarm(call.argument, slot.lastUsedMs);
   }
 
-  async handle(call: ActorCall, body: Uint8Array | null): Promise<ActorReply> {
+  /** `turn`: whose request it is, and whether anybody still waits for it. */
+  async handle(
+    call: ActorCall,
+    body: Uint8Array | null,
+    turn: Turn = ownTurn(this.#components.clock),
+  ): Promise<ActorReply> {
     // What was accepted before still has to end: it asks and tells the tenants that live here.
     if (this.#draining && !callsOfAcceptedWork.has(call.operation)) {
       throw new ApiError('unavailable', 'this server is shutting down', { retryAfter: 1 });
@@ -126,7 +132,7 @@ export class ActorHost {
     if (writeOperations.has(call.operation) || call.operation === 'importDocuments') this.#refuseWhileFull();
     memory.add('bodies', bodyBytes);
     try {
-      return await this.#untilOpen(() => this.#handle(call, body));
+      return await this.#untilOpen(() => this.#handle(call, body, turn));
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
       throw new ApiError('unavailable', 'object storage did not answer; try again', {
@@ -146,7 +152,7 @@ export class ActorHost {
     throw new ApiError('write_busy', sentence, { retryAfter: 1 });
   }
 
-  async #handle(call: ActorCall, body: Uint8Array | null): Promise<ActorReply> {
+  async #handle(call: ActorCall, body: Uint8Array | null, turn: Turn): Promise<ActorReply> {
     if (call.operation === internalCalls.dropNamespace) return this.#drop(call);
     if (call.operation === internalCalls.collectNamespace) return this.#collect(call);
     if (call.namespace === '')
@@ -155,8 +161,14 @@ export class ActorHost {
     if (call.operation === 'importDocuments')
       return this.#import(call, receivedFile(body ?? new Uint8Array()));
     const writeKind = writeOperations.get(call.operation);
-    if (writeKind === undefined) return this.#query(call, body);
-    const write = await prepareWrite(this.#components.lanes, writeKind, body ?? new Uint8Array());
+    if (writeKind === undefined) return this.#query(call, body, turn);
+    const { lanes, shares } = this.#components;
+    const write = await prepareWrite(
+      lanes,
+      writeKind,
+      body ?? new Uint8Array(),
+      shares.claim(call.tenantId, call.deadlineMs),
+    );
     return this.#write(call, write);
   }
 
@@ -176,10 +188,11 @@ export class ActorHost {
     );
   }
 
-  /** One after the other: so much of the server is one import's, and its sequences are given when it begins. */
+  /** One after the other into each namespace: an import's sequences are given when it begins. How many run at once is the lane's to say. */
   #import(call: ActorCall, file: ReceivedFile): Promise<ActorReply> {
-    return this.#imports.run(async () => {
-      const { clock, lanes, random, store } = this.#components;
+    return this.#imports.run(slotKey(call.tenantId, call.namespace), async () => {
+      const { clock, lanes, random, store, shares } = this.#components;
+      const claim = shares.claim(call.tenantId, call.deadlineMs);
       const beganAt = clock.monotonic();
       const { tenantId, caller } = call;
       // How much a file takes is known when its segment is made: it may be packed, or pack well.
@@ -192,7 +205,7 @@ export class ActorHost {
         const { firstSequence } = place;
         const writtenAt = Math.floor(clock.now() * 1_000);
         const task = { ...asked, path: file.path, key, firstSequence, writtenAt };
-        const segment = importedSegment(id, await lanes.importFile(task), file.bytes);
+        const segment = importedSegment(id, await lanes.importFile(task, claim), file.bytes);
         const tookMs = () => Math.round(clock.monotonic() - beganAt);
         try {
           if (tries === 1) await this.#quota.admit(tenantId, caller.storageQuotaBytes, segment.size);
@@ -329,11 +342,11 @@ export class ActorHost {
     return { indexed, waiting };
   }
 
-  async #query(call: ActorCall, body: Uint8Array | null): Promise<ActorReply> {
+  async #query(call: ActorCall, body: Uint8Array | null, turn: Turn): Promise<ActorReply> {
     const { clock } = this.#components;
     const beganAt = clock.monotonic();
     const { querySeconds, readInflightBytes } = call.caller;
-    const deadline = new ReadDeadline(clock, Math.min(call.deadlineMs, querySeconds * 1_000));
+    const deadline = new ReadDeadline(clock, Math.min(call.deadlineMs, querySeconds * 1_000), turn.beganAt);
     const share = this.#readShares.of(call.tenantId, readInflightBytes);
     // An opening is everybody's who asks meanwhile: it goes on where this query's time is over.
     const opening = emptyReadReport(share);
@@ -347,7 +360,7 @@ export class ActorHost {
       const foundAs = wasOpen ? 'warm' : opening.storeGets > 0 ? 'cold' : 'local';
       const { storeGets, storeBytes, diskReads } = opening;
       const report = { ...emptyReadReport(share, deadline), storeGets, storeBytes, diskReads };
-      const opened: OpenedNow = { report, beganAt, deadline, foundAs };
+      const opened: OpenedNow = { report, beganAt, deadline, turn, foundAs };
       return this.#guard(call, actor, async () => {
         try {
           return await actor.queries.handle(call, body, opened);

@@ -15,6 +15,7 @@ import type { Logger } from '../src/base/log.ts';
 import type { Random } from '../src/base/random.ts';
 import type { ObjectStore } from '../src/object-store/object-store.ts';
 import type { ComputeLanes } from './compute/lanes.ts';
+import type { KnownShares } from './known-shares.ts';
 import type { LogClient } from './log/log-client.ts';
 import type { MemoryBudget } from './memory-budget.ts';
 import type { BlockFetcher } from './storage/block-fetch.ts';
@@ -32,6 +33,7 @@ export interface ActorComponents {
   readonly limits: FlowLimits;
   readonly log: LogClient;
   readonly lanes: ComputeLanes;
+  readonly shares: KnownShares;
   readonly fetcher: BlockFetcher;
   readonly warmCache: WarmCache | null;
   readonly graphFiles: GraphFiles;

@@ -29,12 +29,13 @@ export async function embedTexts(components: ActorComponents, wanted: TextsToEmb
   const deadlineMs = Math.max(callMsMin, wanted.deadlineMs - spareMs);
   if (provider === 'service') {
     await components.directory.admitHosted(tenantId, tokensAtLeast(texts));
-    return embedHere(components, texts, deadlineMs);
+    return embedHere(components, tenantId, texts, deadlineMs);
   }
   const key = await providerKey(components, tenantId, provider);
   const request = { provider, model, dims, key, texts: [...texts], purpose };
   const deadlineAt = components.clock.now() + deadlineMs;
-  return components.lanes.embed({ task: 'embed-by-provider', request, deadlineAt });
+  const claim = components.shares.claim(tenantId, deadlineMs);
+  return components.lanes.embed({ task: 'embed-by-provider', request, deadlineAt }, claim);
 }
 
 /** Of a task of the model that runs here, in characters: a quarter of a second at most. Searches wait between two of them. */
@@ -45,18 +46,20 @@ const trialMs = 3_000;
 
 /** Throws ApiError 413 as soon as it shows that the time will be over before all are embedded: sending it again is no help. */
 async function embedHere(
-  { lanes, clock }: ActorComponents,
+  { lanes, clock, shares }: ActorComponents,
+  tenantId: number,
   texts: readonly string[],
   deadlineMs: number,
 ): Promise<Embedded> {
   const began = clock.monotonic();
   const parts: Embedded[] = [];
   const portions = portionsOf(texts);
+  const claim = shares.claim(tenantId, deadlineMs);
   for (const portion of portions) {
     const tookMs = clock.monotonic() - began;
     const needsMs = (tookMs / Math.max(1, parts.length)) * portions.length;
     if (tookMs > trialMs && needsMs > deadlineMs) throw tooMuchText(needsMs, deadlineMs);
-    parts.push(await lanes.embed({ task: 'embed-here', texts: portion }));
+    parts.push(await lanes.embed({ task: 'embed-here', texts: portion }, claim));
   }
   const dims = parts[0]?.dims ?? 0;
   const vectors = new Float32Array(texts.length * dims);

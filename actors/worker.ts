@@ -5,6 +5,7 @@ import {
   actorAnswerToWire,
   actorCallFromWire,
   logCalls,
+  noCaller,
   noMeter,
 } from '../protocol/messages.ts';
 import type { ActorControl, ActorWorkerTask } from '../protocol/worker-tasks.ts';
@@ -17,7 +18,9 @@ import { createLogger, describeError, type Logger } from '../src/base/log.ts';
 import { type Message, PortChannel, type Respond } from '../src/base/port-channel.ts';
 import { busySeconds } from '../src/base/process-load.ts';
 import { randomHex, systemRandom } from '../src/base/random.ts';
+import { upkeepShare } from '../src/base/share.ts';
 import { standStillWhenAsked } from '../src/base/stand-still.ts';
+import { atEndOfTurn, waitingTurns } from '../src/base/turns.ts';
 import { keepBeating } from '../src/base/watchdog.ts';
 import { openObjectStore } from '../src/object-store/open-object-store.ts';
 import { ActorHost } from './actor-host.ts';
@@ -25,6 +28,7 @@ import type { ActorReply } from './actor-reply.ts';
 import type { ActorComponents } from './components.ts';
 import { remoteLanes } from './compute/remote-lanes.ts';
 import { createDirectory } from './directory.ts';
+import { KnownShares } from './known-shares.ts';
 import { createLogClient } from './log/log-client.ts';
 import { replayedFromWire } from './log/replay.ts';
 import { MemoryBudget } from './memory-budget.ts';
@@ -34,6 +38,7 @@ import { BlockCache, BlockFetcher } from './storage/block-fetch.ts';
 import { noteOrderlyEnd, takeOrderlyEnd } from './storage/manifest-cache.ts';
 import { openWarmCache } from './storage/warm-cache.ts';
 import { QueryPatterns } from './text/query-pattern.ts';
+import { Turn } from './turn.ts';
 import { GraphFiles } from './vector/graph-files.ts';
 
 /** Entry of an actor thread: build the components, top to bottom, and hand messages to the host until drained. */
@@ -60,6 +65,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
 
   const replay = new Replay();
   let host: ActorHost | null = null;
+  let thread: Thread | null = null;
   const logChannel = new PortChannel(
     task.log,
     { call: refuseCall, notice: (message) => onLogNotice(host, replay, message) },
@@ -67,7 +73,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
   );
   const frontChannel: PortChannel = new PortChannel(
     task.front,
-    { call: (message, respond) => serve(host, logger, message, respond), notice() {} },
+    { call: (message, respond) => serve(thread, message, respond), notice() {} },
     limits.messageInlineBytesMax,
   );
   const components: ActorComponents = {
@@ -79,6 +85,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     log: createLogClient(logChannel, task.identity),
     lanes: remoteLanes(task.lanes),
     patterns: new QueryPatterns(),
+    shares: new KnownShares(systemClock),
     fetcher,
     warmCache,
     graphFiles: new GraphFiles({
@@ -103,6 +110,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     keyEncryptionKeys: task.keyEncryptionKeys,
   };
   host = new ActorHost(components);
+  thread = { host, logger, shares: components.shares, channel: frontChannel, turnBegan: null };
   const serving = host;
   let stopSweeping = () => {};
 
@@ -164,14 +172,78 @@ function onLogNotice(host: ActorHost | null, replay: Replay, message: Message): 
   }
 }
 
-function serve(host: ActorHost | null, logger: Logger, message: Message, respond: Respond): void {
+/** What serves the messages of the front. */
+interface Thread {
+  readonly host: ActorHost;
+  readonly logger: Logger;
+  readonly shares: KnownShares;
+  readonly channel: PortChannel;
+  /** When the first message of this turn of the event loop was taken, on the monotonic scale; null between turns. */
+  turnBegan: number | null;
+}
+
+function serve(thread: Thread | null, message: Message, respond: Respond): void {
   const call = actorCallFromWire(message.head);
-  if (host === null)
-    return respondError(respond, logger, call, new ApiError('unavailable', 'the server is starting'));
+  if (thread === null) return respondStarting(respond);
+  const { host, logger, shares, channel } = thread;
   if (call.operation === 'getDocument' && serveWarm(host, logger, call, respond)) return;
-  host.handle(call, message.body).then(
+  const beganAt = systemClock.monotonic();
+  const { owner, weight } = call.caller;
+  // Others wait for what actors ask of each other: it takes microseconds, and has no turn of its own.
+  if (owner === noCaller.owner)
+    return begin(thread, { call, body: message.body, turn: new Turn(upkeepShare, beganAt), respond });
+  const turn = new Turn(shares.learn(call.tenantId, owner, weight), beganAt);
+  if (message.id !== undefined) channel.onCancel(message.id, () => turn.cancel());
+  if (!mustWait(thread, beganAt)) return begin(thread, { call, body: message.body, turn, respond });
+  void systemClock.yieldTurn(turn.share).then(() => {
+    if (turn.cancelled) respondError(respond, logger, call, clientGone());
+    else begin(thread, { call, body: message.body, turn, respond });
+  });
+}
+
+interface Begun {
+  readonly call: ActorCall;
+  readonly body: Uint8Array | null;
+  readonly turn: Turn;
+  readonly respond: Respond;
+}
+
+/** What it does before it first gives way, reading the body above all, is charged like every later slice. */
+function begin({ host, logger }: Thread, { call, body, turn, respond }: Begun): void {
+  const beganAt = systemClock.monotonic();
+  const answer = host.handle(call, body, turn);
+  turn.charge(systemClock.monotonic() - beganAt);
+  answer.then(
     (reply) => respondReply(respond, reply),
     (error) => respondError(respond, logger, call, error),
+  );
+}
+
+/**
+ * Whether a request that has just come must wait for its turn: others do, or the requests before it have had a slice of this
+ * turn of the event loop already. Otherwise it begins at once.
+ */
+function mustWait(thread: Thread, now: number): boolean {
+  if (thread.turnBegan === null) {
+    thread.turnBegan = now;
+    atEndOfTurn(() => {
+      thread.turnBegan = null;
+    });
+  }
+  return waitingTurns() > 0 || now - thread.turnBegan >= limits.timeSliceMs;
+}
+
+function clientGone(): ApiError {
+  return new ApiError('unavailable', 'nobody waited for the answer any more; nothing was done', {
+    retryAfter: 1,
+  });
+}
+
+function respondStarting(respond: Respond): void {
+  const error = new ApiError('unavailable', 'the server is starting', { retryAfter: 1 });
+  respond(
+    actorAnswerToWire({ status: error.status, headers: [['retry-after', '1']], meter: noMeter }),
+    error.toBody(),
   );
 }
 

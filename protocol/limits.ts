@@ -249,9 +249,15 @@ export const limits = {
    * byte: cut so, none is refused in any language. The same for all of them, so that a change of model finds the same texts.
    */
   embeddedTextBytesMax: 8_000,
-  /** Requests to embedding providers that are under way in this process, and those that wait for them. */
+  /** Requests to embedding providers that one owner has under way where nobody else has any, and those that wait for them. */
   embeddingsInFlightMax: 16,
-  embeddingsWaitingMax: 64,
+  embeddingsWaitingMax: 256,
+  embeddingsWaitingOfTenantMax: 64,
+  /** Tasks of a lane that wait for a thread: a waiting build holds its buffers, which its namespace bounds. */
+  laneWaitingMax: 4_000,
+  laneWaitingOfTenantMax: 1_000,
+  /** Files that are imported at once: each takes two threads and some 200 MB; an owner has one of them. */
+  importsRunningMax: 2,
   /** What one graph takes in memory while it is built, and on the local disk; a segment of more vectors has several. */
   graphBytesMax: 512 * MiB,
   /** A replaced segment is kept this long for reads that began before; the longest query takes 30 s. */
@@ -285,7 +291,8 @@ export const limits = {
   /** And none is made that may take longer than this: nothing can interrupt it. */
   matchWholeMsMax: 1_000,
   /** Texts that wait to be judged elsewhere, 2 MB each at most; a search has one at a time. */
-  matchesWaitingMax: 64,
+  matchesWaitingMax: 128,
+  matchesWaitingOfTenantMax: 16,
   /** Long work gives way to other requests of its thread this often. */
   timeSliceMs: 2,
   /** Days of usage that a tenant keeps: three periods, so that the last one can still be billed. */

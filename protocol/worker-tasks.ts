@@ -198,8 +198,21 @@ export type ComputeLaneName =
   | 'import'
   | 'importBuild';
 
+/** Who pays for a task of a lane, and until when it is worth beginning. */
+export interface LaneClaim {
+  /** A Share of src/base/share.ts. */
+  readonly share: { readonly owner: number; readonly tenant: number; readonly weight: number };
+  /** Milliseconds since 1970; null where it is worth doing however late. */
+  readonly deadlineAt: number | null;
+}
+
 /** Control calls from an actor thread to the compute lanes, which the front side owns. */
 export interface LanesControl {
   /** Runs a task of actors/compute/lanes.ts; its buffers are moved. */
-  run(lane: ComputeLaneName, task: unknown, moved: readonly (ArrayBuffer | MessagePort)[]): Promise<unknown>;
+  run(
+    lane: ComputeLaneName,
+    task: unknown,
+    claim: LaneClaim,
+    moved: readonly (ArrayBuffer | MessagePort)[],
+  ): Promise<unknown>;
 }

@@ -11,6 +11,7 @@ import type { Logger } from './base/log.ts';
 import { TurnDelays } from './base/process-load.ts';
 import { systemRandom } from './base/random.ts';
 import { settledWithin } from './base/settled-within.ts';
+import { nobodysShare } from './base/share.ts';
 import { scratchFolderOf } from './cluster/cache-folder.ts';
 import { accountOperations } from './front/account-operations.ts';
 import { Allowances } from './front/allowances.ts';
@@ -41,9 +42,9 @@ import { readPerson } from './identity/person-record.ts';
 import { deriveKey, type Secrets } from './identity/secrets.ts';
 import type { ObjectStore } from './object-store/object-store.ts';
 import type { SharedCounters } from './object-store/store-counters.ts';
+import { type ComputeLane, NotRun } from './router/compute-lane.ts';
 import { Router } from './router/router.ts';
 import { creatorOf, directoryOf, tenantsThrough } from './router/tenants.ts';
-import type { ComputeLane } from './router/worker-pool.ts';
 import type { Lanes } from './server-threads.ts';
 import type { Settings } from './settings.ts';
 
@@ -176,10 +177,16 @@ export function frontOf(parts: {
   return { router, authenticator, allowances, usageMeter, people: { people, tokens, tenants, emailOf } };
 }
 
+/** Whose password it is is not known before it is hashed. */
+const passwordsShare = nobodysShare(0);
+
 function laneHasher(lane: ComputeLane): PasswordHasher {
   const run = async (task: object): Promise<unknown> => {
-    if (lane.isFull) throw tooManyPasswords();
-    return lane.run(task);
+    try {
+      return await lane.run({ task, share: passwordsShare, deadlineAt: null });
+    } catch (error) {
+      throw error instanceof NotRun ? tooManyPasswords() : error;
+    }
   };
   return {
     hash: (password) => run({ task: 'hash', password }) as Promise<string>,

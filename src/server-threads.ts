@@ -19,8 +19,9 @@ import { scratchFolderOf } from './cluster/cache-folder.ts';
 import type { Joined } from './cluster/view.ts';
 import type { Secrets } from './identity/secrets.ts';
 import { ActorThread } from './router/actor-threads.ts';
+import { ComputeLane } from './router/compute-lane.ts';
 import type { Router } from './router/router.ts';
-import { ComputeLane, ResidentThread, workerEntries } from './router/worker-pool.ts';
+import { ResidentThread, TaskPool, workerEntries } from './router/worker-pool.ts';
 import type { Settings } from './settings.ts';
 
 /** The server's other threads, as server.ts starts them: the log's, the compute lanes, the actors'. */
@@ -124,8 +125,10 @@ export function computeLanes(store: StoreSettings, settings: Settings): Lanes {
   const lane = (
     steps: number,
     threads: number,
-    more: { queueMax?: number; tasksPerThread?: number } = {},
+    more: { queueMax?: number; tenantQueueMax?: number; tasksPerThread?: number } = {},
   ) => {
+    const { queueMax = limits.laneWaitingMax, tenantQueueMax = limits.laneWaitingOfTenantMax } = more;
+    const { tasksPerThread = 1 } = more;
     const data: ComputeThreadData = {
       store,
       scratchFolder,
@@ -133,28 +136,40 @@ export function computeLanes(store: StoreSettings, settings: Settings): Lanes {
       backgroundSteps: steps,
       processMemoryBytes: memoryBytes,
     };
-    return new ComputeLane({ entry: workerEntries.compute, threads, data, ...more });
+    const pool = new TaskPool({ entry: workerEntries.compute, threads, data, tasksPerThread });
+    return new ComputeLane({ pool, clock: systemClock, queueMax, tenantQueueMax });
+  };
+  // No owner has all threads of a lane: with one more than there are cores, each still has as many as there are.
+  const shared = computeThreads + 1;
+  const embeddings = {
+    queueMax: limits.embeddingsWaitingMax,
+    tenantQueueMax: limits.embeddingsWaitingOfTenantMax,
   };
   return {
-    parse: lane(backgroundSteps.parse, computeThreads),
-    build: lane(backgroundSteps.build, computeThreads),
-    merge: lane(backgroundSteps.merge, Math.ceil(computeThreads / 2)),
+    parse: lane(backgroundSteps.parse, shared),
+    build: lane(backgroundSteps.build, shared),
+    merge: lane(backgroundSteps.merge, Math.ceil(computeThreads / 2) + 1),
     // One at a time: each holds a graph in memory.
     graph: lane(backgroundSteps.graph, 1),
-    match: lane(backgroundSteps.match, computeThreads, { queueMax: limits.matchesWaitingMax }),
-    embed: lane(0, 1, {
-      queueMax: limits.embeddingsWaitingMax,
-      tasksPerThread: limits.embeddingsInFlightMax,
+    match: lane(backgroundSteps.match, shared, {
+      queueMax: limits.matchesWaitingMax,
+      tenantQueueMax: limits.matchesWaitingOfTenantMax,
     }),
-    model: lane(backgroundSteps.model, 1, { queueMax: limits.embeddingsWaitingMax }),
-    // One at a time: a file is read by one thread, and another makes its segment.
-    import: lane(backgroundSteps.import, 1, { queueMax: limits.importsAtOnceMax }),
-    importBuild: lane(backgroundSteps.import, 1, { queueMax: limits.importsAtOnceMax }),
+    embed: lane(0, 1, { ...embeddings, tasksPerThread: 2 * limits.embeddingsInFlightMax }),
+    model: lane(backgroundSteps.model, 1, embeddings),
+    // A file is read by one thread, and another makes its segment.
+    import: lane(backgroundSteps.import, limits.importsRunningMax),
+    importBuild: lane(backgroundSteps.import, limits.importsRunningMax),
     hash: new ComputeLane({
-      entry: workerEntries.hash,
-      threads: 1,
-      data: { backgroundSteps: backgroundSteps.hash } satisfies HashThreadData,
+      pool: new TaskPool({
+        entry: workerEntries.hash,
+        threads: 1,
+        data: { backgroundSteps: backgroundSteps.hash } satisfies HashThreadData,
+        tasksPerThread: 1,
+      }),
+      clock: systemClock,
       queueMax: limits.passwordsAtOnceMax - 1,
+      tenantQueueMax: limits.passwordsAtOnceMax - 1,
     }),
   };
 }

@@ -1,5 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { ApiErrorWire } from '../../protocol/messages.ts';
+import type { LaneClaim } from '../../protocol/worker-tasks.ts';
 import type { ImportFormat } from '../../protocol/write.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
@@ -143,19 +144,20 @@ export type ComputeResult<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly error: ApiErrorWire };
 
+/** Each task is somebody's: `claim` says who pays for it, and until when it is worth beginning. */
 export interface ComputeLanes {
   /** The body's batch, in shared memory. The body is moved. */
-  parse(task: ParseTask): Promise<ParsedBody>;
-  buildSegment(task: BuildSegmentTask): Promise<BuiltSegment>;
+  parse(task: ParseTask, claim: LaneClaim): Promise<ParsedBody>;
+  buildSegment(task: BuildSegmentTask, claim: LaneClaim): Promise<BuiltSegment>;
   /** Null where no row lives. */
-  mergeSegments(task: MergeSegmentsTask): Promise<BuiltSegment | null>;
+  mergeSegments(task: MergeSegmentsTask, claim: LaneClaim): Promise<BuiltSegment | null>;
   /** The files are the caller's to take or to delete. None where graphs would not find what they should. */
-  buildGraphs(task: BuildGraphsTask): Promise<BuiltGraph[]>;
+  buildGraphs(task: BuildGraphsTask, claim: LaneClaim): Promise<BuiltGraph[]>;
   /** Vectors of texts, in shared memory. Throws ApiError with one of the `embedding_…` codes. */
-  embed(task: EmbedByProviderTask | EmbedHereTask): Promise<Embedded>;
-  /** One at a time. The segment of a file, stored; it takes the ports. Throws ApiError where the file is wrong. */
-  importFile(task: ImportFileTask): Promise<BuiltImport>;
-  replacedRows(task: ReplacedRowsTask): Promise<ReplacedRows>;
+  embed(task: EmbedByProviderTask | EmbedHereTask, claim: LaneClaim): Promise<Embedded>;
+  /** The segment of a file, stored; it takes the ports. Throws ApiError where the file is wrong. */
+  importFile(task: ImportFileTask, claim: LaneClaim): Promise<BuiltImport>;
+  replacedRows(task: ReplacedRowsTask, claim: LaneClaim): Promise<ReplacedRows>;
   /** What RE2 says of a piece of a text. The text is moved. Rejects with ApiError 429 where too many wait. */
-  match: MatchElsewhere;
+  match(task: MatchTask, claim: LaneClaim): ReturnType<MatchElsewhere>;
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { apiErrorFromWire } from '../../protocol/messages.ts';
-import type { ComputeLaneName, LanesControl } from '../../protocol/worker-tasks.ts';
+import type { ComputeLaneName, LaneClaim, LanesControl } from '../../protocol/worker-tasks.ts';
 import { moved, wrapControl } from '../../src/base/control.ts';
 import type { Embedded } from '../embedding/embed-request.ts';
 import type { ParsedBody } from '../storage/parse-write.ts';
@@ -22,37 +22,42 @@ export function remoteLanes(port: MessagePort): ComputeLanes {
   const run = async <T>(
     lane: ComputeLaneName,
     task: ComputeTask,
+    claim: LaneClaim,
     buffers: (ArrayBuffer | MessagePort)[] = [],
   ): Promise<T> => {
-    const result = (await control.run(lane, moved(task, buffers), buffers)) as ComputeResult<T>;
+    const result = (await control.run(lane, moved(task, buffers), claim, buffers)) as ComputeResult<T>;
     if (!result.ok) throw apiErrorFromWire(result.error);
     return result.value;
   };
   return {
-    parse(task) {
+    parse(task, claim) {
       // The body's buffer is its own: it came from the front as one.
-      return run<ParsedBody>('parse', task, [task.body.buffer as ArrayBuffer]);
+      return run<ParsedBody>('parse', task, claim, [task.body.buffer as ArrayBuffer]);
     },
-    buildSegment: (task) => run<BuiltSegment>('build', task),
-    mergeSegments: (task) => run<BuiltSegment | null>('merge', task),
-    buildGraphs: (task) => run<BuiltGraph[]>('graph', task),
-    embed: (task) => run<Embedded>(task.task === 'embed-here' ? 'model' : 'embed', task),
-    async importFile({ key, firstSequence, writtenAt, ...file }) {
+    buildSegment: (task, claim) => run<BuiltSegment>('build', task, claim),
+    mergeSegments: (task, claim) => run<BuiltSegment | null>('merge', task, claim),
+    buildGraphs: (task, claim) => run<BuiltGraph[]>('graph', task, claim),
+    embed: (task, claim) => run<Embedded>(task.task === 'embed-here' ? 'model' : 'embed', task, claim),
+    async importFile({ key, firstSequence, writtenAt, ...file }, claim) {
       const parts = new MessageChannel();
       const begun = new MessageChannel();
       const hasBegun = once(begun.port1, 'message');
       const reading = run<void>(
         'import',
         { task: 'read-import', ...file, parts: parts.port1, begun: begun.port2 },
+        claim,
         [parts.port1, begun.port2],
       );
       // A reading that never begins ends both.
       await Promise.race([hasBegun, reading]);
       const building = { task: 'build-import', key, firstSequence, writtenAt, parts: parts.port2 } as const;
-      const [built] = await Promise.all([run<BuiltImport>('importBuild', building, [parts.port2]), reading]);
+      const [built] = await Promise.all([
+        run<BuiltImport>('importBuild', building, claim, [parts.port2]),
+        reading,
+      ]);
       return built;
     },
-    replacedRows: (task) => run<ReplacedRows>('build', task),
-    match: (task) => run<MatchAnswer>('match', task, [task.text.buffer as ArrayBuffer]),
+    replacedRows: (task, claim) => run<ReplacedRows>('build', task, claim),
+    match: (task, claim) => run<MatchAnswer>('match', task, claim, [task.text.buffer as ArrayBuffer]),
   };
 }

@@ -94,7 +94,7 @@ export async function replayImport(
 
 /** Answers what applies it, in one step. */
 async function findReplaced(
-  { lanes, fetcher }: Pick<ActorComponents, 'lanes' | 'fetcher'>,
+  { lanes, fetcher, shares }: Pick<ActorComponents, 'lanes' | 'fetcher' | 'shares'>,
   state: NamespaceState,
   { id, size, toc, hasEqualIds }: ImportedSegment,
 ): Promise<(write: ImportWrite) => void> {
@@ -103,11 +103,14 @@ async function findReplaced(
   const { own, others } =
     before.length === 0 && !hasEqualIds
       ? { own: [], others: [] }
-      : await lanes.replacedRows({
-          task: 'replaced-rows',
-          imported: { key, toc },
-          segments: before.map(({ reader }) => ({ key: reader.objectKey, toc: reader.toc })),
-        });
+      : await lanes.replacedRows(
+          {
+            task: 'replaced-rows',
+            imported: { key, toc },
+            segments: before.map(({ reader }) => ({ key: reader.objectKey, toc: reader.toc })),
+          },
+          shares.claim(state.identity.tenantId),
+        );
   return ({ segment, stamp, position, payloadBytes }) => {
     const replaced = before.map((other, at): OpenSegment => {
       const rows = others[at] as Uint32Array;

@@ -44,16 +44,19 @@ export async function compactOnce(
   const { namespaceId } = state.identity;
   const id = randomHex(components.random, 16);
   const key = paths.namespaceSegment(namespaceId, id);
-  const built = await components.lanes.mergeSegments({
-    task: 'merge-segments',
-    key,
-    inputs: inputs.map(({ reader, tombstones }) => ({
-      key: reader.objectKey,
-      toc: reader.toc,
-      tombstones: tombstonesToWire(tombstones),
-    })),
-    temporalKeys: [...state.temporalKeys],
-  });
+  const built = await components.lanes.mergeSegments(
+    {
+      task: 'merge-segments',
+      key,
+      inputs: inputs.map(({ reader, tombstones }) => ({
+        key: reader.objectKey,
+        toc: reader.toc,
+        tombstones: tombstonesToWire(tombstones),
+      })),
+      temporalKeys: [...state.temporalKeys],
+    },
+    components.shares.claim(state.identity.tenantId),
+  );
   const merged = built === null ? null : await withGraphs(components, state, { id, key, built, inputs });
   await inTurn(() => replaceSegments(components, state, { choice, inputs, merged })).finally(() =>
     removeFiles(merged?.graphs ?? []),

@@ -82,6 +82,7 @@ async function flushFrozen(
   const key = paths.namespaceSegment(namespaceId, segmentId);
   const built = await components.lanes.buildSegment(
     buildTask(key, frozen, { rows, temporalKeys: [...state.temporalKeys] }),
+    components.shares.claim(state.identity.tenantId),
   );
   const reader = new SegmentReader(key, built.toc, components.fetcher);
   const segmentNow = (): OpenSegment => ({

@@ -76,20 +76,23 @@ function chooseForGraphs(
 
 /** Stored, and named by no manifest yet. */
 export async function buildGraphsOf(
-  { lanes, random }: ActorComponents,
+  { lanes, random, shares }: ActorComponents,
   { identity, vector }: NamespaceState,
   { reader, tombstones }: Pick<OpenSegment, 'reader' | 'tombstones'>,
 ): Promise<readonly BuiltGraph[]> {
   if (vector === null) return [];
-  return lanes.buildGraphs({
-    task: 'build-graphs',
-    segmentKey: reader.objectKey,
-    toc: reader.toc,
-    tombstones: tombstonesToWire(tombstones),
-    metric: vector.metric,
-    id: randomHex(random, 16),
-    keyPrefix: paths.namespaceGraph(identity.namespaceId, ''),
-  });
+  return lanes.buildGraphs(
+    {
+      task: 'build-graphs',
+      segmentKey: reader.objectKey,
+      toc: reader.toc,
+      tombstones: tombstonesToWire(tombstones),
+      metric: vector.metric,
+      id: randomHex(random, 16),
+      keyPrefix: paths.namespaceGraph(identity.namespaceId, ''),
+    },
+    shares.claim(identity.tenantId),
+  );
 }
 
 export function graphsOf(built: readonly BuiltGraph[]): OpenSegment['graphs'] {

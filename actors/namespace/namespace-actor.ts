@@ -266,8 +266,15 @@ export class NamespaceActor {
 
   /** A patch reads what it changes. Where that is gone, nothing was written yet: whoever has the name now is asked. */
   async #merged(patches: LoadedBatch): Promise<LoadedBatch> {
+    const { clock, shares } = this.#components;
     try {
-      return await mergePatches(this.#state, this.#pipeline, patches, this.#components.clock);
+      return await mergePatches(
+        this.#state,
+        this.#pipeline,
+        patches,
+        clock,
+        shares.of(this.identity.tenantId),
+      );
     } catch (error) {
       if (!(error instanceof MissingObjectError)) throw error;
       this.close();

@@ -36,6 +36,7 @@ import { noteSpent, spending } from '../spent.ts';
 import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
 import { type ReadDeadline, ReadTimedOut } from '../storage/read-deadline.ts';
 import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
+import type { Turn } from '../turn.ts';
 import { vectorStatistics } from './index-vectors.ts';
 import type { NamespaceState } from './namespace-state.ts';
 import { type DocumentPlace, documentBytes, findDocument, findWarm } from './read-document.ts';
@@ -48,6 +49,7 @@ export interface OpenedNow {
   readonly beganAt: number;
   /** When the query must have answered. */
   readonly deadline: ReadDeadline;
+  readonly turn: Turn;
   readonly foundAs: Temperature;
 }
 
@@ -148,7 +150,7 @@ export class NamespaceQueries {
     const refusal = badId(call.argument);
     if (refusal !== null) throw refusal;
     await this.#reach(minVersionOf(call), opened);
-    const slice = new TimeSlice(this.#components.clock, opened.deadline.leftMs);
+    const slice = new TimeSlice(this.#components.clock, opened.deadline.leftMs, opened.turn);
     const { report: read } = opened;
     const place = await spending({ slice, report: read }, async () => {
       const found = await slice.waitFor(findDocument(this.#state, call.argument, read));
@@ -221,9 +223,10 @@ export class NamespaceQueries {
     opened: OpenedNow,
     run: (context: QueryContext) => Promise<string>,
   ): Promise<ActorReply> {
-    const { clock, cursorKeys, lanes, memory, patterns } = this.#components;
+    const { clock, cursorKeys, lanes, memory, patterns, shares } = this.#components;
+    const claim = shares.claim(call.tenantId, opened.deadline.leftMs);
     const sqlHolding = sqlMemory(memory).holding(call.caller.owner);
-    const slice = new TimeSlice(clock, opened.deadline.leftMs);
+    const slice = new TimeSlice(clock, opened.deadline.leftMs, opened.turn);
     const room = new GatedRoom(this.#components.queryMemory, call.caller.owner);
     const context: QueryContext = {
       identity: this.#state.identity,
@@ -235,7 +238,7 @@ export class NamespaceQueries {
       cursorKeys,
       graphs: this.#graphs,
       patterns,
-      match: lanes.match,
+      match: (task) => lanes.match(task, claim),
       room,
       sqlHolding,
       keptColumns: keptColumns(memory),
@@ -248,6 +251,7 @@ export class NamespaceQueries {
       const json = await spending({ slice, report: opened.report }, () => run(context));
       return reply(json, { report: opened.report, cpuMs: slice.cpuMs });
     } finally {
+      slice.end();
       room.release();
       sqlHolding.release();
     }

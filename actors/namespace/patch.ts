@@ -1,6 +1,8 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import type { Clock } from '../../src/base/clock.ts';
+import type { Share } from '../../src/base/share.ts';
+import { chargeTurn } from '../../src/base/turns.ts';
 import { emptyReadReport } from '../storage/block-fetch.ts';
 import { BatchBuilder, documentMeta, documentText, documentVector } from '../storage/document-batch.ts';
 import { mergeMeta } from '../storage/meta.ts';
@@ -28,6 +30,7 @@ export async function mergePatches(
   pipeline: WritePipeline,
   patches: LoadedBatch,
   clock: Clock,
+  share: Share,
 ): Promise<LoadedBatch> {
   const builder = new BatchBuilder({ bytesExpected: patches.buffer.byteLength * 2 });
   const merged = new Map<string, Current>();
@@ -42,8 +45,10 @@ export async function mergePatches(
     if (bytes > limits.writeBodyBytesMax) throw tooMuchMerged(index);
     merged.set(patch.id, next);
     builder.addDocument({ id: patch.id, ...next });
-    if (clock.monotonic() - sliceBegan < limits.timeSliceMs) continue;
-    await clock.yieldTurn();
+    const spentMs = clock.monotonic() - sliceBegan;
+    if (spentMs < limits.timeSliceMs) continue;
+    chargeTurn(share, spentMs);
+    await clock.yieldTurn(share);
     sliceBegan = clock.monotonic();
   }
   return loadBatch(builder.finish());

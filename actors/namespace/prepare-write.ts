@@ -1,5 +1,6 @@
 import { limits } from '../../protocol/limits.ts';
 import type { NewNamespace } from '../../protocol/messages.ts';
+import type { LaneClaim } from '../../protocol/worker-tasks.ts';
 import type { ComputeLanes } from '../compute/lanes.ts';
 import { type ParsedBody, parseWriteBody, type WriteKind } from '../storage/parse-write.ts';
 import { type LoadedBatch, loadBatch } from './namespace-state.ts';
@@ -25,9 +26,10 @@ export async function prepareWrite(
   lanes: ComputeLanes,
   kind: WriteKind,
   body: Uint8Array,
+  claim: LaneClaim,
 ): Promise<PreparedWrite> {
   if (body.byteLength > limits.parseInlineBytesMax) {
-    const { batch, vectorField } = await lanes.parse({ task: 'parse', kind, body });
+    const { batch, vectorField } = await lanes.parse({ task: 'parse', kind, body }, claim);
     return { kind, batch: loadBatch(batch), vectorField };
   }
   const { batch, vectorField } = parseWriteBody(kind, body);

@@ -2,6 +2,7 @@ import { limits } from '../../protocol/limits.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
 import { ReadDeadline } from '../storage/read-deadline.ts';
+import { ownTurn, type Turn } from '../turn.ts';
 
 /**
  * Shares the thread: long work asks `due()` often and awaits `giveWay()` when it is, so that another request of the
@@ -9,25 +10,24 @@ import { ReadDeadline } from '../storage/read-deadline.ts';
  */
 export class TimeSlice {
   readonly #clock: Clock;
+  readonly #turn: Turn;
   readonly #deadline: ReadDeadline;
   #sliceBegan: number;
   #spentMs = 0;
-  #cancelled = false;
+  /** Of what was spent, what the turn has paid. */
+  #chargedMs = 0;
 
-  /** `deadlineMs` from now. */
-  constructor(clock: Clock, deadlineMs: number) {
+  /** `deadlineMs` from now; `turn`: whose work it is. */
+  constructor(clock: Clock, deadlineMs: number, turn: Turn = ownTurn(clock)) {
     this.#clock = clock;
+    this.#turn = turn;
     this.#sliceBegan = clock.monotonic();
     this.#deadline = new ReadDeadline(clock, deadlineMs);
   }
 
-  /** Nobody waits for the answer any more: the work ends at its next yield. */
-  cancel(): void {
-    this.#cancelled = true;
-  }
-
+  /** Whether the work should end: its time is over, or nobody waits for it any more. */
   get timedOut(): boolean {
-    return this.#cancelled || this.#deadline.isOver;
+    return this.#turn.cancelled || this.#deadline.isOver;
   }
 
   due(): boolean {
@@ -36,7 +36,8 @@ export class TimeSlice {
 
   async giveWay(): Promise<void> {
     this.#spentMs += this.#clock.monotonic() - this.#sliceBegan;
-    await this.#clock.yieldTurn();
+    this.#charge();
+    await this.#clock.yieldTurn(this.#turn.share);
     this.#sliceBegan = this.#clock.monotonic();
   }
 
@@ -65,6 +66,18 @@ export class TimeSlice {
   /** Counts what another thread did for this query, in milliseconds of CPU time. */
   charge(cpuMs: number): void {
     this.#spentMs += cpuMs;
+  }
+
+  /** The work has ended: the turn pays what it has not paid yet. */
+  end(): void {
+    this.#spentMs += this.#clock.monotonic() - this.#sliceBegan;
+    this.#sliceBegan = this.#clock.monotonic();
+    this.#charge();
+  }
+
+  #charge(): void {
+    this.#turn.charge(this.#spentMs - this.#chargedMs);
+    this.#chargedMs = this.#spentMs;
   }
 
   /** Milliseconds of work so far. */

@@ -24,11 +24,11 @@ export class ReadDeadline {
   readonly #limitMs: number;
   readonly #dueAt: number;
 
-  /** `limitMs` from now. */
-  constructor(clock: Clock, limitMs: number) {
+  /** `limitMs` from `beganAt` on the monotonic scale, or from now. */
+  constructor(clock: Clock, limitMs: number, beganAt = clock.monotonic()) {
     this.#clock = clock;
     this.#limitMs = limitMs;
-    this.#dueAt = clock.monotonic() + limitMs;
+    this.#dueAt = beganAt + limitMs;
   }
 
   /** Milliseconds left; 0 where the time is over. */

@@ -10,7 +10,7 @@ import { readBody } from '../request-body.ts';
 import type { TenantLog } from './tenant-log.ts';
 
 /** The keys of embedding providers that a tenant has stored. */
-type Components = Pick<ActorComponents, 'lanes' | 'keyEncryptionKeys' | 'random' | 'clock'>;
+type Components = Pick<ActorComponents, 'lanes' | 'keyEncryptionKeys' | 'random' | 'clock' | 'shares'>;
 
 /** What shows that a key works. */
 const probe = 'tide';
@@ -67,7 +67,7 @@ export function keyedProviderOf(name: string): KeyedProvider {
  * the record that it takes the place of. Throws the provider's refusal.
  */
 export async function sealedAfterTrial(
-  { lanes, keyEncryptionKeys, random, clock }: Components,
+  { lanes, keyEncryptionKeys, random, clock, shares }: Components,
   owner: { readonly tenantId: number; readonly provider: KeyedProvider },
   body: Uint8Array,
   before: ProviderKeyRecord | null,
@@ -84,7 +84,10 @@ export async function sealedAfterTrial(
     purpose: 'query' as const,
   };
   const deadlineAt = clock.now() + callMsMax;
-  const { tokens } = await lanes.embed({ task: 'embed-by-provider', request, deadlineAt });
+  const { tokens } = await lanes.embed(
+    { task: 'embed-by-provider', request, deadlineAt },
+    shares.claim(owner.tenantId, callMsMax),
+  );
   const now = new Date(clock.now()).toISOString();
   const record = {
     provider,

@@ -1,3 +1,4 @@
+import type { Share } from './share.ts';
 import { yieldTurn } from './turns.ts';
 
 /** Time as a component, so that tests and the simulation own it. The only place that reads a clock. */
@@ -10,8 +11,11 @@ export interface Clock {
   sleep(ms: number): Promise<void>;
   /** Calls `run` once after `ms` milliseconds unless the returned function was called before. Does not keep the process alive. */
   after(ms: number, run: () => void): () => void;
-  /** Resolves after everything that is ready to run on this thread has had its turn. */
-  yieldTurn(): Promise<void>;
+  /**
+   * Resolves after everything that is ready to run on this thread has had its turn, and, where several gave way, when it is
+   * the share's. Without a share it is the server's own work.
+   */
+  yieldTurn(share?: Share): Promise<void>;
 }
 
 export const systemClock: Clock = {

@@ -13,6 +13,8 @@ import { atEndOfTurn } from './turns.ts';
 export interface Message {
   readonly head: unknown;
   readonly body: Uint8Array | null;
+  /** Of a call: its name on this channel, for `onCancel`. */
+  readonly id?: number;
 }
 
 /** What a channel needs of a port: a MessagePort has it, and so have the ports of a simulation. */
@@ -38,7 +40,7 @@ export class ChannelClosed extends Error {
   override name = 'ChannelClosed';
 }
 
-const kinds = { call: 0, answer: 1, notice: 2 } as const;
+const kinds = { call: 0, answer: 1, notice: 2, cancel: 3 } as const;
 
 /**
  * A batch of this many goes out before the turn ends, so that the other thread begins while this one goes on: with 64
@@ -46,6 +48,9 @@ const kinds = { call: 0, answer: 1, notice: 2 } as const;
  * document reads a second).
  */
 const batchFull = 16;
+
+/** Ids begin with 1. */
+const noCall = 0;
 
 interface Waiting {
   readonly resolve: (message: Message) => void;
@@ -60,6 +65,8 @@ export class PortChannel {
   readonly #handler: ChannelHandler;
   readonly #inlineBytesMax: number;
   readonly #waiting = new Map<number, Waiting>();
+  /** Calls of the other side that it may cancel. */
+  readonly #cancellable = new Map<number, () => void>();
   #nextId = 1;
   #outgoing: Wire[] = [];
   #bodies: (ArrayBuffer | SharedArrayBuffer)[] = [];
@@ -89,14 +96,24 @@ export class PortChannel {
     return new Promise((resolve, reject) => this.#call(head, body, { resolve, reject }));
   }
 
-  /** As `call`, without a promise: for the hot path. */
+  /** As `call`, without a promise: for the hot path. Answers the call's id, for `cancel`. */
   callWith(
     head: unknown,
     body: Uint8Array | null,
     resolve: (m: Message) => void,
     reject: (e: Error) => void,
-  ): void {
-    this.#call(head, body, { resolve, reject });
+  ): number {
+    return this.#call(head, body, { resolve, reject });
+  }
+
+  /** Nobody waits for the call's answer any more, which comes all the same: the other side may end its work sooner. */
+  cancel(id: number): void {
+    if (this.#waiting.has(id) && !this.#closed) this.#enqueue(kinds.cancel, id, null, null);
+  }
+
+  /** Runs `run` once if the other side cancels the call before it is answered. */
+  onCancel(id: number, run: () => void): void {
+    this.#cancellable.set(id, run);
   }
 
   notify(head: unknown, body: Uint8Array | null = null): void {
@@ -111,14 +128,15 @@ export class PortChannel {
     this.#fail();
   }
 
-  #call(head: unknown, body: Uint8Array | null, waiting: Waiting): void {
+  #call(head: unknown, body: Uint8Array | null, waiting: Waiting): number {
     if (this.#closed) {
       waiting.reject(new ChannelClosed('the other thread has ended'));
-      return;
+      return noCall;
     }
     const id = this.#nextId++;
     this.#waiting.set(id, waiting);
     this.#enqueue(kinds.call, id, head, body);
+    return id;
   }
 
   #enqueue(kind: number, id: number, head: unknown, body: Uint8Array | null): void {
@@ -160,15 +178,20 @@ export class PortChannel {
     for (const body of batch[1]) if (body instanceof SharedArrayBuffer) sawShared(body.byteLength);
     const [wires, views] = unpackMessage(batch[0]) as [Wire[], [number, number][]];
     for (const [kind, id, head, place] of wires) {
-      const message = { head, body: bodyOf(place, batch[1], views) };
+      const message = { head, body: bodyOf(place, batch[1], views), id };
       if (kind === kinds.answer) {
         const waiting = this.#waiting.get(id);
         this.#waiting.delete(id);
         waiting?.resolve(message);
       } else if (kind === kinds.call) {
         this.#handler.call(message, (answer, body = null) => {
+          if (this.#cancellable.size > 0) this.#cancellable.delete(id);
           if (!this.#closed) this.#enqueue(kinds.answer, id, answer, body);
         });
+      } else if (kind === kinds.cancel) {
+        const run = this.#cancellable.get(id);
+        this.#cancellable.delete(id);
+        run?.();
       } else {
         this.#handler.notice(message);
       }

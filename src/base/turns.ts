@@ -1,9 +1,18 @@
+import { FairQueue } from './fair-queue.ts';
+import { type Share, upkeepShare } from './share.ts';
+
 /**
  * The end of a turn of this thread's event loop, in one order: first goes out what the turn has to send, then one of those
  * who gave way goes on. The other way round an answer that is ready waits for a slice of somebody's long work.
  */
 const sends: (() => void)[] = [];
-const yielding: (() => void)[] = [];
+/** Each is a request or a piece of upkeep that is under way, which others bound. */
+const yielding = new FairQueue<() => void>({
+  tenantMax: Number.POSITIVE_INFINITY,
+  max: Number.POSITIVE_INFINITY,
+});
+/** What work that does not measure itself is taken to use between two yields, in milliseconds. */
+const upkeepSliceMs = 1;
 let armed = false;
 
 /** Calls `send` when this turn ends. */
@@ -13,15 +22,27 @@ export function atEndOfTurn(send: () => void): void {
 }
 
 /**
- * Resolves after everything that is ready to run on this thread has had its turn. One goes on in each turn, in the order
- * in which they gave way, and messages that came meanwhile are handled before the next one. If all went on in the same
- * turn, a read would wait for a slice of every write that is under way on its thread.
+ * Resolves after everything that is ready to run on this thread has had its turn. One goes on in each turn, whoever's share
+ * has used least, and messages that came meanwhile are handled before the next one. If all went on in the same turn, a read
+ * would wait for a slice of every write that is under way on its thread.
  */
-export function yieldTurn(): Promise<void> {
+export function yieldTurn(share?: Share): Promise<void> {
+  // Whoever says whose it is says what it has used, too.
+  if (share === undefined) yielding.charge(upkeepShare, upkeepSliceMs);
   return new Promise((resolve) => {
-    yielding.push(resolve);
+    yielding.push(share ?? upkeepShare, resolve);
     arm();
   });
+}
+
+/** The share has used so many milliseconds of this thread. */
+export function chargeTurn(share: Share, ms: number): void {
+  yielding.charge(share, ms);
+}
+
+/** How many wait to go on. */
+export function waitingTurns(): number {
+  return yielding.size;
 }
 
 function arm(): void {
@@ -33,7 +54,7 @@ function arm(): void {
 function endTurn(): void {
   armed = false;
   // What goes on runs when this function has returned, and what it sends belongs to the next turn.
-  yielding.shift()?.();
-  if (yielding.length > 0) arm();
+  yielding.shift()?.item();
+  if (yielding.size > 0) arm();
   for (const send of sends.splice(0)) send();
 }

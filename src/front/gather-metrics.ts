@@ -6,7 +6,7 @@ import { counter, exposition, type Family, gauge, type Sample } from '../base/ex
 import { busySeconds, processFamilies, type TurnDelays } from '../base/process-load.ts';
 import { type KindOfCalls, readCounters, type SharedCounters } from '../object-store/store-counters.ts';
 import type { ActorThread } from '../router/actor-threads.ts';
-import type { ComputeLane } from '../router/worker-pool.ts';
+import type { ComputeLane } from '../router/compute-lane.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 
 /** All that `/metrics` tells, gathered when it is asked for: whoever counts has no more to do than to count. */

@@ -358,12 +358,19 @@ function serveWithUsage(front: FrontComponents, request: Request, admittedAs: Ad
 
 function deliver(front: FrontComponents, request: Request, admittedAs: Admitted, email: string): void {
   const { principal, ticket, body } = admittedAs;
-  front.router.deliver(
+  const delivery = front.router.deliver(
     actorCall(front, request, principal, email),
     body,
     (message) => finish(front, request, ticket, meteredAnswer(front, request, principal, message)),
     (error) => failAdmitted(front, request, ticket, error),
   );
+  if (delivery === null || !mayEndEarly(request.operation)) return;
+  request.exchange.onAbort(() => front.router.cancel(delivery));
+}
+
+/** Queries that may take long: nobody is helped by one that goes on when its client has gone. */
+function mayEndEarly({ marker, name }: Operation): boolean {
+  return marker === 'query' && name !== 'getDocument';
 }
 
 function actorCall(front: FrontComponents, request: Request, principal: Principal, email: string): ActorCall {

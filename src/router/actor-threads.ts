@@ -17,7 +17,7 @@ import { describeError, type Logger } from '../base/log.ts';
 import { type ChannelHandler, PortChannel } from '../base/port-channel.ts';
 import { settledWithin } from '../base/settled-within.ts';
 import { createPulse, type Watchdog } from '../base/watchdog.ts';
-import type { ComputeLane } from './worker-pool.ts';
+import { type ComputeLane, NotRun } from './compute-lane.ts';
 import { ResidentThread, workerEntries } from './worker-pool.ts';
 
 /** One actor thread and the ports to it. One that dies is started again; what it was asked meanwhile is refused. */
@@ -130,13 +130,18 @@ export class ActorThread {
 
   #lanesControl(): LanesControl {
     return {
-      run: async (lane, task, buffers) => {
-        if (this.#options.lanes[lane].isFull) return { ok: false, error: apiErrorToWire(laneIsFull(lane)) };
-        const result = await this.#options.lanes[lane].run(task as object, buffers);
-        // They only pass through this thread, which has hardly any garbage of its own.
-        sawSharedIn(task);
-        sawSharedIn(result);
-        return result;
+      run: async (lane, task, { share, deadlineAt }, moved) => {
+        try {
+          const asked = { task: task as object, share, deadlineAt, moved };
+          const result = await this.#options.lanes[lane].run(asked);
+          // They only pass through this thread, which has hardly any garbage of its own.
+          sawSharedIn(task);
+          sawSharedIn(result);
+          return result;
+        } catch (error) {
+          if (!(error instanceof NotRun)) throw error;
+          return { ok: false, error: apiErrorToWire(laneIsFull(lane)) };
+        }
       },
     };
   }

@@ -11,7 +11,7 @@ import {
 import { actorThreadNames, placementKey } from '../../protocol/placement.ts';
 import { must } from '../base/assert.ts';
 import { LruMap } from '../base/lru.ts';
-import type { ChannelHandler, Message } from '../base/port-channel.ts';
+import type { ChannelHandler, Message, PortChannel } from '../base/port-channel.ts';
 import { rendezvousPick } from '../base/rendezvous-hash.ts';
 import type { ActorThread } from './actor-threads.ts';
 
@@ -22,6 +22,12 @@ import type { ActorThread } from './actor-threads.ts';
 export interface RouterOptions {
   /** A tenant changed: what the front has cached of it is void. */
   readonly forgetTenant: (tenantId: number) => void;
+}
+
+/** A call that is under way. */
+export interface Delivery {
+  readonly channel: PortChannel;
+  readonly id: number;
 }
 
 /** Placements remembered, so that a request costs one look-up instead of a hash for each thread. */
@@ -43,21 +49,32 @@ export class Router {
     this.#names = actorThreadNames(threads.length);
   }
 
-  /** Calls back exactly once. A body is handed over: the caller may not touch it afterwards. */
+  /**
+   * Calls back exactly once. A body is handed over: the caller may not touch it afterwards. Answers what `cancel` takes; null
+   * where nothing is under way.
+   */
   deliver(
     call: ActorCall,
     body: Uint8Array | null,
     answer: (message: Message) => void,
     fail: (error: ApiError) => void,
-  ): void {
+  ): Delivery | null {
     const channel = this.#threadOf(call).channel;
-    if (channel === null) return fail(restarting());
-    if (channel.waiting >= limits.callsInFlightMax) {
-      return fail(
-        new ApiError('rate_limited', 'this server has too many requests in flight', { retryAfter: 1 }),
-      );
+    if (channel === null) {
+      fail(restarting());
+      return null;
     }
-    channel.callWith(actorCallToWire(call), body, answer, () => fail(lostOnTheWay(call)));
+    if (channel.waiting >= limits.callsInFlightMax) {
+      fail(new ApiError('rate_limited', 'this server has too many requests in flight', { retryAfter: 1 }));
+      return null;
+    }
+    const id = channel.callWith(actorCallToWire(call), body, answer, () => fail(lostOnTheWay(call)));
+    return { channel, id };
+  }
+
+  /** Nobody waits for the answer any more. It comes all the same, and may come sooner. */
+  cancel({ channel, id }: Delivery): void {
+    channel.cancel(id);
   }
 
   /** As `deliver`, as a promise. */

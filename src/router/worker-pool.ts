@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import type { MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 
@@ -44,52 +43,33 @@ export class ResidentThread {
   }
 }
 
-/** Tasks that wait for a thread of a lane; past it they are refused. A waiting build holds its buffers. */
-const laneQueueMax = 1_000;
+export interface TaskPoolOptions {
+  readonly entry: string;
+  readonly threads: number;
+  /** What each thread is started with. */
+  readonly data: object;
+  /** More than one for tasks that mostly wait for others. */
+  readonly tasksPerThread: number;
+}
 
-/** Threads for short tasks, started on first use. */
-export class ComputeLane {
-  readonly #options: {
-    readonly entry: string;
-    readonly threads: number;
-    readonly data: object;
-    readonly queueMax: number;
-    readonly tasksPerThread: number;
-  };
+/** Threads for short tasks, started on first use. It is given only what runs at once: nothing waits in it. */
+export class TaskPool {
+  readonly #options: TaskPoolOptions;
   #pool: Piscina | null = null;
 
-  constructor(options: {
-    entry: string;
-    threads?: number;
-    data?: object;
-    /** Tasks that wait; as many as lanes usually have where it is undefined. */
-    queueMax?: number | undefined;
-    /** More than one for tasks that mostly wait for others. */
-    tasksPerThread?: number | undefined;
-  }) {
-    this.#options = {
-      entry: options.entry,
-      threads: options.threads ?? availableParallelism(),
-      data: options.data ?? {},
-      queueMax: options.queueMax ?? laneQueueMax,
-      tasksPerThread: options.tasksPerThread ?? 1,
-    };
+  constructor(options: TaskPoolOptions) {
+    this.#options = options;
   }
 
-  /** Rejects where the queue is full, and with what the task throws. */
-  run(task: object, moved: readonly (ArrayBuffer | MessagePort)[] = []): Promise<unknown> {
+  /** Tasks that run at once. */
+  get slots(): number {
+    return this.#options.threads * this.#options.tasksPerThread;
+  }
+
+  /** Rejects with what the task throws, and where its thread dies. */
+  run(task: object, moved: readonly (ArrayBuffer | MessagePort)[]): Promise<unknown> {
     this.#pool ??= this.#start();
     return this.#pool.run(task, { transferList: [...moved] });
-  }
-
-  /** Whether one more task would be refused. */
-  get isFull(): boolean {
-    return this.waiting >= this.#options.queueMax;
-  }
-
-  /** Tasks that wait. */
-  get waiting(): number {
-    return this.#pool?.queueSize ?? 0;
   }
 
   async end(): Promise<void> {
@@ -97,13 +77,12 @@ export class ComputeLane {
   }
 
   #start(): Piscina {
-    const { entry, threads, data, queueMax, tasksPerThread } = this.#options;
+    const { entry, threads, data, tasksPerThread } = this.#options;
     const pool = new Piscina({
       filename: entry,
       workerData: data,
       minThreads: 0,
       maxThreads: threads,
-      maxQueue: queueMax,
       concurrentTasksPerWorker: tasksPerThread,
       idleTimeout: 30_000,
       atomics: 'disabled',

@@ -343,7 +343,7 @@ describe('embedding', { concurrency: 1 }, () => {
     });
 
     it('to answer has so many texts wait and no more; the rest hear when to come back', async () => {
-      const { embeddingsInFlightMax: inFlight, embeddingsWaitingMax: waiting } = limits;
+      const { embeddingsInFlightMax: inFlight, embeddingsWaitingOfTenantMax: waiting } = limits;
       doubles.cohere.fault('hang', { times: inFlight });
       const statuses: number[] = [];
 

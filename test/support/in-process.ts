@@ -12,6 +12,7 @@ import type { ComputeLanes } from '../../actors/compute/lanes.ts';
 import { mergeSegments } from '../../actors/compute/merge-segments.ts';
 import { readImport } from '../../actors/compute/read-import.ts';
 import { replacedRows } from '../../actors/compute/replaced-rows.ts';
+import { KnownShares } from '../../actors/known-shares.ts';
 import { createLogClient } from '../../actors/log/log-client.ts';
 import { LogService } from '../../actors/log/log-service.ts';
 import { replayedFromWire } from '../../actors/log/replay.ts';
@@ -298,6 +299,7 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
     log: createLogClient(channel, joined.identity),
     lanes: parts.lanes,
     patterns: new QueryPatterns(),
+    shares: new KnownShares(clock),
     fetcher: new BlockFetcher({
       store,
       warmCache: null,
@@ -431,7 +433,7 @@ export function lanesInPlace(
       await beforeBuild();
       return buildGraphs({ store, clock, scratchFolder: graphScratchFolder }, task);
     },
-    embed: async (task) => embedInPlace(task),
+    embed: (task, claim) => embedInPlace(task, claim),
     match: async (task) => matches.run(task),
     async importFile({ key, firstSequence, writtenAt, ...file }) {
       await beforeBuild();

@@ -41,7 +41,7 @@ export const sides: readonly Side[] = [
     owns: ['actors'],
     floors: [
       ...ground,
-      ['actors/request-body.ts', 'actors/memory-budget.ts'],
+      ['actors/request-body.ts', 'actors/memory-budget.ts', 'actors/turn.ts', 'actors/known-shares.ts'],
       ['actors/storage'],
       ['actors/columns', 'actors/spent.ts'],
       ['actors/text', 'actors/vector', 'actors/sql'],

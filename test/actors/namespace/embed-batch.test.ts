@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ActorComponents } from '../../../actors/components.ts';
+import { KnownShares } from '../../../actors/known-shares.ts';
 import { embedBatch } from '../../../actors/namespace/embed-batch.ts';
 import {
   type LoadedBatch,
@@ -38,7 +39,9 @@ function countingModel() {
     },
   };
   const directory = { admitHosted: async () => {} };
-  return { asked, components: { lanes, clock: systemClock, directory } as unknown as ActorComponents };
+  const shares = new KnownShares(systemClock);
+  const components = { lanes, clock: systemClock, directory, shares } as unknown as ActorComponents;
+  return { asked, components };
 }
 
 function batchOf(

@@ -195,7 +195,7 @@ test('a namespace that is deleted while its graphs are built leaves neither obje
   let release = () => {};
   let built: readonly BuiltGraph[] = [];
   replaceLane(server, async (task) => {
-    const graphs = await buildGraphs(task);
+    const graphs = await buildGraphs(task, server.components.shares.claim(7));
     built = graphs;
     await new Promise<void>((resolve) => {
       release = resolve;

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, test } from 'node:test';
 import type { ActorComponents } from '../../../actors/components.ts';
+import { KnownShares } from '../../../actors/known-shares.ts';
 import { AppendRefused } from '../../../actors/log/group-commit.ts';
 import type { LogClient } from '../../../actors/log/log-client.ts';
 import { MemoryBudget } from '../../../actors/memory-budget.ts';
@@ -72,6 +73,7 @@ beforeEach(() => {
     logger: quiet,
     limits,
     log: plainLog(),
+    shares: new KnownShares(clock),
     lanes: lanesInPlace(store, () => beforeBuild()),
     fetcher: new BlockFetcher({ store, warmCache: null, cache: new BlockCache(1024 * 1024) }),
     warmCache: null,

@@ -169,3 +169,41 @@ test('closing sends what is queued', async () => {
 
   assert.equal(await heard, 'last words');
 });
+
+test('a call that is cancelled is told to who serves it, once, and is answered all the same', async () => {
+  let cancelled = 0;
+  let server: PortChannel | null = null;
+  const late: ChannelHandler = {
+    call(message, respond) {
+      if (message.head === 'long')
+        server?.onCancel(message.id ?? 0, () => {
+          cancelled++;
+          respond('ended early');
+        });
+      else respond('done');
+    },
+    notice() {},
+  };
+  await connected(late, async (client, other) => {
+    server = other;
+    const answer = new Promise((resolve, reject) => {
+      const id = client.callWith('long', null, ({ head }) => resolve(head), reject);
+      setTimeout(() => {
+        client.cancel(id);
+        client.cancel(id);
+      }, 5);
+    });
+
+    assert.equal(await answer, 'ended early');
+    assert.equal(cancelled, 1);
+    const id = client.callWith(
+      'short',
+      null,
+      () => {},
+      () => {},
+    );
+    await client.call('another');
+    client.cancel(id);
+    assert.equal((await client.call('another')).head, 'done');
+  });
+});

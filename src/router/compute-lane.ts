@@ -1,0 +1,140 @@
+import type { MessagePort } from 'node:worker_threads';
+import type { Clock } from '../base/clock.ts';
+import { FairQueue } from '../base/fair-queue.ts';
+import type { Share } from '../base/share.ts';
+
+/**
+ * A lane: threads for one kind of task, and the queue before them. Who waits is served in the order of fair-queue.ts, and an
+ * owner may not have more tasks running than there are free places, so that whoever comes next finds one. A thread's work
+ * can't be interrupted, so a task pays when it has ended, by the time that it took; what it is expected to take it pays when
+ * it begins, or an owner would have as many begin as it likes before the first is paid.
+ */
+export interface LanePool {
+  readonly slots: number;
+  run(task: object, moved: readonly (ArrayBuffer | MessagePort)[]): Promise<unknown>;
+  end(): Promise<void>;
+}
+
+export interface ComputeLaneOptions {
+  readonly pool: LanePool;
+  readonly clock: Clock;
+  /** Tasks that wait: a waiting task holds what it is about. */
+  readonly queueMax: number;
+  /** And of those, one tenant's. */
+  readonly tenantQueueMax: number;
+  /** Hears what each task has used, in milliseconds. */
+  readonly onUsed?: (share: Share, ms: number) => void;
+}
+
+export interface LaneTask {
+  readonly task: object;
+  readonly moved?: readonly (ArrayBuffer | MessagePort)[];
+  readonly share: Share;
+  /** In milliseconds since 1970: one that has not begun by then is not begun. Null: it is waited for however long. */
+  readonly deadlineAt: number | null;
+}
+
+/** Why a task was not run. */
+export class NotRun extends Error {
+  override name = 'NotRun';
+  readonly reason: 'full' | 'late';
+  constructor(reason: 'full' | 'late') {
+    super(reason === 'full' ? 'too many tasks wait' : 'its time was over before it began');
+    this.reason = reason;
+  }
+}
+
+interface Waiting {
+  readonly asked: LaneTask;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Of the average of the last tasks, so much is the last one's. */
+const newestPart = 1 / 8;
+
+export class ComputeLane {
+  readonly #options: ComputeLaneOptions;
+  readonly #queue: FairQueue<Waiting>;
+  readonly #runningOf = new Map<number, number>();
+  #running = 0;
+  #expectedMs = 1;
+
+  constructor(options: ComputeLaneOptions) {
+    this.#options = options;
+    this.#queue = new FairQueue({ max: options.queueMax, tenantMax: options.tenantQueueMax });
+  }
+
+  /** Rejects with NotRun where the task may not wait or waited too long, and with what the task throws. */
+  run(asked: LaneTask): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const waiting = { asked, resolve, reject };
+      if (!this.#queue.push(asked.share, waiting) && !this.#pushOther(waiting))
+        return reject(new NotRun('full'));
+      this.#pump();
+    });
+  }
+
+  /** Whether one more task of the share would be refused. */
+  isFullFor(share: Share): boolean {
+    return this.#queue.isFull(share);
+  }
+
+  /** Tasks that wait. */
+  get waiting(): number {
+    return this.#queue.size;
+  }
+
+  end(): Promise<void> {
+    return this.#options.pool.end();
+  }
+
+  /** Where the lane is full of an owner who has more waiting, its last one makes room. */
+  #pushOther(waiting: Waiting): boolean {
+    const { share } = waiting.asked;
+    const other = this.#queue.size < this.#options.queueMax ? null : this.#queue.dropLongest(share);
+    if (other === null) return false;
+    other.reject(new NotRun('full'));
+    return this.#queue.push(share, waiting);
+  }
+
+  #pump(): void {
+    const { pool, clock } = this.#options;
+    while (this.#running < pool.slots) {
+      const free = pool.slots - this.#running;
+      const mayRun = (owner: number) => (this.#runningOf.get(owner) ?? 0) < free;
+      const taken = this.#queue.shift(0, mayRun);
+      if (taken === null) return;
+      const { deadlineAt } = taken.item.asked;
+      if (deadlineAt !== null && clock.now() >= deadlineAt) taken.item.reject(new NotRun('late'));
+      else this.#begin(taken.item);
+    }
+  }
+
+  #begin({ asked, resolve, reject }: Waiting): void {
+    const { pool, clock, onUsed } = this.#options;
+    const { share } = asked;
+    const expectedMs = this.#expectedMs;
+    const beganMs = clock.monotonic();
+    this.#queue.charge(share, expectedMs);
+    this.#count(share.owner, 1);
+    pool
+      .run(asked.task, asked.moved ?? [])
+      .then(resolve, reject)
+      .finally(() => {
+        const tookMs = clock.monotonic() - beganMs;
+        this.#queue.charge(share, tookMs - expectedMs);
+        this.#expectedMs += newestPart * (tookMs - this.#expectedMs);
+        onUsed?.(share, tookMs);
+        this.#count(share.owner, -1);
+        this.#pump();
+      });
+  }
+
+  #count(owner: number, by: number): void {
+    this.#running += by;
+    const running = (this.#runningOf.get(owner) ?? 0) + by;
+    if (running === 0) this.#runningOf.delete(owner);
+    else this.#runningOf.set(owner, running);
+  }
+}

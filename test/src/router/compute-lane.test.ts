@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import type { Share } from '../../../src/base/share.ts';
+import { ComputeLane, NotRun } from '../../../src/router/compute-lane.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+
+let clock: FakeClock;
+let begun: string[];
+let ends: Map<string, (ms: number) => Promise<void>>;
+let used: Map<number, number>;
+
+beforeEach(() => {
+  clock = new FakeClock();
+  begun = [];
+  ends = new Map();
+  used = new Map();
+});
+
+/** Tasks that end when a test says so. */
+function laneOf(slots: number, { queueMax = 100, tenantQueueMax = 100 } = {}): ComputeLane {
+  const pool = {
+    slots,
+    run(task: object) {
+      const { name } = task as { name: string };
+      begun.push(name);
+      return new Promise((resolve) => {
+        ends.set(name, async (ms) => {
+          clock.jump(ms);
+          resolve(name);
+          await clock.settle();
+        });
+      });
+    },
+    end: async () => {},
+  };
+  const onUsed = ({ owner }: Share, ms: number) => used.set(owner, (used.get(owner) ?? 0) + ms);
+  return new ComputeLane({ pool, clock, queueMax, tenantQueueMax, onUsed });
+}
+
+const share = (owner: number): Share => ({ owner, tenant: owner, weight: 1 });
+
+function ask(
+  lane: ComputeLane,
+  owner: number,
+  name: string,
+  deadlineAt: number | null = null,
+): Promise<unknown> {
+  const result = lane.run({ task: { name }, share: share(owner), deadlineAt });
+  result.catch(() => {});
+  return result;
+}
+
+async function end(name: string, ms = 10): Promise<void> {
+  await ends.get(name)?.(ms);
+}
+
+test('no owner has all threads, and who comes next finds one free', () => {
+  const lane = laneOf(3);
+  for (let i = 0; i < 10; i++) ask(lane, 1, `attacker ${i}`);
+  ask(lane, 2, 'neighbour');
+
+  assert.deepEqual(begun, ['attacker 0', 'attacker 1', 'neighbour']);
+});
+
+test('the only thread of a lane is everybody’s, one after the other', async () => {
+  const lane = laneOf(1);
+  for (let i = 0; i < 5; i++) ask(lane, 1, `attacker ${i}`);
+  ask(lane, 2, 'neighbour');
+
+  await end('attacker 0', 5_000);
+
+  assert.deepEqual(begun, ['attacker 0', 'neighbour']);
+});
+
+test('who used much waits while others use little, and each task is charged to its share', async () => {
+  const lane = laneOf(1);
+  for (let i = 0; i < 3; i++) ask(lane, 1, `dear ${i}`);
+  for (let i = 0; i < 6; i++) ask(lane, 2, `cheap ${i}`);
+  for (let turn = 0; turn < 8; turn++) {
+    const name = begun.at(-1) ?? '';
+    await end(name, name.startsWith('dear') ? 1_000 : 10);
+  }
+
+  assert.deepEqual(begun.slice(0, 2), ['dear 0', 'cheap 0']);
+  assert.ok(begun.indexOf('dear 2') > begun.indexOf('cheap 4'), begun.join(', '));
+  assert.ok((used.get(1) ?? 0) >= 1_000);
+});
+
+test('a task whose time is over before it began is not begun', async () => {
+  const lane = laneOf(1);
+  ask(lane, 1, 'first');
+  const late = ask(lane, 2, 'late', clock.now() + 50);
+  ask(lane, 2, 'patient');
+
+  await end('first', 100);
+
+  await assert.rejects(late, (error) => error instanceof NotRun && error.reason === 'late');
+  assert.deepEqual(begun, ['first', 'patient']);
+});
+
+test('a full queue refuses who fills it, and lets others in', async () => {
+  const lane = laneOf(1, { queueMax: 4, tenantQueueMax: 4 });
+  const attacks = Array.from({ length: 6 }, (_, i) => ask(lane, 1, `attacker ${i}`));
+  await assert.rejects(attacks[5] as Promise<unknown>, NotRun);
+
+  const neighbour = ask(lane, 2, 'neighbour');
+
+  await assert.rejects(attacks[4] as Promise<unknown>, NotRun, 'its newest task made room');
+  await end('attacker 0', 100);
+  await end('neighbour');
+  assert.equal(await neighbour, 'neighbour');
+});
