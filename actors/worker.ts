@@ -33,6 +33,7 @@ import { createLogClient } from './log/log-client.ts';
 import { replayedFromWire } from './log/replay.ts';
 import { MemoryBudget } from './memory-budget.ts';
 import { keepSweeping } from './namespace/keep-sweeping.ts';
+import { keepSweepingCache } from './namespace/sweep-cache.ts';
 import { spentBefore } from './spent.ts';
 import { BlockCache, BlockFetcher } from './storage/block-fetch.ts';
 import { noteOrderlyEnd, takeOrderlyEnd } from './storage/manifest-cache.ts';
@@ -113,6 +114,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
   thread = { host, logger, shares: components.shares, channel: frontChannel, turnBegan: null };
   const serving = host;
   let stopSweeping = () => {};
+  let stopSweepingCache = () => {};
 
   await new Promise<void>((resolve) => {
     const control: ActorControl = {
@@ -122,10 +124,12 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
         serving.recover();
         // One thread for all: it asks the others through the router.
         if (task.index === 0) stopSweeping = keepSweeping(components);
+        stopSweepingCache = keepSweepingCache(components);
       },
       drainNamespaces: () => serving.drainNamespaces(),
       async drain() {
         stopSweeping();
+        stopSweepingCache();
         await serving.drain();
         noteOrderlyEnd(warmCache, { logId: task.identity.logId, threadLife });
         setImmediate(resolve);

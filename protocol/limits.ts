@@ -265,7 +265,14 @@ export const limits = {
   /** What no manifest names may belong to an upload that is still running; the longest takes hours. */
   orphanGraceMs: 24 * 3_600_000,
   /** How often all namespaces are listed for orphans: a thousand objects a request. */
-  sweepEveryMs: 6 * 3_600_000,
+  sweepEveryMs: 4 * 3_600_000,
+  /**
+   * A segment that has held replaced or deleted documents for so long is rewritten without them. With two sweeps (one finds an idle
+   * namespace, the next deletes what was rewritten) and the time after a start, a deleted document is gone within a day.
+   */
+  deletedRowsKeptMs: 12 * 3_600_000,
+  /** After a start the local cache is looked through for what was deleted while it was closed: when recovery has the worst behind it. */
+  cacheSweepAfterMs: 15_000,
   /** How often the folder store's folders are looked through for what killed writers left: each start does it too. */
   folderTidyEveryMs: 24 * 3_600_000,
   /** Frozen memtables that may wait for their flush; past it writers get write_busy. */
@@ -322,6 +329,7 @@ export type FlowLimits = {
     | 'memtableBytesMax'
     | 'memtableDocumentsMax'
     | 'manifestTailBytesMax'
+    | 'deletedRowsKeptMs'
     | 'frozenMemtablesMax'
     | 'flushAfterMs'
     | 'logAboveFloorBytesMax'

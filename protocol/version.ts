@@ -31,7 +31,7 @@ export const formats = {
   /** A row of the write-ahead log, and the log object that groups them. */
   log: { version: 1, history: ['Records of all tenants in one object, each with a checksum.'] },
   manifest: {
-    version: 6,
+    version: 7,
     history: [
       'Segments, tombstones and a tail of recent documents.',
       'Bound to the key that it is stored under.',
@@ -39,6 +39,7 @@ export const formats = {
       'Graphs over the vectors of segments.',
       'Graphs compare by differences, whatever the metric.',
       'Keys that hold dates or times.',
+      'Since when each segment has deleted rows.',
     ],
   },
   deletes: { version: 1, history: ['The tombstones of one segment.'] },

@@ -7,11 +7,22 @@ import { vectorsOf } from '../vector/vector-index-reader.ts';
  * Which segments of a namespace become one. A search asks the graphs of each segment, and looks as far into those of a small
  * one: so where it is quiet, the segments of a namespace whose vectors need graphs are gathered. Pure.
  */
-export function chooseMerge(segments: readonly OpenSegment[], isQuiet: boolean): CompactionChoice | null {
-  const sizes = segments.map(({ size, reader, tombstones }) => ({
+export function chooseMerge(
+  segments: readonly OpenSegment[],
+  {
+    isQuiet,
+    overdue,
+  }: {
+    readonly isQuiet: boolean;
+    /** Ids of segments that have held deleted rows for too long. */
+    readonly overdue: ReadonlySet<string>;
+  },
+): CompactionChoice | null {
+  const sizes = segments.map(({ id, size, reader, tombstones }) => ({
     bytes: size,
     rows: reader.rowCount,
     deletedRows: tombstones.count,
+    isOverdue: overdue.has(id),
   }));
   return chooseCompaction(sizes) ?? (isQuiet && needGraphs(segments) ? chooseGathering(sizes) : null);
 }

@@ -24,12 +24,13 @@ export async function commitManifest(
   const current = state.committed;
   const { namespaceId } = state.identity;
   const before = current?.value ?? firstManifest(state);
-  const segments = await storeDeletes(
+  const stored = await storeDeletes(
     components,
     namespaceId,
     changes.segments ?? before.segments,
     before.segments,
   );
+  const segments = withDeletionTimes(stored, before.segments, clock.now());
   const retired = [
     ...(changes.retired ?? before.retired),
     ...retiredDeletes(before.segments, segments, clock.now()),
@@ -50,6 +51,19 @@ export async function commitManifest(
   cacheManifest(components, state.committed);
 }
 
+/** Each says since when it has tombstones: of one that had some before it is known. Pure. */
+function withDeletionTimes(
+  segments: readonly ManifestSegment[],
+  before: readonly ManifestSegment[],
+  nowMs: number,
+): ManifestSegment[] {
+  const known = new Map(before.map(({ id, deletedAtMs }) => [id, deletedAtMs]));
+  return segments.map((segment) => ({
+    ...segment,
+    deletedAtMs: segment.tombstones.count === 0 ? null : (known.get(segment.id) ?? nowMs),
+  }));
+}
+
 function firstManifest(state: NamespaceState): Omit<Manifest, 'version' | 'nonce' | 'owner'> {
   return {
     ...state.identity,
@@ -63,7 +77,7 @@ function firstManifest(state: NamespaceState): Omit<Manifest, 'version' | 'nonce
   };
 }
 
-/** An open segment with the tombstones of this moment; `commitManifest` stores what needs an object of its own. */
+/** An open segment with the tombstones of this moment; `commitManifest` stores what needs an object of its own, and adds times. */
 export function segmentInManifest({ id, size, reader, tombstones, graphs }: OpenSegment): ManifestSegment {
-  return { id, size, toc: reader.toc, tombstones, deletes: null, graphs };
+  return { id, size, toc: reader.toc, tombstones, deletes: null, graphs, deletedAtMs: null };
 }

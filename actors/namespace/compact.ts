@@ -20,6 +20,7 @@ import { chooseMerge } from './choose-merge.ts';
 import { commitManifest, segmentInManifest } from './commit-manifest.ts';
 import { buildGraphsOf, graphsOf, keepGraphs, removeFiles } from './index-vectors.ts';
 import type { NamespaceState } from './namespace-state.ts';
+import { overdueSegments } from './overdue-segments.ts';
 
 /**
  * One compaction: neighbouring segments become one.
@@ -38,7 +39,8 @@ export async function compactOnce(
     isQuiet,
   }: { readonly inTurn: (work: () => Promise<void>) => Promise<void>; readonly isQuiet: boolean },
 ): Promise<boolean> {
-  const choice = chooseMerge(state.segments, isQuiet);
+  const overdue = overdueSegments(components, state);
+  const choice = chooseMerge(state.segments, { isQuiet, overdue });
   if (choice === null) return false;
   const inputs = state.segments.slice(choice.first, choice.last + 1);
   const { namespaceId } = state.identity;
@@ -141,8 +143,11 @@ async function replaceSegments(
   state.generation++;
   // Reads that began before go on without the cache, which has better uses.
   for (const { reader } of inputs) reader.close();
+  // The local disk must not keep what was deleted from them.
+  const { warmCache } = components;
+  for (const { reader } of inputs) await warmCache?.forgetObject(reader.objectKey);
   for (const id of graphsIn(inputs))
-    components.graphFiles.forget(paths.namespaceGraph(state.identity.namespaceId, id));
+    await warmCache?.forgetObject(paths.namespaceGraph(state.identity.namespaceId, id));
   if (merged?.graphs) await keepGraphs(components, state, merged.graphs);
 }
 

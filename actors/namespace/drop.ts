@@ -1,6 +1,5 @@
 import { deleteAll } from '../../src/object-store/delete-all.ts';
 import { listAll } from '../../src/object-store/list-all.ts';
-import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../components.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
@@ -23,14 +22,21 @@ export async function dropObjects(
   const committed = await loadCommitted(store, paths.namespaceManifest(namespaceId), manifestCodec);
   const words = lastWords(identity, committed?.value ?? null, records);
   if (words !== null) await directory.report(tenantId, name, words);
-  await deleteNamespaceObjects(store, namespaceId);
+  await eraseNamespace(components, namespaceId);
   for (const [logId, { seq, index }] of committed?.value.applied ?? [])
     log.flushed(identity, { logId, seq, index });
   for (const { position } of records) log.flushed(identity, position);
 }
 
-/** Everything in the namespace's folder, what its manifest never came to name too. */
-export async function deleteNamespaceObjects(store: ObjectStore, namespaceId: string): Promise<void> {
+/**
+ * Deletes everything of a namespace that no name leads to any more: what this thread has of it on the local disk, and everything
+ * in its folder of the store, what its manifest never came to name too.
+ */
+export async function eraseNamespace(
+  { store, warmCache }: Pick<ActorComponents, 'store' | 'warmCache'>,
+  namespaceId: string,
+): Promise<void> {
+  await warmCache?.forgetNamespace(namespaceId);
   // The manifest goes first: segments without a manifest are orphans, a manifest without segments is damage.
   await store.delete(paths.namespaceManifest(namespaceId));
   const keys: string[] = [];

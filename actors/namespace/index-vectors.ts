@@ -11,6 +11,7 @@ import { vectorsOf } from '../vector/vector-index-reader.ts';
 import { chooseMerge } from './choose-merge.ts';
 import { commitManifest, segmentInManifest } from './commit-manifest.ts';
 import type { NamespaceState } from './namespace-state.ts';
+import { overdueSegments } from './overdue-segments.ts';
 
 /**
  * Graphs for segments that have none: built beside everything else, for a segment is searched without them meanwhile.
@@ -29,7 +30,8 @@ export async function indexVectorsOnce(
 ): Promise<boolean> {
   // While flushes follow each other, only what is of several of them.
   const bytesMin = isQuiet ? 0 : 2 * components.limits.memtableBytesMax;
-  const segment = chooseForGraphs(state.segments, { bytesMin, isQuiet });
+  const overdue = overdueSegments(components, state);
+  const segment = chooseForGraphs(state.segments, { bytesMin, isQuiet, overdue });
   if (segment === null || state.vector === null) return false;
   const built = await buildGraphsOf(components, state, segment);
   const commit = async () => {
@@ -61,9 +63,9 @@ export function vectorStatistics(segments: readonly OpenSegment[]): VectorStatis
 /** The next one to index, of so many bytes; null where all that should be are. Pure. */
 function chooseForGraphs(
   segments: readonly OpenSegment[],
-  { bytesMin, isQuiet }: { readonly bytesMin: number; readonly isQuiet: boolean },
+  { bytesMin, ...when }: { readonly bytesMin: number } & Parameters<typeof chooseMerge>[1],
 ): OpenSegment | null {
-  const merging = chooseMerge(segments, isQuiet);
+  const merging = chooseMerge(segments, when);
   let chosen: OpenSegment | null = null;
   for (const [at, segment] of segments.entries()) {
     if (merging !== null && at >= merging.first && at <= merging.last) continue;

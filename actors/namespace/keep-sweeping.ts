@@ -24,6 +24,8 @@ const magic = 'TBSW';
  */
 const firstAfterMs = 3_600_000;
 const retryAfterMs = 600_000;
+/** Between the store's clock, which says when an object was changed, and this server's. */
+const clockDifferenceMsMax = 3_600_000;
 
 /** Sweeps now and then until the answer is called. */
 export function keepSweeping(components: ActorComponents): () => void {
@@ -47,7 +49,8 @@ async function sweepIfDue(components: ActorComponents): Promise<number> {
   // A clock that was set back must not put the next sweep off for ever.
   if (dueInMs > 0 && dueInMs <= limits.sweepEveryMs) return dueInMs;
   const untilMs = beganAtMs - limits.orphanGraceMs;
-  const sweep = { afterMs: Math.min(last?.untilMs ?? 0, untilMs), untilMs };
+  const changedAfterMs = (last?.beganAtMs ?? 0) - components.limits.deletedRowsKeptMs - clockDifferenceMsMax;
+  const sweep = { afterMs: Math.min(last?.untilMs ?? 0, untilMs), untilMs, changedAfterMs };
   const namespaces = await sweepOrphans(components, sweep);
   // An empty server that idles stores nothing but its lease.
   if (namespaces === 0) return limits.sweepEveryMs;

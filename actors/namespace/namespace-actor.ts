@@ -14,7 +14,7 @@ import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { ActorClosed } from '../storage/manifest-store.ts';
 import { checkVectors } from './check-vectors.ts';
 import { commitImport, encodeImport, firstSequenceOfImport, type ImportedSegment } from './commit-import.ts';
-import { deleteNamespaceObjects } from './drop.ts';
+import { eraseNamespace } from './drop.ts';
 import { embedBatch } from './embed-batch.ts';
 import { vectorStatistics } from './index-vectors.ts';
 import { reportOf } from './last-words.ts';
@@ -145,7 +145,7 @@ export class NamespaceActor {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#upkeep.cancelCollection();
+    this.#upkeep.cancelTimers();
     this.#account.release();
     for (const { reader } of this.#state.segments) reader.close();
     if (this.#reportArmed) void this.#report();
@@ -300,9 +300,10 @@ export class NamespaceActor {
     return this.#upkeep.flushForLog();
   }
 
-  /** Deletes retired segments whose grace is over. */
-  collect(): Promise<void> {
-    return this.#upkeep.collect();
+  /** Deletes retired segments whose grace is over, and rewrites those that have held deleted documents for too long. */
+  async collect(): Promise<void> {
+    await this.#upkeep.collect();
+    await this.#upkeep.rewriteOverdue();
   }
 
   /** Space that deletes have freed comes back soon: asked for by somebody whose quota is full. */
@@ -326,15 +327,16 @@ export class NamespaceActor {
     await this.#pipeline.whenIdle();
     // What was written until now is metered, though it is gone: durably, before its records may leave the log.
     await this.#tell();
-    const { store, logger } = this.#components;
+    const { logger } = this.#components;
     const { namespaceId } = this.identity;
-    await this.#upkeep.inTurn(() => deleteNamespaceObjects(store, namespaceId));
-    // A merge that was under way has stored, or is about to store, a segment that nobody will name.
+    const erase = () => eraseNamespace(this.#components, namespaceId);
+    await this.#upkeep.inTurn(erase);
+    // What was being built has stored, or is about to store, an object that nobody will name.
     void this.#upkeep
-      .whenCompacted()
-      .then((merged) => (merged ? deleteNamespaceObjects(store, namespaceId) : undefined))
+      .whenBuilt()
+      .then((built) => (built ? erase() : undefined))
       .catch((error: unknown) =>
-        logger.error('a merged segment of a deleted namespace is left to the sweep', {
+        logger.error('what was built of a deleted namespace is left to the sweep', {
           namespaceId,
           error: describeError(error),
         }),

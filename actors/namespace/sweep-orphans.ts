@@ -5,7 +5,8 @@ import type { ActorComponents } from '../components.ts';
 import { type Manifest, objectsOfManifest } from '../storage/manifest.ts';
 import { loadCommitted } from '../storage/manifest-store.ts';
 import { manifestCodec } from './commit-manifest.ts';
-import { deleteNamespaceObjects } from './drop.ts';
+import { eraseNamespace } from './drop.ts';
+import { overdueIn } from './overdue-segments.ts';
 
 /**
  * Finds objects of namespaces that no manifest names, and manifests that no name leads to: what uploads leave behind
@@ -19,12 +20,16 @@ import { deleteNamespaceObjects } from './drop.ts';
  *    process knows may be old.
  * 4. Otherwise objects that the manifest does not name go, the manifest being read again right before each, and the
  *    owner is asked to collect what it retired, if that is due.
- * 5. Uploads that began a day ago are aborted.
+ * 5. Where a manifest says that a segment has held deleted documents for too long, the owner is asked to rewrite it. Only what
+ *    was changed since shortly before the last sweep is looked at for that: of everything else that sweep knew.
+ * 6. Uploads that began a day ago are aborted.
  */
 export interface Sweep {
   /** What was last modified after this and at or before `untilMs` is looked at; milliseconds since 1970. */
   readonly afterMs: number;
   readonly untilMs: number;
+  /** And namespaces whose manifest was changed after this, and may have become overdue since the sweep before. */
+  readonly changedAfterMs: number;
 }
 
 export interface ListedNamespace {
@@ -38,13 +43,38 @@ export interface ListedNamespace {
  */
 export async function sweepOrphans(components: ActorComponents, sweep: Sweep): Promise<number> {
   let namespaces = 0;
+  const failures: unknown[] = [];
   for await (const listed of listNamespaces(components)) {
     namespaces++;
     if (needsLook(listed, sweep)) await sweepNamespace(components, listed, sweep);
+    // One that can't be rewritten must not keep the others.
+    else if (wasChanged(listed, sweep))
+      await tidyNamespace(components, listed.namespaceId).catch((error: unknown) => failures.push(error));
     await components.clock.yieldTurn();
   }
   await abortOldUploads(components, sweep);
+  if (failures.length > 0) throw failures[0];
   return namespaces;
+}
+
+/** Pure. */
+function wasChanged({ namespaceId, objects }: ListedNamespace, { changedAfterMs }: Sweep): boolean {
+  const key = paths.namespaceManifest(namespaceId);
+  return objects.some((object) => object.key === key && object.modifiedAtMs > changedAfterMs);
+}
+
+async function tidyNamespace(components: ActorComponents, namespaceId: string): Promise<void> {
+  const manifest = await readManifest(components, namespaceId);
+  if (manifest !== null) await askOwner(components, manifest);
+}
+
+/** The owner collects what it retired, where that is due, and rewrites what is overdue. */
+async function askOwner({ clock, limits, directory }: ActorComponents, manifest: Manifest): Promise<void> {
+  const { tenantId, name, namespaceId, retired } = manifest;
+  const now = clock.now();
+  const isDue = retired.some(({ atMs }) => atMs <= now - limits.retiredGraceMs);
+  if (isDue || overdueIn(manifest, now - limits.deletedRowsKeptMs).size > 0)
+    await directory.collect(tenantId, name, namespaceId);
 }
 
 /** Uploads of a process that was killed, and of one that has hung for a day. */
@@ -94,12 +124,12 @@ async function sweepNamespace(
   listed: ListedNamespace,
   sweep: Sweep,
 ): Promise<void> {
-  const { store, logger, directory } = components;
+  const { store, logger } = components;
   const { namespaceId } = listed;
   const manifest = await readManifest(components, namespaceId);
   if (manifest !== null && (await isNameless(components, manifest))) {
     logger.info('a namespace that no name leads to is deleted', { namespaceId });
-    await deleteNamespaceObjects(store, namespaceId);
+    await eraseNamespace(components, namespaceId);
     return;
   }
   for (const key of planOrphans(listed, manifest, sweep)) {
@@ -108,10 +138,7 @@ async function sweepNamespace(
     logger.info('an object that no manifest names is deleted', { object: key });
     await store.delete(key);
   }
-  if (manifest === null) return;
-  const { tenantId, name, retired } = manifest;
-  const dueMs = components.clock.now() - components.limits.retiredGraceMs;
-  if (retired.some(({ atMs }) => atMs <= dueMs)) await directory.collect(tenantId, name, namespaceId);
+  if (manifest !== null) await askOwner(components, manifest);
 }
 
 async function readManifest({ store }: ActorComponents, namespaceId: string): Promise<Manifest | null> {

@@ -12,6 +12,7 @@ import { compactOnce } from './compact.ts';
 import { flushNamespace, freeze, takeOwnership } from './flush.ts';
 import { indexVectorsOnce } from './index-vectors.ts';
 import type { NamespaceState } from './namespace-state.ts';
+import { nextOverdueMs, overdueSegments } from './overdue-segments.ts';
 import { WritePace } from './write-pace.ts';
 
 /**
@@ -45,6 +46,7 @@ export class Upkeep {
   #indexing: Promise<void> | null = null;
   #flushForLog: Promise<void> | null = null;
   #cancelCollection = () => {};
+  #cancelRewrite = () => {};
   #reclaimArmed = false;
   #vectorsArmed = false;
   #quietArmed = false;
@@ -70,13 +72,14 @@ export class Upkeep {
   /** No commit begins any more. */
   stop(): void {
     this.#stopped = true;
-    this.cancelCollection();
+    this.cancelTimers();
   }
 
-  /** Resolves when the compaction under way has ended; false where there is none. */
-  async whenCompacted(): Promise<boolean> {
-    if (this.#compacting === null) return false;
+  /** Resolves when what is being merged or indexed has ended; false where nothing is. */
+  async whenBuilt(): Promise<boolean> {
+    if (this.#compacting === null && this.#indexing === null) return false;
     await this.#compacting;
+    await this.#indexing;
     return true;
   }
 
@@ -91,7 +94,10 @@ export class Upkeep {
   }
 
   takeOwnership(): Promise<void> {
-    return this.#commits.run(() => takeOwnership(this.#components, this.#state));
+    return this.#commits.run(async () => {
+      await takeOwnership(this.#components, this.#state);
+      this.#rewriteLater();
+    });
   }
 
   get memtableIsFull(): boolean {
@@ -183,14 +189,40 @@ export class Upkeep {
     await this.#flushing(async () => {});
   }
 
-  /** A closed actor is not held in memory for the sake of what it retired: the sweep finds that. */
-  cancelCollection(): void {
+  /**
+   * Rewrites segments that hold documents which were replaced or deleted too long ago. Rejects where some are left, which the
+   * log has the reason of.
+   */
+  async rewriteOverdue(): Promise<void> {
+    for (let tries = 0; tries < 2 && this.#overdue.size > 0 && !this.#ending; tries++) {
+      this.#compactInBackground();
+      await this.#compacting;
+    }
+    if (this.#overdue.size > 0 && !this.#ending) throw new Error('segments were not rewritten yet');
+  }
+
+  get #overdue(): ReadonlySet<string> {
+    return overdueSegments(this.#components, this.#state);
+  }
+
+  /** A closed actor is not held in memory for the sake of what it retired, or should rewrite: the sweep finds that. */
+  cancelTimers(): void {
     this.#cancelCollection();
     this.#cancelCollection = () => {};
+    this.#cancelRewrite();
+    this.#cancelRewrite = () => {};
+  }
+
+  #rewriteLater(): void {
+    this.#cancelRewrite();
+    const dueMs = nextOverdueMs(this.#components, this.#state);
+    if (this.#ending || dueMs === null) return;
+    const waitMs = Math.max(0, dueMs - this.#components.clock.now());
+    this.#cancelRewrite = this.#components.clock.after(waitMs, () => this.#compactInBackground());
   }
 
   #collectLater(): void {
-    this.cancelCollection();
+    this.#cancelCollection();
     if (this.#ending || (this.#state.committed?.value.retired.length ?? 0) === 0) return;
     this.#cancelCollection = this.#components.clock.after(this.#components.limits.retiredGraceMs, () => {
       this.collect().catch((error: unknown) =>
@@ -273,7 +305,8 @@ export class Upkeep {
       if (this.#state.vector === null || this.#ending) return;
       if (!this.#isQuiet) this.#lookWhenQuiet();
       // It has become quiet meanwhile: what waits to be merged was left out.
-      else if (chooseMerge(this.#state.segments, true) !== null) this.#compactInBackground();
+      else if (chooseMerge(this.#state.segments, { isQuiet: true, overdue: this.#overdue }) !== null)
+        this.#compactInBackground();
     };
     this.#indexing = indexAll()
       .catch((error: unknown) => {
@@ -311,6 +344,7 @@ export class Upkeep {
         throw error;
       }
       this.#collectLater();
+      this.#rewriteLater();
       this.#hooks.onCommitted();
     });
   }

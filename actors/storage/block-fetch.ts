@@ -419,7 +419,8 @@ export class ObjectBlocks {
       block = this.#keep(place, intact);
     }
     this.#found.fromStore++;
-    this.#options.warmCache?.put(this.#nameOf(place), intact);
+    // Closed: its segment was merged, and what comes now must not stay on the disk.
+    if (!this.#closed) this.#options.warmCache?.put(this.#nameOf(place), intact);
     return block;
   }
 

@@ -14,12 +14,15 @@ import { limits } from '../../protocol/limits.ts';
  * one that grows by sixteenths is rewritten sixteen times, and is one large segment with little beside it.
  *
  * A segment more than half of whose rows are deleted is rewritten by itself: space comes back, and a namespace whose
- * documents are replaced over and over stays in proportion to what lives.
+ * documents are replaced over and over stays in proportion to what lives. One that has held deleted rows for too long is
+ * rewritten however few they are.
  */
 export interface SegmentSize {
   readonly bytes: number;
   readonly rows: number;
   readonly deletedRows: number;
+  /** It has held deleted rows for too long. */
+  readonly isOverdue?: boolean;
 }
 
 /** Segments from `first` to `last`, both included, oldest first. */
@@ -37,11 +40,17 @@ const runLengthMax = 32;
 const deletedShareMax = 0.5;
 
 export function chooseCompaction(segments: readonly SegmentSize[]): CompactionChoice | null {
-  return mostlyDeleted(segments) ?? evenRun(segments);
+  return mostlyDeleted(segments) ?? evenRun(segments) ?? overdue(segments);
 }
 
 function mostlyDeleted(segments: readonly SegmentSize[]): CompactionChoice | null {
   const index = segments.findIndex(({ rows, deletedRows }) => deletedRows > rows * deletedShareMax);
+  return index < 0 ? null : { first: index, last: index };
+}
+
+/** After runs, which may have it in them. */
+function overdue(segments: readonly SegmentSize[]): CompactionChoice | null {
+  const index = segments.findIndex(({ isOverdue }) => isOverdue === true);
   return index < 0 ? null : { first: index, last: index };
 }
 

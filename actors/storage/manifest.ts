@@ -5,7 +5,9 @@ import { type GraphWire, graphFromWire, graphToWire, type SegmentGraph } from '.
 import { decodeTombstones, encodeTombstones, type Tombstones } from './tombstones.ts';
 
 /** What a namespace consists of: the one object that is changed by compare-and-set. Edits are pure. */
-export const manifestFormat = 6;
+export const manifestFormat = 7;
+/** Its segments do not say since when they have deleted rows. */
+const formatWithoutTimes = 6;
 const magic = 'TBMF';
 
 export interface LogWatermark {
@@ -22,6 +24,8 @@ export interface ManifestSegment {
   readonly tombstones: Tombstones;
   /** The object of a set that is too large for the manifest. */
   readonly deletes: { readonly id: string; readonly size: number } | null;
+  /** When a manifest first had tombstones of it, in milliseconds since 1970; null where it has none. */
+  readonly deletedAtMs: number | null;
   /** Over its vectors, by their rows. Null where none were built; empty where they would not find what they should. */
   readonly graphs: readonly SegmentGraph[] | null;
 }
@@ -90,6 +94,7 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
         ? encodeTombstones(s.tombstones)
         : [s.tombstones.count, s.deletes.id, s.deletes.size],
       s.graphs === null ? null : s.graphs.map(graphToWire),
+      s.deletedAtMs,
     ]),
   };
   return encodeRecord(magic, manifestFormat, wire, paths.namespaceManifest(manifest.namespaceId));
@@ -97,21 +102,34 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
 
 type ManifestWire = Omit<Manifest, 'applied' | 'segments'> & {
   applied: [string, number, number][];
-  segments: [string, number, SegmentToc, Uint8Array | [number, string, number], GraphWire[] | null][];
+  segments: [
+    string,
+    number,
+    SegmentToc,
+    Uint8Array | [number, string, number],
+    GraphWire[] | null,
+    number | null | undefined,
+  ][];
 };
 
 export function decodeManifest(bytes: Uint8Array, place: string): Manifest {
-  const wire = decodeRecord(bytes, place, magic, manifestFormat) as ManifestWire;
+  const wire = decodeRecord(bytes, place, magic, [manifestFormat, formatWithoutTimes]) as ManifestWire;
   return {
     ...wire,
     applied: new Map(wire.applied.map(([logId, seq, index]) => [logId, { seq, index }])),
-    segments: wire.segments.map(([id, size, toc, tombstones, graphs]) => ({
-      id,
-      size,
-      toc,
-      ...tombstonesFromWire(tombstones),
-      graphs: graphs === null ? null : graphs.map(graphFromWire),
-    })),
+    segments: wire.segments.map(([id, size, toc, wireTombstones, graphs, deletedAtMs]) => {
+      const { tombstones, deletes } = tombstonesFromWire(wireTombstones);
+      return {
+        id,
+        size,
+        toc,
+        tombstones,
+        deletes,
+        graphs: graphs === null ? null : graphs.map(graphFromWire),
+        // Of format 6: nobody knows, so it may be long ago.
+        deletedAtMs: deletedAtMs ?? (tombstones.count > 0 ? 0 : null),
+      };
+    }),
   };
 }
 

@@ -44,7 +44,12 @@ export function encodeRecord(magic: string, version: number, value: unknown, pla
 }
 
 /** The value, or a `DataError` that names `place` where the bytes are not what `encodeRecord` made. */
-export function decodeRecord(bytes: Uint8Array, place: string, magic: string, version: number): unknown {
+export function decodeRecord(
+  bytes: Uint8Array,
+  place: string,
+  magic: string,
+  version: number | readonly number[],
+): unknown {
   const record = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (record.length <= headerBytes) throw new DataError(place, record.length, 'shorter than its header');
   const foundMagic = record.toString('latin1', 0, 4);
@@ -53,8 +58,9 @@ export function decodeRecord(bytes: Uint8Array, place: string, magic: string, ve
     throw new DataError(place, checksumOffset, 'the checksum is not that of these bytes at this place');
   }
   const foundVersion = record.readUInt16LE(4);
-  if (foundVersion !== version) {
-    throw new DataError(place, 4, `format version ${foundVersion}, this server reads ${version}`);
+  const known = typeof version === 'number' ? [version] : version;
+  if (!known.includes(foundVersion)) {
+    throw new DataError(place, 4, `format version ${foundVersion}, this server reads ${known.join(' and ')}`);
   }
   try {
     return decodeValue(record.subarray(headerBytes));

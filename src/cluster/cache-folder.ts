@@ -9,7 +9,9 @@ import { describeError, type Logger } from '../base/log.ts';
  *
  * - at once after a crash of native code, which whoever started this process knows (`afterCrash`),
  * - after two abnormal ends within a minute, of whatever kind: a process that cannot tell how the last one ended still
- *   knows that it did not end in order.
+ *   knows that it did not end in order,
+ * - where the number of actor threads changes: a namespace may live on another thread then, and only its thread forgets
+ *   what is deleted.
  */
 export interface CacheFolderOptions {
   readonly folder: string;
@@ -25,6 +27,8 @@ interface Ends {
   readonly running: boolean;
   /** When an abnormal end was last noticed, in milliseconds since 1970. */
   readonly abnormalAtMs: number | null;
+  /** Of that process; null where it did not say. */
+  readonly actorThreads: number | null;
 }
 
 const endsWithinMs = 60_000;
@@ -45,12 +49,14 @@ export async function prepareCacheFolder(options: CacheFolderOptions): Promise<v
       previous.running &&
       previous.abnormalAtMs !== null &&
       Math.abs(now - previous.abnormalAtMs) < endsWithinMs;
-    const wipe = afterCrash || again;
-    if (wipe) log.info('the cache starts empty after abnormal ends', { afterCrash });
+    const isMoved = previous.actorThreads !== null && previous.actorThreads !== options.actorThreads;
+    const wipe = afterCrash || again || isMoved;
+    if (wipe) log.info('the cache starts empty', { afterCrash, afterAbnormalEnds: again, isMoved });
     // What was on its way into the cache of the process before.
     await rm(scratchFolderOf(folder), { recursive: true, force: true });
     await removeFolders(folder, (index) => wipe || index >= options.actorThreads);
-    await writeEnds(folder, { running: true, abnormalAtMs: previous.running ? now : previous.abnormalAtMs });
+    const abnormalAtMs = previous.running ? now : previous.abnormalAtMs;
+    await writeEnds(folder, { running: true, abnormalAtMs, actorThreads: options.actorThreads });
   } catch (error) {
     log.error('the cache folder cannot be prepared', { folder, error: describeError(error) });
   }
@@ -59,7 +65,8 @@ export async function prepareCacheFolder(options: CacheFolderOptions): Promise<v
 /** After every thread has ended. */
 export async function noteCacheEnd(folder: string): Promise<void> {
   // What can't be written counts as an abnormal end, which costs at most the cache.
-  await writeEnds(folder, { running: false, abnormalAtMs: null }).catch(() => {});
+  const { actorThreads } = await readEnds(folder);
+  await writeEnds(folder, { running: false, abnormalAtMs: null, actorThreads }).catch(() => {});
 }
 
 /** Those of threads, and nothing else: whoever keeps other things in the folder keeps them. */
@@ -74,13 +81,15 @@ const fileOf = (folder: string) => join(folder, 'ends.json');
 
 async function readEnds(folder: string): Promise<Ends> {
   try {
-    const { running, abnormalAtMs } = JSON.parse(await readFile(fileOf(folder), 'utf8')) as Partial<Ends>;
+    const found = JSON.parse(await readFile(fileOf(folder), 'utf8')) as Partial<Ends>;
+    const { running, abnormalAtMs, actorThreads } = found;
     return {
       running: running === true,
       abnormalAtMs: typeof abnormalAtMs === 'number' ? abnormalAtMs : null,
+      actorThreads: typeof actorThreads === 'number' ? actorThreads : null,
     };
   } catch {
-    return { running: false, abnormalAtMs: null }; // Missing, or damaged like what it speaks of.
+    return { running: false, abnormalAtMs: null, actorThreads: null }; // Missing, or damaged like what it speaks of.
   }
 }
 

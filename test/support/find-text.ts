@@ -26,6 +26,11 @@ export function findText(folder: string, text: string): string[] {
   return found;
 }
 
+/** Whether the text can be read from these bytes, as it is or in a zstd frame. */
+export function hasText(bytes: Uint8Array, text: string): boolean {
+  return findIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), Buffer.from(text)).length > 0;
+}
+
 function findIn(bytes: Buffer, needle: Buffer): string[] {
   const found: string[] = [];
   if (bytes.includes(needle)) found.push(`at byte ${bytes.indexOf(needle)}`);

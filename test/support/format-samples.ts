@@ -78,6 +78,7 @@ const manifest: Manifest = {
       toc: { formatVersion: 1, rowCount: 9, minSequence: 1, maxSequence: 9, docsRawBytes: 900, sections: [] },
       tombstones: withDeleted(noTombstones, [3]),
       deletes: null,
+      deletedAtMs: 1_700_000_000_000,
       graphs: [
         {
           id: `${hex('d', 32)}-0`,

@@ -5,6 +5,7 @@ import { MemoryObjectStore } from '../../../src/object-store/memory-object-store
 import { paths } from '../../../src/object-store/paths.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { gate } from '../../support/faulty-object-store.ts';
+import { hasText } from '../../support/find-text.ts';
 import { InProcess, seededBytes } from '../../support/in-process.ts';
 
 /** What a whole process deletes of namespaces, and what it must not. */
@@ -208,12 +209,105 @@ test('an upload that never ended is aborted after a day', async () => {
   assert.equal(await upload, 'failed');
 });
 
+/** Everything of namespaces and logs that the text can be read from. */
+async function objectsWith(text: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const key of [...(await keys()), ...(await keys('log/'))]) {
+    const object = await truth.get(key);
+    if (object !== null && hasText(object.bytes, text)) found.push(key);
+  }
+  return found;
+}
+
+/** Five documents in a segment, and in its manifest that one of them is deleted and one replaced. */
+async function withDeletions(): Promise<InProcess> {
+  const server = await start();
+  await clock.run(server.createTenant());
+  const texts = ['first kept', 'second kept', 'third kept', 'deleted words', 'replaced words'];
+  const docs = texts.map((text, at) => ({ id: `d${at}`, text: `${text} ${large(String(at)).text}` }));
+  await clock.run(server.put('n', docs));
+  await flushAll();
+  await clock.run(server.remove('n', ['d3']));
+  await clock.run(server.put('n', [{ id: 'd4', text: 'new words' }]));
+  await flushAll();
+  return server;
+}
+
+test('deleted and replaced documents are in no object a day later, where the namespace is open', async () => {
+  const server = await withDeletions();
+  const before = await keys();
+  await hours(11);
+  assert.deepEqual(await keys(), before, 'not rewritten before it is time');
+  assert.equal((await objectsWith('deleted words')).length, 1);
+  assert.equal((await objectsWith('replaced words')).length, 1);
+
+  await hours(1);
+  await clock.advance(1_000_000);
+
+  for (const text of ['deleted words', 'replaced words']) assert.deepEqual(await objectsWith(text), [], text);
+  assert.equal((await objectsWith('first kept')).length, 1);
+  assert.deepEqual(await clock.run(server.list('n')), ['d4', 'd2', 'd1', 'd0']);
+  const after = await keys();
+  await hours(30);
+  assert.deepEqual(await keys(), after, 'and not again and again');
+});
+
+test('deleted and replaced documents are in no object a day later, where nobody opens the namespace', async () => {
+  (await withDeletions()).kill();
+  const next = await start();
+  const began = clock.now();
+  for (let hour = 0; hour < 22; hour++) await hours(1);
+  assert.ok(clock.now() - began < 24 * hourMs);
+
+  for (const text of ['deleted words', 'replaced words']) assert.deepEqual(await objectsWith(text), [], text);
+  assert.deepEqual(await clock.run(next.list('n')), ['d4', 'd2', 'd1', 'd0']);
+});
+
+test('a namespace that cannot be rewritten does not keep the others, and is asked again', async () => {
+  const server = await withDeletions();
+  const broken = (await keys()).find((key) => key.includes('/segment/')) ?? '';
+  server.kill();
+  const other = await start();
+  const texts = ['kept', 'also kept', 'again kept', 'erased words'];
+  const docs = texts.map((text, at) => ({ id: `e${at}`, text: `${text} ${large(String(at)).text}` }));
+  await clock.run(other.put('other', docs));
+  await flushAll();
+  await clock.run(other.remove('other', ['e3']));
+  await flushAll();
+  other.kill();
+  const next = await start();
+  next.store.plan = ({ operation, key }) =>
+    operation === 'get' && key === broken ? 'drop-before-apply' : undefined;
+  for (let hour = 0; hour < 22; hour++) await hours(1);
+  assert.deepEqual(await objectsWith('erased words'), []);
+  assert.deepEqual(await objectsWith('deleted words'), [broken]);
+  next.store.plan = () => undefined;
+  await hours(2);
+  await hours(5);
+  assert.deepEqual(await objectsWith('deleted words'), []);
+});
+
+test('nothing of a deleted namespace is in the log a quarter of an hour later, whoever else writes', async () => {
+  const server = await start();
+  await clock.run(server.createTenant());
+  await clock.run(
+    Promise.all([server.put('n', [{ id: 'a', text: 'erased words' }]), server.put('quiet', [{ id: 'q' }])]),
+  );
+  assert.equal((await objectsWith('erased words')).length, 1);
+  await clock.run(server.ask('deleteNamespace', '', { argument: 'n' }));
+  for (let minute = 0; minute < 14; minute++) {
+    await clock.run(server.put('busy', [{ id: `b${minute}`, text: 'tide' }]));
+    await clock.advance(60_000);
+  }
+  assert.deepEqual(await objectsWith('erased words'), []);
+});
+
 test('only what became a day old since the last sweep is looked at', () => {
   const at = (modifiedAtMs: number) => ({
     namespaceId: 'x',
     objects: [{ key: 'ns/00/x/manifest', size: 1, modifiedAtMs }],
   });
-  const sweep = { afterMs: 10, untilMs: 20 };
+  const sweep = { afterMs: 10, untilMs: 20, changedAfterMs: 0 };
 
   assert.deepEqual(
     [10, 11, 20, 21].map((ms) => needsLook(at(ms), sweep)),
@@ -243,6 +337,7 @@ test('what a manifest names or has retired, and what is young, is no orphan', ()
   const plan = planOrphans(listed, manifest as unknown as Parameters<typeof planOrphans>[1], {
     afterMs: 0,
     untilMs: 20,
+    changedAfterMs: 0,
   });
 
   assert.deepEqual(plan, [segment('lost')]);

@@ -37,6 +37,16 @@ const choices: readonly (readonly [
     { first: 1, last: 1 },
   ],
   ['half deleted is not most', [size(8, 0.5)], null],
+  [
+    'one that has held a deleted row for too long is rewritten alone',
+    [size(400), { ...size(400, 0.001), isOverdue: true }, size(8)],
+    { first: 1, last: 1 },
+  ],
+  [
+    'but first with others, where they are to be merged',
+    [...sizes(8, 8, 8), { ...size(8, 0.001), isOverdue: true }],
+    { first: 0, last: 3 },
+  ],
 ];
 
 for (const [meaning, segments, choice] of choices) {

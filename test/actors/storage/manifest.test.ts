@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import {
   decodeManifest,
@@ -13,6 +15,7 @@ import { noTombstones, withDeleted } from '../../../actors/storage/tombstones.ts
 import { AssertionError, DataError } from '../../../src/base/assert.ts';
 import { paths } from '../../../src/object-store/paths.ts';
 import { goldenBytes } from '../../support/golden.ts';
+import { repositoryRoot } from '../../support/repository.ts';
 import { entryOf } from '../../support/segments.ts';
 
 const toc = (minSequence: number, maxSequence: number) => ({
@@ -48,14 +51,24 @@ const manifest: Manifest = {
       tombstones: withDeleted(noTombstones, [3, 4]),
       deletes: null,
       graphs: null,
+      deletedAtMs: 1_700_000_000_000,
     },
-    { id: 'e2', size: 901, toc: toc(11, 12), tombstones: noTombstones, deletes: null, graphs: null },
+    {
+      id: 'e2',
+      size: 901,
+      toc: toc(11, 12),
+      tombstones: noTombstones,
+      deletes: null,
+      graphs: null,
+      deletedAtMs: null,
+    },
     {
       id: 'e3',
       size: 902,
       toc: toc(13, 19),
       tombstones: { count: 5, chunks: new Map() },
       deletes: { id: 'd3', size: 9_000 },
+      deletedAtMs: 1_700_000_000_001,
       graphs: [
         {
           id: 'g3-0',
@@ -105,10 +118,22 @@ test('a change of any byte of a manifest is found', () => {
 test('the bytes of a manifest are those of the golden file', () => {
   const bytes = encodeManifest(manifest);
 
-  const golden = goldenBytes('manifest-v6.bin', bytes);
+  const golden = goldenBytes('manifest-v7.bin', bytes);
 
   assert.deepEqual(Buffer.from(bytes), golden);
   assert.deepEqual(plain(decodeManifest(golden, place)), plain(manifest));
+});
+
+test('a manifest of format 6 is read, and says that its deletions may be long ago', () => {
+  const old = readFileSync(join(repositoryRoot(), 'test/golden/manifest-v6.bin'));
+
+  const read = decodeManifest(old, place);
+
+  const segments = manifest.segments.map((segment) => ({
+    ...segment,
+    deletedAtMs: segment.tombstones.count > 0 ? 0 : null,
+  }));
+  assert.deepEqual(plain(read), plain({ ...manifest, segments }));
 });
 
 test('all objects of a namespace are those that its manifest names', () => {
@@ -173,6 +198,7 @@ const broken: readonly (readonly [string, Partial<Manifest>])[] = [
           toc: toc(1, 1),
           tombstones: withDeleted(noTombstones, [0, 1]),
           deletes: null,
+          deletedAtMs: null,
           graphs: null,
         },
       ],

@@ -34,6 +34,16 @@ test('an orderly end and one abnormal end keep the cache', async (t) => {
   assert.equal(await start(2_000), true);
 });
 
+test('another number of threads empties it, since a namespace may live on another one', async (t) => {
+  const { start, end } = serverIn(t);
+  await start(0, { actorThreads: 3 });
+  await end();
+
+  assert.equal(await start(1_000, { actorThreads: 2 }), false);
+  await end();
+  assert.equal(await start(2_000, { actorThreads: 2 }), true);
+});
+
 test('two abnormal ends within a minute empty it, with more than a minute between them they do not', async (t) => {
   const { start } = serverIn(t);
   await start(0);
