@@ -168,6 +168,8 @@ export const limits = {
   resendEveryMs: 60_000,
   /** Mails that ask one address to be verified, the sign-up's among them: whose address it is may not want any. */
   verificationMailsPerDayMax: 5,
+  /** Passwords that nobody may choose, the commonest first: who guesses tries these, and has ten tries from each network. */
+  commonPasswordsRefused: 10_000,
   /** Links of one kind that work at once; a newer one puts out the oldest. People look for the last mail, or the one before. */
   linksPerPersonMax: 5,
   /** Accounts, and addresses, whose attempts of one kind are remembered: about 10 MB. A flood makes the oldest forgotten. */

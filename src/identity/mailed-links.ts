@@ -13,7 +13,7 @@ import {
 } from './links.ts';
 import { findPerson, type People } from './people.ts';
 import { type Person, readPerson, updatePerson } from './person-record.ts';
-import { passwordProblem } from './sign-up-rules.ts';
+import { newPasswordProblem } from './sign-up-rules.ts';
 
 /**
  * What mailed links do: verify an address, set a password anew.
@@ -109,7 +109,7 @@ export async function resetPassword(
   { token, password }: { readonly token: string; readonly password: string },
   forgetLogins: (personId: PersonId) => void,
 ): Promise<Person> {
-  const problem = passwordProblem(password);
+  const problem = await newPasswordProblem(password);
   if (problem !== null) throw invalidField('password', problem);
   // Before the hash, which costs a tenth of a second: only who has a link can ask for it.
   const person = await personOfLink(people, 'reset', token);

@@ -102,7 +102,7 @@ export async function preparePeople(components: PeopleComponents): Promise<Peopl
  * 503 `write_unknown` (the account may exist: logging in or resetting the password tells).
  */
 export async function signup(people: People, input: SignupInput): Promise<Signup> {
-  const { email, name, password } = checkSignup(input);
+  const { email, name, password } = await checkSignup(input);
   const { random, clock } = people;
   await refuseTakenAddress(people, email);
   const passwordHash = await people.hasher.hash(password);

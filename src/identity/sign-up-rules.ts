@@ -1,7 +1,9 @@
 import { emailProblem } from '../../protocol/account.ts';
 import { ApiError } from '../../protocol/errors.ts';
+import { limits } from '../../protocol/limits.ts';
+import { isCommonPassword } from './common-passwords.ts';
 
-/** What people may choose: address, name and password. Pure. */
+/** What people may choose: address, name and password. */
 export const personNameCharactersMax = 100;
 export const passwordCharactersMin = 8;
 /** Every character costs hashing time; nobody types more. */
@@ -13,13 +15,13 @@ export interface SignupInput {
   readonly password: string;
 }
 
-/** Trimmed address and name, the password as given. Throws 422 `invalid` with all offending fields. */
-export function checkSignup({ email, name, password }: SignupInput): SignupInput {
+/** Trimmed address and name, the password as given. Rejects with 422 `invalid` and all offending fields. */
+export async function checkSignup({ email, name, password }: SignupInput): Promise<SignupInput> {
   const checked = { email: email.trim(), name: name.trim(), password };
   const problems = Object.entries({
     email: emailProblem(checked.email),
     name: personNameProblem(checked.name),
-    password: passwordProblem(password),
+    password: await newPasswordProblem(password),
   }).filter((entry): entry is [string, string] => entry[1] !== null);
   if (problems.length === 0) return checked;
   const sentence = problems.map(([field, problem]) => `${field}: ${problem}`).join('; ');
@@ -39,6 +41,15 @@ export function personNameProblem(name: string): string | null {
   return name.isWellFormed() && !/\p{Cc}/u.test(name) ? null : 'must not contain control characters';
 }
 
+/** What is wrong with a password that somebody chooses, or null. Those that were chosen before go on letting in. */
+export async function newPasswordProblem(password: string): Promise<string | null> {
+  const problem = passwordProblem(password);
+  if (problem !== null || !(await isCommonPassword(password))) return problem;
+  const count = limits.commonPasswordsRefused.toLocaleString('en');
+  return `is one of the ${count} commonest passwords, which are guessed first: choose another, such as some words together`;
+}
+
+/** What can be nobody's password, or null. */
 export function passwordProblem(password: string): string | null {
   if (!hasCharacters(password, passwordCharactersMin, passwordCharactersMax)) {
     return `must have ${passwordCharactersMin} to ${passwordCharactersMax} characters`;

@@ -156,6 +156,26 @@ describe('people', { concurrency: 1 }, () => {
     }
   });
 
+  it('may not choose a password that everybody tries first, at the sign-up or later', async () => {
+    const email = 'lea@example.com';
+    const refused = { status: 422, code: 'invalid', fields: ['password'] } as const;
+    for (const password of ['password', 'Password1', 'QWERTYUIOP', '123456789', 'iloveyou', 'TrustNo1']) {
+      const body = { email, name: 'Lea', password };
+      const { error } = await anyone.refused(refused, 'POST', '/v1/signup', { body });
+      assert.match(error, /one of the 10,000 commonest passwords/);
+    }
+    await anyone.signup(email, 'Lea', 'correct horse');
+    await forgot(email);
+    const [, letter] = await lettersTo(folder, email, 2);
+    const body = { token: letter?.token, password: 'PASSWORD' };
+    await anyone.refused(refused, 'POST', '/v1/password/reset', { body });
+
+    await reset(letter?.token ?? '', 'password that is none');
+
+    // What somebody has chosen before would still let them in: a login judges nothing but whether it is right.
+    await anyone.refused(wrong, 'POST', '/v1/login', { body: { email, password: 'password' } });
+  });
+
   it('have answers that nobody keeps, refusals too, whoever makes them', async () => {
     const { key } = await anyone.signup('kim@example.com');
     const name = { body: { name: 'another' } };
