@@ -21,7 +21,12 @@ import type { ActorComponents } from './components.ts';
 import { importRequest } from './import/import-request.ts';
 import type { ReplayedRecord } from './log/replay.ts';
 import type { LogTarget } from './log/unflushed.ts';
-import { firstSequenceOfImport, type ImportedSegment, importedSegment } from './namespace/commit-import.ts';
+import {
+  firstSequenceOfImport,
+  type ImportedSegment,
+  type ImportReport,
+  importedSegment,
+} from './namespace/commit-import.ts';
 import { dropObjects } from './namespace/drop.ts';
 import { NamespaceActor } from './namespace/namespace-actor.ts';
 import type { OpenedNow } from './namespace/namespace-queries.ts';
@@ -205,11 +210,12 @@ export class ActorHost {
         const { firstSequence } = place;
         const writtenAt = Math.floor(clock.now() * 1_000);
         const task = { ...asked, path: file.path, key, firstSequence, writtenAt };
-        const segment = importedSegment(id, await lanes.importFile(task, claim), file.bytes);
-        const tookMs = () => Math.round(clock.monotonic() - beganAt);
+        const built = await lanes.importFile(task, claim);
+        const segment = importedSegment(id, built, file.bytes);
+        const report = { textOnly: built.textOnly, tookMs: () => Math.round(clock.monotonic() - beganAt) };
         try {
           if (tries === 1) await this.#quota.admit(tenantId, caller.storageQuotaBytes, segment.size);
-          return await this.#commitImport(call, { segment, place, tookMs });
+          return await this.#commitImport(call, { segment, place, report });
         } catch (error) {
           // Nothing names the segment: it may go at once. One that is not deleted now the sweep finds.
           const isLost =
@@ -245,15 +251,15 @@ export class ActorHost {
     {
       segment,
       place,
-      tookMs,
-    }: { readonly segment: ImportedSegment; readonly place: ImportPlace; readonly tookMs: () => number },
+      report,
+    }: { readonly segment: ImportedSegment; readonly place: ImportPlace; readonly report: ImportReport },
   ): Promise<ActorReply> {
     const { namespaceId, isNew } = place;
     const create = isNew ? { vector: null, embed: null, namespaceId } : null;
     return this.#inNamespace(call, { create, report: emptyReadReport() }, async (actor) => {
       if (actor.identity.namespaceId !== namespaceId)
         throw new ActorClosed(`"${call.namespace}" is another namespace now`);
-      return this.#guard(call, actor, () => actor.import(segment, tookMs));
+      return this.#guard(call, actor, () => actor.import(segment, report));
     });
   }
 

@@ -91,8 +91,8 @@ export const limits = {
   importRowsMax: 1_000_000,
   /** Of a file: the columns that SQL knows of a chunk are fewer. */
   importColumnsMax: 1_024,
-  /** A row's meta has at most 16 KB: a longer row has a quote that is never closed, or is none. */
-  importRowBytesMax: 256 * KiB,
+  /** A text of 2 MB whose bytes are escaped, four each; a longer row has a quote that is never closed, or is none. A reader holds two. */
+  importRowBytesMax: 8 * MiB,
   /** Files that are received or imported at once on a server, shared by owner: each has 8 MB that wait for the disk. */
   importsAtOnceMax: 32,
   /** What files that are received may take of the disk together: two of the largest, and as many small ones. */

@@ -7,7 +7,7 @@
 export const interfaceVersion = '0.1.0';
 
 /** Counts what was added to the wire. Paths are under /v1 for as long as its first number is 0 or 1. */
-export const wireVersion = '0.1.8';
+export const wireVersion = '0.1.9';
 
 export const wireHistory: readonly string[] = [
   '0.1.0: accounts, keys, namespaces, documents, search, count, warm.',
@@ -19,6 +19,7 @@ export const wireHistory: readonly string[] = [
   '0.1.6: verification and reset, tenants, limits of keys, usage, the bill, Idempotency-Key; /api/ paths.',
   '0.1.7: x-metering; null is absent in optional fields; defaults in words; no namespaces named . or ...',
   '0.1.8: operations name the statuses that follow from their credential, parameters and body.',
+  '0.1.9: an import says of how many rows meta leaves out long texts.',
 ];
 
 interface Format {

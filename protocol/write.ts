@@ -75,6 +75,10 @@ export type ImportQuery = z.output<typeof importQuerySchema>;
 export const importResultSchema = z.object({
   ...writeResultFields,
   rows: z.int(),
+  text_only: z.int().meta({
+    description:
+      'Rows whose meta would not fit 16 KB: it leaves out some of the columns that are their text, which SQL and filters do not see then.',
+  }),
   took_ms: z.number(),
 });
 export type ImportResult = z.output<typeof importResultSchema>;

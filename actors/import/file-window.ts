@@ -1,6 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { FileHandle } from 'node:fs/promises';
+import { limits } from '../../protocol/limits.ts';
 import { viewed } from '../../src/base/viewed-bytes.ts';
+import { problemOfBytes } from './file-signature.ts';
 import { wrongFile } from './import-error.ts';
 
 /** A file read front to back: a window of its bytes, of which what is not used yet moves to the front when more are read. UTF-8. */
@@ -10,7 +12,7 @@ const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 export class FileWindow {
   readonly #file: FileHandle;
   readonly #size: number;
-  readonly viewed = viewed(Buffer.from(new ArrayBuffer(2 * readBytes)));
+  readonly viewed = viewed(Buffer.from(new ArrayBuffer(limits.importRowBytesMax + 2 * readBytes)));
   readonly #bytes = this.viewed.bytes;
   #filePosition = 0;
   #checked = 0;
@@ -63,6 +65,8 @@ export class FileWindow {
     }
     const from = Math.max(0, this.#checked);
     if (!isUtf8(this.#bytes.subarray(from, end))) {
+      const problem = this.#filePosition === this.end ? problemOfBytes(this.#bytes.subarray(0, end)) : null;
+      if (problem !== null) throw wrongFile(problem);
       const offset = this.#filePosition - this.end + this.#firstWrong(from, end);
       throw wrongFile(`its bytes are no UTF-8 near byte ${offset}: save it as UTF-8`);
     }

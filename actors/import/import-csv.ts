@@ -6,6 +6,7 @@ import { dateOf, noTemporal, timeOf } from '../columns/temporal.ts';
 import { CsvRow, CsvSyntaxError, fieldForms } from './csv-rows.ts';
 import { FileWindow } from './file-window.ts';
 import { quoted, wrongFile, wrongParameter, wrongRow, wrongValue } from './import-error.ts';
+import { escapedBytesMax } from './json-bytes.ts';
 import { type RowSink, RowWriter } from './row-writer.ts';
 import { type DefinedColumn, parseTableDefinition } from './table-definition.ts';
 import { boolOf, type ColumnKind, isFloat, kindOf, widerKind } from './value-kind.ts';
@@ -37,6 +38,8 @@ export interface ImportedRows {
   /** Columns of dates or times, and columns whose strings are neither, whatever they look like. */
   readonly temporalKeys: readonly string[];
   readonly textKeys: readonly string[];
+  /** Rows whose meta leaves out some of the columns that are their text. */
+  readonly textOnly: number;
 }
 
 export async function importCsv(request: ImportRequest, sink: RestartingSink): Promise<ImportedRows> {
@@ -127,8 +130,13 @@ async function importRows(request: ImportRequest, reading: Reading, sink: RowSin
   const textFields = request.text.map((name) => fieldOf(names, name, 'text') as number);
   const rows = new CsvReader(request);
   if (hasHeader) await rows.next();
-  const writer = new RowWriter(names, sink);
+  const writer = new RowWriter(names, sink, { textFields: textFields.filter((field) => field !== idField) });
   const values = columns.map(({ kind }) => valueWriters[kind]);
+  const writeValue = (field: number) => {
+    if (!rows.open(field) || (values[field] as ValueWriter)(writer, field, rows)) return;
+    writeOtherwise(writer, field, rows, { isDefined, column: columns[field] as DefinedColumn });
+  };
+  const rawBytes = (field: number) => (rows.open(field) ? rows.end - rows.start : 0);
   for (;;) {
     const isRow = rows.nextHere() ?? (await rows.next());
     if (!isRow) break;
@@ -142,18 +150,14 @@ async function importRows(request: ImportRequest, reading: Reading, sink: RowSin
       writer.id(rows.source, rows.start, rows.end, names[idField] as string);
     }
     for (const field of textFields) if (rows.open(field)) writer.addText(rows.source, rows.start, rows.end);
+    const isLong = writer.mayBeLong(rows.bytes * escapedBytesMax);
+    const leftOut = isLong ? writer.leaveOut(rawBytes, writeValue) : null;
     writer.beginMeta();
     for (let field = 0; field < values.length; field++) {
-      if (!rows.open(field)) continue;
+      if (leftOut?.has(field) || !rows.open(field)) continue;
       const write = values[field] as ValueWriter;
-      if (write(writer, field, rows)) continue;
-      if (!isDefined) throw new OfAnotherKind();
-      if (!writeLoosely(writer, field, rows, (columns[field] as DefinedColumn).kind))
-        throw wrongValue(
-          writer.row,
-          names[field] as string,
-          notOfKind(rows, (columns[field] as DefinedColumn).kind),
-        );
+      if (!write(writer, field, rows))
+        writeOtherwise(writer, field, rows, { isDefined, column: columns[field] as DefinedColumn });
     }
     writer.endRow();
   }
@@ -165,7 +169,20 @@ async function importRows(request: ImportRequest, reading: Reading, sink: RowSin
     rowCount,
     temporalKeys: columns.filter(isTemporal).map(({ name }) => name),
     textKeys: columns.filter(({ kind }) => kind === 'text').map(({ name }) => name),
+    textOnly: writer.textOnly,
   };
+}
+
+/** The open value, which is not written as its column's kind is. */
+function writeOtherwise(
+  writer: RowWriter,
+  field: number,
+  rows: CsvReader,
+  { isDefined, column }: { readonly isDefined: boolean; readonly column: DefinedColumn },
+): void {
+  if (!isDefined) throw new OfAnotherKind();
+  if (!writeLoosely(writer, field, rows, column.kind))
+    throw wrongValue(writer.row, column.name, notOfKind(rows, column.kind));
 }
 
 function countsDiffer(fields: number, columns: number): string {

@@ -4,6 +4,7 @@ import { WantedMembers } from '../columns/wanted-members.ts';
 import { FileWindow } from './file-window.ts';
 import type { ImportedRows, ImportRequest } from './import-csv.ts';
 import { quoted, wrongFile, wrongRow, wrongValue } from './import-error.ts';
+import { shortened } from './long-object.ts';
 import { type RowSink, RowWriter } from './row-writer.ts';
 
 /** A file with a JSON object a line → rows: each object is its document's meta as it is, so that null stays null. */
@@ -11,7 +12,7 @@ export async function importNdjson(request: ImportRequest, sink: RowSink): Promi
   const window = new FileWindow(request.file, request.size);
   const { id, text } = request;
   const members = new WantedMembers([...new Set(id === null ? text : [id, ...text])]);
-  const writer = new RowWriter([], sink, members);
+  const writer = new RowWriter([], sink, { wanted: members });
   const rows = new ObjectRows(request, members, writer);
   for (;;) {
     const { bytes, position } = window;
@@ -33,7 +34,7 @@ export async function importNdjson(request: ImportRequest, sink: RowSink): Promi
   }
   await writer.end();
   if (writer.rowCount === 0) throw wrongFile('it has no rows');
-  return { rowCount: writer.rowCount, temporalKeys: [], textKeys: [] };
+  return { rowCount: writer.rowCount, temporalKeys: [], textKeys: [], textOnly: writer.textOnly };
 }
 
 function tooLong(row: number) {
@@ -57,28 +58,51 @@ class ObjectRows {
   /** Places among the members; -1: the row's number is its id. */
   readonly #id: number;
   readonly #text: readonly number[];
+  readonly #textNames: readonly string[];
 
   constructor({ id, text }: ImportRequest, members: WantedMembers, writer: RowWriter) {
     this.#writer = writer;
     this.#members = members;
     this.#id = id === null ? -1 : members.names.indexOf(id);
     this.#text = text.map((name) => members.names.indexOf(name));
+    this.#textNames = text.filter((name) => name !== id);
   }
 
   add(bytes: Buffer, start: number, end: number): void {
     const writer = this.#writer;
     writer.beginRow();
     try {
+      if (end - start > limits.documentMetaBytesMax) return this.#addLong(bytes.subarray(start, end));
       writer.addObject(bytes, start, end);
     } catch (error) {
       if (error instanceof JsonSyntaxError)
         throw wrongRow(writer.row, `it is no JSON object: ${error.message}`);
       throw error;
     }
-    if (this.#id < 0) writer.idByNumber();
-    else this.#addId(bytes, this.#id);
+    this.#addIds(bytes);
     for (const member of this.#text) this.#addText(bytes, member);
     writer.meta(bytes, start, end);
+  }
+
+  #addLong(line: Buffer): void {
+    const writer = this.#writer;
+    const { meta, texts, isTextOnly } = shortened(line, { row: writer.row, text: this.#textNames });
+    writer.addObject(meta, 0, meta.length);
+    this.#addIds(meta);
+    for (const member of this.#text) {
+      const value = texts.get(this.#members.names[member] as string);
+      if (value === undefined) continue;
+      const isEscaped = value[0] === code.quote && value.includes(code.backslash);
+      this.#members.set(member, 0, value.length, isEscaped);
+      this.#addText(value, member);
+    }
+    writer.meta(meta, 0, meta.length);
+    if (isTextOnly) writer.countTextOnly();
+  }
+
+  #addIds(bytes: Buffer): void {
+    if (this.#id < 0) this.#writer.idByNumber();
+    else this.#addId(bytes, this.#id);
   }
 
   #addId(bytes: Buffer, member: number): void {

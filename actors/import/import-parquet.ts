@@ -4,6 +4,7 @@ import { limits } from '../../protocol/limits.ts';
 import { keyBytesMax } from '../columns/chunk-builder.ts';
 import { fieldOf, type ImportedRows, type ImportRequest } from './import-csv.ts';
 import { quoted, tooMuch, wrongFile, wrongRow, wrongValue } from './import-error.ts';
+import { escapedBytesMax } from './json-bytes.ts';
 import { ParquetColumn, UnpackedBytes } from './parquet-column.ts';
 import {
   type FileMetaData,
@@ -11,6 +12,7 @@ import {
   ParquetError,
   readFooter,
   type SchemaElement,
+  unreadable,
 } from './parquet-page.ts';
 import { noUtf8, parquetValue, type ValueKind } from './parquet-value.ts';
 import { DictionaryRoom, nullBytes, ParquetWindow, windowRows } from './parquet-window.ts';
@@ -27,8 +29,7 @@ export async function importParquet(request: ImportRequest, sink: RowSink): Prom
   } catch (error) {
     if (error instanceof ParquetError) throw wrongFile(error.message);
     // What a file says may be of any type, and where it points may be nothing.
-    if (error instanceof RangeError || error instanceof TypeError)
-      throw wrongFile(`it can't be read: ${error.message}`);
+    if (error instanceof RangeError || error instanceof TypeError) throw wrongFile(unreadable);
     throw error;
   }
 }
@@ -47,7 +48,7 @@ async function importRows(request: ImportRequest, sink: RowSink): Promise<Import
   const names = fields.map(({ name }) => name);
   const idField = fieldOf(names, request.id, 'id');
   const textFields = request.text.map((name) => fieldOf(names, name, 'text') as number);
-  const writer = new RowWriter(names, sink);
+  const writer = new RowWriter(names, sink, { textFields: textFields.filter((field) => field !== idField) });
   const rowsMax = windowRows(fields.length);
   const room = new DictionaryRoom();
   const windows = fields.map(({ name, element }) => {
@@ -86,6 +87,7 @@ async function importRows(request: ImportRequest, sink: RowSink): Promise<Import
     rowCount: writer.rowCount,
     temporalKeys: fields.filter(isTemporal).map(({ name }) => name),
     textKeys: fields.filter(({ kind }) => kind === 'text').map(({ name }) => name),
+    textOnly: writer.textOnly,
   };
 }
 
@@ -195,19 +197,39 @@ class WindowRows {
     }
     for (const window of this.#textWindows)
       if (this.#show(window, row)) writer.addText(this.#source, this.#start, this.#end);
+    const isLong =
+      writer.mayBeLong(this.#longest * escapedBytesMax) && writer.mayBeLong(this.#jsonBytes(row));
+    const leftOut = isLong ? this.#leftOut(row) : null;
     writer.beginMeta();
-    for (let field = 0; field < this.#windows.length; field++) {
-      const { places, rendered, texts, name } = this.#windows[field] as ParquetWindow;
-      const place = places[row] as number;
-      if (place < 0) writer.null(field);
-      else if (rendered !== null) writer.rendered(field, rendered, place);
-      else if (texts !== null) {
-        const [start, end] = [texts.starts[place] as number, texts.ends[place] as number];
-        if (!writer.text(field, texts.viewed, start, end) && !isUtf8(texts.source.subarray(start, end)))
-          throw wrongValue(writer.row, name, noUtf8);
-      }
-    }
+    for (let field = 0; field < this.#windows.length; field++)
+      if (!leftOut?.has(field)) this.#writeValue(field, row);
     writer.endRow();
+  }
+
+  #writeValue(field: number, row: number): void {
+    const writer = this.#writer;
+    const { places, rendered, texts, name } = this.#windows[field] as ParquetWindow;
+    const place = places[row] as number;
+    if (place < 0) writer.null(field);
+    else if (rendered !== null) writer.rendered(field, rendered, place);
+    else if (texts !== null) {
+      const [start, end] = [texts.starts[place] as number, texts.ends[place] as number];
+      if (!writer.text(field, texts.viewed, start, end) && !isUtf8(texts.source.subarray(start, end)))
+        throw wrongValue(writer.row, name, noUtf8);
+    }
+  }
+
+  /** What a row's values take as JSON, at most. */
+  #jsonBytes(row: number): number {
+    let bytes = 0;
+    for (const window of this.#windows)
+      bytes += window.bytesOf(row) * (window.texts === null ? 1 : escapedBytesMax) + 2;
+    return bytes;
+  }
+
+  #leftOut(row: number): ReadonlySet<number> | null {
+    const rawBytes = (field: number) => (this.#windows[field] as ParquetWindow).bytesOf(row);
+    return this.#writer.leaveOut(rawBytes, (field) => this.#writeValue(field, row));
   }
 
   /** As an id or a text has it: without quotes and escapes. False for null. */

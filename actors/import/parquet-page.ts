@@ -520,7 +520,9 @@ function asking<T>(read: () => T): T {
 }
 
 function asParquetError(error: unknown): ParquetError {
-  if (error instanceof ParquetError) return error;
-  const reason = error instanceof Error ? error.message : String(error);
-  return new ParquetError(`it can't be read: ${reason}`);
+  return error instanceof ParquetError ? error : new ParquetError(unreadable);
 }
+
+/** Of a file in which something is not where or what the file says: what a library makes of that says nothing to who wrote it. */
+export const unreadable =
+  'it is damaged, or written in a way that is not known here: write it anew, with another tool';

@@ -9,6 +9,7 @@ import type { WantedMembers } from '../columns/wanted-members.ts';
 import { documentHeadBytes, noText } from '../storage/document-batch.ts';
 import { tooMuch, wrongRow, wrongValue } from './import-error.ts';
 import { escapedBytesMax, JsonBytes } from './json-bytes.ts';
+import { leftOutOf, metaTooLong } from './long-row.ts';
 import { type RenderedValues, renderedKinds } from './rendered-values.ts';
 
 /**
@@ -73,9 +74,21 @@ export class RowWriter {
   #batchRows = 0;
   #rowCount = 0;
 
-  /** `wanted`: of objects that are added whole. */
-  constructor(names: readonly string[], sink: RowSink, wanted: WantedMembers | null = null) {
+  /** Columns that a long row's meta may leave out: they are its text. */
+  readonly #textFields: readonly number[];
+  #textOnly = 0;
+
+  /** `wanted`: of objects that are added whole. `textFields`: columns that are a row's text, and not its id. */
+  constructor(
+    names: readonly string[],
+    sink: RowSink,
+    {
+      wanted = null,
+      textFields = [],
+    }: { readonly wanted?: WantedMembers | null; readonly textFields?: readonly number[] } = {},
+  ) {
     if (wanted !== null) this.#chunk.wanted = wanted;
+    this.#textFields = textFields;
     this.#sink = sink;
     this.#json = new JsonBytes(sink.batchBuffer());
     this.#columns = names.map((name) => ({
@@ -91,6 +104,11 @@ export class RowWriter {
   /** Rows that were ended. */
   get rowCount(): number {
     return this.#rowCount;
+  }
+
+  /** Rows whose meta leaves out some of the columns that are their text. */
+  get textOnly(): number {
+    return this.#textOnly;
   }
 
   /** The row under way, from 1. */
@@ -148,6 +166,50 @@ export class RowWriter {
     }
     this.#json.copy(source, start, end);
     this.#endId();
+  }
+
+  /** Whether a row's meta might not fit, whose values take so many bytes as JSON at most: `leaveOut` comes before `beginMeta` then. */
+  mayBeLong(jsonBytes: number): boolean {
+    return jsonBytes + this.#membersBytes + 2 > limits.documentMetaBytesMax;
+  }
+
+  /**
+   * Columns that the row under way leaves out of its meta; null where all fit. `rawBytes` tells what a column's value takes in the file,
+   * `write` writes it: that is measured, and forgotten. Throws ApiError 422 where the other columns are too large.
+   */
+  leaveOut(
+    rawBytes: (column: number) => number,
+    write: (column: number) => void,
+  ): ReadonlySet<number> | null {
+    const bytes = this.#columns.map((column, at) => {
+      const raw = rawBytes(at);
+      if (raw <= limits.documentMetaBytesMax) return this.#measured(column, () => write(at));
+      // As JSON it is no shorter.
+      if (!this.#textFields.includes(at)) throw metaTooLong(this.row, raw);
+      return raw + column.member.length;
+    });
+    const left = leftOutOf({ row: this.row, bytes, text: this.#textFields });
+    if (left.length === 0) return null;
+    this.#textOnly++;
+    return new Set(left);
+  }
+
+  /** One more row whose meta was made without some of its text. */
+  countTextOnly(): void {
+    this.#textOnly++;
+  }
+
+  #measured(column: Column, write: () => void): number {
+    const { at } = this.#json;
+    const { values } = column;
+    column.values = null;
+    this.#values = 1;
+    write();
+    const bytes = this.#json.at - at;
+    this.#json.at = at;
+    this.#values = 0;
+    column.values = values;
+    return bytes;
   }
 
   addText(source: Buffer, start: number, end: number): void {
@@ -316,7 +378,9 @@ export class RowWriter {
   #roomFor(sourceBytes: number): number {
     const fixed =
       documentHeadBytes + limits.documentIdBytesMax + this.#membersBytes + 64 + this.#columns.length * 8;
-    return fixed + (sourceBytes + 16) * (escapedBytesMax + 2);
+    // A row's text has all of it; of its meta, which is shorter than a value may become, what is measured comes value by value.
+    const metaBytes = Math.min(sourceBytes + 16, limits.documentMetaBytesMax + 16);
+    return fixed + sourceBytes + 16 + this.#columns.length + metaBytes * (escapedBytesMax + 1);
   }
 
   #endId(): void {
@@ -337,6 +401,12 @@ export class RowWriter {
     // Nothing of it may be lost behind the buffer's end.
     if (at > bytes.length) throw wrongRow(this.row, 'its values take more room than a row has');
     this.#checkMeta(metaLength);
+    const textLength = this.#metaStart - this.#textStart;
+    if (textLength > limits.documentTextBytesMax)
+      throw wrongRow(
+        this.row,
+        `its text has ${textLength} bytes, and a document's text has at most ${limits.documentTextBytesMax}`,
+      );
     const view = this.#start;
     bytes.writeUInt32LE(at - view, view);
     bytes.writeUInt16LE(idLength, view + 4);
@@ -346,11 +416,7 @@ export class RowWriter {
   }
 
   #checkMeta(bytes: number): void {
-    if (bytes > limits.documentMetaBytesMax)
-      throw wrongRow(
-        this.row,
-        `its values take ${bytes} bytes as JSON, and a document's meta has at most ${limits.documentMetaBytesMax}`,
-      );
+    if (bytes > limits.documentMetaBytesMax) throw metaTooLong(this.row, bytes);
   }
 
   #endEntry(): void {

@@ -37,6 +37,13 @@ export interface ImportedSegment {
   readonly hasEqualIds: boolean;
 }
 
+/** What the answer says of an import beside what was stored. */
+export interface ImportReport {
+  /** Rows whose meta leaves out some of the columns that are their text. */
+  readonly textOnly: number;
+  readonly tookMs: () => number;
+}
+
 /** What an import's sequences are above those that there are when it begins. */
 const sequencesAhead = 2 ** 33;
 

@@ -13,7 +13,13 @@ import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { ActorClosed } from '../storage/manifest-store.ts';
 import { checkVectors } from './check-vectors.ts';
-import { commitImport, encodeImport, firstSequenceOfImport, type ImportedSegment } from './commit-import.ts';
+import {
+  commitImport,
+  encodeImport,
+  firstSequenceOfImport,
+  type ImportedSegment,
+  type ImportReport,
+} from './commit-import.ts';
 import { eraseNamespace } from './drop.ts';
 import { embedBatch } from './embed-batch.ts';
 import { vectorStatistics } from './index-vectors.ts';
@@ -191,7 +197,7 @@ export class NamespaceActor {
   }
 
   /** A stored segment becomes part of the namespace. Answers once it is durable and seen. */
-  async import(segment: ImportedSegment, tookMs: () => number): Promise<ActorReply> {
+  async import(segment: ImportedSegment, { textOnly, tookMs }: ImportReport): Promise<ActorReply> {
     const created = this.#created;
     this.#created = false;
     const { rowCount, minSequence: firstSequence } = segment.toc;
@@ -222,7 +228,7 @@ export class NamespaceActor {
     this.#afterWrite();
     return reply(
       `{"written":${rowCount},"deleted":0,"version":${version},"stored_bytes":${this.#state.storedBytes},` +
-        `"created":${created},"rows":${rowCount},"took_ms":${tookMs()}}`,
+        `"created":${created},"rows":${rowCount},"text_only":${textOnly},"took_ms":${tookMs()}}`,
       { documents: rowCount, bytes: segment.bytes },
     );
   }

@@ -42,10 +42,17 @@ export function parseJson(input: Uint8Array, options: ParseJsonOptions): JsonVal
 
 /** @throws JsonSyntaxError where the bytes are not UTF-8 or start with a byte order mark. */
 export function checkEncoding(input: Uint8Array): void {
-  if (!isUtf8(input)) throw new JsonSyntaxError('not valid UTF-8', invalidUtf8Offset(input));
+  if (!isUtf8(input)) {
+    if (isGzip(input)) throw new JsonSyntaxError('it is packed by gzip: send it unpacked', 0);
+    throw new JsonSyntaxError('not valid UTF-8', invalidUtf8Offset(input));
+  }
   if (input[0] === 0xef && input[1] === 0xbb && input[2] === 0xbf) {
     throw new JsonSyntaxError('a byte order mark is not part of JSON', 0);
   }
+}
+
+function isGzip(bytes: Uint8Array): boolean {
+  return bytes[0] === 0x1f && bytes[1] === 0x8b;
 }
 
 /** Halves the damaged part until only the damaged character is left; each half is read once. */

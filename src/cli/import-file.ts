@@ -79,6 +79,10 @@ function tell({ namespace }: ImportArguments, status: number, text: string): num
   if (status === 200 && answer !== null) {
     const seconds = (Number(answer.took_ms) / 1_000).toFixed(1);
     process.stdout.write(`${answer.rows} rows imported into ${namespace} in ${seconds} s\n`);
+    if (Number(answer.text_only) > 0)
+      process.stdout.write(
+        `${answer.text_only} of them have texts that are too long for meta: SQL and filters do not see these\n`,
+      );
     return 0;
   }
   const said = answer === null ? text.slice(0, 300) : String(answer.error);

@@ -960,7 +960,7 @@ export function basicsSuite(): void {
         const answer = await api.call<ImportResult>('POST', `${path}?id=key&text=note`, csv);
 
         const { took_ms, stored_bytes, ...rest } = answer;
-        assert.deepEqual(rest, { written: 2, deleted: 0, version: 1, created: true, rows: 2 });
+        assert.deepEqual(rest, { written: 2, deleted: 0, version: 1, created: true, rows: 2, text_only: 0 });
         assert.ok(took_ms > 0 && stored_bytes > 0);
         assert.deepEqual(
           (await api.search('imported', { q: 'TIDE' })).hits.map(({ id }) => id),

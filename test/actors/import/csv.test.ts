@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { endImporting, importInto, sqlRows, sqlTypes, startImporting } from '../../support/imports.ts';
 import type { InProcess } from '../../support/in-process.ts';
 
@@ -175,7 +176,7 @@ test('line ends, marks and characters of all sorts', async () => {
   ]);
 });
 
-const hugeRow = `a,b\n1,"${'x'.repeat(400_000)}"\n`;
+const hugeRow = `a\n${'x'.repeat(9_000_000)}\n`;
 const wrong: readonly (readonly [string, string | Uint8Array, Record<string, string>, RegExp])[] = [
   ['an empty file', '\n\n', {}, /it is empty/u],
   ['a header alone', 'a,b\n', {}, /no rows/u],
@@ -183,7 +184,7 @@ const wrong: readonly (readonly [string, string | Uint8Array, Record<string, str
   ['a row of fewer fields', 'a,b\n1\n', {}, /row 1: it has 1 field where/u],
   ['a quote that is never closed', 'a,b\n1,"2\n3,4\n', {}, /line 2.*never closed/u],
   ['text behind a closing quote', 'a\n"b"c\n', {}, /line 2.*behind its closing quote/u],
-  ['a row that is too long', hugeRow, {}, /longer than 262144 bytes/u],
+  ['a row that is too long', hugeRow, {}, /longer than 8388608 bytes/u],
   ['a row whose meta is too large', `a\n${'x'.repeat(17_000)}\n`, {}, /row 1: its values take \d+ bytes/u],
   ['bytes that are no UTF-8', Buffer.from([0x61, 0x0a, 0xff, 0x0a]), {}, /no UTF-8 near byte \d/u],
   ['a column twice', 'a,b,a\n1,2,3\n', {}, /the column "a" twice/u],
@@ -221,6 +222,23 @@ for (const [what, content, query, message] of wrong)
     assert.ok(Object.keys(body.fields).length === 1);
     assert.equal((await server.count(namespace)).status, 404);
   });
+
+test('a file of another form is named', async () => {
+  const rows = 'a\n1\n';
+  const cases: readonly (readonly [Buffer, RegExp])[] = [
+    [gzipSync(rows), /^nothing was imported: it is packed by gzip: send it unpacked$/u],
+    [Buffer.from('28b52ffd2004210000610a310a', 'hex'), /it is packed by zstd: send it unpacked/u],
+    [Buffer.from('504b0304140000000800ffff', 'hex'), /it is a zip archive or a spreadsheet/u],
+    [Buffer.from('\ufeffa\n1\n', 'utf16le'), /it is UTF-16: save it as UTF-8/u],
+    [Buffer.from('61ff0a', 'hex'), /its bytes are no UTF-8 near byte \d+: save it as UTF-8/u],
+  ];
+  for (const format of ['csv', 'ndjson'])
+    for (const [content, message] of cases) {
+      const { status, body } = await importInto(server, fresh(), content, { format });
+      assert.equal(status, 422);
+      assert.match(body.error, message);
+    }
+});
 
 test('a file of more rows than an import may have is too large', async () => {
   const { status, code, body } = await importInto(server, fresh(), `a\n${'1\n'.repeat(1_000_001)}`);

@@ -126,6 +126,13 @@ test('bytes that are not UTF-8 are refused at about the place, a byte order mark
   assert.equal(refusal('\ufeff{}').offset, 0);
 });
 
+test('a packed text is named as such', () => {
+  assert.match(
+    refusal(Buffer.from('1f8b0800000000000003', 'hex')).message,
+    /it is packed by gzip: send it unpacked/,
+  );
+});
+
 test('a part of a larger buffer is read alone', () => {
   const whole = Buffer.from('xx{"a":1}}}');
 
