@@ -3,7 +3,7 @@ import { limits } from '../../protocol/limits.ts';
 import { noteSpent } from '../spent.ts';
 import { largestPart } from './costly-part.ts';
 import { leastPieceBytes, nextPiece, type Piece, type TextRange } from './match-pieces.ts';
-import { findInPiece, type MatchElsewhere } from './match-task.ts';
+import { findInPiece, type MatchElsewhere, somewhere } from './match-task.ts';
 import { cheapNanoseconds, type QueryPattern } from './query-pattern.ts';
 import { type Match, refusal } from './regex.ts';
 
@@ -61,6 +61,20 @@ export class MatchFinder {
    * place is not told. Throws ApiError 422 where the pattern is too costly for the text.
    */
   first(text: Buffer, range: TextRange, isTest: boolean): FoundMatch {
+    if (range.start === 0 && range.end === text.length) return this.firstInText(text, isTest);
+    return this.#firstByPieces(text, range, isTest);
+  }
+
+  /** As `first`, in all of a text. Hot: most texts are short, and judged by one call without any plan of it. */
+  firstInText(text: Buffer, isTest: boolean): FoundMatch {
+    if (text.length > this.#inlineBytesMax)
+      return this.#firstByPieces(text, { start: 0, end: text.length }, isTest);
+    const { matcher } = this.#pattern;
+    if (!matcher.test(text)) return null;
+    return isTest ? somewhere : matcher.find(text, 0);
+  }
+
+  #firstByPieces(text: Buffer, range: TextRange, isTest: boolean): FoundMatch {
     const { turns } = this.#surroundings;
     for (let from = range.start; from <= range.end; ) {
       const left = { start: from, end: range.end };

@@ -34,9 +34,12 @@ export class Judge {
    */
   find(text: Buffer, wanted: WantedMatches, parts: readonly number[] | null = null): Judged {
     if (wanted === 'all') return this.#findAll(text, []);
-    const ranges =
-      parts !== null && this.#pattern.byLines ? boundsOf(text, parts) : [{ start: 0, end: text.length }];
-    return this.#findIn(text, ranges, wanted === 'none');
+    const isTest = wanted === 'none';
+    if (parts !== null && this.#pattern.byLines) return this.#findIn(text, boundsOf(text, parts), isTest);
+    const match = this.#finder.firstInText(text, isTest);
+    if (match instanceof Promise)
+      return match.then((known) => (known === null ? null : judgedOf(text, known, isTest)));
+    return match === null ? null : foundOf(text, match, isTest);
   }
 
   #findIn(text: Buffer, ranges: readonly TextRange[], isTest: boolean): Judged {

@@ -40,7 +40,8 @@ export function findInPiece(
   return match === null || match.start >= below ? null : match;
 }
 
-const somewhere: Match = { start: 0, end: 0, groups: [] };
+/** A match of which only is known that there is one. */
+export const somewhere: Match = { start: 0, end: 0, groups: [] };
 
 /** The last program: a search sends many pieces with the same pattern. */
 interface Compiled {
