@@ -63,9 +63,10 @@ export class TimeSlice {
     return isSettled ? work : 'late';
   }
 
-  /** Counts what another thread did for this query, in milliseconds of CPU time. */
+  /** Counts what another thread did for this query, in milliseconds of CPU time. The queue of that thread has charged the share. */
   charge(cpuMs: number): void {
     this.#spentMs += cpuMs;
+    this.#chargedMs += cpuMs;
   }
 
   /** The work has ended: the turn pays what it has not paid yet. */

@@ -260,6 +260,7 @@ export class Evaluator {
   /** Judges the strings up to that code, and some more; throws an Interruption where a turn is over before. */
   #judgeThrough(judged: JudgedCodes, code: number, by: JudgedBy): void {
     this.#inTurns(
+      by,
       () => judged.count > code,
       () => judgeNext(judged, by),
     );
@@ -279,6 +280,7 @@ export class Evaluator {
     }
     const left = [...missing];
     this.#inTurns(
+      by,
       () => left.length === 0,
       () => judgeApart(judged, left, by),
     );
@@ -289,19 +291,22 @@ export class Evaluator {
     far.clear();
   }
 
-  /** Does some of the work until all is done; throws an Interruption where a turn is over before. */
-  #inTurns(isDone: () => boolean, work: () => void): void {
+  /**
+   * Does some of the work until all is done. Where strings are long to judge, an Interruption is thrown when a turn is over:
+   * `mayInterrupt` says so of the expression.
+   */
+  #inTurns({ bytesAtOnce }: JudgedBy, isDone: () => boolean, work: () => void): void {
     const turns = this.#turns;
     while (!isDone()) {
-      work();
-      if (isDone() || !turns.due()) continue;
-      throw new Interruption(async () => {
-        while (!isDone() && !turns.timedOut) {
-          await turns.giveWay();
-          do work();
-          while (!isDone() && !turns.due());
-        }
-      });
+      if (!Number.isFinite(bytesAtOnce) || !turns.due()) work();
+      else
+        throw new Interruption(async () => {
+          while (!isDone() && !turns.timedOut) {
+            await turns.giveWay();
+            do work();
+            while (!isDone() && !turns.due());
+          }
+        });
     }
   }
 
@@ -541,7 +546,7 @@ const likeStepsAtOnce = 1_000_000;
 
 interface JudgedBy {
   readonly judge: (some: Dictionary) => Uint8Array;
-  /** But for one string: so many bytes at a time. */
+  /** So many bytes at a time, but for one string. Infinite where judging is quick: then it is not interrupted. */
   readonly bytesAtOnce: number;
 }
 
