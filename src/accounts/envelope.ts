@@ -50,8 +50,8 @@ export function sealEnvelope(
   return {
     version: envelopeVersion,
     keyName: keyName(present),
-    wrappedKey: encrypt(present, dataKey, context.dataKey, random),
-    sealed: encrypt(dataKey, secret, context.secret, random),
+    wrappedKey: encryptBytes(present, dataKey, context.dataKey, random),
+    sealed: encryptBytes(dataKey, secret, context.secret, random),
   };
 }
 
@@ -61,8 +61,8 @@ export function openEnvelope(keys: KeyRing, contextOf: ContextOf, envelope: Enve
   if (version !== 1 && version !== 2) return null;
   const context = contextOf(version);
   for (const key of keysThatMayOpen(keys, envelope)) {
-    const dataKey = decrypt(key, wrappedKey, context.dataKey);
-    if (dataKey !== null) return decrypt(dataKey, sealed, context.secret);
+    const dataKey = decryptBytes(key, wrappedKey, context.dataKey);
+    if (dataKey !== null) return decryptBytes(dataKey, sealed, context.secret);
   }
   return null;
 }
@@ -92,15 +92,21 @@ export function resealEnvelope(
   return secret === null ? envelope : sealEnvelope(keys, contextOf, secret, random);
 }
 
-function encrypt(key: Uint8Array, plain: Uint8Array, authenticated: Uint8Array, random: Random): Uint8Array {
+/** AES-256-GCM with a fresh nonce of 96 bits: nonce, ciphertext, tag of 128 bits. The key has 32 bytes. */
+export function encryptBytes(
+  key: Uint8Array,
+  plain: Uint8Array,
+  authenticated: Uint8Array,
+  random: Random,
+): Uint8Array {
   assert(key.length === keyBytes, () => `a key of ${key.length} bytes`);
   const nonce = random.bytes(nonceBytes);
   const sealing = createCipheriv(cipher, key, nonce, { authTagLength: tagBytes }).setAAD(authenticated);
   return Buffer.concat([nonce, sealing.update(plain), sealing.final(), sealing.getAuthTag()]);
 }
 
-/** Null where anything is not as it was. */
-function decrypt(key: Uint8Array, bytes: Uint8Array, authenticated: Uint8Array): Buffer | null {
+/** The plain bytes of what `encryptBytes` made; null where anything is not as it was. */
+export function decryptBytes(key: Uint8Array, bytes: Uint8Array, authenticated: Uint8Array): Buffer | null {
   if (key.length !== keyBytes || bytes.length < nonceBytes + tagBytes) return null;
   const nonce = bytes.subarray(0, nonceBytes);
   const tag = bytes.subarray(bytes.length - tagBytes);
