@@ -77,16 +77,17 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     { call: (message, respond) => serve(thread, message, respond), notice() {} },
     limits.messageInlineBytesMax,
   );
+  const shares = new KnownShares(systemClock);
   const components: ActorComponents = {
     store,
     clock: systemClock,
     random: systemRandom,
     logger,
     limits,
-    log: createLogClient(logChannel, task.identity),
+    log: createLogClient(logChannel, task.identity, shares),
     lanes: remoteLanes(task.lanes),
     patterns: new QueryPatterns(),
-    shares: new KnownShares(systemClock),
+    shares,
     fetcher,
     warmCache,
     graphFiles: new GraphFiles({

@@ -202,8 +202,11 @@ export const limits = {
   mailboxWaitingMax: 10_000,
   /** Bytes of writes of one namespace that are submitted and not yet durable. Past it: 429 write_busy. */
   pendingWriteBytesMax: 128 * MiB,
-  /** Bytes of records that wait in the log thread for their PUT, all tenants together. Past it: 429 write_busy. */
-  logQueueBytesMax: 256 * MiB,
+  /**
+   * Bytes of records that wait in the log thread for their PUT, all tenants together; one owner has at most half of them, and what
+   * is free where others wait too. Past it: 429 write_busy.
+   */
+  logQueueBytesMax: 272 * MiB,
   /** Requests between threads that wait for an answer. */
   callsInFlightMax: 100_000,
 
@@ -348,7 +351,7 @@ const relations: readonly (readonly [boolean, string])[] = [
   ],
   [limits.pendingWriteBytesMax >= limits.writeBodyBytesMax, 'one largest write is always accepted'],
   [
-    limits.logQueueBytesMax >= limits.pendingWriteBytesMax,
+    limits.logQueueBytesMax >= 2 * limits.pendingWriteBytesMax + MiB,
     'one namespace alone cannot be refused by the log',
   ],
   [limits.openRequestsOfNetworkMax < limits.openRequestsMax, 'one network cannot take all places'],

@@ -445,7 +445,7 @@ export interface KeyStanding extends KeyRecord {
 
 /** actor ↔ log thread. */
 export const logCalls = {
-  /** call: [append, record head, epoch], body: payload → ['stored', seq, index] or ['refused', refusal]. */
+  /** call: [append, record head, epoch, owner, weight], body: payload → ['stored', seq, index] or ['refused', refusal]. */
   append: 'append',
   /** notice to the log: [flushed, tenantId, namespaceId, logId, seq, index]. */
   flushed: 'flushed',

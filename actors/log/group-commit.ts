@@ -1,10 +1,13 @@
 import { type FlowLimits, limits } from '../../protocol/limits.ts';
 import type { LogIdentity } from '../../protocol/worker-tasks.ts';
 import { assert } from '../../src/base/assert.ts';
+import { ByteGate, type Hold } from '../../src/base/byte-gate.ts';
 import type { Clock } from '../../src/base/clock.ts';
+import { FairQueue } from '../../src/base/fair-queue.ts';
 import { xxh64 } from '../../src/base/hash.ts';
 import type { Logger } from '../../src/base/log.ts';
 import { type Random, randomHex } from '../../src/base/random.ts';
+import type { Share } from '../../src/base/share.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { appendToSlot } from './append.ts';
@@ -18,6 +21,8 @@ import { targetKey } from './unflushed.ts';
  *
  * 1. A record joins the queue; one over the inline limit is uploaded as a blob first, and later records of the same
  *    target wait behind it, because a target's records enter the log in the order in which they were submitted.
+ *    The queue holds a bounded number of bytes, of which an owner has what is free at most, and each group takes from all who
+ *    wait, by share: so nobody's records wait behind all of somebody else's.
  * 2. A group is sent when `commitMs` have passed since the last one began, or at once when it holds enough bytes.
  *    After idle it lingers a moment, so that a new name and its first document ride together.
  * 3. One PUT is in flight. Its slot is resolved before the next is tried (append.ts); then its records are answered.
@@ -59,6 +64,8 @@ interface Pending {
   payload: Uint8Array;
   readonly bytes: number;
   readonly epoch: number;
+  readonly share: Share;
+  readonly hold: Hold;
   /** Rises with each record taken. */
   readonly order: number;
   readonly resolve: (position: LogPosition) => void;
@@ -73,13 +80,18 @@ export class GroupCommit {
   readonly #identity: LogIdentity;
   readonly #options: GroupCommitOptions;
   readonly #limits: FlowLimits;
-  #queue: Pending[] = [];
-  /** The records of the PUT in flight. */
-  #inFlight: readonly Pending[] = [];
+  readonly #queue = new FairQueue<Pending>({
+    tenantMax: Number.POSITIVE_INFINITY,
+    max: Number.POSITIVE_INFINITY,
+  });
+  /** The next one of the queue, where it did not fit into the last group. */
+  #carried: Pending | null = null;
+  /** Orders of the records that are not answered yet, which rise. */
+  readonly #unanswered = new Set<number>();
   /** Bytes in the queue alone: what decides when a group is full. */
   #queueBytes = 0;
   /** Bytes of everything accepted and not answered: what is bounded. */
-  #waitingBytes = 0;
+  readonly #waiting: ByteGate;
   /** By target: the record whose blob is being uploaded, and those behind it. */
   readonly #behindBlob = new Map<string, Pending[]>();
   #taken = 0;
@@ -104,6 +116,12 @@ export class GroupCommit {
     this.#identity = identity;
     this.#options = options;
     this.#limits = options.limits ?? limits;
+    this.#waiting = new ByteGate({
+      max: this.#limits.logQueueBytesMax,
+      clock: components.clock,
+      waitersMax: 0,
+      ownersPart: 1,
+    });
   }
 
   /** The last slot that is known to be ours. */
@@ -113,7 +131,7 @@ export class GroupCommit {
 
   /** Bytes of records that have been taken and not answered yet. */
   get waitingBytes(): number {
-    return this.#waitingBytes;
+    return this.#waiting.held;
   }
 
   /** Blobs of records that have been taken and not stored yet. */
@@ -137,23 +155,20 @@ export class GroupCommit {
   }
 
   /** Resolves once the record is durable. Rejects with AppendRefused, which promises that nothing was written. */
-  append(head: RecordHead, payload: Uint8Array, epoch: number): Promise<LogPosition> {
+  append(
+    head: RecordHead,
+    payload: Uint8Array,
+    epoch: number,
+    share: Share = { owner: head.tenantId, tenant: head.tenantId, weight: 1 },
+  ): Promise<LogPosition> {
     return new Promise((resolve, reject) => {
+      const bytes = payload.byteLength + 256;
+      const hold = this.#hold({ head, epoch, bytes, share });
+      if (typeof hold === 'string') return this.#refuse({ head, epoch, reject }, hold);
       const order = ++this.#taken;
-      const pending: Pending = {
-        head,
-        payload,
-        bytes: payload.byteLength + 256,
-        epoch,
-        order,
-        resolve,
-        reject,
-      };
-      const refusal = this.#refusal(pending);
-      if (refusal !== null) return this.#refuse(pending, refusal);
+      this.#unanswered.add(order);
       this.#failedEpochs.delete(targetKey(head));
-      this.#waitingBytes += pending.bytes;
-      this.#enter(pending);
+      this.#enter({ head, payload, bytes, epoch, share, hold, order, resolve, reject });
     });
   }
 
@@ -176,20 +191,18 @@ export class GroupCommit {
 
   /** The order of the first record that is not answered yet; infinite where there is none. */
   #oldest(): number {
-    let oldest = Number.POSITIVE_INFINITY;
-    for (const pending of this.#inFlight) oldest = Math.min(oldest, pending.order);
-    for (const pending of this.#queue) oldest = Math.min(oldest, pending.order);
-    for (const [first] of this.#behindBlob.values()) oldest = Math.min(oldest, first?.order ?? oldest);
-    return oldest;
+    const [oldest] = this.#unanswered;
+    return oldest ?? Number.POSITIVE_INFINITY;
   }
 
-  #refusal(pending: Pending): Refusal | null {
-    const failed = this.#failedEpochs.get(targetKey(pending.head));
-    if (this.#sealed || (failed !== undefined && failed >= pending.epoch)) return 'not-written';
-    return this.#waitingBytes + pending.bytes > this.#limits.logQueueBytesMax ? 'busy' : null;
+  /** Room for a record, or why it may not be taken. */
+  #hold({ head, epoch, bytes, share }: Pick<Pending, 'head' | 'epoch' | 'bytes' | 'share'>): Hold | Refusal {
+    const failed = this.#failedEpochs.get(targetKey(head));
+    if (this.#sealed || (failed !== undefined && failed >= epoch)) return 'not-written';
+    return this.#waiting.reserve(share.owner, bytes) ?? 'busy';
   }
 
-  #refuse(pending: Pending, refusal: Refusal): void {
+  #refuse(pending: Pick<Pending, 'head' | 'epoch' | 'reject'>, refusal: Refusal): void {
     const key = targetKey(pending.head);
     const failed = this.#failedEpochs.get(key) ?? pending.epoch;
     // A sealed log takes nothing of any epoch.
@@ -233,18 +246,24 @@ export class GroupCommit {
 
   #abandon(pending: Pending): void {
     if (pending.head.blob !== null) this.#blobsOnTheWay.delete(pending.head.blob.id);
-    this.#waitingBytes -= pending.bytes;
+    this.#settle(pending);
     this.#refuse(pending, 'not-written');
   }
 
+  /** The record is answered, or about to be. */
+  #settle({ hold, order }: Pending): void {
+    hold.release();
+    this.#unanswered.delete(order);
+  }
+
   #enqueue(pending: Pending): void {
-    this.#queue.push(pending);
+    this.#queue.push(pending.share, pending);
     this.#queueBytes += pending.payload.byteLength;
     this.#arm();
   }
 
   #arm(): void {
-    if (this.#sending || this.#queue.length === 0) return;
+    if (this.#sending || this.#isEmpty) return;
     if (this.#queueBytes >= this.#limits.logGroupBytes) {
       void this.#send();
       return;
@@ -257,13 +276,12 @@ export class GroupCommit {
   }
 
   async #send(): Promise<void> {
-    if (this.#sending || this.#queue.length === 0) return;
+    if (this.#sending || this.#isEmpty) return;
     this.#sending = true;
     this.#cancelTimer?.();
     this.#cancelTimer = null;
     this.#lastBeganMs = this.#components.clock.monotonic();
     const group = this.#takeGroup();
-    this.#inFlight = group;
     const seq = this.#lastSeq + 1;
     const batchId = randomHex(this.#components.random, 16);
     const { logId, viewVersion } = this.#identity;
@@ -284,7 +302,6 @@ export class GroupCommit {
       slot,
     );
     this.#sending = false;
-    this.#inFlight = [];
     if (outcome === 'sealed') {
       this.#end(group);
       return;
@@ -296,16 +313,32 @@ export class GroupCommit {
     this.#wake();
   }
 
+  get #isEmpty(): boolean {
+    return this.#queue.size === 0 && this.#carried === null;
+  }
+
+  /** The next record, whoever's share has written least; of each target in the order in which they were submitted. */
+  #next(): Pending | null {
+    const carried = this.#carried;
+    this.#carried = null;
+    if (carried !== null) return carried;
+    const taken = this.#queue.shift();
+    if (taken === null) return null;
+    this.#queue.charge(taken.share, taken.item.bytes);
+    return taken.item;
+  }
+
   #takeGroup(): Pending[] {
+    const group: Pending[] = [];
     let bytes = 0;
-    let count = 0;
-    for (const pending of this.#queue) {
-      if (count > 0 && bytes + pending.payload.byteLength > this.#limits.logGroupBytes) break;
-      bytes += pending.payload.byteLength;
-      count++;
+    for (let next = this.#next(); next !== null; next = this.#next()) {
+      if (group.length > 0 && bytes + next.payload.byteLength > this.#limits.logGroupBytes) {
+        this.#carried = next;
+        break;
+      }
+      group.push(next);
+      bytes += next.payload.byteLength;
     }
-    const group = this.#queue.slice(0, count);
-    this.#queue = this.#queue.slice(count);
     this.#queueBytes -= bytes;
     assert(this.#queueBytes >= 0, () => 'the queue holds a negative number of bytes');
     return group;
@@ -314,7 +347,7 @@ export class GroupCommit {
   #answer(group: readonly Pending[], seq: number): void {
     for (const [index, pending] of group.entries()) {
       const position = { logId: this.#identity.logId, seq, index };
-      this.#waitingBytes -= pending.bytes;
+      this.#settle(pending);
       this.#options.onStored(pending.head, position, pending.bytes);
       if (pending.head.blob !== null) this.#blobsOnTheWay.delete(pending.head.blob.id);
       pending.resolve(position);
@@ -326,8 +359,9 @@ export class GroupCommit {
     if (this.#sealed) return;
     this.#sealed = true;
     this.#components.logger.error('this log was sealed by another process', { logId: this.#identity.logId });
-    for (const pending of [...group, ...this.#queue]) this.#abandon(pending);
-    this.#queue = [];
+    const carried = this.#carried === null ? [] : [this.#carried];
+    this.#carried = null;
+    for (const pending of [...group, ...carried, ...this.#queue.clear()]) this.#abandon(pending);
     this.#queueBytes = 0;
     this.#wake();
     this.#options.onSealed();

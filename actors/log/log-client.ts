@@ -1,6 +1,7 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { logCalls } from '../../protocol/messages.ts';
 import type { PortChannel } from '../../src/base/port-channel.ts';
+import type { KnownShares } from '../known-shares.ts';
 import { AppendRefused, type Refusal } from './group-commit.ts';
 import { encodeHead, type RecordHead } from './log-object.ts';
 import type { LogPosition } from './replay.ts';
@@ -31,11 +32,13 @@ export interface LogClient {
 export function createLogClient(
   channel: PortChannel,
   identity: { readonly logId: string; readonly viewVersion: number },
+  shares: Pick<KnownShares, 'of'>,
 ): LogClient {
   return {
     ...identity,
     async append(head, payload, epoch) {
-      const answer = await channel.call([logCalls.append, encodeHead(head), epoch], payload);
+      const { owner, weight } = shares.of(head.tenantId);
+      const answer = await channel.call([logCalls.append, encodeHead(head), epoch, owner, weight], payload);
       const [kind, first, index] = answer.head as
         | ['stored', number, number]
         | ['refused', Refusal, undefined];

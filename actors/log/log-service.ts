@@ -260,10 +260,11 @@ export class LogService {
   }
 
   #append(message: Message, respond: Respond): void {
-    const [, headWire, epoch] = message.head as [string, unknown, number];
+    const [, headWire, epoch, owner, weight] = message.head as [string, unknown, number, number, number];
+    const head = headFromWire(headWire);
     const payload = message.body ?? new Uint8Array();
     must(this.#commit, 'an open log')
-      .append(headFromWire(headWire), payload, epoch)
+      .append(head, payload, epoch, { owner, tenant: head.tenantId, weight })
       .then(
         (position) => respond(['stored', position.seq, position.index]),
         (error) => {

@@ -21,6 +21,8 @@ export interface ByteGateOptions {
   readonly clock: Clock;
   /** Waiters at once; one more is refused. */
   readonly waitersMax: number;
+  /** What an owner may hold of what is free; a quarter where nothing is said. */
+  readonly ownersPart?: number;
 }
 
 /** What a gate asks of a holder that could be made to let go. */
@@ -31,8 +33,7 @@ export interface Slow {
   evict(): void;
 }
 
-/** What an owner's bound is of what is free. */
-const ownersPart = 1 / 4;
+const ownersPartUsual = 1 / 4;
 /** How often those who wait are looked at again: what is slow now may not have been before. */
 const lookEveryMs = 250;
 /** A holder that will be done sooner is let be: there is hardly anything to be had by ending it. */
@@ -103,6 +104,7 @@ interface OwnerState {
 
 export class ByteGate {
   readonly #options: ByteGateOptions;
+  readonly #ownersPart: number;
   readonly #holds = new Set<Hold>();
   /** Those who hold something or wait. */
   readonly #owners = new Map<number, OwnerState>();
@@ -113,6 +115,7 @@ export class ByteGate {
 
   constructor(options: ByteGateOptions) {
     this.#options = options;
+    this.#ownersPart = options.ownersPart ?? ownersPartUsual;
   }
 
   /** What all hold together. */
@@ -178,7 +181,7 @@ export class ByteGate {
     const free = this.#options.max - this.#total;
     if (more > free) return false;
     const held = this.heldBy(owner);
-    if (held + more <= free * ownersPart) return true;
+    if (held + more <= free * this.#ownersPart) return true;
     return held === amount && amount + more <= this.#options.max / 2;
   }
 
@@ -231,7 +234,7 @@ export class ByteGate {
   #isOverPart(owner: number, amount: number): boolean {
     const held = this.#owners.get(owner);
     if (held === undefined || held.holds === 0) return false;
-    return held.amount + amount > (this.#options.max - this.#total) * ownersPart;
+    return held.amount + amount > (this.#options.max - this.#total) * this.#ownersPart;
   }
 
   /** Whether it would take what somebody has waited for long. */

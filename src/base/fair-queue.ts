@@ -114,6 +114,13 @@ export class FairQueue<T> {
     if (this.#owners.size > this.#waiting.size + idleLinesMax) this.#forgetIdle();
   }
 
+  /** Takes out everything that waits, in no particular order. */
+  clear(): T[] {
+    const items: T[] = [];
+    for (let taken = this.shift(); taken !== null; taken = this.shift()) items.push(taken.item);
+    return items;
+  }
+
   /**
    * Takes out the newest item of the owner who has most waiting, to make room for another owner; null where that other one
    * would then have more waiting.

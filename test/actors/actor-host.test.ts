@@ -268,7 +268,8 @@ test('a name that could not be made leaves nothing behind, and can be made later
   const filling = Array.from({ length: limits.logQueueBytesMax / (4 * 1024 * 1024) }, (_, i) =>
     process.components.log
       .append(
-        { tenantId: 99, namespace: 'x', namespaceId: `f${i}`, version: 1, blob: null, detail: null },
+        // Each has what the others have left.
+        { tenantId: 1_000 + i, namespace: 'x', namespaceId: `f${i}`, version: 1, blob: null, detail: null },
         new Uint8Array(new SharedArrayBuffer(4 * 1024 * 1024 - 256)),
         1,
       )

@@ -164,7 +164,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'a refused record lets the later ones of its epoch pass',
     file: 'actors/log/group-commit.js',
-    find: 'failed !== undefined && failed >= pending.epoch',
+    find: 'failed !== undefined && failed >= epoch',
     replace: 'false',
     why: 'records enter the log whose predecessor did not',
   },

@@ -290,16 +290,17 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
     limits.messageInlineBytesMax,
   );
   const memory = new MemoryBudget(parts.memoryBytes);
+  const shares = new KnownShares(clock);
   const components: ActorComponents = {
     store,
     clock,
     random,
     logger,
     limits: parts.limits,
-    log: createLogClient(channel, joined.identity),
+    log: createLogClient(channel, joined.identity, shares),
     lanes: parts.lanes,
     patterns: new QueryPatterns(),
-    shares: new KnownShares(clock),
+    shares,
     fetcher: new BlockFetcher({
       store,
       warmCache: null,

@@ -354,9 +354,10 @@ test('past its bound the queue refuses, and everything of that epoch after it', 
   const hold = gate();
   store.plan = ({ operation }) => (operation === 'create' ? { until: hold.opened } : undefined);
   const size = 4 * MiB;
-  const fits = Math.floor(limits.logQueueBytesMax / (size + 256));
+  // One owner alone has half of it.
+  const fits = Math.floor(limits.logQueueBytesMax / 2 / (size + 256));
   const taken = Array.from({ length: fits }, (_, i) => append('a', i + 1, size));
-  const refused = append('a', fits + 1, size);
+  const refused = append('a', fits + 1, 3 * size);
   const after = append('a', fits + 2, 1);
   const other = append('b', 1, 1);
   const nextEpoch = append('a', fits + 1, 1, 2);
@@ -372,6 +373,28 @@ test('past its bound the queue refuses, and everything of that epoch after it', 
   assert.equal((await replayed(commit.lastSeq)).length, fits + 2);
 });
 
+test('an owner who fills the queue leaves room for another, whose record goes with the next group', async () => {
+  const attacker = { owner: 1, tenant: 1, weight: 1 };
+  const neighbour = { owner: 2, tenant: 2, weight: 1 };
+  const hold = gate();
+  store.plan = ({ operation }) => (operation === 'create' ? { until: hold.opened } : undefined);
+  const refusals: string[] = [];
+  for (let i = 1; i <= 100; i++)
+    commit
+      .append(head('a', i), payload(4 * MiB - 256), 1, attacker)
+      .catch((error: AppendRefused) => refusals.push(error.refusal));
+  await clock.settle();
+
+  const written = commit.append({ ...head('b', 1), tenantId: 2 }, payload(10), 1, neighbour);
+  hold.open();
+  const { seq } = await clock.run(written);
+
+  assert.equal(refusals[0], 'busy');
+  assert.ok(refusals.length > 60, `${refusals.length} of 100 were refused`);
+  assert.ok(seq <= 3, `it went with group ${seq}`);
+  await clock.run(commit.whenIdle());
+});
+
 test('a refusal of an older epoch, heard late, does not let in what follows a refusal of the newer one', async () => {
   const hold = gate();
   let fails = false;
@@ -381,7 +404,7 @@ test('a refusal of an older epoch, heard late, does not let in what follows a re
   };
   const blob = append('a', 1, 5 * MiB, 1);
   await clock.settle();
-  const filling = Array.from({ length: limits.logQueueBytesMax / (4 * MiB) }, (_, i) =>
+  const filling = Array.from({ length: limits.logQueueBytesMax / 2 / (4 * MiB) }, (_, i) =>
     append(`f${i}`, 1, 4 * MiB - 256),
   );
   const newer = append('a', 2, 10 * MiB, 2);
