@@ -53,6 +53,22 @@ export function memtableChunks(
   return known.full.filter(({ firstRow }) => firstRow < rowCount);
 }
 
+/** Columns of some documents, all of whose keys have one; null where they have more keys than are counted. */
+export function documentColumns(
+  documents: readonly { readonly buffer: Buffer; readonly offset: number }[],
+  temporalKeys: ReadonlySet<string>,
+): ReadonlyMap<string, ColumnValues> | null {
+  builder ??= new ChunkBuilder();
+  builder.clear();
+  builder.temporalKeys = temporalKeys;
+  for (const { buffer, offset } of documents) builder.add(buffer, offset);
+  const place = { name: 'some documents', offset: 0 };
+  const columns = new Map<string, ColumnValues>();
+  for (const { key, raw } of builder.columns({ columnsMax: Number.POSITIVE_INFINITY }))
+    columns.set(key, readColumn(raw, place));
+  return builder.everyKey ? columns : null;
+}
+
 function endOf(chunks: readonly BuiltChunk[]): number {
   const last = chunks.at(-1);
   return last === undefined ? 0 : last.firstRow + last.rowCount;

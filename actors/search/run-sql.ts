@@ -27,6 +27,7 @@ import { isReadFailure } from '../storage/read-failure.ts';
 import type { Found } from '../text/judge.ts';
 import { Judge } from '../text/judge.ts';
 import { MatchReplacer } from '../text/replace-matches.ts';
+import { columnsOfDocuments, isWorthReading } from './few-rows.ts';
 import type { ColumnUse, KeptColumn } from './kept-columns.ts';
 import { liveKeys } from './live-keys.ts';
 import { framed, late, type QueryContext } from './query.ts';
@@ -308,6 +309,7 @@ class SqlQuery {
       const passing = this.#run.wanted(await this.#passing(terms, frame, live));
       this.#checkMemory();
       if (passing.length === 0) continue;
+      if (await this.#addFew(range, passing, loaded)) continue;
       await this.#load(chunk, columns, loaded);
       if (columns.includes(idColumn) && !first.includes(idColumn))
         loaded.set(idColumn, await this.#ids(range, passing));
@@ -330,6 +332,47 @@ class SqlQuery {
     const column = (index: number) => must(vectors[index], 'a column');
     await this.#steps(
       this.#run.add({ rowCount: 2, rows: null, column, slot: none, textMatch: none }, allRows(2)),
+    );
+    return true;
+  }
+
+  /**
+   * Where the answer takes any rows and these are few: made of their documents, if that is less to read than whole columns. Answers
+   * whether it was. `passing`: of the frame.
+   */
+  async #addFew(
+    { chunk, from }: Range,
+    passing: Int32Array,
+    loaded: ReadonlyMap<string, DecodedColumn>,
+  ): Promise<boolean> {
+    const { columns, grouping, orderBy } = this.#plan;
+    if (grouping !== null || orderBy.length > 0) return false;
+    const missing = columns.filter(
+      (name) => name !== idColumn && this.#known(chunk, name, loaded) === undefined,
+    );
+    if (!isWorthReading(chunk, passing, missing)) return false;
+    const stored = await reading(this.#context, () =>
+      chunk.documents(Array.from(passing, (row) => chunk.firstRow + from + row)),
+    );
+    const temporalKeys = this.#context.snapshot.temporalKeys ?? new Set();
+    const typeOf = (name: string) => this.#typeOf(name);
+    const names = columns.filter((name) => name !== idColumn);
+    const made = await columnsOfDocuments(chunk, stored, { names, typeOf, temporalKeys });
+    if (made === null) return false;
+    const ids = () => dictionaryOf(stored.map(({ buffer, offset }) => documentId(buffer, offset)));
+    const rowCount = passing.length;
+    const column = (index: number): Vector => {
+      const name = must(columns[index], 'a column');
+      if (name === idColumn)
+        return { kind: 'texts', codes: allRows(rowCount), dictionary: ids(), nulls: null };
+      const decoded = must(made.get(name), 'a column of documents');
+      return decoded.kind === 'packed'
+        ? unpacked(decoded, { from: 0, end: rowCount, scratch: new Float64Array(rowCount) })
+        : decoded;
+    };
+    const none = () => must<never>(undefined as never, 'texts are matched in WHERE alone');
+    await this.#steps(
+      this.#run.add({ rowCount, rows: null, column, slot: none, textMatch: none }, allRows(rowCount)),
     );
     return true;
   }
@@ -363,13 +406,24 @@ class SqlQuery {
     this.#checkMemory();
   }
 
+  /** What is known of a column without reading it. */
+  #known(
+    chunk: SqlChunk,
+    name: string,
+    loaded: ReadonlyMap<string, DecodedColumn>,
+  ): DecodedColumn | undefined {
+    const column = loaded.get(name);
+    if (column !== undefined) return column;
+    // No row of it has a value: nothing is kept of that.
+    if (chunk.range(name) === 'none') return noValues;
+    return this.#kept(chunk, name)?.get(chunk.place?.chunk ?? 0);
+  }
+
   async #load(chunk: SqlChunk, names: readonly string[], loaded: Map<string, DecodedColumn>): Promise<void> {
     const missing: string[] = [];
     for (const name of names) {
       if (name === idColumn || loaded.has(name)) continue;
-      // No row of it has a value: nothing is kept of that.
-      const known =
-        chunk.range(name) === 'none' ? noValues : this.#kept(chunk, name)?.get(chunk.place?.chunk ?? 0);
+      const known = this.#known(chunk, name, loaded);
       if (known === undefined) missing.push(name);
       else loaded.set(name, known);
     }
@@ -484,8 +538,10 @@ class SqlQuery {
   #evaluator(): Evaluator {
     const { slice, match, patterns } = this.#context;
     const surroundings = { elsewhere: match, turns: slice };
-    const newReplacer: NewReplacer = (pattern, replacement) =>
-      asked(0, () => replacerOf(new MatchReplacer({ query: pattern, replacement, patterns }, surroundings)));
+    const newReplacer: NewReplacer = ({ pattern, replacement, at }) =>
+      asked(at, () =>
+        replacerOf(new MatchReplacer({ query: pattern, replacement, patterns }, surroundings), at),
+      );
     return new Evaluator(newReplacer, this.#room, { repeated: this.#plan.repeated, turns: slice });
   }
 
@@ -623,10 +679,10 @@ function asked<T>(at: number, compile: () => T): T {
 }
 
 /** As expressions see it: what is refused for a text is wrong with the statement. */
-function replacerOf(replacer: MatchReplacer): Replacer {
+function replacerOf(replacer: MatchReplacer, at: number): Replacer {
   return {
     quickly: (text) => replacer.quickly(text),
-    slowly: (text) => replacer.slowly(text).catch((error: unknown) => asked(0, () => raise(error))),
+    slowly: (text) => replacer.slowly(text).catch((error: unknown) => asked(at, () => raise(error))),
   };
 }
 

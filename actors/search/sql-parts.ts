@@ -1,3 +1,4 @@
+import { limits } from '../../protocol/limits.ts';
 import { must } from '../../src/base/assert.ts';
 import type { ColumnValues } from '../columns/column-block.ts';
 import type { ColumnDirectory, DirectoryColumn } from '../columns/column-directory.ts';
@@ -45,6 +46,10 @@ export interface SqlChunk {
   range(key: string): ColumnRange;
   /** Columns of those keys that the chunk has. Others have their turn between two of them. Throws what reading throws. */
   columns(names: readonly string[], turn: () => Promise<void>): Promise<ReadonlyMap<string, ColumnValues>>;
+  /** What columns of those names take where they are stored; 0 for memory. */
+  columnBytes(names: readonly string[]): number;
+  /** What documents take, unpacked; null for memory. */
+  readonly documentBytes: { readonly perRow: number; readonly ofBlock: number } | null;
   /** Dead rows, at most. */
   readonly deadRows: number;
   /** Of what is dead: grows with each row that dies, for any reader. */
@@ -80,6 +85,8 @@ function memtablePart(snapshot: Snapshot, source: Snapshot['memtables'][number])
         for (const [key, { counts }] of columns) yield [key, counts];
       },
       counts: (key) => columns.get(key)?.counts ?? null,
+      columnBytes: () => 0,
+      documentBytes: null,
       range: (key) => (columns.has(key) ? 'unknown' : 'none'),
       columns: async () => columns,
       place: null,
@@ -176,6 +183,8 @@ function plainChunks(rowCount: number, documents: SqlChunk['documents']): SqlChu
     rowCount: Math.min(chunkRowsMax, rowCount - chunk * chunkRowsMax),
     keys: () => [],
     counts: () => null,
+    columnBytes: () => 0,
+    documentBytes: null,
     range: () => 'none',
     deadRows: 0,
     age: 0,
@@ -207,6 +216,12 @@ function storedChunk(source: {
       for (const [key, { counts }] of directory.columnsOf(chunk)) yield [key, counts];
     },
     counts: (key) => directory.column(chunk, key)?.counts ?? null,
+    columnBytes: (names) =>
+      names.reduce((sum, name) => sum + (directory.column(chunk, name)?.place.length ?? 0), 0),
+    documentBytes: {
+      perRow: segment.reader.toc.docsRawBytes / segment.reader.rowCount,
+      ofBlock: limits.documentBlockBytes,
+    },
     range: (key) => rangeOf(directory.column(chunk, key)),
     async columns(names, turn) {
       const there = names.flatMap((name) => {

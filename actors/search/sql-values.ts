@@ -9,7 +9,7 @@ import type { SqlChunk, StoredDocument } from './sql-parts.ts';
 
 /** What columns leave to the documents: nested values, very long strings, and numbers that are no doubles. */
 export async function valuesElsewhere(
-  chunk: SqlChunk,
+  chunk: Pick<SqlChunk, 'firstRow' | 'documents'>,
   key: string,
   { values, type }: { readonly values: ColumnValues; readonly type: SqlType },
 ): Promise<Elsewhere> {

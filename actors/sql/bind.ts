@@ -451,7 +451,7 @@ class Binder {
       );
     if (isNull(operand)) return literal(null);
     this.#replaces = true;
-    return { kind: 'replace', operand, pattern: regex, replacement: text, type: 'text' };
+    return { kind: 'replace', operand, pattern: regex, replacement: text, at: pattern.at, type: 'text' };
   }
 
   #coalesce(args: readonly Expression[], at: number): Bound {

@@ -55,6 +55,8 @@ export type Bound = { readonly type: SqlType } & (
       readonly operand: Bound;
       readonly pattern: string;
       readonly replacement: string;
+      /** Where the pattern stands. */
+      readonly at: number;
     }
   /** A date as the time of its begin, or an int as a float. */
   | { readonly kind: 'convert'; readonly operand: Bound }

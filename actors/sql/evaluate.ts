@@ -402,7 +402,7 @@ export class Evaluator {
     const newCodes = new Int32Array(rowCount);
     let byCode = replaced.byCodes.of(dictionary, dictionary.count);
     const count = rows?.length ?? rowCount;
-    const made = new MadeTexts();
+    const made = new MadeTexts(replaced.at);
     for (let i = 0; i < count; i++) {
       const row = rows === null ? i : (rows[i] as number);
       if (nulls !== null && nulls[row] === 1) continue;
@@ -428,7 +428,7 @@ export class Evaluator {
     { rows, rowCount, from }: FrameRows & { readonly from: number },
   ): Promise<void> {
     const turns = this.#turns;
-    const made = new MadeTexts();
+    const made = new MadeTexts(replaced.at);
     const count = rows?.length ?? rowCount;
     for (let i = from; i < count; i++) {
       const row = rows === null ? i : (rows[i] as number);
@@ -440,7 +440,7 @@ export class Evaluator {
       const text = Buffer.from(textBytes(dictionary, code));
       const result = replaced.replacer.quickly(text) ?? (await replaced.replacer.slowly(text));
       if (result === 'late') return;
-      if (result === 'too-large') throw tooMuchReplaced();
+      if (result === 'too-large') throw tooMuchReplaced(replaced.at);
       made.add(result);
       noteReplaced(replaced, { dictionary, code, result });
     }
@@ -449,8 +449,13 @@ export class Evaluator {
   #replacedOf(bound: Extract<Bound, { kind: 'replace' }>): Replaced {
     const known = this.#replaced.get(bound);
     if (known !== undefined) return known;
-    const replacer = this.#newReplacer(bound.pattern, bound.replacement);
-    const replaced = { replacer, results: new TextInterner(this.#room), byCodes: new ByCodes(this.#room) };
+    const replacer = this.#newReplacer(bound);
+    const replaced = {
+      replacer,
+      at: bound.at,
+      results: new TextInterner(this.#room),
+      byCodes: new ByCodes(this.#room),
+    };
     this.#replaced.set(bound, replaced);
     return replaced;
   }
@@ -483,17 +488,23 @@ const orTable = Uint8Array.of(
 
 /** What REGEXP_REPLACE makes of the rows of a frame. */
 class MadeTexts {
+  readonly #at: number;
   #bytes = 0;
+
+  /** `at`: where the pattern stands. */
+  constructor(at: number) {
+    this.#at = at;
+  }
 
   add({ length }: Buffer): void {
     this.#bytes += length;
     if (length > limits.sqlReplacedBytesMax || this.#bytes > limits.sqlReplacedChunkBytesMax)
-      throw tooMuchReplaced();
+      throw tooMuchReplaced(this.#at);
   }
 }
 
-function tooMuchReplaced(): SqlError {
-  return new SqlError(0, 'REGEXP_REPLACE makes more text than fits: replace fewer or shorter texts');
+function tooMuchReplaced(at: number): SqlError {
+  return new SqlError(at, 'REGEXP_REPLACE makes more text than fits: replace fewer or shorter texts');
 }
 
 /** Answers the numbers of results by codes, which may be others than before. */
@@ -511,6 +522,7 @@ function noteReplaced(
 }
 
 interface Replaced {
+  readonly at: number;
   readonly replacer: Replacer;
   /** Distinct ones. */
   readonly results: TextInterner;

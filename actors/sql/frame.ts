@@ -19,8 +19,12 @@ export interface Replacer {
   slowly(text: Buffer): Promise<Buffer | 'late' | 'too-large'>;
 }
 
-/** Throws `SqlError` where the pattern or the replacement is wrong. */
-export type NewReplacer = (pattern: string, replacement: string) => Replacer;
+/** Throws `SqlError` where the pattern or the replacement is wrong. `at`: where the pattern stands. */
+export type NewReplacer = (replaces: {
+  readonly pattern: string;
+  readonly replacement: string;
+  readonly at: number;
+}) => Replacer;
 
 let numbers = new Int32Array(0);
 

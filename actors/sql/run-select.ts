@@ -49,9 +49,11 @@ export class SelectRun {
     return this.#rowsMax === 0 || (this.#grouping === null && this.#top.isComplete);
   }
 
-  /** Of those that pass, all that can be in the answer. */
+  /** Of those that pass, all that can be in the answer. Once for each frame: rows that an OFFSET leaves out are counted here. */
   wanted(rows: Int32Array): Int32Array {
-    return this.#grouping === null ? rows.subarray(0, this.#top.room) : rows;
+    if (this.#grouping !== null) return rows;
+    const from = this.#top.skip(rows.length);
+    return rows.subarray(from, from + this.#top.room);
   }
 
   /** `rows`: those that pass. Between two steps others may have their turn. */

@@ -1,11 +1,11 @@
 import { ApiError } from '../../protocol/errors.ts';
 
-/** What is wrong with a statement, and where: `at` counts its UTF-16 units. Becomes an ApiError where the statement is known. */
+/** What is wrong with a statement, and where: `at` counts its UTF-16 units, and is null for what no place of it says. Becomes an ApiError where the statement is known. */
 export class SqlError extends Error {
   override name = 'SqlError';
-  readonly at: number;
+  readonly at: number | null;
 
-  constructor(at: number, message: string, cause?: unknown) {
+  constructor(at: number | null, message: string, cause?: unknown) {
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message, { cause });
@@ -25,9 +25,13 @@ export function locating<T>(sql: string, step: () => T): T {
 }
 
 export function located(sql: string, { at, message }: SqlError): ApiError {
+  const problem = at === null ? message : `${placeOf(sql, at)}: ${message}`;
+  return new ApiError('invalid', `sql: ${problem}`, { fields: { sql: problem } });
+}
+
+function placeOf(sql: string, at: number): string {
   const before = sql.slice(0, at);
   const line = before.split('\n').length;
   const column = [...before.slice(before.lastIndexOf('\n') + 1)].length + 1;
-  const problem = `line ${line}, column ${column}: ${message}`;
-  return new ApiError('invalid', `sql: ${problem}`, { fields: { sql: problem } });
+  return `line ${line}, column ${column}`;
 }

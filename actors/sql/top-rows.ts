@@ -94,11 +94,17 @@ export class TopRows {
       : Number.POSITIVE_INFINITY;
   }
 
+  /** Of the next rows, the first ones that are left out: answers how many. */
+  skip(count: number): number {
+    const skipped = Math.min(this.#skipped, count);
+    this.#skipped -= skipped;
+    return skipped;
+  }
+
   /** Between two steps, each of some JSON or of some sorting, others may have their turn. */
   *add(frame: Frame, rows: Int32Array): Generator<Step, void, void> {
     if (this.#wanted === 0) return;
-    const from = Math.min(this.#skipped, rows.length);
-    this.#skipped -= from;
+    const from = this.skip(rows.length);
     if (from === rows.length) return;
     const orders = yield* evaluated(() =>
       this.#orderBy.map(({ expression }) => this.#evaluator.evaluate(expression, frame)),
@@ -151,7 +157,7 @@ export class TopRows {
       length += cell.length + 1;
       if (length > limits.sqlRowBytesMax)
         throw new SqlError(
-          0,
+          null,
           `a row of the answer takes more than ${limits.sqlRowBytesMax / 2 ** 20} MB: select fewer columns`,
         );
       cells.push(cell);

@@ -122,13 +122,14 @@ export function jsonOf(value: SqlValue, type: SqlType): string {
   if (type === 'date') return `"${shown(formatDate(value as number))}"`;
   if (type === 'time') return `"${shown(formatTime(value as number))}"`;
   if (typeof value === 'string') return JSON.stringify(value);
-  if (!Number.isFinite(value)) throw new SqlError(0, 'a number of the answer is larger than a float can be');
+  if (!Number.isFinite(value))
+    throw new SqlError(null, 'a number of the answer is larger than a float can be');
   return String(value === 0 ? 0 : value);
 }
 
 function shown(written: string | null): string {
   if (written !== null) return written;
-  throw new SqlError(0, 'a time of the answer is not within the years 0 to 9999');
+  throw new SqlError(null, 'a time of the answer is not within the years 0 to 9999');
 }
 
 /** Bytes as bytes: less than 0, 0, or more. Hot. */

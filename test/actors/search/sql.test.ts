@@ -235,6 +235,12 @@ test('REGEXP_REPLACE replaces every match, with groups', async () => {
   assert.deepEqual(await replaced("'[0-9]', '$&\\0'"), ['http://www.example.org/a/b', 'cost: $$&5', null]);
   assert.deepEqual(await replaced("'w', '\\\\'"), ['http://\\\\\\.example.org/a/b', 'cost: $5', null]);
   assert.match((await refusal(answered(rows, "SELECT REGEXP_REPLACE(s, '(', '') FROM docs"))).message, /RE2/);
+  for (const [sql, place] of [
+    ["SELECT s,\n  REGEXP_REPLACE(s, '(', '') FROM docs", 'line 2, column 21: '],
+    ["SELECT s FROM docs WHERE s = 'a' OR grep(text, '(')", 'line 1, column 37: '],
+    ["SELECT LENGTH(REGEXP_REPLACE(s, 'a', '\\9')) FROM docs", 'line 1, column 33: '],
+  ] as const)
+    assert.ok((await refusal(answered(rows, sql))).fields?.sql?.startsWith(place), sql);
 });
 
 test('values that columns leave to the documents', async () => {
@@ -295,7 +301,7 @@ test('many groups, and replaced texts, over several frames', async () => {
 test('a float that leaves all bounds is refused, not answered as something else', async () => {
   const rows = documents('{"x": 1.5e308}', '{"x": 1.5e308}');
   const error = await refusal(answered(rows, 'SELECT SUM(x) FROM docs'));
-  assert.match(error.message, /larger than a float can be/);
+  assert.match(error.message, /^sql: a number of the answer is larger than a float can be/);
 });
 
 test('chunks are counted, and those that are read', async () => {
