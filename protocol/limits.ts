@@ -279,7 +279,7 @@ export const limits = {
   /** After a start the local cache is looked through for what was deleted while it was closed: when recovery has the worst behind it. */
   cacheSweepAfterMs: 15_000,
   /** How often the folder store's folders are looked through for what killed writers left: each start does it too. */
-  folderTidyEveryMs: 24 * 3_600_000,
+  folderTidyEveryMs: 12 * 3_600_000,
   /** Frozen memtables that may wait for their flush; past it writers get write_busy. */
   frozenMemtablesMax: 4,
 

@@ -38,7 +38,19 @@ export class FsFolders {
   async open(clock: Clock): Promise<void> {
     const firstMade = await makeFolder(this.#temporary, { recursive: true, mode: folderMode });
     if (firstMade !== undefined) await this.#syncUpTo(dirname(firstMade));
-    await this.#removeOldTemporary(clock.now());
+    await this.removeOldTemporary(clock.now());
+  }
+
+  /** Removes what a process that was killed has left half-written. */
+  async removeOldTemporary(nowMs: number): Promise<void> {
+    for (const name of await unless(readFolder(this.#temporary), missing, [])) {
+      const path = this.temporaryPath(name);
+      const stat = await unless(fileStat(path), missing, null);
+      const ageMaxMs = name.startsWith(uploadMark) ? uploadAgeMaxMs : temporaryAgeMaxMs;
+      if (stat === null || nowMs - stat.mtimeMs < ageMaxMs) continue;
+      if (stat.isDirectory()) await removeFlatFolder(path);
+      else await succeeds(unlink(path), missing);
+    }
   }
 
   temporaryPath(name: string): string {
@@ -84,17 +96,6 @@ export class FsFolders {
     let folder = this.root;
     for (; folder.length > above.length; folder = dirname(folder)) await this.sync(folder);
     await this.sync(folder);
-  }
-
-  async #removeOldTemporary(nowMs: number): Promise<void> {
-    for (const name of await readFolder(this.#temporary)) {
-      const path = this.temporaryPath(name);
-      const stat = await unless(fileStat(path), missing, null);
-      const ageMaxMs = name.startsWith(uploadMark) ? uploadAgeMaxMs : temporaryAgeMaxMs;
-      if (stat === null || nowMs - stat.mtimeMs < ageMaxMs) continue;
-      if (stat.isDirectory()) await removeFlatFolder(path);
-      else await succeeds(unlink(path), missing);
-    }
   }
 }
 

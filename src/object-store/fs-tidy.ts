@@ -28,6 +28,7 @@ export function keepTidy({ folder, clock, random, logger, everyMs }: TidyOptions
     try {
       const onDamage = (error: DataError) =>
         logger.error('a damaged object of the folder was not tidied', { error: describeError(error) });
+      await new FsFolders(folder).removeOldTemporary(clock.now());
       await tidyFolder(folder, random, { isOver: () => isOver, onDamage });
     } catch (error) {
       logger.error('the folder of the object store was not tidied', { error: describeError(error) });

@@ -1,6 +1,6 @@
 import { createDecipheriv } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
 import { decompressExactly } from '../../actors/storage/compress.ts';
 
 /**
@@ -13,17 +13,37 @@ import { decompressExactly } from '../../actors/storage/compress.ts';
 export function findText(folder: string, text: string): string[] {
   const needle = Buffer.from(text);
   const found: string[] = [];
-  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile()) continue;
-    const path = join(entry.parentPath, entry.name);
-    const bytes = readFileSync(path);
+  for (const path of filesBelow(folder)) {
+    const bytes = readIfThere(path);
+    if (bytes === null) continue;
     const place = relative(folder, path);
     for (const how of findIn(bytes, needle)) found.push(`${place}: ${how}`);
-    if (entry.name !== 'data.mdb') continue;
-    for (const how of findInCache(join(entry.parentPath, '..'), bytes, needle))
-      found.push(`${place}: ${how}`);
+    if (basename(path) !== 'data.mdb') continue;
+    for (const how of findInCache(join(dirname(path), '..'), bytes, needle)) found.push(`${place}: ${how}`);
   }
   return found;
+}
+
+/** Paths of all files; a server that runs meanwhile may remove some of them, and folders too. */
+export function filesBelow(folder: string): string[] {
+  const files: string[] = [];
+  for (const entry of unlessGone(() => readdirSync(folder, { withFileTypes: true })) ?? []) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) files.push(...filesBelow(path));
+    else if (entry.isFile()) files.push(path);
+  }
+  return files;
+}
+
+const readIfThere = (path: string) => unlessGone(() => readFileSync(path));
+
+function unlessGone<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
 }
 
 /** Whether the text can be read from these bytes, as it is or in a zstd frame. */
@@ -88,8 +108,7 @@ const keyBytes = 16;
 
 /** Every entry that the file ever had and that still can be opened. */
 function findInCache(folder: string, environment: Buffer, needle: Buffer): string[] {
-  const keysFile = join(folder, 'keys');
-  const keys = existsSync(keysFile) ? readFileSync(keysFile) : Buffer.alloc(0);
+  const keys = readIfThere(join(folder, 'keys')) ?? Buffer.alloc(0);
   const found: string[] = [];
   for (let at = environment.indexOf(entryMagic); at >= 0; at = environment.indexOf(entryMagic, at + 1)) {
     if (at + 32 > environment.length) break;
@@ -100,10 +119,11 @@ function findInCache(folder: string, environment: Buffer, needle: Buffer): strin
     ];
     const key = keys.subarray((keyNumber - 1) * keyBytes, keyNumber * keyBytes);
     if (keyNumber === 0 || key.length < keyBytes || key.every((byte) => byte === 0)) continue;
-    const filePath = join(folder, 'files', String(file));
-    const isGone = file !== 0 && !existsSync(filePath);
-    if (isGone) continue;
-    const sealed = file === 0 ? environment.subarray(at + 32, at + 40 + length) : readFileSync(filePath);
+    const sealed =
+      file === 0
+        ? environment.subarray(at + 32, at + 40 + length)
+        : readIfThere(join(folder, 'files', String(file)));
+    if (sealed === null) continue;
     const opened = createDecipheriv('aes-128-ctr', key, Buffer.alloc(16)).update(sealed);
     for (const how of findIn(opened, needle)) found.push(`in the entry at byte ${at}, ${how}`);
   }
