@@ -22,9 +22,12 @@ import { isOutOfTime, segmentBlocks } from './scan.ts';
  */
 export async function runWarm(context: QueryContext, request: WarmRequest): Promise<string> {
   const { snapshot } = context;
-  const conditions = request.queries.map((q, i) =>
-    conditionOf(context, q, { isRegex: request.regex, field: `queries[${i}]` }),
-  );
+  const conditions: TextCondition[] = [];
+  for (const [i, q] of request.queries.entries()) {
+    // Compiling one may take some milliseconds.
+    if (context.slice.due()) await context.slice.giveWay();
+    conditions.push(conditionOf(context, q, { isRegex: request.regex, field: `queries[${i}]` }));
+  }
   let end: End = 'complete';
   for (const condition of conditions) {
     if (end === 'complete') end = await bringNear(context, condition);

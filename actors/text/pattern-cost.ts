@@ -62,7 +62,7 @@ export function literalNanoseconds(text: string): number {
 }
 
 /** How many instructions RE2's program for plain text has, at most, case ignored. */
-export function literalInstructions(text: string): number {
+function literalInstructions(text: string): number {
   return patternInstructions(`(?i)${writeOutLiteral(text)}`);
 }
 

@@ -102,6 +102,7 @@ describe('calls that nothing can interrupt', { concurrency: 1 }, () => {
       () => sql('hard', `SELECT ${replace(manyOptions)} AS r, COUNT(*) FROM docs GROUP BY r`),
       inTurn([
         () => sql('hard', `SELECT MAX(${replace('(a|b|ab)*([ab]{200})c')}) FROM docs`),
+        () => sql('hard', `SELECT MAX(${replace('(a[ab]{900}|b{999})c')}) FROM docs`),
         () => sql('hard', `SELECT COUNT(*) FROM docs WHERE ${replace(manyOptions)} = 'x'`),
       ]),
     ]);

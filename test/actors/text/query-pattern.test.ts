@@ -72,6 +72,13 @@ test('a refusal is remembered, so that asking again costs a look-up, and a threa
   );
 });
 
+test('a literal of the largest size is none too large, whatever its letters fold to', () => {
+  for (const letter of ['K', 's', 'å', '潮', ' ']) {
+    const query = letter.repeat(Math.floor(limits.literalBytesMax / Buffer.byteLength(letter)));
+    assert.equal(problemOf(new QueryPatterns(), query, false), '', letter);
+  }
+});
+
 test('a pattern that RE2 takes and the parser does not is taken for as costly as any', () => {
   const { nanoseconds, bytesMax } = new QueryPatterns().of('\ud800', true);
   assert.ok(nanoseconds >= limits.patternInstructionsMax);
