@@ -225,7 +225,7 @@ export class NamespaceQueries {
   ): Promise<ActorReply> {
     const { clock, cursorKeys, lanes, memory, patterns, shares } = this.#components;
     const claim = shares.claim(call.tenantId, opened.deadline.leftMs);
-    const sqlHolding = sqlMemory(memory).holding(call.caller.owner);
+    const sqlHolding = sqlMemory(memory, clock).holding(call.caller.owner);
     const slice = new TimeSlice(clock, opened.deadline.leftMs, opened.turn);
     const room = new GatedRoom(this.#components.queryMemory, call.caller.owner);
     const context: QueryContext = {

@@ -128,7 +128,7 @@ test('sorting what an answer leaves out gives way too, and keeps the order of wh
 
 test('an owner holds a quarter of what is free, alone half of all, and others always get some', () => {
   const budget = new MemoryBudget(800 * 2 ** 20);
-  const memory = new SqlMemory(budget);
+  const memory = new SqlMemory(budget, new FakeClock());
   const total = 400;
   const grown = (holding: { grow(bytes: number): boolean }) => {
     let megabytes = 0;
@@ -152,7 +152,7 @@ test('an owner holds a quarter of what is free, alone half of all, and others al
 });
 
 test('no query holds more than the limit, however much is free', () => {
-  const holding = new SqlMemory(new MemoryBudget(2 ** 40)).holding(1);
+  const holding = new SqlMemory(new MemoryBudget(2 ** 40), new FakeClock()).holding(1);
   assert.ok(holding.grow(limits.sqlMemoryBytesMax));
   assert.equal(holding.grow(1), false);
 });
