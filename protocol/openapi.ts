@@ -276,11 +276,11 @@ function requestBodyOf(operation: Operation): Json {
 }
 
 /**
- * What follows from what an operation takes, so that no row says it: 401 and 404 of a credential and its tenant, 400 and 422 of
- * bytes and of parameters, 413, 415 and 408 of a body. A refusal of any of them comes before the operation's own.
+ * What follows from what an operation takes, so that no row says it: 401, 404 and 503 of a credential and its tenant, 400 and 422
+ * of bytes and of parameters, 413, 415 and 408 of a body. A refusal of any of them comes before the operation's own.
  */
 function commonStatuses(operation: Operation): number[] {
-  const ofCaller = operation.auth === 'none' ? [] : [401, 404];
+  const ofCaller = operation.auth === 'none' ? [] : [401, 404, 503];
   const ofBody = operation.request === null ? [] : [408, 413, ...(operation.request === 'file' ? [] : [415])];
   return [400, 422, ...ofCaller, ...ofBody];
 }

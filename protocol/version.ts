@@ -7,7 +7,7 @@
 export const interfaceVersion = '0.1.0';
 
 /** Counts what was added to the wire. Paths are under /v1 for as long as its first number is 0 or 1. */
-export const wireVersion = '0.1.10';
+export const wireVersion = '0.1.11';
 
 export const wireHistory: readonly string[] = [
   '0.1.0: accounts, keys, namespaces, documents, search, count, warm.',
@@ -21,6 +21,7 @@ export const wireHistory: readonly string[] = [
   '0.1.8: operations name the statuses that follow from their credential, parameters and body.',
   '0.1.9: an import says of how many rows meta leaves out long texts.',
   '0.1.10: a login is for the tenant of X-Tenant; a key tells who made it.',
+  '0.1.11: 503 is among the statuses of whatever takes a credential.',
 ];
 
 interface Format {
