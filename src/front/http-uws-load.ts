@@ -8,6 +8,8 @@ export interface UwsRequest {
   getUrl(): string;
   getQuery(): string | undefined;
   forEach(visit: (name: string, value: string) => void): void;
+  /** Lets the next route that fits handle the request. */
+  setYield(yields: boolean): void;
 }
 
 export interface UwsResponse {
@@ -22,9 +24,24 @@ export interface UwsResponse {
   pause(): void;
   resume(): void;
   getRemoteAddress(): ArrayBuffer;
+  upgrade(userData: object, key: string, protocol: string, extensions: string, context: object): void;
+}
+
+/** A connection that was upgraded. */
+export interface UwsSocket {
+  getUserData(): object;
+  close(): void;
+}
+
+export interface UwsSocketBehavior {
+  readonly sendPingsAutomatically: boolean;
+  upgrade(response: UwsResponse, request: UwsRequest, context: object): void;
+  open(socket: UwsSocket): void;
+  close(socket: UwsSocket): void;
 }
 
 export interface UwsApp {
+  ws(pattern: string, behavior: UwsSocketBehavior): UwsApp;
   any(pattern: string, handler: (response: UwsResponse, request: UwsRequest) => void): UwsApp;
   listen(host: string, port: number, options: number, done: (socket: object | false) => void): UwsApp;
   close(): void;
@@ -37,6 +54,9 @@ export interface Uws {
   _cfg(key: string): void;
   readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number;
 }
+
+/** The name of the packaged one, whose parser takes shorter lengths. */
+export const packagedEngine = 'uws-packaged';
 
 export type LoadedUws = { readonly engine: string; readonly uws: Uws };
 
@@ -52,7 +72,7 @@ export function loadUws(): LoadedUws | { readonly reason: string } {
   const reasons: string[] = [];
   for (const [engine, path] of [
     ['uWebSockets.js', 'uWebSockets.js'],
-    ['uws-packaged', `uws-packaged/binaries/${binary}`],
+    [packagedEngine, `uws-packaged/binaries/${binary}`],
   ] as const) {
     try {
       return { engine, uws: require(path) as Uws };

@@ -12,7 +12,7 @@
  *
  * What can't be had from outside: requests of HTTP/1.0, in absolute form, with an unsafe character or with over 48 headers
  * stay unanswered and are cut after 10 s, as are idle connections and slow heads; a request that declares a body of ten digits or
- * more is cut at once by the packaged version, so that files of 1 GB and more must come in chunks; a head over 4 KB must arrive in one
+ * more is 413 with the packaged version (http-uws-oversize.ts), so that files of 1 GB and more must come in chunks; a head over 4 KB must arrive in one
  * piece with the packaged version (upstream's reads UWS_HTTP_MAX_HEADERS_SIZE); pipelined requests are answered in order
  * only where each is answered within its turn, otherwise the connection is cut, which HTTP allows; a half-closed
  * connection counts as gone; the methods are those that its router knows.
@@ -46,7 +46,15 @@ import {
   type HttpListenOptions,
   type TakeChunk,
 } from './http-types.ts';
-import type { LoadedUws, Uws, UwsApp, UwsRequest, UwsResponse } from './http-uws-load.ts';
+import {
+  type LoadedUws,
+  packagedEngine,
+  type Uws,
+  type UwsApp,
+  type UwsRequest,
+  type UwsResponse,
+} from './http-uws-load.ts';
+import { declaredBytesMax, OversizeAnswers, tooLongToDeclare } from './http-uws-oversize.ts';
 
 /** How long an unread body is thrown away after a refusal, in milliseconds: enough for a client to notice the answer. */
 const lingerMs = 2_000;
@@ -62,6 +70,8 @@ interface Shared {
   readonly options: HttpListenOptions;
   readonly logger: Logger;
   readonly deadlines: Deadlines;
+  /** Null where the parser takes any length. */
+  readonly oversize: OversizeAnswers | null;
   stopping: boolean;
 }
 
@@ -73,15 +83,23 @@ export function listenUws(
   clock: Clock,
 ): Promise<HttpListener> {
   const { uws, engine } = loaded;
-  const shared: Shared = { options, logger, deadlines: new Deadlines(clock), stopping: false };
+  const deadlines = new Deadlines(clock);
+  const ownPath = `/${options.nextRequestId()}`;
+  const oversize = engine === packagedEngine ? new OversizeAnswers(deadlines, { lingerMs, ownPath }) : null;
+  const shared: Shared = { options, logger, deadlines, oversize, stopping: false };
   uws._cfg('silent'); // No header that names the server.
   const app = uws.App();
+  oversize?.route(app);
   app.any('/*', (response, request) => accept(shared, response, request));
   return new Promise((resolve, reject) => {
     // Without exclusive use a second server on the same port would start and take half of the connections.
     app.listen(options.host, options.port, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
       if (socket === false) reject(new Error(`cannot listen on ${options.host} port ${options.port}`));
-      else resolve(listenerOf({ engine, uws, app, socket, shared }));
+      else {
+        const listener = listenerOf({ engine, uws, app, socket, shared });
+        if (oversize === null) resolve(listener);
+        else void oversize.prepare(options.host, listener.port).then(() => resolve(listener));
+      }
     });
   });
 }
@@ -290,6 +308,10 @@ class UwsExchange implements HttpExchange, Waiting {
       this.#answerMyself(error);
       return;
     }
+    if (this.#declaredBytes > declaredBytesMax && this.#shared.oversize !== null) {
+      this.#refuseLength(this.#shared.oversize);
+      return;
+    }
     try {
       this.#shared.options.handler(this);
     } catch (error) {
@@ -297,6 +319,17 @@ class UwsExchange implements HttpExchange, Waiting {
       this.#shared.logger.error('the HTTP handler threw', { requestId, error: describeError(error) });
       this.#answerMyself(brokenHandler());
     }
+  }
+
+  /** The parser cuts the connection after this turn. */
+  #refuseLength(oversize: OversizeAnswers): void {
+    const response = this.#response;
+    if (response === null) return;
+    const error = tooLongToDeclare();
+    const answer = errorAnswer(error, this.requestId);
+    if (!oversize.answer(response, headText(answer, true), answer.body)) return;
+    this.#finish();
+    this.#shared.options.onOwnAnswer?.({ requestId: this.requestId, status: error.status });
   }
 
   /** Before uWS gets control back: whatever may still happen to this exchange is registered here. */
