@@ -31,7 +31,7 @@ import { dropObjects } from './namespace/drop.ts';
 import { NamespaceActor } from './namespace/namespace-actor.ts';
 import type { OpenedNow } from './namespace/namespace-queries.ts';
 import { namespaceOf, type PreparedWrite, prepareWrite, writeOperations } from './namespace/prepare-write.ts';
-import { type Evictable, Eviction, type Held, hold, OpenActors, withHeld } from './open-actors.ts';
+import { type Evictable, Eviction, type Held, hold, OpenActors, slotKey, withHeld } from './open-actors.ts';
 import { emptyReadReport, MissingObjectError, type ReadReport } from './storage/block-fetch.ts';
 import type { NamespaceIdentity } from './storage/manifest.ts';
 import { ActorClosed, Deposed } from './storage/manifest-store.ts';
@@ -624,10 +624,6 @@ function receivedFile(body: Uint8Array): ReceivedFile {
 
 function nothingToSay(): ActorReply {
   return reply('', { status: 204 });
-}
-
-function slotKey(tenantId: number, namespace: string): string {
-  return `${tenantId}/${namespace}`;
 }
 
 function drainAll<Actor extends Evictable & { drain(): Promise<void> }>(

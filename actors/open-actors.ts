@@ -1,5 +1,7 @@
 import type { Clock } from '../src/base/clock.ts';
 import { describeError, type Logger } from '../src/base/log.ts';
+import { type Evictee, evictionOrder } from './eviction-order.ts';
+import type { KnownShares } from './known-shares.ts';
 import type { MemoryBudget } from './memory-budget.ts';
 import type { BlockCache } from './storage/block-fetch.ts';
 
@@ -7,7 +9,7 @@ import type { BlockCache } from './storage/block-fetch.ts';
  * The open actors of a thread, and the order in which memory is given back when its budget is used up:
  *
  * 1. the block cache shrinks to its least share;
- * 2. actors that nobody uses are put away, least recently used first. One that holds records which only the log has is
+ * 2. actors that nobody uses at this moment are put away, in the order of eviction-order.ts. One that holds records which only the log has is
  *    flushed first, some at a time; those behind it are put away meanwhile;
  * 3. actors in use that hold large memtables are flushed and stay open;
  * 4. what is still missing is the writers' to wait for: the host refuses them while `isFull`.
@@ -137,6 +139,7 @@ export interface EvictionComponents {
   readonly logger: Logger;
   readonly memory: MemoryBudget;
   readonly blocks: BlockCache;
+  readonly shares: Pick<KnownShares, 'of'>;
 }
 
 /** Room is made for this share of the budget more than is missing, so that it is made seldom. */
@@ -156,10 +159,19 @@ interface Kind {
 }
 
 /** A slot with its actor, as all kinds look from here. */
-interface Candidate {
+interface Candidate extends Evictee {
   readonly slot: Slot<Evictable>;
   readonly actor: Evictable;
   readonly putAway: () => void;
+}
+
+/** Where the actors of one name are kept; an empty name is the tenant's own. */
+export function slotKey(tenantId: number, namespace: string): string {
+  return `${tenantId}/${namespace}`;
+}
+
+function tenantOfSlot(key: string): number {
+  return Number.parseInt(key, 10);
 }
 
 export class Eviction {
@@ -198,11 +210,11 @@ export class Eviction {
     if (memory.over > 0) this.#nextLookMs = clock.monotonic() + lookAgainMs;
   }
 
-  /** Puts the least recently used ones of one kind away until one more may be opened; as many as can be had. */
+  /** Puts some of one kind away until one more may be opened; as many as can be had. */
   makeRoomFor(kind: Kind, openMax: number): void {
     if (kind.size < openMax) return;
     let toPutAway = kind.size - openMax + 1 + Math.floor(openMax * slackShare);
-    for (const candidate of oldestFirst(candidatesOf([kind]))) {
+    for (const candidate of this.#inOrder([kind], () => 1)) {
       if (toPutAway === 0) return;
       if (!isUnused(candidate) || !candidate.actor.isFlushed) continue;
       this.#end(candidate);
@@ -212,8 +224,7 @@ export class Eviction {
 
   #free(bytes: number): void {
     let missing = bytes - this.#coming;
-    const candidates = oldestFirst(candidatesOf(this.#kinds));
-    for (const candidate of candidates) {
+    for (const candidate of this.#inOrder(this.#kinds, ({ residentBytes }) => residentBytes)) {
       if (missing <= 0) return;
       if (!isUnused(candidate)) continue;
       const { actor } = candidate;
@@ -222,13 +233,32 @@ export class Eviction {
       if (actor.isFlushed) this.#end(candidate);
       else this.#flushFor(candidate, actor.residentBytes, () => this.#endIfUnused(candidate));
     }
-    const largestFirst = candidates.sort((a, b) => b.actor.flushableBytes - a.actor.flushableBytes);
+    const largestFirst = [...this.#candidates(this.#kinds, () => 0)].sort(
+      (a, b) => b.actor.flushableBytes - a.actor.flushableBytes,
+    );
     for (const candidate of largestFirst) {
       const { slot, actor } = candidate;
       if (missing <= 0 || this.#flushes >= flushesMax || actor.flushableBytes < flushBytesMin) return;
       if (slot.flushing || actor.closed) continue;
       missing -= actor.flushableBytes;
       this.#flushFor(candidate, actor.flushableBytes, () => {});
+    }
+  }
+
+  #inOrder(kinds: readonly Kind[], costOf: (actor: Evictable) => number): Iterable<Candidate> {
+    return evictionOrder(this.#candidates(kinds, costOf), this.#components.clock.monotonic());
+  }
+
+  *#candidates(kinds: readonly Kind[], costOf: (actor: Evictable) => number): Generator<Candidate> {
+    const { shares } = this.#components;
+    for (const kind of kinds) {
+      for (const [key, slot] of kind.slots()) {
+        const { actor, lastUsedMs } = slot;
+        if (actor === null) continue;
+        const { owner, weight } = shares.of(tenantOfSlot(key));
+        const putAway = () => kind.putAway(key, slot);
+        yield { slot, actor, putAway, owner, weight, lastUsedMs, cost: costOf(actor) };
+      }
     }
   }
 
@@ -270,19 +300,4 @@ export class Eviction {
 
 function isUnused({ slot, actor }: Candidate): boolean {
   return slot.users === 0 && !slot.flushing && !actor.closed && actor.isIdle;
-}
-
-function candidatesOf(kinds: readonly Kind[]): Candidate[] {
-  const candidates: Candidate[] = [];
-  for (const kind of kinds) {
-    for (const [key, slot] of kind.slots()) {
-      const { actor } = slot;
-      if (actor !== null) candidates.push({ slot, actor, putAway: () => kind.putAway(key, slot) });
-    }
-  }
-  return candidates;
-}
-
-function oldestFirst(candidates: Candidate[]): Candidate[] {
-  return candidates.sort((a, b) => a.slot.lastUsedMs - b.slot.lastUsedMs);
 }

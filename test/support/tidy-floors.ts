@@ -51,6 +51,7 @@ export const sides: readonly Side[] = [
       ['actors/components.ts', 'actors/actor-reply.ts'],
       ['actors/directory.ts', 'actors/embed-texts.ts'],
       ['actors/namespace', 'actors/tenant'],
+      ['actors/eviction-order.ts'],
       ['actors/open-actors.ts', 'actors/waiting-replays.ts', 'actors/storage-quota.ts'],
       ['actors/actor-host.ts'],
       ['actors/worker.ts', 'actors/log-worker.ts'],
