@@ -123,7 +123,7 @@ async function findReplaced(
       const rows = others[at] as Uint32Array;
       return rows.length === 0 ? other : { ...other, tombstones: withDeleted(other.tombstones, rows) };
     });
-    const reader = new SegmentReader(key, toc, fetcher);
+    const reader = new SegmentReader(key, toc, fetcher, shares.of(state.identity.tenantId).owner);
     const added = { id, size, reader, tombstones: withDeleted(noTombstones, own), graphs: null };
     state.segments = [...replaced, added];
     state.generation++;

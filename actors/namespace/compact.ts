@@ -81,7 +81,12 @@ async function withGraphs(
   },
 ): Promise<Merge['merged']> {
   const { id, key, built, inputs } = merge;
-  const reader = new SegmentReader(key, built.toc, components.fetcher);
+  const reader = new SegmentReader(
+    key,
+    built.toc,
+    components.fetcher,
+    components.shares.of(state.identity.tenantId).owner,
+  );
   const isIndexed = inputs.some(({ graphs }) => (graphs?.length ?? 0) > 0);
   const pays = isIndexed && paysForGraphs(vectorsOf(built.toc));
   const segment = { reader, tombstones: noTombstones };

@@ -84,7 +84,12 @@ async function flushFrozen(
     buildTask(key, frozen, { rows, temporalKeys: [...state.temporalKeys] }),
     components.shares.claim(state.identity.tenantId),
   );
-  const reader = new SegmentReader(key, built.toc, components.fetcher);
+  const reader = new SegmentReader(
+    key,
+    built.toc,
+    components.fetcher,
+    components.shares.of(state.identity.tenantId).owner,
+  );
   const segmentNow = (): OpenSegment => ({
     id: segmentId,
     size: built.size,

@@ -113,7 +113,8 @@ function openSegment(
   segment: ManifestSegment,
 ): OpenSegment {
   const key = paths.namespaceSegment(identity.namespaceId, segment.id);
-  const reader = new SegmentReader(key, segment.toc, components.fetcher);
+  const { owner } = components.shares.of(identity.tenantId);
+  const reader = new SegmentReader(key, segment.toc, components.fetcher, owner);
   const { id, size, tombstones, graphs } = segment;
   return { id, size, reader, tombstones, graphs };
 }

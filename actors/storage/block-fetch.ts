@@ -83,8 +83,12 @@ export class Block {
   /** Set by reads, cleared by the hand of `BlockCache`. */
   used = false;
 
-  constructor(raw: Buffer, offset: number, siblings: Map<number, Block>) {
+  /** Whose data it is. */
+  readonly owner: number;
+
+  constructor(raw: Buffer, offset: number, { owner, siblings }: Pick<Block, 'owner' | 'siblings'>) {
     this.raw = raw;
+    this.owner = owner;
     this.offset = offset;
     this.siblings = siblings;
   }
@@ -95,7 +99,8 @@ const blocksShareMin = 1 / 16;
 
 /**
  * Bounds the decoded blocks of a thread by bytes. First in, first out, with a second chance for those that were used: a hit
- * costs a flag, and scans don't displace what is used.
+ * costs a flag, and scans don't displace what is used. An owner of whom some block was used while twice the room was read keeps
+ * as many as an equal part of the room holds, used or not: who reads much displaces its own.
  * With a budget it takes what the other holders leave, at least `blocksShareMin` and at most `bytesMax`.
  */
 export class BlockCache {
@@ -105,6 +110,9 @@ export class BlockCache {
   #bytes = 0;
   /** Kept, because a new iterator would step over the holes of all earlier evictions. */
   #hand: Iterator<Block> = this.#held.values();
+  /** All that were ever added: the time by which uses are old. */
+  #addedBytes = 0;
+  readonly #owners = new Map<number, BlocksOfOwner>();
 
   constructor(bytesMax: number, budget: MemoryBudget | null = null) {
     this.#bytesMax = bytesMax;
@@ -128,10 +136,10 @@ export class BlockCache {
     const cost = costOf(block);
     const { room } = this;
     if (cost > room || block.siblings.has(block.offset)) return;
-    this.#shrinkTo(room - cost);
+    this.#shrinkTo(room - cost, block.owner);
     block.siblings.set(block.offset, block);
     this.#held.add(block);
-    this.#charge(cost);
+    this.#charge(block.owner, cost);
   }
 
   /** The others have grown: gives back what is over its room, and `more` bytes of the rest beyond its least share. */
@@ -145,22 +153,29 @@ export class BlockCache {
     for (const block of siblings.values()) this.#remove(block);
   }
 
-  #shrinkTo(bytes: number): void {
-    while (this.#bytes > bytes) this.#evictOne();
+  /** `addingOwner`: for whom room is made; its own blocks are not kept from it. */
+  #shrinkTo(bytes: number, addingOwner: number | null = null): void {
+    while (this.#bytes > bytes) this.#evictOne(addingOwner);
   }
 
-  /** Ends within two rounds: the first clears every flag that it passes. */
-  #evictOne(): void {
-    for (;;) {
+  /** Ends within three rounds: the first clears every flag that it passes, and what is kept for its owner is passed once. */
+  #evictOne(addingOwner: number | null): void {
+    for (let passed = 0; ; ) {
       const step = this.#hand.next();
       if (step.done === true) {
         this.#hand = this.#held.values();
         continue;
       }
       const block = step.value;
-      if (!block.used) {
+      const isKept = block.owner !== addingOwner && passed < this.#held.size && this.#isKept(block);
+      if (!block.used && !isKept) {
         this.#remove(block);
         return;
+      }
+      passed++;
+      if (block.used) {
+        const owner = this.#owners.get(block.owner);
+        if (owner !== undefined) owner.usedAt = this.#addedBytes;
       }
       // Behind those that came since: stepped over instead, it would stay while they put each other out.
       block.used = false;
@@ -169,16 +184,34 @@ export class BlockCache {
     }
   }
 
+  #isKept({ owner }: Block): boolean {
+    const of = this.#owners.get(owner);
+    const { room } = this;
+    if (of === undefined || this.#addedBytes - of.usedAt > 2 * room) return false;
+    return of.bytes <= room / this.#owners.size;
+  }
+
   #remove(block: Block): void {
     if (!this.#held.delete(block)) return;
     block.siblings.delete(block.offset);
-    this.#charge(-costOf(block));
+    this.#charge(block.owner, -costOf(block));
   }
 
-  #charge(bytes: number): void {
+  #charge(owner: number, bytes: number): void {
+    const of = this.#owners.get(owner) ?? { bytes: 0, usedAt: this.#addedBytes };
+    of.bytes += bytes;
+    this.#addedBytes += Math.max(0, bytes);
+    if (of.bytes > 0) this.#owners.set(owner, of);
+    else this.#owners.delete(owner);
     this.#bytes += bytes;
     this.#budget?.add('blocks', bytes);
   }
+}
+
+interface BlocksOfOwner {
+  bytes: number;
+  /** What had been added when the hand last met one of them that was used, or when the first came. */
+  usedAt: number;
 }
 
 function costOf(block: Block): number {
@@ -236,8 +269,9 @@ export class BlockFetcher {
     this.#turns = options.yieldTurn === undefined ? null : new DecodingTurns(options.yieldTurn);
   }
 
-  open(objectKey: string): ObjectBlocks {
-    return new ObjectBlocks(objectKey, this, this.#turns);
+  /** `owner`: whose data the object is; blocks are shared out by it. */
+  open(objectKey: string, owner = 0): ObjectBlocks {
+    return new ObjectBlocks({ objectKey, owner }, this, this.#turns);
   }
 }
 
@@ -277,13 +311,20 @@ export class ObjectBlocks {
   readonly #owner: BlockOwner;
   readonly #options: BlockFetcherOptions;
   readonly #blocks = new Map<number, Block>();
+  /** What its blocks have in common. */
+  readonly #of: Pick<Block, 'owner' | 'siblings'>;
   readonly #loading = new SingleFlight<number, Block>();
   readonly #turns: DecodingTurns | null;
   readonly #found: BlockFetcher['found'];
   #closed = false;
 
-  constructor(objectKey: string, { options, found }: BlockFetcher, turns: DecodingTurns | null) {
+  constructor(
+    { objectKey, owner }: { readonly objectKey: string; readonly owner: number },
+    { options, found }: BlockFetcher,
+    turns: DecodingTurns | null,
+  ) {
     this.objectKey = objectKey;
+    this.#of = { owner, siblings: this.#blocks };
     this.#found = found;
     this.#turns = turns;
     this.#owner = new BlockOwner(objectKey);
@@ -446,7 +487,7 @@ export class ObjectBlocks {
       throw new DataError(this.objectKey, place.offset, problem);
     }
     const raw = decodeBlock(stored, place.kind, this.#owner, place.offset);
-    return new Block(raw, place.offset, this.#blocks);
+    return new Block(raw, place.offset, this.#of);
   }
 
   async #get(range: { offset: number; length: number }, report: ReadReport): Promise<Uint8Array> {

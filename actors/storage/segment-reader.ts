@@ -81,9 +81,10 @@ export class SegmentReader {
   readonly #loadingIndex = new SingleFlight<'index', BlockIndex>();
   #blockIndex: BlockIndex | null = null;
 
-  constructor(objectKey: string, toc: SegmentToc, fetcher: BlockFetcher) {
+  /** `owner`: whose data it is, for the sharing of what blocks are kept. */
+  constructor(objectKey: string, toc: SegmentToc, fetcher: BlockFetcher, owner = 0) {
     this.toc = toc;
-    this.#blocks = fetcher.open(objectKey);
+    this.#blocks = fetcher.open(objectKey, owner);
     this.#ids = this.section('ids');
     this.#filter = this.section('filter');
     this.#index = this.section('blocks');

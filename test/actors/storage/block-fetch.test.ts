@@ -263,3 +263,31 @@ test('a block larger than all memory is still read', async () => {
   assert.equal((await blocks.fetchOne(places[0] as BlockPlace, emptyReadReport())).raw.length, 1000);
   assert.equal(cache.bytes, 0);
 });
+
+test('who reads much puts out its own blocks, and those that a neighbour uses now and then stay', async () => {
+  const { places, fetcher, cache } = await objectOf(Array(400).fill(1_000), { cacheBytes: 100_000 });
+  const [attacker, neighbour] = [fetcher.open(key, 1), fetcher.open(key, 2)];
+  const report = emptyReadReport();
+  const own = places.slice(0, 20);
+  await neighbour.fetch(own, report);
+
+  for (let read = 20; read < 400; read++) {
+    await attacker.fetchOne(places[read] as BlockPlace, report);
+    // One of its blocks a hundred reads: it is there, and asks seldom.
+    if (read % 50 === 0) neighbour.cached((own[0] as BlockPlace).offset);
+  }
+
+  assert.equal(own.filter(({ offset }) => neighbour.cached(offset) !== undefined).length, 20);
+  assert.ok(cache.bytes <= 100_000);
+});
+
+test('what an owner does not use any more goes like everybody’s', async () => {
+  const { places, fetcher } = await objectOf(Array(600).fill(1_000), { cacheBytes: 100_000 });
+  const [busy, gone] = [fetcher.open(key, 1), fetcher.open(key, 2)];
+  const report = emptyReadReport();
+  await gone.fetch(places.slice(0, 20), report);
+
+  for (let read = 20; read < 600; read++) await busy.fetchOne(places[read] as BlockPlace, report);
+
+  assert.equal(places.slice(0, 20).filter(({ offset }) => gone.cached(offset) !== undefined).length, 0);
+});
