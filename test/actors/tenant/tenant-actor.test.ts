@@ -13,6 +13,7 @@ import {
   tenantManifestCodec,
 } from '../../../actors/tenant/tenant-state.ts';
 import { limits } from '../../../protocol/limits.ts';
+import { internalCalls } from '../../../protocol/messages.ts';
 import { DataError } from '../../../src/base/assert.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { paths } from '../../../src/object-store/paths.ts';
@@ -416,4 +417,29 @@ test('the keys of a tenant have so many patterns together, which its memory coun
   assert.equal((await limit(one.id, one.namespaces.slice(1))).status, 204);
   assert.equal((await limit(free.body.id, ['a'])).status, 204);
   process.kill();
+});
+
+test('keys end together: those of one person or all, for good, and none is made meanwhile that stays', async () => {
+  const first = await withTenant();
+  await clock.run(first.ask('createKey', '', { body: { name: 'of another person' } }));
+  assert.deepEqual((await keys(first)).toSorted(), ['k', 'of another person']);
+  const end = (process: InProcess, madeBy: number | null) =>
+    clock.run(process.askInside(internalCalls.endKeys, { madeBy }));
+
+  await end(first, 1);
+  assert.deepEqual(await keys(first), ['of another person']);
+  const racing = Array.from({ length: 8 }, (_, at) =>
+    first.ask('createKey', '', { body: { name: `late ${at}` } }),
+  );
+  const [made] = await Promise.all([clock.run(Promise.all(racing)), end(first, null)]);
+
+  assert.deepEqual(await keys(first), []);
+  for (const { status } of made) assert.ok(status === 201 || status === 503, `${status}`);
+  await clock.run(first.ask('createKey', '', { body: { name: 'after' } }));
+  first.kill();
+  const second = await start();
+  assert.deepEqual(await keys(second), ['after'], 'also where the log is replayed');
+  await clock.run(second.drain());
+  const { objects } = await truth.list('account/key/', { limit: 100 });
+  assert.equal(objects.length, 1, 'claims of ended keys are gone');
 });
