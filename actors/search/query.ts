@@ -1,6 +1,4 @@
-import { ApiError } from '../../protocol/errors.ts';
 import type { Filter } from '../../protocol/filter.ts';
-import { limits } from '../../protocol/limits.ts';
 import type { VectorConfig } from '../../protocol/namespace.ts';
 import type { CountRequest, SearchRequest } from '../../protocol/search.ts';
 import type { KeyRing } from '../../src/accounts/key-ring.ts';
@@ -75,36 +73,22 @@ export async function late(
   return judged === 'late' ? 'late' : take(judged);
 }
 
-/** What a query asks of documents, and what the index knows of it. 422 for a pattern that is wrong, or that must scan. */
-export function testOf(context: QueryContext, request: SearchRequest | CountRequest): Test {
-  const { filter, q, regex, scan } = request;
-  if (q === '') return { filter, judge: null, condition: noCondition };
+/** What a query asks of documents, and what the index knows of it. Throws 422 for a pattern that is wrong. */
+export function testOf(
+  context: QueryContext,
+  { filter, q, regex, scan }: SearchRequest | CountRequest,
+): Test {
+  if (q === '') return { filter, judge: null, condition: noCondition, mustBeNarrowed: false };
   const pattern = context.patterns.of(q, regex);
-  if (pattern.condition.query.kind === 'all' && regex && !scan) refuseLargeScan(context.snapshot);
   const judge = new Judge(pattern, { elsewhere: context.match, turns: context.slice });
-  return { filter, judge, condition: pattern.condition };
+  const mustBeNarrowed = regex && !scan && pattern.condition.query.kind === 'all';
+  return { filter, judge, condition: pattern.condition, mustBeNarrowed };
 }
 
 export interface Test extends DocumentTest {
   readonly condition: TextCondition;
-}
-
-function refuseLargeScan({ memtables, segments }: Snapshot): void {
-  let documents = 0;
-  let bytes = 0;
-  for (const { memtable, rowCount } of memtables) {
-    documents += rowCount;
-    bytes += memtable.documentBytes;
-  }
-  for (const { reader } of segments) {
-    documents += reader.rowCount;
-    bytes += reader.toc.docsRawBytes;
-  }
-  if (documents <= limits.scanDocumentsMax && bytes <= limits.scanBytesMax) return;
-  const problem = 'the index cannot narrow this regex, and the namespace is big';
-  throw new ApiError('scan_refused', `q: ${problem}: add a literal of three characters, or send scan: true`, {
-    fields: { q: problem },
-  });
+  /** A regex that the index knows nothing of: its filter must leave little (refuse-large-scan.ts). */
+  readonly mustBeNarrowed: boolean;
 }
 
 export function isEverything(test: DocumentTest): boolean {

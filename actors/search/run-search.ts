@@ -10,12 +10,14 @@ import { findInDocument } from './document-filter.ts';
 import { estimateCount } from './estimate-count.ts';
 import { Page } from './page.ts';
 import { answer, isCutShort, isEverything, late, type QueryContext, scan, testOf } from './query.ts';
+import { refuseLargeScan } from './refuse-large-scan.ts';
 import { runVectorSearch } from './run-vector-search.ts';
 
 /** Search and count over one snapshot, by walking it newest first. Answers are JSON text. */
 export async function runSearch(context: QueryContext, request: SearchRequest): Promise<string> {
   if (request.vector !== undefined) return runVectorSearch(context, request, request.vector);
   const test = testOf(context, request);
+  await refuseLargeScan(context, test);
   const scope = cursorScope(context.identity, request);
   const below =
     request.cursor === null
@@ -69,6 +71,7 @@ async function runEstimate(context: QueryContext, request: CountRequest): Promis
 
 async function runExactCount(context: QueryContext, request: CountRequest): Promise<string> {
   const test = testOf(context, request);
+  await refuseLargeScan(context, test);
   let count = 0;
   const ids: string[] = [];
   const everything = isEverything(test);

@@ -13,6 +13,7 @@ import { type NearRow, nearestRows } from './nearest-rows.ts';
 import { Page } from './page.ts';
 import { answer, late, type QueryContext, scan, type Test, testOf } from './query.ts';
 import { readRows } from './read-rows.ts';
+import { refuseLargeScan } from './refuse-large-scan.ts';
 import { isOutOfTime, type ScanEnd, type ScannedDocument } from './scan.ts';
 
 /**
@@ -33,6 +34,7 @@ export async function runVectorSearch(
 ): Promise<string> {
   const distances = distancesFrom(context, numbers);
   const test = testOf(context, request);
+  await refuseLargeScan(context, test);
   const query = { request, test, distances };
   if (request.rank !== undefined) return searchDocuments(context, query);
   return (await searchVectors(context, query)) ?? searchDocuments(context, query);
