@@ -5,7 +5,7 @@ import { must } from '../../src/base/assert.ts';
 import type { ColumnValues } from '../columns/column-block.ts';
 import { valueKinds } from '../columns/value-kinds.ts';
 import { noteSpent, spentBefore } from '../spent.ts';
-import { bindSelect } from '../sql/bind.ts';
+import { bindInSteps } from '../sql/bind.ts';
 import type { Bound, SelectPlan, SqlColumn, SqlType } from '../sql/bound.ts';
 import { type ColumnRange, canMatch } from '../sql/can-match.ts';
 import { ColumnTypes, idColumn, isColumn } from '../sql/column-types.ts';
@@ -19,7 +19,7 @@ import { parseSql } from '../sql/parser.ts';
 import { Room, RoomExceeded } from '../sql/room.ts';
 import { SelectRun } from '../sql/run-select.ts';
 import { located, locating, SqlError } from '../sql/sql-error.ts';
-import type { TextMatch } from '../sql/syntax.ts';
+import type { Select, TextMatch } from '../sql/syntax.ts';
 import { dictionaryOf, type Vector } from '../sql/vector.ts';
 import { sliced, takenFrame } from '../sql/vector-forms.ts';
 import { documentId, documentText } from '../storage/document-batch.ts';
@@ -51,14 +51,16 @@ export async function runSql(context: QueryContext, { sql }: SqlRequest): Promis
   if (statement.kind === 'showColumns') return showColumns(context, columns, parts);
   let plan: SelectPlan;
   try {
-    plan = bindSelect(statement, columns);
+    plan = await boundInTurns(context, statement, columns);
   } catch (error) {
     if (!(error instanceof SqlError)) throw error;
     // What is wrong may name columns that were not asked for.
-    if (wanted !== null) columns = await reading(context, () => columnsOf(context, parts, null));
-    plan = locating(sql, () => bindSelect(statement, columns));
+    if (wanted === null) throw located(sql, error);
+    columns = await reading(context, () => columnsOf(context, parts, null));
+    plan = await boundInTurns(context, statement, columns).catch((known: unknown) => {
+      throw known instanceof SqlError ? located(sql, known) : known;
+    });
   }
-  await takeTurn(context);
   try {
     return await new SqlQuery(context, { plan, columns, parts }).run();
   } catch (error) {
@@ -71,6 +73,19 @@ export async function runSql(context: QueryContext, { sql }: SqlRequest): Promis
     const { cpuMs } = spentBefore(error.cause);
     const shown = located(sql, error);
     throw cpuMs > 0 ? noteSpent(shown, cpuMs, context.report) : shown;
+  }
+}
+
+async function boundInTurns(
+  context: QueryContext,
+  statement: Select,
+  columns: readonly Column[],
+): Promise<SelectPlan> {
+  await takeTurn(context);
+  const steps = bindInSteps(statement, columns);
+  for (let step = steps.next(); ; step = steps.next()) {
+    await takeTurn(context);
+    if (step.done) return step.value;
   }
 }
 

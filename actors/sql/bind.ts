@@ -26,8 +26,32 @@ import type { Expression, Literal, OrderItem, Select, SelectItem, TextMatch } fr
  * one object: binding takes time in proportion to the statement's length.
  */
 export function bindSelect(select: Select, columns: readonly SqlColumn[]): SelectPlan {
-  return new Binder(select, columns).plan();
+  return new Binder(select, columns, Number.POSITIVE_INFINITY).plan();
 }
+
+/**
+ * As `bindSelect`, in steps of a few milliseconds between which others may have their turn. What is bound is known by its expression, so
+ * a step that is over ends wherever it is, and the next one finds all of it made.
+ */
+export function* bindInSteps(
+  select: Select,
+  columns: readonly SqlColumn[],
+): Generator<void, SelectPlan, void> {
+  const binder = new Binder(select, columns, boundAtOnce);
+  for (;;) {
+    try {
+      return binder.plan();
+    } catch (error) {
+      if (!(error instanceof StepOver)) throw error;
+    }
+    yield;
+  }
+}
+
+/** Expressions that are bound in one step. */
+const boundAtOnce = 512;
+
+class StepOver extends Error {}
 
 class Binder {
   readonly #select: Select;
@@ -47,11 +71,17 @@ class Binder {
   /** What expressions were bound to, of rows and of groups. */
   readonly #boundOfRows = new Map<Expression, Bound>();
   readonly #boundOfGroups = new Map<Expression, Bound>();
+  readonly #resolvedOf = new Map<Expression, Expression>();
   #isGrouped = false;
   #replaces = false;
   #distinctCount = 0;
+  /** Once WHERE is bound. */
+  #whereColumns: number | null = null;
+  readonly #boundAtOnce: number;
+  #boundCount = 0;
 
-  constructor(select: Select, columns: readonly SqlColumn[]) {
+  constructor(select: Select, columns: readonly SqlColumn[], boundAtOnceMax: number) {
+    this.#boundAtOnce = boundAtOnceMax;
     this.#select = select;
     this.#known = columns;
     this.#items =
@@ -63,8 +93,10 @@ class Binder {
 
   plan(): SelectPlan {
     const { where, groupBy, having, orderBy, limit, offset, items } = this.#select;
+    this.#isGrouped = false;
     const boundWhere = where === null ? null : this.#condition(where);
-    const whereColumns = this.#columns.length;
+    this.#whereColumns ??= this.#columns.length;
+    const whereColumns = this.#whereColumns;
     for (const key of groupBy) this.#addKey(key);
     this.#isGrouped =
       groupBy.length > 0 ||
@@ -79,7 +111,7 @@ class Binder {
         expression: this.#bind(item.expression),
       }),
     );
-    const boundHaving = having === null ? null : this.#condition(this.#withoutAliases(having));
+    const boundHaving = having === null ? null : this.#condition(this.#resolved(having));
     const order = this.#order(orderBy);
     const ofRows = [...this.#keys, ...this.#aggregates.flatMap(({ argument }) => argument ?? [])];
     const shown = [...outputs, ...order].map(({ expression }) => expression);
@@ -133,9 +165,7 @@ class Binder {
 
   #orderBy({ expression, descending, nullsFirst }: OrderItem): BoundOrder {
     const meant =
-      this.#byPosition(expression, 'ORDER BY') ??
-      this.#aliased(expression) ??
-      this.#withoutAliases(expression);
+      this.#byPosition(expression, 'ORDER BY') ?? this.#aliased(expression) ?? this.#resolved(expression);
     return { expression: this.#bind(meant), descending, nullsFirst };
   }
 
@@ -158,6 +188,13 @@ class Binder {
     if (expression.kind !== 'name' || this.#find(expression) !== null) return null;
     const item = this.#aliased(expression);
     return item === null ? null : this.#ungroupable(item, this.#isGrouped ? '' : 'GROUP BY');
+  }
+
+  /** As `#withoutAliases`, the same object each time. */
+  #resolved(expression: Expression): Expression {
+    const known = this.#resolvedOf.get(expression) ?? this.#withoutAliases(expression);
+    this.#resolvedOf.set(expression, known);
+    return known;
   }
 
   /** With what they stand for in place of aliases that no column has as its name. */
@@ -184,6 +221,7 @@ class Binder {
     if (bound === undefined) {
       bound = this.#shared.one(this.#isGrouped ? this.#bindOfGroups(expression) : this.#bindEach(expression));
       known.set(expression, bound);
+      if (++this.#boundCount % this.#boundAtOnce === 0) throw new StepOver();
     }
     return bound;
   }

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MemoryBudget } from '../../../actors/memory-budget.ts';
 import { runSql } from '../../../actors/search/run-sql.ts';
 import { SqlMemory } from '../../../actors/search/sql-memory.ts';
-import { bindSelect } from '../../../actors/sql/bind.ts';
+import { bindInSteps, bindSelect } from '../../../actors/sql/bind.ts';
 import { parseSql } from '../../../actors/sql/parser.ts';
 import { Room } from '../../../actors/sql/room.ts';
 import { sortedInSteps } from '../../../actors/sql/sorted-in-steps.ts';
@@ -49,6 +49,37 @@ test('what an alias stands for is bound once, and evaluated once for a frame, ho
     assert.ok(plan.repeated.size >= 1);
   }
   assert.equal(planOf('SELECT n + 1, LENGTH(s) FROM docs WHERE n > 1').repeated.size, 0);
+});
+
+test('binding gives way, and what it makes in steps is what it makes at once', () => {
+  const cases = many(200, (at) => `WHEN n = ${at} THEN ${at}`, ' ');
+  for (const [sql, stepsMin] of [
+    [
+      `SELECT CASE ${cases} END AS x, COUNT(*) FROM docs GROUP BY n HAVING ${many(700, (at) => `x = ${at}`, ' OR ')} ORDER BY x + 1`,
+      4,
+    ],
+    [
+      `SELECT ${many(500, (at) => `n + ${at} AS c${at}`, ', ')} FROM docs WHERE ${many(700, (at) => `n = ${at}`, ' OR ')} ORDER BY c7`,
+      4,
+    ],
+    [
+      `SELECT ${many(300, (at) => `SUM(n) - ${at}`, ', ')}, COUNT(DISTINCT s) FROM docs WHERE contains(text, 'a') GROUP BY s`,
+      1,
+    ],
+    ['SELECT n FROM docs', 0],
+  ] as const) {
+    const statement = parseSql(sql);
+    if (statement.kind !== 'select') throw new Error('no SELECT');
+    const steps = bindInSteps(statement, [
+      { name: 'n', type: 'int' },
+      { name: 's', type: 'text' },
+    ]);
+    let count = 0;
+    let next = steps.next();
+    for (; !next.done; next = steps.next()) count++;
+    assert.ok(count >= stepsMin, `${count} steps: ${sql.slice(0, 60)}`);
+    assert.deepEqual(next.value, planOf(sql));
+  }
 });
 
 test('a repeated expression answers what it answers alone', async () => {
