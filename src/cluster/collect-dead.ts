@@ -21,7 +21,7 @@ export interface CollectComponents {
 }
 
 /** Soon after the start, when the predecessor's records have mostly been taken over, and then every hour. */
-const soonMs = 60_000;
+const soonMs = 30_000;
 
 /** The answer stops it. */
 export function keepCollectingDead(components: CollectComponents): () => void {
