@@ -39,6 +39,9 @@ const cheapRegexNanoseconds = 15;
 /** The automaton of a literal has a state for each of its characters, and no more. */
 const cheapLiteralNanoseconds = 4;
 
+/** To tell where a match begins, RE2 goes back over what it has read, with a program of its own. */
+export const findPasses = 2;
+
 export class MatchFinder {
   readonly #pattern: QueryPattern;
   readonly #surroundings: FindSurroundings;
@@ -51,8 +54,8 @@ export class MatchFinder {
     this.#pattern = pattern;
     this.#surroundings = surroundings;
     const nanoseconds = nanosecondsOf(pattern);
-    this.#inlineBytesMax = bytesWithin(limits.matchInlineMsMax, nanoseconds);
-    this.#elsewhereBytesMax = bytesWithin(limits.matchPieceMsMax, nanoseconds);
+    this.#inlineBytesMax = bytesWithin(limits.matchInlineMsMax / findPasses, nanoseconds);
+    this.#elsewhereBytesMax = bytesWithin(limits.matchPieceMsMax / findPasses, nanoseconds);
     this.#wholeBytesMax = bytesWithin(limits.matchWholeMsMax, nanoseconds);
   }
 

@@ -11,7 +11,7 @@
 
 import { limits } from '../../protocol/limits.ts';
 import { withGroups } from './capture-groups.ts';
-import { type FindSurroundings, MatchFinder } from './find-match.ts';
+import { type FindSurroundings, findPasses, MatchFinder } from './find-match.ts';
 import { beginsAtText } from './match-length.ts';
 import { parseRegex } from './parse-regex.ts';
 import type { QueryPattern, QueryPatterns } from './query-pattern.ts';
@@ -101,7 +101,9 @@ export class MatchReplacer {
       (length + 1) * (bytesMax + 2),
       (matches + 1) * (length + 1),
     );
-    return read * nanoseconds <= limits.matchInlineMsMax * 1e6;
+    // Where a match begins that begins with the text needs no second pass.
+    const passes = this.#matchesOnce ? 1 : findPasses;
+    return read * nanoseconds * passes <= limits.matchInlineMsMax * 1e6;
   }
 
   #addReplacement(output: Output, text: Buffer, match: Match): void {
