@@ -84,7 +84,8 @@ describe('calls that nothing can interrupt', { concurrency: 1 }, () => {
       const { hits } = await neighbour.search('notes', { q: 'harbour' });
       longestMs = Math.max(longestMs, performance.now() - askedAt);
       assert.equal(hits.length, 1);
-      await sleep(20);
+      // The plan has a thousand queries for all of these tests.
+      await sleep(150);
     }
     const became = await attacking;
     assert.ok(longestMs < neighbourMsMax, `the neighbour waited for ${Math.round(longestMs)} ms`);
