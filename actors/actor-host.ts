@@ -324,7 +324,7 @@ export class ActorHost {
     return this.#namespaces.size;
   }
 
-  statistics(): Omit<ActorStatistics, 'busySeconds'> {
+  statistics(): Omit<ActorStatistics, 'busySeconds' | 'chargedMs' | 'longestTurn'> {
     const { memory, fetcher } = this.#components;
     return {
       openNamespaces: this.#namespaces.size,

@@ -1,23 +1,35 @@
+import type { Charges } from '../src/base/charges.ts';
 import type { Clock } from '../src/base/clock.ts';
 import { type Share, upkeepShare } from '../src/base/share.ts';
 import { chargeTurn } from '../src/base/turns.ts';
 
 /**
  * One request's claim on its thread, from the moment in which its message is taken: whose it is, when its time began to run,
- * and whether anybody still waits for it. What it uses is charged to its share, slice by slice, so that the next slice of the
- * thread goes to whoever has used least.
+ * and whether anybody still waits for it. What it uses is charged to its share, stretch by stretch, so that the next slice of
+ * the thread goes to whoever has used least.
  */
-export class Turn {
+export interface TurnParts {
   readonly share: Share;
   /** On the clock's monotonic scale. Time limits count from here, so that waiting for a turn is part of them. */
   readonly beganAt: number;
-  readonly #onUsed: (share: Share, ms: number) => void;
+  /** What it is, for whoever looks for what holds up a thread: the operation's name. */
+  readonly cause: string;
+  /** Null where nobody adds up what is charged. */
+  readonly charges: Charges | null;
+}
+
+export class Turn {
+  readonly share: Share;
+  readonly beganAt: number;
+  readonly #cause: string;
+  readonly #charges: Charges | null;
   #cancelled = false;
 
-  constructor(share: Share, beganAt: number, onUsed: (share: Share, ms: number) => void = chargeTurn) {
+  constructor({ share, beganAt, cause, charges }: TurnParts) {
     this.share = share;
     this.beganAt = beganAt;
-    this.#onUsed = onUsed;
+    this.#cause = cause;
+    this.#charges = charges;
   }
 
   /** Nobody waits for its answer any more: what it does may end at its next yield. */
@@ -29,13 +41,15 @@ export class Turn {
     this.#cancelled = true;
   }
 
-  /** It has used so many milliseconds of the thread. */
+  /** It has used so many milliseconds of the thread without giving way. */
   charge(ms: number): void {
-    this.#onUsed(this.share, ms);
+    chargeTurn(this.share, ms);
+    this.#charges?.charge(this.share, ms);
+    this.#charges?.ran(this.#cause, ms);
   }
 }
 
 /** For work that the server does for itself, and for tests: it begins now. */
 export function ownTurn(clock: Pick<Clock, 'monotonic'>): Turn {
-  return new Turn(upkeepShare, clock.monotonic());
+  return new Turn({ share: upkeepShare, beganAt: clock.monotonic(), cause: 'upkeep', charges: null });
 }

@@ -11,6 +11,7 @@ import {
 import type { ActorControl, ActorWorkerTask } from '../protocol/worker-tasks.ts';
 import type { Plans } from '../src/accounts/plans.ts';
 import { ByteGate } from '../src/base/byte-gate.ts';
+import { Charges, type ShareKind, spread } from '../src/base/charges.ts';
 import { systemClock } from '../src/base/clock.ts';
 import { exposeControl } from '../src/base/control.ts';
 import { boundGarbage, letGo } from '../src/base/garbage.ts';
@@ -18,7 +19,7 @@ import { createLogger, describeError, type Logger } from '../src/base/log.ts';
 import { type Message, PortChannel, type Respond } from '../src/base/port-channel.ts';
 import { busySeconds } from '../src/base/process-load.ts';
 import { randomHex, systemRandom } from '../src/base/random.ts';
-import { upkeepShare } from '../src/base/share.ts';
+import { type Share, upkeepShare } from '../src/base/share.ts';
 import { standStillWhenAsked } from '../src/base/stand-still.ts';
 import { atEndOfTurn, waitingTurns } from '../src/base/turns.ts';
 import { keepBeating } from '../src/base/watchdog.ts';
@@ -67,6 +68,8 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
   const replay = new Replay();
   let host: ActorHost | null = null;
   let thread: Thread | null = null;
+  const charges = new Charges();
+  const calls = { tenants: 0, nobody: 0, upkeep: 0 };
   const logChannel = new PortChannel(
     task.log,
     { call: refuseCall, notice: (message) => onLogNotice(host, replay, message) },
@@ -112,7 +115,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     keyEncryptionKeys: task.keyEncryptionKeys,
   };
   host = new ActorHost(components);
-  thread = { host, logger, shares: components.shares, channel: frontChannel, turnBegan: null };
+  thread = { host, logger, shares, channel: frontChannel, charges, calls, turnBegan: null };
   const serving = host;
   let stopSweeping = () => {};
   let stopSweepingCache = () => {};
@@ -136,7 +139,12 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
         setImmediate(resolve);
       },
       leave: () => warmCache.leave(),
-      statistics: async () => ({ ...serving.statistics(), busySeconds: busySeconds() }),
+      statistics: async () => ({
+        ...serving.statistics(),
+        busySeconds: busySeconds(),
+        chargedMs: spread(busySeconds() * 1_000, charges.ms, calls),
+        longestTurn: charges.takeLongest(),
+      }),
     };
     exposeControl(control, task.control);
   });
@@ -183,6 +191,9 @@ interface Thread {
   readonly logger: Logger;
   readonly shares: KnownShares;
   readonly channel: PortChannel;
+  readonly charges: Charges;
+  /** Calls that came, by whose they were. */
+  readonly calls: Record<ShareKind, number>;
   /** When the first message of this turn of the event loop was taken, on the monotonic scale; null between turns. */
   turnBegan: number | null;
 }
@@ -190,14 +201,16 @@ interface Thread {
 function serve(thread: Thread | null, message: Message, respond: Respond): void {
   const call = actorCallFromWire(message.head);
   if (thread === null) return respondStarting(respond);
-  const { host, logger, shares, channel } = thread;
+  const { host, logger, shares, channel, charges } = thread;
+  thread.calls[call.caller.owner === noCaller.owner ? 'upkeep' : 'tenants']++;
   if (call.operation === 'getDocument' && serveWarm(host, logger, call, respond)) return;
   const beganAt = systemClock.monotonic();
   const { owner, weight } = call.caller;
+  const turnOf = (share: Share) => new Turn({ share, beganAt, cause: call.operation, charges });
   // Others wait for what actors ask of each other: it takes microseconds, and has no turn of its own.
   if (owner === noCaller.owner)
-    return begin(thread, { call, body: message.body, turn: new Turn(upkeepShare, beganAt), respond });
-  const turn = new Turn(shares.learn(call.tenantId, owner, weight), beganAt);
+    return begin(thread, { call, body: message.body, turn: turnOf(upkeepShare), respond });
+  const turn = turnOf(shares.learn(call.tenantId, owner, weight));
   if (message.id !== undefined) channel.onCancel(message.id, () => turn.cancel());
   if (!mustWait(thread, beganAt)) return begin(thread, { call, body: message.body, turn, respond });
   void systemClock.yieldTurn(turn.share).then(() => {

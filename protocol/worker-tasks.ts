@@ -150,6 +150,10 @@ export interface ActorStatistics {
   readonly vectors: VectorStatistics;
   /** Stored blocks that were not in memory, by where they were found. */
   readonly blocks: BlockStatistics;
+  /** Milliseconds of the thread, by whose shares paid for them. */
+  readonly chargedMs: { readonly tenants: number; readonly nobody: number; readonly upkeep: number };
+  /** The longest stretch without a yield since the last look, and what it was. */
+  readonly longestTurn: { readonly ms: number; readonly cause: string };
   /** Seconds that the thread has not waited for anything. */
   readonly busySeconds: number;
 }

@@ -9,10 +9,12 @@ import type {
   StoreSettings,
 } from '../protocol/worker-tasks.ts';
 import type { Plans } from './accounts/plans.ts';
+import type { Charges } from './base/charges.ts';
 import { systemClock } from './base/clock.ts';
 import { type Remote, wrapControl } from './base/control.ts';
 import { createLogger, describeError, type Logger } from './base/log.ts';
 import { settledWithin } from './base/settled-within.ts';
+import type { Share } from './base/share.ts';
 import { askToStandStill } from './base/stand-still.ts';
 import { createPulse, keepBeating, type Watchdog } from './base/watchdog.ts';
 import { scratchFolderOf } from './cluster/cache-folder.ts';
@@ -119,7 +121,8 @@ const backgroundSteps = {
   hash: 10,
 };
 
-export function computeLanes(store: StoreSettings, settings: Settings): Lanes {
+/** `charges`: where the lanes add up what their tasks have used; calls of embedding providers only wait, and use nothing. */
+export function computeLanes(store: StoreSettings, settings: Settings, charges: Charges): Lanes {
   const { computeThreads, memoryBytes, embeddingBaseUrls } = settings;
   const scratchFolder = scratchFolderOf(cacheFolderOf(settings));
   const lane = (
@@ -137,7 +140,8 @@ export function computeLanes(store: StoreSettings, settings: Settings): Lanes {
       processMemoryBytes: memoryBytes,
     };
     const pool = new TaskPool({ entry: workerEntries.compute, threads, data, tasksPerThread });
-    return new ComputeLane({ pool, clock: systemClock, queueMax, tenantQueueMax });
+    const onUsed = (share: Share, ms: number) => charges.charge(share, tasksPerThread === 1 ? ms : 0);
+    return new ComputeLane({ pool, clock: systemClock, queueMax, tenantQueueMax, onUsed });
   };
   // No owner has all threads of a lane: with one more than there are cores, each still has as many as there are.
   const shared = computeThreads + 1;
@@ -170,6 +174,7 @@ export function computeLanes(store: StoreSettings, settings: Settings): Lanes {
       clock: systemClock,
       queueMax: limits.passwordsAtOnceMax - 1,
       tenantQueueMax: limits.passwordsAtOnceMax - 1,
+      onUsed: (share, ms) => charges.charge(share, ms),
     }),
   };
 }

@@ -5,6 +5,7 @@ import { limits } from '../protocol/limits.ts';
 import type { StoreSettings } from '../protocol/worker-tasks.ts';
 import { PlansError, parsePlans } from './accounts/parse-plans.ts';
 import { builtInPlans, type Plans } from './accounts/plans.ts';
+import { Charges } from './base/charges.ts';
 import { systemClock } from './base/clock.ts';
 import { boundGarbage } from './base/garbage.ts';
 import { createLogger, describeError, type Logger } from './base/log.ts';
@@ -109,7 +110,8 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     log: logger,
     afterCrash: options.afterCrash ?? false,
   });
-  const lanes = computeLanes(storeSettings, settings);
+  const laneCharges = new Charges();
+  const lanes = computeLanes(storeSettings, settings, laneCharges);
   const { router, authenticator, allowances, usageMeter, people } = frontOf({
     plans,
     secrets,
@@ -130,7 +132,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     watchdog,
   });
   router.use(threads);
-  running = { threads, log: log.control, lanes: { ...lanes } };
+  running = { threads, log: log.control, lanes: { ...lanes }, laneCharges };
   void log.control.whenSealed().then(() => {
     // They are about to stand still because they are asked to.
     watchdog.stop();

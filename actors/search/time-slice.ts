@@ -14,8 +14,6 @@ export class TimeSlice {
   readonly #deadline: ReadDeadline;
   #sliceBegan: number;
   #spentMs = 0;
-  /** Of what was spent, what the turn has paid. */
-  #chargedMs = 0;
 
   /** `deadlineMs` from now; `turn`: whose work it is. */
   constructor(clock: Clock, deadlineMs: number, turn: Turn = ownTurn(clock)) {
@@ -35,8 +33,7 @@ export class TimeSlice {
   }
 
   async giveWay(): Promise<void> {
-    this.#spentMs += this.#clock.monotonic() - this.#sliceBegan;
-    this.#charge();
+    this.#pause();
     await this.#clock.yieldTurn(this.#turn.share);
     this.#sliceBegan = this.#clock.monotonic();
   }
@@ -46,8 +43,7 @@ export class TimeSlice {
    * read has not come at the deadline.
    */
   async waitFor<T>(work: Promise<T>): Promise<T> {
-    this.#spentMs += this.#clock.monotonic() - this.#sliceBegan;
-    this.#sliceBegan = this.#clock.monotonic();
+    this.#pause();
     try {
       return await this.#deadline.wait(work);
     } finally {
@@ -57,7 +53,7 @@ export class TimeSlice {
 
   /** As `waitFor`, but no longer than the deadline; then what was waited for goes on without anybody. */
   async waitUntilDeadline<T>(work: Promise<T>): Promise<T | 'late'> {
-    this.#spentMs += this.#clock.monotonic() - this.#sliceBegan;
+    this.#pause();
     const isSettled = await settledWithin(this.#clock, work, this.#deadline.leftMs);
     this.#sliceBegan = this.#clock.monotonic();
     return isSettled ? work : 'late';
@@ -66,19 +62,20 @@ export class TimeSlice {
   /** Counts what another thread did for this query, in milliseconds of CPU time. The queue of that thread has charged the share. */
   charge(cpuMs: number): void {
     this.#spentMs += cpuMs;
-    this.#chargedMs += cpuMs;
   }
 
-  /** The work has ended: the turn pays what it has not paid yet. */
+  /** The work has ended: the turn pays for its last stretch. */
   end(): void {
-    this.#spentMs += this.#clock.monotonic() - this.#sliceBegan;
-    this.#sliceBegan = this.#clock.monotonic();
-    this.#charge();
+    this.#pause();
   }
 
-  #charge(): void {
-    this.#turn.charge(this.#spentMs - this.#chargedMs);
-    this.#chargedMs = this.#spentMs;
+  /** A stretch of work ends here: it is counted, and paid for. */
+  #pause(): void {
+    const now = this.#clock.monotonic();
+    const ms = now - this.#sliceBegan;
+    this.#sliceBegan = now;
+    this.#spentMs += ms;
+    this.#turn.charge(ms);
   }
 
   /** Milliseconds of work so far. */

@@ -1,5 +1,6 @@
 import { wireVersion } from '../../protocol/version.ts';
 import type { ActorStatistics, LogControl, LogStatistics } from '../../protocol/worker-tasks.ts';
+import { type ChargedMs, type Charges, nothingCharged, spread } from '../base/charges.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Remote } from '../base/control.ts';
 import { counter, exposition, type Family, gauge, type Sample } from '../base/exposition.ts';
@@ -26,6 +27,7 @@ export interface RunningParts {
   readonly threads: readonly ActorThread[];
   readonly log: Remote<LogControl>;
   readonly lanes: Readonly<Record<string, ComputeLane>>;
+  readonly laneCharges: Charges;
 }
 
 /** A thread that does long work, or restarts, is left out of a scrape and not waited for: scrapers give up after ten seconds. */
@@ -44,6 +46,7 @@ export async function gatherMetrics(sources: MetricsSources): Promise<string> {
     ...sources.requests.families(),
     gauge('tidebase_requests_in_flight', 'Requests that are being worked on', sources.inFlight()),
     ...threadFamilies(threads, log),
+    ...shareFamilies(sources, { threads, log, lanes: running?.laneCharges.ms ?? nothingCharged }),
     ...logFamilies(log),
     ...laneFamilies(running?.lanes ?? {}),
     ...storeFamilies(readCounters(sources.counters)),
@@ -134,6 +137,41 @@ function threadFamilies(threads: Threads, log: LogStatistics | null): Family[] {
       'tidebase_vectors_waiting',
       'Vectors of open namespaces whose graphs are not built yet: they are searched one by one',
       sum(({ vectors }) => vectors.waiting),
+    ),
+  ];
+}
+
+/** Whose shares paid for what the process did: what no request or task was charged with is divided as its thread's requests were. */
+function shareFamilies(
+  { requests }: MetricsSources,
+  from: { readonly threads: Threads; readonly log: LogStatistics | null; readonly lanes: ChargedMs },
+): Family[] {
+  const charged = new Map<string, ChargedMs>([
+    ['front', spread(busySeconds() * 1_000, nothingCharged, requests.byShare)],
+    ['log', { ...nothingCharged, tenants: (from.log?.busySeconds ?? 0) * 1_000 }],
+    ['lanes', from.lanes],
+  ]);
+  from.threads.forEach((statistics, index) => {
+    if (statistics !== null) charged.set(`actor-${index}`, statistics.chargedMs);
+  });
+  const seconds = [...charged].flatMap(([thread, byShare]) =>
+    Object.entries(byShare).map(([share, ms]) => ({ labels: { thread, share }, value: ms / 1_000 })),
+  );
+  const longest = from.threads.flatMap((statistics, index) => {
+    if (statistics === null) return [];
+    const { ms, cause } = statistics.longestTurn;
+    return [{ labels: { thread: `actor-${index}`, cause }, value: ms / 1_000 }];
+  });
+  return [
+    counter(
+      'tidebase_share_cpu_seconds_total',
+      'Time that shares were charged with, by thread and whose they are',
+      seconds,
+    ),
+    gauge(
+      'tidebase_longest_turn_seconds',
+      'The longest stretch of a thread without a yield since the last scrape, and what it was',
+      longest,
     ),
   ];
 }

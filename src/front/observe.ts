@@ -63,6 +63,7 @@ export class RequestObserver {
         status,
         seconds: (this.now() - request.beganMs) / 1_000,
         receivedBytes,
+        isTenants: request.principal !== null,
         sentBytes: typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength,
       });
     }

@@ -1,4 +1,5 @@
 import type { OperationName } from '../../protocol/operations.ts';
+import type { ChargedMs } from '../base/charges.ts';
 import { counter, type Family, type HistogramCounts, histogram, type Sample } from '../base/exposition.ts';
 
 /**
@@ -14,6 +15,8 @@ export interface Answered {
   readonly seconds: number;
   readonly receivedBytes: number;
   readonly sentBytes: number;
+  /** Whether it came with a credential that is somebody's. */
+  readonly isTenants: boolean;
 }
 
 /** Seconds; from a warm read to the longest query. */
@@ -47,13 +50,20 @@ const none = 'none';
 export class RequestMetrics {
   readonly #operations = new Map<string, OperationCounts>();
   readonly #refusals = new Map<number, number>([...reasons.keys()].map((status) => [status, 0]));
+  readonly #byShare = { tenants: 0, nobody: 0, upkeep: 0 };
   readonly #ownAnswers = new Map<string, number>();
 
   constructor(operations: readonly OperationName[]) {
     for (const name of [...operations, none]) this.#operations.set(name, new OperationCounts());
   }
 
-  answered({ operation, status, seconds, receivedBytes, sentBytes }: Answered): void {
+  /** Requests that were answered, by whose they were. */
+  get byShare(): ChargedMs {
+    return this.#byShare;
+  }
+
+  answered({ operation, status, seconds, receivedBytes, sentBytes, isTenants }: Answered): void {
+    this.#byShare[isTenants ? 'tenants' : 'nobody']++;
     const counts = this.#operations.get(operation ?? none);
     if (counts === undefined) return;
     const kind = Math.floor(status / 100);

@@ -5,7 +5,7 @@ import { exposition } from '../../../src/base/exposition.ts';
 import { RequestMetrics } from '../../../src/front/request-metrics.ts';
 import { readExposition, sampleValue } from '../../support/exposition.ts';
 
-const took = { seconds: 0.02, receivedBytes: 10, sentBytes: 100 };
+const took = { seconds: 0.02, receivedBytes: 10, sentBytes: 100, isTenants: true };
 
 describe('metrics of requests', () => {
   it('count by operation and class of status, with durations and bytes', () => {

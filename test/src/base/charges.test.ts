@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Charges, kindOf, nothingCharged, spread } from '../../../src/base/charges.ts';
+import { nobodysShare, upkeepShare } from '../../../src/base/share.ts';
+
+test('what is charged is added up by whose it is, and the longest stretch keeps its cause until it is asked for', () => {
+  const charges = new Charges();
+  const tenant = { owner: 5, tenant: 7, weight: 1 };
+
+  charges.charge(tenant, 10);
+  charges.charge({ owner: -9, tenant: 7, weight: 1 }, 1);
+  charges.charge(nobodysShare(3), 2);
+  charges.charge(upkeepShare, 4);
+  for (const [cause, ms] of [
+    ['search', 3],
+    ['sql', 9],
+    ['count', 5],
+  ] as const)
+    charges.ran(cause, ms);
+
+  assert.deepEqual(charges.ms, { tenants: 11, nobody: 2, upkeep: 4 });
+  assert.deepEqual(charges.takeLongest(), { ms: 9, cause: 'sql' });
+  assert.deepEqual(charges.takeLongest(), { ms: 0, cause: 'none' });
+  assert.equal(kindOf(tenant), 'tenants');
+});
+
+test('what a thread did beyond what was charged is divided as its requests were, so that nothing is left out', () => {
+  const charged = { tenants: 40, nobody: 0, upkeep: 10 };
+
+  assert.deepEqual(spread(100, charged, { tenants: 3, nobody: 1, upkeep: 0 }), {
+    tenants: 77.5,
+    nobody: 12.5,
+    upkeep: 10,
+  });
+  assert.deepEqual(spread(100, charged, nothingCharged), { tenants: 40, nobody: 0, upkeep: 60 });
+  assert.deepEqual(spread(20, charged, nothingCharged), charged);
+});
