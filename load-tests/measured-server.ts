@@ -65,9 +65,15 @@ export class Connections {
     this.#agent.destroy();
   }
 
-  /** Whatever the answer is. `key` is used in place of the client's own. */
-  send(method: string, path: string, body: Uint8Array | null, key = this.#key): Promise<ClientAnswer> {
-    const headers: Record<string, string | number> = { authorization: `Bearer ${key}` };
+  /** Whatever the answer is. `key` is used in place of the client's own, `more` are further headers. */
+  send(
+    method: string,
+    path: string,
+    body: Uint8Array | null,
+    key = this.#key,
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<ClientAnswer> {
+    const headers: Record<string, string | number> = { ...more, authorization: `Bearer ${key}` };
     if (key === '') delete headers.authorization;
     if (body !== null) headers['content-length'] = body.byteLength;
     const to = { hostname: this.#hostname, port: this.#port, agent: this.#agent, method, path, headers };

@@ -31,6 +31,8 @@ export interface RunningServer {
   residentBytes(): number;
   /** Of that, what is not pages of files: the local cache is mapped, and the kernel takes its pages back when it likes. */
   anonymousBytes(): number;
+  /** How the process ended: its signal or code. Null while it runs. */
+  ending(): string | null;
   /** Resolves when it has ended well; rejects where it did not. */
   stop(): Promise<void>;
   /** kill -9. Resolves when it is gone. Not for a supervised one, whose server would live on. */
@@ -93,6 +95,7 @@ export async function startServer(options: StartOptions = {}): Promise<RunningSe
     processId: child.pid ?? 0,
     residentBytes: () => statusBytes(child, 'VmRSS'),
     anonymousBytes: () => statusBytes(child, 'RssAnon'),
+    ending: () => child.signalCode ?? child.exitCode?.toString() ?? null,
     stop: () => stop(child),
     async kill() {
       const ended = once(child, 'exit');

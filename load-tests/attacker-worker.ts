@@ -1,0 +1,64 @@
+import { once } from 'node:events';
+import { parentPort, workerData } from 'node:worker_threads';
+import type { Attack } from './attack.ts';
+import { attacksNamed } from './attack-catalogue.ts';
+import { AttackSite, type SiteOptions } from './attack-site.ts';
+import type { AttackerOptions, AttackOutcome } from './attacker.ts';
+import { sleep } from './judge.ts';
+
+/** The thread of attackers: prepares, waits for the start, attacks until it is told to stop, and tells what became of it. */
+const { accounts, attacks, turnSeconds } = workerData as AttackerOptions;
+const port = parentPort;
+if (port === null) throw new Error('an attacker is a thread');
+
+let isStopping = false;
+let cpuMs = 0;
+const outcomes = new Map<string, number>();
+const living = new Set<AttackSite>();
+
+/** Each attack of an account begins with another of its tenants, so that the allowance of none is for one alone. */
+const turned = ({ keys, ...rest }: SiteOptions, by: number): SiteOptions => ({
+  ...rest,
+  keys: [...keys.slice(by % keys.length), ...keys.slice(0, by % keys.length)],
+});
+
+const plans = accounts.map((account, i) => ({
+  attacks: attacksNamed(attacks[i] ?? []).map((attack, at) => ({ attack, options: turned(account, at) })),
+}));
+
+for (const plan of plans)
+  for (const { attack, options } of plan.attacks) {
+    const site = new AttackSite(options);
+    await attack.prepare?.(site);
+    site.end();
+  }
+port.postMessage('prepared');
+await once(port, 'message');
+const stopped = once(port, 'message').then(() => {
+  isStopping = true;
+  for (const site of living) site.end();
+});
+await Promise.all([...plans.map((plan, i) => attackInTurn(plan.attacks, i)), stopped]);
+port.postMessage({ outcomes: Object.fromEntries(outcomes), cpuMs } satisfies AttackOutcome);
+
+async function attackInTurn(
+  turns: readonly { readonly attack: Attack; readonly options: SiteOptions }[],
+  first: number,
+): Promise<void> {
+  for (let at = first; !isStopping; at++) {
+    const turn = turns[at % turns.length];
+    if (turn === undefined) return;
+    const site = new AttackSite(turn.options);
+    living.add(site);
+    const alone = turns.length === 1;
+    const ended = alone ? null : sleep(turnSeconds * 1_000).then(() => site.end());
+    await turn.attack.run(site);
+    site.end();
+    await ended;
+    living.delete(site);
+    cpuMs += site.cpuMs;
+    const name = alone ? '' : `${turn.attack.name}: `;
+    for (const [outcome, times] of site.outcomes)
+      outcomes.set(name + outcome, (outcomes.get(name + outcome) ?? 0) + times);
+  }
+}

@@ -1,0 +1,49 @@
+import { Worker } from 'node:worker_threads';
+import type { SiteOptions } from './attack-site.ts';
+
+/** What an attacker's thread is given. */
+export interface AttackerOptions {
+  readonly accounts: readonly SiteOptions[];
+  /** Of each account: attacks that it does in turn. */
+  readonly attacks: readonly (readonly string[])[];
+  /** Of each of them, where an account has several. */
+  readonly turnSeconds: number;
+}
+
+export interface AttackOutcome {
+  readonly outcomes: Readonly<Record<string, number>>;
+  /** As the server's answers count it. */
+  readonly cpuMs: number;
+}
+
+/** A thread of its own: what an attack costs its client delays nobody else's clock. */
+export interface Attacker {
+  /** Begins, once its data is there. */
+  start(): void;
+  /** Ends it and tells what became of it. */
+  stop(): Promise<AttackOutcome>;
+}
+
+const stopMsMax = 90_000;
+
+/** Resolves when the data of the attacks is written. */
+export async function prepareAttacker(options: AttackerOptions): Promise<Attacker> {
+  const thread = new Worker(new URL('./attacker-worker.js', import.meta.url), { workerData: options });
+  const failed = new Promise<never>((_, reject) => thread.once('error', reject));
+  failed.catch(() => undefined);
+  const next = <T>() => Promise.race([new Promise<T>((resolve) => thread.once('message', resolve)), failed]);
+  await next();
+  return {
+    start: () => thread.postMessage('start'),
+    async stop() {
+      const late = new Promise<AttackOutcome>((resolve) => {
+        setTimeout(resolve, stopMsMax, { outcomes: { 'did not end': 1 }, cpuMs: 0 }).unref();
+      });
+      const told = next<AttackOutcome>();
+      thread.postMessage('stop');
+      const outcome = await Promise.race([told, late]);
+      await thread.terminate();
+      return outcome;
+    },
+  };
+}
