@@ -13,6 +13,8 @@ const yielding = new FairQueue<() => void>({
 });
 /** What work that does not measure itself is taken to use between two yields, in milliseconds. */
 const upkeepSliceMs = 1;
+/** So long, in milliseconds, others may go on in one turn of the event loop. */
+const sharedTurnMs = 0.3;
 let armed = false;
 
 /** Calls `send` when this turn ends. */
@@ -24,7 +26,8 @@ export function atEndOfTurn(send: () => void): void {
 /**
  * Resolves after everything that is ready to run on this thread has had its turn. One goes on in each turn, whoever's share
  * has used least, and messages that came meanwhile are handled before the next one. If all went on in the same turn, a read
- * would wait for a slice of every write that is under way on its thread.
+ * would wait for a slice of every write that is under way on its thread. Only those that take no time worth the name share a
+ * turn: a turn of the event loop for each would cost as much as they do.
  */
 export function yieldTurn(share?: Share): Promise<void> {
   // Whoever says whose it is says what it has used, too.
@@ -51,10 +54,19 @@ function arm(): void {
   setImmediate(endTurn);
 }
 
+/** The next one goes on as soon as the one before has given way or waits, while the turn is young. */
+function goOn(untilMs: number): void {
+  yielding.shift()?.item();
+  if (yielding.size === 0) return;
+  queueMicrotask(() => {
+    if (performance.now() < untilMs) goOn(untilMs);
+    else arm();
+  });
+}
+
 function endTurn(): void {
   armed = false;
   // What goes on runs when this function has returned, and what it sends belongs to the next turn.
-  yielding.shift()?.item();
-  if (yielding.size > 0) arm();
+  if (yielding.size > 0) goOn(performance.now() + sharedTurnMs);
   for (const send of sends.splice(0)) send();
 }
