@@ -39,6 +39,7 @@ export class Evaluator {
   readonly #byCode = new Map<Bound, JudgedCodes>();
   #judgedBytes = 0;
   readonly #replaced = new Map<Bound, Replaced>();
+  readonly #replacedConstants = new Map<Bound, { readonly value: SqlValue; readonly vector: Vector }>();
   readonly #repeated: ReadonlySet<Bound>;
   /** Of `#known`. */
   #frame: Frame | null = null;
@@ -108,9 +109,7 @@ export class Evaluator {
       case 'length':
         return perText(this.evaluate(bound.operand, frame), frame, lengths);
       case 'replace':
-        return perText(this.evaluate(bound.operand, frame), frame, (texts, rows) =>
-          this.#replace(bound, texts, rows),
-        );
+        return this.#replaceIn(bound, frame);
       case 'truncate':
         return perNumber(this.evaluate(bound.operand, frame), (seconds) => truncateTime(bound.unit, seconds));
       case 'minute':
@@ -393,6 +392,19 @@ export class Evaluator {
       }
     }
     return { kind: 'texts', codes, dictionary: known.dictionary, nulls: nulls.includes(1) ? nulls : null };
+  }
+
+  /** Of a constant once: who evaluates an interrupted expression again must find the same dictionaries. */
+  #replaceIn(bound: Extract<Bound, { kind: 'replace' }>, frame: Frame): Vector {
+    const operand = this.evaluate(bound.operand, frame);
+    const replace = (texts: Texts, rows: FrameRows) => this.#replace(bound, texts, rows);
+    if (operand.kind !== 'constant') return perText(operand, frame, replace);
+    let made = this.#replacedConstants.get(bound);
+    if (made?.value !== operand.value) {
+      made = { value: operand.value, vector: perText(operand, frame, replace) };
+      this.#replacedConstants.set(bound, made);
+    }
+    return made.vector;
   }
 
   /** Each string once for as long as its dictionary lasts, when a row has it. */

@@ -144,6 +144,22 @@ test('a neighbour on the thread is answered while a heavy statement runs', async
   assert.ok(answered >= 20, `${answered}`);
 });
 
+test('a constant that is replaced in turns is replaced once, and replaced again', async () => {
+  const { snapshot } = await snapshotOfRows(rowsOf(100, (at) => `{"s": "a${at % 9}"}`));
+  const inner = "REGEXP_REPLACE('abcabc', '(b)', '<\\1>')";
+  const context = contextOf(snapshot, new FakeClock(), 60_000);
+  // Nothing is replaced within a turn: each text interrupts.
+  context.slice.due = () => true;
+  let turns = 0;
+  const { giveWay } = context.slice;
+  context.slice.giveWay = async () => {
+    if (++turns > 5_000) throw new Error('it goes on without end');
+    await giveWay.call(context.slice);
+  };
+  const sql = `SELECT REGEXP_REPLACE(${inner}, 'c', 'd') AS r, COUNT(*) FROM docs WHERE REGEXP_REPLACE(${inner}, 'a', '') <> s GROUP BY r`;
+  assert.deepEqual(JSON.parse(await runSql(context, { sql })).rows, [['a<b>da<b>d', 100]]);
+});
+
 test('sorting what an answer leaves out gives way too, and keeps the order of what is alike', () => {
   const items = Array.from({ length: 30_000 }, (_, at) => ({ key: (at * 7_919) % 101, at }));
   let steps = 0;
