@@ -126,9 +126,17 @@ export class NamespaceQueries {
       case 'getDocument':
         return this.#getDocument(call, opened);
       case 'search':
-        return this.#search(call, parseSearch(call, body), opened);
+        return this.#search(
+          call,
+          this.#reading(opened, () => parseSearch(call, body)),
+          opened,
+        );
       case 'count':
-        return this.#count(call, parseCount(call, body), opened);
+        return this.#count(
+          call,
+          this.#reading(opened, () => parseCount(call, body)),
+          opened,
+        );
       case 'warm':
         return this.#warm(call, body, opened);
       case 'sql':
@@ -137,6 +145,17 @@ export class NamespaceQueries {
         return reply(this.describe());
       default:
         throw new ApiError('not_implemented', `${call.operation} is not built yet`);
+    }
+  }
+
+  /** Reads what was asked, which costs milliseconds where it is large: whose request it is pays for it, also where it is refused. */
+  #reading<T>({ turn }: OpenedNow, read: () => T): T {
+    const { clock } = this.#components;
+    const beganAt = clock.monotonic();
+    try {
+      return read();
+    } finally {
+      turn.charge(clock.monotonic() - beganAt);
     }
   }
 
@@ -207,13 +226,17 @@ export class NamespaceQueries {
   }
 
   async #sql(call: ActorCall, body: Uint8Array | null, opened: OpenedNow): Promise<ActorReply> {
-    const request = parseWith(sqlRequestSchema, body === null ? undefined : readBody(body));
+    const request = this.#reading(opened, () =>
+      parseWith(sqlRequestSchema, body === null ? undefined : readBody(body)),
+    );
     await this.#reach(request.min_version, opened);
     return this.#query(call, opened, (context) => runSql(context, request));
   }
 
   async #warm(call: ActorCall, body: Uint8Array | null, opened: OpenedNow): Promise<ActorReply> {
-    const request = parseWarmBody(body === null || body.byteLength === 0 ? undefined : readBody(body));
+    const request = this.#reading(opened, () =>
+      parseWarmBody(body === null || body.byteLength === 0 ? undefined : readBody(body)),
+    );
     await this.#reach(request.min_version, opened);
     return this.#query(call, opened, (context) => runWarm(context, request));
   }

@@ -332,14 +332,15 @@ export function unexpected(scan: JsonScan, expected: string): JsonSyntaxError {
 const closingSigns = new Uint8Array(levelsMax);
 
 /**
- * Passes one value of any kind that nests at most `levels` arrays and objects, at most 256. Answers how many values it has,
- * itself and those in it: what making them would cost.
+ * Passes one value of any kind that nests at most `levels` arrays and objects, at most 256, and has at most `valuesMax` values,
+ * itself and those in it: they are what making it would cost, and more are refused as soon as they are seen.
  */
-export function skipValue(scan: JsonScan, levels: number): number {
+export function skipValue(scan: JsonScan, levels: number, valuesMax = Number.POSITIVE_INFINITY): void {
   let level = 0;
   let values = 0;
   for (;;) {
-    values++;
+    if (++values > valuesMax)
+      throw new JsonSyntaxError(`it has more than ${valuesMax} values`, scan.position, 'size');
     const byte = nextByte(scan);
     if (byte === code.quote) scan.position = stringEnd(scan, scan.position + 1) + 1;
     else if (byte === code.openBrace || byte === code.openBracket) {
@@ -354,7 +355,7 @@ export function skipValue(scan: JsonScan, levels: number): number {
     } else skipScalar(scan, byte);
 
     for (;;) {
-      if (level === 0) return values;
+      if (level === 0) return;
       const close = closingSigns[level - 1] as number;
       if (anotherFollows(scan, close)) {
         if (close === code.closeBrace) skipKey(scan);
