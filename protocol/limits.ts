@@ -1,6 +1,6 @@
 /**
  * Every bound of the product: its unit is the end of its name, its reason the comment beside it.
- * Values that service.md states are part of the interface; the others are ours to change.
+ * Values whose comment begins with "Service" are part of the interface, and clients rely on them; the others are ours to change.
  */
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -55,7 +55,7 @@ export const limits = {
   openRequestsMax: 1_000,
   /** Of those, from one network, so that stalled bodies from one do not take all places. */
   openRequestsOfNetworkMax: 250,
-  /** Of a regex: service.md's bound. What it may cost is bounded by its program, not by its length. */
+  /** Service: the length of a regex. Its program bounds what it may cost, not its length. */
   patternCharactersMax: 1_000,
   /** Of any query: room for a pattern of the longest characters. A literal costs RE2 its length for each byte at worst. */
   literalBytesMax: 4_000,

@@ -44,7 +44,7 @@ interface OperationRow {
   /** Who does the work: the front itself, the tenant's actor or the namespace's. */
   readonly serves: 'front' | 'tenant' | 'namespace';
   readonly success?: number;
-  /** Other statuses that service.md documents for it. */
+  /** Statuses that it may answer beside those that follow from its credential, parameters and body; /openapi.json lists them. */
   readonly statuses: readonly number[];
   /** Query parameters; with several methods, those of its GET. */
   readonly query?: z.ZodObject | null;

@@ -16,8 +16,9 @@ import {
 } from './syntax.ts';
 
 /**
- * The dialect of service.md, by recursive descent: one method a rule. What other dialects have and this one does not is
- * named in the error, with what to write instead where there is such a thing.
+ * Parses one statement, by recursive descent with one method for each rule: a SELECT over the one table `docs` (WHERE, GROUP
+ * BY, HAVING, ORDER BY, LIMIT, OFFSET), SHOW COLUMNS or DESCRIBE. Throws `SqlError`. Where other dialects have something that
+ * this one has not, the error names it, and says what to write instead where there is such a thing.
  */
 export function parseSql(sql: string): Statement {
   return new Parser(tokensOf(sql)).statement();

@@ -153,7 +153,7 @@ interface Rule {
   readonly drops: readonly string[];
 }
 
-/** The table of service.md and the rules under it, one by one; what is refused is in test/protocol/filter.test.ts. */
+/** Every rule of filters, one by one, with what it keeps and drops; what is refused is in test/protocol/filter.test.ts. */
 const rules: readonly Rule[] = [
   {
     rule: '{key: value} keeps documents whose key equals the value',
