@@ -4,7 +4,13 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { formats, wireHistory, wireVersion } from '../protocol/version.ts';
 import { formatsNow } from './support/format-samples.ts';
-import { readSources, repositoryRoot } from './support/repository.ts';
+import { filesUnder, readSources, repositoryRoot } from './support/repository.ts';
+import {
+  deadLinkProblems,
+  lostDecisionProblems,
+  outsidePageProblems,
+  readmeLengthProblems,
+} from './support/tidy-documents.ts';
 import { entries, programs, sides, strangers } from './support/tidy-floors.ts';
 import {
   cycleProblems,
@@ -23,7 +29,17 @@ import { importsOf, scanSource } from './support/tidy-source.ts';
 
 const root = repositoryRoot();
 const files = scanFiles(readSources(root));
+const documents = readDocuments();
 const formatsPath = join(root, 'test/golden/formats.json');
+
+/** README and every Markdown file below the folders of sources: path to text. */
+function readDocuments(): ReadonlyMap<string, string> {
+  const below = ['protocol', 'src', 'actors', 'test', 'load-tests'].flatMap((folder) =>
+    filesUnder(root, folder),
+  );
+  const paths = ['README.md', ...below.filter((path) => path.endsWith('.md'))];
+  return new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]));
+}
 
 const none = (problems: readonly string[]) => assert.equal(problems.join('\n'), '');
 const scan = (sources: Record<string, string>) => scanFiles(new Map(Object.entries(sources)));
@@ -63,6 +79,20 @@ describe('the house is tidy', () => {
       writeFileSync(formatsPath, `${JSON.stringify(recordedFormats(now, recorded), null, 2)}\n`);
     }
     none(formatProblems(now, JSON.parse(readFileSync(formatsPath, 'utf8'))));
+  });
+
+  it('README is short, and leads to every decision', () => {
+    none([...readmeLengthProblems(documents.get('README.md') ?? ''), ...lostDecisionProblems(documents)]);
+  });
+
+  it('links of documents lead to files', () => {
+    assert.ok(documents.size > 10, `only ${documents.size} documents`);
+    none(deadLinkProblems(documents, (path) => existsSync(join(root, path))));
+  });
+
+  it('nothing rests on pages outside the repository', () => {
+    const sources = [...readSources(root)].filter(([path]) => path !== 'test/tidy.test.ts');
+    none(outsidePageProblems(new Map([...documents, ...sources])));
   });
 
   it('every version of a format has its line of history', () => {
@@ -171,6 +201,47 @@ describe('the rule of floors', () => {
       strangers,
     );
     assert.match(found.join(), /knows nothing of protocol/);
+  });
+});
+
+describe('the rules of documents', () => {
+  const texts = (entries: Record<string, string>) => new Map(Object.entries(entries));
+
+  it('count lines and their characters', () => {
+    none(readmeLengthProblems('line\n'.repeat(150)));
+    assert.match(readmeLengthProblems('line\n'.repeat(151)).join(), /has 151 lines, of 150/);
+    assert.match(readmeLengthProblems(`short\n${'x'.repeat(141)}\n`).join(), /README\.md:2: has 141/);
+  });
+
+  it('follow links from the folder of their document, and leave the web and code alone', () => {
+    const there = (path: string) => path === 'src/README.md' || path === 'src/a.ts';
+    none(
+      deadLinkProblems(
+        texts({ 'src/README.md': '[a](a.ts) [b](../src/README.md#b) [c](https://c/d)' }),
+        there,
+      ),
+    );
+    none(deadLinkProblems(texts({ 'README.md': '```\n[a](gone.ts)\n```\n[b](#b)' }), there));
+    assert.deepEqual(deadLinkProblems(texts({ 'src/README.md': '[a](gone.ts#a)' }), there), [
+      'src/README.md: links to gone.ts, which is not there',
+    ]);
+  });
+
+  it('find decisions that nobody finds', () => {
+    const room = { 'src/README.md': 'Room.\n\n## Decisions\n' };
+    none(lostDecisionProblems(texts({ 'README.md': '[src](src/README.md#decisions)', ...room })));
+    assert.match(
+      lostDecisionProblems(texts({ 'README.md': 'none', ...room })).join(),
+      /src\/README\.md: has/,
+    );
+  });
+
+  it('find what is cited from outside', () => {
+    none(outsidePageProblems(texts({ 'src/a.ts': '// see src/README.md and service.mdx' })));
+    assert.match(
+      outsidePageProblems(texts({ 'src/a.ts': '\n// as service.md says' })).join(),
+      /a\.ts:2: cites/,
+    );
   });
 });
 
