@@ -75,7 +75,7 @@ export class ActorHost {
   readonly #eviction: Eviction;
   readonly #replays: WaitingReplays;
   readonly #quota: StorageQuota;
-  readonly #readShares = new ReadShares();
+  readonly #readShares: ReadShares;
   /** By namespace id: see `Opening.putAwayVersion`. */
   readonly #putAwayVersions = new LruMap<string, number>(putAwayVersionsMax);
   readonly #openActorsMax: number;
@@ -85,9 +85,13 @@ export class ActorHost {
   #beginDrain = () => {};
   readonly #drainBegan: Promise<void>;
 
-  constructor(components: ActorComponents, options: { readonly openActorsMax?: number } = {}) {
+  constructor(
+    components: ActorComponents,
+    options: { readonly openActorsMax?: number; readonly threads?: number } = {},
+  ) {
     const { clock, memory, fetcher } = components;
     this.#components = components;
+    this.#readShares = new ReadShares(options.threads);
     this.#openActorsMax = options.openActorsMax ?? limits.openActorsMax;
     this.#namespaces = new OpenActors(clock, (actor) =>
       this.#putAwayVersions.set(actor.identity.namespaceId, actor.manifestVersion),

@@ -100,6 +100,8 @@ export interface ServerKeys {
 
 export interface ActorWorkerTask {
   readonly index: number;
+  /** Actor threads of the process. */
+  readonly threads: number;
   readonly control: MessagePort;
   readonly front: MessagePort;
   readonly log: MessagePort;

@@ -7,6 +7,8 @@ import type { ByteGate, Hold } from '../../src/base/byte-gate.ts';
 export interface AnswerRoom {
   /** Takes room for so many bytes of JSON more, or answers false where there is none. */
   take(bytes: number): boolean;
+  /** So many bytes that were taken are let go, for others of this answer. */
+  give(bytes: number): void;
 }
 
 /** Hits are there as strings, joined, and as bytes, before they leave the thread. */
@@ -35,6 +37,10 @@ export class GatedRoom implements AnswerRoom {
     return false;
   }
 
+  give(bytes: number): void {
+    this.#bytes -= bytes;
+  }
+
   /** The answer has left the thread, or none was made. */
   release(): void {
     this.#hold?.release();
@@ -54,4 +60,4 @@ export class GatedRoom implements AnswerRoom {
 }
 
 /** For answers that nobody else competes with. */
-export const unboundedRoom: AnswerRoom = { take: () => true };
+export const unboundedRoom: AnswerRoom = { take: () => true, give() {} };

@@ -20,6 +20,7 @@ export class Page {
   readonly #request: SearchRequest;
   readonly #room: AnswerRoom;
   #bytesLeft: number;
+  #bytesTaken = 0;
   #lastSequence: number | null = null;
   #isFull = false;
   #isTruncated = false;
@@ -77,10 +78,17 @@ export class Page {
       json = hit.bare;
       bytes = Buffer.byteLength(json) + 1;
     }
+    if (json === hit.json) this.#bytesTaken += bytes;
     this.#bytesLeft -= bytes;
     this.hits.push(json);
     this.#lastSequence = hit.sequence;
     return true;
+  }
+
+  /** The page is not answered: another one is made, and takes its room. */
+  discard(): void {
+    this.#room.give(this.#bytesTaken);
+    this.#bytesTaken = 0;
   }
 
   #close(): boolean {

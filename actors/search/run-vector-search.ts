@@ -6,6 +6,7 @@ import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
 import type { Found } from '../text/judge.ts';
 import { DistanceFrom, scoreOf } from '../vector/distance.ts';
 import { Nearest, type Ranked } from '../vector/nearest.ts';
+import type { AnswerRoom } from './answer-room.ts';
 import { hitJson } from './answers.ts';
 import { findInDocument } from './document-filter.ts';
 import { fuseRanks } from './fuse-ranks.ts';
@@ -72,6 +73,7 @@ async function searchVectors(context: QueryContext, query: VectorQuery): Promise
     const isDone = page.hits.length === limit || page.isTruncated || rows.length < count;
     if (end.kind !== 'complete' || isDone) return answerOf(context, end, page);
     const isRare = page.hits.length < rows.length * matchingShareMin || count > judgedMax;
+    page.discard();
     if (judge !== null && isRare) return null;
   }
 }
@@ -124,8 +126,8 @@ async function searchDocuments(
 ): Promise<string> {
   const isFused = request.rank === 'rrf';
   const places = isFused ? Math.max(request.limit, limits.fusedRanksMax) : request.limit;
-  const nearest = new NearestHits(places);
-  const newest = new NewestHits(isFused ? places : 0);
+  const nearest = new NearestHits(places, context.room);
+  const newest = new NewestHits(isFused ? places : 0, context.room);
   const page = new Page(request, context.room);
   const { condition, filter } = test;
   const wanted = { below: Number.POSITIVE_INFINITY, enough: undefined, condition, filter };
@@ -197,14 +199,21 @@ function withRank({ json, bare, sequence, distance, score }: Scored) {
   return { sequence, json: json.slice(0, -1) + rank, bare: bare.slice(0, -1) + rank };
 }
 
+/** A hit is kept with what was included, and without, in case it does not fit. */
+function bytesOf({ json, bare }: Pick<KeptHit, 'json' | 'bare'>): number {
+  return json === bare ? json.length : json.length + bare.length;
+}
+
 /** Hits come whole, so what is kept is bounded as an answer is: the worst go where there are too many bytes. */
 class NearestHits {
   readonly #nearest: Nearest<NearHit>;
+  readonly #room: AnswerRoom;
   #bytes = 0;
   #isCut = false;
 
-  constructor(count: number) {
+  constructor(count: number, room: AnswerRoom) {
     this.#nearest = new Nearest(count);
+    this.#room = room;
   }
 
   get isCut(): boolean {
@@ -222,24 +231,34 @@ class NearestHits {
 
   add(hit: NearHit): void {
     const gone = this.#nearest.add(hit);
-    this.#bytes += hit.json.length - (gone?.json.length ?? 0);
-    while (this.#bytes > limits.answerBytesMax) {
+    if (gone !== null) this.#letGo(gone);
+    this.#bytes += bytesOf(hit);
+    while (this.#bytes > limits.answerBytesMax || !this.#room.take(bytesOf(hit))) {
       const worst = this.#nearest.dropWorst();
       if (worst === null) return;
-      this.#bytes -= worst.json.length;
       this.#isCut = true;
+      this.#bytes -= bytesOf(worst);
+      if (worst === hit) return;
+      this.#room.give(bytesOf(worst));
     }
+  }
+
+  #letGo(hit: NearHit): void {
+    this.#bytes -= bytesOf(hit);
+    this.#room.give(bytesOf(hit));
   }
 }
 
 class NewestHits {
   readonly hits: KeptHit[] = [];
   readonly #count: number;
+  readonly #room: AnswerRoom;
   #bytes = 0;
   #isCut = false;
 
-  constructor(count: number) {
+  constructor(count: number, room: AnswerRoom) {
     this.#count = count;
+    this.#room = room;
   }
 
   get isCut(): boolean {
@@ -252,7 +271,7 @@ class NewestHits {
 
   add(hit: KeptHit): void {
     this.hits.push(hit);
-    this.#bytes += hit.json.length;
-    this.#isCut = this.#bytes > limits.answerBytesMax;
+    this.#bytes += bytesOf(hit);
+    this.#isCut = this.#bytes > limits.answerBytesMax || !this.#room.take(bytesOf(hit));
   }
 }

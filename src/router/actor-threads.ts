@@ -23,7 +23,7 @@ import { ResidentThread, workerEntries } from './worker-pool.ts';
 /** One actor thread and the ports to it. One that dies is started again; what it was asked meanwhile is refused. */
 export type ActorTaskSettings = Omit<
   ActorWorkerTask,
-  'control' | 'front' | 'log' | 'lanes' | 'pulse' | 'index' | 'cacheFolder'
+  'control' | 'front' | 'log' | 'lanes' | 'pulse' | 'index' | 'threads' | 'cacheFolder'
 > & {
   readonly cacheFolder: string;
 };
@@ -73,6 +73,7 @@ export class ActorThread {
     const task: ActorWorkerTask = {
       ...settings,
       index,
+      threads: count,
       cacheFolder: `${settings.cacheFolder}/${index}`,
       control: control.port2,
       front: front.port2,

@@ -55,3 +55,22 @@ describe('a share of reads', () => {
     assert.equal(shares.of(1, null), null);
   });
 });
+
+it('a tenant on several threads has one plan’s share in all, and a query may still ask for as much as the plan has', async () => {
+  const [one, other] = [new ReadShares(2).of(1, 100), new ReadShares(2).of(1, 100)];
+  assert.ok(one !== null && other !== null);
+  one.refuseOver(100);
+  assert.throws(() => one.refuseOver(101), { code: 'too_large' });
+  const ends: (() => void)[] = [];
+  const read = (share: typeof one) => share.read(40, () => new Promise<void>((end) => ends.push(end)));
+
+  const reads = [read(one), read(one), read(other)];
+  await Promise.resolve();
+
+  assert.equal(one.bytes + other.bytes, 80, 'the second of one thread waits');
+  for (let turn = 0; turn < 5; turn++) {
+    for (const end of ends.splice(0)) end();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await Promise.all(reads);
+});
