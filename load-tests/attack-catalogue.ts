@@ -14,6 +14,13 @@ function numberOf({ name }: Attack): number {
   return Number(/^A(\d+)/.exec(name)?.[1] ?? Number.NaN);
 }
 
+/** By its whole name. */
+export function attackNamed(name: string): Attack {
+  const found = attackCatalogue.find((attack) => attack.name === name);
+  if (found === undefined) throw new Error(`there is no attack ${name}`);
+  return found;
+}
+
 /** Those of the names; `A1` means all its variants. */
 export function attacksNamed(names: readonly string[]): readonly Attack[] {
   const isAsked = ({ name }: Attack, asked: string) => name === asked || name.startsWith(`${asked}-`);

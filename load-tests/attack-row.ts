@@ -10,6 +10,8 @@ const searchP99MsMin = 40;
 const searchP999MsMax = 250;
 const healthP99MsMax = 50;
 const mixP99MsMax = 100;
+/** Of the processor's seconds that the process took, charged to some share. */
+const chargedPartMin = 0.8;
 
 export interface Row {
   readonly name: string;
@@ -68,6 +70,11 @@ function verdictsOf(row: Row): Verdict[] {
       ok: residentBytesMax <= most,
     });
   }
+  const charged = watched.chargedSeconds / watched.cpuSeconds;
+  verdicts.push({
+    what: `charged ${Math.round(charged * 100)} % ≥ ${chargedPartMin * 100} %`,
+    ok: charged >= chargedPartMin,
+  });
   return verdicts;
 }
 
@@ -111,7 +118,8 @@ export function rowText(row: Row): { readonly text: string; readonly ok: boolean
     `    server   resident ${megabytes(watched.residentBytesMax)} at most (${megabytes(watched.anonymousBytesMax)} without files), ` +
       `${watched.cpuSeconds.toFixed(1)} s of processor: ${watched.busiest}`,
     `    attack   ${countsText(outcome.outcomes) || 'nothing came of it'}; ${Math.round(outcome.cpuMs)} ms of processor in its answers`,
-    ...watched.metrics.map((line) => `    metric   ${line}`),
+    ...Object.entries(outcome.said).map(([what, text]) => `    said     ${what}: ${text}`),
+    `    turns    longest: ${watched.longestTurns.join(', ') || 'none is told'}`,
   );
   return { text: lines.join('\n'), ok };
 }

@@ -57,11 +57,11 @@ export interface Watched {
   readonly cpuSeconds: number;
   /** Of the threads that used most, in seconds. */
   readonly busiest: string;
-  /** Metrics of turns and of what shares are charged, as the server tells them; whole lines. */
-  readonly metrics: readonly string[];
+  /** What the server has charged to shares, all together, in seconds. */
+  readonly chargedSeconds: number;
+  /** Of each thread, with its cause, as far as the server tells it. */
+  readonly longestTurns: readonly string[];
 }
-
-const toldMetrics = /^tidebase_\w*(?:turn|charge|share)\w*(?:\{.*\})? .*$/gm;
 
 export function watchServer(server: RunningServer): { stop(): Promise<Watched> } {
   let [resident, anonymous] = [0, 0];
@@ -74,15 +74,22 @@ export function watchServer(server: RunningServer): { stop(): Promise<Watched> }
   const threadsBefore = new Map(
     threadCpu(server.processId).map((thread) => [thread.threadId, thread.seconds]),
   );
-  // What came before is not of the attack: turns are told since the last reading.
-  readMetrics(server).catch(() => undefined);
+  const chargedBefore = readMetrics(server).then(chargedSecondsOf);
+  chargedBefore.catch(() => undefined);
   const timer = setInterval(sample, sampleEveryMs);
   return {
     async stop() {
       clearInterval(timer);
       const ending = server.ending();
       const watched = { ending, residentBytesMax: resident, anonymousBytesMax: anonymous };
-      if (ending !== null) return { ...watched, cpuSeconds: Number.NaN, busiest: '', metrics: [] };
+      if (ending !== null)
+        return {
+          ...watched,
+          cpuSeconds: Number.NaN,
+          busiest: '',
+          chargedSeconds: Number.NaN,
+          longestTurns: [],
+        };
       const busiest = threadCpu(server.processId)
         .map(({ threadId, name, seconds }) => ({
           name,
@@ -93,12 +100,31 @@ export function watchServer(server: RunningServer): { stop(): Promise<Watched> }
         .map(({ name, seconds }) => `${name} ${seconds.toFixed(1)} s`)
         .join(', ');
       const cpuSeconds = treeCpuSeconds(server.processId) - cpuBefore;
-      return { ...watched, cpuSeconds, busiest, metrics: await readMetrics(server) };
+      const metrics = await readMetrics(server);
+      const chargedSeconds = chargedSecondsOf(metrics) - (await chargedBefore);
+      return { ...watched, cpuSeconds, busiest, chargedSeconds, longestTurns: longestTurnsOf(metrics) };
     },
   };
 }
 
-async function readMetrics({ metricsUrl }: RunningServer): Promise<readonly string[]> {
-  const text = await (await fetch(`${metricsUrl}/metrics`)).text();
-  return text.match(toldMetrics) ?? [];
+async function readMetrics({ metricsUrl }: RunningServer): Promise<string> {
+  return (await fetch(`${metricsUrl}/metrics`)).text();
+}
+
+function chargedSecondsOf(metrics: string): number {
+  let seconds = 0;
+  for (const [, value] of metrics.matchAll(/^tidebase_share_cpu_seconds_total\{.*\} (\S+)$/gm))
+    seconds += Number(value);
+  return seconds;
+}
+
+function longestTurnsOf(metrics: string): string[] {
+  const told: string[] = [];
+  for (const [, thread, cause, value] of metrics.matchAll(
+    /^tidebase_longest_turn_seconds\{thread="([^"]*)",cause="([^"]*)"\} (\S+)$/gm,
+  ))
+    told.push(`${thread} ${cause} ${Math.round(Number(value) * 1_000)} ms`);
+  const front = /^tidebase_front_turn_delay_seconds\{quantile="1"\} (\S+)$/m.exec(metrics)?.[1];
+  if (front !== undefined) told.push(`front came late by ${Math.round(Number(front) * 1_000)} ms`);
+  return told;
 }

@@ -49,6 +49,8 @@ export class AttackSite {
   readonly isLarge: boolean;
   readonly tenants: number;
   readonly outcomes = new Map<string, number>();
+  /** What the first refusal of each outcome said: an attack that is refused for another reason than its own is none. */
+  readonly said = new Map<string, string>();
   /** Of the answers, as the server counts it. */
   cpuMs = 0;
   #isOver = false;
@@ -104,12 +106,15 @@ export class AttackSite {
       const { status, text } = await this.#send(ask);
       const code = /"code":"(\w+)"/.exec(text.slice(0, 2_000))?.[1];
       const timedOut = text.slice(-2_000).includes('"timed_out":true') ? ' timed out' : '';
-      this.count(code === undefined ? `${status}${timedOut}` : `${status} ${code}`);
+      const outcome = code === undefined ? `${status}${timedOut}` : `${status} ${code}`;
+      this.count(outcome);
+      if (code !== undefined && !this.said.has(outcome)) this.said.set(outcome, text.slice(0, 300));
       this.cpuMs += Number(/"cpu_ms":([\d.]+)/.exec(text.slice(-2_000))?.[1] ?? 0);
       return status < 400;
     } catch (error) {
-      if (!this.#isOver) this.count((error as Error).message === 'left' ? 'left' : 'no answer');
-      return (error as Error).message === 'left';
+      const left = (error as Error).message === 'left';
+      this.count(left ? 'left' : this.#isOver ? 'under way at the end' : 'no answer');
+      return left;
     }
   }
 
@@ -212,7 +217,9 @@ export class AttackSite {
       socket.once('close', () => {
         clearInterval(timer);
         this.#held.delete(socket);
-        resolve(this.#isOver ? `held to the end${status}` : `ended by the server ${status}`.trimEnd());
+        resolve(
+          this.#isOver ? `held to the end ${status}`.trimEnd() : `ended by the server ${status}`.trimEnd(),
+        );
       });
     });
   }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Attack } from './attack.ts';
-import { attacksNamed } from './attack-catalogue.ts';
+import { attackNamed } from './attack-catalogue.ts';
 import { AttackSite, type SiteOptions } from './attack-site.ts';
 import type { AttackerOptions, AttackOutcome } from './attacker.ts';
 import { sleep } from './judge.ts';
@@ -14,6 +14,7 @@ if (port === null) throw new Error('an attacker is a thread');
 let isStopping = false;
 let cpuMs = 0;
 const outcomes = new Map<string, number>();
+const said = new Map<string, string>();
 const living = new Set<AttackSite>();
 
 /** Each attack of an account begins with another of its tenants, so that the allowance of none is for one alone. */
@@ -23,7 +24,10 @@ const turned = ({ keys, ...rest }: SiteOptions, by: number): SiteOptions => ({
 });
 
 const plans = accounts.map((account, i) => ({
-  attacks: attacksNamed(attacks[i] ?? []).map((attack, at) => ({ attack, options: turned(account, at) })),
+  attacks: (attacks[i] ?? []).map((name, at) => ({
+    attack: attackNamed(name),
+    options: turned(account, at),
+  })),
 }));
 
 for (const plan of plans)
@@ -39,7 +43,11 @@ const stopped = once(port, 'message').then(() => {
   for (const site of living) site.end();
 });
 await Promise.all([...plans.map((plan, i) => attackInTurn(plan.attacks, i)), stopped]);
-port.postMessage({ outcomes: Object.fromEntries(outcomes), cpuMs } satisfies AttackOutcome);
+port.postMessage({
+  outcomes: Object.fromEntries(outcomes),
+  said: Object.fromEntries(said),
+  cpuMs,
+} satisfies AttackOutcome);
 
 async function attackInTurn(
   turns: readonly { readonly attack: Attack; readonly options: SiteOptions }[],
@@ -58,6 +66,7 @@ async function attackInTurn(
     living.delete(site);
     cpuMs += site.cpuMs;
     const name = alone ? '' : `${turn.attack.name}: `;
+    for (const [outcome, text] of site.said) if (!said.has(name + outcome)) said.set(name + outcome, text);
     for (const [outcome, times] of site.outcomes)
       outcomes.set(name + outcome, (outcomes.get(name + outcome) ?? 0) + times);
   }

@@ -12,6 +12,8 @@ export interface AttackerOptions {
 
 export interface AttackOutcome {
   readonly outcomes: Readonly<Record<string, number>>;
+  /** The first refusal of each of them. */
+  readonly said: Readonly<Record<string, string>>;
   /** As the server's answers count it. */
   readonly cpuMs: number;
 }
@@ -37,7 +39,7 @@ export async function prepareAttacker(options: AttackerOptions): Promise<Attacke
     start: () => thread.postMessage('start'),
     async stop() {
       const late = new Promise<AttackOutcome>((resolve) => {
-        setTimeout(resolve, stopMsMax, { outcomes: { 'did not end': 1 }, cpuMs: 0 }).unref();
+        setTimeout(resolve, stopMsMax, { outcomes: { 'did not end': 1 }, said: {}, cpuMs: 0 }).unref();
       });
       const told = next<AttackOutcome>();
       thread.postMessage('stop');

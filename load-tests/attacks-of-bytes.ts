@@ -45,7 +45,7 @@ const writesOfSixty = 30;
 
 export const attacksOfBytes: readonly Attack[] = [
   {
-    name: 'A2',
+    name: 'A2-stall',
     about: '64 bodies of 66 MB from 4 tenants that stall when 60 MB have come',
     tenants: 4,
     secondsMin: 30,
@@ -65,7 +65,7 @@ export const attacksOfBytes: readonly Attack[] = [
       })),
   },
   {
-    name: 'A4',
+    name: 'A4-large',
     about: '12 logins a second with 1 MB of nested junk, without credentials',
     isHealthJudged: true,
     run: (site) => site.paced(12, () => ({ path: '/v1/login', body: junkMegabyte, tenant: null })),

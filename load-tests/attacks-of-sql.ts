@@ -60,10 +60,17 @@ async function prepareGroups(site: AttackSite): Promise<void> {
     await site.prepare({ path: '/v1/namespaces/groups/import?format=csv&id=k', body, tenant });
 }
 
-const aliasDepth = 30;
-/** Each doubles the one before it, where the binder follows aliases. */
-const nestedAliases = `SELECT k AS x0, ${Array.from({ length: aliasDepth }, (_, i) => `x${i} + x${i} AS x${i + 1}`).join(', ')} FROM docs GROUP BY ${Array.from({ length: aliasDepth + 1 }, (_, i) => `x${i}`).join(', ')}`;
-const manyBranches = `SELECT COUNT(*), CASE ${Array.from({ length: 900 }, (_, i) => `WHEN a LIKE '%${i}_${i}%' THEN b`).join(' ')} ELSE c END AS x FROM docs GROUP BY x`;
+const sums = 15;
+const termsOfSum = 100;
+const timesAsked = 250;
+/** Each alias stands for hundreds of nodes, and is asked for hundreds of times. */
+const manyNodes = [
+  `SELECT COUNT(*), ${Array.from({ length: sums }, (_, i) => `${Array.from({ length: termsOfSum }, (_, term) => (term % 2 === 0 ? 'k' : `${i + term}`)).join(' + ')} AS x${i}`).join(', ')}`,
+  `FROM docs GROUP BY ${Array.from({ length: sums }, (_, i) => `x${i}`).join(', ')}`,
+  `HAVING ${new Array<string>(timesAsked).fill('x0').join(' + ')} > 0`,
+  `ORDER BY ${Array.from({ length: sums - 1 }, (_, i) => `x${i} + x${i + 1}`).join(', ')} LIMIT 10`,
+].join(' ');
+const manyBranches = `SELECT COUNT(*), CASE ${Array.from({ length: 800 }, (_, i) => `WHEN a LIKE '%${i}_${i}%' THEN b`).join(' ')} ELSE c END AS x FROM docs GROUP BY x`;
 const manyGroups = [
   'SELECT a, b, c, d, COUNT(*), COUNT(DISTINCT e), COUNT(DISTINCT f), COUNT(DISTINCT g) FROM docs GROUP BY a, b, c, d ORDER BY a',
   'SELECT COUNT(DISTINCT a), COUNT(DISTINCT b), COUNT(DISTINCT c), COUNT(DISTINCT d), COUNT(DISTINCT e), COUNT(DISTINCT f) FROM docs',
@@ -144,7 +151,7 @@ export const attacksOfSql: readonly Attack[] = [
       }),
   },
   {
-    name: 'A15',
+    name: 'A15-groups',
     about: 'SQL with many groups and distinct values, two statements of each of 20 tenants',
     isMemoryJudged: true,
     tenants: groupTenants,
@@ -157,10 +164,11 @@ export const attacksOfSql: readonly Attack[] = [
   },
   {
     name: 'A15-nodes',
-    about: 'SQL with aliases that double each other, and 900 CASE branches with LIKE',
+    about:
+      'SQL with aliases of hundreds of nodes asked for hundreds of times, and 800 CASE branches with LIKE',
     isMemoryJudged: true,
     tenants: 4,
     prepare: prepareGroups,
-    run: (site) => site.loops(8, (at) => sql('groups', at % 2 === 0 ? nestedAliases : manyBranches, at)),
+    run: (site) => site.loops(8, (at) => sql('groups', at % 2 === 0 ? manyNodes : manyBranches, at)),
   },
 ];

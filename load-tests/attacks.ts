@@ -15,7 +15,7 @@ import {
 import type { SiteOptions } from './attack-site.ts';
 import { type Attacker, type AttackOutcome, prepareAttacker } from './attacker.ts';
 import { machineLines } from './bench-report.ts';
-import { sleep } from './judge.ts';
+import { isQuick, sleep } from './judge.ts';
 import { numberOption, textOption } from './options.ts';
 import { runRequestLoop } from './request-loop.ts';
 import { whenSegmentsRest } from './store-counts.ts';
@@ -26,13 +26,14 @@ import { whenSegmentsRest } from './store-counts.ts';
  *
  *   --list   --only=A1,A13   --plans=built-in or lifted (default: both)   --requests=10000 (searches of neighbours)
  *   --rate=900 (a second)   --neighbours=15   --verified (the attacker's address too)
+ *   --quick: a smoke run of few requests, whose figures say little
  *   --mix: twenty accounts that mix all of it beside fifty neighbours; --minutes=5
  */
-const requests = numberOption('requests', 10_000);
-const searchesPerSecond = numberOption('rate', 900);
-const neighbourCount = numberOption('neighbours', 15);
+const requests = numberOption('requests', isQuick ? 1_500 : 10_000);
+const searchesPerSecond = numberOption('rate', isQuick ? 200 : 900);
+const neighbourCount = numberOption('neighbours', isQuick ? 5 : 15);
 const isVerified = process.argv.includes('--verified');
-const idleSeconds = 5;
+const idleSeconds = isQuick ? 2 : 5;
 const settleMs = 500;
 
 const mixAccounts = 20;
@@ -88,12 +89,12 @@ async function attackOnce(attack: Attack, plans: PlansName): Promise<Row> {
     if (isVerified) await verifyAddress(server, account);
     const site = { url: server.url, keys: account.keys, isLarge: plans === 'lifted' };
     const attacker = await prepareAttacker({ accounts: [site], attacks: [[attack.name]], turnSeconds: 0 });
-    await whenSegmentsRest(server);
+    if (!isQuick) await whenSegmentsRest(server);
     const importsPerSecond = attack.importsPerSecond ?? 0.2;
     const load = { searchesPerSecond, importsPerSecond };
     await runRequestLoop(neighbourLoop(neighbours, { ...load, seconds: 2 }));
     const idle = await runRequestLoop(neighbourLoop(neighbours, { ...load, seconds: idleSeconds }));
-    const seconds = Math.max(requests / searchesPerSecond, attack.secondsMin ?? 0);
+    const seconds = Math.max(requests / searchesPerSecond, isQuick ? 0 : (attack.secondsMin ?? 0));
     const beside = await besideAttack(scene, [attacker], () =>
       runRequestLoop(neighbourLoop(neighbours, { ...load, seconds })),
     );
@@ -128,12 +129,14 @@ async function besideAttack(
 
 function sumOf(all: readonly AttackOutcome[]): AttackOutcome {
   const outcomes: Record<string, number> = {};
+  const said: Record<string, string> = {};
   let cpuMs = 0;
   for (const one of all) {
     cpuMs += one.cpuMs;
+    Object.assign(said, one.said);
     for (const [what, times] of Object.entries(one.outcomes)) outcomes[what] = (outcomes[what] ?? 0) + times;
   }
-  return { outcomes, cpuMs };
+  return { outcomes, said, cpuMs };
 }
 
 /** Each account does a few of the attacks in turn; together they do all of them at any time. */
