@@ -51,7 +51,8 @@ export async function prepareCacheFolder(options: CacheFolderOptions): Promise<v
       Math.abs(now - previous.abnormalAtMs) < endsWithinMs;
     const isMoved = previous.actorThreads !== null && previous.actorThreads !== options.actorThreads;
     const wipe = afterCrash || again || isMoved;
-    if (wipe) log.info('the cache starts empty', { afterCrash, afterAbnormalEnds: again, isMoved });
+    if (afterCrash || again) log.info('the cache starts empty after abnormal ends', { afterCrash });
+    else if (isMoved) log.info('the cache starts empty: it was of another number of actor threads');
     // What was on its way into the cache of the process before.
     await rm(scratchFolderOf(folder), { recursive: true, force: true });
     await removeFolders(folder, (index) => wipe || index >= options.actorThreads);
