@@ -17,16 +17,16 @@ const outcomes = new Map<string, number>();
 const said = new Map<string, string>();
 const living = new Set<AttackSite>();
 
-/** Each attack of an account begins with another of its tenants, so that the allowance of none is for one alone. */
-const turned = ({ keys, ...rest }: SiteOptions, by: number): SiteOptions => ({
-  ...rest,
-  keys: [...keys.slice(by % keys.length), ...keys.slice(0, by % keys.length)],
-});
+/** Each attack of an account has tenants of its own: their allowances hold the data of one. */
+function partOf({ keys, ...rest }: SiteOptions, at: number, attacksOfAccount: number): SiteOptions {
+  const size = Math.floor(keys.length / attacksOfAccount);
+  return { ...rest, keys: keys.slice(at * size, (at + 1) * size) };
+}
 
 const plans = accounts.map((account, i) => ({
-  attacks: (attacks[i] ?? []).map((name, at) => ({
+  attacks: (attacks[i] ?? []).map((name, at, all) => ({
     attack: attackNamed(name),
-    options: turned(account, at),
+    options: partOf(account, at, all.length),
   })),
 }));
 

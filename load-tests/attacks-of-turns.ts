@@ -11,7 +11,7 @@ const search = (namespace: string, body: object, tenant = 0): Ask => ({
 });
 
 const manyNamespaces = 1_000;
-const touchedBytes = { small: 25_000, large: 1_200_000 };
+const touchedBytes = { small: 15_000, large: 1_200_000 };
 async function prepareMany(site: AttackSite): Promise<void> {
   const random = seededRandom(5);
   const bytes = site.isLarge ? touchedBytes.large : touchedBytes.small;

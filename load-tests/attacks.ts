@@ -38,7 +38,8 @@ const settleMs = 500;
 
 const mixAccounts = 20;
 const mixThreads = 4;
-const mixTenants = 4;
+/** Of an account: two for each of its attacks. */
+const mixTenants = 6;
 const mixAttacksOfAccount = 3;
 const mixTurnSeconds = 15;
 const mixNeighbours = 50;
