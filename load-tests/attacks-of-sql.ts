@@ -47,8 +47,8 @@ export const costlyCountAsk = (tenant = 0): Ask => ({
 });
 
 const groupTenants = 20;
-/** Rows of 85 bytes; 1 % of the free plan's written bytes are 10 MB. */
-const groupRows = { small: 80_000, large: 150_000 };
+/** A row takes 180 bytes of the quota; 1 % of the free plan's are 10 MB. */
+const groupRows = { small: 40_000, large: 150_000 };
 async function prepareGroups(site: AttackSite): Promise<void> {
   const word = () => Math.floor(random() * 2 ** 48).toString(36);
   const rows = Array.from(
