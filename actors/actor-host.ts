@@ -138,7 +138,8 @@ export class ActorHost {
     const { memory } = this.#components;
     const bodyBytes = body?.byteLength ?? 0;
     // Before its own body counts: a write as large as the whole budget gets in when nothing else is there.
-    if (writeOperations.has(call.operation) || call.operation === 'importDocuments') this.#refuseWhileFull();
+    if (writeOperations.has(call.operation) || call.operation === 'importDocuments')
+      this.#refuseWhileFull(call.tenantId);
     memory.add('bodies', bodyBytes);
     try {
       return await this.#untilOpen(() => this.#handle(call, body, turn));
@@ -154,8 +155,8 @@ export class ActorHost {
     }
   }
 
-  #refuseWhileFull(): void {
-    if (!this.#eviction.isFull) return;
+  #refuseWhileFull(tenantId: number): void {
+    if (!this.#eviction.isFullFor(tenantId)) return;
     const sentence =
       'the memory of this server is taken up by writes that are being stored; nothing was written';
     throw new ApiError('write_busy', sentence, { retryAfter: 1 });

@@ -12,7 +12,7 @@ import type { BlockCache } from './storage/block-fetch.ts';
  * 2. actors that nobody uses at this moment are put away, in the order of eviction-order.ts. One that holds records which only the log has is
  *    flushed first, some at a time; those behind it are put away meanwhile;
  * 3. actors in use that hold large memtables are flushed and stay open;
- * 4. what is still missing is the writers' to wait for: the host refuses them while `isFull`.
+ * 4. what is still missing is the writers' to wait for: the host refuses those who hold most while `isFullFor` them.
  *
  * An actor is never put away under a request: whoever works with one holds it, which counts. The count rises in the
  * same turn in which the slot is found, so there is no moment in between. What was put away is opened again
@@ -148,6 +148,8 @@ const slackShare = 1 / 32;
 const flushesMax = 8;
 /** After a look that found too little, how long until the next: it walks all open actors. */
 const lookAgainMs = 20;
+/** Of the budget, what those may have waiting to be stored who did not use it up. */
+const smallWritersPart = 1 / 4;
 /** A flush of less gives back too little to be worth an object. */
 const flushBytesMin = 1024 * 1024;
 
@@ -182,6 +184,10 @@ export class Eviction {
   #flushes = 0;
   #nextLookMs = Number.NEGATIVE_INFINITY;
   #putAway = 0;
+  #unstored: { readonly atMs: number; readonly byOwner: ReadonlyMap<number, number> } = {
+    atMs: Number.NEGATIVE_INFINITY,
+    byOwner: new Map(),
+  };
 
   constructor(components: EvictionComponents, kinds: readonly Kind[]) {
     this.#components = components;
@@ -193,10 +199,29 @@ export class Eviction {
     return this.#putAway;
   }
 
-  /** Whether writers must wait. Cheap where the budget is not used up. */
-  get isFull(): boolean {
+  /**
+   * Whether this tenant's writers must wait: the budget is used up, and its owner has more that waits to be stored than an equal
+   * part of a quarter of it. So those who fill the memory wait, and a neighbour's small writes do not. Cheap where the budget is
+   * not used up.
+   */
+  isFullFor(tenantId: number): boolean {
     this.makeRoom();
-    return this.#components.memory.over > 0;
+    const { memory, shares } = this.#components;
+    if (memory.over === 0) return false;
+    const unstored = this.#unstoredBytes();
+    const own = unstored.get(shares.of(tenantId).owner) ?? 0;
+    return own > (memory.bytesMax * smallWritersPart) / Math.max(1, unstored.size);
+  }
+
+  /** By owner, what its namespaces hold that a flush would store; looked up a few times a second at most. */
+  #unstoredBytes(): ReadonlyMap<number, number> {
+    const now = this.#components.clock.monotonic();
+    if (now - this.#unstored.atMs < lookAgainMs) return this.#unstored.byOwner;
+    const byOwner = new Map<number, number>();
+    for (const { owner, cost } of this.#candidates(this.#kinds, ({ flushableBytes }) => flushableBytes))
+      if (cost > 0) byOwner.set(owner, (byOwner.get(owner) ?? 0) + cost);
+    this.#unstored = { atMs: now, byOwner };
+    return byOwner;
   }
 
   /** Cheap where the budget is not used up. */
