@@ -51,6 +51,11 @@ import { WaitingReplays } from './waiting-replays.ts';
 
 /** After its deadline a query may put together what it found. */
 const lateAnswerMs = 2_000;
+/**
+ * An opening is charged with the time that it took, so much at most, in milliseconds: what it does is done between waits for the
+ * disk and the store, and can't be told from them.
+ */
+const openingMsMax = 5;
 /** A call meets an actor that closes under it once, hardly ever twice. */
 const opensOfOneCallMax = 4;
 /** Between two rounds of recovery; the first failure is mostly another thread that is still starting. */
@@ -367,6 +372,7 @@ export class ActorHost {
       if (error instanceof ReadTimedOut) void holding.then(({ release }) => release()).catch(() => {});
       throw error;
     });
+    if (!wasOpen) turn.charge(Math.min(clock.monotonic() - beganAt, openingMsMax));
     const answering = withHeld(held, (actor) => {
       const foundAs = wasOpen ? 'warm' : opening.storeGets > 0 ? 'cold' : 'local';
       const { storeGets, storeBytes, diskReads } = opening;
