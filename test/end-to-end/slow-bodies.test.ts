@@ -87,7 +87,11 @@ describe('a body that takes its time', { concurrency: 1 }, () => {
 
     assert.equal(answer.status, 200);
     const refused = held.flatMap((connection) => connection.answers().map(({ status }) => status));
-    assert.deepEqual(refused, [], 'those that have no place wait for one');
+    // Those that have no place wait for one, and those that stand still may be ended for them.
+    assert.deepEqual(
+      refused.filter((status) => status !== 408),
+      [],
+    );
     for (const connection of held) connection.socket.destroy();
   });
 
