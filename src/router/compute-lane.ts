@@ -75,11 +75,6 @@ export class ComputeLane {
     });
   }
 
-  /** Whether one more task of the share would be refused. */
-  isFullFor(share: Share): boolean {
-    return this.#queue.isFull(share);
-  }
-
   /** Tasks that wait. */
   get waiting(): number {
     return this.#queue.size;
