@@ -1,7 +1,7 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { logCalls } from '../../protocol/messages.ts';
 import type { PortChannel } from '../../src/base/port-channel.ts';
-import type { KnownShares } from '../known-shares.ts';
+import type { KnownShares } from '../thread/known-shares.ts';
 import { AppendRefused, type Refusal } from './group-commit.ts';
 import { encodeHead, type RecordHead } from './log-object.ts';
 import type { LogPosition } from './replay.ts';

@@ -1,5 +1,5 @@
 import { paths } from '../../src/object-store/paths.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import { keyOfRetired, type Manifest } from '../storage/manifest.ts';
 import { Deposed, loadCommitted } from '../storage/manifest-store.ts';
 import { commitManifest, manifestCodec } from './commit-manifest.ts';

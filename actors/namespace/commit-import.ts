@@ -3,7 +3,7 @@ import { limits } from '../../protocol/limits.ts';
 import { toShared } from '../../src/base/garbage.ts';
 import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import type { BuiltImport } from '../compute/lanes.ts';
 import type { LogPosition } from '../log/replay.ts';
 import type { SegmentToc } from '../storage/segment-format.ts';

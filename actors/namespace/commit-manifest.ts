@@ -1,6 +1,6 @@
 import { randomHex } from '../../src/base/random.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import { decodeManifest, encodeManifest, type Manifest, type ManifestSegment } from '../storage/manifest.ts';
 import { cacheManifest } from '../storage/manifest-cache.ts';
 import { checkManifest } from '../storage/manifest-invariants.ts';

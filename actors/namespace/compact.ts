@@ -2,7 +2,7 @@ import { assert, must } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { randomHex } from '../../src/base/random.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import type { BuiltGraph, BuiltSegment } from '../compute/lanes.ts';
 import type { CompactionChoice } from '../storage/compaction-policy.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';

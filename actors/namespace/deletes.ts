@@ -2,7 +2,7 @@ import { DataError } from '../../src/base/assert.ts';
 import { randomHex } from '../../src/base/random.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { putOnce } from '../../src/object-store/put-once.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
 import type { Manifest, ManifestSegment, RetiredObject } from '../storage/manifest.ts';
 import {

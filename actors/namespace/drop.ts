@@ -1,7 +1,7 @@
 import { deleteAll } from '../../src/object-store/delete-all.ts';
 import { listAll } from '../../src/object-store/list-all.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { loadCommitted } from '../storage/manifest-store.ts';

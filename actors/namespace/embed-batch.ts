@@ -1,6 +1,5 @@
 import { limits } from '../../protocol/limits.ts';
-import type { ActorComponents } from '../components.ts';
-import { embedTexts } from '../embed-texts.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import {
   BatchBuilder,
   documentDims,
@@ -9,6 +8,7 @@ import {
   documentText,
   documentVector,
 } from '../storage/document-batch.ts';
+import { embedTexts } from './embed-texts.ts';
 import { type LoadedBatch, loadBatch, type NamespaceState } from './namespace-state.ts';
 
 /**

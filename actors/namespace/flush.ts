@@ -1,7 +1,7 @@
 import { must } from '../../src/base/assert.ts';
 import { randomHex } from '../../src/base/random.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import type { BuildSegmentTask } from '../compute/lanes.ts';
 import { documentEntryLength } from '../storage/document-batch.ts';
 import type { ManifestSegment, ManifestTail } from '../storage/manifest.ts';

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import type { VectorStatistics } from '../../protocol/worker-tasks.ts';
 import { randomHex } from '../../src/base/random.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import type { BuiltGraph } from '../compute/lanes.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import { tombstonesToWire } from '../storage/tombstones.ts';

@@ -3,7 +3,7 @@ import { describeError } from '../../src/base/log.ts';
 import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
 import { repeat } from '../../src/base/repeat.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import { sweepOrphans } from './sweep-orphans.ts';
 
 /**

@@ -4,14 +4,14 @@ import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
 import type { VectorStatistics } from '../../protocol/worker-tasks.ts';
 import { describeError } from '../../src/base/log.ts';
 import { Serial } from '../../src/base/serial.ts';
-import { type ActorReply, reply, tokenMeter } from '../actor-reply.ts';
-import type { ActorComponents } from '../components.ts';
+import { type ActorReply, reply, tokenMeter } from '../actor/actor-reply.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import { confirmedInTime } from '../log/confirmed-in-time.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
-import { MemoryAccount } from '../memory-budget.ts';
 import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { ActorClosed } from '../storage/manifest-store.ts';
+import { MemoryAccount } from '../thread/memory-budget.ts';
 import { checkVectors } from './check-vectors.ts';
 import {
   commitImport,

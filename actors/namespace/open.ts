@@ -2,7 +2,7 @@ import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
 import { assert, DataError } from '../../src/base/assert.ts';
 import { toShared } from '../../src/base/garbage.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import { type ActorComponents, isGoneLog, refuseNewerOwner } from '../components.ts';
+import { type ActorComponents, isGoneLog, refuseNewerOwner } from '../actor/components.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import {

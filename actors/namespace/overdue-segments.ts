@@ -1,4 +1,4 @@
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import type { Manifest } from '../storage/manifest.ts';
 import type { NamespaceState } from './namespace-state.ts';
 

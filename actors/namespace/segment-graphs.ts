@@ -3,7 +3,7 @@ import { DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { OpenedOnce } from '../../src/base/single-flight.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import type { GraphSource, OpenGraph } from '../search/graph-source.ts';
 import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
 import type { SegmentGraph } from '../storage/segment-graph.ts';

@@ -3,7 +3,7 @@ import { DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { repeat } from '../../src/base/repeat.ts';
 import { namespaceOfKey, paths } from '../../src/object-store/paths.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import { type Manifest, objectsOfManifest } from '../storage/manifest.ts';
 import { cachedManifest } from '../storage/manifest-cache.ts';
 import { type Committed, loadCommitted } from '../storage/manifest-store.ts';

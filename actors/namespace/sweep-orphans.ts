@@ -1,7 +1,7 @@
 import { listAll, listAllUploads } from '../../src/object-store/list-all.ts';
 import type { ListedObject } from '../../src/object-store/object-store.ts';
 import { namespaceOfKey, paths } from '../../src/object-store/paths.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import { type Manifest, objectsOfManifest } from '../storage/manifest.ts';
 import { loadCommitted } from '../storage/manifest-store.ts';
 import { manifestCodec } from './commit-manifest.ts';

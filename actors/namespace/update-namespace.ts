@@ -1,11 +1,11 @@
 import { invalidField } from '../../protocol/errors.ts';
 import { type EmbedConfig, namespacePatchSchema } from '../../protocol/namespace.ts';
 import { parseWith } from '../../protocol/validate.ts';
-import type { ActorComponents } from '../components.ts';
-import { embedTexts } from '../embed-texts.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import { lengthOf } from '../embedding/embedding-models.ts';
 import { checkedModel, embeddingDims } from '../embedding/plan-namespace.ts';
-import { readBody } from '../request-body.ts';
+import { readBody } from '../thread/request-body.ts';
+import { embedTexts } from './embed-texts.ts';
 import type { NamespaceState } from './namespace-state.ts';
 
 /** What shows that model and key work, and how long the vectors are. */

@@ -3,7 +3,7 @@ import { AssertionError, DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { Serial } from '../../src/base/serial.ts';
 import { StoreError } from '../../src/object-store/object-store.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import { ActorClosed, Deposed } from '../storage/manifest-store.ts';
 import { paysForGraphs } from '../vector/plan-graphs.ts';
 import { chooseMerge } from './choose-merge.ts';

@@ -3,7 +3,7 @@ import { limits } from '../../protocol/limits.ts';
 import { describeError } from '../../src/base/log.ts';
 import { Serial } from '../../src/base/serial.ts';
 import { StoreError } from '../../src/object-store/object-store.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import type { Refusal } from '../log/group-commit.ts';
 import { isNotWritten } from '../log/log-client.ts';
 import type { RecordHead } from '../log/log-object.ts';

@@ -1,7 +1,7 @@
 import { limits } from '../../protocol/limits.ts';
 import type { Clock } from '../../src/base/clock.ts';
-import type { MemoryBudget } from '../memory-budget.ts';
 import type { LargeBuffers } from '../sql/room.ts';
+import type { MemoryBudget } from '../thread/memory-budget.ts';
 
 /**
  * Large buffers of SQL queries that have ended, for the next ones of the thread. A thread keeps some of its memory of them, and

@@ -1,4 +1,3 @@
-import type { MemoryBudget } from '../memory-budget.ts';
 import type { SqlType } from '../sql/bound.ts';
 import { type DecodedColumn, type PackedColumn, unpacked } from '../sql/decode-column.ts';
 import { allRows } from '../sql/frame.ts';
@@ -7,6 +6,7 @@ import { Room } from '../sql/room.ts';
 import type { Vector } from '../sql/vector.ts';
 import { sliced } from '../sql/vector-forms.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
+import type { MemoryBudget } from '../thread/memory-budget.ts';
 
 /**
  * Decoded columns of segments, kept while they are warm: whoever asks again begins with vectors. Texts of all chunks of a segment

@@ -1,8 +1,8 @@
 import { limits } from '../../protocol/limits.ts';
 import { ByteGate, type Hold } from '../../src/base/byte-gate.ts';
 import type { Clock } from '../../src/base/clock.ts';
-import type { MemoryBudget } from '../memory-budget.ts';
 import type { Holding } from '../sql/room.ts';
+import type { MemoryBudget } from '../thread/memory-budget.ts';
 
 /**
  * What the SQL queries of a thread may hold together, of its memory: each owner a quarter of what is free at that moment, and the

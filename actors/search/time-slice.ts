@@ -2,7 +2,7 @@ import { limits } from '../../protocol/limits.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
 import { ReadDeadline } from '../storage/read-deadline.ts';
-import { ownTurn, type Turn } from '../turn.ts';
+import { ownTurn, type Turn } from '../thread/turn.ts';
 
 /**
  * Shares the thread: long work asks `due()` often and awaits `giveWay()` when it is, so that another request of the

@@ -1,7 +1,7 @@
 import { DataError, must } from '../../src/base/assert.ts';
 import { SingleFlight } from '../../src/base/single-flight.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
-import type { MemoryBudget } from '../memory-budget.ts';
+import type { MemoryBudget } from '../thread/memory-budget.ts';
 import type { ReadDeadline } from './read-deadline.ts';
 import type { ReadShare } from './read-share.ts';
 import { BlockOwner, type BlockPlace, decodeBlock } from './segment-format.ts';

@@ -4,9 +4,9 @@ import type { ProviderKeyRecord } from '../../protocol/messages.ts';
 import { keyedProviders } from '../../protocol/namespace.ts';
 import { parseWith } from '../../protocol/validate.ts';
 import { keyHint, sealProviderKey } from '../../src/accounts/provider-key-envelope.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import { type KeyedProvider, modelOf } from '../embedding/embedding-models.ts';
-import { readBody } from '../request-body.ts';
+import { readBody } from '../thread/request-body.ts';
 import type { TenantLog } from './tenant-log.ts';
 
 /** The keys of embedding providers that a tenant has stored. */

@@ -1,7 +1,7 @@
 import { ApiError } from '../../protocol/errors.ts';
 import type { BeganRequest, BegunRequest, ProviderKeyRecord, StoredAnswer } from '../../protocol/messages.ts';
 import { openAnswer, sealAnswer } from '../../src/accounts/answer-envelope.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import { storedAnswer } from './stored-answers.ts';
 
 /**

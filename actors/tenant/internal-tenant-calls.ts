@@ -12,7 +12,7 @@ import {
   type UsageNote,
 } from '../../protocol/messages.ts';
 import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
-import { type ActorReply, reply } from '../actor-reply.ts';
+import { type ActorReply, reply } from '../actor/actor-reply.ts';
 import type { TenantActor } from './tenant-actor.ts';
 
 /** A tenant's operations between threads, as MessagePack. */

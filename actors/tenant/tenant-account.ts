@@ -4,7 +4,7 @@ import { noRoomSentence, usedUp, usedUpSentence } from '../../src/accounts/allow
 import type { Plan } from '../../src/accounts/plans.ts';
 import { periodOf } from '../../src/accounts/usage.ts';
 import { must } from '../../src/base/assert.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import type { TenantLedger } from './tenant-ledger.ts';
 import type { TenantLife } from './tenant-life.ts';
 import type { TenantLog } from './tenant-log.ts';

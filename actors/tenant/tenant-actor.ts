@@ -1,5 +1,5 @@
 import { Serial } from '../../src/base/serial.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
 import { EmbeddingKeys } from './embedding-keys.ts';
 import { FrontRequests } from './front-requests.ts';

@@ -6,7 +6,7 @@ import { makeApiKey } from '../../src/accounts/api-keys.ts';
 import { writeKeyClaim } from '../../src/accounts/key-claim.ts';
 import { periodOf } from '../../src/accounts/usage.ts';
 import { randomId48 } from '../../src/base/random.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import type { Remembering } from './idempotent-requests.ts';
 import { deleteKeyClaims } from './remove-tenant.ts';
 import type { TenantLife } from './tenant-life.ts';

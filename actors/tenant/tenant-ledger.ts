@@ -1,6 +1,6 @@
 import type { NamespaceReport } from '../../protocol/messages.ts';
 import { describeError } from '../../src/base/log.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import type { TenantDrops } from './tenant-drops.ts';
 import type { TenantLog } from './tenant-log.ts';
 import { applyReport, entryOf, isDeleting, isNews, type TenantEvent, withReport } from './tenant-state.ts';

@@ -2,7 +2,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { KeyRecord, TenantRecord } from '../../protocol/messages.ts';
 import { describeError } from '../../src/base/log.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import { dropWaitMs, keepDropping } from './keep-dropping.ts';
 import type { TenantLog } from './tenant-log.ts';
 import { isDeleting } from './tenant-state.ts';

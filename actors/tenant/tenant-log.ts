@@ -2,13 +2,13 @@ import { ApiError } from '../../protocol/errors.ts';
 import { randomHex } from '../../src/base/random.ts';
 import { Serial } from '../../src/base/serial.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import { type ActorComponents, isGoneLog, refuseNewerOwner } from '../components.ts';
+import { type ActorComponents, isGoneLog, refuseNewerOwner } from '../actor/components.ts';
 import { confirmedInTime } from '../log/confirmed-in-time.ts';
 import { isNotWritten } from '../log/log-client.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
-import { MemoryAccount } from '../memory-budget.ts';
 import type { LogWatermark } from '../storage/manifest.ts';
 import { ActorClosed, type Committed, commit, loadCommitted } from '../storage/manifest-store.ts';
+import { MemoryAccount } from '../thread/memory-budget.ts';
 import { resealSecrets } from './reseal.ts';
 import { answerBytes } from './stored-answers.ts';
 import {

@@ -4,7 +4,7 @@ import { dayOf } from '../../src/accounts/usage.ts';
 import { must } from '../../src/base/assert.ts';
 import { randomHex } from '../../src/base/random.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
-import type { ActorComponents } from '../components.ts';
+import type { ActorComponents } from '../actor/components.ts';
 import type { Remembering } from './idempotent-requests.ts';
 import { dropWaitMs } from './keep-dropping.ts';
 import type { TenantAccount } from './tenant-account.ts';

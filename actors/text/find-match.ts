@@ -1,6 +1,6 @@
 import type { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
-import { noteSpent } from '../spent.ts';
+import { noteSpent } from '../thread/spent.ts';
 import { largestPart } from './costly-part.ts';
 import { leastPieceBytes, nextPiece, type Piece, type TextRange } from './match-pieces.ts';
 import { findInPiece, type MatchElsewhere, somewhere } from './match-task.ts';

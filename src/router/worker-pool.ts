@@ -13,7 +13,7 @@ import { Piscina } from 'piscina';
 const entryOf = (name: string) => new URL(`../../actors/${name}.js`, import.meta.url).href;
 export const workerEntries = {
   actor: entryOf('worker'),
-  log: entryOf('log-worker'),
+  log: entryOf('log/log-worker'),
   compute: entryOf('compute/compute-worker'),
   hash: entryOf('compute/hash-worker'),
 } as const;

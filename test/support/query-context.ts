@@ -1,4 +1,3 @@
-import { MemoryBudget } from '../../actors/memory-budget.ts';
 import { unboundedRoom } from '../../actors/search/answer-room.ts';
 import { noGraphs } from '../../actors/search/graph-source.ts';
 import { keptColumns } from '../../actors/search/kept-columns.ts';
@@ -13,6 +12,7 @@ import { noTombstones } from '../../actors/storage/tombstones.ts';
 import { MatchRunner } from '../../actors/text/match-task.ts';
 import { QueryPatterns } from '../../actors/text/query-pattern.ts';
 import { searchableMemtable } from '../../actors/text/searchable-memtable.ts';
+import { MemoryBudget } from '../../actors/thread/memory-budget.ts';
 import { parseSearchBody } from '../../protocol/search.ts';
 import type { FakeClock } from './fake-clock.ts';
 import { buildSegment, CountingStore, entryOf, type TestRow } from './segments.ts';

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ActorComponents } from '../../../actors/components.ts';
-import { KnownShares } from '../../../actors/known-shares.ts';
+import type { ActorComponents } from '../../../actors/actor/components.ts';
 import { embedBatch } from '../../../actors/namespace/embed-batch.ts';
 import {
   type LoadedBatch,
@@ -17,6 +16,7 @@ import {
   documentVector,
 } from '../../../actors/storage/document-batch.ts';
 import { readPatches } from '../../../actors/storage/parse-write.ts';
+import { KnownShares } from '../../../actors/thread/known-shares.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 

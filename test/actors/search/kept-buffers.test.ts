@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MemoryBudget } from '../../../actors/memory-budget.ts';
 import { keptBuffers } from '../../../actors/search/kept-buffers.ts';
 import { Room } from '../../../actors/sql/room.ts';
+import { MemoryBudget } from '../../../actors/thread/memory-budget.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const megabyte = 2 ** 20;

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { MemoryBudget } from '../../../actors/memory-budget.ts';
 import { runSql } from '../../../actors/search/run-sql.ts';
 import { SqlMemory } from '../../../actors/search/sql-memory.ts';
 import { bindInSteps, bindSelect } from '../../../actors/sql/bind.ts';
 import { parseSql } from '../../../actors/sql/parser.ts';
 import { Room } from '../../../actors/sql/room.ts';
 import { sortedInSteps } from '../../../actors/sql/sorted-in-steps.ts';
+import { MemoryBudget } from '../../../actors/thread/memory-budget.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

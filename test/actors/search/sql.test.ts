@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runSql } from '../../../actors/search/run-sql.ts';
-import { spending, spentBefore } from '../../../actors/spent.ts';
+import { spending, spentBefore } from '../../../actors/thread/spent.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

@@ -1,28 +1,28 @@
-import { ApiError } from '../protocol/errors.ts';
-import type { FlowLimits } from '../protocol/limits.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import type { FlowLimits } from '../../protocol/limits.ts';
 import type {
   EmbedChange,
   NamespaceReport,
   NewNamespace,
   ProviderKeyRecord,
   ResolvedNamespace,
-} from '../protocol/messages.ts';
-import type { KeyRing } from '../src/accounts/key-ring.ts';
-import type { Plans } from '../src/accounts/plans.ts';
-import type { ByteGate } from '../src/base/byte-gate.ts';
-import type { Clock } from '../src/base/clock.ts';
-import type { Logger } from '../src/base/log.ts';
-import type { Random } from '../src/base/random.ts';
-import type { ObjectStore } from '../src/object-store/object-store.ts';
-import type { ComputeLanes } from './compute/lanes.ts';
-import type { KnownShares } from './known-shares.ts';
-import type { LogClient } from './log/log-client.ts';
-import type { MemoryBudget } from './memory-budget.ts';
-import type { BlockFetcher } from './storage/block-fetch.ts';
-import type { OrderlyEnd } from './storage/manifest-cache.ts';
-import type { WarmCache } from './storage/warm-cache.ts';
-import type { QueryPatterns } from './text/query-pattern.ts';
-import type { GraphFiles } from './vector/graph-files.ts';
+} from '../../protocol/messages.ts';
+import type { KeyRing } from '../../src/accounts/key-ring.ts';
+import type { Plans } from '../../src/accounts/plans.ts';
+import type { ByteGate } from '../../src/base/byte-gate.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import type { Logger } from '../../src/base/log.ts';
+import type { Random } from '../../src/base/random.ts';
+import type { ObjectStore } from '../../src/object-store/object-store.ts';
+import type { ComputeLanes } from '../compute/lanes.ts';
+import type { LogClient } from '../log/log-client.ts';
+import type { BlockFetcher } from '../storage/block-fetch.ts';
+import type { OrderlyEnd } from '../storage/manifest-cache.ts';
+import type { WarmCache } from '../storage/warm-cache.ts';
+import type { QueryPatterns } from '../text/query-pattern.ts';
+import type { KnownShares } from '../thread/known-shares.ts';
+import type { MemoryBudget } from '../thread/memory-budget.ts';
+import type { GraphFiles } from '../vector/graph-files.ts';
 
 /** What an actor is built with: the thread makes one of these, top to bottom, in worker.ts. */
 export interface ActorComponents {

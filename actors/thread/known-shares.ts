@@ -1,7 +1,7 @@
-import type { LaneClaim } from '../protocol/worker-tasks.ts';
-import type { Clock } from '../src/base/clock.ts';
-import { LruMap } from '../src/base/lru.ts';
-import type { Share } from '../src/base/share.ts';
+import type { LaneClaim } from '../../protocol/worker-tasks.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { LruMap } from '../../src/base/lru.ts';
+import type { Share } from '../../src/base/share.ts';
 
 /** Tenants whose shares a thread remembers, at about 100 bytes each. */
 const tenantsMax = 100_000;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { evictionOrder } from '../../actors/eviction-order.ts';
+import { evictionOrder } from '../../../actors/host/eviction-order.ts';
 
 const nowMs = 1_000_000;
 const evictee = (name: string, owner: number, agoMs: number, cost = 1, weight = 1) => ({

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { limits } from '../../protocol/limits.ts';
-import { internalCalls } from '../../protocol/messages.ts';
-import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
-import { paths } from '../../src/object-store/paths.ts';
-import { FakeClock } from '../support/fake-clock.ts';
-import { gate } from '../support/faulty-object-store.ts';
-import { call, InProcess, type InProcessOptions, seededBytes, tenantId } from '../support/in-process.ts';
+import { limits } from '../../../protocol/limits.ts';
+import { internalCalls } from '../../../protocol/messages.ts';
+import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
+import { paths } from '../../../src/object-store/paths.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { gate } from '../../support/faulty-object-store.ts';
+import { call, InProcess, type InProcessOptions, seededBytes, tenantId } from '../../support/in-process.ts';
 
 let clock: FakeClock;
 let truth: MemoryObjectStore;
@@ -89,7 +89,7 @@ test('a crash between the seal and the view does not keep the next process from 
   await clock.run(first.put('notes', [doc('a')]));
   first.kill();
   const random = seededBytes(77);
-  const { sealLog } = await import('../../actors/log/seal.ts');
+  const { sealLog } = await import('../../../actors/log/seal.ts');
   await sealLog(truth, random, { logId: first.joined.identity.logId, viewVersion: 2 });
 
   const second = await start();
@@ -296,7 +296,7 @@ test('a name that was refused while its first record got through does not serve 
   const refusing: { mine: boolean } = { mine: true };
   Object.assign(log, {
     append: async (...[head, payload, epoch]: Parameters<typeof log.append>) => {
-      const { AppendRefused } = await import('../../actors/log/group-commit.ts');
+      const { AppendRefused } = await import('../../../actors/log/group-commit.ts');
       if (head.namespace === '' && refusing.mine) throw new AppendRefused('busy');
       return append(head, payload, epoch);
     },
@@ -311,7 +311,7 @@ test('a name that was refused while its first record got through does not serve 
   assert.deepEqual(await clock.run(process.list('notes')), ['b']);
   // The record without a name does not hold up the log for ever.
   await clock.advance(limits.flushAfterMs + 60_000);
-  const { readFloor } = await import('../../actors/log/floor.ts');
+  const { readFloor } = await import('../../../actors/log/floor.ts');
   assert.ok((await readFloor(truth, process.joined.identity.logId)) >= 2);
   process.kill();
 });
@@ -365,7 +365,7 @@ test('a failed actor that nobody calls is flushed when it holds up the log', asy
 
   await clock.advance(limits.flushAfterMs + 60_000);
 
-  const { readFloor } = await import('../../actors/log/floor.ts');
+  const { readFloor } = await import('../../../actors/log/floor.ts');
   assert.ok((await readFloor(truth, process.joined.identity.logId)) >= 3);
   assert.deepEqual(await clock.run(process.list('notes')), ['b', 'a']);
   process.kill();
@@ -452,7 +452,7 @@ test('recovery that fails is tried again until the old log is done', async () =>
 });
 
 test('with as many open as may be, the least recently used idle one is put away and opens again', async () => {
-  const { ActorHost } = await import('../../actors/actor-host.ts');
+  const { ActorHost } = await import('../../../actors/host/actor-host.ts');
   const process = await firstStart();
   for (const name of ['a', 'b', 'c', 'd']) {
     await clock.run(process.put(name, [doc(`in-${name}`)]));

@@ -1,8 +1,8 @@
-import { SingleFlight } from '../src/base/single-flight.ts';
-import type { LogClient } from './log/log-client.ts';
-import type { ReplayedRecord } from './log/replay.ts';
-import { type LogTarget, targetKey } from './log/unflushed.ts';
-import { MemoryAccount, type MemoryBudget } from './memory-budget.ts';
+import { SingleFlight } from '../../src/base/single-flight.ts';
+import type { LogClient } from '../log/log-client.ts';
+import type { ReplayedRecord } from '../log/replay.ts';
+import { type LogTarget, targetKey } from '../log/unflushed.ts';
+import { MemoryAccount, type MemoryBudget } from '../thread/memory-budget.ts';
 
 /**
  * Records of the log that wait for their actor to be opened, by target; and the targets of which nothing is kept, so

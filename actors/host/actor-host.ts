@@ -1,47 +1,52 @@
-import { ApiError, noSuchNamespace } from '../protocol/errors.ts';
-import { limits } from '../protocol/limits.ts';
+import { ApiError, noSuchNamespace } from '../../protocol/errors.ts';
+import { limits } from '../../protocol/limits.ts';
 import {
   type ActorCall,
   internalCalls,
   type NewNamespace,
   type ReceivedFile,
   type ResolvedNamespace,
-} from '../protocol/messages.ts';
-import type { ActorStatistics, VectorStatistics } from '../protocol/worker-tasks.ts';
-import { DataError } from '../src/base/assert.ts';
-import { describeError } from '../src/base/log.ts';
-import { LruMap } from '../src/base/lru.ts';
-import { unpackMessage } from '../src/base/msgpack.ts';
-import { randomHex } from '../src/base/random.ts';
-import { SerialByKey } from '../src/base/serial-by-key.ts';
-import { StoreError } from '../src/object-store/object-store.ts';
-import { paths } from '../src/object-store/paths.ts';
-import { type ActorReply, reply } from './actor-reply.ts';
-import type { ActorComponents } from './components.ts';
-import { importRequest } from './import/import-request.ts';
-import type { ReplayedRecord } from './log/replay.ts';
-import type { LogTarget } from './log/unflushed.ts';
+} from '../../protocol/messages.ts';
+import type { ActorStatistics, VectorStatistics } from '../../protocol/worker-tasks.ts';
+import { DataError } from '../../src/base/assert.ts';
+import { describeError } from '../../src/base/log.ts';
+import { LruMap } from '../../src/base/lru.ts';
+import { unpackMessage } from '../../src/base/msgpack.ts';
+import { randomHex } from '../../src/base/random.ts';
+import { SerialByKey } from '../../src/base/serial-by-key.ts';
+import { StoreError } from '../../src/object-store/object-store.ts';
+import { paths } from '../../src/object-store/paths.ts';
+import { type ActorReply, reply } from '../actor/actor-reply.ts';
+import type { ActorComponents } from '../actor/components.ts';
+import { importRequest } from '../import/import-request.ts';
+import type { ReplayedRecord } from '../log/replay.ts';
+import type { LogTarget } from '../log/unflushed.ts';
 import {
   firstSequenceOfImport,
   type ImportedSegment,
   type ImportReport,
   importedSegment,
-} from './namespace/commit-import.ts';
-import { dropObjects } from './namespace/drop.ts';
-import { NamespaceActor } from './namespace/namespace-actor.ts';
-import type { OpenedNow } from './namespace/namespace-queries.ts';
-import { namespaceOf, type PreparedWrite, prepareWrite, writeOperations } from './namespace/prepare-write.ts';
+} from '../namespace/commit-import.ts';
+import { dropObjects } from '../namespace/drop.ts';
+import { NamespaceActor } from '../namespace/namespace-actor.ts';
+import type { OpenedNow } from '../namespace/namespace-queries.ts';
+import {
+  namespaceOf,
+  type PreparedWrite,
+  prepareWrite,
+  writeOperations,
+} from '../namespace/prepare-write.ts';
+import { emptyReadReport, MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
+import type { NamespaceIdentity } from '../storage/manifest.ts';
+import { ActorClosed, Deposed } from '../storage/manifest-store.ts';
+import { ReadDeadline, ReadTimedOut } from '../storage/read-deadline.ts';
+import { isReadFailure } from '../storage/read-failure.ts';
+import { ReadShares } from '../storage/read-share.ts';
+import { TenantActor } from '../tenant/tenant-actor.ts';
+import { handleTenantCall } from '../tenant/tenant-calls.ts';
+import { ownTurn, type Turn } from '../thread/turn.ts';
 import { type Evictable, Eviction, type Held, hold, OpenActors, slotKey, withHeld } from './open-actors.ts';
-import { emptyReadReport, MissingObjectError, type ReadReport } from './storage/block-fetch.ts';
-import type { NamespaceIdentity } from './storage/manifest.ts';
-import { ActorClosed, Deposed } from './storage/manifest-store.ts';
-import { ReadDeadline, ReadTimedOut } from './storage/read-deadline.ts';
-import { isReadFailure } from './storage/read-failure.ts';
-import { ReadShares } from './storage/read-share.ts';
 import { StorageQuota } from './storage-quota.ts';
-import { TenantActor } from './tenant/tenant-actor.ts';
-import { handleTenantCall } from './tenant/tenant-calls.ts';
-import { ownTurn, type Turn } from './turn.ts';
 import { WaitingReplays } from './waiting-replays.ts';
 
 /**

@@ -1,10 +1,10 @@
-import { ApiError } from '../protocol/errors.ts';
-import type { EmbedConfig } from '../protocol/namespace.ts';
-import { openProviderKey, ProviderKeyEnvelopeError } from '../src/accounts/provider-key-envelope.ts';
-import type { ActorComponents } from './components.ts';
-import type { Embedded, Purpose } from './embedding/embed-request.ts';
-import { modelOf } from './embedding/embedding-models.ts';
-import { tokensAtLeast } from './embedding/tokens-at-least.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import type { EmbedConfig } from '../../protocol/namespace.ts';
+import { openProviderKey, ProviderKeyEnvelopeError } from '../../src/accounts/provider-key-envelope.ts';
+import type { ActorComponents } from '../actor/components.ts';
+import type { Embedded, Purpose } from '../embedding/embed-request.ts';
+import { modelOf } from '../embedding/embedding-models.ts';
+import { tokensAtLeast } from '../embedding/tokens-at-least.ts';
 
 /** Texts that become vectors with a namespace's model and, where that is a provider's, its tenant's key. */
 export interface TextsToEmbed {

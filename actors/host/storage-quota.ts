@@ -1,6 +1,6 @@
-import { ApiError } from '../protocol/errors.ts';
-import { LruMap } from '../src/base/lru.ts';
-import type { ActorComponents } from './components.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { LruMap } from '../../src/base/lru.ts';
+import type { ActorComponents } from '../actor/components.ts';
 
 /**
  * Whether a tenant may store more. What it stores is its actor's to know, from what its namespaces report; a thread asks

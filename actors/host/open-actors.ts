@@ -1,9 +1,9 @@
-import type { Clock } from '../src/base/clock.ts';
-import { describeError, type Logger } from '../src/base/log.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { describeError, type Logger } from '../../src/base/log.ts';
+import type { BlockCache } from '../storage/block-fetch.ts';
+import type { KnownShares } from '../thread/known-shares.ts';
+import type { MemoryBudget } from '../thread/memory-budget.ts';
 import { type Evictee, evictionOrder } from './eviction-order.ts';
-import type { KnownShares } from './known-shares.ts';
-import type { MemoryBudget } from './memory-budget.ts';
-import type { BlockCache } from './storage/block-fetch.ts';
 
 /**
  * The open actors of a thread, and the order in which memory is given back when its budget is used up:

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { StorageQuota } from '../../actors/storage-quota.ts';
-import { FakeClock } from '../support/fake-clock.ts';
+import { StorageQuota } from '../../../actors/host/storage-quota.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 function quotaOf(stored: { bytes: number }) {
   const clock = new FakeClock();

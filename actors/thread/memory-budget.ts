@@ -1,6 +1,6 @@
 /**
  * What one actor thread may hold in memory, as a sum that is kept while things come and go: nothing is ever walked to
- * find it out. Whoever holds bytes says so on its line; `open-actors.ts` makes room when the sum is over the budget.
+ * find it out. Whoever holds bytes says so on its line; `host/open-actors.ts` makes room when the sum is over the budget.
  *
  * It counts what stays between two requests, the writes that are on their way, and what SQL queries hold. What a running query
  * reads is the block cache's or short-lived; the server's code, its idle heap and its sockets are no data and not counted.

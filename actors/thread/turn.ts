@@ -1,7 +1,7 @@
-import type { Charges } from '../src/base/charges.ts';
-import type { Clock } from '../src/base/clock.ts';
-import { type Share, upkeepShare } from '../src/base/share.ts';
-import { chargeTurn } from '../src/base/turns.ts';
+import type { Charges } from '../../src/base/charges.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { type Share, upkeepShare } from '../../src/base/share.ts';
+import { chargeTurn } from '../../src/base/turns.ts';
 
 /**
  * One request's claim on its thread, from the moment in which its message is taken: whose it is, when its time began to run,

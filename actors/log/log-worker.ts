@@ -1,15 +1,15 @@
-import { limits } from '../protocol/limits.ts';
-import type { LogControl, LogWorkerTask } from '../protocol/worker-tasks.ts';
-import { systemClock } from '../src/base/clock.ts';
-import { exposeControl } from '../src/base/control.ts';
-import { boundGarbage } from '../src/base/garbage.ts';
-import { createLogger } from '../src/base/log.ts';
-import { busySeconds } from '../src/base/process-load.ts';
-import { systemRandom } from '../src/base/random.ts';
-import { standStillWhenAsked } from '../src/base/stand-still.ts';
-import { guardThreads, keepBeating } from '../src/base/watchdog.ts';
-import { openObjectStore } from '../src/object-store/open-object-store.ts';
-import { LogService } from './log/log-service.ts';
+import { limits } from '../../protocol/limits.ts';
+import type { LogControl, LogWorkerTask } from '../../protocol/worker-tasks.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { exposeControl } from '../../src/base/control.ts';
+import { boundGarbage } from '../../src/base/garbage.ts';
+import { createLogger } from '../../src/base/log.ts';
+import { busySeconds } from '../../src/base/process-load.ts';
+import { systemRandom } from '../../src/base/random.ts';
+import { standStillWhenAsked } from '../../src/base/stand-still.ts';
+import { guardThreads, keepBeating } from '../../src/base/watchdog.ts';
+import { openObjectStore } from '../../src/object-store/open-object-store.ts';
+import { LogService } from './log-service.ts';
 
 /** Entry of the log thread: one task that lasts as long as the server. */
 export default async function serveLog(task: LogWorkerTask): Promise<void> {

@@ -1,5 +1,5 @@
-import type { EmbedConfig, VectorConfig } from '../protocol/namespace.ts';
-import { emptyReadReport, type ReadReport } from './storage/block-fetch.ts';
+import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
+import { emptyReadReport, type ReadReport } from '../storage/block-fetch.ts';
 
 /** What an actor of either kind answers to a call; worker.ts sends it on. */
 export interface ActorReply {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MemoryBudget } from '../../actors/memory-budget.ts';
-import { WaitingReplays } from '../../actors/waiting-replays.ts';
-import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
-import { FakeClock } from '../support/fake-clock.ts';
-import { type Answer, InProcess, seededBytes, tenantId } from '../support/in-process.ts';
-import { seededRandom } from '../support/segments.ts';
+import { WaitingReplays } from '../../../actors/host/waiting-replays.ts';
+import { MemoryBudget } from '../../../actors/thread/memory-budget.ts';
+import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { type Answer, InProcess, seededBytes, tenantId } from '../../support/in-process.ts';
+import { seededRandom } from '../../support/segments.ts';
 
 const MiB = 1024 * 1024;
 

@@ -1,4 +1,4 @@
-import { apiErrorFromBody } from '../protocol/errors.ts';
+import { apiErrorFromBody } from '../../protocol/errors.ts';
 import {
   actorAnswerFromWire,
   actorCallToWire,
@@ -6,9 +6,9 @@ import {
   noCaller,
   type ProviderKeyRecord,
   type ResolvedNamespace,
-} from '../protocol/messages.ts';
-import { packMessage, unpackMessage } from '../src/base/msgpack.ts';
-import type { PortChannel } from '../src/base/port-channel.ts';
+} from '../../protocol/messages.ts';
+import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
+import type { PortChannel } from '../../src/base/port-channel.ts';
 import type { NamespaceDirectory } from './components.ts';
 
 /** Calls to actors elsewhere: through the router at the other end of the front port, which knows where they live. */

@@ -1,7 +1,7 @@
-import { ApiError } from '../protocol/errors.ts';
-import { limits } from '../protocol/limits.ts';
-import { type JsonValue, parseJson } from '../src/base/json.ts';
-import { JsonSyntaxError } from '../src/base/json-scanner.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import { limits } from '../../protocol/limits.ts';
+import { type JsonValue, parseJson } from '../../src/base/json.ts';
+import { JsonSyntaxError } from '../../src/base/json-scanner.ts';
 
 /** A small JSON body, or 400 with the place where it stops being JSON. */
 export function readBody(body: Uint8Array): JsonValue {
