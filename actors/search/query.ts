@@ -16,8 +16,8 @@ import type { AnswerRoom } from './answer-room.ts';
 import { type QueryReport, reportJson, type Temperature, tookJson } from './answers.ts';
 import type { DocumentTest } from './document-filter.ts';
 import type { GraphSource } from './graph-source.ts';
-import type { KeptColumns } from './kept-columns.ts';
 import { type ScanEnd, scanNewestFirst } from './scan.ts';
+import type { KeptColumns } from './sql/kept-columns.ts';
 import type { TimeSlice } from './time-slice.ts';
 
 /** What all queries over documents have in common: where they read, what a document must be, and the answer's frame. */

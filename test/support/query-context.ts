@@ -1,8 +1,8 @@
 import { unboundedRoom } from '../../actors/search/answer-room.ts';
 import { noGraphs } from '../../actors/search/graph-source.ts';
-import { keptColumns } from '../../actors/search/kept-columns.ts';
 import type { QueryContext } from '../../actors/search/query.ts';
 import { runSearch } from '../../actors/search/run-search.ts';
+import { keptColumns } from '../../actors/search/sql/kept-columns.ts';
 import { TimeSlice } from '../../actors/search/time-slice.ts';
 import type { Holding, LargeBuffers } from '../../actors/sql/room.ts';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../../actors/storage/block-fetch.ts';

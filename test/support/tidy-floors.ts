@@ -45,6 +45,14 @@ export const sides: readonly Side[] = [
       ['actors/storage'],
       ['actors/columns'],
       ['actors/text', 'actors/vector', 'actors/sql'],
+      // SQL's stages, from what a statement says to its answer.
+      ['actors/sql/parse'],
+      ['actors/sql/plan'],
+      ['actors/sql/frame'],
+      ['actors/sql/intern'],
+      ['actors/sql/expression'],
+      ['actors/sql/group'],
+      ['actors/sql/run'],
       ['actors/search', 'actors/import', 'actors/embedding'],
       ['actors/compute'],
       ['actors/log'],
@@ -56,8 +64,15 @@ export const sides: readonly Side[] = [
   },
 ];
 
-/** The object store is ground without product words: it does not even know the protocol. */
-export const strangers = [['src/object-store', 'protocol']] as const;
+/**
+ * Units that must not know others although the floors would let them. The object store is ground without product words: it
+ * does not even know the protocol. SQL's stages lie above the other engines, and no engine knows another.
+ */
+export const strangers = [
+  ['src/object-store', 'protocol'],
+  ['actors/sql', 'actors/text'],
+  ['actors/sql', 'actors/vector'],
+] as const;
 
 export const entries: Entries = new Map([
   ['src/main.ts', 'the command'],
@@ -66,7 +81,7 @@ export const entries: Entries = new Map([
   ['actors/log/log-worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/compute/compute-worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/compute/hash-worker.ts', 'thread, named in src/router/worker-pool.ts'],
-  ['actors/sql/plan-text.ts', 'plans for people: golden tests, and whoever wonders'],
+  ['actors/sql/plan/plan-text.ts', 'plans for people: golden tests, and whoever wonders'],
   ['test/simulation/run-mutations.ts', 'command, named in package.json'],
   ['test/support/with-s3.ts', 'command, named in package.json'],
   ['src/object-store/memory-object-store.ts', 'the exact twin that tests use'],

@@ -1,0 +1,57 @@
+import { must } from '../../../src/base/assert.ts';
+import { type DecodedColumn, decodeColumn } from '../../sql/frame/decode-column.ts';
+import type { SqlType } from '../../sql/plan/bound.ts';
+import { documentColumns } from './memtable-columns.ts';
+import type { SqlChunk, StoredDocument } from './sql-parts.ts';
+import { valuesElsewhere } from './sql-values.ts';
+
+/** Columns of a few rows of a chunk, made of their documents: of a wide table, one block of those is far less than its columns. */
+
+/** With more rows the columns themselves are read. */
+export const fewRowsMax = 512;
+/** Documents are read where columns would take so many times their bytes: they are scanned again each time, columns are kept. */
+const worthwhile = 4;
+/** Blocks of documents are packed to about that part. */
+const packedPart = 1 / 4;
+
+/** Whether reading the documents of those rows of the chunk, ascending, beats reading columns of those names. */
+export function isWorthReading(chunk: SqlChunk, rows: Int32Array, names: readonly string[]): boolean {
+  const { documentBytes } = chunk;
+  if (documentBytes === null || rows.length > fewRowsMax || names.length === 0) return false;
+  const span = must(rows.at(-1), 'a row') - must(rows[0], 'a row') + 1;
+  const blocks = Math.min(rows.length, 1 + Math.ceil((span * documentBytes.perRow) / documentBytes.ofBlock));
+  return chunk.columnBytes(names) > blocks * documentBytes.ofBlock * packedPart * worthwhile;
+}
+
+interface Asked {
+  readonly names: readonly string[];
+  readonly typeOf: (name: string) => SqlType;
+  readonly temporalKeys: ReadonlySet<string>;
+}
+
+/** Of the documents of rows of the chunk; null where they have more keys than columns are made of. */
+export async function columnsOfDocuments(
+  chunk: SqlChunk,
+  documents: readonly StoredDocument[],
+  { names, typeOf, temporalKeys }: Asked,
+): Promise<ReadonlyMap<string, DecodedColumn> | null> {
+  const built = documentColumns(documents, temporalKeys);
+  if (built === null) return null;
+  const own = {
+    firstRow: 0,
+    documents: async (rows: readonly number[]) => rows.map((row) => must(documents[row], 'a document')),
+  };
+  const columns = new Map<string, DecodedColumn>();
+  for (const name of names) {
+    // The chunk's other keys have no columns: SQL does not see them.
+    const values = chunk.counts(name) === null ? undefined : built.get(name);
+    const type = typeOf(name);
+    columns.set(
+      name,
+      values === undefined
+        ? { kind: 'constant', value: null }
+        : decodeColumn(values, type, await valuesElsewhere(own, name, { values, type })),
+    );
+  }
+  return columns;
+}

@@ -1,0 +1,68 @@
+import { limits } from '../../../protocol/limits.ts';
+import type { Clock } from '../../../src/base/clock.ts';
+import type { LargeBuffers } from '../../sql/room.ts';
+import type { MemoryBudget } from '../../thread/memory-budget.ts';
+
+/**
+ * Large buffers of SQL queries that have ended, for the next ones of the thread. A thread keeps some of its memory of them, and
+ * none once nobody has asked for a while.
+ */
+const memoryShare = 1 / 16;
+const idleMs = 10_000;
+
+const threads = new WeakMap<MemoryBudget, KeptBuffers>();
+
+/** Those of the thread that the budget is of. */
+export function keptBuffers(memory: MemoryBudget, clock: Clock): KeptBuffers {
+  let kept = threads.get(memory);
+  if (kept === undefined) {
+    kept = new KeptBuffers(memory, clock);
+    threads.set(memory, kept);
+  }
+  return kept;
+}
+
+export class KeptBuffers implements LargeBuffers {
+  readonly bytesMin = 2 ** 12;
+  readonly #memory: MemoryBudget;
+  readonly #clock: Clock;
+  readonly #bytesMax: number;
+  /** By length. */
+  readonly #free = new Map<number, ArrayBuffer[]>();
+  #bytes = 0;
+  #stopWaiting = () => {};
+
+  constructor(memory: MemoryBudget, clock: Clock) {
+    this.#memory = memory;
+    this.#clock = clock;
+    this.#bytesMax = Math.min(limits.sqlMemoryBytesMax, memory.bytesMax * memoryShare);
+  }
+
+  take(byteLength: number): { readonly buffer: ArrayBuffer; readonly isNew: boolean } {
+    const buffer = this.#free.get(byteLength)?.pop();
+    if (buffer === undefined) return { buffer: new ArrayBuffer(byteLength), isNew: true };
+    this.#count(-byteLength);
+    return { buffer, isNew: false };
+  }
+
+  give(buffer: ArrayBuffer): void {
+    const { byteLength } = buffer;
+    if (this.#bytes + byteLength > this.#bytesMax) return;
+    const free = this.#free.get(byteLength) ?? [];
+    free.push(buffer);
+    this.#free.set(byteLength, free);
+    this.#count(byteLength);
+    this.#stopWaiting();
+    this.#stopWaiting = this.#clock.after(idleMs, () => this.#drop());
+  }
+
+  #drop(): void {
+    this.#free.clear();
+    this.#count(-this.#bytes);
+  }
+
+  #count(bytes: number): void {
+    this.#bytes += bytes;
+    this.#memory.add('columns', bytes);
+  }
+}

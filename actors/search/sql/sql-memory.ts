@@ -1,0 +1,67 @@
+import { limits } from '../../../protocol/limits.ts';
+import { ByteGate, type Hold } from '../../../src/base/byte-gate.ts';
+import type { Clock } from '../../../src/base/clock.ts';
+import type { Holding } from '../../sql/room.ts';
+import type { MemoryBudget } from '../../thread/memory-budget.ts';
+
+/**
+ * What the SQL queries of a thread may hold together, of its memory: each owner a quarter of what is free at that moment, and the
+ * only query of an owner up to half of all (`ByteGate`). So one alone may hold much, many hold little, and something is left for who
+ * comes next. Nobody waits: what does not fit now is refused.
+ */
+const memoryShare = 1 / 2;
+
+const threads = new WeakMap<MemoryBudget, SqlMemory>();
+
+/** That of the thread that the budget is of. */
+export function sqlMemory(memory: MemoryBudget, clock: Clock): SqlMemory {
+  let known = threads.get(memory);
+  if (known === undefined) {
+    known = new SqlMemory(memory, clock);
+    threads.set(memory, known);
+  }
+  return known;
+}
+
+/** One query's part. */
+export interface SqlHolding extends Holding {
+  /** Gives all of it back. Later calls do nothing. */
+  release(): void;
+}
+
+export class SqlMemory {
+  readonly #memory: MemoryBudget;
+  readonly #gate: ByteGate;
+
+  constructor(memory: MemoryBudget, clock: Clock) {
+    this.#memory = memory;
+    this.#gate = new ByteGate({ max: memory.bytesMax * memoryShare, clock, waitersMax: 0 });
+  }
+
+  /** What all hold together, in bytes. */
+  get held(): number {
+    return this.#gate.held;
+  }
+
+  /** A query's part, which holds nothing at first. */
+  holding(owner: number): SqlHolding {
+    let hold: Hold | null = null;
+    return {
+      grow: (bytes) => {
+        if ((hold?.amount ?? 0) + bytes > limits.sqlMemoryBytesMax) return false;
+        if (hold === null) {
+          hold = this.#gate.reserve(owner, bytes);
+          if (hold === null) return false;
+        } else if (!hold.grow(bytes)) return false;
+        this.#memory.add('queries', bytes);
+        return true;
+      },
+      release: () => {
+        if (hold === null) return;
+        this.#memory.add('queries', -hold.amount);
+        hold.release();
+        hold = null;
+      },
+    };
+  }
+}

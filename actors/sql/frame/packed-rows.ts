@@ -1,0 +1,105 @@
+import type { Comparison } from '../parse/syntax.ts';
+import type { PackedIntegers } from './vector.ts';
+
+/** Rows whose whole number lies in a range, told from numbers as they lie. A loop for each width: one that takes them all is several times as slow. */
+export interface WholeRange {
+  /** Both included. */
+  readonly least: number;
+  readonly greatest: number;
+  /** Rows outside of it are meant. */
+  readonly isOutside: boolean;
+}
+
+/** Whole numbers for which a comparison holds; null where the other is none. */
+export function wholeRange(operator: Comparison, value: number): WholeRange | null {
+  if (!Number.isFinite(value)) return null;
+  const [below, above] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+  const inside = (least: number, greatest: number) => ({ least, greatest, isOutside: false });
+  switch (operator) {
+    case '=':
+      return inside(Math.ceil(value), Math.floor(value));
+    case '<>':
+      return { least: Math.ceil(value), greatest: Math.floor(value), isOutside: true };
+    case '<':
+      return inside(below, Math.ceil(value) - 1);
+    case '<=':
+      return inside(below, Math.floor(value));
+    case '>':
+      return inside(Math.floor(value) + 1, above);
+    case '>=':
+      return inside(Math.ceil(value), above);
+  }
+}
+
+/** Of `rows`, ascending, those that are meant, into `passing`, which may be where they stand. */
+export function rowsInRange(
+  { integers, base }: PackedIntegers,
+  { least, greatest, isOutside }: WholeRange,
+  rows: Int32Array,
+  passing: Int32Array,
+): Int32Array {
+  const largest = 2 ** (integers.BYTES_PER_ELEMENT * 8) - 1;
+  const from = Math.max(0, least - base);
+  const to = Math.min(largest, greatest - base);
+  if (from > to) return isOutside ? rows : rows.subarray(0, 0);
+  const range = { from: from | 0, span: (to - from) >>> 0, outside: Number(isOutside) };
+  const count =
+    integers instanceof Uint8Array
+      ? ofBytes(integers, range, rows, passing)
+      : integers instanceof Uint16Array
+        ? ofShorts(integers, range, rows, passing)
+        : ofWords(integers, range, rows, passing);
+  return passing.subarray(0, count);
+}
+
+/** Without a sign, what is less than `from` lies past any span. */
+interface Range {
+  readonly from: number;
+  readonly span: number;
+  readonly outside: number;
+}
+
+function ofBytes(
+  integers: Uint8Array,
+  { from, span, outside }: Range,
+  rows: Int32Array,
+  passing: Int32Array,
+) {
+  let count = 0;
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i] as number;
+    passing[count] = row;
+    count += Number(((integers[row] as number) - from) >>> 0 <= span) ^ outside;
+  }
+  return count;
+}
+
+function ofShorts(
+  integers: Uint16Array,
+  { from, span, outside }: Range,
+  rows: Int32Array,
+  passing: Int32Array,
+) {
+  let count = 0;
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i] as number;
+    passing[count] = row;
+    count += Number(((integers[row] as number) - from) >>> 0 <= span) ^ outside;
+  }
+  return count;
+}
+
+function ofWords(
+  integers: Uint32Array,
+  { from, span, outside }: Range,
+  rows: Int32Array,
+  passing: Int32Array,
+) {
+  let count = 0;
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i] as number;
+    passing[count] = row;
+    count += Number(((integers[row] as number) - from) >>> 0 <= span) ^ outside;
+  }
+  return count;
+}

@@ -1,0 +1,147 @@
+import { formatDate, formatTime } from '../dates.ts';
+import type { SqlType, SqlValue } from '../plan/bound.ts';
+import { SqlError } from '../sql-error.ts';
+
+/**
+ * A column of a chunk, or what an expression makes of columns. Read-only; a row whose `nulls` is 1 is NULL, whatever its value.
+ *
+ * - `numbers`: of every type but text; an int is one where all of the chunk's are exact as a double.
+ * - `wide`: of int, otherwise.
+ * - `texts`: UTF-8, by codes into a dictionary, in which the same string may stand twice.
+ * - `truths`: of conditions: 0 false, 1 true, 2 unknown.
+ * - `constant`: the same in every row.
+ */
+export type Vector =
+  | { readonly kind: 'constant'; readonly value: SqlValue }
+  | {
+      readonly kind: 'numbers';
+      readonly values: Float64Array;
+      readonly nulls: Nulls;
+      readonly coded?: Coded | undefined;
+      /** The same, as it lies; of these, `values` are made when somebody asks. */
+      readonly packed?: PackedIntegers | undefined;
+    }
+  | {
+      readonly kind: 'wide';
+      readonly values: BigInt64Array;
+      readonly nulls: Nulls;
+      readonly coded?: Coded | undefined;
+    }
+  | { readonly kind: 'texts'; readonly codes: Codes; readonly dictionary: Dictionary; readonly nulls: Nulls }
+  | { readonly kind: 'truths'; readonly values: Uint8Array };
+
+/** The same values as numbers of distinct ones: what is known of one row's holds for all rows with its code. */
+export interface Coded {
+  readonly codes: Codes;
+  /** What the codes are of: the same object for all vectors whose codes mean the same. */
+  readonly of: object;
+}
+
+/** Whole numbers of every row, each less `base`. */
+export interface PackedIntegers {
+  readonly integers: Uint8Array | Uint16Array | Uint32Array;
+  readonly base: number;
+}
+
+export type Nulls = Uint8Array | null;
+export type Codes = Uint8Array | Uint16Array | Int32Array;
+export type Texts = Extract<Vector, { kind: 'texts' }>;
+
+export const falsy = 0;
+export const truthy = 1;
+export const unknown = 2;
+
+/** Strings one after the other; each ends where the next one begins. It may grow: codes stay what they are. */
+export interface Dictionary {
+  readonly count: number;
+  readonly bytes: Buffer;
+  readonly ends: Uint32Array;
+  /** No string stands in it twice. */
+  readonly isDistinct?: boolean;
+  /** The code of a string, or -1. Where there is none, one has to look at all strings. */
+  readonly codeOf?: (text: Buffer) => number;
+}
+
+export function isDistinct(dictionary: Dictionary): boolean {
+  return dictionary.isDistinct === true;
+}
+
+export function startOf({ ends }: Dictionary, code: number): number {
+  return code === 0 ? 0 : (ends[code - 1] as number);
+}
+
+export function textOf(dictionary: Dictionary, code: number): string {
+  return dictionary.bytes.toString('utf8', startOf(dictionary, code), dictionary.ends[code]);
+}
+
+export function dictionaryOf(strings: readonly (string | Uint8Array)[]): Dictionary {
+  const parts = strings.map((string) => (typeof string === 'string' ? Buffer.from(string) : string));
+  const ends = new Uint32Array(parts.length);
+  let end = 0;
+  for (const [code, part] of parts.entries()) {
+    end += part.length;
+    ends[code] = end;
+  }
+  return { count: parts.length, bytes: Buffer.concat(parts), ends };
+}
+
+export function isNullAt(vector: Vector, row: number): boolean {
+  switch (vector.kind) {
+    case 'constant':
+      return vector.value === null;
+    case 'truths':
+      return vector.values[row] === unknown;
+    default:
+      return vector.nulls !== null && vector.nulls[row] === 1;
+  }
+}
+
+/** What stands in a row, as a plan's literals have it. */
+export function valueAt(vector: Vector, row: number, type: SqlType): SqlValue {
+  if (isNullAt(vector, row)) return null;
+  switch (vector.kind) {
+    case 'constant':
+      return vector.value;
+    case 'numbers': {
+      const value = vector.values[row] as number;
+      return type === 'int' ? BigInt(value) : value;
+    }
+    case 'wide':
+      return vector.values[row] as bigint;
+    case 'texts':
+      return textOf(vector.dictionary, vector.codes[row] as number);
+    case 'truths':
+      return BigInt(vector.values[row] as number);
+  }
+}
+
+/** As JSON: integers whole however long, dates and times as text. */
+export function jsonOf(value: SqlValue, type: SqlType): string {
+  if (value === null) return 'null';
+  if (typeof value === 'bigint') return String(value);
+  if (type === 'date') return `"${shown(formatDate(value as number))}"`;
+  if (type === 'time') return `"${shown(formatTime(value as number))}"`;
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (!Number.isFinite(value))
+    throw new SqlError(null, 'a number of the answer is larger than a float can be');
+  return String(value === 0 ? 0 : value);
+}
+
+function shown(written: string | null): string {
+  if (written !== null) return written;
+  throw new SqlError(null, 'a time of the answer is not within the years 0 to 9999');
+}
+
+/** Bytes as bytes: less than 0, 0, or more. Hot. */
+export function compareBytes(a: Dictionary, codeA: number, b: Dictionary, codeB: number): number {
+  let at = startOf(a, codeA);
+  let other = startOf(b, codeB);
+  const endA = a.ends[codeA] as number;
+  const endB = b.ends[codeB] as number;
+  const length = Math.min(endA - at, endB - other);
+  for (const end = at + length; at < end; at++, other++) {
+    const difference = (a.bytes[at] as number) - (b.bytes[other] as number);
+    if (difference !== 0) return difference;
+  }
+  return endA - at - (endB - other);
+}

@@ -1,0 +1,130 @@
+import { must } from '../../../src/base/assert.ts';
+import type { Evaluator } from '../expression/evaluate.ts';
+import { allRows, type Frame } from '../frame/frame.ts';
+import type { Vector } from '../frame/vector.ts';
+import { PairInterner } from '../intern/interner.ts';
+import type { Bound, SelectPlan } from '../plan/bound.ts';
+import { mayInterrupt } from '../plan/plan-weight.ts';
+import type { Room } from '../room.ts';
+import { type Aggregate, newAggregates } from './aggregate.ts';
+import { type KeyGroup, keyGroups } from './key-groups.ts';
+
+/**
+ * Rows → groups. Each key's values become numbers; numbers of several keys are joined pair by pair, so that a group of any keys
+ * is one number; aggregates are kept by it.
+ */
+export class Grouping {
+  readonly #plan: NonNullable<SelectPlan['grouping']>;
+  readonly #evaluator: Evaluator;
+  readonly #keys: readonly KeyGroup[];
+  /** Those that tell groups apart, in the order in which they are joined. */
+  readonly #telling: KeyGroup[];
+  /** Of the first two groups of keys, of that and the third, and so on. */
+  readonly #pairs: readonly PairInterner[];
+  readonly #aggregates: readonly Aggregate[];
+  readonly #longArguments: readonly Bound[];
+
+  /** `room`: for as many rows as can come. */
+  constructor(plan: NonNullable<SelectPlan['grouping']>, evaluator: Evaluator, room: Room) {
+    this.#plan = plan;
+    this.#evaluator = evaluator;
+    this.#keys = keyGroups(evaluator, plan.keys, room);
+    const telling = this.#keys.filter(({ isConstant }) => !isConstant);
+    this.#telling = telling.length === 0 ? this.#keys.slice(0, 1) : telling;
+    this.#pairs = this.#telling.slice(1).map(() => new PairInterner(room));
+    this.#aggregates = newAggregates(plan.aggregates, room, plan.keys.length > 0);
+    this.#longArguments = plan.aggregates.flatMap(({ argument }) =>
+      argument !== null && mayInterrupt(argument) ? [argument] : [],
+    );
+  }
+
+  /** Without keys there is one group, of no rows too. */
+  get count(): number {
+    if (this.#keys.length === 0) return 1;
+    return this.#pairs.at(-1)?.count ?? must(this.#telling[0], 'a key').count;
+  }
+
+  get bytes(): number {
+    return [...this.#keys, ...this.#pairs, ...this.#aggregates].reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  /** Throws an Interruption before anything of the rows is counted: they may be added once more. */
+  add(frame: Frame, rows: Int32Array): void {
+    const groups = this.#groupsOf(frame, rows);
+    const count = this.count;
+    for (const argument of this.#longArguments) this.#evaluator.evaluate(argument, frame);
+    for (const [at, aggregate] of this.#aggregates.entries()) {
+      const { argument } = must(this.#plan.aggregates[at], 'an aggregate');
+      const vector = argument === null ? null : this.#evaluator.evaluate(argument, frame);
+      aggregate.add(vector, rows, frame.rowCount, groups, count);
+    }
+  }
+
+  /** When all rows are in, before the first frame: what aggregates have left to do, in steps between which others may have their turn. */
+  *finish(): Generator<undefined, void, void> {
+    for (const aggregate of this.#aggregates) if (aggregate.finish !== undefined) yield* aggregate.finish();
+  }
+
+  /** Groups from `from` to before `end`: their keys, then their aggregates. */
+  frame(from: number, end: number): Frame {
+    // Made when they are asked for: of what is ordered by an aggregate, keys are needed of few groups.
+    const slots: Vector[] = [];
+    const slotOf = (index: number): Vector =>
+      index < this.#plan.keys.length
+        ? this.#keyVector(index, allRows(end).subarray(from))
+        : must(this.#aggregates[index - this.#plan.keys.length], 'an aggregate').values(from, end);
+    const none = () => must<Vector>(undefined, 'groups have slots alone');
+    return {
+      rowCount: end - from,
+      rows: null,
+      column: none,
+      slot: (index) => {
+        const slot = slots[index] ?? slotOf(index);
+        slots[index] = slot;
+        return slot;
+      },
+      textMatch: () => must<Uint8Array>(undefined, 'groups have no text'),
+    };
+  }
+
+  #groupsOf(frame: Frame, rows: Int32Array): Int32Array {
+    if (this.#telling.length === 0) return oneGroup(rows.length);
+    if (this.#pairs.length > 0 && this.count === 0) this.#order(frame, rows);
+    const groups = new Int32Array(rows.length);
+    for (const [at, keys] of this.#telling.entries()) {
+      const numbers = at === 0 ? groups : new Int32Array(rows.length);
+      keys.intern(frame, rows, numbers);
+      if (at > 0) must(this.#pairs[at - 1], 'pairs').internAll(groups, numbers);
+    }
+    return groups;
+  }
+
+  /** Of the first rows: keys of many values first, because most pairs are then found by their first number alone. */
+  #order(frame: Frame, rows: Int32Array): void {
+    const numbers = new Int32Array(rows.length);
+    for (const keys of this.#telling) keys.intern(frame, rows, numbers);
+    this.#telling.sort((a, b) => b.count - a.count);
+  }
+
+  #keyVector(key: number, groups: Int32Array): Vector {
+    const group = must(
+      this.#keys.find(({ keys }) => keys.includes(key)),
+      'a group of keys',
+    );
+    const of = this.#telling.indexOf(group);
+    let numbers = groups;
+    // From the last pair, of all keys, down to the one that has these as its second.
+    for (let at = this.#telling.length - 1; at > of && of >= 0; at--)
+      numbers = must(this.#pairs[at - 1], 'pairs').firsts(numbers);
+    if (of > 0) numbers = must(this.#pairs[of - 1], 'pairs').seconds(numbers);
+    return group.keyVector(group.keys.indexOf(key), numbers);
+  }
+}
+
+let zeros = new Int32Array(0);
+
+/** Of rows that are all of the only group. Shared, not to be changed. */
+function oneGroup(rowCount: number): Int32Array {
+  if (zeros.length < rowCount) zeros = new Int32Array(Math.max(rowCount, 16_384));
+  return zeros.subarray(0, rowCount);
+}

@@ -1,0 +1,131 @@
+import { allRows } from '../frame/frame.ts';
+import { type Dictionary, isDistinct, type Nulls, type Texts, type Vector } from '../frame/vector.ts';
+import { codesOf, takenCodes } from '../frame/vector-forms.ts';
+import type { Room } from '../room.ts';
+import { ByCodes, type Interner, NumberInterner, nullsAmong, TextInterner } from './interner.ts';
+
+/**
+ * As an interner, and no value is looked at for as long as all of them come by codes of the same distinct ones: a code is as good
+ * as its value then. The first vector of other codes, or of none, makes it look at the values so far.
+ */
+export class LazyInterner implements Interner {
+  readonly #isText: boolean;
+  readonly #room: Room;
+  #inner: Interner | null = null;
+  /** What the codes are of: a dictionary, or the interner of a column that is kept. */
+  #of: object | null = null;
+  readonly #byCodes: ByCodes;
+  /** Of the numbers, in their order. */
+  #codes = new Int32Array(1_024);
+  #count = 0;
+  #nullNumber = -1;
+
+  /** `room`: for as many values as can come. */
+  constructor(isText: boolean, room: Room) {
+    this.#isText = isText;
+    this.#room = room;
+    this.#byCodes = new ByCodes(room);
+  }
+
+  get count(): number {
+    return this.#inner?.count ?? this.#count;
+  }
+
+  get bytes(): number {
+    return (this.#inner?.bytes ?? 0) + this.#byCodes.bytes + this.#count * 4;
+  }
+
+  get nullNumber(): number {
+    return this.#inner?.nullNumber ?? this.#nullNumber;
+  }
+
+  intern(vector: Vector, rows: Int32Array, rowCount: number, numbers: Int32Array): void {
+    if (this.#inner === null) {
+      const coded = distinctCodes(vector);
+      if (coded !== null && (this.#of === null || this.#of === coded.of)) {
+        this.#of = coded.of;
+        this.#internCodes(coded, rows, numbers);
+        return;
+      }
+    }
+    this.#look().intern(vector, rows, rowCount, numbers);
+  }
+
+  valuesOf(numbers: Int32Array): Vector {
+    return this.#inner?.valuesOf(numbers) ?? this.#codedValues(numbers);
+  }
+
+  #internCodes({ codes, of, nulls, nullCode }: DistinctCodes, rows: Int32Array, numbers: Int32Array): void {
+    // What is kept knows how many there are: room for all is made once.
+    let byCode = this.#byCodes.of(of, countOf(of));
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      if (nulls !== null && nulls[row] === 1) {
+        if (this.#nullNumber < 0) this.#nullNumber = this.#add(0);
+        numbers[i] = this.#nullNumber;
+        continue;
+      }
+      const code = codes[row] as number;
+      if (code >= byCode.length) byCode = this.#byCodes.of(of, code + 1);
+      let number = (byCode[code] as number) - 1;
+      if (number < 0) {
+        number = this.#add(code);
+        byCode[code] = number + 1;
+        if (code === nullCode) this.#nullNumber = number;
+      }
+      numbers[i] = number;
+    }
+  }
+
+  #add(code: number): number {
+    if (this.#count === this.#codes.length) this.#codes = this.#room.grown(this.#codes, this.#count + 1);
+    this.#codes[this.#count] = code;
+    return this.#count++;
+  }
+
+  /** The values of the numbers so far get the same numbers again. */
+  #look(): Interner {
+    if (this.#inner !== null) return this.#inner;
+    const inner = newInterner(this.#isText, this.#room);
+    const all = allRows(this.#count);
+    if (this.#count > 0) inner.intern(this.#codedValues(all), all, this.#count, new Int32Array(this.#count));
+    this.#inner = inner;
+    return inner;
+  }
+
+  #codedValues(numbers: Int32Array): Vector {
+    if (this.#of === null) return newInterner(this.#isText).valuesOf(numbers);
+    const codes = takenCodes(this.#codes, numbers);
+    if (!this.#isText) return (this.#of as NumberInterner).valuesOf(codes);
+    const nulls = nullsAmong(numbers, this.#nullNumber);
+    return { kind: 'texts', codes, dictionary: this.#of as Dictionary, nulls };
+  }
+}
+
+function newInterner(isText: boolean, room?: Room): Interner {
+  return isText ? new TextInterner(room) : new NumberInterner(room);
+}
+
+function countOf(of: object): number {
+  return (of as Dictionary | NumberInterner).count;
+}
+
+interface DistinctCodes {
+  readonly codes: Texts['codes'];
+  readonly of: object;
+  /** Of texts: rows that are NULL, whatever their code. */
+  readonly nulls: Nulls;
+  /** Of numbers: the code of NULL, or -1. */
+  readonly nullCode: number;
+}
+
+/** Codes no two of which mean the same. */
+function distinctCodes(vector: Vector): DistinctCodes | null {
+  if (vector.kind === 'texts')
+    return isDistinct(vector.dictionary)
+      ? { codes: vector.codes, of: vector.dictionary, nulls: vector.nulls, nullCode: -1 }
+      : null;
+  const coded = codesOf(vector);
+  if (coded === null || !(coded.of instanceof NumberInterner)) return null;
+  return { codes: coded.codes, of: coded.of, nulls: null, nullCode: coded.of.nullNumber };
+}

@@ -1,0 +1,179 @@
+import type { Evaluator } from '../expression/evaluate.ts';
+import { allRows, type Frame } from '../frame/frame.ts';
+import { rowsInRange, wholeRange } from '../frame/packed-rows.ts';
+import { type Texts, truthy, type Vector } from '../frame/vector.ts';
+import { takenFrame } from '../frame/vector-forms.ts';
+import { collectColumns } from '../group/key-groups.ts';
+import { type Comparison, flipped } from '../parse/syntax.ts';
+import type { Bound } from '../plan/bound.ts';
+import { type ColumnRange, mustMatch } from '../plan/can-match.ts';
+
+/**
+ * WHERE, as terms all of which must be true. Each looks at the rows that those before it left: what a chunk's statistics say of all
+ * rows is not looked at, what can be told from numbers as they lie is not unpacked, and where few rows are left the next terms see
+ * these alone.
+ */
+export class RowFilter {
+  readonly #terms: readonly Bound[];
+  /** By term: the columns that it reads. */
+  readonly #columns = new Map<Bound, ReadonlySet<number>>();
+  readonly #evaluator: Evaluator;
+  /** Of the frame that is looked at. */
+  #passing = new Int32Array(0);
+
+  constructor(where: Bound | null, evaluator: Evaluator) {
+    this.#terms = where === null ? [] : termsOf(where);
+    for (const term of this.#terms) {
+      const columns = new Set<number>();
+      collectColumns(term, columns);
+      this.#columns.set(term, columns);
+    }
+    this.#evaluator = evaluator;
+  }
+
+  /** Those that are not known to be true of all rows. */
+  termsOf(rangeOf: (column: number) => ColumnRange): readonly Bound[] {
+    return this.#terms.filter((term) => !mustMatch(term, rangeOf));
+  }
+
+  /** Columns that some of its terms read. */
+  columnsOf(terms: readonly Bound[]): ReadonlySet<number> {
+    const columns = new Set<number>();
+    for (const term of terms) for (const column of this.#columns.get(term) ?? []) columns.add(column);
+    return columns;
+  }
+
+  /** Those of the rows for which the terms are true, until it is asked again. */
+  passing(terms: readonly Bound[], frame: Frame, rows: Int32Array): Int32Array {
+    if (terms.length === 0) return rows;
+    if (this.#passing.length < rows.length) this.#passing = new Int32Array(rows.length);
+    let left = rows;
+    for (const [at, term] of terms.entries()) {
+      if (left.length === 0) break;
+      const quick = this.#quickly(term, frame, left);
+      if (quick !== null) left = quick;
+      else if (left.length * sparseness < frame.rowCount) return this.#sparsely(terms.slice(at), frame, left);
+      else left = rowsWhere(this.#evaluator.truths(term, frame), left, this.#passing);
+    }
+    return left;
+  }
+
+  /** A column beside a literal, where it lies well; null otherwise. */
+  #quickly(term: Bound, frame: Frame, rows: Int32Array): Int32Array | null {
+    const asked = columnWithLiteral(term);
+    if (asked === null) return null;
+    const { operator, column, literal } = asked;
+    const vector = frame.column(column.index);
+    if (vector.kind === 'numbers' && vector.packed !== undefined && typeof literal.value !== 'string') {
+      const range = wholeRange(operator, Number(literal.value));
+      return range === null ? null : rowsInRange(vector.packed, range, rows, this.#passing);
+    }
+    if (vector.kind === 'wide' && operator === '=' && typeof literal.value === 'bigint')
+      return rowsOfBig(vector, literal.value, rows, this.#passing);
+    if (vector.kind === 'texts' && typeof literal.value === 'string')
+      return rowsOfText(vector, operator, { text: literal.value, rows, passing: this.#passing });
+    return null;
+  }
+
+  /** The other terms see a frame of the rows that are left. */
+  #sparsely(terms: readonly Bound[], frame: Frame, rows: Int32Array): Int32Array {
+    const own = rows.slice();
+    const some = takenFrame(frame, own);
+    let left = allRows(own.length);
+    for (const term of terms) left = rowsWhere(this.#evaluator.truths(term, some), left, this.#passing);
+    for (let i = 0; i < left.length; i++) left[i] = own[left[i] as number] as number;
+    return left;
+  }
+}
+
+/** So many rows of a frame for each that is left: then these are taken out of it. */
+const sparseness = 4;
+
+function termsOf(where: Bound): readonly Bound[] {
+  return where.kind === 'logic' && where.operator === 'and' ? where.operands.flatMap(termsOf) : [where];
+}
+
+interface ColumnWithLiteral {
+  readonly operator: Comparison;
+  readonly column: Extract<Bound, { kind: 'column' }>;
+  readonly literal: Extract<Bound, { kind: 'literal' }>;
+}
+
+function columnWithLiteral(term: Bound): ColumnWithLiteral | null {
+  if (term.kind !== 'compare') return null;
+  const { operator, left, right } = term;
+  const [compared, literal, as] =
+    left.kind === 'literal' ? [right, left, flipped[operator]] : [left, right, operator];
+  // An int beside a float is the same number.
+  const column = compared.kind === 'convert' && compared.type === 'float' ? compared.operand : compared;
+  if (column.kind !== 'column' || literal.kind !== 'literal' || literal.value === null) return null;
+  return { operator: as, column, literal };
+}
+
+/** Rows that have an integer of 64 bits. */
+function rowsOfBig(
+  { values, nulls }: Extract<Vector, { kind: 'wide' }>,
+  wanted: bigint,
+  rows: Int32Array,
+  passing: Int32Array,
+): Int32Array {
+  const halves = new Int32Array(values.buffer, values.byteOffset, values.length * 2);
+  const [low, high] = [Number(BigInt.asIntN(32, wanted)), Number(wanted >> 32n)];
+  let count = 0;
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i] as number;
+    passing[count] = row;
+    count += Number(halves[row * 2] === low) & Number(halves[row * 2 + 1] === high);
+  }
+  const found = passing.subarray(0, count);
+  return nulls === null ? found : found.filter((row) => nulls[row] === 0);
+}
+
+/** Of a string that the dictionary finds: rows whose code it is, or is not. Null for other comparisons and dictionaries. */
+function rowsOfText(
+  { codes, dictionary, nulls }: Texts,
+  operator: Comparison,
+  { text, rows, passing }: { readonly text: string; readonly rows: Int32Array; readonly passing: Int32Array },
+): Int32Array | null {
+  if (dictionary.codeOf === undefined || !(codes instanceof Int32Array)) return null;
+  if (operator !== '=' && operator !== '<>') return null;
+  const wanted = dictionary.codeOf(Buffer.from(text));
+  const isOther = Number(operator === '<>');
+  let count = 0;
+  if (nulls === null) {
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      passing[count] = row;
+      count += Number(codes[row] === wanted) ^ isOther;
+    }
+  } else {
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      passing[count] = row;
+      count += (Number(codes[row] === wanted) ^ isOther) & ((nulls[row] as number) ^ 1);
+    }
+  }
+  return passing.subarray(0, count);
+}
+
+/** Hot. A row is written in any case, and kept where it is true: there is no branch to guess. Of truths only `truthy` is odd. */
+export function rowsWhere(
+  truths: Uint8Array,
+  rows: Int32Array,
+  passing = new Int32Array(rows.length),
+): Int32Array {
+  let count = 0;
+  if (rows.length === truths.length) {
+    for (let row = 0; row < truths.length; row++) {
+      passing[count] = row;
+      count += (truths[row] as number) & truthy;
+    }
+  } else {
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      passing[count] = row;
+      count += (truths[row] as number) & truthy;
+    }
+  }
+  return passing.subarray(0, count);
+}

@@ -1,0 +1,98 @@
+import { limits } from '../../../protocol/limits.ts';
+import type { Evaluator } from '../expression/evaluate.ts';
+import type { Frame } from '../frame/frame.ts';
+import { allRows } from '../frame/frame.ts';
+import { Grouping } from '../group/grouping.ts';
+import { evaluated, type Step } from '../interruption.ts';
+import type { SelectPlan } from '../plan/bound.ts';
+import type { Room } from '../room.ts';
+import { RowFilter, rowsWhere } from './row-filter.ts';
+import { TopRows } from './top-rows.ts';
+
+/** A SELECT while it runs: chunks go in one after the other, rows come out at the end. */
+export interface SelectAnswer {
+  /** JSON arrays. */
+  readonly rows: readonly string[];
+  readonly truncated: boolean;
+}
+
+export class SelectRun {
+  readonly #plan: SelectPlan;
+  readonly #evaluator: Evaluator;
+  readonly #grouping: Grouping | null;
+  readonly #top: TopRows;
+  readonly filter: RowFilter;
+  /** Rows that an answer has, after those that are left out. */
+  readonly #rowsMax: number;
+  readonly #groupsAtOnce: number;
+
+  /** `room`: for as many rows as can come. */
+  constructor(plan: SelectPlan, evaluator: Evaluator, room: Room) {
+    this.#plan = plan;
+    this.#evaluator = evaluator;
+    this.filter = new RowFilter(plan.where, evaluator);
+    this.#grouping = plan.grouping === null ? null : new Grouping(plan.grouping, evaluator, room);
+    this.#rowsMax = Math.min(plan.limit, limits.sqlRowsMax);
+    // One more than are shown tells whether there are more.
+    const wanted = plan.limit > limits.sqlRowsMax ? this.#rowsMax + 1 : this.#rowsMax;
+    this.#top = new TopRows(plan, this.#rowsMax === 0 ? 0 : wanted, evaluator, room);
+    this.#groupsAtOnce = Math.max(groupsMin, Math.min(groupsMax, Math.floor(stepsOfGroups / plan.weight)));
+  }
+
+  /** What is held, in bytes, about. */
+  get bytes(): number {
+    return this.#top.bytes + (this.#grouping?.bytes ?? 0) + this.#evaluator.bytes;
+  }
+
+  /** Nothing that comes can change the answer. */
+  get isComplete(): boolean {
+    return this.#rowsMax === 0 || (this.#grouping === null && this.#top.isComplete);
+  }
+
+  /** Of those that pass, all that can be in the answer. Once for each frame: rows that an OFFSET leaves out are counted here. */
+  wanted(rows: Int32Array): Int32Array {
+    if (this.#grouping !== null) return rows;
+    const from = this.#top.skip(rows.length);
+    return rows.subarray(from, from + this.#top.room);
+  }
+
+  /** `rows`: those that pass. Between two steps others may have their turn. */
+  *add(frame: Frame, rows: Int32Array): Generator<Step, void, void> {
+    if (rows.length === 0) return;
+    if (this.#grouping === null) yield* this.#top.add(frame, rows);
+    else yield* evaluated(() => this.#grouping?.add(frame, rows));
+  }
+
+  /** What is left to do when all rows are in, some groups at a time: between them others may have their turn. */
+  *finish(): Generator<Step, void, void> {
+    if (this.#grouping !== null) yield* this.#addGroups(this.#grouping);
+    yield* this.#top.finish();
+  }
+
+  *#addGroups(grouping: Grouping): Generator<Step, void, void> {
+    yield* grouping.finish();
+    const { count } = grouping;
+    const { having } = this.#plan;
+    for (let from = 0; from < count; from += this.#groupsAtOnce) {
+      const some = grouping.frame(from, Math.min(from + this.#groupsAtOnce, count));
+      const truths = having === null ? null : yield* evaluated(() => this.#evaluator.truths(having, some));
+      const all = allRows(some.rowCount);
+      yield* this.#top.add(some, truths === null ? all : rowsWhere(truths, all));
+      yield;
+    }
+  }
+
+  /** After `finish`. */
+  answer(): SelectAnswer {
+    const rows = this.#top.rows();
+    return {
+      rows: rows.slice(0, this.#rowsMax),
+      truncated: rows.length > this.#rowsMax && this.#rowsMax > 0,
+    };
+  }
+}
+
+const groupsMax = 2_048;
+const groupsMin = 64;
+/** Of all expressions of some groups: a few milliseconds. */
+const stepsOfGroups = 262_144;

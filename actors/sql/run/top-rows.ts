@@ -1,0 +1,279 @@
+import { limits } from '../../../protocol/limits.ts';
+import type { Evaluator } from '../expression/evaluate.ts';
+import type { Frame } from '../frame/frame.ts';
+import { type Dictionary, isNullAt, jsonOf, startOf, type Vector, valueAt } from '../frame/vector.ts';
+import { ByCodes } from '../intern/interner.ts';
+import { evaluated, type Step } from '../interruption.ts';
+import type { BoundOrder, Output } from '../plan/bound.ts';
+import type { Room } from '../room.ts';
+import { SqlError } from '../sql-error.ts';
+import { sortedInSteps } from './sorted-in-steps.ts';
+
+/**
+ * The first rows of an answer, in the order that was asked for; among rows that are alike, those that came first. A row is made
+ * into JSON when it is known to be among the first of those seen so far, and twice as many are kept as are wanted, so that they
+ * are seldom sorted.
+ */
+type Key = number | bigint | Buffer | null;
+
+interface Kept {
+  readonly keys: readonly Key[];
+  readonly number: number;
+  readonly json: string;
+  readonly bytes: number;
+}
+
+/** Of a row beside its JSON. */
+const rowBytes = 200;
+/** A millisecond or so. */
+const jsonBytesAtOnce = 262_144;
+
+function keyBytes(keys: readonly Key[]): number {
+  let bytes = keys.length * 16;
+  for (const key of keys) if (key instanceof Buffer) bytes += key.length + 100;
+  return bytes;
+}
+
+export class TopRows {
+  readonly #outputs: readonly Output[];
+  readonly #orderBy: readonly BoundOrder[];
+  readonly #evaluator: Evaluator;
+  /** Rows that are kept: in an order those that are left out too. */
+  readonly #wanted: number;
+  /** Rows that come first and are left out, where there is no order. */
+  #skipped: number;
+  /** Rows at the beginning of those kept that are left out. */
+  readonly #offset: number;
+  #kept: Kept[] = [];
+  #bytes = 0;
+  /** Bytes of JSON that were made. */
+  #made = 0;
+  /** The last of those wanted, once there are enough. */
+  #worst: Kept | null = null;
+  #seen = 0;
+  readonly #late: ByCodes;
+
+  /** `wanted`: how many, after `offset` others. */
+  constructor(
+    {
+      outputs,
+      orderBy,
+      offset,
+    }: {
+      readonly outputs: readonly Output[];
+      readonly orderBy: readonly BoundOrder[];
+      readonly offset: number;
+    },
+    wanted: number,
+    evaluator: Evaluator,
+    room: Room,
+  ) {
+    this.#late = new ByCodes(room);
+    this.#outputs = outputs;
+    this.#orderBy = orderBy;
+    const isOrdered = orderBy.length > 0;
+    this.#offset = isOrdered ? offset : 0;
+    this.#skipped = isOrdered ? 0 : offset;
+    this.#wanted = wanted === 0 ? 0 : wanted + this.#offset;
+    this.#evaluator = evaluator;
+  }
+
+  get bytes(): number {
+    return this.#bytes + this.#late.bytes;
+  }
+
+  /** No further row can be among them. */
+  get isComplete(): boolean {
+    return this.#orderBy.length === 0 && this.#kept.length >= this.#wanted;
+  }
+
+  /** How many further rows can be among them. */
+  get room(): number {
+    return this.#orderBy.length === 0
+      ? this.#skipped + this.#wanted - this.#kept.length
+      : Number.POSITIVE_INFINITY;
+  }
+
+  /** Of the next rows, the first ones that are left out: answers how many. */
+  skip(count: number): number {
+    const skipped = Math.min(this.#skipped, count);
+    this.#skipped -= skipped;
+    return skipped;
+  }
+
+  /** Between two steps, each of some JSON or of some sorting, others may have their turn. */
+  *add(frame: Frame, rows: Int32Array): Generator<Step, void, void> {
+    if (this.#wanted === 0) return;
+    const from = this.skip(rows.length);
+    if (from === rows.length) return;
+    const orders = yield* evaluated(() =>
+      this.#orderBy.map(({ expression }) => this.#evaluator.evaluate(expression, frame)),
+    );
+    this.#shown = null;
+    for (let next = from; next < rows.length && !this.isComplete; ) {
+      const start = next;
+      // What is shown of a frame is evaluated before a row of it is kept: until then it may be begun once more.
+      next = yield* evaluated(() => this.#addSome(orders, frame, rows, start));
+      if (this.#orderBy.length > 0 && this.#kept.length >= 2 * this.#wanted + 100) yield* this.#cut();
+      if (next < rows.length) yield;
+    }
+    this.#shown = null;
+  }
+
+  /** The outputs of the frame, once a row of it is kept. */
+  #shown: readonly Vector[] | null = null;
+
+  /** Rows from `from` on, until enough was made of them for one step. Answers the next one. */
+  #addSome(orders: readonly Vector[], frame: Frame, rows: Int32Array, from: number): number {
+    const madeMax = this.#made + jsonBytesAtOnce;
+    const keptMax = this.#orderBy.length === 0 ? this.#wanted : 2 * this.#wanted + 100;
+    for (let i = from; i < rows.length; i++) {
+      const row = rows[i] as number;
+      this.#seen++;
+      if (this.#worst !== null && !this.#isBetterThan(orders, row, this.#worst)) continue;
+      this.#shown ??= this.#outputs.map(({ expression }) => this.#evaluator.evaluate(expression, frame));
+      this.#keep(orders, this.#shown, row);
+      if (this.#made >= madeMax || this.#kept.length >= keptMax) return i + 1;
+    }
+    return rows.length;
+  }
+
+  /** When all rows are in: puts them in order. */
+  *finish(): Generator<Step, void, void> {
+    yield* this.#cut();
+  }
+
+  /** After `finish`, in order, as JSON arrays. */
+  rows(): readonly string[] {
+    return this.#kept.slice(this.#offset).map(({ json }) => json);
+  }
+
+  #keep(orders: readonly Vector[], outputs: readonly Vector[], row: number): void {
+    const cells: string[] = [];
+    let length = 0;
+    for (let at = 0; at < outputs.length; at++) {
+      const { type } = (this.#outputs[at] as Output).expression;
+      const cell = jsonOf(valueAt(outputs[at] as Vector, row, type), type);
+      length += cell.length + 1;
+      if (length > limits.sqlRowBytesMax)
+        throw new SqlError(
+          null,
+          `a row of the answer takes more than ${limits.sqlRowBytesMax / 2 ** 20} MB: select fewer columns`,
+        );
+      cells.push(cell);
+    }
+    const json = `[${cells.join(',')}]`;
+    const keys = orders.map((vector) => keyAt(vector, row));
+    const bytes = rowBytes + json.length + keyBytes(keys);
+    this.#made += bytes;
+    this.#bytes += bytes;
+    this.#kept.push({ keys, number: this.#seen, json, bytes });
+  }
+
+  *#cut(): Generator<Step, void, void> {
+    if (this.#orderBy.length > 0)
+      this.#kept = yield* sortedInSteps(this.#kept, (a, b) => this.#compare(a, b));
+    if (this.#kept.length < this.#wanted) return;
+    this.#kept.length = this.#wanted;
+    this.#worst = this.#orderBy.length > 0 ? (this.#kept.at(-1) ?? null) : null;
+    this.#bytes = this.#kept.reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
+  #compare(a: Kept, b: Kept): number {
+    for (let at = 0; at < this.#orderBy.length; at++) {
+      const order = this.#orderBy[at] as BoundOrder;
+      const compared = compareKeys(a.keys[at] as Key, b.keys[at] as Key, order);
+      if (compared !== 0) return compared;
+    }
+    return a.number - b.number;
+  }
+
+  /** A string that once came too late as the first key does so for ever: the last of those wanted only comes sooner. */
+  #compareText(
+    { dictionary }: Extract<Vector, { kind: 'texts' }>,
+    code: number,
+    { other, at, order }: { readonly other: Buffer; readonly at: number; readonly order: BoundOrder },
+  ): number {
+    if (at > 0) return compareText(dictionary, code, other, order);
+    const late = this.#late.of(dictionary, dictionary.count);
+    if (late[code] === 1) return 1;
+    const compared = compareText(dictionary, code, other, order);
+    if (compared > 0) late[code] = 1;
+    return compared;
+  }
+
+  /** Hot: of most rows the first key says that they are not. An iterator would be garbage of each row. */
+  #isBetterThan(orders: readonly Vector[], row: number, worst: Kept): boolean {
+    for (let at = 0; at < this.#orderBy.length; at++) {
+      const order = this.#orderBy[at] as BoundOrder;
+      const vector = orders[at] as Vector;
+      const other = worst.keys[at] as Key;
+      if (
+        vector.kind === 'numbers' &&
+        typeof other === 'number' &&
+        (vector.nulls === null || vector.nulls[row] === 0)
+      ) {
+        const difference = (vector.values[row] as number) - other;
+        if (difference !== 0) return order.descending ? difference > 0 : difference < 0;
+        continue;
+      }
+      const compared =
+        vector.kind === 'texts' &&
+        other instanceof Buffer &&
+        (vector.nulls === null || vector.nulls[row] === 0)
+          ? this.#compareText(vector, vector.codes[row] as number, { other, at, order })
+          : compareKeys(keyAt(vector, row), other, order);
+      if (compared !== 0) return compared < 0;
+    }
+    // It came later.
+    return false;
+  }
+}
+
+function keyAt(vector: Vector, row: number): Key {
+  if (isNullAt(vector, row)) return null;
+  switch (vector.kind) {
+    case 'constant':
+      return typeof vector.value === 'string' ? Buffer.from(vector.value) : vector.value;
+    case 'numbers':
+    case 'truths':
+      return vector.values[row] as number;
+    case 'wide':
+      return vector.values[row] as bigint;
+    case 'texts': {
+      const { dictionary, codes } = vector;
+      const code = codes[row] as number;
+      return Buffer.from(dictionary.bytes.subarray(startOf(dictionary, code), dictionary.ends[code]));
+    }
+  }
+}
+
+function compareText(
+  dictionary: Dictionary,
+  code: number,
+  other: Buffer,
+  { descending }: BoundOrder,
+): number {
+  const order = dictionary.bytes.compare(
+    other,
+    0,
+    other.length,
+    startOf(dictionary, code),
+    dictionary.ends[code],
+  );
+  return descending ? -order : order;
+}
+
+function compareKeys(a: Key, b: Key, { descending, nullsFirst }: BoundOrder): number {
+  if (a === null || b === null) {
+    if (a === b) return 0;
+    return (a === null) === nullsFirst ? -1 : 1;
+  }
+  const order =
+    a instanceof Buffer ? a.compare(b as Buffer) : compareNumbers(a as number | bigint, b as number | bigint);
+  return descending ? -order : order;
+}
+
+function compareNumbers(a: number | bigint, b: number | bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

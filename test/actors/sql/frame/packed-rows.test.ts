@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { allRows } from '../../../../actors/sql/frame/frame.ts';
+import { rowsInRange, wholeRange } from '../../../../actors/sql/frame/packed-rows.ts';
+import type { Comparison } from '../../../../actors/sql/parse/syntax.ts';
+import { Chance } from '../../../simulation/chance.ts';
+
+const holds: Readonly<Record<Comparison, (a: number, b: number) => boolean>> = {
+  '=': (a, b) => a === b,
+  '<>': (a, b) => a !== b,
+  '<': (a, b) => a < b,
+  '<=': (a, b) => a <= b,
+  '>': (a, b) => a > b,
+  '>=': (a, b) => a >= b,
+};
+
+test('rows are told from packed numbers as they are from the numbers', () => {
+  const chance = new Chance(7, 0);
+  for (let round = 0; round < 3_000; round++) {
+    const Width = chance.pick([Uint8Array, Uint16Array, Uint32Array]);
+    const largest = 2 ** (Width.BYTES_PER_ELEMENT * 8) - 1;
+    const base = chance.pick([0, -1, 1, -largest, 1_700_000_000, -(2 ** 52), 2 ** 52]);
+    const near = () => chance.pick([0, 1, 2, largest - 1, largest, chance.integer(0, largest)]);
+    const integers = new Width(40).map(near);
+    const value = base + near() + chance.pick([0, 0, 0, -1, 1, 0.5, -0.5, largest, -largest, 1e300, -1e300]);
+    const operator = chance.pick(Object.keys(holds) as Comparison[]);
+    const rows = chance.pick([allRows(40), Int32Array.of(1, 5, 6, 39), Int32Array.of()]);
+    const range = wholeRange(operator, value);
+    assert.ok(range !== null);
+    const found = rowsInRange({ integers, base }, range, rows, new Int32Array(40));
+    const expected = rows.filter((row) => holds[operator]((integers[row] as number) + base, value));
+    assert.deepEqual([...found], [...expected], `${operator} ${value}, from ${base}: ${integers.join()}`);
+  }
+});
