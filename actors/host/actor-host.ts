@@ -12,22 +12,14 @@ import { DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { LruMap } from '../../src/base/lru.ts';
 import { unpackMessage } from '../../src/base/msgpack.ts';
-import { randomHex } from '../../src/base/random.ts';
 import { SerialByKey } from '../../src/base/serial-by-key.ts';
 import { StoreError } from '../../src/object-store/object-store.ts';
-import { paths } from '../../src/object-store/paths.ts';
 import { type ActorReply, reply } from '../actor/actor-reply.ts';
 import type { ActorComponents } from '../actor/components.ts';
-import { importRequest } from '../import/import-request.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
 import type { LogTarget } from '../log/unflushed.ts';
-import {
-  firstSequenceOfImport,
-  type ImportedSegment,
-  type ImportReport,
-  importedSegment,
-} from '../namespace/commit-import.ts';
 import { dropObjects } from '../namespace/drop.ts';
+import { importFile } from '../namespace/import-file.ts';
 import { NamespaceActor } from '../namespace/namespace-actor.ts';
 import type { OpenedNow } from '../namespace/namespace-queries.ts';
 import {
@@ -208,74 +200,18 @@ export class ActorHost {
     );
   }
 
-  /** One after the other into each namespace: an import's sequences are given when it begins. How many run at once is the lane's to say. */
+  /** Imports of one name run one after the other. How many run at once over all names is the lane's to say. */
   #import(call: ActorCall, file: ReceivedFile): Promise<ActorReply> {
-    return this.#imports.run(slotKey(call.tenantId, call.namespace), async () => {
-      const { clock, lanes, random, store, shares } = this.#components;
-      const claim = shares.claim(call.tenantId, call.deadlineMs);
-      const beganAt = clock.monotonic();
-      const { tenantId, caller } = call;
-      // How much a file takes is known when its segment is made: it may be packed, or pack well.
-      await this.#quota.admit(tenantId, caller.storageQuotaBytes, 0);
-      const asked = importRequest(call.query);
-      for (let tries = 1; ; tries++) {
-        const place = await this.#importPlace(call);
-        const id = randomHex(random, 16);
-        const key = paths.namespaceSegment(place.namespaceId, id);
-        const { firstSequence } = place;
-        const writtenAt = Math.floor(clock.now() * 1_000);
-        const task = { ...asked, path: file.path, key, firstSequence, writtenAt };
-        const built = await lanes.importFile(task, claim);
-        const segment = importedSegment(id, built, file.bytes);
-        const report = { textOnly: built.textOnly, tookMs: () => Math.round(clock.monotonic() - beganAt) };
-        try {
-          if (tries === 1) await this.#quota.admit(tenantId, caller.storageQuotaBytes, segment.size);
-          return await this.#commitImport(call, { segment, place, report });
-        } catch (error) {
-          // Nothing names the segment: it may go at once. One that is not deleted now the sweep finds.
-          const isLost =
-            error instanceof ActorClosed || (error instanceof ApiError && error.code !== 'write_unknown');
-          if (isLost) await store.delete(key).catch(() => {});
-          // The name was made or deleted meanwhile.
-          const isGone = error instanceof ApiError && error.code === 'not_found';
-          if (!(error instanceof ActorClosed || isGone)) throw error;
-          if (tries === opensOfOneCallMax) throw tooUnsteady(error);
-        }
-      }
-    });
-  }
-
-  /** Of a name that is not there a namespace that is made with the import, when its file is known to be right. */
-  async #importPlace(call: ActorCall): Promise<ImportPlace> {
-    const { directory, random } = this.#components;
-    const known = await directory.resolve(call.tenantId, call.namespace, null);
-    if (known === null) {
-      const namespaceId = randomHex(random, 16);
-      return { namespaceId, firstSequence: firstSequenceOfImport(0), isNew: true };
-    }
-    const opening = { create: null, report: emptyReadReport() };
-    return this.#inNamespace(call, opening, async ({ identity, firstSequenceOfImport: firstSequence }) => ({
-      namespaceId: identity.namespaceId,
-      firstSequence,
-      isNew: false,
-    }));
-  }
-
-  #commitImport(
-    call: ActorCall,
-    {
-      segment,
-      place,
-      report,
-    }: { readonly segment: ImportedSegment; readonly place: ImportPlace; readonly report: ImportReport },
-  ): Promise<ActorReply> {
-    const { namespaceId, isNew } = place;
-    const create = isNew ? { vector: null, embed: null, namespaceId } : null;
-    return this.#inNamespace(call, { create, report: emptyReadReport() }, async (actor) => {
-      if (actor.identity.namespaceId !== namespaceId)
-        throw new ActorClosed(`"${call.namespace}" is another namespace now`);
-      return this.#guard(call, actor, () => actor.import(segment, report));
-    });
+    const { tenantId, caller } = call;
+    return this.#imports.run(slotKey(tenantId, call.namespace), () =>
+      importFile(this.#components, call, file, {
+        admit: (bytes) => this.#quota.admit(tenantId, caller.storageQuotaBytes, bytes),
+        withActor: (create, work) =>
+          this.#inNamespace(call, { create, report: emptyReadReport() }, (actor) =>
+            this.#guard(call, actor, () => work(actor)),
+          ),
+      }),
+    );
   }
 
   #update(call: ActorCall, body: Uint8Array): Promise<ActorReply> {
@@ -619,19 +555,6 @@ export class ActorHost {
       return false;
     }
   }
-}
-
-function tooUnsteady(cause: unknown): ApiError {
-  const sentence =
-    'the namespace was opened, made or deleted again and again meanwhile; nothing was imported';
-  return new ApiError('unavailable', sentence, { retryAfter: 1, cause });
-}
-
-interface ImportPlace {
-  readonly namespaceId: string;
-  readonly firstSequence: number;
-  /** The name is not there. */
-  readonly isNew: boolean;
 }
 
 function receivedFile(body: Uint8Array): ReceivedFile {
