@@ -116,12 +116,13 @@ export class BodyIntake {
     if (last && this.#reader !== null) this.#finish();
   }
 
-  /** Drops what was collected and what still comes. */
+  /** Drops what was collected and what still comes, and rejects the reader's promise with `error`. */
   fail(error: Error): void {
     this.#failure = error;
     // Bodies of clients that stall are ended one after the other: V8 would collect them far too late.
     letGo(this.#bytes.byteLength);
     this.#bytes = new Uint8Array(0);
+    this.#filled = 0;
     const reader = this.#reader;
     this.#reader = null;
     reader?.reject(error);
