@@ -22,6 +22,7 @@ export const sides: readonly Side[] = [
     floors: [
       ...ground,
       ['src/identity'],
+      ['src/oauth'],
       ['src/auth'],
       ['src/cluster'],
       ['src/router'],
@@ -76,6 +77,7 @@ export const strangers = [
 
 export const entries: Entries = new Map([
   ['src/main.ts', 'the command'],
+  ['src/auth/mcp-authenticate.ts', 'the way in of /mcp, which is being built'],
   [`${browser}/main.ts`, 'the pages, named in src/front/console/document.ts'],
   ['actors/worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/log/log-worker.ts', 'thread, named in src/router/worker-pool.ts'],
