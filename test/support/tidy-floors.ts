@@ -76,7 +76,6 @@ export const strangers = [
 ] as const;
 
 export const entries: Entries = new Map([
-  ['src/main.ts', 'the command'],
   ['src/auth/mcp-authenticate.ts', 'the way in of /mcp, which is being built'],
   [`${browser}/main.ts`, 'the pages, named in src/front/console/document.ts'],
   ['actors/worker.ts', 'thread, named in src/router/worker-pool.ts'],
@@ -84,8 +83,6 @@ export const entries: Entries = new Map([
   ['actors/compute/compute-worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/compute/hash-worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/sql/plan/plan-text.ts', 'plans for people: golden tests, and whoever wonders'],
-  ['test/simulation/run-mutations.ts', 'command, named in package.json'],
-  ['test/support/with-s3.ts', 'command, named in package.json'],
   ['src/object-store/memory-object-store.ts', 'the exact twin that tests use'],
 ]);
 
