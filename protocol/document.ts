@@ -25,6 +25,26 @@ export const vectorSchema = list(z.number(), limits.vectorDimsMax, 1).meta({
   description: "As many numbers as the namespace's dims.",
 });
 
+/** Lines of a text, from 1, both of them included; `last` is infinite for the rest of the text. */
+export interface LineRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Null where the text is no range of lines. */
+export function parseLines(lines: string): LineRange | null {
+  const [, from = '', dash = '', to = ''] = /^([0-9]{1,9})(?:(-)([0-9]{1,9})?)?$/.exec(lines) ?? [];
+  const first = from === '' ? 0 : Number(from);
+  const last = to !== '' ? Number(to) : dash === '' ? first : Number.POSITIVE_INFINITY;
+  return first >= 1 && last >= first ? { first, last } : null;
+}
+
+function linesProblem(lines: string): string | null {
+  return parseLines(lines) === null
+    ? 'must be lines from 1 on, the first not after the last, such as "120-180", "120-" or "120"'
+    : null;
+}
+
 /** A document of a put. Bulk bodies are read by a byte scanner with the same rules; this is their description. */
 export const documentSchema = z
   .strictObject({
@@ -86,6 +106,15 @@ export const storedDocumentSchema = z.object({
   text: z.string(),
   meta: metaSchema,
   vector: z.array(z.number()).optional(),
+  lines: z
+    .string()
+    .meta({ description: 'Present where text is a part: its first and last line, such as 120-180.' })
+    .optional(),
+  total_lines: z.int().meta({ description: 'Beside lines: how many lines the whole text has.' }).optional(),
+  truncated: z
+    .boolean()
+    .meta({ description: 'The text, or the vector, was cut to fit limit or max_bytes: go on with lines.' })
+    .optional(),
   written_at: timestampSchema,
   ...queryReportFields,
 });
@@ -98,5 +127,20 @@ const minVersionDescription =
 export const minVersionSchema = integer(0).meta({ description: minVersionDescription });
 export const minVersionQuerySchema = queryInteger(0).meta({ description: minVersionDescription });
 
-export const documentQuerySchema = z.strictObject({ min_version: minVersionQuerySchema.optional() });
+export const linesSchema = textBy(linesProblem).meta({
+  description: 'The lines of the text to answer, from 1: 120-180, 120- for the rest, or 120 for one.',
+  examples: ['120-180'],
+});
+
+export const documentQuerySchema = z.strictObject({
+  min_version: minVersionQuerySchema.optional(),
+  lines: linesSchema.optional(),
+  limit: queryInteger(1).meta({ description: 'Lines of the text to answer at most.' }).optional(),
+  max_bytes: queryInteger(limits.answerBytesMin)
+    .meta({
+      description:
+        "The answer's size budget in bytes: the vector is left out first, then the text is cut at the end of a line.",
+    })
+    .optional(),
+});
 export type DocumentQuery = z.output<typeof documentQuerySchema>;

@@ -118,6 +118,8 @@ export const limits = {
   /** What a hit shows of a document; searches answer with places, not with whole texts. */
   matchBytesMax: 256,
   lineBytesMax: 400,
+  /** On each side of a hit's line: who wants more reads the document's lines. */
+  contextLinesMax: 10,
   countIdsMax: 10,
   /** Groups of candidates that an estimate judges, of memtables and of segments each: 8 MB of documents, some 20 ms. */
   estimateGroupsMax: 64,
@@ -128,6 +130,8 @@ export const limits = {
   matchesMax: 100,
   /** Places of each list that rank: "rrf" fuses, where fewer hits are asked for: later ones add hardly anything. */
   fusedRanksMax: 100,
+  /** The smallest `max_bytes`: an answer holds at least its own frame. */
+  answerBytesMin: 1_024,
   /** Of one search with whole texts; what does not fit is of the next page. As large as a write's body. */
   answerBytesMax: 64 * MiB,
   minVersionWaitMs: 1_000,

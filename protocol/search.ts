@@ -35,17 +35,25 @@ const described = {
   exact:
     'Count: false gives a fast estimate, without a filter. Search: true ranks vectors without the index.',
   maxBytes: "The answer's size budget in bytes; hits are cut from the end.",
+  idsLimit: `Matching ids in the answer, 0 to ${limits.countIdsMax}. Default ${limits.countIdsMax}.`,
+  idBytes: "The answer's size budget in bytes; ids are cut from the end.",
+  context: `Lines before and after the match that each hit shows, 0 to ${limits.contextLinesMax}.`,
+  vectorBase64: 'In place of vector: its numbers as base64 of little-endian float32 values.',
 } as const;
 
-/** An answer holds at least its own frame. */
-const answerBytesMin = 1_024;
 /** Signed and short; anything longer is not ours. */
-const cursorCharactersMax = 1_024;
+export const cursorCharactersMax = 1_024;
 
 const querySchema = text({ bytesMax: limits.literalBytesMax }).meta({ description: described.q });
 const cursorSchema = text({ charactersMax: cursorCharactersMax }).meta({ description: described.cursor });
 const semanticSchema = text({ charactersMin: 1, bytesMax: limits.literalBytesMax }).meta({
   description: described.semantic,
+});
+
+/** Longer than the base64 of the longest vector, padding and all. */
+const vectorBase64CharactersMax = Math.ceil((4 * limits.vectorDimsMax) / 3) * 4;
+const vectorBase64Schema = text({ charactersMin: 1, charactersMax: vectorBase64CharactersMax }).meta({
+  description: described.vectorBase64,
 });
 
 /** Judged by parseFilter, whose keys are the caller's data. */
@@ -71,9 +79,11 @@ export const searchRequestSchema = z.strictObject({
   scan: z.boolean().default(false).meta({ description: described.scan }),
   min_version: minVersionSchema.optional(),
   vector: vectorSchema.optional(),
+  vector_b64: vectorBase64Schema.optional(),
   semantic: semanticSchema.optional(),
+  context: integer(0, limits.contextLinesMax).default(0).meta({ description: described.context }),
   include: list(choice(searchIncludes), searchIncludes.length).optional(),
-  max_bytes: integer(answerBytesMin).meta({ description: described.maxBytes }).optional(),
+  max_bytes: integer(limits.answerBytesMin).meta({ description: described.maxBytes }).optional(),
   exact: z.boolean().meta({ description: described.exact }).optional(),
   rank: choice(searchRanks).optional(),
 });
@@ -90,11 +100,12 @@ export const searchQuerySchema = z.strictObject({
   scan: queryBoolean().default(false).meta({ description: described.scan }),
   min_version: minVersionQuerySchema.optional(),
   semantic: semanticSchema.optional(),
+  context: queryInteger(0, limits.contextLinesMax).default(0).meta({ description: described.context }),
   exact: queryBoolean().meta({ description: described.exact }).optional(),
-  max_bytes: queryInteger(answerBytesMin).meta({ description: described.maxBytes }).optional(),
+  max_bytes: queryInteger(limits.answerBytesMin).meta({ description: described.maxBytes }).optional(),
 });
 
-export interface SearchRequest extends Omit<SearchBody, 'filter' | 'cursor'> {
+export interface SearchRequest extends Omit<SearchBody, 'filter' | 'cursor' | 'vector_b64'> {
   readonly filter: Filter | null;
   /** Null on the first page; an empty cursor counts as none, as an empty `next` is one. */
   readonly cursor: string | null;
@@ -106,6 +117,8 @@ export const countRequestSchema = z.strictObject({
   filter: filterSchema.optional(),
   exact: z.boolean().default(true).meta({ description: described.exact }),
   scan: z.boolean().default(false).meta({ description: described.scan }),
+  limit: integer(0, limits.countIdsMax).meta({ description: described.idsLimit }).optional(),
+  max_bytes: integer(limits.answerBytesMin).meta({ description: described.idBytes }).optional(),
   min_version: minVersionSchema.optional(),
 });
 type CountBody = z.output<typeof countRequestSchema>;
@@ -116,6 +129,8 @@ export const countQuerySchema = z.strictObject({
   filter: filterQuerySchema.optional(),
   exact: queryBoolean().default(true).meta({ description: described.exact }),
   scan: queryBoolean().default(false).meta({ description: described.scan }),
+  limit: queryInteger(0, limits.countIdsMax).meta({ description: described.idsLimit }).optional(),
+  max_bytes: queryInteger(limits.answerBytesMin).meta({ description: described.idBytes }).optional(),
   min_version: minVersionQuerySchema.optional(),
 });
 
@@ -182,7 +197,8 @@ function parseFilterText(filterText: string | undefined, parseJson: ParseJson): 
   }
 }
 
-function searchRequest(body: SearchBody): SearchRequest {
+function searchRequest({ vector_b64, ...given }: SearchBody): SearchRequest {
+  const body = vector_b64 === undefined ? given : { ...given, vector: decodedVector(given, vector_b64) };
   const { filter, cursor } = body;
   checkPattern(body.q, body.regex, 'q');
   if (body.vector !== undefined && body.semantic !== undefined) {
@@ -198,6 +214,20 @@ function searchRequest(body: SearchBody): SearchRequest {
     throw invalidField('cursor', 'cannot be used with vector or semantic: their answers do not page');
   }
   return { ...body, filter: isAbsent(filter) ? null : parseFilter(filter), cursor: page };
+}
+
+/** The numbers of `vector_b64`, little-endian float32 values. */
+function decodedVector({ vector }: Pick<SearchBody, 'vector'>, base64: string): number[] {
+  if (vector !== undefined) throw invalidField('vector_b64', 'cannot be sent together with vector');
+  const bytes = Buffer.from(base64, 'base64');
+  if (bytes.toString('base64').replace(/=+$/, '') !== base64.replace(/=+$/, ''))
+    throw invalidField('vector_b64', 'must be base64');
+  if (bytes.length === 0 || bytes.length % 4 !== 0)
+    throw invalidField(
+      'vector_b64',
+      `must be float32 values of four bytes each: it has ${bytes.length} bytes`,
+    );
+  return Array.from({ length: bytes.length / 4 }, (_, index) => bytes.readFloatLE(index * 4));
 }
 
 function countRequest(body: CountBody): CountRequest {
@@ -229,6 +259,11 @@ export const hitSchema = z.object({
   line_number: z.int().meta({ description: 'From 1.' }),
   start: z.int().meta({ description: "Where the match begins: bytes of the text's UTF-8." }),
   end: z.int(),
+  before: z
+    .array(z.string())
+    .meta({ description: 'With context: the lines before that line, none where nothing matched.' })
+    .optional(),
+  after: z.array(z.string()).meta({ description: 'With context: the lines behind that line.' }).optional(),
   meta: metaSchema,
   written_at: timestampSchema,
   score: z.number().meta({ description: 'Vector hits: higher is better.' }).optional(),
@@ -263,6 +298,7 @@ export const countAnswerSchema = z.object({
   ids: z.array(z.string()).meta({ description: `Up to ${limits.countIdsMax} newest matching ids.` }),
   low: z.int().meta({ description: 'Estimates: the count is at least this.' }).optional(),
   high: z.int().meta({ description: 'Estimates: the count is at most this.' }).optional(),
+  truncated: z.boolean().meta({ description: 'Ids were cut to fit max_bytes.' }).optional(),
   ...queryReportFields,
 });
 export type CountAnswer = z.output<typeof countAnswerSchema>;

@@ -1,5 +1,7 @@
 import { minVersionSchema, queryReportFields } from './document.ts';
-import { text, z } from './validate.ts';
+import { limits } from './limits.ts';
+import { cursorCharactersMax } from './search.ts';
+import { integer, text, z } from './validate.ts';
 
 /** SQL over documents' metadata. */
 
@@ -10,6 +12,15 @@ export const sqlRequestSchema = z.strictObject({
   sql: text({ charactersMin: 1, bytesMax: sqlTextBytesMax }).meta({
     description: 'One SELECT over docs, SHOW COLUMNS or DESCRIBE.',
   }),
+  limit: integer(1, limits.sqlRowsMax)
+    .meta({ description: 'Rows of one answer at most; next has the others.' })
+    .optional(),
+  max_bytes: integer(limits.answerBytesMin)
+    .meta({ description: "The answer's size budget in bytes; rows are cut from the end." })
+    .optional(),
+  cursor: text({ charactersMax: cursorCharactersMax })
+    .meta({ description: 'The next of the answer before, to the same statement.' })
+    .optional(),
   min_version: minVersionSchema.optional(),
 });
 export type SqlRequest = z.output<typeof sqlRequestSchema>;
@@ -24,7 +35,13 @@ export const sqlAnswerSchema = z.object({
   chunks: z.int().meta({ description: 'Column blocks in the namespace.' }),
   scanned: z.int().meta({ description: 'Blocks read.' }),
   partial: z.boolean(),
-  truncated: z.boolean().meta({ description: 'More than 10,000 rows existed.' }),
+  truncated: z
+    .boolean()
+    .meta({ description: 'There are more rows: over 10,000, or over limit or max_bytes.' }),
+  next: z
+    .string()
+    .meta({ description: 'Where limit or max_bytes cut the rows: pass as cursor to go on.' })
+    .optional(),
   took_ms: z.number(),
   ...queryReportFields,
 });

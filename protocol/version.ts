@@ -7,7 +7,7 @@
 export const interfaceVersion = '0.1.0';
 
 /** Counts what was added to the wire. Paths are under /v1 for as long as its first number is 0 or 1. */
-export const wireVersion = '0.1.11';
+export const wireVersion = '0.1.12';
 
 export const wireHistory: readonly string[] = [
   '0.1.0: accounts, keys, namespaces, documents, search, count, warm.',
@@ -22,6 +22,7 @@ export const wireHistory: readonly string[] = [
   '0.1.9: an import says of how many rows meta leaves out long texts.',
   '0.1.10: a login is for the tenant of X-Tenant; a key tells who made it.',
   '0.1.11: 503 is among the statuses of whatever takes a credential.',
+  '0.1.12: context and vector_b64 of searches; limit and max_bytes of counts, documents and SQL; lines of documents.',
 ];
 
 interface Format {

@@ -20,7 +20,7 @@ import type { ClientAddresses } from './front/client-address.ts';
 import { createPages } from './front/console/pages.ts';
 import type { FrontDoor } from './front/door.ts';
 import { gatherMetrics, type RunningParts } from './front/gather-metrics.ts';
-import type { FrontComponents } from './front/handle.ts';
+import { createHandler } from './front/handle.ts';
 import type { HeldBytes } from './front/held-bytes.ts';
 import { requestMemory } from './front/idempotency.ts';
 import type { Metering } from './front/metering.ts';
@@ -131,7 +131,7 @@ export function frontOf(parts: {
   plans: Plans;
   secrets: Secrets;
   store: ObjectStore;
-  lanes: { readonly hash: Pick<Lanes['hash'], 'run'> };
+  lanes: Lanes;
   logger: Logger;
 }) {
   const { secrets, store, lanes, logger } = parts;
@@ -180,7 +180,7 @@ export function frontOf(parts: {
 /** Whose password it is is not known before it is hashed. */
 const passwordsShare = nobodysShare(0);
 
-function laneHasher(lane: Pick<ComputeLane, 'run'>): PasswordHasher {
+function laneHasher(lane: ComputeLane): PasswordHasher {
   const run = async (task: object): Promise<unknown> => {
     try {
       return await lane.run({ task, share: passwordsShare, deadlineAt: null });
@@ -204,10 +204,9 @@ function shownOutbox(settings: Settings): string {
   return path.startsWith('..') || isAbsolute(path) ? "the folder outbox of the server's data folder" : path;
 }
 
-/** What handles requests: `createHandler` and `runOperation` of front/handle.ts take it. */
-export function frontComponents(parts: {
+export function requestHandler(parts: {
   settings: Settings;
-  door: Pick<FrontDoor, 'baseUrl' | 'admission'>;
+  door: FrontDoor;
   plans: Plans;
   store: ObjectStore;
   router: Router;
@@ -220,7 +219,7 @@ export function frontComponents(parts: {
   observer: RequestObserver;
   held: HeldBytes;
   logger: Logger;
-}): FrontComponents {
+}) {
   const { settings, door, plans, store, router, authenticator, people, mails, metering, cacheFolder } = parts;
   const { clientAddresses, observer, logger } = parts;
   const { tenants } = people;
@@ -242,7 +241,7 @@ export function frontComponents(parts: {
   });
   const operations = new Map([...ofAccounts, ...tenantOperations({ tenants, persons })]);
   let openApi: string | null = null;
-  return {
+  return createHandler({
     pages: createPages({ mailFiles: settings.smtpUrl === null ? shownOutbox(settings) : null }),
     authenticator,
     attempts,
@@ -276,7 +275,7 @@ export function frontComponents(parts: {
       });
     },
     observer,
-  };
+  });
 }
 
 /** How long an answer about usage, or the end of the server, waits for what was counted to be durable. */

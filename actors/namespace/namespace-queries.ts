@@ -1,4 +1,4 @@
-import { documentQuerySchema } from '../../protocol/document.ts';
+import { type DocumentQuery, documentQuerySchema } from '../../protocol/document.ts';
 import { ApiError, invalidField } from '../../protocol/errors.ts';
 import { documentIdProblem } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
@@ -36,6 +36,7 @@ import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
 import { readBody } from '../thread/request-body.ts';
 import { noteSpent, spending } from '../thread/spent.ts';
 import type { Turn } from '../thread/turn.ts';
+import { documentPartBytes } from './document-part.ts';
 import { embedTexts } from './embed-texts.ts';
 import { vectorStatistics } from './index-vectors.ts';
 import type { NamespaceState } from './namespace-state.ts';
@@ -168,7 +169,8 @@ export class NamespaceQueries {
   async #getDocument(call: ActorCall, opened: OpenedNow): Promise<ActorReply> {
     const refusal = badId(call.argument);
     if (refusal !== null) throw refusal;
-    await this.#reach(minVersionOf(call), opened);
+    const asked = documentQueryOf(call);
+    await this.#reach(asked.min_version, opened);
     const slice = new TimeSlice(this.#components.clock, opened.deadline.leftMs, opened.turn);
     const { report: read } = opened;
     const place = await spending({ slice, report: read }, async () => {
@@ -184,7 +186,16 @@ export class NamespaceQueries {
       cpuMs: slice.cpuMs,
       timedOut: false,
     };
-    return reply('', { packed: documentBytes(place, report), report: opened.report, cpuMs: slice.cpuMs });
+    const {
+      lines,
+      limit: linesMax = Number.POSITIVE_INFINITY,
+      max_bytes: bytesMax = limits.answerBytesMax,
+    } = asked;
+    const isWhole = lines === undefined && asked.limit === undefined && asked.max_bytes === undefined;
+    const packed = isWhole
+      ? documentBytes(place, report)
+      : documentPartBytes(place, report, { lines, linesMax, bytesMax });
+    return reply('', { packed, report: opened.report, cpuMs: slice.cpuMs });
   }
 
   async #search(call: ActorCall, asked: SearchRequest, opened: OpenedNow): Promise<ActorReply> {
@@ -325,7 +336,6 @@ function parseCount(call: ActorCall, body: Uint8Array | null): CountRequest {
 
 const parseText = (text: string) => readBody(Buffer.from(text));
 
-function minVersionOf(call: ActorCall): number | undefined {
-  if (call.query === '') return undefined;
-  return parseQueryWith(documentQuerySchema, parseQueryString(call.query)).min_version;
+function documentQueryOf(call: ActorCall): DocumentQuery {
+  return call.query === '' ? {} : parseQueryWith(documentQuerySchema, parseQueryString(call.query));
 }

@@ -1,6 +1,6 @@
 import type { SearchRequest } from '../../protocol/search.ts';
 import { documentId, documentMeta, documentText, documentVector } from '../storage/document-batch.ts';
-import { firstLineOf, type MatchPlace, snippetOf } from '../text/snippet.ts';
+import { firstLineOf, linesAfterFirst, linesAround, type MatchPlace, snippetOf } from '../text/snippet.ts';
 import { vectorJson } from '../vector/vector-json.ts';
 import type { ScannedDocument } from './scan.ts';
 
@@ -28,16 +28,28 @@ export function rawMetaOf(buffer: Buffer, offset: number): string {
   return meta === null ? '{}' : meta.toString('utf8');
 }
 
+/** What hits show on request: lines around the match, the text, the vector, and all ranges that match. */
+export type Shown = Pick<SearchRequest, 'include' | 'context'>;
+
+/** A hit with nothing that has to be asked for. */
+const bareHit: Shown = { context: 0 };
+
+/** Whether hits hold nothing but what they hold by themselves. */
+export function isBare({ include, context }: Shown): boolean {
+  return include === undefined && context === 0;
+}
+
 /**
- * `matches` are the first of the document, or all that are shown; none where no text was asked for. `include` adds what
- * hits do not hold by themselves: the text, the vector, and all ranges that match.
+ * A hit as JSON. `matches` are the first of the document, or all that are shown; none where no text was asked for. `shown` adds what
+ * hits do not hold by themselves.
  */
 export function hitJson(
   document: ScannedDocument,
   matches: readonly MatchPlace[],
-  include: SearchRequest['include'] = [],
+  shown: Shown = bareHit,
 ): string {
   const { buffer, offset } = document;
+  const { include = [], context } = shown;
   const text = documentText(buffer, offset);
   const [match] = matches;
   const snippet = match === undefined || text === null ? firstLineOf(text) : snippetOf(text, match);
@@ -45,11 +57,21 @@ export function hitJson(
   return (
     `{"id":${JSON.stringify(documentId(buffer, offset))},"match":${JSON.stringify(snippet.match)},` +
     `"line":${JSON.stringify(snippet.line)},"line_number":${snippet.lineNumber},` +
-    `"start":${snippet.start},"end":${snippet.end},"meta":${rawMetaOf(buffer, offset)},"written_at":"${written}"` +
+    `"start":${snippet.start},"end":${snippet.end},${context === 0 ? '' : contextFields(text, match, context)}"meta":${rawMetaOf(buffer, offset)},"written_at":"${written}"` +
     `${include.includes('text') && text !== null ? `,"text":${JSON.stringify(text.toString('utf8'))}` : ''}` +
     `${include.includes('vector') ? vectorField(documentVector(buffer, offset)) : ''}` +
     `${include.includes('matches') ? `,"matches":${matchesJson(matches)}` : ''}}`
   );
+}
+
+/** With a comma behind them. Where nothing was searched for, the lines are those behind the first one that is not blank. */
+function contextFields(text: Buffer | null, match: MatchPlace | undefined, count: number): string {
+  if (text === null) return '"before":[],"after":[],';
+  const { before, after } =
+    match === undefined
+      ? { before: [], after: linesAfterFirst(text, count) }
+      : linesAround(text, match, count);
+  return `"before":${JSON.stringify(before)},"after":${JSON.stringify(after)},`;
 }
 
 /** With the comma before it; nothing where there is no vector. */

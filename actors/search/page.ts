@@ -6,8 +6,8 @@ import type { AnswerRoom } from './answer-room.ts';
 import { hitJson } from './answers.ts';
 import type { ScannedDocument } from './scan.ts';
 
-/** What an answer holds beside its hits: names, numbers and the cursor. */
-const frameBytes = 1_000;
+/** What an answer holds beside its hits, ids or rows: names, numbers and the cursor. */
+export const frameBytes = 1_000;
 
 /**
  * The hits of one answer, newest first, until it has as many as were asked for or as many bytes as it may have.
@@ -57,7 +57,7 @@ export class Page {
   take(document: ScannedDocument, matches: readonly MatchPlace[]): boolean {
     // A hit that was cut is the last of its page, so that whoever counts on `next` is told that there is more.
     if (this.hits.length === this.#request.limit || this.#isTruncated) return this.#close();
-    const json = hitJson(document, matches, this.#request.include);
+    const json = hitJson(document, matches, this.#request);
     return this.add({
       sequence: document.sequence,
       json,

@@ -8,7 +8,7 @@ import type { Found } from '../text/judge.ts';
 import { type CursorScope, decodeCursor, encodeCursor, queryDigest } from './cursor.ts';
 import { findInDocument } from './document-filter.ts';
 import { estimateCount } from './estimate-count.ts';
-import { Page } from './page.ts';
+import { frameBytes, Page } from './page.ts';
 import { answer, isCutShort, isEverything, late, type QueryContext, scan, testOf } from './query.ts';
 import { refuseLargeScan } from './refuse-large-scan.ts';
 import { runVectorSearch } from './run-vector-search.ts';
@@ -95,7 +95,24 @@ async function runExactCount(context: QueryContext, request: CountRequest): Prom
   // How many documents live is known without reading them.
   const exact = everything ? context.snapshot.documents : count;
   const bounds = request.exact ? '' : `"low":${exact},"high":${exact},`;
-  return answer(context, end, `"count":${exact},"exact":true,${bounds}"ids":${JSON.stringify(ids)}`);
+  const shownAtMost = ids.slice(0, request.limit);
+  const shown = idsWithin(shownAtMost, request.max_bytes);
+  const truncated = shown.length < shownAtMost.length ? ',"truncated":true' : '';
+  return answer(
+    context,
+    end,
+    `"count":${exact},"exact":true,${bounds}"ids":${JSON.stringify(shown)}${truncated}`,
+  );
+}
+
+/** The first ids, as far as an answer of so many bytes has room for them. */
+function idsWithin(ids: readonly string[], bytesMax = limits.answerBytesMax): readonly string[] {
+  let bytesLeft = bytesMax - frameBytes;
+  const past = ids.findIndex((id) => {
+    bytesLeft -= Buffer.byteLength(JSON.stringify(id)) + 1;
+    return bytesLeft < 0;
+  });
+  return past < 0 ? ids : ids.slice(0, past);
 }
 
 function cursorScope(identity: NamespaceIdentity, request: SearchRequest): CursorScope {

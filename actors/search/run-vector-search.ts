@@ -7,7 +7,7 @@ import type { Found } from '../text/judge.ts';
 import { DistanceFrom, scoreOf } from '../vector/distance.ts';
 import { Nearest, type Ranked } from '../vector/nearest.ts';
 import type { AnswerRoom } from './answer-room.ts';
-import { hitJson } from './answers.ts';
+import { hitJson, isBare } from './answers.ts';
 import { findInDocument } from './document-filter.ts';
 import { fuseRanks } from './fuse-ranks.ts';
 import { type NearRow, nearestRows } from './nearest-rows.ts';
@@ -99,8 +99,8 @@ async function takeRows(
         if (found === 'late') return 'late';
         if (found === null) continue;
         const { distance } = some[at] as NearRow;
-        const json = hitJson(document, found, request.include);
-        const bare = request.include === undefined ? json : hitJson(document, found);
+        const json = hitJson(document, found, request);
+        const bare = isBare(request) ? json : hitJson(document, found);
         const score = scoreOf(distances.metric, distance);
         if (!page.add(withRank({ sequence: document.sequence, distance, score, json, bare }))) return 'taken';
         if (page.hits.length === request.limit) return 'taken';
@@ -138,8 +138,8 @@ async function searchDocuments(
     if (!isNear && !newest.wantsMore) return true;
     const take = (found: Found) => {
       if (found === null) return true;
-      const json = hitJson(document, found, request.include);
-      const bare = request.include === undefined ? json : hitJson(document, found);
+      const json = hitJson(document, found, request);
+      const bare = isBare(request) ? json : hitJson(document, found);
       if (newest.wantsMore) newest.add({ sequence, distance, json, bare });
       if (isNear) nearest.add({ sequence, distance, json, bare });
       return true;

@@ -69,15 +69,67 @@ export function afterMatch(
   return end > start ? end : cutForward(text, end + 1, text.length);
 }
 
-/** Where nothing was searched for: the first line that is not blank. */
+/** The lines around a hit's line, each without its line feed and cut at `limits.lineBytesMax` bytes. */
+export interface LinesAround {
+  /** In the order of the text. */
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+}
+
+/**
+ * Up to `count` lines before and after the line in which the match begins. Where a match goes on over several lines, the later ones
+ * are among those after it. What stands behind the last line feed counts as a line only where it is not empty.
+ */
+export function linesAround(text: Buffer, { start }: Pick<MatchPlace, 'start'>, count: number): LinesAround {
+  const before: string[] = [];
+  let at = lineStartOf(text, start);
+  while (before.length < count && at > 0) {
+    const from = lineStartOf(text, at - 1);
+    before.unshift(cutLine(text, from, at - 1));
+    at = from;
+  }
+  return { before, after: linesAfter(text, start, count) };
+}
+
+/** Up to `count` lines behind the one in which `at` lies. */
+function linesAfter(text: Buffer, at: number, count: number): string[] {
+  const lines: string[] = [];
+  let feed = text.indexOf(lineFeed, at);
+  while (lines.length < count && feed >= 0 && feed + 1 < text.length) {
+    const from = feed + 1;
+    feed = text.indexOf(lineFeed, from);
+    lines.push(cutLine(text, from, feed < 0 ? text.length : feed));
+  }
+  return lines;
+}
+
+function lineStartOf(text: Buffer, at: number): number {
+  return at === 0 ? 0 : text.lastIndexOf(lineFeed, at - 1) + 1;
+}
+
+function cutLine(text: Buffer, from: number, to: number): string {
+  const end = to > from && text[to - 1] === carriageReturn ? to - 1 : to;
+  if (end - from <= limits.lineBytesMax) return text.toString('utf8', from, end);
+  return text.toString('utf8', from, cutBack(text, from, from + limits.lineBytesMax)) + ellipsis;
+}
+
+/** What a hit shows where nothing was searched for: the first line that is not blank. */
 export function firstLineOf(text: Buffer | null): Snippet {
   const none = { match: '', start: 0, end: 0 };
-  if (text === null) return { ...none, line: '', lineNumber: 1 };
-  let at = 0;
-  while (at < text.length && isBlank(text[at])) at++;
-  if (at === text.length) return { ...none, line: '', lineNumber: 1 };
-  const lineStart = text.lastIndexOf(lineFeed, at) + 1;
+  const at = text === null ? -1 : firstPrinted(text);
+  if (text === null || at < 0) return { ...none, line: '', lineNumber: 1 };
+  const lineStart = lineStartOf(text, at);
   return { ...none, line: lineAround(text, lineStart, lineStart), lineNumber: countLines(text, at) + 1 };
+}
+
+/** Up to `count` lines behind the first one that is not blank. */
+export function linesAfterFirst(text: Buffer, count: number): string[] {
+  return linesAfter(text, Math.max(0, firstPrinted(text)), count);
+}
+
+/** Where the first byte is that is not blank; -1 where all are. */
+function firstPrinted(text: Buffer): number {
+  return text.findIndex((byte) => !isBlank(byte));
 }
 
 function isBlank(byte: number | undefined): boolean {
@@ -92,7 +144,7 @@ function countLines(text: Buffer, before: number): number {
 
 /** The line in which the match begins, or the part of it around the match. */
 function lineAround(text: Buffer, start: number, end: number): string {
-  const lineStart = start === 0 ? 0 : text.lastIndexOf(lineFeed, start - 1) + 1;
+  const lineStart = lineStartOf(text, start);
   const feed = text.indexOf(lineFeed, start);
   let lineEnd = feed < 0 ? text.length : feed;
   if (lineEnd > lineStart && text[lineEnd - 1] === carriageReturn) lineEnd--;
@@ -121,7 +173,7 @@ function trimmedLine(text: Buffer, match: Range, line: Range): string {
 const isContinuation = (byte: number | undefined) => byte !== undefined && (byte & 0xc0) === 0x80;
 
 /** The nearest character border at or before `at`, not before `from`. */
-function cutBack(text: Buffer, from: number, at: number): number {
+export function cutBack(text: Buffer, from: number, at: number): number {
   let cut = at;
   while (cut > from && cut < text.length && isContinuation(text[cut])) cut--;
   return cut;

@@ -24,9 +24,6 @@ export interface RouterOptions {
   readonly forgetTenant: (tenantId: number) => void;
 }
 
-/** A thread as the router knows it: the channel to it, null while it starts or restarts. */
-type Channelled = Pick<ActorThread, 'channel'>;
-
 /** A call that is under way. */
 export interface Delivery {
   readonly channel: PortChannel;
@@ -39,7 +36,7 @@ const placementsMax = 100_000;
 export class Router {
   readonly #options: RouterOptions;
   readonly #placements = new LruMap<string, number>(placementsMax);
-  #threads: readonly Channelled[] = [];
+  #threads: readonly ActorThread[] = [];
   #names: readonly string[] = [];
 
   constructor(options: RouterOptions) {
@@ -47,7 +44,7 @@ export class Router {
   }
 
   /** Before the first delivery. */
-  use(threads: readonly Channelled[]): void {
+  use(threads: readonly ActorThread[]): void {
     this.#threads = threads;
     this.#names = actorThreadNames(threads.length);
   }
@@ -107,7 +104,7 @@ export class Router {
     };
   }
 
-  #threadOf(call: ActorCall): Channelled {
+  #threadOf(call: ActorCall): ActorThread {
     if (this.#threads.length === 1) return must(this.#threads[0], 'an actor thread');
     const key = placementKey(call.tenantId, call.namespace);
     let index = this.#placements.get(key);

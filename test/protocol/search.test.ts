@@ -10,7 +10,15 @@ import {
   parseWarmBody,
 } from '../../protocol/search.ts';
 
-const searchDefaults = { q: '', regex: false, filter: null, limit: 20, cursor: null, scan: false };
+const searchDefaults = {
+  q: '',
+  regex: false,
+  filter: null,
+  limit: 20,
+  cursor: null,
+  scan: false,
+  context: 0,
+};
 
 function refusal(run: () => unknown): readonly [status: number, fields: readonly string[]] {
   try {
@@ -36,6 +44,7 @@ test('search: body and query string mean the same', () => {
     cursor: 'c',
     scan: true,
     min_version: 3,
+    context: 2,
   };
   const query = new Map([
     ['q', 'x'],
@@ -45,6 +54,7 @@ test('search: body and query string mean the same', () => {
     ['cursor', 'c'],
     ['scan', 'true'],
     ['min_version', '3'],
+    ['context', '2'],
   ]);
 
   const parsed = parseSearchBody(body);
@@ -70,7 +80,9 @@ test('search, count and warm: fields that are null are absent', () => {
     'semantic',
     'include',
   ];
-  const nulls = Object.fromEntries([...names, 'max_bytes', 'exact', 'rank'].map((name) => [name, null]));
+  const nulls = Object.fromEntries(
+    [...names, 'max_bytes', 'exact', 'rank', 'context', 'vector_b64'].map((name) => [name, null]),
+  );
   const { q, regex, filter, exact, scan, min_version } = nulls;
 
   assert.deepEqual(parseSearchBody(nulls), searchDefaults);
@@ -96,6 +108,12 @@ const wrongSearches: readonly (readonly [body: unknown, fields: readonly string[
   [{ vector: [] }, ['vector']],
   [{ include: ['everything'] }, ['include[0]']],
   [{ min_version: -1 }, ['min_version']],
+  [{ context: 11 }, ['context']],
+  [{ vector_b64: 'AACAPw==', vector: [1] }, ['vector_b64']],
+  [{ vector_b64: 'AACAPw==', semantic: 'x' }, ['semantic']],
+  [{ vector_b64: 'AACAP' }, ['vector_b64']],
+  [{ vector_b64: 'not base64' }, ['vector_b64']],
+  [{ vector_b64: 'AACA' }, ['vector_b64']],
 ];
 
 for (const [body, fields] of wrongSearches) {
@@ -128,6 +146,14 @@ test('search: a rank needs a vector, or a text that becomes one', () => {
   assert.equal(parseSearchBody({ semantic: 'x', rank: 'rrf' }).semantic, 'x');
 });
 
+test('search: a vector in base64 is its numbers', () => {
+  const numbers = Float32Array.of(1, -0.5, 3e-8);
+  const base64 = Buffer.from(numbers.buffer).toString('base64');
+
+  assert.deepEqual(parseSearchBody({ vector_b64: base64 }), { ...searchDefaults, vector: [...numbers] });
+  assert.deepEqual(parseSearchBody({ vector_b64: base64.replace(/=+$/, '') }).vector, [...numbers]);
+});
+
 test('count: is exact unless told otherwise, and an estimate takes no filter', () => {
   const defaults = { q: '', regex: false, filter: null, exact: true, scan: false };
 
@@ -138,8 +164,8 @@ test('count: is exact unless told otherwise, and an estimate takes no filter', (
     [422, ['exact']],
   );
   assert.deepEqual(
-    refusal(() => parseCountBody({ limit: 5 })),
-    [422, ['limit']],
+    refusal(() => parseCountBody({ limit: 11, cursor: 'c' })),
+    [422, ['limit', 'cursor']],
   );
 });
 

@@ -22,7 +22,6 @@ export const sides: readonly Side[] = [
     floors: [
       ...ground,
       ['src/identity'],
-      ['src/oauth'],
       ['src/auth'],
       ['src/cluster'],
       ['src/router'],
@@ -76,13 +75,15 @@ export const strangers = [
 ] as const;
 
 export const entries: Entries = new Map([
-  ['src/auth/mcp-authenticate.ts', 'the way in of /mcp, which is being built'],
+  ['src/main.ts', 'the command'],
   [`${browser}/main.ts`, 'the pages, named in src/front/console/document.ts'],
   ['actors/worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/log/log-worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/compute/compute-worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/compute/hash-worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/sql/plan/plan-text.ts', 'plans for people: golden tests, and whoever wonders'],
+  ['test/simulation/run-mutations.ts', 'command, named in package.json'],
+  ['test/support/with-s3.ts', 'command, named in package.json'],
   ['src/object-store/memory-object-store.ts', 'the exact twin that tests use'],
 ]);
 

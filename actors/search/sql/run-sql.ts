@@ -5,10 +5,10 @@ import { must } from '../../../src/base/assert.ts';
 import type { ColumnValues } from '../../columns/column-block.ts';
 import { valueKinds } from '../../columns/value-kinds.ts';
 import { Evaluator } from '../../sql/expression/evaluate.ts';
-import { type Column, dictionaryOf } from '../../sql/frame/column.ts';
-import { sliced, takenFrame } from '../../sql/frame/column-forms.ts';
 import { type DecodedColumn, decodeColumn, unpacked } from '../../sql/frame/decode-column.ts';
 import { allRows, type Frame, type NewReplacer, type Replacer } from '../../sql/frame/frame.ts';
+import { dictionaryOf, type Vector } from '../../sql/frame/vector.ts';
+import { sliced, takenFrame } from '../../sql/frame/vector-forms.ts';
 import { collectColumns } from '../../sql/group/key-groups.ts';
 import { evaluated, type Interruption, type Step } from '../../sql/interruption.ts';
 import { namesIn } from '../../sql/parse/names-in.ts';
@@ -32,6 +32,7 @@ import { scanNewestFirst } from '../scan.ts';
 import { columnsOfDocuments, isWorthReading } from './few-rows.ts';
 import type { ColumnUse, KeptColumn } from './kept-columns.ts';
 import { liveKeys } from './live-keys.ts';
+import { sqlPage } from './sql-page.ts';
 import { type SqlChunk, type SqlPart, sqlParts } from './sql-parts.ts';
 import { hasTextElsewhere, valuesElsewhere } from './sql-values.ts';
 
@@ -43,12 +44,13 @@ import { hasTextElsewhere, valuesElsewhere } from './sql-values.ts';
  * 3. Chunk by chunk: the columns of WHERE first, the others where a row passes, a frame of rows at a time. Between two frames
  *    others have their turn, the time limit is looked at, and what groups and rows take.
  */
-export async function runSql(context: QueryContext, { sql }: SqlRequest): Promise<string> {
+export async function runSql(context: QueryContext, request: SqlRequest): Promise<string> {
+  const { sql } = request;
   const statement = locating(sql, () => parseSql(sql));
   const parts = await reading(context, () => sqlParts(context.snapshot, context.report));
   const wanted = statement.kind === 'select' ? namesIn(statement) : null;
   let columns = await reading(context, () => columnsOf(context, parts, wanted));
-  if (statement.kind === 'showColumns') return showColumns(context, columns, parts);
+  if (statement.kind === 'showColumns') return showColumns(context, request, { columns, parts });
   let plan: SelectPlan;
   try {
     plan = await boundInTurns(context, statement, columns);
@@ -62,7 +64,7 @@ export async function runSql(context: QueryContext, { sql }: SqlRequest): Promis
     });
   }
   try {
-    return await new SqlQuery(context, { plan, columns, parts }).run();
+    return await new SqlQuery(context, request, { plan, columns, parts }).run();
   } catch (error) {
     if (error instanceof RoomExceeded) {
       const megabytes = (error.bytesMax / 2 ** 20).toPrecision(2);
@@ -79,7 +81,7 @@ export async function runSql(context: QueryContext, { sql }: SqlRequest): Promis
 async function boundInTurns(
   context: QueryContext,
   statement: Select,
-  columns: readonly CountedColumn[],
+  columns: readonly Column[],
 ): Promise<SelectPlan> {
   await takeTurn(context);
   const steps = bindInSteps(statement, columns);
@@ -118,7 +120,7 @@ function isHashed({ keys, aggregates }: NonNullable<SelectPlan['grouping']>): bo
 
 const cellsOfFrame = 32_768;
 
-type CountedColumn = SqlColumn & { readonly parts: number };
+type Column = SqlColumn & { readonly parts: number };
 
 async function reading<T>(context: QueryContext, read: () => Promise<T>): Promise<T> {
   try {
@@ -143,7 +145,7 @@ async function columnsOf(
   context: QueryContext,
   parts: readonly SqlPart[],
   wanted: ReadonlySet<string> | null,
-): Promise<CountedColumn[]> {
+): Promise<Column[]> {
   const types = new ColumnTypes();
   for (const part of parts) {
     const keys = await liveKeys(part, { wanted, turn: () => takeTurn(context) });
@@ -175,11 +177,11 @@ async function isTextElsewhere(
 
 function showColumns(
   context: QueryContext,
-  columns: readonly CountedColumn[],
-  parts: readonly SqlPart[],
+  request: SqlRequest,
+  { columns, parts }: { readonly columns: readonly Column[]; readonly parts: readonly SqlPart[] },
 ): string {
   const rows = columns.map(({ name, type, parts: count }) => JSON.stringify([name, type, count]));
-  return sqlAnswer(context, {
+  return sqlAnswer(context, request, {
     columns: ['name', 'type', 'segments'],
     types: ['text', 'text', 'int'],
     rows,
@@ -198,18 +200,23 @@ interface Answered {
   readonly scanned: number;
 }
 
-function sqlAnswer(context: QueryContext, answered: Answered): string {
-  const { columns, types, rows, truncated, chunks, scanned } = answered;
+/** The page of the rows that the request has room for. Throws where even that is too large. */
+function sqlAnswer(context: QueryContext, request: SqlRequest, answered: Answered): string {
+  const { columns, types, truncated, chunks, scanned } = answered;
+  const { rows, next } = sqlPage(context, request, answered.rows);
+  refuseLargeAnswer(context, rows);
   return framed(
     context,
     { kind: 'complete' },
     `"columns":${JSON.stringify(columns)},"types":${JSON.stringify(types)},"rows":[${rows.join(',')}],` +
-      `"chunks":${chunks},"scanned":${scanned},"truncated":${truncated}`,
+      `"chunks":${chunks},"scanned":${scanned},"truncated":${truncated || next !== null}` +
+      `${next === null ? '' : `,"next":"${next}"`}`,
   );
 }
 
 class SqlQuery {
   readonly #context: QueryContext;
+  readonly #request: SqlRequest;
   readonly #plan: SelectPlan;
   readonly #types: ReadonlyMap<string, SqlType>;
   readonly #parts: readonly SqlPart[];
@@ -230,17 +237,15 @@ class SqlQuery {
 
   constructor(
     context: QueryContext,
+    request: SqlRequest,
     {
       plan,
       columns,
       parts,
-    }: {
-      readonly plan: SelectPlan;
-      readonly columns: readonly CountedColumn[];
-      readonly parts: readonly SqlPart[];
-    },
+    }: { readonly plan: SelectPlan; readonly columns: readonly Column[]; readonly parts: readonly SqlPart[] },
   ) {
     this.#context = context;
+    this.#request = request;
     this.#plan = plan;
     this.#parts = parts;
     this.#types = new Map(columns.map(({ name, type }) => [name, type]));
@@ -270,8 +275,7 @@ class SqlQuery {
     }
     await this.#steps(this.#run.finish());
     const { rows, truncated } = this.#run.answer();
-    refuseLargeAnswer(this.#context, rows);
-    return sqlAnswer(this.#context, {
+    return sqlAnswer(this.#context, this.#request, {
       columns: outputs.map(({ name }) => name),
       types: outputs.map(({ expression }) => expression.type),
       rows,
@@ -345,14 +349,14 @@ class SqlQuery {
 
   /** Of a chunk whose statistics tell the least and the greatest of each column: they stand for all of its rows. Answers whether they do. */
   async #addExtremes(rangeOf: (column: number) => ColumnRange): Promise<boolean> {
-    const extremes: Column[] = [];
+    const vectors: Vector[] = [];
     for (const index of this.#plan.columns.keys()) {
       const range = rangeOf(index);
       if (typeof range === 'string' || !range.isEveryRow) return false;
-      extremes.push({ kind: 'numbers', values: Float64Array.of(range.least, range.greatest), nulls: null });
+      vectors.push({ kind: 'numbers', values: Float64Array.of(range.least, range.greatest), nulls: null });
     }
     const none = () => must<never>(undefined as never, 'extremes are of columns');
-    const column = (index: number) => must(extremes[index], 'a column');
+    const column = (index: number) => must(vectors[index], 'a column');
     await this.#steps(
       this.#run.add({ rowCount: 2, rows: null, column, slot: none, textMatch: none }, allRows(2)),
     );
@@ -384,7 +388,7 @@ class SqlQuery {
     if (made === null) return false;
     const ids = () => dictionaryOf(stored.map(({ buffer, offset }) => documentId(buffer, offset)));
     const rowCount = passing.length;
-    const column = (index: number): Column => {
+    const column = (index: number): Vector => {
       const name = must(columns[index], 'a column');
       if (name === idColumn)
         return { kind: 'texts', codes: allRows(rowCount), dictionary: ids(), nulls: null };
@@ -480,7 +484,7 @@ class SqlQuery {
   }
 
   /** Of those rows of a frame; the others' are the first one's. */
-  async #ids({ chunk, from, end }: Range, rows: Int32Array): Promise<Column> {
+  async #ids({ chunk, from, end }: Range, rows: Int32Array): Promise<Vector> {
     const stored = await reading(this.#context, () =>
       chunk.documents(Array.from(rows, (row) => chunk.firstRow + from + row)),
     );
@@ -496,25 +500,25 @@ class SqlQuery {
     matches: readonly Uint8Array[],
   ): Frame {
     const { columns } = this.#plan;
-    const ofFrame: Column[] = [];
+    const vectors: Vector[] = [];
     return {
       rowCount: end - from,
       rows: null,
       column: (index) => {
-        const known = ofFrame[index];
+        const known = vectors[index];
         if (known !== undefined) return known;
         const name = must(columns[index], 'a column');
-        const decoded = must(loaded.get(name), 'a loaded column');
-        const column =
-          decoded.kind === 'packed'
-            ? unpacked(decoded, { from, end, scratch: this.#scratchOf(index) })
+        const column = must(loaded.get(name), 'a loaded column');
+        const vector =
+          column.kind === 'packed'
+            ? unpacked(column, { from, end, scratch: this.#scratchOf(index) })
             : name === idColumn
-              ? decoded
-              : sliced(decoded, from, end);
-        ofFrame[index] = column;
-        return column;
+              ? column
+              : sliced(column, from, end);
+        vectors[index] = vector;
+        return vector;
       },
-      slot: () => must<Column>(undefined, 'rows have no slots'),
+      slot: () => must<Vector>(undefined, 'rows have no slots'),
       textMatch: (index) =>
         must(matches[index], 'a match').subarray(chunk.firstRow + from, chunk.firstRow + end),
     };

@@ -48,6 +48,16 @@ test('a hit has the whole text and every match where they are asked for, and els
   assert.deepEqual(pageOf({ include: ['matches'] }, [text]).hits[0]?.matches, [], 'nothing was searched for');
 });
 
+test('a hit has the lines around its first match where they are asked for', () => {
+  const text = 'a\nthe tide\nb\nc';
+  const hit = pageOf({ q: 'tide', context: 2 }, [text]).hits[0];
+
+  assert.deepEqual([hit?.before, hit?.line, hit?.after], [['a'], 'the tide', ['b', 'c']]);
+  const listed = pageOf({ context: 1 }, [text]).hits[0];
+  assert.deepEqual([listed?.before, listed?.line, listed?.after], [[], 'a', ['the tide']]);
+  assert.ok(!('before' in (pageOf({ q: 'tide' }, [text]).hits[0] ?? {})));
+});
+
 test('a page ends before the hit that would be too much, and says so', () => {
   const texts = Array.from({ length: 50 }, (_, i) => `tide ${i} ${'x'.repeat(100)}`);
 

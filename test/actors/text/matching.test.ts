@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { compileMatcher } from '../../../actors/text/regex.ts';
-import { firstLineOf, matchPlace, snippetOf } from '../../../actors/text/snippet.ts';
+import {
+  firstLineOf,
+  linesAfterFirst,
+  linesAround,
+  matchPlace,
+  snippetOf,
+} from '../../../actors/text/snippet.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { seededRandom } from '../../support/segments.ts';
@@ -229,3 +235,22 @@ for (const seed of [71, 72, 73]) {
     }
   });
 }
+
+test('lines around a match are those of the text, without their ends', () => {
+  const text = Buffer.from('one\r\ntwo\n\nfour tide\nfive\nsix\n');
+  const around = (word: string, count: number) => linesAround(text, { start: text.indexOf(word) }, count);
+
+  assert.deepEqual(around('tide', 2), { before: ['two', ''], after: ['five', 'six'] });
+  assert.deepEqual(around('four', 1), { before: [''], after: ['five'] });
+  assert.deepEqual(around('one', 3), { before: [], after: ['two', '', 'four tide'] });
+  assert.deepEqual(around('six', 10), { before: ['one', 'two', '', 'four tide', 'five'], after: [] });
+  assert.deepEqual(linesAround(Buffer.from('a\nb'), { start: 3 }, 1), { before: ['a'], after: [] });
+  assert.deepEqual(linesAfterFirst(Buffer.from('\n \nfirst\nsecond\nthird'), 1), ['second']);
+  assert.deepEqual(linesAfterFirst(Buffer.from(''), 1), []);
+});
+
+test('a long line around a match is cut at a character', () => {
+  const { after } = linesAround(Buffer.from(`x\n${'é'.repeat(500)}`), { start: 0 }, 1);
+
+  assert.deepEqual(after, [`${'é'.repeat(200)}…`]);
+});

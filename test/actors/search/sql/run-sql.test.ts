@@ -349,3 +349,41 @@ test('what groups and distinct values take is bounded', async () => {
     assert.ok(spentBefore(error).cpuMs > 0, 'it was a query');
   }
 });
+
+test('rows beyond a limit or a budget are on later pages, which make up the answer', async () => {
+  const rows = documents(...Array.from({ length: 40 }, (_, i) => `{"n": ${i}, "s": "${'x'.repeat(i)}"}`));
+  const context = contextOf((await snapshotOfRows(rows)).snapshot, new FakeClock());
+  const sql = 'SELECT n, s FROM docs ORDER BY n';
+  const whole = JSON.parse(await runSql(context, { sql }));
+
+  for (const budget of [{ limit: 7 }, { max_bytes: 1_200 }, { limit: 30, max_bytes: 1_500 }]) {
+    const pages: unknown[][] = [];
+    for (let cursor = ''; ; ) {
+      const text = await runSql(context, { sql, ...budget, cursor });
+      const page = JSON.parse(text);
+      pages.push(page.rows);
+      assert.ok(page.rows.length <= (budget.limit ?? 40));
+      assert.ok(Buffer.byteLength(text) <= (budget.max_bytes ?? 100_000));
+      assert.equal(page.truncated, page.next !== undefined);
+      if (page.next === undefined) break;
+      cursor = page.next;
+    }
+    assert.ok(pages.length > 1);
+    assert.deepEqual(pages.flat(), whole.rows);
+  }
+  assert.deepEqual([whole.truncated, whole.next], [false, undefined]);
+});
+
+test('a cursor is of its statement, and a row that is over the budget is refused', async () => {
+  const rows = documents('{"n": 1}', `{"n": 2, "s": "${'x'.repeat(3_000)}"}`);
+  const context = contextOf((await snapshotOfRows(rows)).snapshot, new FakeClock());
+  const { next } = JSON.parse(await runSql(context, { sql: 'SELECT n FROM docs', limit: 1 }));
+
+  const foreign = await refusal(runSql(context, { sql: 'SELECT id FROM docs', cursor: next }));
+  const large = await refusal(runSql(context, { sql: 'SELECT s FROM docs WHERE n = 2', max_bytes: 2_000 }));
+
+  assert.deepEqual(Object.keys(foreign.fields ?? {}), ['cursor']);
+  assert.match(large.fields?.max_bytes ?? '', /the next row alone takes 4005 bytes/);
+  const listed = JSON.parse(await runSql(context, { sql: 'SHOW COLUMNS', limit: 1 }));
+  assert.deepEqual([listed.rows.length, listed.truncated, typeof listed.next], [1, true, 'string']);
+});

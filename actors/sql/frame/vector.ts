@@ -11,7 +11,7 @@ import { SqlError } from '../sql-error.ts';
  * - `truths`: of conditions: 0 false, 1 true, 2 unknown.
  * - `constant`: the same in every row.
  */
-export type Column =
+export type Vector =
   | { readonly kind: 'constant'; readonly value: SqlValue }
   | {
       readonly kind: 'numbers';
@@ -33,7 +33,7 @@ export type Column =
 /** The same values as numbers of distinct ones: what is known of one row's holds for all rows with its code. */
 export interface Coded {
   readonly codes: Codes;
-  /** What the codes are of: the same object for all columns whose codes mean the same. */
+  /** What the codes are of: the same object for all vectors whose codes mean the same. */
   readonly of: object;
 }
 
@@ -45,7 +45,7 @@ export interface PackedIntegers {
 
 export type Nulls = Uint8Array | null;
 export type Codes = Uint8Array | Uint16Array | Int32Array;
-export type Texts = Extract<Column, { kind: 'texts' }>;
+export type Texts = Extract<Vector, { kind: 'texts' }>;
 
 export const falsy = 0;
 export const truthy = 1;
@@ -85,33 +85,33 @@ export function dictionaryOf(strings: readonly (string | Uint8Array)[]): Diction
   return { count: parts.length, bytes: Buffer.concat(parts), ends };
 }
 
-export function isNullAt(column: Column, row: number): boolean {
-  switch (column.kind) {
+export function isNullAt(vector: Vector, row: number): boolean {
+  switch (vector.kind) {
     case 'constant':
-      return column.value === null;
+      return vector.value === null;
     case 'truths':
-      return column.values[row] === unknown;
+      return vector.values[row] === unknown;
     default:
-      return column.nulls !== null && column.nulls[row] === 1;
+      return vector.nulls !== null && vector.nulls[row] === 1;
   }
 }
 
 /** What stands in a row, as a plan's literals have it. */
-export function valueAt(column: Column, row: number, type: SqlType): SqlValue {
-  if (isNullAt(column, row)) return null;
-  switch (column.kind) {
+export function valueAt(vector: Vector, row: number, type: SqlType): SqlValue {
+  if (isNullAt(vector, row)) return null;
+  switch (vector.kind) {
     case 'constant':
-      return column.value;
+      return vector.value;
     case 'numbers': {
-      const value = column.values[row] as number;
+      const value = vector.values[row] as number;
       return type === 'int' ? BigInt(value) : value;
     }
     case 'wide':
-      return column.values[row] as bigint;
+      return vector.values[row] as bigint;
     case 'texts':
-      return textOf(column.dictionary, column.codes[row] as number);
+      return textOf(vector.dictionary, vector.codes[row] as number);
     case 'truths':
-      return BigInt(column.values[row] as number);
+      return BigInt(vector.values[row] as number);
   }
 }
 

@@ -1,38 +1,38 @@
+import type { Frame } from './frame.ts';
+import { PackedVector, takenBytes, takenIntegers } from './packed-vector.ts';
 import {
   type Coded,
   type Codes,
-  type Column,
   type Dictionary,
   dictionaryOf,
   type Nulls,
   type PackedIntegers,
   type Texts,
   unknown,
-} from './column.ts';
-import type { Frame } from './frame.ts';
-import { PackedNumbers, takenBytes, takenIntegers } from './packed-numbers.ts';
+  type Vector,
+} from './vector.ts';
 
-/** Columns in the form that a loop takes, whatever they came as. */
-export type Values = Extract<Column, { kind: 'numbers' | 'wide' }>;
+/** Vectors in the form that a loop takes, whatever they came as. */
+export type Values = Extract<Vector, { kind: 'numbers' | 'wide' }>;
 
 /** Constants and truths as a value a row. */
-export function asValues(column: Column, rowCount: number): Values {
-  switch (column.kind) {
+export function asValues(vector: Vector, rowCount: number): Values {
+  switch (vector.kind) {
     case 'numbers':
     case 'wide':
-      return column;
+      return vector;
     case 'texts':
       throw new TypeError('no number');
     case 'truths': {
-      const nulls = column.values.map((truth) => (truth === unknown ? 1 : 0));
+      const nulls = vector.values.map((truth) => (truth === unknown ? 1 : 0));
       return {
         kind: 'numbers',
-        values: Float64Array.from(column.values),
+        values: Float64Array.from(vector.values),
         nulls: nulls.includes(1) ? nulls : null,
       };
     }
     case 'constant': {
-      const { value } = column;
+      const { value } = vector;
       if (value === null)
         return {
           kind: 'numbers',
@@ -49,17 +49,17 @@ export function asValues(column: Column, rowCount: number): Values {
   }
 }
 
-const ofConstants = new WeakMap<Column, Dictionary>();
+const ofConstants = new WeakMap<Vector, Dictionary>();
 
-export function asTexts(column: Column, rowCount: number): Texts {
-  if (column.kind === 'texts') return column;
-  if (column.kind !== 'constant') throw new TypeError('no text');
-  const { value } = column;
+export function asTexts(vector: Vector, rowCount: number): Texts {
+  if (vector.kind === 'texts') return vector;
+  if (vector.kind !== 'constant') throw new TypeError('no text');
+  const { value } = vector;
   const codes = new Uint8Array(rowCount);
-  let dictionary = ofConstants.get(column);
+  let dictionary = ofConstants.get(vector);
   if (dictionary === undefined) {
     dictionary = dictionaryOf([value === null ? '' : String(value)]);
-    ofConstants.set(column, dictionary);
+    ofConstants.set(vector, dictionary);
   }
   return {
     kind: 'texts',
@@ -76,33 +76,33 @@ export function asWide({ kind, values, nulls }: Values): BigInt64Array {
   );
 }
 
-/** The rows of a column in another order, some of them, or some of them twice. Of columns with a value a row. Hot: plain loops. */
-export function taken(column: Column, rows: Int32Array): Column {
-  switch (column.kind) {
+/** The rows of a vector in another order, some of them, or some of them twice. Of vectors with a value a row. Hot: plain loops. */
+export function taken(vector: Vector, rows: Int32Array): Vector {
+  switch (vector.kind) {
     case 'constant':
-      return column;
+      return vector;
     case 'truths':
-      return { kind: 'truths', values: takenBytes(column.values, rows) };
+      return { kind: 'truths', values: takenBytes(vector.values, rows) };
     case 'numbers': {
-      if (column.coded !== undefined) return new TakenNumbers(column, column.coded, rows);
-      if (column.packed !== undefined) return new PackedNumbers(takenIntegers(column.packed, rows), null);
+      if (vector.coded !== undefined) return new TakenNumbers(vector, vector.coded, rows);
+      if (vector.packed !== undefined) return new PackedVector(takenIntegers(vector.packed, rows), null);
       return {
         kind: 'numbers',
-        values: takenNumbers(column.values, rows),
-        nulls: takenNulls(column.nulls, rows),
+        values: takenNumbers(vector.values, rows),
+        nulls: takenNulls(vector.nulls, rows),
       };
     }
     case 'wide': {
-      if (column.coded !== undefined) return new TakenWide(column, column.coded, rows);
-      return { kind: 'wide', values: takenBigs(column.values, rows), nulls: takenNulls(column.nulls, rows) };
+      if (vector.coded !== undefined) return new TakenWide(vector, vector.coded, rows);
+      return { kind: 'wide', values: takenBigs(vector.values, rows), nulls: takenNulls(vector.nulls, rows) };
     }
     case 'texts':
-      return { ...column, codes: takenCodes(column.codes, rows), nulls: takenNulls(column.nulls, rows) };
+      return { ...vector, codes: takenCodes(vector.codes, rows), nulls: takenNulls(vector.nulls, rows) };
   }
 }
 
-type Numbers = Extract<Column, { kind: 'numbers' }>;
-type Wide = Extract<Column, { kind: 'wide' }>;
+type Numbers = Extract<Vector, { kind: 'numbers' }>;
+type Wide = Extract<Vector, { kind: 'wide' }>;
 
 /** By their codes: most that ask for these don't ask for the values. */
 class TakenNumbers {
@@ -183,14 +183,14 @@ function takenNulls(nulls: Nulls, rows: Int32Array): Nulls {
 
 /** Some rows of a frame as a frame of their own. */
 export function takenFrame(frame: Frame, rows: Int32Array): Frame {
-  const columns: Column[] = [];
+  const vectors: Vector[] = [];
   return {
     rowCount: rows.length,
     rows: null,
     column: (index) => {
-      const column = columns[index] ?? taken(frame.column(index), rows);
-      columns[index] = column;
-      return column;
+      const vector = vectors[index] ?? taken(frame.column(index), rows);
+      vectors[index] = vector;
+      return vector;
     },
     slot: frame.slot,
     textMatch: (index) => takenBytes(frame.textMatch(index), rows),
@@ -198,29 +198,29 @@ export function takenFrame(frame: Frame, rows: Int32Array): Frame {
 }
 
 /** Rows from `from` to before `end`. */
-export function sliced(column: Column, from: number, end: number): Column {
-  if (column.kind === 'constant') return column;
-  if (column.kind === 'truths') return { kind: 'truths', values: column.values.subarray(from, end) };
-  const nulls = column.nulls?.subarray(from, end) ?? null;
-  const { kind } = column;
+export function sliced(vector: Vector, from: number, end: number): Vector {
+  if (vector.kind === 'constant') return vector;
+  if (vector.kind === 'truths') return { kind: 'truths', values: vector.values.subarray(from, end) };
+  const nulls = vector.nulls?.subarray(from, end) ?? null;
+  const { kind } = vector;
   switch (kind) {
     case 'numbers':
       return {
         kind,
-        values: column.values.subarray(from, end),
+        values: vector.values.subarray(from, end),
         nulls,
-        coded: slicedCodes(column.coded, from, end),
-        packed: slicedIntegers(column.packed, from, end),
+        coded: slicedCodes(vector.coded, from, end),
+        packed: slicedIntegers(vector.packed, from, end),
       };
     case 'wide':
       return {
         kind,
-        values: column.values.subarray(from, end),
+        values: vector.values.subarray(from, end),
         nulls,
-        coded: slicedCodes(column.coded, from, end),
+        coded: slicedCodes(vector.coded, from, end),
       };
     case 'texts':
-      return { ...column, codes: column.codes.subarray(from, end), nulls };
+      return { ...vector, codes: vector.codes.subarray(from, end), nulls };
   }
 }
 
@@ -236,8 +236,8 @@ function slicedIntegers(
   return packed === undefined ? undefined : { ...packed, integers: packed.integers.subarray(from, end) };
 }
 
-/** The codes of a column, and what they are of; null where it has none. */
-export function codesOf(column: Column): Coded | null {
-  if (column.kind === 'texts') return { codes: column.codes, of: column.dictionary };
-  return column.kind === 'numbers' || column.kind === 'wide' ? (column.coded ?? null) : null;
+/** The codes of a vector, and what they are of; null where it has none. */
+export function codesOf(vector: Vector): Coded | null {
+  if (vector.kind === 'texts') return { codes: vector.codes, of: vector.dictionary };
+  return vector.kind === 'numbers' || vector.kind === 'wide' ? (vector.coded ?? null) : null;
 }
