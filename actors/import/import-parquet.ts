@@ -5,17 +5,17 @@ import { keyBytesMax } from '../columns/chunk-builder.ts';
 import { fieldOf, type ImportedRows, type ImportRequest } from './import-csv.ts';
 import { quoted, tooMuch, wrongFile, wrongRow, wrongValue } from './import-error.ts';
 import { escapedBytesMax } from './json-bytes.ts';
-import { ParquetColumn, UnpackedBytes } from './parquet-column.ts';
+import { ParquetColumn, UnpackedBytes } from './parquet/column.ts';
 import {
   type FileMetaData,
   footerBytes,
-  ParquetError,
+  footerTailBytes,
   readFooter,
   type SchemaElement,
-  unreadable,
-} from './parquet-page.ts';
-import { noUtf8, parquetValue, type ValueKind } from './parquet-value.ts';
-import { DictionaryRoom, nullBytes, ParquetWindow, windowRows } from './parquet-window.ts';
+} from './parquet/metadata.ts';
+import { ParquetError, unreadable } from './parquet/parquet-error.ts';
+import { noUtf8, parquetValue, type ValueKind } from './parquet/value.ts';
+import { DictionaryRoom, nullBytes, ParquetWindow, windowRows } from './parquet/window.ts';
 import { renderedKinds } from './rendered-values.ts';
 import { type RowSink, RowWriter } from './row-writer.ts';
 
@@ -92,7 +92,7 @@ async function importRows(request: ImportRequest, sink: RowSink): Promise<Import
 }
 
 async function footerOf(file: FileHandle, size: number): Promise<FileMetaData> {
-  const tail = Buffer.alloc(Math.min(8, size));
+  const tail = Buffer.alloc(Math.min(footerTailBytes, size));
   await file.read(tail, 0, tail.length, size - tail.length);
   const footer = Buffer.alloc(footerBytes(tail, size));
   await file.read(footer, 0, footer.length, size - footer.length);

@@ -1,15 +1,15 @@
-import { escapedBytesMax } from './json-bytes.ts';
-import type { ParquetColumn } from './parquet-column.ts';
-import { type PageValues, ParquetError } from './parquet-page.ts';
-import type { ParquetValue } from './parquet-value.ts';
-import { type RawStrings, RenderedValues, renderedKinds, renderedValueBytes } from './rendered-values.ts';
+import { escapedBytesMax } from '../json-bytes.ts';
+import { type RawStrings, RenderedValues, renderedKinds, renderedValueBytes } from '../rendered-values.ts';
+import type { ParquetColumn } from './column.ts';
+import { countOf, type PageValues, type StringValues } from './page-values.ts';
+import { ParquetError } from './parquet-error.ts';
+import type { ParquetValue } from './value.ts';
 
 /**
  * The values of one field in the rows that come next, ready to be written: rendered column by column, each kind in a loop of its
  * own. Those of a dictionary are rendered when they come first, for all of its pages; a text that stands for itself is not rendered, but copied from
  * its page when its row is written.
  */
-export type Texts = Extract<PageValues, { kind: 'bytes' }>;
 
 const rowsMax = 2_048;
 /** Of all fields together: with many of them, rows are few. */
@@ -43,7 +43,7 @@ export class ParquetWindow {
   /** Of each row: its value's number among `rendered`, or else among `texts`; -1 for null. */
   readonly places: Int32Array;
   rendered: RenderedValues | null = null;
-  texts: Texts | null = null;
+  texts: StringValues | null = null;
   /** What the longest value takes, before anything is escaped. */
   longest = 0;
   readonly #room: DictionaryRoom;
@@ -138,7 +138,7 @@ export class ParquetWindow {
   #roomForDictionary(values: PageValues): RenderedValues | null {
     const { value } = this;
     const raw = value.jsonBytesMax === null && values.kind === 'bytes' ? values : null;
-    const count = values.kind === 'bytes' ? values.starts.length : values.values.length;
+    const count = countOf(values);
     if (count > dictionaryValuesMax) return null;
     const bytes = raw === null ? count * (value.jsonBytesMax ?? 0) : jsonBytesMax(raw, count);
     const all = bytes + count * renderedValueBytes;
@@ -157,7 +157,7 @@ function jsonBytesMax({ starts, ends }: RawStrings, count: number): number {
   return bytes * escapedBytesMax + count * 2;
 }
 
-function longestOf({ starts, ends }: Texts, places: Int32Array, count: number): number {
+function longestOf({ starts, ends }: StringValues, places: Int32Array, count: number): number {
   let longest = 0;
   for (let row = 0; row < count; row++) {
     const place = places[row] as number;

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ParquetColumn } from '../../../actors/import/parquet-column.ts';
-import type { PageValues, SchemaElement } from '../../../actors/import/parquet-page.ts';
-import { parquetValue } from '../../../actors/import/parquet-value.ts';
-import { DictionaryRoom, ParquetWindow } from '../../../actors/import/parquet-window.ts';
-import { RenderedValues, renderedKinds } from '../../../actors/import/rendered-values.ts';
+import type { ParquetColumn } from '../../../../actors/import/parquet/column.ts';
+import type { SchemaElement } from '../../../../actors/import/parquet/metadata.ts';
+import type { PageValues } from '../../../../actors/import/parquet/page-values.ts';
+import { parquetValue } from '../../../../actors/import/parquet/value.ts';
+import { DictionaryRoom, ParquetWindow } from '../../../../actors/import/parquet/window.ts';
+import { RenderedValues, renderedKinds } from '../../../../actors/import/rendered-values.ts';
 
 const roomBytes = 128 * 1024 * 1024;
 

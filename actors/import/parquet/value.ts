@@ -1,10 +1,12 @@
 import { isUtf8 } from 'node:buffer';
-import { dateBytes, timeBytes } from '../columns/temporal.ts';
-import { quoted } from './import-error.ts';
-import { decimalScaleMax, scalarBytesMax } from './json-bytes.ts';
-import { type PageValues, ParquetError, type SchemaElement } from './parquet-page.ts';
-import { type RenderedValues, renderedKinds } from './rendered-values.ts';
-import type { ColumnKind } from './value-kind.ts';
+import { dateBytes, timeBytes } from '../../columns/temporal.ts';
+import { quoted } from '../import-error.ts';
+import { decimalScaleMax, scalarBytesMax } from '../json-bytes.ts';
+import { type RenderedValues, renderedKinds } from '../rendered-values.ts';
+import type { ColumnKind } from '../value-kind.ts';
+import type { SchemaElement } from './metadata.ts';
+import type { PageValues, StringValues } from './page-values.ts';
+import { ParquetError } from './parquet-error.ts';
 
 /**
  * What the values of a Parquet column are to us. Numbers stay what they are, decimals by their digits; a fraction of a second is cut
@@ -86,7 +88,7 @@ function bigAt(values: PageValues, at: number): bigint {
 }
 
 /** Two's complement, its highest byte first. */
-function bytesAsBigInt(values: Extract<PageValues, { kind: 'bytes' }>, at: number): bigint {
+function bytesAsBigInt(values: StringValues, at: number): bigint {
   const hex = values.source.toString('hex', values.starts[at], values.ends[at]);
   return hex === '' ? 0n : BigInt.asIntN(hex.length * 4, BigInt(`0x${hex}`));
 }
