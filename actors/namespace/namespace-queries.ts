@@ -171,7 +171,7 @@ export class NamespaceQueries {
     if (refusal !== null) throw refusal;
     const asked = documentQueryOf(call);
     await this.#reach(asked.min_version, opened);
-    const slice = new TimeSlice(this.#components.clock, opened.deadline.leftMs, opened.turn);
+    const slice = new TimeSlice(this.#components.clock, opened.deadline, opened.turn);
     const { report: read } = opened;
     const place = await spending({ slice, report: read }, async () => {
       const found = await slice.waitFor(findDocument(this.#state, call.argument, read));
@@ -260,7 +260,7 @@ export class NamespaceQueries {
     const { clock, cursorKeys, lanes, memory, patterns, shares } = this.#components;
     const claim = shares.claim(call.tenantId, opened.deadline.leftMs);
     const sqlHolding = sqlMemory(memory, clock).holding(call.caller.owner);
-    const slice = new TimeSlice(clock, opened.deadline.leftMs, opened.turn);
+    const slice = new TimeSlice(clock, opened.deadline, opened.turn);
     const room = new GatedRoom(this.#components.queryMemory, call.caller.owner);
     const context: QueryContext = {
       identity: this.#state.identity,

@@ -1,26 +1,30 @@
 import { limits } from '../../protocol/limits.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
-import { ReadDeadline } from '../storage/read-deadline.ts';
+import { type MeasuredWork, rests, runs } from '../../src/base/turns.ts';
+import type { ReadDeadline, Reader } from '../storage/read-deadline.ts';
 import { ownTurn, type Turn } from '../thread/turn.ts';
 
 /**
  * Shares the thread: long work asks `due()` often and awaits `giveWay()` when it is, so that another request of the
- * thread waits at most about one slice. Adds up the time that the work itself took.
+ * thread waits at most about one slice. Adds up the time that the work itself took: what it waits for is not counted, and
+ * neither is what others do on the thread meanwhile, however many reads of the query are under way at once.
  */
-export class TimeSlice {
+export class TimeSlice implements MeasuredWork, Reader {
   readonly #clock: Clock;
   readonly #turn: Turn;
   readonly #deadline: ReadDeadline;
-  #sliceBegan: number;
+  #isRunning = false;
+  #sliceBegan = 0;
   #spentMs = 0;
 
-  /** `deadlineMs` from now; `turn`: whose work it is. */
-  constructor(clock: Clock, deadlineMs: number, turn: Turn = ownTurn(clock)) {
+  /** Begins to run. `deadline`: when the query must have answered; it tells the slice when a read has come. `turn`: whose work it is. */
+  constructor(clock: Clock, deadline: ReadDeadline, turn: Turn = ownTurn(clock)) {
     this.#clock = clock;
     this.#turn = turn;
-    this.#sliceBegan = clock.monotonic();
-    this.#deadline = new ReadDeadline(clock, deadlineMs);
+    this.#deadline = deadline;
+    deadline.tell(this);
+    this.goOn();
   }
 
   /** Whether the work should end: its time is over, or nobody waits for it any more. */
@@ -28,34 +32,35 @@ export class TimeSlice {
     return this.#turn.cancelled || this.#deadline.isOver;
   }
 
+  /** Whether it has run for a slice. Work that asks runs, even where nobody said that what it had waited for was there. */
   due(): boolean {
+    if (!this.#isRunning) this.goOn();
     return this.#clock.monotonic() - this.#sliceBegan >= limits.timeSliceMs;
   }
 
   async giveWay(): Promise<void> {
-    this.#pause();
+    this.waits();
     await this.#clock.yieldTurn(this.#turn.share);
-    this.#sliceBegan = this.#clock.monotonic();
+    this.goOn();
   }
 
   /**
-   * Waits for a read without counting the wait as work; what it gives way from is counted. Throws `ReadTimedOut` where the
-   * read has not come at the deadline.
+   * Waits for work on what is read, which goes on in this slice: what it waits for is not counted, what it does is. Throws
+   * `ReadTimedOut` where it is not done at the deadline.
    */
   async waitFor<T>(work: Promise<T>): Promise<T> {
-    this.#pause();
     try {
-      return await this.#deadline.wait(work);
+      return await this.#deadline.waitUntold(work);
     } finally {
-      this.#sliceBegan = this.#clock.monotonic();
+      this.goOn();
     }
   }
 
-  /** As `waitFor`, but no longer than the deadline; then what was waited for goes on without anybody. */
+  /** As `waitFor`, but answers 'late' at the deadline; then what was waited for goes on without anybody. */
   async waitUntilDeadline<T>(work: Promise<T>): Promise<T | 'late'> {
-    this.#pause();
+    this.waits();
     const isSettled = await settledWithin(this.#clock, work, this.#deadline.leftMs);
-    this.#sliceBegan = this.#clock.monotonic();
+    this.goOn();
     return isSettled ? work : 'late';
   }
 
@@ -66,20 +71,34 @@ export class TimeSlice {
 
   /** The work has ended: the turn pays for its last stretch. */
   end(): void {
-    this.#pause();
+    this.waits();
   }
 
-  /** A stretch of work ends here: it is counted, and paid for. */
-  #pause(): void {
-    const now = this.#clock.monotonic();
-    const ms = now - this.#sliceBegan;
-    this.#sliceBegan = now;
+  /** Nothing is to be done until what it waits for is there. */
+  waits(): void {
+    rests(this);
+    this.rest();
+  }
+
+  /** A stretch of work begins, unless one is under way: what was waited for is there. */
+  goOn(): void {
+    if (this.#isRunning) return;
+    runs(this);
+    this.#isRunning = true;
+    this.#sliceBegan = this.#clock.monotonic();
+  }
+
+  /** A stretch of work ends here: it is counted, and paid for. Called by the thread's turn, too, when other work runs. */
+  rest(): void {
+    if (!this.#isRunning) return;
+    this.#isRunning = false;
+    const ms = this.#clock.monotonic() - this.#sliceBegan;
     this.#spentMs += ms;
     this.#turn.charge(ms);
   }
 
   /** Milliseconds of work so far. */
   get cpuMs(): number {
-    return this.#spentMs + (this.#clock.monotonic() - this.#sliceBegan);
+    return this.#spentMs + (this.#isRunning ? this.#clock.monotonic() - this.#sliceBegan : 0);
   }
 }

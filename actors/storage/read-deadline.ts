@@ -18,11 +18,20 @@ export class ReadTimedOut extends StoreError {
   }
 }
 
+/** Whoever waits for reads, and does something with what has come before it waits again. */
+export interface Reader {
+  /** It has nothing to do until a read has come. */
+  waits(): void;
+  /** A read that it waited for has come. */
+  goOn(): void;
+}
+
 /** When a query must have answered. It goes with the query's reads, so that none is waited for any longer. */
 export class ReadDeadline {
   readonly #clock: Clock;
   readonly #limitMs: number;
   readonly #dueAt: number;
+  #reader: Reader | null = null;
 
   /** `limitMs` from `beganAt` on the monotonic scale, or from now. */
   constructor(clock: Clock, limitMs: number, beganAt = clock.monotonic()) {
@@ -40,8 +49,23 @@ export class ReadDeadline {
     return this.leftMs === 0;
   }
 
+  /** From now on `reader` is told when it waits and when it goes on. */
+  tell(reader: Reader): void {
+    this.#reader = reader;
+  }
+
   /** Waits for work as long as there is time, then throws `ReadTimedOut`; the work goes on and nobody hears how it ends. */
   async wait<T>(work: Promise<T>): Promise<T> {
+    this.#reader?.waits();
+    try {
+      return await this.waitUntold(work);
+    } finally {
+      this.#reader?.goOn();
+    }
+  }
+
+  /** As `wait`, for work that has reads of its own and says when it waits for them. */
+  async waitUntold<T>(work: Promise<T>): Promise<T> {
     const beganAt = this.#clock.monotonic();
     if (await settledWithin(this.#clock, work, this.leftMs)) return work;
     const waitedMs = this.#clock.monotonic() - beganAt;

@@ -17,6 +17,38 @@ const upkeepSliceMs = 1;
 const sharedTurnMs = 0.3;
 let armed = false;
 
+/** Work that measures itself, a stretch at a time: a stretch begins in `runs` and ends, at the latest, with the turn. */
+export interface MeasuredWork {
+  /** Called when its stretch has ended: other work runs now, or the thread waits for events. */
+  rest(): void;
+}
+
+/** What runs just now. A thread does one thing at a time, so that no moment is counted twice. */
+let running: MeasuredWork | null = null;
+let restIsArmed = false;
+
+/** From now on this work runs; the stretch of what ran before has ended. */
+export function runs(work: MeasuredWork): void {
+  if (running === work) return;
+  running?.rest();
+  running = work;
+  if (restIsArmed) return;
+  restIsArmed = true;
+  atEndOfTurn(endStretch);
+}
+
+/** This work has ended its stretch itself: it waits, or it is done. */
+export function rests(work: MeasuredWork): void {
+  if (running === work) running = null;
+}
+
+function endStretch(): void {
+  restIsArmed = false;
+  const work = running;
+  running = null;
+  work?.rest();
+}
+
 /** Calls `send` when this turn ends. */
 export function atEndOfTurn(send: () => void): void {
   sends.push(send);

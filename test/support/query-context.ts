@@ -6,6 +6,7 @@ import { keptColumns } from '../../actors/search/sql/kept-columns.ts';
 import { TimeSlice } from '../../actors/search/time-slice.ts';
 import type { Holding, LargeBuffers } from '../../actors/sql/room.ts';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../../actors/storage/block-fetch.ts';
+import { ReadDeadline } from '../../actors/storage/read-deadline.ts';
 import { SegmentReader } from '../../actors/storage/segment-reader.ts';
 import type { Snapshot } from '../../actors/storage/snapshot.ts';
 import { noTombstones } from '../../actors/storage/tombstones.ts';
@@ -78,7 +79,7 @@ const usedBuffers: LargeBuffers = {
 
 /** Of some of them each look finds the turn over: answers must be the same, wherever others had their turn. */
 export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9): QueryContext {
-  const slice = new TimeSlice(clock, deadlineMs);
+  const slice = new TimeSlice(clock, new ReadDeadline(clock, deadlineMs));
   if (contexts % 4 === 1) slice.due = () => true;
   return {
     identity,

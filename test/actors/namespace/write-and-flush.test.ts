@@ -16,6 +16,7 @@ import { scanNewestFirst } from '../../../actors/search/scan.ts';
 import { TimeSlice } from '../../../actors/search/time-slice.ts';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/storage/block-fetch.ts';
 import { BatchBuilder, documentId, documentText } from '../../../actors/storage/document-batch.ts';
+import { ReadDeadline } from '../../../actors/storage/read-deadline.ts';
 import { openWarmCache } from '../../../actors/storage/warm-cache.ts';
 import { QueryPatterns } from '../../../actors/text/query-pattern.ts';
 import { KnownShares } from '../../../actors/thread/known-shares.ts';
@@ -122,7 +123,7 @@ const write = (...args: Parameters<typeof submit>) => clock.run(submit(...args))
 
 async function readAll(snapshot = takeSnapshot(state)): Promise<string[]> {
   const seen: string[] = [];
-  const slice = new TimeSlice(clock, 60_000);
+  const slice = new TimeSlice(clock, new ReadDeadline(clock, 60_000));
   await scanNewestFirst(
     snapshot,
     { below: Number.POSITIVE_INFINITY, slice, report: emptyReadReport() },
@@ -331,7 +332,7 @@ test('a snapshot sees exactly what was there, through writes, flushes and their 
   const versionBefore = snapshot.version;
 
   const seen: string[] = [];
-  const slice = new TimeSlice(clock, 1e9);
+  const slice = new TimeSlice(clock, new ReadDeadline(clock, 1e9));
   const walking = scanNewestFirst(
     snapshot,
     { below: Number.POSITIVE_INFINITY, slice, report: emptyReadReport() },

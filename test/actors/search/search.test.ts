@@ -7,6 +7,7 @@ import { scanNewestFirst } from '../../../actors/search/scan.ts';
 import { TimeSlice } from '../../../actors/search/time-slice.ts';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/storage/block-fetch.ts';
 import { Memtable } from '../../../actors/storage/memtable.ts';
+import { ReadDeadline } from '../../../actors/storage/read-deadline.ts';
 import { SegmentReader } from '../../../actors/storage/segment-reader.ts';
 import type { Snapshot } from '../../../actors/storage/snapshot.ts';
 import { noTombstones, withDeleted } from '../../../actors/storage/tombstones.ts';
@@ -275,7 +276,7 @@ test('a long walk gives way, at large documents after each', async () => {
     memtables: [{ memtable, rowCount: 20 }],
     segments: [],
   };
-  const slice = new TimeSlice(clock, 1e9);
+  const slice = new TimeSlice(clock, new ReadDeadline(clock, 1e9));
 
   const end = await scanNewestFirst(snapshot, { below: 1e9, slice, report: emptyReadReport() }, () => {
     clock.jump(10);

@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { QueryContext } from '../../../../actors/search/query.ts';
 import { runSql } from '../../../../actors/search/sql/run-sql.ts';
 import { TimeSlice } from '../../../../actors/search/time-slice.ts';
+import { ReadDeadline } from '../../../../actors/storage/read-deadline.ts';
 import { MatchRunner, type MatchTask } from '../../../../actors/text/match-task.ts';
 import { QueryPatterns } from '../../../../actors/text/query-pattern.ts';
 import { spentBefore } from '../../../../actors/thread/spent.ts';
@@ -38,7 +39,7 @@ function watched(snapshot: QueryContext['snapshot'], match?: QueryContext['match
   const turn = ownTurn(clock);
   const context = {
     ...contextOf(snapshot, clock),
-    slice: new TimeSlice(clock, 1e9, turn),
+    slice: new TimeSlice(clock, new ReadDeadline(clock, 1e9), turn),
     match: (task: MatchTask) => {
       tasks.push(task);
       return match?.(task) ?? Promise.resolve({ match: null, cpuMs: 3 });

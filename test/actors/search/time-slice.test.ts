@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { TimeSlice } from '../../../actors/search/time-slice.ts';
+import { ReadDeadline } from '../../../actors/storage/read-deadline.ts';
+import { Turn } from '../../../actors/thread/turn.ts';
+import { Charges } from '../../../src/base/charges.ts';
+import { type Clock, systemClock } from '../../../src/base/clock.ts';
+import { upkeepShare } from '../../../src/base/share.ts';
+
+const limitMs = 60_000;
+
+/** The time of a thread passes only where a test lets it pass. */
+class Thread {
+  ms = 0;
+  readonly charges = new Charges();
+  readonly clock: Clock = { ...systemClock, monotonic: () => this.ms };
+
+  /** Something else has the thread. */
+  async others(ms: number): Promise<void> {
+    await nextTurn();
+    this.ms += ms;
+  }
+
+  begin(): { readonly slice: TimeSlice; readonly deadline: ReadDeadline } {
+    const deadline = new ReadDeadline(this.clock, limitMs);
+    const { charges } = this;
+    const turn = new Turn({ share: upkeepShare, beganAt: this.ms, cause: 'test', charges });
+    return { slice: new TimeSlice(this.clock, deadline, turn), deadline };
+  }
+}
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+describe('the time that a query is charged', () => {
+  it('is what it worked, not what it waited for, also inside work that is waited for', async () => {
+    const thread = new Thread();
+    const { slice, deadline } = thread.begin();
+    thread.ms += 3;
+
+    await slice.waitFor(
+      (async () => {
+        thread.ms += 4;
+        await deadline.wait(thread.others(1_000));
+        thread.ms += 5;
+        await slice.giveWay();
+        thread.ms += 6;
+        await deadline.wait(thread.others(1_000));
+      })(),
+    );
+    thread.ms += 7;
+    slice.end();
+
+    assert.equal(slice.cpuMs, 25);
+    assert.equal(thread.charges.ms.upkeep, 25);
+    assert.ok(thread.charges.takeLongest().ms <= 9);
+  });
+
+  it('is never counted twice, where two work in turn', async () => {
+    const thread = new Thread();
+    const work = async () => {
+      const { slice } = thread.begin();
+      for (let step = 0; step < 10; step++) {
+        thread.ms += 2;
+        await slice.giveWay();
+      }
+      slice.end();
+      return slice.cpuMs;
+    };
+
+    assert.deepEqual(await Promise.all([work(), work()]), [20, 20]);
+    assert.equal(thread.charges.ms.upkeep, 40);
+  });
+
+  it('ends with the turn, where nobody said that it waits', async () => {
+    const thread = new Thread();
+    const { slice } = thread.begin();
+    thread.ms += 2;
+    await nextTurn();
+    await nextTurn();
+    thread.ms += 500;
+
+    assert.equal(slice.due(), false);
+    thread.ms += 3;
+    slice.end();
+
+    assert.equal(slice.cpuMs, 5);
+  });
+
+  it('goes on where a read has come too late', async () => {
+    const thread = new Thread();
+    const { slice, deadline } = thread.begin();
+    thread.ms += limitMs;
+
+    await assert.rejects(deadline.wait(new Promise(() => undefined)), { name: 'ReadTimedOut' });
+    thread.ms += 2;
+    slice.end();
+
+    assert.equal(slice.cpuMs, limitMs + 2);
+  });
+});
