@@ -32,7 +32,6 @@ export interface Settings {
   /** Null unless `objectStore` is `s3`. */
   readonly s3: S3Settings | null;
   readonly actorThreads: number;
-  readonly frontThreads: number;
   /** Of each kind of work: parsing and flushing; half of it for merging. */
   readonly computeThreads: number;
   readonly cacheBytes: number;
@@ -113,7 +112,6 @@ export function readSettings(env: Env, machine: Machine = thisMachine): Settings
     objectStore,
     s3: readS3(read, objectStore),
     actorThreads: read('TIDEBASE_ACTOR_THREADS', threads) ?? Math.max(1, machine.cores - 1),
-    frontThreads: read('TIDEBASE_FRONT_THREADS', threads) ?? 1,
     computeThreads:
       read('TIDEBASE_COMPUTE_THREADS', threads) ??
       Math.max(1, Math.min(computeThreadsDefaultMax, machine.cores)),

@@ -24,11 +24,11 @@ test('without any variable the server listens on this machine and keeps everythi
 });
 
 test('threads, memory and cache follow the machine', () => {
-  const { actorThreads, frontThreads, computeThreads, memoryBytes, cacheBytes } = read({});
+  const { actorThreads, computeThreads, memoryBytes, cacheBytes } = read({});
 
   assert.deepEqual(
-    { actorThreads, frontThreads, computeThreads, memoryBytes, cacheBytes },
-    { actorThreads: 7, frontThreads: 1, computeThreads: 4, memoryBytes: 8 * GiB, cacheBytes: 50 * GiB },
+    { actorThreads, computeThreads, memoryBytes, cacheBytes },
+    { actorThreads: 7, computeThreads: 4, memoryBytes: 8 * GiB, cacheBytes: 50 * GiB },
   );
   const small = readSettings({}, { ...machine, cores: 1 });
   assert.deepEqual([small.actorThreads, small.computeThreads], [1, 1]);
@@ -65,7 +65,6 @@ test('every setting can be given', () => {
     S3_ACCESS_KEY_ID: 'id',
     S3_SECRET_ACCESS_KEY: 'secret',
     TIDEBASE_ACTOR_THREADS: '3',
-    TIDEBASE_FRONT_THREADS: '2',
     TIDEBASE_COMPUTE_THREADS: '5',
     TIDEBASE_CACHE_BYTES: '1073741824',
     TIDEBASE_MEMORY_BYTES: '2147483648',
@@ -101,7 +100,6 @@ test('every setting can be given', () => {
       forcePathStyle: true,
     },
     actorThreads: 3,
-    frontThreads: 2,
     computeThreads: 5,
     cacheBytes: GiB,
     memoryBytes: 2 * GiB,
@@ -129,7 +127,6 @@ test('a bad value stops the start with a sentence that names the setting and no 
     TIDEBASE_BASE_URL: 'search.example.com',
     TIDEBASE_OBJECT_STORE: 'gcs',
     TIDEBASE_ACTOR_THREADS: '0',
-    TIDEBASE_FRONT_THREADS: '1.5',
     TIDEBASE_COMPUTE_THREADS: '-1',
     TIDEBASE_CACHE_BYTES: '1GB',
     TIDEBASE_MEMORY_BYTES: '1',
