@@ -98,6 +98,11 @@ export function noSuchNamespace(name: string): ApiError {
   return new ApiError('not_found', `there is no namespace named "${name}"`);
 }
 
+/** 400 for a request without the JSON body that its operation needs. */
+export function missingBody(): ApiError {
+  return new ApiError('bad_request', 'this request needs a JSON body');
+}
+
 /** 422 with one offending field, the commonest refusal. */
 export function invalidField(field: string, problem: string): ApiError {
   return new ApiError('invalid', `${field}: ${problem}`, { fields: { [field]: problem } });

@@ -155,7 +155,7 @@ export function frontOf(parts: {
     },
     null,
   );
-  const emailOf = async (personId: number) => (await readPerson(store, personId as never))?.email ?? '';
+  const emailOf = async (personId: number) => (await readPerson(store, personId))?.email ?? '';
   let prepared: Promise<People> | null = null;
   const people = () => {
     prepared ??= preparePeople({

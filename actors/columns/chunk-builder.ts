@@ -1,5 +1,6 @@
 import { limits } from '../../protocol/limits.ts';
 import { assert, DataError } from '../../src/base/assert.ts';
+import { exactDigitsMax, numberOfDigits } from '../../src/base/decimal.ts';
 import {
   anotherFollows,
   code,
@@ -53,9 +54,6 @@ const keysMax = 4_096;
 export const keyBytesMax = 256;
 /** A meta has at most so many members: each takes five bytes, `"":1,`. */
 const membersMax = Math.ceil(limits.documentMetaBytesMax / 5);
-/** A whole number of so many digits is a double. */
-const exactDigitsMax = 15;
-const powersOfTen = Array.from({ length: exactDigitsMax + 1 }, (_, power) => 10 ** power);
 
 const noKey = keysMax;
 
@@ -331,8 +329,7 @@ export class ChunkBuilder {
     scan.position = at;
     if (fraction < 0) this.#push(key, valueKinds.integer, isNegative && value > 0 ? -value : value);
     else {
-      // Both are exact, so that the quotient is the nearest double, as it is of the text.
-      const quotient = value / (powersOfTen[fraction] as number);
+      const quotient = numberOfDigits(value, fraction);
       this.#push(key, valueKinds.float, isNegative ? -quotient : quotient);
     }
   }

@@ -1,5 +1,6 @@
 import { documentIdProblem } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
+import { exactDigitsMax, numberOfDigits } from '../../src/base/decimal.ts';
 import type { ViewedBytes } from '../../src/base/viewed-bytes.ts';
 import { ChunkBuilder, type ChunkColumn } from '../columns/chunk-builder.ts';
 import { isInt64 } from '../columns/int64.ts';
@@ -43,8 +44,6 @@ export const batchBytes = 2 * 1024 * 1024;
 /** Cells of a chunk: 90 MB in memory. */
 const cellsMax = 8 * 1024 * 1024;
 const chunkRows = 65_536;
-const exactDigitsMax = 15;
-const powersOfTen = Array.from({ length: exactDigitsMax + 1 }, (_, power) => 10 ** power);
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 const minus = 0x2d;
@@ -278,9 +277,8 @@ export class RowWriter {
       fraction = 0;
     }
     if (values === null) return;
-    // Both are exact, so that the quotient is the nearest double, as it is of the text.
     const quotient = isShort
-      ? value / (powersOfTen[fraction] as number)
+      ? numberOfDigits(value, fraction)
       : Number(source.toString('latin1', start, end));
     values.add(this.#chunk.rowCount, valueKinds.float, isShort && isNegative ? -quotient : quotient);
   }

@@ -1,4 +1,5 @@
 import { limits } from '../../protocol/limits.ts';
+import { exactDigitsMax, numberOfDigits } from '../../src/base/decimal.ts';
 import {
   anotherFollows,
   code,
@@ -125,9 +126,6 @@ const minus = 0x2d;
 const zero = 0x30;
 const nine = 0x39;
 const point = 0x2e;
-/** A double holds every integer of so many digits, and the powers of ten up to 10^22: a quotient of the two is exact. */
-const exactDigitsMax = 15;
-const powersOfTen = Array.from({ length: exactDigitsMax + 1 }, (_, exponent) => 10 ** exponent);
 
 /**
  * Passes a number and answers it, as JSON.parse would. Hot: a write may have millions. One with a fraction and without an
@@ -157,7 +155,7 @@ function scanNumber(scan: JsonScan): number {
     (bytes[first] !== zero || !isDigit(bytes[first + 1]));
   if (!isPlain) return scanAnyNumber(scan);
   scan.position = at;
-  const value = digits / (powersOfTen[fraction] as number);
+  const value = numberOfDigits(digits, fraction);
   return isNegative ? -value : value;
 }
 

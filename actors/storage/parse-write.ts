@@ -1,4 +1,4 @@
-import { ApiError, invalidField } from '../../protocol/errors.ts';
+import { ApiError, invalidField, missingBody } from '../../protocol/errors.ts';
 import { documentIdProblem } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
 import { sharedBuffer } from '../../src/base/garbage.ts';
@@ -76,7 +76,6 @@ export type WriteKind = 'put' | 'delete' | 'patch';
 
 /** Parses a write body of any kind. Throws as the parsers below do; `bad_request` where it is empty. */
 export function parseWriteBody(kind: WriteKind, body: Uint8Array): ParsedBody {
-  if (body.byteLength === 0) throw new ApiError('bad_request', 'this request needs a JSON body');
   switch (kind) {
     case 'put':
       return withoutCounts(parsePut(body));
@@ -245,7 +244,7 @@ function makeRoom(work: Work, bytes: number): void {
 }
 
 function parseBody(body: Uint8Array, parse: (work: Work) => void): ParsedWrite {
-  if (body.length === 0) throw new ApiError('bad_request', 'The body is empty: a JSON object is expected.');
+  if (body.length === 0) throw missingBody();
   const work = startWork(body);
   try {
     checkEncoding(body);

@@ -1,3 +1,4 @@
+import { exactDigitsMax } from './decimal.ts';
 import type { ViewedBytes } from './viewed-bytes.ts';
 
 /**
@@ -60,8 +61,6 @@ export const code = {
 /** What `nextByte` answers when nothing is left. */
 export const noByte = -1;
 
-/** Doubles hold every integer of 15 digits. */
-const exactDigitsMax = 15;
 /** More levels than any caller allows; the stack below has one byte a level. */
 const levelsMax = 256;
 
