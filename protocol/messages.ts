@@ -1,9 +1,11 @@
 import { ApiError, type ErrorCode } from './errors.ts';
 import type { EmbedConfig, VectorConfig } from './namespace.ts';
+import type { KeyRecord, StoredAnswer, TenantRecord, UsageCounters } from './stored-tenant.ts';
 
 /**
  * What crosses a thread, and nothing else does. Heads are MessagePack arrays (positions, not names: they are encoded
- * for every request), bodies are raw bytes; src/base/port-channel.ts carries both.
+ * for every request), bodies are raw bytes; src/base/port-channel.ts carries both. Private to one build: what is stored has
+ * its shapes in stored-*.ts, with versions.
  */
 
 /** front → actor: one operation on a namespace, or on the tenant itself where the namespace is empty. */
@@ -239,34 +241,8 @@ export const noCaller: CallerNote = {
   weight: 1,
 };
 
-export interface KeyRecord {
-  readonly id: number;
-  readonly name: string;
-  readonly prefix: string;
-  /** SHA-256 of the key, hex: under it lies the claim that leads here, and that goes when the key does. */
-  readonly digest: string;
-  readonly scope: 'read' | 'write' | 'admin';
-  readonly namespaces: readonly string[];
-  readonly ratePerSecond: number | null;
-  readonly capQueries: number | null;
-  readonly capWrites: number | null;
-  readonly createdAt: string;
-  readonly createdBy: string;
-  /** Of the person who made it; 0 where none is known. */
-  readonly personId: number;
-}
-
-/** What `PUT /v1/keys/{id}/limits` replaces. */
-export type KeyLimitsRecord = Pick<KeyRecord, 'namespaces' | 'ratePerSecond' | 'capQueries' | 'capWrites'>;
-
 /** A request with an `Idempotency-Key`, as the tenant that the caller acts for knows it. */
-export interface BegunRequest {
-  readonly keyDigest: string;
-  /** Of operation and body. */
-  readonly requestDigest: string;
-  /** Makes the request's effect one and the same, however often it is begun: the id of what it makes. */
-  readonly plannedId: number;
-}
+export type BegunRequest = Pick<StoredAnswer, 'keyDigest' | 'requestDigest' | 'plannedId'>;
 
 /** Of an answer that was given before. */
 export const replayedHeader = ['idempotent-replayed', 'true'] as const;
@@ -284,43 +260,6 @@ export interface EndedRequest extends BegunRequest {
     | { readonly kind: 'refused' }
     /** Something may have been made: who repeats the request makes the same. */
     | { readonly kind: 'unknown' };
-}
-
-/** What a tenant remembers of a request with an `Idempotency-Key`. */
-export interface StoredAnswer extends BegunRequest {
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly status: number;
-  /** Null while it is not known to have ended. Sealed as src/accounts/answer-envelope.ts does. */
-  readonly envelope: ProviderKeyRecord['envelope'] | null;
-}
-
-export interface TenantRecord {
-  readonly id: number;
-  readonly name: string;
-  readonly plan: 'free' | 'pro';
-  readonly status: 'active' | 'past_due' | 'suspended' | 'deleting';
-  readonly ownerId: number;
-  /** Whether the owner's address is: an unverified free tenant has a small part of its plan. */
-  readonly ownerVerified: boolean;
-  readonly createdAt: string;
-}
-
-/** A tenant's key of an embedding provider. */
-export interface ProviderKeyRecord {
-  readonly provider: string;
-  /** What a person recognises it by. */
-  readonly hint: string;
-  readonly createdAt: string;
-  readonly updatedAt: string;
-  /** As src/accounts/provider-key-envelope.ts seals it. */
-  readonly envelope: {
-    readonly version: 1 | 2;
-    /** Which key-encryption key it was sealed with; version 1 does not say. */
-    readonly keyName?: string;
-    readonly wrappedKey: Uint8Array;
-    readonly sealed: Uint8Array;
-  };
 }
 
 /** What a name that is not there yet is made with. */
@@ -359,51 +298,6 @@ export interface ResolvedNamespace {
   readonly documentsKnown: number;
 }
 
-/** What a namespace actor tells its tenant actor, for lists and quotas. */
-export interface NamespaceReport {
-  readonly namespaceId: string;
-  /** Write requests. */
-  readonly writes: number;
-  readonly docsWritten: number;
-  readonly bytesWritten: number;
-  readonly storedBytes: number;
-  /** When the last of these were written: UTC days since it was opened, in their order; the first one has all before it too. */
-  readonly days: readonly DayWrites[];
-  /** Whether its manifest contains all of this. What it does not contain is reported again by whoever replays the log. */
-  readonly flushed: boolean;
-}
-
-export interface DayWrites {
-  readonly day: string;
-  readonly writes: number;
-  readonly docs: number;
-  readonly bytes: number;
-}
-
-/** What is metered of a tenant. */
-export interface UsageCounters {
-  readonly queries: number;
-  /** Write requests; an import is one. */
-  readonly writes: number;
-  readonly writeBytes: number;
-  /** Documents and deletes. */
-  readonly docsWritten: number;
-  /** Queries' own reads of the object store. */
-  readonly storeGets: number;
-  readonly storeBytes: number;
-  /** Of answers to queries. */
-  readonly outBytes: number;
-  readonly mcpQueries: number;
-  readonly mcpWrites: number;
-  /** Of every embedding model. */
-  readonly embedTokens: number;
-  /** Of those, what the hosted model took: these alone are limited and billed. */
-  readonly hostedTokens: number;
-  readonly cpuMs: number;
-  /** Stored gigabytes times hours. */
-  readonly gbHours: number;
-}
-
 /** What of a plan's allowances is used in the running period. */
 export interface Used
   extends Pick<
@@ -411,21 +305,6 @@ export interface Used
     'queries' | 'writes' | 'writeBytes' | 'storeGets' | 'outBytes' | 'cpuMs' | 'hostedTokens'
   > {
   readonly gbMonths: number;
-}
-
-/** What a front has counted of a tenant and not told yet, of one UTC day. */
-export interface UsageNote {
-  readonly day: string;
-  readonly counters: Partial<UsageCounters>;
-  readonly keys: readonly KeyUseNote[];
-}
-
-export interface KeyUseNote {
-  readonly keyId: number;
-  readonly queries: number;
-  readonly writes: number;
-  /** Milliseconds since 1970. */
-  readonly lastUsedAt: number;
 }
 
 /** A tenant and what it has used of the running period, as its actor knows it. */

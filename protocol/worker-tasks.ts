@@ -1,4 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
+import type { SealedLog } from './stored-log.ts';
 
 /** What the worker threads are started with, and the control calls between threads. Ports are moved, the rest copied. */
 export type LogLevel = 'error' | 'info' | 'debug';
@@ -27,12 +28,6 @@ export type StoreSettings = (
   /** Where every thread counts its calls: shared memory. */
   readonly counters?: SharedArrayBuffer | undefined;
 };
-
-export interface SealedLog {
-  readonly logId: string;
-  /** The slot of the seal that ends it. */
-  readonly sealSeq: number;
-}
 
 export interface LogIdentity {
   readonly logId: string;

@@ -11,7 +11,7 @@ import {
   outsidePageProblems,
   readmeLengthProblems,
 } from './support/tidy-documents.ts';
-import { entries, programs, sides, strangers } from './support/tidy-floors.ts';
+import { entries, programs, sides, storedShapes, strangers } from './support/tidy-floors.ts';
 import {
   cycleProblems,
   deadFileProblems,
@@ -22,6 +22,7 @@ import {
   leftoverProblems,
   recordedFormats,
   scanFiles,
+  storedShapeProblems,
   strangerProblems,
   unreadLimitProblems,
 } from './support/tidy-rules.ts';
@@ -54,6 +55,14 @@ describe('the house is tidy', () => {
 
   it('imports run down the floors, and the two sides do not meet', () => {
     none([...floorProblems(files, sides), ...strangerProblems(files, strangers)]);
+  });
+
+  it('what is stored has shapes of its own, apart from messages', () => {
+    const stores = [...files.values()].filter(({ imports }) =>
+      imports.some(({ specifier }) => specifier.endsWith('base/record.ts')),
+    );
+    assert.ok(stores.length > 8, `only ${stores.length} files write records`);
+    none(storedShapeProblems(files, storedShapes));
   });
 
   it('imports run in no circle', () => none(cycleProblems(files)));
@@ -201,6 +210,29 @@ describe('the rule of floors', () => {
       strangers,
     );
     assert.match(found.join(), /knows nothing of protocol/);
+  });
+});
+
+describe('the rule of stored shapes', () => {
+  const problems = (sources: Record<string, string>) =>
+    storedShapeProblems(scan(sources), storedShapes).join();
+  const record = imports('../../src/base/record.ts');
+
+  it('lets messages use stored shapes, and whoever stores nothing use both', () => {
+    none([problems({ 'protocol/messages.ts': imports('./stored-tenant.ts') })]);
+    none([
+      problems({ 'actors/a/b.ts': imports('../../protocol/messages.ts', '../../protocol/stored-tenant.ts') }),
+    ]);
+    none([problems({ 'actors/a/b.ts': `${record}${imports('../../protocol/stored-tenant.ts')}` })]);
+  });
+
+  it('finds a stored shape among messages, by value and by type', () => {
+    const type = "import type { x } from '../../protocol/messages.ts';\n";
+    assert.match(
+      problems({ 'actors/a/b.ts': record + type }),
+      /actors\/a\/b\.ts:2: stores what it takes from/,
+    );
+    assert.match(problems({ 'protocol/stored-a.ts': imports('./messages.ts') }), /stored-a\.ts:1/);
   });
 });
 

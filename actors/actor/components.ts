@@ -1,12 +1,7 @@
 import { ApiError } from '../../protocol/errors.ts';
 import type { FlowLimits } from '../../protocol/limits.ts';
-import type {
-  EmbedChange,
-  NamespaceReport,
-  NewNamespace,
-  ProviderKeyRecord,
-  ResolvedNamespace,
-} from '../../protocol/messages.ts';
+import type { EmbedChange, NewNamespace, ResolvedNamespace } from '../../protocol/messages.ts';
+import type { NamespaceReport, ProviderKeyRecord } from '../../protocol/stored-tenant.ts';
 import type { KeyRing } from '../../src/accounts/key-ring.ts';
 import type { Plans } from '../../src/accounts/plans.ts';
 import type { ByteGate } from '../../src/base/byte-gate.ts';

@@ -4,9 +4,9 @@ import {
   actorCallToWire,
   internalCalls,
   noCaller,
-  type ProviderKeyRecord,
   type ResolvedNamespace,
 } from '../../protocol/messages.ts';
+import type { ProviderKeyRecord } from '../../protocol/stored-tenant.ts';
 import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
 import type { PortChannel } from '../../src/base/port-channel.ts';
 import type { NamespaceDirectory } from './components.ts';

@@ -1,7 +1,8 @@
 import { type FlowLimits, limits } from '../../protocol/limits.ts';
 import { logCalls } from '../../protocol/messages.ts';
 import { actorThreadNames, placementKey } from '../../protocol/placement.ts';
-import type { LogIdentity, LogStatistics, NamedLogs, SealedLog } from '../../protocol/worker-tasks.ts';
+import type { SealedLog } from '../../protocol/stored-log.ts';
+import type { LogIdentity, LogStatistics, NamedLogs } from '../../protocol/worker-tasks.ts';
 import { DataError, must } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import {

@@ -1,4 +1,7 @@
 import { limits } from '../../protocol/limits.ts';
+import { storedCheck } from '../../protocol/stored-schema.ts';
+import { z } from '../../protocol/validate.ts';
+import { formats } from '../../protocol/version.ts';
 import { describeError } from '../../src/base/log.ts';
 import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
 import { repeat } from '../../src/base/repeat.ts';
@@ -10,14 +13,19 @@ import { sweepOrphans } from './sweep-orphans.ts';
  * When the sweep runs, over any number of restarts: one small object remembers when the last one began and how far it
  * looked, so that a server that is restarted every hour sweeps no more often than one that is not.
  */
-interface Swept {
-  readonly beganAtMs: number;
-  /** Everything modified up to here has been looked at. */
-  readonly untilMs: number;
-}
+const sweptSchema = z.strictObject({
+  /** When the last sweep began, in milliseconds since 1970. */
+  beganAtMs: z.number(),
+  /** Everything modified up to here has been looked at; milliseconds since 1970. */
+  untilMs: z.number(),
+});
+type Swept = Readonly<z.output<typeof sweptSchema>>;
 
-export const sweptFormat = 1;
-const magic = 'TBSW';
+const format = {
+  magic: 'TBSW',
+  versions: [formats.swept.version],
+  check: storedCheck(sweptSchema),
+} as const;
 /**
  * After the start, so that recovery comes first: until it has flushed what it replays, the segment of an import may be
  * named by a record of the log alone. And after a sweep that failed.
@@ -61,6 +69,5 @@ async function sweepIfDue(components: ActorComponents): Promise<number> {
   return limits.sweepEveryMs;
 }
 
-export const encodeSwept = (swept: Swept): Uint8Array => encodeRecord(magic, sweptFormat, swept);
-const decodeSwept = (bytes: Uint8Array): Swept =>
-  decodeRecord(bytes, paths.swept, magic, sweptFormat) as Swept;
+export const encodeSwept = (swept: Swept): Uint8Array => encodeRecord(format, swept);
+export const decodeSwept = (bytes: Uint8Array): Swept => decodeRecord(bytes, paths.swept, format);

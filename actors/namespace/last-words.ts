@@ -1,4 +1,4 @@
-import type { NamespaceReport } from '../../protocol/messages.ts';
+import type { NamespaceReport } from '../../protocol/stored-tenant.ts';
 import { DataError } from '../../src/base/assert.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
 import { isApplied, type Manifest, type NamespaceIdentity } from '../storage/manifest.ts';

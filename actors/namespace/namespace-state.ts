@@ -1,5 +1,5 @@
-import type { DayWrites } from '../../protocol/messages.ts';
 import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
+import type { DayWrites } from '../../protocol/stored-tenant.ts';
 import { toShared } from '../../src/base/garbage.ts';
 import type { LogPosition } from '../log/replay.ts';
 import { documentDims, documentId, readBatch } from '../storage/document-batch.ts';

@@ -1,4 +1,4 @@
-import type { DayWrites } from '../../protocol/messages.ts';
+import type { DayWrites } from '../../protocol/stored-tenant.ts';
 
 /**
  * When the last writes of an open namespace came: its counters say how many there were, but not on which day, and usage

@@ -1,3 +1,5 @@
+import { storedBytes, storedCheck } from '../../protocol/stored-schema.ts';
+import { z } from '../../protocol/validate.ts';
 import { DataError } from '../../src/base/assert.ts';
 import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
 import { paths } from '../../src/object-store/paths.ts';
@@ -10,8 +12,18 @@ import type { WarmCache } from './warm-cache.ts';
  * is the current one is the reader's to judge, by its owner and by the life of the thread that cached it: what a thread
  * cached last is lost where it dies.
  */
-const magic = 'TBMC';
-const format = 2;
+const format = {
+  magic: 'TBMC',
+  versions: [2],
+  check: storedCheck(
+    z.strictObject({
+      etag: z.string(),
+      /** The manifest as the object store has it. */
+      bytes: storedBytes,
+      threadLife: z.string(),
+    }),
+  ),
+} as const;
 
 export interface CachedManifest extends Committed<Manifest> {
   /** Of the thread that cached it. */
@@ -25,7 +37,7 @@ export function cacheManifest(
   const bytes = encodeManifest(value);
   warmCache?.put(
     paths.namespaceManifest(value.namespaceId),
-    encodeRecord(magic, format, { etag, bytes, threadLife }),
+    encodeRecord(format, { etag, bytes, threadLife }),
   );
 }
 
@@ -34,12 +46,7 @@ export function cachedManifest(cache: WarmCache | null, namespaceId: string): Ca
   const found = cache?.get(name);
   if (found === undefined || found === null) return null;
   try {
-    const record = decodeRecord(found, name, magic, format) as {
-      readonly etag: string;
-      readonly bytes: Uint8Array;
-      readonly threadLife: string;
-    };
-    const { etag, bytes, threadLife } = record;
+    const { etag, bytes, threadLife } = decodeRecord(found, name, format);
     const manifest = decodeManifest(bytes, paths.namespaceManifest(namespaceId));
     return { value: manifest, etag, size: bytes.byteLength, threadLife };
   } catch (error) {

@@ -1,15 +1,13 @@
+import { storedBytes, storedCheck } from '../../protocol/stored-schema.ts';
+import { z } from '../../protocol/validate.ts';
+import { formats } from '../../protocol/version.ts';
 import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import type { SegmentToc } from './segment-format.ts';
-import { type GraphWire, graphFromWire, graphToWire, type SegmentGraph } from './segment-graph.ts';
+import { type SegmentToc, segmentTocSchema } from './segment-format.ts';
+import { graphFromWire, graphToWire, graphWireSchema, type SegmentGraph } from './segment-graph.ts';
 import { decodeTombstones, encodeTombstones, type Tombstones } from './tombstones.ts';
 
 /** What a namespace consists of: the one object that is changed by compare-and-set. Edits are pure. */
-export const manifestFormat = 7;
-/** Its segments do not say since when they have deleted rows. */
-const formatWithoutTimes = 6;
-const magic = 'TBMF';
-
 export interface LogWatermark {
   readonly seq: number;
   readonly index: number;
@@ -46,15 +44,16 @@ export interface ManifestTail {
   readonly entries: Uint8Array;
 }
 
-export interface NamespaceCounters {
+const namespaceCountersSchema = z.strictObject({
   /** The namespace's version: plus one a write request. */
-  readonly version: number;
-  readonly lastSequence: number;
+  version: z.int(),
+  lastSequence: z.int(),
   /** Microseconds since 1970: the hybrid clock's last value. */
-  readonly lastWrittenAt: number;
-  readonly docsWritten: number;
-  readonly bytesWritten: number;
-}
+  lastWrittenAt: z.number(),
+  docsWritten: z.int(),
+  bytesWritten: z.number(),
+});
+export type NamespaceCounters = Readonly<z.output<typeof namespaceCountersSchema>>;
 
 /** Who the namespace is; fixed for its life. */
 export interface NamespaceIdentity {
@@ -97,23 +96,61 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
       s.deletedAtMs,
     ]),
   };
-  return encodeRecord(magic, manifestFormat, wire, paths.namespaceManifest(manifest.namespaceId));
+  return encodeRecord(manifestFormat, wire, paths.namespaceManifest(manifest.namespaceId));
 }
 
-type ManifestWire = Omit<Manifest, 'applied' | 'segments'> & {
-  applied: [string, number, number][];
-  segments: [
-    string,
-    number,
-    SegmentToc,
-    Uint8Array | [number, string, number],
-    GraphWire[] | null,
-    number | null | undefined,
-  ][];
-};
+/** The manifest as it is encoded. */
+const manifestWireSchema = z.strictObject({
+  tenantId: z.int(),
+  name: z.string(),
+  namespaceId: z.string(),
+  createdAt: z.string(),
+  version: z.int(),
+  nonce: z.string(),
+  state: z.enum(['live', 'deleted']),
+  owner: z.strictObject({ logId: z.string(), view: z.int() }),
+  /** Log id, slot, and index within the slot. */
+  applied: z.array(z.tuple([z.string(), z.int(), z.int()])),
+  segments: z.array(
+    z.tuple([
+      /** Id, and bytes of the whole object. */
+      z.string(),
+      z.int(),
+      segmentTocSchema,
+      /** Tombstones as `encodeTombstones` makes them; or their count, and id and bytes of the object that has them. */
+      z.union([storedBytes, z.tuple([z.int(), z.string(), z.int()])]),
+      z.array(graphWireSchema).nullable(),
+      /** Since when it has deleted rows; absent in version 6. */
+      z.number().nullable().optional(),
+    ]),
+  ),
+  tail: z
+    .strictObject({
+      sequences: z.array(z.int()).readonly(),
+      writtenAt: z.array(z.number()).readonly(),
+      entries: storedBytes,
+    })
+    .nullable(),
+  retired: z
+    .array(
+      z.strictObject({ kind: z.enum(['segment', 'deletes', 'graph']), id: z.string(), atMs: z.number() }),
+    )
+    .readonly(),
+  counters: namespaceCountersSchema,
+  temporalKeys: z.array(z.string()).readonly(),
+});
+
+/** In version 6 segments do not say since when they have deleted rows. */
+const manifestFormat = {
+  magic: 'TBMF',
+  versions: [formats.manifest.version, 6],
+  check: storedCheck(manifestWireSchema),
+} as const;
+
+type ManifestWire = z.output<typeof manifestWireSchema>;
 
 export function decodeManifest(bytes: Uint8Array, place: string): Manifest {
-  const wire = decodeRecord(bytes, place, magic, [manifestFormat, formatWithoutTimes]) as ManifestWire;
+  const wire = decodeRecord(bytes, place, manifestFormat);
   return {
     ...wire,
     applied: new Map(wire.applied.map(([logId, seq, index]) => [logId, { seq, index }])),
@@ -134,7 +171,7 @@ export function decodeManifest(bytes: Uint8Array, place: string): Manifest {
 }
 
 function tombstonesFromWire(
-  wire: Uint8Array | [number, string, number],
+  wire: ManifestWire['segments'][number][3],
 ): Pick<ManifestSegment, 'tombstones' | 'deletes'> {
   if (wire instanceof Uint8Array) return { tombstones: decodeTombstones(wire), deletes: null };
   const [count, id, size] = wire;

@@ -1,3 +1,6 @@
+import { storedBytes, storedCheck } from '../../protocol/stored-schema.ts';
+import { z } from '../../protocol/validate.ts';
+import { formats } from '../../protocol/version.ts';
 import { DataError } from '../../src/base/assert.ts';
 import { xxh64, xxh64Text } from '../../src/base/hash.ts';
 import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
@@ -29,13 +32,12 @@ import { blockRawBytesMax, compressBlock, decompressBlock } from './compress.ts'
  *
  * Pages are uncompressed blocks of equal size (the last one may be shorter), so that page n's place is arithmetic.
  */
-export const segmentFormatVersion = 9;
+export const segmentFormatVersion = formats.segment.version;
 
 export const blockHeaderBytes = 24;
 export const footerBytes = 32;
 const blockMagic = 0x6b6c_4254; // "TBlk"
 const footerMagic = 0x6765_5354; // "TSeg"
-const tocMagic = 'TBST';
 
 /** Part of the disk format: never reused for another meaning. Later sections take the next numbers. */
 export const blockKinds = {
@@ -66,30 +68,38 @@ export const blockEntry = {
   length: 22,
 } as const;
 
-export interface SegmentSection {
-  readonly name: string;
+const segmentSectionSchema = z.strictObject({
+  name: z.string(),
   /** Bytes from the start of the object. */
-  readonly offset: number;
-  readonly length: number;
+  offset: z.int(),
+  length: z.int(),
   /** Fixed-width entries, or blocks where the section has no entries. */
-  readonly entryCount: number;
-  /** Whole pages, block header included; 0 where the section's blocks differ in size. */
-  readonly pageBytes: number;
+  entryCount: z.int(),
+  /** Bytes of a whole page, block header included; 0 where the section's blocks differ in size. */
+  pageBytes: z.int(),
   /** What the section's reader needs before its first read, such as a sparse dictionary. Small: manifests carry it. */
-  readonly root: Uint8Array | null;
-}
+  root: storedBytes.nullable(),
+});
+export type SegmentSection = Readonly<z.output<typeof segmentSectionSchema>>;
 
-/** Carried inside the namespace's manifest, so that a cold read needs no round for it: about 200 bytes. */
-export interface SegmentToc {
-  readonly formatVersion: number;
-  readonly rowCount: number;
-  /** Of the first and the last row. */
-  readonly minSequence: number;
-  readonly maxSequence: number;
+/** The table of contents of a segment. The namespace's manifest carries it too, so that a cold read needs no round for it: about 200 bytes. */
+export const segmentTocSchema = z.strictObject({
+  formatVersion: z.int(),
+  rowCount: z.int(),
+  /** Sequences of the first and the last row. */
+  minSequence: z.int(),
+  maxSequence: z.int(),
   /** Bytes of the document blocks before compression. */
-  readonly docsRawBytes: number;
-  readonly sections: readonly SegmentSection[];
-}
+  docsRawBytes: z.int(),
+  sections: z.array(segmentSectionSchema).readonly(),
+});
+export type SegmentToc = Readonly<z.output<typeof segmentTocSchema>>;
+
+const tocFormat = {
+  magic: 'TBST',
+  versions: [segmentFormatVersion],
+  check: storedCheck(segmentTocSchema.extend({ formatVersion: z.literal(segmentFormatVersion) })),
+} as const;
 
 export interface BlockHeader {
   readonly storedLength: number;
@@ -167,7 +177,7 @@ function checkBlockHeader(bytes: Uint8Array, kind: number, owner: BlockOwner, of
 
 /** Table of contents and footer: the last bytes of a segment whose sections end at `tocOffset`. */
 export function encodeTail(toc: SegmentToc, tocOffset: number, objectKey: string): Buffer {
-  const record = encodeRecord(tocMagic, segmentFormatVersion, toc, objectKey);
+  const record = encodeRecord(tocFormat, toc, objectKey);
   const footer = Buffer.alloc(footerBytes);
   footer.writeUInt32LE(footerMagic, 0);
   footer.writeUInt32LE(segmentFormatVersion, 4);
@@ -202,47 +212,7 @@ export function decodeFooter(
 }
 
 export function decodeToc(record: Uint8Array, place: string): SegmentToc {
-  return checkToc(decodeRecord(record, place, tocMagic, segmentFormatVersion), place);
-}
-
-/** Checks the shape of a table of contents that came out of a checksummed record, this one's or a manifest's. */
-export function checkToc(value: unknown, place: string): SegmentToc {
-  const wrong = (what: string) => new DataError(place, 0, `table of contents: ${what}`);
-  const fields = fieldsOf(value);
-  if (fields === null || !Array.isArray(fields.sections)) throw wrong('not a table of contents');
-  const whole = (from: Record<string, unknown>, name: string): number => {
-    const number = from[name];
-    if (typeof number !== 'number' || !Number.isSafeInteger(number)) throw wrong(`${name} is no integer`);
-    return number;
-  };
-  const sections = fields.sections.map((item: unknown): SegmentSection => {
-    const section = fieldsOf(item);
-    if (section === null || typeof section.name !== 'string') throw wrong('a section without a name');
-    if (section.root !== null && !(section.root instanceof Uint8Array))
-      throw wrong('a root that is no bytes');
-    return {
-      name: section.name,
-      offset: whole(section, 'offset'),
-      length: whole(section, 'length'),
-      entryCount: whole(section, 'entryCount'),
-      pageBytes: whole(section, 'pageBytes'),
-      root: section.root,
-    };
-  });
-  const formatVersion = whole(fields, 'formatVersion');
-  if (formatVersion !== segmentFormatVersion) throw wrong(`format version ${formatVersion}`);
-  return {
-    formatVersion,
-    rowCount: whole(fields, 'rowCount'),
-    minSequence: whole(fields, 'minSequence'),
-    maxSequence: whole(fields, 'maxSequence'),
-    docsRawBytes: whole(fields, 'docsRawBytes'),
-    sections,
-  };
-}
-
-function fieldsOf(value: unknown): Record<string, unknown> | null {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+  return decodeRecord(record, place, tocFormat);
 }
 
 /** The section of that name, or null: a segment written before the section existed has none. */

@@ -1,3 +1,5 @@
+import { z } from '../../protocol/validate.ts';
+
 /**
  * A graph over vectors of one segment, as the manifest names it: an immutable object beside the segment's, for a segment is
  * searched before its graphs are built, and they are built anew when it is merged.
@@ -22,24 +24,27 @@ export interface SegmentGraph {
   readonly expansion: number;
 }
 
-export type GraphPrecision = 'i8' | 'f16' | 'f32';
+const graphPrecisions = ['i8', 'f16', 'f32'] as const;
+export type GraphPrecision = (typeof graphPrecisions)[number];
 
 export function checksumText(checksum: bigint): string {
   return checksum.toString(16).padStart(16, '0');
 }
 
-export type GraphWire = [
-  string,
-  number,
-  string,
-  number,
-  number,
-  number,
-  number,
-  GraphPrecision,
-  number,
-  number,
-];
+/** A graph as manifests have it, in the order of `SegmentGraph`. */
+export const graphWireSchema = z.tuple([
+  z.string(),
+  z.int(),
+  z.string(),
+  z.int(),
+  z.int(),
+  z.int(),
+  z.int(),
+  z.enum(graphPrecisions),
+  z.number(),
+  z.number(),
+]);
+export type GraphWire = z.output<typeof graphWireSchema>;
 
 export function graphToWire(graph: SegmentGraph): GraphWire {
   const { id, size, checksum, firstRow, endRow, count, leftOut, precision, scale, expansion } = graph;

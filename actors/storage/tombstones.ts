@@ -1,3 +1,5 @@
+import { storedBytes, storedCheck } from '../../protocol/stored-schema.ts';
+import { formats } from '../../protocol/version.ts';
 import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
 
 /**
@@ -91,8 +93,11 @@ export function tombstonesFromWire(wire: unknown): Tombstones {
 
 /** Larger sets are objects of their own, so that a manifest stays small: this many bytes list some 2,000 rows. */
 export const tombstonesInlineBytesMax = 4_096;
-export const deletesFormat = 1;
-const deletesMagic = 'TBDL';
+const deletesFormat = {
+  magic: 'TBDL',
+  versions: [formats.deletes.version],
+  check: storedCheck(storedBytes),
+} as const;
 
 /**
  * The smallest form, little-endian: u32 count of rows, then per chunk u32 number | u32 rows listed, or `bitmapMark` | the
@@ -162,10 +167,10 @@ function bitmapOf(listed: Buffer): Uint8Array {
 
 /** A set as an object of its own; `bytes` as `encodeTombstones` makes them. */
 export function encodeDeletes(bytes: Uint8Array, key: string): Uint8Array {
-  return encodeRecord(deletesMagic, deletesFormat, bytes, key);
+  return encodeRecord(deletesFormat, bytes, key);
 }
 
 /** Throws `DataError`. */
 export function decodeDeletes(object: Uint8Array, key: string): Tombstones {
-  return decodeTombstones(decodeRecord(object, key, deletesMagic, deletesFormat) as Uint8Array);
+  return decodeTombstones(decodeRecord(object, key, deletesFormat));
 }

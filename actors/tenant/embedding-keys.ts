@@ -1,7 +1,7 @@
 import { embeddingKeyRequestSchema } from '../../protocol/account.ts';
 import { ApiError } from '../../protocol/errors.ts';
-import type { ProviderKeyRecord } from '../../protocol/messages.ts';
 import { keyedProviders } from '../../protocol/namespace.ts';
+import type { ProviderKeyRecord } from '../../protocol/stored-tenant.ts';
 import { parseWith } from '../../protocol/validate.ts';
 import { keyHint, sealProviderKey } from '../../src/accounts/provider-key-envelope.ts';
 import type { ActorComponents } from '../actor/components.ts';

@@ -1,7 +1,7 @@
 import type { BeganRequest, BegunRequest, EndedRequest } from '../../protocol/messages.ts';
+import type { TenantEvent } from '../../protocol/stored-tenant.ts';
 import type { IdempotentRequests } from './idempotent-requests.ts';
 import type { TenantLog } from './tenant-log.ts';
-import type { TenantEvent } from './tenant-state.ts';
 
 /** Requests with an `Idempotency-Key` that the front does itself: each begins and ends here by a call of its own. */
 interface FrontRequestsParts {

@@ -1,5 +1,6 @@
 import { ApiError } from '../../protocol/errors.ts';
-import type { BeganRequest, BegunRequest, ProviderKeyRecord, StoredAnswer } from '../../protocol/messages.ts';
+import type { BeganRequest, BegunRequest } from '../../protocol/messages.ts';
+import type { ProviderKeyRecord, StoredAnswer } from '../../protocol/stored-tenant.ts';
 import { openAnswer, sealAnswer } from '../../src/accounts/answer-envelope.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import { storedAnswer } from './stored-answers.ts';

@@ -5,12 +5,9 @@ import {
   type EmbedChange,
   type EndedRequest,
   internalCalls,
-  type KeyRecord,
-  type NamespaceReport,
   type NewNamespace,
-  type TenantRecord,
-  type UsageNote,
 } from '../../protocol/messages.ts';
+import type { KeyRecord, NamespaceReport, TenantRecord, UsageNote } from '../../protocol/stored-tenant.ts';
 import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
 import { type ActorReply, reply } from '../actor/actor-reply.ts';
 import type { TenantActor } from './tenant-actor.ts';

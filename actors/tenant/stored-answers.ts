@@ -1,5 +1,5 @@
 import { limits } from '../../protocol/limits.ts';
-import type { StoredAnswer } from '../../protocol/messages.ts';
+import type { StoredAnswer } from '../../protocol/stored-tenant.ts';
 
 /**
  * The answers that a tenant keeps for repetitions of their requests. Pure: what goes is decided by the times, the number and

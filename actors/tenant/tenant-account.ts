@@ -1,5 +1,6 @@
 import { ApiError } from '../../protocol/errors.ts';
-import type { TenantStanding, UsageNote } from '../../protocol/messages.ts';
+import type { TenantStanding } from '../../protocol/messages.ts';
+import type { UsageNote } from '../../protocol/stored-tenant.ts';
 import { noRoomSentence, usedUp, usedUpSentence } from '../../src/accounts/allowance.ts';
 import type { Plan } from '../../src/accounts/plans.ts';
 import { periodOf } from '../../src/accounts/usage.ts';

@@ -1,3 +1,4 @@
+import type { TenantEvent } from '../../protocol/stored-tenant.ts';
 import { Serial } from '../../src/base/serial.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
@@ -11,7 +12,7 @@ import { TenantLedger } from './tenant-ledger.ts';
 import { TenantLife } from './tenant-life.ts';
 import { TenantLog } from './tenant-log.ts';
 import { TenantNames } from './tenant-names.ts';
-import { isDeleting, type TenantEvent } from './tenant-state.ts';
+import { isDeleting } from './tenant-state.ts';
 
 /**
  * One tenant, one writer: its parts over one log. They change the tenant by events that they append there, and what is no

@@ -6,14 +6,10 @@ import {
 } from '../../protocol/account.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { parseId48 } from '../../protocol/ids.ts';
-import {
-  type ActorCall,
-  type KeyLimitsRecord,
-  type KeyRecord,
-  replayedHeader,
-} from '../../protocol/messages.ts';
+import { type ActorCall, replayedHeader } from '../../protocol/messages.ts';
 import { namespaceListQuerySchema, namespaceRequestSchema } from '../../protocol/namespace.ts';
 import { parseQueryString } from '../../protocol/query-string.ts';
+import type { KeyLimitsRecord, KeyRecord } from '../../protocol/stored-tenant.ts';
 import { parseQueryWith, parseWith } from '../../protocol/validate.ts';
 import { requestDigestOf } from '../../src/accounts/answer-envelope.ts';
 import { namespaceAllowed } from '../../src/accounts/scopes.ts';

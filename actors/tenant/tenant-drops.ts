@@ -1,9 +1,10 @@
+import type { NameEntry, TenantEvent } from '../../protocol/stored-tenant.ts';
 import { describeError } from '../../src/base/log.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import { keepDropping } from './keep-dropping.ts';
 import { deleteKeyClaims, dropEach } from './remove-tenant.ts';
 import type { TenantLog } from './tenant-log.ts';
-import { entryOf, keysThatEnd, type NameEntry, type TenantEvent } from './tenant-state.ts';
+import { entryOf, keysThatEnd } from './tenant-state.ts';
 
 /** What deletions leave behind, until it is gone: objects of namespaces, claims of keys. */
 type Components = Pick<ActorComponents, 'store' | 'clock' | 'logger' | 'directory'>;

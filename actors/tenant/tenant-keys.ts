@@ -1,7 +1,8 @@
 import { ApiError } from '../../protocol/errors.ts';
 import type { KeyId, TenantId } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
-import type { KeyLimitsRecord, KeyRecord, KeyStanding } from '../../protocol/messages.ts';
+import type { KeyStanding } from '../../protocol/messages.ts';
+import type { KeyLimitsRecord, KeyRecord } from '../../protocol/stored-tenant.ts';
 import { makeApiKey } from '../../src/accounts/api-keys.ts';
 import { writeKeyClaim } from '../../src/accounts/key-claim.ts';
 import { periodOf } from '../../src/accounts/usage.ts';

@@ -1,9 +1,9 @@
-import type { NamespaceReport } from '../../protocol/messages.ts';
+import type { NamespaceReport, TenantEvent } from '../../protocol/stored-tenant.ts';
 import { describeError } from '../../src/base/log.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import type { TenantDrops } from './tenant-drops.ts';
 import type { TenantLog } from './tenant-log.ts';
-import { applyReport, entryOf, isDeleting, isNews, type TenantEvent, withReport } from './tenant-state.ts';
+import { applyReport, entryOf, isDeleting, isNews, withReport } from './tenant-state.ts';
 import { countStored, meterWrites } from './tenant-usage.ts';
 
 /** What the tenant's namespaces have reported: writes that are metered, and bytes in the store. */

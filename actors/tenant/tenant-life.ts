@@ -1,5 +1,5 @@
 import { ApiError } from '../../protocol/errors.ts';
-import type { KeyRecord, TenantRecord } from '../../protocol/messages.ts';
+import type { KeyRecord, TenantRecord } from '../../protocol/stored-tenant.ts';
 import { describeError } from '../../src/base/log.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
 import type { ActorComponents } from '../actor/components.ts';

@@ -1,4 +1,5 @@
 import { ApiError } from '../../protocol/errors.ts';
+import type { TenantEvent } from '../../protocol/stored-tenant.ts';
 import { randomHex } from '../../src/base/random.ts';
 import { Serial } from '../../src/base/serial.ts';
 import { paths } from '../../src/object-store/paths.ts';
@@ -18,7 +19,6 @@ import {
   emptyTenant,
   encodeTenantEvent,
   patternsOf,
-  type TenantEvent,
   type TenantManifest,
   type TenantState,
   tenantManifestCodec,
@@ -135,7 +135,8 @@ export class TenantLog {
     )
       return;
     if (record.damage !== undefined) throw record.damage;
-    this.#apply(decodeTenantEvent(record.payload), logId, { seq, index });
+    const place = `${paths.logObject(logId, seq)}, record ${index}`;
+    this.#apply(decodeTenantEvent(record.payload, place), logId, { seq, index });
   }
 
   /** Resolves once the event is durable and applied. */

@@ -1,5 +1,6 @@
 import { ApiError, noSuchNamespace } from '../../protocol/errors.ts';
 import type { EmbedChange, NewNamespace, ResolvedNamespace } from '../../protocol/messages.ts';
+import type { NameEntry } from '../../protocol/stored-tenant.ts';
 import { dayOf } from '../../src/accounts/usage.ts';
 import { must } from '../../src/base/assert.ts';
 import { randomHex } from '../../src/base/random.ts';
@@ -10,7 +11,7 @@ import { dropWaitMs } from './keep-dropping.ts';
 import type { TenantAccount } from './tenant-account.ts';
 import type { TenantDrops } from './tenant-drops.ts';
 import type { TenantLog } from './tenant-log.ts';
-import { entryOf, isDeleting, type NameEntry } from './tenant-state.ts';
+import { entryOf, isDeleting } from './tenant-state.ts';
 import { createdOn } from './tenant-usage.ts';
 
 /**

@@ -1,20 +1,20 @@
-import type {
-  KeyLimitsRecord,
-  KeyRecord,
-  NamespaceReport,
-  ProviderKeyRecord,
-  StoredAnswer,
-  TenantRecord,
-  UsageNote,
-} from '../../protocol/messages.ts';
-import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
+import { storedCheck } from '../../protocol/stored-schema.ts';
 import {
-  decodeRecord,
-  decodeValue,
-  encodeRecord,
-  encodeValue,
-  recordVersion,
-} from '../../src/base/record.ts';
+  type KeyRecord,
+  type NameEntry,
+  type NamespaceReport,
+  type ProviderKeyRecord,
+  type StoredAnswer,
+  type TenantEvent,
+  type TenantManifestWire,
+  type TenantRecord,
+  tenantEventSchema,
+  tenantManifestSchema,
+} from '../../protocol/stored-tenant.ts';
+import { formats } from '../../protocol/version.ts';
+import { DataError } from '../../src/base/assert.ts';
+import { describeError } from '../../src/base/log.ts';
+import { decodeRecord, decodeValue, encodeRecord, encodeValue } from '../../src/base/record.ts';
 import type { LogWatermark } from '../storage/manifest.ts';
 import { storeAnswer } from './stored-answers.ts';
 import {
@@ -25,26 +25,11 @@ import {
   meterWrites,
   noteCreation,
   type UsageState,
-  type UsageStateWire,
   usageFromWire,
   usageToWire,
 } from './tenant-usage.ts';
 
-/** What a tenant consists of, the events that change it, and its one durable object. All pure. */
-export interface NameEntry {
-  readonly namespaceId: string;
-  readonly createdAt: string;
-  /** Null for text only. */
-  readonly vector: VectorConfig | null;
-  /** Null where texts are not embedded. */
-  readonly embed: EmbedConfig | null;
-  /** The ledger: what the namespace's actor reported last. */
-  readonly writes: number;
-  readonly docsWritten: number;
-  readonly bytesWritten: number;
-  readonly storedBytes: number;
-}
-
+/** What a tenant consists of, the events that change it, and its one durable object. All pure. The stored shapes are protocol/stored-tenant.ts. */
 export interface TenantState {
   tenant: TenantRecord | null;
   readonly keys: Map<number, KeyRecord>;
@@ -56,46 +41,6 @@ export interface TenantState {
   readonly usage: UsageState;
   version: number;
 }
-
-export type TenantEvent =
-  | { readonly kind: 'tenant-created'; readonly tenant: TenantRecord; readonly firstKey: KeyRecord | null }
-  | { readonly kind: 'tenant-status'; readonly status: TenantRecord['status'] }
-  | { readonly kind: 'owner-verified' }
-  /** With `answer`, that of the request which made the key or the name: kept with what it did, or neither is. */
-  | { readonly kind: 'key-created'; readonly key: KeyRecord; readonly answer: StoredAnswer | null }
-  | { readonly kind: 'key-limits'; readonly keyId: number; readonly limits: KeyLimitsRecord }
-  | { readonly kind: 'key-revoked'; readonly keyId: number }
-  /** All keys, or those that a person made. */
-  | { readonly kind: 'keys-ended'; readonly madeBy: number | null }
-  | { readonly kind: 'answer-stored'; readonly answer: StoredAnswer }
-  | { readonly kind: 'answer-forgotten'; readonly keyDigest: string }
-  | {
-      readonly kind: 'namespace-created';
-      readonly name: string;
-      readonly namespaceId: string;
-      readonly createdAt: string;
-      readonly vector: VectorConfig | null;
-      readonly embed: EmbedConfig | null;
-      readonly answer: StoredAnswer | null;
-    }
-  | {
-      readonly kind: 'namespace-embedding';
-      readonly name: string;
-      readonly namespaceId: string;
-      readonly embed: EmbedConfig | null;
-    }
-  | { readonly kind: 'provider-key-stored'; readonly record: ProviderKeyRecord }
-  | { readonly kind: 'provider-key-forgotten'; readonly provider: string }
-  | {
-      readonly kind: 'namespace-deleted';
-      readonly name: string;
-      readonly namespaceId: string;
-      /** What it had reported by then, and the day. Its last words come after it, before its records are dropped. */
-      readonly taken: Pick<NameEntry, 'writes' | 'docsWritten' | 'bytesWritten'>;
-      readonly day: string;
-    }
-  | { readonly kind: 'namespace-reported'; readonly name: string; readonly report: NamespaceReport }
-  | { readonly kind: 'usage-noted'; readonly notes: readonly UsageNote[] };
 
 export function emptyTenant(): TenantState {
   return {
@@ -279,8 +224,17 @@ export function tombstoneOf({ version, tenant }: TenantState): TenantState {
   return { ...emptyTenant(), tenant: gone, version };
 }
 
+const checkTenantEvent = storedCheck(tenantEventSchema);
 export const encodeTenantEvent = (event: TenantEvent): Uint8Array => new Uint8Array(encodeValue(event));
-export const decodeTenantEvent = (bytes: Uint8Array): TenantEvent => decodeValue(bytes) as TenantEvent;
+
+/** The event that a record of the log has as its payload; `place` says which record, for the `DataError` of another payload. */
+export function decodeTenantEvent(bytes: Uint8Array, place: string): TenantEvent {
+  try {
+    return checkTenantEvent(decodeValue(bytes));
+  } catch (cause) {
+    throw Object.assign(new DataError(place, 0, `no event of a tenant: ${describeError(cause)}`), { cause });
+  }
+}
 
 export interface TenantManifest {
   readonly version: number;
@@ -290,15 +244,17 @@ export interface TenantManifest {
   readonly state: TenantState;
 }
 
-export const tenantManifestFormat = 7;
-/** The one before has envelopes that do not name their key, and is otherwise the same. */
-const olderTenantManifestFormat = 6;
-const magic = 'TBTM';
+/** Version 6 has envelopes that do not name their key, and is otherwise the same. */
+const tenantManifestFormat = {
+  magic: 'TBTM',
+  versions: [formats.tenant.version, 6],
+  check: storedCheck(tenantManifestSchema),
+} as const;
 
 export const tenantManifestCodec = {
   encode(manifest: TenantManifest, place: string): Uint8Array {
     const { state } = manifest;
-    const wire = {
+    const wire: TenantManifestWire = {
       ...manifest,
       applied: [...manifest.applied].map(([logId, { seq, index }]) => [logId, seq, index]),
       state: {
@@ -311,23 +267,10 @@ export const tenantManifestCodec = {
         version: state.version,
       },
     };
-    return encodeRecord(magic, tenantManifestFormat, wire, place);
+    return encodeRecord(tenantManifestFormat, wire, place);
   },
   decode(bytes: Uint8Array, place: string): TenantManifest {
-    const isOlder = recordVersion(bytes) === olderTenantManifestFormat;
-    const format = isOlder ? olderTenantManifestFormat : tenantManifestFormat;
-    const wire = decodeRecord(bytes, place, magic, format) as Omit<TenantManifest, 'applied' | 'state'> & {
-      applied: [string, number, number][];
-      state: {
-        tenant: TenantRecord | null;
-        keys: KeyRecord[];
-        names: [string, NameEntry][];
-        providerKeys: ProviderKeyRecord[];
-        answers: StoredAnswer[];
-        usage: UsageStateWire;
-        version: number;
-      };
-    };
+    const wire = decodeRecord(bytes, place, tenantManifestFormat);
     return {
       ...wire,
       applied: new Map(wire.applied.map(([logId, seq, index]) => [logId, { seq, index }])),

@@ -1,5 +1,13 @@
 import { limits } from '../../protocol/limits.ts';
-import type { DayWrites, NamespaceReport, UsageNote, Used } from '../../protocol/messages.ts';
+import type { Used } from '../../protocol/messages.ts';
+import type {
+  DayWrites,
+  KeyUse,
+  NameEntry,
+  NamespaceReport,
+  TenantManifestWire,
+  UsageNote,
+} from '../../protocol/stored-tenant.ts';
 import {
   addStored,
   addToDay,
@@ -9,7 +17,6 @@ import {
   type UsageDays,
   usageOf,
 } from '../../src/accounts/usage.ts';
-import type { NameEntry } from './tenant-state.ts';
 
 /**
  * The usage of one tenant: part of its state, so in its manifest. All pure but for what changes the given state.
@@ -28,15 +35,6 @@ export interface UsageState {
   creations: { readonly day: string; readonly count: number };
 }
 
-export interface KeyUse {
-  /** `YYYY-MM`: the counts are of it. */
-  readonly month: string;
-  readonly queries: number;
-  readonly writes: number;
-  /** Milliseconds since 1970. */
-  readonly lastUsedAt: number;
-}
-
 export function emptyUsage(): UsageState {
   return { days: new Map(), keys: new Map(), storedUntil: 0, creations: { day: '', count: 0 } };
 }
@@ -45,19 +43,14 @@ export function copyOfUsage(usage: UsageState): UsageState {
   return { ...usage, days: new Map(usage.days), keys: new Map(usage.keys) };
 }
 
-export interface UsageStateWire {
-  readonly days: readonly (readonly [string, unknown])[];
-  readonly keys: readonly (readonly [number, KeyUse])[];
-  readonly storedUntil: number;
-  readonly creations: UsageState['creations'];
-}
+type UsageStateWire = TenantManifestWire['state']['usage'];
 
 export function usageToWire(usage: UsageState): UsageStateWire {
   return { ...usage, days: [...usage.days], keys: [...usage.keys] };
 }
 
 export function usageFromWire(wire: UsageStateWire): UsageState {
-  return { ...wire, days: new Map(wire.days) as UsageDays, keys: new Map(wire.keys) };
+  return { ...wire, days: new Map(wire.days), keys: new Map(wire.keys) };
 }
 
 /** What fronts have counted. */

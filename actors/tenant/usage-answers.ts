@@ -1,15 +1,8 @@
 import type { Billing, Usage } from '../../protocol/account.ts';
-import type { TenantRecord } from '../../protocol/messages.ts';
+import type { DayUsage, TenantRecord } from '../../protocol/stored-tenant.ts';
 import { billOf } from '../../src/accounts/billing.ts';
 import type { Plan } from '../../src/accounts/plans.ts';
-import {
-  type DayUsage,
-  daysUntil,
-  gbMonths,
-  type Period,
-  periodOf,
-  usageOf,
-} from '../../src/accounts/usage.ts';
+import { daysUntil, gbMonths, type Period, periodOf, usageOf } from '../../src/accounts/usage.ts';
 import type { UsageState } from './tenant-usage.ts';
 
 /** What a tenant is told of its usage. Pure. */

@@ -1,6 +1,7 @@
+import type { Envelope } from '../../protocol/stored-tenant.ts';
 import { sha256Hex } from '../base/hash.ts';
 import type { Random } from '../base/random.ts';
-import { type ContextOf, type Envelope, openEnvelope, resealEnvelope, sealEnvelope } from './envelope.ts';
+import { type ContextOf, openEnvelope, resealEnvelope, sealEnvelope } from './envelope.ts';
 import type { KeyRing } from './key-ring.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { UsageCounters } from '../../protocol/messages.ts';
+import type { UsageCounters } from '../../protocol/stored-tenant.ts';
 import type { Plan } from './plans.ts';
 
 /** What a period costs, in the currency of the plan's prices. Pure. */

@@ -1,4 +1,6 @@
 import { createCipheriv, createDecipheriv } from 'node:crypto';
+import type { Envelope } from '../../protocol/stored-tenant.ts';
+import { formats } from '../../protocol/version.ts';
 import { assert } from '../base/assert.ts';
 import type { Random } from '../base/random.ts';
 import { type KeyRing, keyName, keysOf } from './key-ring.ts';
@@ -13,16 +15,6 @@ import { type KeyRing, keyName, keysOf } from './key-ring.ts';
  * Both with AES-256-GCM. What the secret is and whose, and which step this is, are authenticated with them: an envelope that was
  * moved to another place does not open.
  */
-export interface Envelope {
-  /** Version 1 does not name its key: it is tried with each. */
-  readonly version: 1 | 2;
-  /** The key-encryption key that wraps the data key, as `keyName` names it. */
-  readonly keyName?: string;
-  /** The data key: nonce, ciphertext, tag. */
-  readonly wrappedKey: Uint8Array;
-  /** The secret under the data key: nonce, ciphertext, tag. */
-  readonly sealed: Uint8Array;
-}
 
 /** What is authenticated with each of the two, different for every kind of secret, every place and every version. */
 export interface EnvelopeContext {
@@ -37,7 +29,7 @@ const cipher = 'aes-256-gcm';
 const keyBytes = 32;
 const nonceBytes = 12;
 const tagBytes = 16;
-export const envelopeVersion = 2;
+export const envelopeVersion = formats.envelope.version;
 
 export function sealEnvelope(
   { present }: KeyRing,

@@ -1,18 +1,9 @@
+import type { Envelope } from '../../protocol/stored-tenant.ts';
 import type { Random } from '../base/random.ts';
-import {
-  type ContextOf,
-  type Envelope,
-  isOfAnotherKey,
-  openEnvelope,
-  resealEnvelope,
-  sealEnvelope,
-} from './envelope.ts';
+import { type ContextOf, isOfAnotherKey, openEnvelope, resealEnvelope, sealEnvelope } from './envelope.ts';
 import type { KeyRing } from './key-ring.ts';
 
-/** A tenant's key of an embedding provider, as it is stored: an envelope that opens for this tenant and provider only. */
-export type ProviderKeyEnvelope = Envelope;
-
-/** Whose key it is. */
+/** Whose key of an embedding provider it is: its envelope opens for this tenant and provider only. */
 export interface ProviderKeyOwner {
   readonly tenantId: number;
   readonly provider: string;
@@ -28,16 +19,12 @@ export function sealProviderKey(
   owner: ProviderKeyOwner,
   key: string,
   random: Random,
-): ProviderKeyEnvelope {
+): Envelope {
   return sealEnvelope(keys, contextOf(owner), Buffer.from(key), random);
 }
 
 /** @throws ProviderKeyEnvelopeError */
-export function openProviderKey(
-  keys: KeyRing,
-  owner: ProviderKeyOwner,
-  envelope: ProviderKeyEnvelope,
-): string {
+export function openProviderKey(keys: KeyRing, owner: ProviderKeyOwner, envelope: Envelope): string {
   const key = openEnvelope(keys, contextOf(owner), envelope);
   if (key !== null) return key.toString();
   const { version } = envelope;
@@ -54,9 +41,9 @@ export function openProviderKey(
 export function resealProviderKey(
   keys: KeyRing,
   owner: ProviderKeyOwner,
-  envelope: ProviderKeyEnvelope,
+  envelope: Envelope,
   random: Random,
-): ProviderKeyEnvelope {
+): Envelope {
   return resealEnvelope(keys, contextOf(owner), envelope, random);
 }
 

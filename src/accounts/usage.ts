@@ -1,4 +1,4 @@
-import type { UsageCounters } from '../../protocol/messages.ts';
+import type { DayUsage, UsageCounters, UsageNote } from '../../protocol/stored-tenant.ts';
 
 /**
  * What is metered: counters of a tenant by UTC day, their sums over a billing period, which is a calendar month in UTC.
@@ -6,12 +6,6 @@ import type { UsageCounters } from '../../protocol/messages.ts';
  */
 
 export type CounterName = keyof UsageCounters;
-
-/** Of one UTC day. */
-export interface DayUsage extends UsageCounters {
-  /** Stored at its end; of the running day: now. */
-  readonly storedBytes: number;
-}
 
 /** Days in their order, `YYYY-MM-DD` → counters; days without any are left out. */
 export type UsageDays = Map<string, DayUsage>;
@@ -58,14 +52,14 @@ export function periodOf(atMs: number): Period {
   return { start, end: dayOf(endMs), month: start.slice(0, 7), startMs, endMs };
 }
 
-export function sumUsage(a: UsageCounters, b: Partial<UsageCounters>): UsageCounters {
+export function sumUsage(a: UsageCounters, b: UsageNote['counters']): UsageCounters {
   const sum: Record<CounterName, number> = { ...noUsage };
   for (const name of counterNames) sum[name] = a[name] + (b[name] ?? 0);
   return sum;
 }
 
 /** Adds to a day, which keeps what is stored at its end. */
-export function addToDay(days: UsageDays, day: string, more: Partial<UsageCounters>): void {
+export function addToDay(days: UsageDays, day: string, more: UsageNote['counters']): void {
   const known = days.get(day);
   days.set(day, { ...sumUsage(known ?? noUsage, more), storedBytes: known?.storedBytes ?? 0 });
 }

@@ -1,4 +1,8 @@
-import type { LogControl, LogIdentity, SealedLog } from '../../protocol/worker-tasks.ts';
+import { type SealedLog, sealedLogSchema } from '../../protocol/stored-log.ts';
+import { storedCheck } from '../../protocol/stored-schema.ts';
+import { z } from '../../protocol/validate.ts';
+import { formats } from '../../protocol/version.ts';
+import type { LogControl, LogIdentity } from '../../protocol/worker-tasks.ts';
 import { DataError } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Random, randomHex } from '../base/random.ts';
@@ -11,23 +15,32 @@ import { readIntact } from '../object-store/read-intact.ts';
  * The cluster view: which logs are open and which were sealed. One object, changed by compare-and-set; a single server
  * is a view of one member. Every restart is a change of the view, with the new process as the successor of the old.
  */
-export interface ViewMember {
-  readonly logId: string;
-  readonly serverId: string;
-  readonly address: string;
-  readonly state: 'active';
-}
+const viewSchema = z.strictObject({
+  /** Rises by one with each change. */
+  version: z.int().min(0),
+  /** New for each change: tells one's own change whose answer was lost. */
+  nonce: z.string(),
+  /** The processes that write, each to a log of its own. */
+  members: z
+    .array(
+      z.strictObject({
+        logId: z.string(),
+        serverId: z.string(),
+        address: z.string(),
+        state: z.literal('active'),
+      }),
+    )
+    .readonly(),
+  /** Sealed logs whose records are not all in manifests yet, each with the slot of its seal. */
+  removed: z.array(sealedLogSchema).readonly(),
+});
+export type ClusterView = Readonly<z.output<typeof viewSchema>>;
 
-export interface ClusterView {
-  readonly version: number;
-  readonly nonce: string;
-  readonly members: readonly ViewMember[];
-  /** Sealed logs whose records are not all in manifests yet. */
-  readonly removed: readonly SealedLog[];
-}
-
-const viewFormat = 1;
-const magic = 'TBVW';
+const viewFormat = {
+  magic: 'TBVW',
+  versions: [formats.clusterView.version],
+  check: storedCheck(viewSchema),
+} as const;
 
 export interface JoinComponents {
   readonly store: ObjectStore;
@@ -139,7 +152,7 @@ async function replaceView(
   { next, etag }: { readonly next: ClusterView; readonly etag: string | null },
   onUnknown: (error: StoreError) => void,
 ): Promise<boolean> {
-  const bytes = [encodeRecord(magic, viewFormat, next)];
+  const bytes = [encodeRecord(viewFormat, next)];
   try {
     const put =
       etag === null
@@ -156,7 +169,7 @@ async function replaceView(
 }
 
 export function decodeView(bytes: Uint8Array): ClusterView {
-  return decodeRecord(bytes, paths.view, magic, viewFormat) as ClusterView;
+  return decodeRecord(bytes, paths.view, viewFormat);
 }
 
 /** Time, so that logs sort by age, and 80 random bits, so that no two processes ever share one. */

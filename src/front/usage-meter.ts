@@ -1,6 +1,7 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
-import type { KeyUseNote, TenantStanding, UsageCounters, UsageNote } from '../../protocol/messages.ts';
+import type { TenantStanding } from '../../protocol/messages.ts';
+import type { KeyUseNote, UsageCounters, UsageNote } from '../../protocol/stored-tenant.ts';
 import { dayOf } from '../accounts/usage.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { Clock } from '../base/clock.ts';

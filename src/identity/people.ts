@@ -1,5 +1,8 @@
 import { ApiError } from '../../protocol/errors.ts';
 import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
+import { storedCheck, storedId } from '../../protocol/stored-schema.ts';
+import { z } from '../../protocol/validate.ts';
+import { formats } from '../../protocol/version.ts';
 import { makeApiKey, type NewApiKey } from '../accounts/api-keys.ts';
 import { writeKeyClaim } from '../accounts/key-claim.ts';
 import { periodOf } from '../accounts/usage.ts';
@@ -87,8 +90,11 @@ export interface Signup {
 }
 
 const firstKeyName = 'first key';
-const emailClaimMagic = 'TBEM';
-const emailClaimVersion = 2;
+const emailClaimFormat = {
+  magic: 'TBEM',
+  versions: [formats.emailClaim.version],
+  check: storedCheck(z.strictObject({ personId: storedId<PersonId>(), nonce: z.string() })),
+} as const;
 
 /** Hashes one password nobody knows; that is all it waits for. */
 export async function preparePeople(components: PeopleComponents): Promise<People> {
@@ -161,7 +167,12 @@ async function writePersonAndTenant(
 
 /** The bytes of the claim of an address: who has it, and by which sign-up. */
 export function encodeEmailClaim({ id, nonce, email }: Pick<Person, 'id' | 'nonce' | 'email'>): Uint8Array {
-  return encodeRecord(emailClaimMagic, emailClaimVersion, { personId: id, nonce }, emailPath(email));
+  return encodeRecord(emailClaimFormat, { personId: id, nonce }, emailPath(email));
+}
+
+/** What the claim of an address says: the person who has it, and the nonce of the sign-up. Throws `DataError`. */
+export function decodeEmailClaim(bytes: Uint8Array, email: string) {
+  return decodeRecord(bytes, emailPath(email), emailClaimFormat);
 }
 
 async function claimAddress({ objectStore, clock }: People, person: Person): Promise<void> {
@@ -231,10 +242,7 @@ export async function findPerson(people: PersonStore, email: string): Promise<Pe
 
 async function personIdOf({ objectStore }: PersonStore, email: string): Promise<PersonId | null> {
   const path = emailPath(email);
-  return readIntact(objectStore, path, ({ bytes }) => {
-    const record = decodeRecord(bytes, path, emailClaimMagic, emailClaimVersion);
-    return (record as { readonly personId: PersonId }).personId;
-  });
+  return readIntact(objectStore, path, ({ bytes }) => decodeEmailClaim(bytes, email).personId);
 }
 
 function emailPath(email: string): string {

@@ -1,54 +1,68 @@
 import { ApiError } from '../../protocol/errors.ts';
 import type { PersonId, TenantId } from '../../protocol/ids.ts';
-import type { Role } from '../accounts/scopes.ts';
+import { storedCheck, storedId } from '../../protocol/stored-schema.ts';
+import { z } from '../../protocol/validate.ts';
+import { formats } from '../../protocol/version.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Random, randomHex } from '../base/random.ts';
-import { decodeRecord, encodeRecord, recordVersion } from '../base/record.ts';
+import { decodeRecord, encodeRecord, type RecordFormat } from '../base/record.ts';
 import { type ObjectStore, StoreError } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
 import { readIntact } from '../object-store/read-intact.ts';
 
-/** A person as stored at `account/person/<id>`, changed only by compare-and-set. */
-export interface Person {
-  readonly id: PersonId;
-  /** As typed, trimmed; unique by its lower-cased form. */
-  readonly email: string;
-  readonly name: string;
-  /** PHC format. */
-  readonly passwordHash: string;
-  /** Rises when every login token made before must stop working: password change and reset. */
-  readonly generation: number;
-  readonly verified: boolean;
-  /** Mailed links that may still work; what they do is links.ts. */
-  readonly links: readonly PersonLink[];
-  /** When the verification mail was last asked for again, in milliseconds since 1970; null: never. */
-  readonly resentAt: number | null;
-  /** When verification mails were sent, that of the sign-up among them: those of a day, in milliseconds since 1970. */
-  readonly verificationMailsAt: readonly number[];
-  /** Whether keys that were made before the address was verified are still to be ended; see end-keys.ts. */
-  readonly keysEnding: boolean;
-  readonly tenants: readonly { readonly tenantId: TenantId; readonly role: Role }[];
-  readonly defaultTenantId: TenantId;
-  /** How many tenants were made in the month of the last of them, UTC, besides the first: also those that are deleted. */
-  readonly tenantsMade: { readonly month: string; readonly count: number };
-  /** Milliseconds since 1970. */
-  readonly createdAt: number;
-  /** New for every stored version: tells one's own write after an unknown outcome, and no two etags are equal. */
-  readonly nonce: string;
-}
-
-export interface PersonLink {
-  readonly kind: 'verify' | 'reset';
+const personLinkSchema = z.strictObject({
+  kind: z.enum(['verify', 'reset']),
   /** SHA-256 of the token, in hexadecimal: what reads the store can use no link. */
-  readonly digest: string;
+  digest: z.string(),
   /** Milliseconds since 1970. */
-  readonly madeAt: number;
-}
+  madeAt: z.number(),
+});
+export type PersonLink = Readonly<z.output<typeof personLinkSchema>>;
 
-const magic = 'TBPN';
-const formatVersion = 5;
-/** The one before had no `verificationMailsAt` and no `keysEnding`. */
-const olderFormatVersion = 4;
+const personSchema = z.strictObject({
+  id: storedId<PersonId>(),
+  /** As typed, trimmed; unique by its lower-cased form. */
+  email: z.string(),
+  name: z.string(),
+  /** PHC format. */
+  passwordHash: z.string(),
+  /** Rises when every login token made before must stop working: password change and reset. */
+  generation: z.int(),
+  verified: z.boolean(),
+  /** Mailed links that may still work; what they do is links.ts. */
+  links: z.array(personLinkSchema).readonly(),
+  /** When the verification mail was last asked for again, in milliseconds since 1970; null: never. */
+  resentAt: z.number().nullable(),
+  /** When the verification mails of a day were sent, that of the sign-up among them, in milliseconds since 1970. */
+  verificationMailsAt: z.array(z.number()).readonly(),
+  /** Whether keys that were made before the address was verified are still to be ended; see end-keys.ts. */
+  keysEnding: z.boolean(),
+  tenants: z
+    .array(z.strictObject({ tenantId: storedId<TenantId>(), role: z.enum(['owner', 'member']) }).readonly())
+    .readonly(),
+  defaultTenantId: storedId<TenantId>(),
+  /** How many tenants were made in the month of the last of them, UTC, besides the first; deleted ones count. */
+  tenantsMade: z.strictObject({ month: z.string(), count: z.int() }).readonly(),
+  /** Milliseconds since 1970. */
+  createdAt: z.number(),
+  /** New for every stored version: tells one's own write after an unknown outcome, and no two etags are equal. */
+  nonce: z.string(),
+});
+/** A person as stored at `account/person/<id>`, changed only by compare-and-set. */
+export type Person = Readonly<z.output<typeof personSchema>>;
+
+const checkPerson = storedCheck(personSchema);
+/** What version 4 did not have. */
+const newFields = { verificationMailsAt: [], keysEnding: false } satisfies Partial<Person>;
+const olderVersion = 4;
+const checkOlderPerson = storedCheck(personSchema.omit({ verificationMailsAt: true, keysEnding: true }));
+
+const personFormat: RecordFormat<Person> = {
+  magic: 'TBPN',
+  versions: [formats.person.version, olderVersion],
+  check: (value, version) =>
+    version === olderVersion ? { ...checkOlderPerson(value), ...newFields } : checkPerson(value),
+};
 const nonceBytes = 16;
 
 /** Tries of one compare-and-set; people are touched rarely, so more than a few losses mean something is wrong. */
@@ -68,7 +82,7 @@ export function newNonce(random: Random): string {
 }
 
 export function encodePerson(person: Person): Uint8Array {
-  return encodeRecord(magic, formatVersion, person, paths.person(person.id));
+  return encodeRecord(personFormat, person, paths.person(person.id));
 }
 
 /** Null where there is no such person. Throws `StoreError` and `DataError`. */
@@ -137,14 +151,8 @@ async function readVersion(
   personId: number,
 ): Promise<{ person: Person; etag: string } | null> {
   const path = paths.person(personId);
-  return readIntact(store, path, ({ bytes, etag }) => ({ person: decodePerson(bytes, path), etag }));
+  return readIntact(store, path, ({ bytes, etag }) => ({
+    person: decodeRecord(bytes, path, personFormat),
+    etag,
+  }));
 }
-
-function decodePerson(bytes: Uint8Array, path: string): Person {
-  if (recordVersion(bytes) !== olderFormatVersion)
-    return decodeRecord(bytes, path, magic, formatVersion) as Person;
-  const older = decodeRecord(bytes, path, magic, olderFormatVersion) as Omit<Person, keyof typeof newFields>;
-  return { ...older, ...newFields };
-}
-
-const newFields = { verificationMailsAt: [] as readonly number[], keysEnding: false };

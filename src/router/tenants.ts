@@ -6,13 +6,11 @@ import {
   type BegunRequest,
   type EndedRequest,
   internalCalls,
-  type KeyRecord,
   type KeyStanding,
   noCaller,
-  type TenantRecord,
   type TenantStanding,
-  type UsageNote,
 } from '../../protocol/messages.ts';
+import type { KeyRecord, TenantRecord, UsageNote } from '../../protocol/stored-tenant.ts';
 import type { TenantDirectory } from '../auth/authenticate.ts';
 import { packMessage, unpackMessage } from '../base/msgpack.ts';
 import type { TenantCreator } from '../identity/people.ts';

@@ -41,7 +41,7 @@ export class StoredRecords {
     const bytes = blobKey === null ? payload : (this.#objects.find(blobKey)?.bytes ?? new Uint8Array());
     const rank = this.#next++;
     if (head.namespace === '') {
-      const event = decodeTenantEvent(bytes);
+      const event = decodeTenantEvent(bytes, `a record of ${logId}`);
       if (event.kind !== 'namespace-deleted') return;
       const token = this.#drops.get(`${logId}/${head.tenantId}/${event.name}`)?.shift();
       if (token !== undefined) this.#ranks.set(token, rank);

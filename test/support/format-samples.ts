@@ -15,8 +15,8 @@ import {
 import { emptyTenant, encodeTenantEvent, tenantManifestCodec } from '../../actors/tenant/tenant-state.ts';
 import { applyNote } from '../../actors/tenant/tenant-usage.ts';
 import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
-import type { KeyRecord, TenantRecord } from '../../protocol/messages.ts';
 import { buildOpenApi } from '../../protocol/openapi.ts';
+import type { KeyRecord, TenantRecord } from '../../protocol/stored-tenant.ts';
 import { type FormatName, formats, wireHistory, wireVersion } from '../../protocol/version.ts';
 import { writeKeyClaim } from '../../src/accounts/key-claim.ts';
 import { systemClock } from '../../src/base/clock.ts';

@@ -28,13 +28,11 @@ import { type FlowLimits, limits } from '../../protocol/limits.ts';
 import {
   type ActorCall,
   internalCalls,
-  type KeyRecord,
   logCalls,
   noCaller,
-  type ProviderKeyRecord,
   type ResolvedNamespace,
-  type TenantRecord,
 } from '../../protocol/messages.ts';
+import type { KeyRecord, ProviderKeyRecord, TenantRecord } from '../../protocol/stored-tenant.ts';
 import { builtInPlans } from '../../src/accounts/plans.ts';
 import { ByteGate } from '../../src/base/byte-gate.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';

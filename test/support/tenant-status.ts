@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { internalCalls, type TenantRecord } from '../../protocol/messages.ts';
+import { internalCalls } from '../../protocol/messages.ts';
+import type { TenantRecord } from '../../protocol/stored-tenant.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { loadServerId } from '../../src/cluster/server-id.ts';

@@ -74,6 +74,13 @@ export const strangers = [
   ['actors/sql', 'actors/vector'],
 ] as const;
 
+/** Stored shapes have files of their own, apart from what crosses threads. */
+export const storedShapes = {
+  durable: 'src/base/record.ts',
+  messages: ['protocol/messages.ts'],
+  shapes: 'protocol/stored-',
+} as const;
+
 export const entries: Entries = new Map([
   ['src/main.ts', 'the command'],
   [`${browser}/main.ts`, 'the pages, named in src/front/console/document.ts'],

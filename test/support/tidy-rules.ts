@@ -100,6 +100,31 @@ export function strangerProblems(files: Files, strangers: readonly (readonly [st
   );
 }
 
+/**
+ * A file that writes or reads durable bytes and takes a shape from what crosses threads: that changes with every build, and what
+ * is stored changes only with its format's version. `durable`: the file whose importers write records; `messages`: the shapes
+ * that are not stored; `shapes`: how files of stored shapes begin.
+ */
+export function storedShapeProblems(
+  files: Files,
+  house: { readonly durable: string; readonly messages: readonly string[]; readonly shapes: string },
+): string[] {
+  return [...files.values()]
+    .filter(({ path }) => !path.startsWith('test/'))
+    .flatMap((file) => {
+      const imports = ownImports(file);
+      const stores =
+        file.path.startsWith(house.shapes) || imports.some(({ target }) => target === house.durable);
+      if (!stores) return [];
+      return imports
+        .filter(({ target }) => house.messages.includes(target))
+        .map(
+          ({ target, line }) =>
+            `${file.path}:${line}: stores what it takes from ${target}; put it into ${house.shapes}*`,
+        );
+    });
+}
+
 /** A circle of imports that are still there at run time: whichever file is loaded first sees the others half made. */
 export function cycleProblems(files: Files): string[] {
   const problems: string[] = [];

@@ -12,9 +12,10 @@ interface Thing {
   readonly nonce: string;
 }
 
+const format = { magic: 'TEST', versions: [1], check: (value: unknown) => value as Thing } as const;
 const codec = {
-  encode: (value: Thing) => encodeRecord('TEST', 1, value),
-  decode: (bytes: Uint8Array, place: string) => decodeRecord(bytes, place, 'TEST', 1) as Thing,
+  encode: (value: Thing) => encodeRecord(format, value),
+  decode: (bytes: Uint8Array, place: string) => decodeRecord(bytes, place, format),
 };
 const key = 'ns/ab/x/manifest';
 

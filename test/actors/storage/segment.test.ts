@@ -16,11 +16,12 @@ import { documentId, documentIdBytes, documentText } from '../../../actors/stora
 import type { DocumentBlock } from '../../../actors/storage/document-block.ts';
 import { orderByHash, wantIds } from '../../../actors/storage/hash-order.ts';
 import { digestId, type IdDigestFunction, idDigestWords } from '../../../actors/storage/id-digest.ts';
-import { checkToc, type SegmentToc, sectionOf } from '../../../actors/storage/segment-format.ts';
+import { type SegmentToc, sectionOf, segmentTocSchema } from '../../../actors/storage/segment-format.ts';
 import { type DocumentPlace, readToc, SegmentReader } from '../../../actors/storage/segment-reader.ts';
 import { SegmentWriter, type SegmentWriterOptions } from '../../../actors/storage/segment-writer.ts';
 import { openTextIndex } from '../../../actors/text/text-index.ts';
 import { openVectors } from '../../../actors/vector/vector-index-reader.ts';
+import { storedCheck } from '../../../protocol/stored-schema.ts';
 import { AssertionError, DataError } from '../../../src/base/assert.ts';
 import { packMessage, unpackMessage } from '../../../src/base/msgpack.ts';
 import {
@@ -385,7 +386,7 @@ test('the table of contents is found by one GET of the tail, and is small', asyn
 
   assert.equal(counted.storeGets, 1);
   assert.ok(packMessage(toc).length < 700);
-  assert.deepEqual(plain(checkToc(unpackMessage(packMessage(toc)), 'manifest')), plain(toc));
+  assert.deepEqual(plain(storedCheck(segmentTocSchema)(unpackMessage(packMessage(toc)))), plain(toc));
 });
 
 test('a table of contents longer than the tail takes a second GET', async () => {

@@ -5,11 +5,10 @@ import {
   decodeTenantEvent,
   emptyTenant,
   encodeTenantEvent,
-  type TenantEvent,
   type TenantState,
   tenantManifestCodec,
 } from '../../../actors/tenant/tenant-state.ts';
-import type { ProviderKeyRecord } from '../../../protocol/messages.ts';
+import type { ProviderKeyRecord, TenantEvent } from '../../../protocol/stored-tenant.ts';
 import { openProviderKey, sealProviderKey } from '../../../src/accounts/provider-key-envelope.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -58,7 +57,7 @@ const events: readonly TenantEvent[] = [
 ];
 
 function replayed(from: TenantState, rest: readonly TenantEvent[]): TenantState {
-  for (const event of rest) applyTenantEvent(from, decodeTenantEvent(encodeTenantEvent(event)));
+  for (const event of rest) applyTenantEvent(from, decodeTenantEvent(encodeTenantEvent(event), 'event'));
   return from;
 }
 

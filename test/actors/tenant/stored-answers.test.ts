@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { storeAnswer, storedAnswer } from '../../../actors/tenant/stored-answers.ts';
 import { limits } from '../../../protocol/limits.ts';
-import type { StoredAnswer } from '../../../protocol/messages.ts';
+import type { StoredAnswer } from '../../../protocol/stored-tenant.ts';
 
 const answer = (keyDigest: string, at: number): StoredAnswer => ({
   keyDigest,

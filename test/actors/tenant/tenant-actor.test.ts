@@ -9,11 +9,11 @@ import {
   decodeTenantEvent,
   emptyTenant,
   encodeTenantEvent,
-  type TenantEvent,
   tenantManifestCodec,
 } from '../../../actors/tenant/tenant-state.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { internalCalls } from '../../../protocol/messages.ts';
+import type { TenantEvent } from '../../../protocol/stored-tenant.ts';
 import { DataError } from '../../../src/base/assert.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { paths } from '../../../src/object-store/paths.ts';
@@ -228,7 +228,7 @@ const events: readonly TenantEvent[] = [
 
 function stateOf(all: readonly TenantEvent[]) {
   const state = emptyTenant();
-  for (const event of all) applyTenantEvent(state, decodeTenantEvent(encodeTenantEvent(event)));
+  for (const event of all) applyTenantEvent(state, decodeTenantEvent(encodeTenantEvent(event), 'event'));
   return state;
 }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { emptyUsage, meterWrites } from '../../../actors/tenant/tenant-usage.ts';
-import type { NamespaceReport } from '../../../protocol/messages.ts';
 import { internalCalls } from '../../../protocol/messages.ts';
+import type { NamespaceReport } from '../../../protocol/stored-tenant.ts';
 import { packMessage } from '../../../src/base/msgpack.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

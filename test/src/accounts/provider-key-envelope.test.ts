@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { Envelope } from '../../../protocol/stored-tenant.ts';
 import { keyName } from '../../../src/accounts/key-ring.ts';
 import {
   keyHint,
   openProviderKey,
-  type ProviderKeyEnvelope,
   ProviderKeyEnvelopeError,
   resealProviderKey,
   sealProviderKey,
@@ -28,7 +28,7 @@ test('what was sealed opens, also after it was stored', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), (secret) => {
       const sealed = sealProviderKey(serverKey, owner, secret, systemRandom);
-      const stored = unpackMessage(packMessage(sealed)) as ProviderKeyEnvelope;
+      const stored = unpackMessage(packMessage(sealed)) as Envelope;
 
       assert.equal(openProviderKey(serverKey, owner, stored), secret);
     }),
@@ -36,7 +36,7 @@ test('what was sealed opens, also after it was stored', () => {
 });
 
 /** The envelope whose bytes are in `golden/`, sealed by chance that counts. */
-function goldenEnvelope(): ProviderKeyEnvelope {
+function goldenEnvelope(): Envelope {
   let byte = 0;
   const counted = { bytes: (length: number) => Uint8Array.from({ length }, () => byte++) };
   return sealProviderKey(serverKey, { tenantId: 42, provider: 'mistral' }, 'secret', counted);
@@ -64,7 +64,7 @@ test('an envelope of each version opens for ever, one without a name with either
   const place = { tenantId: 42, provider: 'mistral' };
   for (const version of [1, 2]) {
     const bytes = readFileSync(join(process.cwd(), `test/golden/envelope-v${version}.bin`));
-    const envelope = decodeValue(bytes) as ProviderKeyEnvelope;
+    const envelope = decodeValue(bytes) as Envelope;
     assert.equal(envelope.version, version);
 
     for (const ring of rings) assert.equal(openProviderKey(ring, place, envelope), 'secret');
@@ -80,7 +80,7 @@ test('what the previous key or the old version sealed is sealed anew with the pr
   const rotated = { present, previous: serverKey.present };
   const place = { tenantId: 42, provider: 'mistral' };
   const old = readFileSync(join(process.cwd(), 'test/golden/envelope-v1.bin'));
-  for (const envelope of [goldenEnvelope(), decodeValue(old) as ProviderKeyEnvelope]) {
+  for (const envelope of [goldenEnvelope(), decodeValue(old) as Envelope]) {
     const renewed = resealProviderKey(rotated, place, envelope, systemRandom);
 
     assert.deepEqual([renewed.version, renewed.keyName], [2, keyName(present)]);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ApiError } from '../../../protocol/errors.ts';
-import type { UsageNote } from '../../../protocol/messages.ts';
+import type { UsageNote } from '../../../protocol/stored-tenant.ts';
 import { createLogger } from '../../../src/base/log.ts';
 import { UsageMeter } from '../../../src/front/usage-meter.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
