@@ -12,7 +12,7 @@ import { type CountedPattern, findPatterns, patternLine } from './search-pattern
 import { SearchClient } from './search-times.ts';
 
 /**
- * `npm run cold-search`: the first search of a namespace of real source code by a process with an empty cache that has
+ * `npm run measure -- cold-search`: the first search of a namespace of real source code by a process with an empty cache that has
  * served other namespaces, where each GET takes 60 ms. Each search has a process of its own; they take turns between a
  * selective literal, a selective regex and a frequent word. Rounds are counted where the requests go by, at the proxy. Ends with 1 where a bar
  * is missed or an answer is not what was counted in the texts.

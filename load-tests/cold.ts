@@ -6,7 +6,7 @@ import { latencyText, percentile } from './open-loop.ts';
 import { textDocumentBytes, textDocumentId } from './text-batches.ts';
 
 /**
- * `npm run cold`: the first read of a namespace whose data is far away. A real S3 server stands behind a proxy that delays
+ * `npm run measure -- cold`: the first read of a namespace whose data is far away. A real S3 server stands behind a proxy that delays
  * every byte by 30 ms each way, so each GET takes 60 ms and more. Namespaces are written and flushed to segments, the
  * server is stopped, its cache folder is deleted, and a new one answers one document of each namespace, one after the
  * other; then, after the same again, one search of each. Ends with 1 where the bar is missed.

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, linkSync, mkdirSync, readFileSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type Corpus, filesBelow, readFiles } from './corpus.ts';
+import { keptFolder } from './kept-folder.ts';
 import { temporaryFolder } from './server.ts';
 
 /**
@@ -96,7 +96,7 @@ export const packageNames: readonly string[] = [
 ];
 
 /** Everything that is downloaded and made. `TMPDIR` moves it. */
-export const corporaFolder = join(tmpdir(), 'tidebase-corpora');
+export const corporaFolder = keptFolder('tidebase-corpora');
 export const textsFolder = (name: CorpusName): string => join(corporaFolder, 'texts', name);
 /** There when the corpus was made to its end, by this recipe. */
 export const madeMark = (name: CorpusName): string =>

@@ -9,7 +9,7 @@ import { restartFlushed } from './restart-flushed.ts';
 import { whenSegmentsRest } from './store-counts.ts';
 
 /**
- * `npm run fairness`: warm reads of single documents at a set rate, from their intended start, while one client searches
+ * `npm run measure -- fairness`: warm reads of single documents at a set rate, from their intended start, while one client searches
  * the same actor thread as hard as it can: scans of real source code again and again; then patterns made to cost much over
  * documents of 2 MB, which the server may refuse. Ends with 1 where a bar is missed.
  *

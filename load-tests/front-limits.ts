@@ -11,7 +11,7 @@ import { temporaryFolder } from './server.ts';
 import { answersPerSecond, wrkIsInstalled } from './wrk.ts';
 
 /**
- * `npm run front-limits`: what the front does with more than it may let in. Reads at three times the limit, of which as many
+ * `npm run measure -- front-limits`: what the front does with more than it may let in. Reads at three times the limit, of which as many
  * are let in as the limit says and none of the others reaches an actor; refusals a second beside a bare server that sends the
  * same bytes; and warm reads while 200 people log in at once. Needs wrk. Ends with 1 where a bar is missed.
  *

@@ -6,7 +6,7 @@ import { treeCpuSeconds } from './processes.ts';
 import { countsBetween, putsTable, readStoreCounts } from './store-counts.ts';
 
 /**
- * `npm run idle`: what a server that nobody asks anything costs, as `npm start` runs it, supervisor included: PUTs by kind,
+ * `npm run measure -- idle`: what a server that nobody asks anything costs, as `npm start` runs it, supervisor included: PUTs by kind,
  * and processor time of the whole process tree. First an empty one, then one with a thousand open namespaces that were
  * written before its last start. Ends with 1 where a bar is missed.
  */

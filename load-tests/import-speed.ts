@@ -11,7 +11,7 @@ import { numberOption } from './options.ts';
 import { temporaryFolder } from './server.ts';
 
 /**
- * `npm run import-speed`: a table of 20 columns, one of them a text that is indexed, imported as CSV, NDJSON and Parquet: from the first
+ * `npm run measure -- import-speed`: a table of 20 columns, one of them a text that is indexed, imported as CSV, NDJSON and Parquet: from the first
  * byte sent to the answer, after which every row is found. DuckDB makes the files. Ends with 1 where a bar is missed.
  *
  *   --rows=1000000

@@ -14,7 +14,7 @@ import {
 import { textDocumentBytes, textDocumentId } from './text-batches.ts';
 
 /**
- * `npm run ingest`: documents of 1 KB in batches of 1,000 from 16 connections into one namespace on the fs store, with an
+ * `npm run measure -- ingest`: documents of 1 KB in batches of 1,000 from 16 connections into one namespace on the fs store, with an
  * open loop of document reads beside them. Ends with 1 where a bar is missed.
  *
  * The reads ask for a thousand documents that were written first and were read before: they begin in the memtable, move to

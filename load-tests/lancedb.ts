@@ -1,8 +1,6 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { peerPackages } from './peer-packages.ts';
 import { temporaryFolder } from './server.ts';
 import { rowOf, type VectorRows } from './vector-set.ts';
 
@@ -11,7 +9,6 @@ import { rowOf, type VectorRows } from './vector-set.ts';
  * dependencies: it is 100 MB, and its lock file does not install where packages of other platforms are missing. The
  * first run installs it below the temporary folder.
  */
-const folder = join(tmpdir(), 'tidebase-peers', 'lancedb');
 const packages = ['@lancedb/lancedb@0.37.1', 'apache-arrow@18.1.0'];
 
 export interface Peer {
@@ -44,7 +41,7 @@ interface LanceQuery {
 
 const rowsAtOnce = 10_000;
 
-/** Of the first `count` rows. */
+/** Fills a new LanceDB table with the first `count` rows, and indexes it. */
 export async function lanceOf(vectors: VectorRows, count: number): Promise<Peer> {
   const { connect, Index } = await load();
   const database = await connect(temporaryFolder());
@@ -68,17 +65,6 @@ export async function lanceOf(vectors: VectorRows, count: number): Promise<Peer>
 }
 
 async function load(): Promise<Lance> {
-  const entry = join(folder, 'node_modules/@lancedb/lancedb/dist/index.js');
-  if (!existsSync(entry)) install();
-  return (await import(pathToFileURL(entry).href)) as Lance;
-}
-
-function install(): void {
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'package.json'), '{"private":true}\n');
-  const { status, stderr } = spawnSync('npm', ['install', '--no-save', ...packages], {
-    cwd: folder,
-    encoding: 'utf8',
-  });
-  if (status !== 0) throw new Error(`npm could not install ${packages.join(' and ')}:\n${stderr}`);
+  const modules = await peerPackages('lancedb', packages);
+  return (await import(pathToFileURL(join(modules, '@lancedb/lancedb/dist/index.js')).href)) as Lance;
 }

@@ -8,7 +8,7 @@ import { restartFlushed } from './restart-flushed.ts';
 import { SearchClient, timedMeasurement } from './search-times.ts';
 
 /**
- * `npm run log-lines`: many short documents in one namespace, warm, in segments: lines of a log, about 300 bytes each,
+ * `npm run measure -- log-lines`: many short documents in one namespace, warm, in segments: lines of a log, about 300 bytes each,
  * the same ones in every run. Ends with 1 where a bar is missed or an answer is not what was counted.
  *
  *   --documents=1000000   --repetitions=50

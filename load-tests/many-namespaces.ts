@@ -3,7 +3,7 @@ import { type Measurement, machineLines, measurementLine, thousands } from './be
 import { Connections, type MeasuredServer, startMeasured } from './measured-server.ts';
 
 /**
- * `npm run many-namespaces`: more data than memory, against the real server. Each scenario writes its namespaces, then
+ * `npm run measure -- many-namespaces`: more data than memory, against the real server. Each scenario writes its namespaces, then
  * touches each in turn with a read and a search, twice. Judged: no request fails, and memory stays inside
  * TIDEBASE_MEMORY_BYTES, which bounds data, plus what the idle server takes. Pages of the local cache's files, which are
  * mapped, are told and not judged: the kernel takes them back as it likes.

@@ -8,7 +8,7 @@ import { type RunningServer, startServer } from './server.ts';
 import { textDocumentId } from './text-batches.ts';
 
 /**
- * `npm run restart`: how soon a server serves again after `kill -9`. It holds 1 GB in the fs store, in several namespaces,
+ * `npm run measure -- restart`: how soon a server serves again after `kill -9`. It holds 1 GB in the fs store, in several namespaces,
  * and a log of writes that no segment has yet. Measured from the start of the process to `GET /healthz` = 200 and to the
  * first document that is read. Three times, with new writes before each kill. Ends with 1 where the bar is missed.
  */

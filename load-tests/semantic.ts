@@ -7,7 +7,7 @@ import { packageDescriptions } from './paraphrases.ts';
 import { postUntilTaken } from './put-texts.ts';
 
 /**
- * `npm run semantic`: questions that find the texts which answer them in other words, through the server and its built-in
+ * `npm run measure -- semantic`: questions that find the texts which answer them in other words, through the server and its built-in
  * model, among real texts. A literal search finds none of them: question and text have no word of substance in common.
  * Ends with 1 where a bar is missed.
  *

@@ -61,7 +61,7 @@ for (const [signal, code] of [
   process.once(signal, () => process.exit(code));
 }
 
-/** An empty folder, removed when this process ends. */
+/** Makes an empty folder, which is removed when this process ends. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'tidebase-load-'));
   folders.push(folder);

@@ -14,7 +14,7 @@ import { numberOption } from './options.ts';
 import { temporaryFolder } from './server.ts';
 
 /**
- * `npm run sql-speed`: 43 questions to a table of page views with 105 columns, imported from CSV, through HTTP, beside DuckDB in this
+ * `npm run measure -- sql-speed`: 43 questions to a table of page views with 105 columns, imported from CSV, through HTTP, beside DuckDB in this
  * process with one thread. Each question is asked once, cold, and its answer must be DuckDB's; then, hot, some times ours and some times
  * theirs, of which the medians count. A query's ratio is (ours + 1 ms) / (DuckDB's + 1 ms), not counted below 0.1. Ends with 1 where the
  * geometric mean is over 1, or a query's over 4.

@@ -7,7 +7,7 @@ import { Connections, type MeasuredServer, restartMeasured, startMeasured } from
 import { temporaryFolder } from './server.ts';
 
 /**
- * `npm run stored-bytes`: what real text takes in the store, against its own bytes. Folders of source code and of prose of
+ * `npm run measure -- stored-bytes`: what real text takes in the store, against its own bytes. Folders of source code and of prose of
  * this machine (or those that are given as arguments, each on its own) are loaded by `tidebase load`, the server is
  * stopped in order, which flushes everything, and the files under `objects/` are added up by kind, the log left out: it is
  * collected. Segments that a compaction has replaced are kept for a quarter of an hour and told apart. Ends with 1 where

@@ -6,7 +6,7 @@ import { numberOption, seedOption, textOption } from './options.ts';
 import { textCases } from './text-cases.ts';
 
 /**
- * `npm run text-exactness`: real texts in a real server against RE2 run over all of them. Ends with 1 on any difference.
+ * `npm run prove -- text-exactness`: real texts in a real server against RE2 run over all of them. Ends with 1 on any difference.
  *
  *   --corpus=source|prose|unicode (default: each of them)   --megabytes=50
  *   --literals=500   --regexes=300   --seed=N

@@ -18,7 +18,7 @@ import { temporaryFolder } from './server.ts';
 import { segmentPuts, whenSegmentsRest } from './store-counts.ts';
 
 /**
- * `npm run text-speed`: searches and counts over real source code through the API, against `rg` and `csearch` over the
+ * `npm run measure -- text-speed`: searches and counts over real source code through the API, against `rg` and `csearch` over the
  * same files, in one run. Twice: all of it in segments, and with a full memtable of replaced documents on top. Ends with
  * 1 where a bar is missed or an answer is not what was counted in the files, with 2 where a program is missing.
  *

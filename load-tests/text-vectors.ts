@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSentenceModel } from '../actors/embedding/sentence-model.ts';
+import { keptFolder } from './kept-folder.ts';
 import { packageDescriptions } from './paraphrases.ts';
 import type { VectorRows } from './vector-set.ts';
 
 /** Vectors of real texts, descriptions of Debian's packages, by the built-in model: some minutes, kept for the next run. */
-const folder = join(tmpdir(), 'tidebase-corpora', 'text-vectors');
+const folder = join(keptFolder('tidebase-corpora'), 'text-vectors');
 const textsAtOnce = 500;
 
 export async function textVectors(count: number, say: (line: string) => void): Promise<VectorRows> {

@@ -26,7 +26,7 @@ import {
 import { rateOfBodies, wrkIsInstalled } from './wrk.ts';
 
 /**
- * `npm run vectors`: search by vectors, through HTTP. How fast they come in and are indexed, what the answers miss of the true
+ * `npm run measure -- vectors`: search by vectors, through HTTP. How fast they come in and are indexed, what the answers miss of the true
  * neighbours, with filters and after a fifth of the documents were replaced or deleted, and how fast they come. Ends with 1
  * where a bar is missed.
  *

@@ -20,7 +20,7 @@ import type { ClientAddresses } from './front/client-address.ts';
 import { createPages } from './front/console/pages.ts';
 import type { FrontDoor } from './front/door.ts';
 import { gatherMetrics, type RunningParts } from './front/gather-metrics.ts';
-import { createHandler } from './front/handle.ts';
+import type { FrontComponents } from './front/handle.ts';
 import type { HeldBytes } from './front/held-bytes.ts';
 import { requestMemory } from './front/idempotency.ts';
 import type { Metering } from './front/metering.ts';
@@ -131,7 +131,7 @@ export function frontOf(parts: {
   plans: Plans;
   secrets: Secrets;
   store: ObjectStore;
-  lanes: Lanes;
+  lanes: { readonly hash: Pick<Lanes['hash'], 'run'> };
   logger: Logger;
 }) {
   const { secrets, store, lanes, logger } = parts;
@@ -180,7 +180,7 @@ export function frontOf(parts: {
 /** Whose password it is is not known before it is hashed. */
 const passwordsShare = nobodysShare(0);
 
-function laneHasher(lane: ComputeLane): PasswordHasher {
+function laneHasher(lane: Pick<ComputeLane, 'run'>): PasswordHasher {
   const run = async (task: object): Promise<unknown> => {
     try {
       return await lane.run({ task, share: passwordsShare, deadlineAt: null });
@@ -204,9 +204,10 @@ function shownOutbox(settings: Settings): string {
   return path.startsWith('..') || isAbsolute(path) ? "the folder outbox of the server's data folder" : path;
 }
 
-export function requestHandler(parts: {
+/** What handles requests: `createHandler` and `runOperation` of front/handle.ts take it. */
+export function frontComponents(parts: {
   settings: Settings;
-  door: FrontDoor;
+  door: Pick<FrontDoor, 'baseUrl' | 'admission'>;
   plans: Plans;
   store: ObjectStore;
   router: Router;
@@ -219,7 +220,7 @@ export function requestHandler(parts: {
   observer: RequestObserver;
   held: HeldBytes;
   logger: Logger;
-}) {
+}): FrontComponents {
   const { settings, door, plans, store, router, authenticator, people, mails, metering, cacheFolder } = parts;
   const { clientAddresses, observer, logger } = parts;
   const { tenants } = people;
@@ -241,7 +242,7 @@ export function requestHandler(parts: {
   });
   const operations = new Map([...ofAccounts, ...tenantOperations({ tenants, persons })]);
   let openApi: string | null = null;
-  return createHandler({
+  return {
     pages: createPages({ mailFiles: settings.smtpUrl === null ? shownOutbox(settings) : null }),
     authenticator,
     attempts,
@@ -275,7 +276,7 @@ export function requestHandler(parts: {
       });
     },
     observer,
-  });
+  };
 }
 
 /** How long an answer about usage, or the end of the server, waits for what was counted to be durable. */

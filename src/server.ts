@@ -20,6 +20,7 @@ import { joinCluster } from './cluster/view.ts';
 import { ClientAddresses } from './front/client-address.ts';
 import { type FrontDoor, openDoor } from './front/door.ts';
 import type { RunningParts } from './front/gather-metrics.ts';
+import { createHandler } from './front/handle.ts';
 import { HeldBytes } from './front/held-bytes.ts';
 import type { HttpEngine } from './front/http.ts';
 import type { UsageMeter } from './front/usage-meter.ts';
@@ -31,7 +32,14 @@ import { openObjectStore } from './object-store/open-object-store.ts';
 import { probeObjectStore } from './object-store/probe.ts';
 import { createSharedCounters } from './object-store/store-counters.ts';
 import type { ActorThread } from './router/actor-threads.ts';
-import { frontOf, mailQueueOf, metricsOf, observersOf, requestHandler, usageWaitMs } from './server-front.ts';
+import {
+  frontComponents,
+  frontOf,
+  mailQueueOf,
+  metricsOf,
+  observersOf,
+  usageWaitMs,
+} from './server-front.ts';
 import {
   actorThreads,
   cacheFolderOf,
@@ -146,24 +154,23 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   const cacheFolder = cacheFolderOf(settings);
   const metering = { allowances, meter: usageMeter };
   const mails = mailQueueOf(settings, door.baseUrl, logger);
-  door.serve(
-    requestHandler({
-      settings,
-      door,
-      plans,
-      store,
-      router,
-      authenticator,
-      people,
-      mails,
-      clientAddresses,
-      metering,
-      cacheFolder,
-      observer,
-      held: new HeldBytes(settings.memoryBytes, systemClock),
-      logger,
-    }),
-  );
+  const front = frontComponents({
+    settings,
+    door,
+    plans,
+    store,
+    router,
+    authenticator,
+    people,
+    mails,
+    clientAddresses,
+    metering,
+    cacheFolder,
+    observer,
+    held: new HeldBytes(settings.memoryBytes, systemClock),
+    logger,
+  });
+  door.serve(createHandler(front));
   const stopping = {
     door,
     mails,

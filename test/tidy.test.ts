@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { measurements, proofs } from '../load-tests/commands.ts';
 import { formats, wireHistory, wireVersion } from '../protocol/version.ts';
 import { formatsNow } from './support/format-samples.ts';
 import { filesUnder, readSources, repositoryRoot } from './support/repository.ts';
@@ -23,6 +24,7 @@ import {
   recordedFormats,
   scanFiles,
   storedShapeProblems,
+  startedFiles,
   strangerProblems,
   unreadLimitProblems,
 } from './support/tidy-rules.ts';
@@ -31,6 +33,13 @@ import { importsOf, scanSource } from './support/tidy-source.ts';
 const root = repositoryRoot();
 const files = scanFiles(readSources(root));
 const documents = readDocuments();
+const manifest: {
+  readonly scripts: Readonly<Record<string, string>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly optionalDependencies: Readonly<Record<string, string>>;
+} = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+/** A person reads the list that `npm run` prints: measurements and proofs have lists of their own. */
+const scriptsMax = 14;
 const formatsPath = join(root, 'test/golden/formats.json');
 
 /** README and every Markdown file below the folders of sources: path to text. */
@@ -68,12 +77,28 @@ describe('the house is tidy', () => {
   it('imports run in no circle', () => none(cycleProblems(files)));
 
   it('each outside package has one door', () => {
-    const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
     const dependencies = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies });
     none(doorProblems(files, { dependencies, programs }));
   });
 
-  it('every file is imported by somebody', () => none(deadFileProblems(files, entries)));
+  it('every file is imported by somebody, or somebody can start it', () => {
+    const lines = [...measurements, ...proofs].flatMap(({ steps }) =>
+      steps.flatMap(({ program }) => program),
+    );
+    const started = startedFiles([...Object.values(manifest.scripts), ...lines]);
+    none(
+      deadFileProblems(files, new Map([...entries, ...started.map((path) => [path, 'a command'] as const)])),
+    );
+  });
+
+  it('`npm run` shows few commands, and each builds what it starts', () => {
+    const scripts = Object.entries(manifest.scripts);
+    assert.ok(scripts.length <= scriptsMax, `${scripts.length} scripts, of ${scriptsMax} at most`);
+    for (const [name, line] of scripts
+      .filter(([, line]) => line.includes('dist/'))
+      .filter(([name]) => name !== 'build'))
+      assert.match(line, /^npm run --silent build && exec node dist\/\S+\.js/, name);
+  });
 
   it('every limit is read by somebody', () => none(unreadLimitProblems(files, 'protocol/limits.ts')));
 
@@ -342,11 +367,18 @@ describe('the rule of dead files', () => {
   it('knows entries, files that start by themselves, and files started by name', () => {
     none(
       check({
-        'load-tests/bench.ts': '',
         'test/bench/a.bench.ts': '',
         'test/a.test.ts': "fork('../support/b.js')",
         'test/support/b.ts': '',
       }),
+    );
+  });
+
+  it('finds a program of load-tests that no command starts', () => {
+    assert.deepEqual(check({ 'load-tests/a.ts': '' }), ['load-tests/a.ts: nobody imports it']);
+    assert.deepEqual(
+      startedFiles(['npm run build && exec node dist/load-tests/a.js b', '--test', 'dist/c.js']),
+      ['load-tests/a.ts', 'c.ts'],
     );
   });
 

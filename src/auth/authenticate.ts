@@ -10,6 +10,7 @@ import { LruMap } from '../base/lru.ts';
 import type { LookUpGuard } from '../identity/attempts.ts';
 import { type LoginTokens, loginTokenCharactersMax, verifyLoginToken } from '../identity/login-token.ts';
 import { readPerson } from '../identity/person-record.ts';
+import { isAccessTokenKind, placeOfToken } from '../oauth/tokens.ts';
 import type { ObjectStore } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
 import { KeyCache, type LoadedPrincipal } from './key-cache.ts';
@@ -19,7 +20,7 @@ import { noCaps, type Principal, principalLimits, type TenantStatus } from './pr
 
 /** What a request brings to say who it is. */
 export interface Credential {
-  readonly kind: 'key' | 'login';
+  readonly kind: 'key' | 'login' | 'oauth';
   readonly secret: string;
   /** `X-Tenant` as sent. */
   readonly tenant: string | undefined;
@@ -57,11 +58,24 @@ export interface AuthenticatorComponents {
   readonly clock: Clock;
 }
 
+/** The value of a request's header by its lower-case name. */
+export type HeaderOf = (name: string) => string | undefined;
+
 /**
- * The credential of a request. Throws 401 `unauthorized` where there is none, and 400 `bad_request` where there are two
- * different ones: guessing which one was meant could act for the wrong tenant.
+ * Reads the credential of a request to the REST interface. Throws 401 `unauthorized` where there is none or where it is an OAuth
+ * access token, and 400 `bad_request` where there are two different ones.
  */
-export function credentialOf(header: (name: string) => string | undefined): Credential {
+export function credentialOf(header: HeaderOf): Credential {
+  const credential = anyCredentialOf(header);
+  if (credential.kind !== 'oauth') return credential;
+  throw unauthorized('an OAuth access token works at /mcp only: send an API key or a login token here');
+}
+
+/**
+ * Reads the credential of a request, an OAuth access token too: for `/mcp`. Throws 401 `unauthorized` where there is none, and
+ * 400 `bad_request` where there are two different ones: guessing which one was meant could act for the wrong tenant.
+ */
+export function anyCredentialOf(header: HeaderOf): Credential {
   const authorization = header('authorization');
   const apiKey = header('x-api-key');
   // A proxy's own credentials, or a browser's: of another scheme they are not for us where ours came beside them.
@@ -75,10 +89,14 @@ export function credentialOf(header: (name: string) => string | undefined): Cred
   if (secret === undefined || secret === '') {
     throw unauthorized('Send an API key as "Authorization: Bearer <key>" or as "X-API-Key: <key>".');
   }
-  const kind = isApiKeyKind(secret) ? 'key' : 'login';
-  if (kind === 'login' && bearer === undefined)
-    throw unauthorized('X-API-Key must carry an API key ("tb_…").');
+  const kind = kindOf(secret);
+  if (kind !== 'key' && bearer === undefined) throw unauthorized('X-API-Key must carry an API key ("tb_…").');
   return { kind, secret, tenant: header('x-tenant') };
+}
+
+function kindOf(secret: string): Credential['kind'] {
+  if (isApiKeyKind(secret)) return 'key';
+  return isAccessTokenKind(secret) ? 'oauth' : 'login';
 }
 
 function bearerOf(authorization: string): string {
@@ -135,8 +153,9 @@ export class Authenticator {
     this.#cache.invalidatePerson(personId);
   }
 
-  #load(text: string): Promise<LoadedPrincipal | null> {
-    return isApiKeyKind(text) ? this.#loadKey(text) : this.#loadLogin(text);
+  async #load(text: string): Promise<LoadedPrincipal | null> {
+    if (isApiKeyKind(text)) return this.#loadKey(text);
+    return isAccessTokenKind(text) ? null : this.#loadLogin(text);
   }
 
   async #loadKey(key: string): Promise<LoadedPrincipal | null> {
@@ -156,6 +175,7 @@ export class Authenticator {
       personId: record.createdBy,
       role: null,
       keyId: record.keyId,
+      connectionId: null,
       scope: record.scope,
       namespaces: record.namespaces,
       caps: record.caps,
@@ -193,6 +213,7 @@ export class Authenticator {
       personId: person.id,
       role: membership.role,
       keyId: null,
+      connectionId: null,
       scope: membership.role === 'owner' ? 'admin' : 'write',
       namespaces: [],
       caps: noCaps,
@@ -217,7 +238,9 @@ function tenantPart({ tenantId, status, planName, ownerVerified, ownerId }: Tena
 }
 
 function looksRight({ kind, secret }: Credential): boolean {
-  return kind === 'key' ? apiKeyLooksRight(secret) : secret.length <= loginTokenCharactersMax;
+  if (kind === 'key') return apiKeyLooksRight(secret);
+  if (kind === 'oauth') return placeOfToken('access', secret) !== null;
+  return secret.length <= loginTokenCharactersMax;
 }
 
 /** One character more than the longest id: what is cut can be nobody's tenant, and short texts bound the cache. */
@@ -225,13 +248,13 @@ const tenantCharactersMax = 16;
 
 /** A login is another principal for each tenant that it asks for. Tokens contain no space. */
 function cacheText({ kind, secret, tenant }: Credential): string {
-  if (kind === 'key' || tenant === undefined) return secret;
+  if (kind !== 'login' || tenant === undefined) return secret;
   return `${secret} ${tenant.slice(0, tenantCharactersMax).replaceAll(' ', '-')}`;
 }
 
-/** A key belongs to one tenant: asking for another one is answered like asking for one that does not exist. */
+/** A key or a connection belongs to one tenant: asking for another is answered like asking for one that does not exist. */
 function forTenant(principal: Principal, { kind, tenant }: Credential): Principal {
-  const foreign = kind === 'key' && tenant !== undefined && tenant !== String(principal.tenantId);
+  const foreign = kind !== 'login' && tenant !== undefined && tenant !== String(principal.tenantId);
   if (foreign) throw noSuchTenant();
   return principal;
 }
@@ -240,8 +263,12 @@ export function noSuchTenant(): ApiError {
   return new ApiError('not_found', 'There is no such tenant.');
 }
 
+const badCredentialSentences: Readonly<Record<Credential['kind'], string>> = {
+  key: 'The API key is unknown or was revoked.',
+  login: 'The login token is not valid or has expired: log in again.',
+  oauth: 'the access token is unknown, has expired or its connection was ended: refresh it or connect again',
+};
+
 function badCredential({ kind }: Credential): ApiError {
-  return kind === 'key'
-    ? unauthorized('The API key is unknown or was revoked.')
-    : unauthorized('The login token is not valid or has expired: log in again.');
+  return unauthorized(badCredentialSentences[kind]);
 }

@@ -119,7 +119,7 @@ export class KeyCache {
     this.#invalidate(tenantOwner(tenantId));
   }
 
-  /** Forgets every login of a person. */
+  /** Forgets every login and every connection of a person. */
   invalidatePerson(personId: number): void {
     this.#invalidate(personOwner(personId));
   }
@@ -194,10 +194,13 @@ export class KeyCache {
   }
 }
 
-/** A key does not depend on its maker: changing a password must not touch the keys of a program. */
+/**
+ * Whose invalidation makes a credential forgotten: its tenant's, and of logins and connections their person's. A key does not
+ * depend on its maker: changing a password must not touch the keys of a program.
+ */
 function ownersOf({ auth, tenantId, personId }: Principal): string[] {
   const tenant = tenantOwner(tenantId);
-  return auth === 'login' && personId !== null ? [tenant, personOwner(personId)] : [tenant];
+  return auth !== 'key' && personId !== null ? [tenant, personOwner(personId)] : [tenant];
 }
 
 const tenantOwner = (tenantId: number) => `tenant ${tenantId}`;

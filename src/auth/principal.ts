@@ -8,19 +8,21 @@ export type TenantStatus = 'active' | 'past_due' | 'suspended' | 'deleting';
 
 /** Who a request acts for and what it may do: all that authorisation and admission need, found without I/O. */
 export interface Principal {
-  readonly auth: 'key' | 'login';
+  readonly auth: 'key' | 'login' | 'oauth';
   readonly tenantId: TenantId;
-  /** The own tenant of who logged in, whichever they act for; of a key its tenant. */
+  /** The own tenant of who logged in, whichever they act for; of a key or a connection its tenant. */
   readonly homeTenantId: TenantId;
   readonly tenantStatus: TenantStatus;
   readonly planName: PlanName;
   /** False on a free tenant: only `unverified_share` of the plan is to be had. */
   readonly ownerVerified: boolean;
-  /** Who logged in, or who made the key. */
+  /** Who logged in, who made the key, or who let the client connect. */
   readonly personId: PersonId | null;
-  /** What the person who logged in is in the tenant; null for keys. */
+  /** What the person who logged in is in the tenant; null for keys, and for connections, which never act as an owner. */
   readonly role: Role | null;
   readonly keyId: KeyId | null;
+  /** The OAuth connection (src/oauth/grant-record.ts) that asks; null for keys and logins. */
+  readonly connectionId: number | null;
   readonly scope: Scope;
   /** Names or `prefix*` patterns; empty means every namespace. */
   readonly namespaces: readonly string[];

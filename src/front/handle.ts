@@ -30,11 +30,13 @@ import type { Admission, AdmissionTicket } from './admission.ts';
 import type { ClientAddresses } from './client-address.ts';
 import { type PageAt, pageMethods } from './console/pages.ts';
 import { answersUnread, type HeldBytes } from './held-bytes.ts';
+import { bodyTooLarge } from './http-body.ts';
 import { ClientGone, type HttpAnswer, type HttpExchange } from './http-types.ts';
 import { idempotencyKeyProblem, onlyOnce, type RequestMemory, scopedKeyDigest } from './idempotency.ts';
 import { allowanceRefusal, beginCapped, countAnswer, type Metering } from './metering.ts';
 import type { Observed, RequestObserver } from './observe.ts';
 import type { OpenRequests } from './open-requests.ts';
+import { CalledExchange, type OperationCall, type Surface } from './operation-call.ts';
 import type { FileReceiver } from './receive-file.ts';
 import { type Answer, type HeaderList, respond } from './response.ts';
 import { originRefusal } from './same-origin.ts';
@@ -80,6 +82,9 @@ interface Request extends Observed {
   /** From when the time of a query counts: its whole request was here. */
   completeMs: number;
   readonly parameters: PathParameters;
+  /** The body of an operation call; null where the client still has to send it. */
+  readonly given: Uint8Array | null;
+  readonly surface: Surface;
 }
 
 export function createHandler(front: FrontComponents): (exchange: HttpExchange) => void {
@@ -100,6 +105,8 @@ export function createHandler(front: FrontComponents): (exchange: HttpExchange) 
         completeMs: beganMs,
         operation: route.operation,
         parameters: route.parameters,
+        given: null,
+        surface: 'rest',
         principal: null,
         receivedBytes: 0,
         bodyHold: null,
@@ -111,6 +118,38 @@ export function createHandler(front: FrontComponents): (exchange: HttpExchange) 
       fail(front, request ?? nobodys(exchange, beganMs), error);
     }
   };
+}
+
+/**
+ * Runs one operation for a caller who is authenticated, inside another request: what an MCP tool call does. Resolves with the
+ * whole REST answer, refusals too (429, 403, 422 …), and never rejects: status, the headers (rate limits and `retry-after` among
+ * them), the bytes. The operation is admitted, authorised, metered, observed and audited as its REST request is.
+ *
+ * `sent` of the answer must be released exactly when nothing of it is in our memory any more: pass it on as `sent` of the outer
+ * request's answer, or release it. Until then the operation counts as in flight, and its bytes as held.
+ */
+export function runOperation(front: FrontComponents, call: OperationCall): Promise<HttpAnswer> {
+  return new Promise((resolve) => {
+    const exchange = new CalledExchange(call, resolve);
+    const { operation, principal, surface } = call;
+    const beganMs = front.observer.now();
+    const request: Request = {
+      exchange,
+      id: exchange.requestId,
+      beganMs,
+      completeMs: beganMs,
+      operation,
+      parameters: { name: undefined, id: undefined, provider: undefined, ...call.parameters },
+      given: call.body ?? noBody,
+      surface,
+      principal,
+      receivedBytes: 0,
+      bodyHold: null,
+      email: null,
+      personId: null,
+    };
+    admitted(front, request, principal);
+  });
 }
 
 /** A request for no operation. */
@@ -177,6 +216,8 @@ function admitted(front: FrontComponents, request: Request, principal: Principal
       serveFile(front, request, principal, ticket).catch((error) =>
         failAdmitted(front, request, ticket, error),
       );
+    } else if (request.given !== null) {
+      serveGiven(front, request, { principal, ticket, body: request.given });
     } else if (takesBody(operation, exchange.method)) {
       serveWithBody(front, request, principal, ticket).catch((error) =>
         failAdmitted(front, request, ticket, error),
@@ -203,6 +244,8 @@ function refuseUnauthorized({ operation, parameters }: Request, principal: Princ
  * whoever has sent its head may be nobody by its end.
  */
 async function principalByNow(front: FrontComponents, request: Request): Promise<Principal> {
+  // An operation call begins with everything that it needs: nothing was waited for.
+  if (request.given !== null && request.principal !== null) return request.principal;
   const credential = credentialOf((name) => request.exchange.header(name));
   const known = front.authenticator.peek(credential);
   const principal = known ?? (await front.credentialInTime(front.authenticator.authenticate(credential)));
@@ -265,6 +308,15 @@ async function serveFile(
     return front.router.call(actorCall(front, request, byNow, ''), packMessage(file));
   });
   finish(front, request, ticket, meteredAnswer(front, request, principal, message));
+}
+
+function serveGiven(front: FrontComponents, request: Request, admittedAs: Admitted): void {
+  const { operation, exchange } = request;
+  const body = admittedAs.body ?? noBody;
+  if (!takesBody(operation, exchange.method)) return serve(front, request, { ...admittedAs, body: null });
+  if (body.byteLength > operation.bodyBytesMax) throw bodyTooLarge(operation.bodyBytesMax);
+  noteBody(request, body);
+  serve(front, request, admittedAs);
 }
 
 async function serveWithBody(
@@ -422,13 +474,14 @@ const noBody = new Uint8Array();
 
 function meteredAnswer(
   front: FrontComponents,
-  { operation }: Request,
+  { operation, surface }: Request,
   principal: Principal,
   message: Message,
 ): Answer {
   const { status, headers, meter } = actorAnswerFromWire(message.head);
   const body = message.body ?? noBody;
-  countAnswer(front.metering, operation, principal, { status, meter, bodyBytes: body.byteLength });
+  const answered = { status, meter, bodyBytes: body.byteLength, surface };
+  countAnswer(front.metering, operation, principal, answered);
   return { status, headers, body };
 }
 

@@ -77,7 +77,8 @@ export class BodyIntake {
     return new Promise((resolve, reject) => {
       this.#reader = { take, resolve, reject };
       if (this.#failure !== null) this.fail(this.#failure);
-      else if (this.#declaredBytes > limitBytes || this.#filled > limitBytes) this.fail(tooLarge(limitBytes));
+      else if (this.#declaredBytes > limitBytes || this.#filled > limitBytes)
+        this.fail(bodyTooLarge(limitBytes));
       else {
         if (take !== null) this.#handOverCollected(take);
         if (this.complete) this.#finish();
@@ -93,7 +94,7 @@ export class BodyIntake {
     const take = this.#reader?.take ?? null;
     const bytes = take === null ? this.#filled + chunk.byteLength : this.receivedBytes;
     if (bytes > this.#limitBytes) {
-      this.fail(tooLarge(this.#limitBytes));
+      this.fail(bodyTooLarge(this.#limitBytes));
       return;
     }
     if (take !== null) {
@@ -116,12 +117,13 @@ export class BodyIntake {
     if (last && this.#reader !== null) this.#finish();
   }
 
-  /** Drops what was collected and what still comes. */
+  /** Drops what was collected and what still comes, and rejects the reader's promise with `error`. */
   fail(error: Error): void {
     this.#failure = error;
     // Bodies of clients that stall are ended one after the other: V8 would collect them far too late.
     letGo(this.#bytes.byteLength);
     this.#bytes = new Uint8Array(0);
+    this.#filled = 0;
     const reader = this.#reader;
     this.#reader = null;
     reader?.reject(error);
@@ -194,6 +196,7 @@ export class BodyIntake {
   }
 }
 
-function tooLarge(limitBytes: number): ApiError {
-  return new ApiError('too_large', `The request body is over the limit of ${limitBytes} bytes.`);
+/** 413 for a body that is longer than its operation takes. */
+export function bodyTooLarge(limitBytes: number): ApiError {
+  return new ApiError('too_large', `the request body is over the limit of ${limitBytes} bytes`);
 }

@@ -293,6 +293,8 @@ class UwsExchange implements HttpExchange, Waiting {
     const response = this.#response;
     if (response === null || this.#phase !== 'handling') return;
     const closing = answer.close === true || this.#mustClose();
+    // Nobody will ask for the body any more: what still comes of it is thrown away, not collected.
+    if (this.#bodyUnread() && this.#intake?.waiting === false) this.#intake.fail(new ClientGone());
     const head = headText(answer, closing);
     const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
     if (this.#inTurn) this.#write(response, answer.status, head, body, closing);

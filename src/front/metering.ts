@@ -3,6 +3,7 @@ import type { Meter } from '../../protocol/messages.ts';
 import type { Operation } from '../../protocol/operations.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { Allowances } from './allowances.ts';
+import type { Surface } from './operation-call.ts';
 import type { UsageMeter } from './usage-meter.ts';
 
 /** What an operation is counted as, and what it is refused for; the counting itself is usage-meter.ts and allowances.ts. */
@@ -33,29 +34,37 @@ export function allowanceRefusal(
 const noKeyUse = { queries: 0, writes: 0 };
 const oneQuery = { queries: 1, writes: 0 };
 const oneWrite = { queries: 0, writes: 1 };
+const oneMcpQuery = { mcpQueries: 1 };
+const oneMcpWrite = { mcpWrites: 1 };
 
 /** An answer of an actor. Only what was done is counted. */
 export function countAnswer(
   { allowances, meter }: Metering,
   { marker }: Operation,
   principal: Principal,
-  answer: { readonly status: number; readonly meter: Meter; readonly bodyBytes: number },
+  answer: {
+    readonly status: number;
+    readonly meter: Meter;
+    readonly bodyBytes: number;
+    readonly surface: Surface;
+  },
 ): void {
   const { embedTokens, hostedTokens, cpuMs, storeGets, storeBytes, bytes } = answer.meter;
   const tokens = embedTokens > 0 ? { embedTokens, hostedTokens } : null;
+  const isMcp = answer.surface === 'mcp';
   // A refusal costs nothing, unless work was done before it: a query that ran out of its time has had it.
   const isWorthless = cpuMs === 0 && storeGets === 0;
   if (answer.status >= 400 && (marker !== 'query' || isWorthless))
     return meter.count(principal, null, noKeyUse);
   if (marker === 'query') {
     const outBytes = answer.bodyBytes;
-    const used = { queries: 1, outBytes, cpuMs, storeGets, storeBytes, ...tokens };
+    const used = { queries: 1, outBytes, cpuMs, storeGets, storeBytes, ...tokens, ...(isMcp && oneMcpQuery) };
     allowances.count(principal, { queries: 1, outBytes, cpuMs, storeGets, hostedTokens });
     return meter.count(principal, used, oneQuery);
   }
   if (marker === 'write') {
     allowances.count(principal, { writes: 1, writeBytes: bytes, hostedTokens });
-    return meter.count(principal, tokens, oneWrite);
+    return meter.count(principal, isMcp ? { ...tokens, ...oneMcpWrite } : tokens, oneWrite);
   }
   meter.count(principal, tokens, noKeyUse);
 }

@@ -24,6 +24,9 @@ export interface RouterOptions {
   readonly forgetTenant: (tenantId: number) => void;
 }
 
+/** A thread as the router knows it: the channel to it, null while it starts or restarts. */
+type Channelled = Pick<ActorThread, 'channel'>;
+
 /** A call that is under way. */
 export interface Delivery {
   readonly channel: PortChannel;
@@ -36,7 +39,7 @@ const placementsMax = 100_000;
 export class Router {
   readonly #options: RouterOptions;
   readonly #placements = new LruMap<string, number>(placementsMax);
-  #threads: readonly ActorThread[] = [];
+  #threads: readonly Channelled[] = [];
   #names: readonly string[] = [];
 
   constructor(options: RouterOptions) {
@@ -44,7 +47,7 @@ export class Router {
   }
 
   /** Before the first delivery. */
-  use(threads: readonly ActorThread[]): void {
+  use(threads: readonly Channelled[]): void {
     this.#threads = threads;
     this.#names = actorThreadNames(threads.length);
   }
@@ -104,7 +107,7 @@ export class Router {
     };
   }
 
-  #threadOf(call: ActorCall): ActorThread {
+  #threadOf(call: ActorCall): Channelled {
     if (this.#threads.length === 1) return must(this.#threads[0], 'an actor thread');
     const key = placementKey(call.tenantId, call.namespace);
     let index = this.#placements.get(key);

@@ -13,7 +13,7 @@ import { randomText, seededRandom } from '../support/segments.ts';
 
 /**
  * Merges segments of 32 MB, as flushes make them, into one, and says how fast and in how much memory.
- * Run: npm run big-segment -- [MB of documents, 3900: about 2 GB stored] [bytes of a document, 1000]. The last line is JSON.
+ * Run: npm run measure -- big-segment [MB of documents, 3900: about 2 GB stored] [bytes of a document, 1000]. The last line is JSON.
  */
 const [rawMB = 3_900, documentBytes = 1_000] = process.argv.slice(2).map(Number);
 const MB = 1e6;

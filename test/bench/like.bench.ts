@@ -1,5 +1,5 @@
 import { likePattern, matchDictionary } from '../../actors/sql/expression/like.ts';
-import { dictionaryOf } from '../../actors/sql/frame/vector.ts';
+import { dictionaryOf } from '../../actors/sql/frame/column.ts';
 import { seededRandom } from '../support/segments.ts';
 
 /**

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { makeApiKey } from '../../src/accounts/api-keys.ts';
+import { systemRandom } from '../../src/base/random.ts';
 import { ApiClient } from '../support/api-client.ts';
 import { connectRaw, type RawConnection } from '../support/raw-http.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
@@ -59,6 +61,30 @@ describe('memory that clients hold', { concurrency: 1 }, () => {
     assert.equal(written.written, 20);
     const grown = server.residentBytes() - before;
     assert.ok(grown < 600 * megabyte, `${Math.round(grown / megabyte)} MB more are resident`);
+    await leave();
+  });
+
+  it('is not what comes of a body after its refusal', async () => {
+    const nobodysKey = makeApiKey(systemRandom);
+    const before = server.residentBytes();
+    const piece = Buffer.alloc(megabyte, 0x20);
+    for (let i = 0; i < 24; i++) {
+      const connection = await connectRaw(server.port);
+      connections.push(connection);
+      connection.send(
+        `POST /v1/namespaces/x/docs HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${nobodysKey.key}\r\n` +
+          `Content-Length: ${66 * megabyte}\r\n\r\n`,
+      );
+      for (let sent = 0; sent < 40; sent++) connection.send(piece);
+    }
+    let most = 0;
+    for (let i = 0; i < 20; i++) {
+      await sleep(100);
+      most = Math.max(most, server.residentBytes() - before);
+    }
+
+    for (const connection of connections) assert.equal(connection.answers()[0]?.status, 401);
+    assert.ok(most < 200 * megabyte, `${Math.round(most / megabyte)} MB more are resident`);
     await leave();
   });
 

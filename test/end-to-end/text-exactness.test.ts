@@ -7,7 +7,7 @@ import { textCases } from '../../load-tests/text-cases.ts';
 import { Chance } from '../simulation/chance.ts';
 import { manyLanguages } from '../support/many-languages.ts';
 
-/** Small: real code and prose of node_modules, and many scripts. Tens of megabytes are `npm run text-exactness`. */
+/** Small: real code and prose of node_modules, and many scripts. Tens of megabytes are `npm run prove -- text-exactness`. */
 const bytesMax = 1_500_000;
 const fileEvery = 47;
 const wanted = { literals: 60, regexes: 69 };

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { buildFolder, catchMutation, mutateText } from './mutate.ts';
 import { mutations } from './mutations.ts';
 
-/** Noticed within a few seeds; all of them: `npm run simulate:mutations`. */
+/** Noticed within a few seeds; all of them: `npm run prove -- mutations`. */
 const quick = [
   'acknowledge before the PUT',
   'a log is called sealed without a seal',

@@ -3,7 +3,7 @@ import { type Caught, catchMutation } from './mutate.ts';
 import { mutations } from './mutations.ts';
 
 /**
- * `npm run simulate:mutations [-- --seeds 1000 --jobs 2 --only WORD]`: breaks the protocol in every way of the list, one at a
+ * `npm run prove -- mutations [--seeds 1000 --jobs 2 --only WORD]`: breaks the protocol in every way of the list, one at a
  * time, and ends with 1 where the simulation did not notice.
  */
 const { values } = parseArgs({

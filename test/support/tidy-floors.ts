@@ -22,6 +22,7 @@ export const sides: readonly Side[] = [
     floors: [
       ...ground,
       ['src/identity'],
+      ['src/oauth'],
       ['src/auth'],
       ['src/cluster'],
       ['src/router'],
@@ -82,15 +83,13 @@ export const storedShapes = {
 } as const;
 
 export const entries: Entries = new Map([
-  ['src/main.ts', 'the command'],
+  ['src/auth/mcp-authenticate.ts', 'the way in of /mcp, which is being built'],
   [`${browser}/main.ts`, 'the pages, named in src/front/console/document.ts'],
   ['actors/worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/log/log-worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/compute/compute-worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/compute/hash-worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/sql/plan/plan-text.ts', 'plans for people: golden tests, and whoever wonders'],
-  ['test/simulation/run-mutations.ts', 'command, named in package.json'],
-  ['test/support/with-s3.ts', 'command, named in package.json'],
   ['src/object-store/memory-object-store.ts', 'the exact twin that tests use'],
 ]);
 

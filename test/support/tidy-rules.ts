@@ -211,9 +211,15 @@ export function deadFileProblems(files: Files, entries: Entries): string[] {
   ];
 }
 
-/** Tests, benchmarks and the scripts of load-tests are started by their names. */
+/** Tests and benchmarks are started by their names. */
 function isStartedByItself(path: string): boolean {
-  return /\.(?:test|bench)\.ts$/.test(path) || /^load-tests\/[^/]+\.ts$/.test(path) || path === 'test/run.ts';
+  return /\.(?:test|bench)\.ts$/.test(path);
+}
+
+/** The sources of the compiled files that scripts of package.json, or measurements and proofs, start. */
+export function startedFiles(commandLines: readonly string[]): string[] {
+  const found = commandLines.flatMap((line) => [...line.matchAll(/\bdist\/([\w./-]+)\.js\b/g)]);
+  return [...new Set(found.map(([, name]) => `${name}.ts`))];
 }
 
 function baseName(path: string): string {

@@ -1,7 +1,7 @@
+import type { Column } from '../../sql/frame/column.ts';
+import { sliced } from '../../sql/frame/column-forms.ts';
 import { type DecodedColumn, type PackedColumn, unpacked } from '../../sql/frame/decode-column.ts';
 import { allRows } from '../../sql/frame/frame.ts';
-import type { Vector } from '../../sql/frame/vector.ts';
-import { sliced } from '../../sql/frame/vector-forms.ts';
 import { type Interner, NumberInterner, TextInterner } from '../../sql/intern/interner.ts';
 import type { SqlType } from '../../sql/plan/bound.ts';
 import { Room } from '../../sql/room.ts';
@@ -9,7 +9,7 @@ import type { SegmentReader } from '../../storage/segment-reader.ts';
 import type { MemoryBudget } from '../../thread/memory-budget.ts';
 
 /**
- * Decoded columns of segments, kept while they are warm: whoever asks again begins with vectors. Texts of all chunks of a segment
+ * Decoded columns of segments, kept while they are warm: whoever asks again begins with columns. Texts of all chunks of a segment
  * share one dictionary, and so do numbers that were asked for as keys: what a query knows of a code it knows of the whole segment.
  * A thread keeps them within a share of its memory; what was not used for the longest time goes first.
  */
@@ -130,15 +130,15 @@ export class KeptColumn {
     return this.#bytes;
   }
 
-  #count(vectorBytes: number): void {
+  #count(columnBytes: number): void {
     if (this.#released) return;
     const before = this.#bytes;
-    this.#vectorBytes += vectorBytes;
-    this.#bytes = this.#vectorBytes + (this.#interner?.bytes ?? 0);
+    this.#columnBytes += columnBytes;
+    this.#bytes = this.#columnBytes + (this.#interner?.bytes ?? 0);
     this.#grown(this.#bytes - before);
   }
 
-  #vectorBytes = 0;
+  #columnBytes = 0;
 
   async #coded(column: DecodedColumn, turn: () => Promise<void>): Promise<DecodedColumn> {
     const interner = this.#interner;
@@ -170,12 +170,12 @@ function isSmallPacked({ integers, base }: PackedColumn): boolean {
   return base >= 0 && base + 2 ** (integers.BYTES_PER_ELEMENT * 8) <= smallMax;
 }
 
-function wholly(column: PackedColumn): Vector {
+function wholly(column: PackedColumn): Column {
   const end = column.integers.length;
   return unpacked(column, { from: 0, end, scratch: new Float64Array(end) });
 }
 
-function isSmall(column: Exclude<Vector, { kind: 'constant' | 'truths' }>): boolean {
+function isSmall(column: Exclude<Column, { kind: 'constant' | 'truths' }>): boolean {
   return (
     column.kind === 'numbers' &&
     column.values.every((value) => value >= 0 && value < smallMax && Number.isInteger(value))

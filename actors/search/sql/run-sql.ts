@@ -5,10 +5,10 @@ import { must } from '../../../src/base/assert.ts';
 import type { ColumnValues } from '../../columns/column-block.ts';
 import { valueKinds } from '../../columns/value-kinds.ts';
 import { Evaluator } from '../../sql/expression/evaluate.ts';
+import { type Column, dictionaryOf } from '../../sql/frame/column.ts';
+import { sliced, takenFrame } from '../../sql/frame/column-forms.ts';
 import { type DecodedColumn, decodeColumn, unpacked } from '../../sql/frame/decode-column.ts';
 import { allRows, type Frame, type NewReplacer, type Replacer } from '../../sql/frame/frame.ts';
-import { dictionaryOf, type Vector } from '../../sql/frame/vector.ts';
-import { sliced, takenFrame } from '../../sql/frame/vector-forms.ts';
 import { collectColumns } from '../../sql/group/key-groups.ts';
 import { evaluated, type Interruption, type Step } from '../../sql/interruption.ts';
 import { namesIn } from '../../sql/parse/names-in.ts';
@@ -81,7 +81,7 @@ export async function runSql(context: QueryContext, request: SqlRequest): Promis
 async function boundInTurns(
   context: QueryContext,
   statement: Select,
-  columns: readonly Column[],
+  columns: readonly CountedColumn[],
 ): Promise<SelectPlan> {
   await takeTurn(context);
   const steps = bindInSteps(statement, columns);
@@ -120,7 +120,7 @@ function isHashed({ keys, aggregates }: NonNullable<SelectPlan['grouping']>): bo
 
 const cellsOfFrame = 32_768;
 
-type Column = SqlColumn & { readonly parts: number };
+type CountedColumn = SqlColumn & { readonly parts: number };
 
 async function reading<T>(context: QueryContext, read: () => Promise<T>): Promise<T> {
   try {
@@ -145,7 +145,7 @@ async function columnsOf(
   context: QueryContext,
   parts: readonly SqlPart[],
   wanted: ReadonlySet<string> | null,
-): Promise<Column[]> {
+): Promise<CountedColumn[]> {
   const types = new ColumnTypes();
   for (const part of parts) {
     const keys = await liveKeys(part, { wanted, turn: () => takeTurn(context) });
@@ -178,7 +178,7 @@ async function isTextElsewhere(
 function showColumns(
   context: QueryContext,
   request: SqlRequest,
-  { columns, parts }: { readonly columns: readonly Column[]; readonly parts: readonly SqlPart[] },
+  { columns, parts }: { readonly columns: readonly CountedColumn[]; readonly parts: readonly SqlPart[] },
 ): string {
   const rows = columns.map(({ name, type, parts: count }) => JSON.stringify([name, type, count]));
   return sqlAnswer(context, request, {
@@ -242,7 +242,11 @@ class SqlQuery {
       plan,
       columns,
       parts,
-    }: { readonly plan: SelectPlan; readonly columns: readonly Column[]; readonly parts: readonly SqlPart[] },
+    }: {
+      readonly plan: SelectPlan;
+      readonly columns: readonly CountedColumn[];
+      readonly parts: readonly SqlPart[];
+    },
   ) {
     this.#context = context;
     this.#request = request;
@@ -349,14 +353,14 @@ class SqlQuery {
 
   /** Of a chunk whose statistics tell the least and the greatest of each column: they stand for all of its rows. Answers whether they do. */
   async #addExtremes(rangeOf: (column: number) => ColumnRange): Promise<boolean> {
-    const vectors: Vector[] = [];
+    const extremes: Column[] = [];
     for (const index of this.#plan.columns.keys()) {
       const range = rangeOf(index);
       if (typeof range === 'string' || !range.isEveryRow) return false;
-      vectors.push({ kind: 'numbers', values: Float64Array.of(range.least, range.greatest), nulls: null });
+      extremes.push({ kind: 'numbers', values: Float64Array.of(range.least, range.greatest), nulls: null });
     }
     const none = () => must<never>(undefined as never, 'extremes are of columns');
-    const column = (index: number) => must(vectors[index], 'a column');
+    const column = (index: number) => must(extremes[index], 'a column');
     await this.#steps(
       this.#run.add({ rowCount: 2, rows: null, column, slot: none, textMatch: none }, allRows(2)),
     );
@@ -388,7 +392,7 @@ class SqlQuery {
     if (made === null) return false;
     const ids = () => dictionaryOf(stored.map(({ buffer, offset }) => documentId(buffer, offset)));
     const rowCount = passing.length;
-    const column = (index: number): Vector => {
+    const column = (index: number): Column => {
       const name = must(columns[index], 'a column');
       if (name === idColumn)
         return { kind: 'texts', codes: allRows(rowCount), dictionary: ids(), nulls: null };
@@ -484,7 +488,7 @@ class SqlQuery {
   }
 
   /** Of those rows of a frame; the others' are the first one's. */
-  async #ids({ chunk, from, end }: Range, rows: Int32Array): Promise<Vector> {
+  async #ids({ chunk, from, end }: Range, rows: Int32Array): Promise<Column> {
     const stored = await reading(this.#context, () =>
       chunk.documents(Array.from(rows, (row) => chunk.firstRow + from + row)),
     );
@@ -500,25 +504,25 @@ class SqlQuery {
     matches: readonly Uint8Array[],
   ): Frame {
     const { columns } = this.#plan;
-    const vectors: Vector[] = [];
+    const ofFrame: Column[] = [];
     return {
       rowCount: end - from,
       rows: null,
       column: (index) => {
-        const known = vectors[index];
+        const known = ofFrame[index];
         if (known !== undefined) return known;
         const name = must(columns[index], 'a column');
-        const column = must(loaded.get(name), 'a loaded column');
-        const vector =
-          column.kind === 'packed'
-            ? unpacked(column, { from, end, scratch: this.#scratchOf(index) })
+        const decoded = must(loaded.get(name), 'a loaded column');
+        const column =
+          decoded.kind === 'packed'
+            ? unpacked(decoded, { from, end, scratch: this.#scratchOf(index) })
             : name === idColumn
-              ? column
-              : sliced(column, from, end);
-        vectors[index] = vector;
-        return vector;
+              ? decoded
+              : sliced(decoded, from, end);
+        ofFrame[index] = column;
+        return column;
       },
-      slot: () => must<Vector>(undefined, 'rows have no slots'),
+      slot: () => must<Column>(undefined, 'rows have no slots'),
       textMatch: (index) =>
         must(matches[index], 'a match').subarray(chunk.firstRow + from, chunk.firstRow + end),
     };

@@ -1,4 +1,5 @@
 import {
+  type Column,
   compareBytes,
   type Dictionary,
   dictionaryOf,
@@ -7,25 +8,24 @@ import {
   startOf,
   truthy,
   unknown,
-  type Vector,
-} from '../frame/vector.ts';
-import { asTexts, asValues, asWide, type Values } from '../frame/vector-forms.ts';
+} from '../frame/column.ts';
+import { asTexts, asValues, asWide, type Values } from '../frame/column-forms.ts';
 import { type Comparison, flipped } from '../parse/syntax.ts';
 import type { SqlValue } from '../plan/bound.ts';
 
 /** Comparisons, by loops of their own: one is most of what a query does. Both sides are of one type. */
-export function compareVectors(operator: Comparison, left: Vector, right: Vector, rowCount: number): Vector {
+export function compareColumns(operator: Comparison, left: Column, right: Column, rowCount: number): Column {
   const truths = new Uint8Array(rowCount);
   if (isText(left) || isText(right)) compareTexts(operator, left, right, truths);
   else compareNumbers(operator, left, right, truths);
   return { kind: 'truths', values: truths };
 }
 
-function isText(vector: Vector): boolean {
-  return vector.kind === 'texts' || (vector.kind === 'constant' && typeof vector.value === 'string');
+function isText(column: Column): boolean {
+  return column.kind === 'texts' || (column.kind === 'constant' && typeof column.value === 'string');
 }
 
-function compareNumbers(operator: Comparison, left: Vector, right: Vector, truths: Uint8Array): void {
+function compareNumbers(operator: Comparison, left: Column, right: Column, truths: Uint8Array): void {
   if (left.kind === 'constant' && right.kind !== 'constant')
     return compareNumbers(flipped[operator], right, left, truths);
   const rowCount = truths.length;
@@ -150,7 +150,7 @@ function holdsFor(operator: Comparison): readonly number[] {
   }
 }
 
-function compareTexts(operator: Comparison, left: Vector, right: Vector, truths: Uint8Array): void {
+function compareTexts(operator: Comparison, left: Column, right: Column, truths: Uint8Array): void {
   if (left.kind === 'constant' && right.kind === 'texts')
     return compareTexts(flipped[operator], right, left, truths);
   const rowCount = truths.length;
@@ -186,16 +186,16 @@ export function codesThat(operator: Comparison, dictionary: Dictionary, other: s
 const fewValues = 8;
 
 /** Whether a row's value is one of a list without NULLs. */
-export function isIn(vector: Vector, list: readonly SqlValue[], rowCount: number): Uint8Array {
+export function isIn(column: Column, list: readonly SqlValue[], rowCount: number): Uint8Array {
   const truths = new Uint8Array(rowCount);
-  if (isText(vector)) {
-    const texts = asTexts(vector, rowCount);
+  if (isText(column)) {
+    const texts = asTexts(column, rowCount);
     const byCode = codesIn(texts.dictionary, list);
     for (let row = 0; row < rowCount; row++) truths[row] = byCode[texts.codes[row] as number] as number;
     markNulls(truths, texts.nulls);
     return truths;
   }
-  const values = asValues(vector, rowCount);
+  const values = asValues(column, rowCount);
   if (values.kind === 'wide') {
     const wanted = wholeNumbers(list);
     for (let row = 0; row < rowCount; row++)

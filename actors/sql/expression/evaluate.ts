@@ -1,8 +1,8 @@
 import { limits } from '../../../protocol/limits.ts';
 import { must } from '../../../src/base/assert.ts';
 import { minuteOf, secondsOfDay, truncateTime } from '../dates.ts';
-import type { Frame, NewReplacer, Replacer } from '../frame/frame.ts';
 import {
+  type Column,
   type Dictionary,
   dictionaryOf,
   falsy,
@@ -12,39 +12,39 @@ import {
   type Texts,
   truthy,
   unknown,
-  type Vector,
-} from '../frame/vector.ts';
-import { asTexts, asValues, asWide, type Values } from '../frame/vector-forms.ts';
+} from '../frame/column.ts';
+import { asTexts, asValues, asWide, type Values } from '../frame/column-forms.ts';
+import type { Frame, NewReplacer, Replacer } from '../frame/frame.ts';
 import { ByCodes, TextInterner } from '../intern/interner.ts';
 import { Interruption, type SqlTurns } from '../interruption.ts';
 import { flipped } from '../parse/syntax.ts';
 import type { Bound, SqlValue } from '../plan/bound.ts';
 import type { Room } from '../room.ts';
 import { SqlError } from '../sql-error.ts';
-import { codesIn, codesThat, compareVectors, isIn } from './compare.ts';
+import { codesIn, codesThat, compareColumns, isIn } from './compare.ts';
 import { type LikePattern, likePattern, matchDictionary } from './like.ts';
 
 /**
- * Expressions over a frame, a vector at a time. What depends on one text alone is made once for each string of its dictionary.
+ * Expressions over a frame, a column at a time. What depends on one text alone is made once for each string of its dictionary.
  * Patterns are compiled once for each evaluator.
  */
 export class Evaluator {
   readonly #newReplacer: NewReplacer;
   readonly #room: Room;
   readonly #turns: SqlTurns;
-  readonly #literals = new Map<Bound, Vector>();
+  readonly #literals = new Map<Bound, Column>();
   readonly #chosen = new Map<Bound, TextInterner>();
   readonly #likes = new Map<Bound, LikePattern>();
   /** What was made of the last dictionary: frames share it. */
   readonly #byCode = new Map<Bound, JudgedCodes>();
   #judgedBytes = 0;
   readonly #replaced = new Map<Bound, Replaced>();
-  readonly #replacedConstants = new Map<Bound, { readonly value: SqlValue; readonly vector: Vector }>();
+  readonly #replacedConstants = new Map<Bound, { readonly value: SqlValue; readonly column: Column }>();
   readonly #repeated: ReadonlySet<Bound>;
   /** Of `#known`. */
   #frame: Frame | null = null;
   /** What repeated expressions are in the frame. */
-  readonly #known = new Map<Bound, Vector>();
+  readonly #known = new Map<Bound, Column>();
 
   /**
    * `repeated`: expressions that stand in several places, of which a frame keeps what they are. What would take longer than a
@@ -61,21 +61,21 @@ export class Evaluator {
     this.#turns = turns;
   }
 
-  evaluate(bound: Bound, frame: Frame): Vector {
+  evaluate(bound: Bound, frame: Frame): Column {
     if (this.#repeated.size === 0 || !this.#repeated.has(bound)) return this.#evaluated(bound, frame);
     if (frame !== this.#frame) {
       this.#known.clear();
       this.#frame = frame;
     }
-    let vector = this.#known.get(bound);
-    if (vector === undefined) {
-      vector = this.#evaluated(bound, frame);
-      this.#known.set(bound, vector);
+    let column = this.#known.get(bound);
+    if (column === undefined) {
+      column = this.#evaluated(bound, frame);
+      this.#known.set(bound, column);
     }
-    return vector;
+    return column;
   }
 
-  #evaluated(bound: Bound, frame: Frame): Vector {
+  #evaluated(bound: Bound, frame: Frame): Column {
     switch (bound.kind) {
       case 'literal':
         return this.#literal(bound);
@@ -88,7 +88,7 @@ export class Evaluator {
       case 'compare': {
         const [left, right] = [this.evaluate(bound.left, frame), this.evaluate(bound.right, frame)];
         const compared = this.#compareByCode(bound, left, right, { rowCount: frame.rowCount, of: bound });
-        return compared ?? compareVectors(bound.operator, left, right, frame.rowCount);
+        return compared ?? compareColumns(bound.operator, left, right, frame.rowCount);
       }
       case 'arithmetic':
         return this.#arithmetic(bound, frame);
@@ -123,23 +123,23 @@ export class Evaluator {
   }
 
   /** The same object each time: what is made of it is known by it. */
-  #literal(bound: Extract<Bound, { kind: 'literal' }>): Vector {
-    let vector = this.#literals.get(bound);
-    if (vector === undefined) {
-      vector = { kind: 'constant', value: bound.value };
-      this.#literals.set(bound, vector);
+  #literal(bound: Extract<Bound, { kind: 'literal' }>): Column {
+    let column = this.#literals.get(bound);
+    if (column === undefined) {
+      column = { kind: 'constant', value: bound.value };
+      this.#literals.set(bound, column);
     }
-    return vector;
+    return column;
   }
 
   /** A condition: a number is true where it is not 0. */
   truths(bound: Bound, frame: Frame): Uint8Array {
-    const vector = this.evaluate(bound, frame);
-    if (vector.kind === 'truths') return vector.values;
+    const column = this.evaluate(bound, frame);
+    if (column.kind === 'truths') return column.values;
     const truths = new Uint8Array(frame.rowCount);
-    if (vector.kind === 'constant') return truths.fill(truthOf(vector.value));
-    if (vector.kind === 'texts') throw new TypeError('a condition of text');
-    const { values, nulls } = vector;
+    if (column.kind === 'constant') return truths.fill(truthOf(column.value));
+    if (column.kind === 'texts') throw new TypeError('a condition of text');
+    const { values, nulls } = column;
     for (let row = 0; row < truths.length; row++) {
       const isNull = nulls !== null && nulls[row] === 1;
       truths[row] = isNull ? unknown : Number(values[row]) === 0 ? falsy : truthy;
@@ -147,7 +147,7 @@ export class Evaluator {
     return truths;
   }
 
-  #arithmetic(bound: Extract<Bound, { kind: 'arithmetic' }>, frame: Frame): Vector {
+  #arithmetic(bound: Extract<Bound, { kind: 'arithmetic' }>, frame: Frame): Column {
     const { operator, type, at } = bound;
     const left = asValues(this.evaluate(bound.left, frame), frame.rowCount);
     const right = asValues(this.evaluate(bound.right, frame), frame.rowCount);
@@ -169,7 +169,7 @@ export class Evaluator {
     return { kind: 'wide', values: wideSums(asWide(left), asWide(right), { operator, nulls, at }), nulls };
   }
 
-  #logic({ operator, operands }: Extract<Bound, { kind: 'logic' }>, frame: Frame): Vector {
+  #logic({ operator, operands }: Extract<Bound, { kind: 'logic' }>, frame: Frame): Column {
     const both = operator === 'and' ? andTable : orTable;
     const values = Uint8Array.from(this.truths(must(operands[0], 'an operand'), frame));
     for (const operand of operands.slice(1)) {
@@ -180,7 +180,7 @@ export class Evaluator {
     return { kind: 'truths', values };
   }
 
-  #in(bound: Extract<Bound, { kind: 'in' }>, frame: Frame): Vector {
+  #in(bound: Extract<Bound, { kind: 'in' }>, frame: Frame): Column {
     const operand = this.evaluate(bound.operand, frame);
     const values =
       operand.kind === 'texts'
@@ -195,7 +195,7 @@ export class Evaluator {
     return { kind: 'truths', values };
   }
 
-  #like(bound: Extract<Bound, { kind: 'like' }>, frame: Frame): Vector {
+  #like(bound: Extract<Bound, { kind: 'like' }>, frame: Frame): Column {
     const texts = asTexts(this.evaluate(bound.operand, frame), frame.rowCount);
     const pattern = this.#patternOf(bound);
     const judge = (some: Dictionary) => {
@@ -312,10 +312,10 @@ export class Evaluator {
   /** Of a text with one that is known; null for all others. */
   #compareByCode(
     bound: Extract<Bound, { kind: 'compare' }>,
-    left: Vector,
-    right: Vector,
+    left: Column,
+    right: Column,
     { rowCount, of }: { readonly rowCount: number; readonly of: Bound },
-  ): Vector | null {
+  ): Column | null {
     if (left.kind === 'constant' && right.kind === 'texts')
       return this.#compareByCode({ ...bound, operator: flipped[bound.operator] }, right, left, {
         rowCount,
@@ -327,15 +327,15 @@ export class Evaluator {
     return { kind: 'truths', values };
   }
 
-  #isNull({ operand, negated: isNot }: Extract<Bound, { kind: 'isNull' }>, frame: Frame): Vector {
-    const vector = this.evaluate(operand, frame);
+  #isNull({ operand, negated: isNot }: Extract<Bound, { kind: 'isNull' }>, frame: Frame): Column {
+    const column = this.evaluate(operand, frame);
     const values = new Uint8Array(frame.rowCount);
     for (let row = 0; row < values.length; row++)
-      values[row] = isNullAt(vector, row) === isNot ? falsy : truthy;
+      values[row] = isNullAt(column, row) === isNot ? falsy : truthy;
     return { kind: 'truths', values };
   }
 
-  #case(bound: Extract<Bound, { kind: 'case' }>, frame: Frame): Vector {
+  #case(bound: Extract<Bound, { kind: 'case' }>, frame: Frame): Column {
     const { branches, otherwise, type } = bound;
     const { rowCount } = frame;
     const results = [...branches.map(({ result }) => result), otherwise].map((then) =>
@@ -355,7 +355,7 @@ export class Evaluator {
     return type === 'text' ? this.#chooseTexts(bound, results, chosen) : chooseNumbers(results, chosen);
   }
 
-  #coalesce(bound: Extract<Bound, { kind: 'coalesce' }>, frame: Frame): Vector {
+  #coalesce(bound: Extract<Bound, { kind: 'coalesce' }>, frame: Frame): Column {
     const results = bound.operands.map((operand) => this.evaluate(operand, frame));
     // The last one where all are NULL.
     const chosen = new Uint16Array(frame.rowCount).fill(results.length - 1);
@@ -367,7 +367,7 @@ export class Evaluator {
   }
 
   /** Of one dictionary for all of them, into which a string comes when a row has it. */
-  #chooseTexts(bound: Bound, results: readonly Vector[], chosen: Uint16Array): Vector {
+  #chooseTexts(bound: Bound, results: readonly Column[], chosen: Uint16Array): Column {
     const rowCount = chosen.length;
     let known = this.#chosen.get(bound);
     if (known === undefined) {
@@ -395,20 +395,20 @@ export class Evaluator {
   }
 
   /** Of a constant once: who evaluates an interrupted expression again must find the same dictionaries. */
-  #replaceIn(bound: Extract<Bound, { kind: 'replace' }>, frame: Frame): Vector {
+  #replaceIn(bound: Extract<Bound, { kind: 'replace' }>, frame: Frame): Column {
     const operand = this.evaluate(bound.operand, frame);
     const replace = (texts: Texts, rows: FrameRows) => this.#replace(bound, texts, rows);
     if (operand.kind !== 'constant') return perText(operand, frame, replace);
     let made = this.#replacedConstants.get(bound);
     if (made?.value !== operand.value) {
-      made = { value: operand.value, vector: perText(operand, frame, replace) };
+      made = { value: operand.value, column: perText(operand, frame, replace) };
       this.#replacedConstants.set(bound, made);
     }
-    return made.vector;
+    return made.column;
   }
 
   /** Each string once for as long as its dictionary lasts, when a row has it. */
-  #replace(bound: Extract<Bound, { kind: 'replace' }>, texts: Texts, { rows, rowCount }: FrameRows): Vector {
+  #replace(bound: Extract<Bound, { kind: 'replace' }>, texts: Texts, { rows, rowCount }: FrameRows): Column {
     const replaced = this.#replacedOf(bound);
     const { dictionary, codes, nulls } = texts;
     const newCodes = new Int32Array(rowCount);
@@ -625,7 +625,7 @@ function part(dictionary: Dictionary, from: number, end: number): Dictionary {
   return { count: end - from, bytes: dictionary.bytes.subarray(start, dictionary.ends[end - 1]), ends };
 }
 
-function lengths({ codes, nulls, dictionary }: Texts, { rowCount }: FrameRows): Vector {
+function lengths({ codes, nulls, dictionary }: Texts, { rowCount }: FrameRows): Column {
   const values = new Float64Array(rowCount);
   const { ends } = dictionary;
   for (let row = 0; row < rowCount; row++) {
@@ -638,36 +638,36 @@ function lengths({ codes, nulls, dictionary }: Texts, { rowCount }: FrameRows): 
 type FrameRows = Pick<Frame, 'rows' | 'rowCount'>;
 
 /** Of a constant once. */
-function perText(vector: Vector, rows: FrameRows, of: (texts: Texts, rows: FrameRows) => Vector): Vector {
-  if (vector.kind === 'texts') return of(vector, rows);
-  if (vector.kind !== 'constant') throw new TypeError('no text');
-  return vector.value === null ? vector : constantOf(of(asTexts(vector, 1), { rows: null, rowCount: 1 }));
+function perText(column: Column, rows: FrameRows, of: (texts: Texts, rows: FrameRows) => Column): Column {
+  if (column.kind === 'texts') return of(column, rows);
+  if (column.kind !== 'constant') throw new TypeError('no text');
+  return column.value === null ? column : constantOf(of(asTexts(column, 1), { rows: null, rowCount: 1 }));
 }
 
-/** Of a vector of one row. */
-function constantOf(vector: Vector): Vector {
-  if (vector.kind === 'texts')
+/** Of a column of one row. */
+function constantOf(column: Column): Column {
+  if (column.kind === 'texts')
     return {
       kind: 'constant',
-      value: vector.dictionary.bytes.toString('utf8', 0, vector.dictionary.ends[0]),
+      value: column.dictionary.bytes.toString('utf8', 0, column.dictionary.ends[0]),
     };
-  return { kind: 'constant', value: BigInt((vector as { values: Float64Array }).values[0] as number) };
+  return { kind: 'constant', value: BigInt((column as { values: Float64Array }).values[0] as number) };
 }
 
-function perNumber(vector: Vector, of: (value: number) => number): Vector {
-  switch (vector.kind) {
+function perNumber(column: Column, of: (value: number) => number): Column {
+  switch (column.kind) {
     case 'numbers':
-      return { kind: 'numbers', values: vector.values.map(of), nulls: vector.nulls };
+      return { kind: 'numbers', values: column.values.map(of), nulls: column.nulls };
     case 'wide':
       return {
         kind: 'numbers',
-        values: Float64Array.from(vector.values, (value) => of(Number(value))),
-        nulls: vector.nulls,
+        values: Float64Array.from(column.values, (value) => of(Number(value))),
+        nulls: column.nulls,
       };
     case 'constant':
-      return vector.value === null ? vector : { kind: 'constant', value: of(Number(vector.value)) };
+      return column.value === null ? column : { kind: 'constant', value: of(Number(column.value)) };
     case 'truths':
-      return perNumber(asValues(vector, vector.values.length), of);
+      return perNumber(asValues(column, column.values.length), of);
     case 'texts':
       throw new TypeError('no number');
   }
@@ -694,7 +694,7 @@ function wideSums(
   return sums;
 }
 
-function chooseNumbers(results: readonly Vector[], chosen: Uint16Array): Vector {
+function chooseNumbers(results: readonly Column[], chosen: Uint16Array): Column {
   const rowCount = chosen.length;
   const each = results.map((result) => asValues(result, rowCount));
   const nulls = new Uint8Array(rowCount);

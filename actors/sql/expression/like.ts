@@ -1,5 +1,5 @@
 import { must } from '../../../src/base/assert.ts';
-import { type Dictionary, startOf } from '../frame/vector.ts';
+import { type Dictionary, startOf } from '../frame/column.ts';
 import { type WildcardText, wildcardText } from './wildcard-text.ts';
 
 /**

@@ -3,15 +3,15 @@ import { presences } from '../../columns/column-block.ts';
 import { isWholeKind, valueKinds } from '../../columns/value-kinds.ts';
 import { formatDate, formatTime } from '../dates.ts';
 import type { SqlType } from '../plan/bound.ts';
-import { numbersOf, PackedVector } from './packed-vector.ts';
-import { type Dictionary, dictionaryOf, type Nulls, type PackedIntegers, type Vector } from './vector.ts';
+import { type Column, type Dictionary, dictionaryOf, type Nulls, type PackedIntegers } from './column.ts';
+import { numbersOf, PackedNumbers } from './packed-numbers.ts';
 
 /** What a column does not hold itself, by rows of its chunk: numbers, and strings or compact JSON. */
 export type Elsewhere = ReadonlyMap<number, number | string>;
 
 /**
- * A stored column → the vector of a type that is as wide as its values. Null where no row has a value. A column of one kind that
- * every row has is taken as it lies, as far as the vector's form allows.
+ * A stored column → the column of a type that is as wide as its values. Null where no row has a value. A column of one kind that
+ * every row has is taken as it lies, as far as the column's form allows.
  */
 export function decodeColumn(values: ColumnValues, type: SqlType, elsewhere: Elsewhere): DecodedColumn {
   if (type !== 'text' && hasIntegersOnly(values) && isNarrow(values))
@@ -22,14 +22,14 @@ export function decodeColumn(values: ColumnValues, type: SqlType, elsewhere: Els
 /** As it lies: frames unpack what they need into memory that the next frame uses again. */
 export type PackedColumn = PackedIntegers & { readonly kind: 'packed' };
 
-export type DecodedColumn = Vector | PackedColumn;
+export type DecodedColumn = Column | PackedColumn;
 
 /** Rows from `from` to before `end`; unpacked, where somebody asks, into `scratch`, which has room for them. */
 export function unpacked(
   { integers, base }: PackedIntegers,
   { from, end, scratch }: { readonly from: number; readonly end: number; readonly scratch: Float64Array },
-): Vector {
-  return new PackedVector({ integers: integers.subarray(from, end), base }, scratch);
+): Column {
+  return new PackedNumbers({ integers: integers.subarray(from, end), base }, scratch);
 }
 
 /** Each of them is a double. */
@@ -62,7 +62,7 @@ function hasIntegersOnly(values: ColumnValues): boolean {
   return isWholeKind(values.uniformKind) && isWhole(values, values.uniformKind);
 }
 
-function decodeNumbers(values: ColumnValues, elsewhere: Elsewhere, type: SqlType): Vector {
+function decodeNumbers(values: ColumnValues, elsewhere: Elsewhere, type: SqlType): Column {
   const integers = integersOf(values);
   if (integers instanceof BigInt64Array && type === 'int') return decodeWide(values, integers);
   const numbers = integers instanceof BigInt64Array ? Float64Array.from(integers, Number) : integers;
@@ -91,7 +91,7 @@ function someNull(nulls: Uint8Array): Nulls {
   return nulls.includes(1) ? nulls : null;
 }
 
-function decodeWide(values: ColumnValues, integers: BigInt64Array): Vector {
+function decodeWide(values: ColumnValues, integers: BigInt64Array): Column {
   if (isWhole(values, valueKinds.integer)) return { kind: 'wide', values: integers, nulls: null };
   const decoded = new BigInt64Array(values.rowCount);
   const nulls = new Uint8Array(values.rowCount).fill(1);
@@ -125,7 +125,7 @@ function integersOf(values: ColumnValues): Float64Array | BigInt64Array {
   return numbers;
 }
 
-function decodeTexts(values: ColumnValues, elsewhere: Elsewhere): Vector {
+function decodeTexts(values: ColumnValues, elsewhere: Elsewhere): Column {
   const { codes, stringEnds, stringBytes, rowCount } = values;
   const bytes = Buffer.from(stringBytes.buffer, stringBytes.byteOffset, stringBytes.byteLength);
   const stored: Dictionary = { count: stringEnds.length, bytes, ends: stringEnds };

@@ -1,12 +1,12 @@
-import type { Vector } from './vector.ts';
+import type { Column } from './column.ts';
 
 /** What expressions are evaluated over: the rows of a chunk, or groups. */
 export interface Frame {
   readonly rowCount: number;
   /** Those that matter: what is costly is done for these alone. Null: all. */
   readonly rows: Int32Array | null;
-  column(index: number): Vector;
-  slot(index: number): Vector;
+  column(index: number): Column;
+  slot(index: number): Column;
   /** 1 for each row whose text matches, 0 for each other. */
   textMatch(index: number): Uint8Array;
 }

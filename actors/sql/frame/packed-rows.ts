@@ -1,5 +1,5 @@
 import type { Comparison } from '../parse/syntax.ts';
-import type { PackedIntegers } from './vector.ts';
+import type { PackedIntegers } from './column.ts';
 
 /** Rows whose whole number lies in a range, told from numbers as they lie. A loop for each width: one that takes them all is several times as slow. */
 export interface WholeRange {

@@ -1,12 +1,12 @@
-import { allRows } from '../frame/frame.ts';
 import {
+  type Column,
   compareBytes,
   type Dictionary,
   type Nulls,
   type PackedIntegers,
-  type Vector,
-} from '../frame/vector.ts';
-import { asTexts, asValues } from '../frame/vector-forms.ts';
+} from '../frame/column.ts';
+import { asTexts, asValues } from '../frame/column-forms.ts';
+import { allRows } from '../frame/frame.ts';
 import { type Interner, PairInterner } from '../intern/interner.ts';
 import { LazyInterner } from '../intern/lazy-interner.ts';
 import type { Bound, BoundAggregate, SqlType } from '../plan/bound.ts';
@@ -21,7 +21,7 @@ export interface Aggregate {
   readonly bytes: number;
   /** `groups[i]` is the group of row `rows[i]`; there are `groupCount` of them so far. Null: rows alone are counted. */
   add(
-    vector: Vector | null,
+    column: Column | null,
     rows: Int32Array,
     rowCount: number,
     groups: Int32Array,
@@ -30,7 +30,7 @@ export interface Aggregate {
   /** What is left to do when all rows are in, before the first `values`: in steps. */
   finish?(): Generator<undefined, void, void>;
   /** Values of groups from `from` to before `end`, when all rows are in. */
-  values(from: number, end: number): Vector;
+  values(from: number, end: number): Column;
 }
 
 /** In the same order. Sums of the same values are added up once. `room`: for as many groups as can come. */
@@ -88,13 +88,13 @@ class GroupNumbers {
   }
 }
 
-function nullsOf(vector: Vector, rowCount: number): Nulls {
-  if (vector.kind === 'texts' || vector.kind === 'numbers' || vector.kind === 'wide') return vector.nulls;
-  if (vector.kind === 'constant' && vector.value !== null) return null;
-  return asValues(vector, rowCount).nulls;
+function nullsOf(column: Column, rowCount: number): Nulls {
+  if (column.kind === 'texts' || column.kind === 'numbers' || column.kind === 'wide') return column.nulls;
+  if (column.kind === 'constant' && column.value !== null) return null;
+  return asValues(column, rowCount).nulls;
 }
 
-/** Of rows, where there is no vector. */
+/** Of rows, where there is no column. */
 class ValueCount implements Aggregate {
   readonly #counts: GroupNumbers;
 
@@ -107,7 +107,7 @@ class ValueCount implements Aggregate {
   }
 
   add(
-    vector: Vector | null,
+    column: Column | null,
     rows: Int32Array,
     rowCount: number,
     groups: Int32Array,
@@ -115,7 +115,7 @@ class ValueCount implements Aggregate {
   ): void {
     this.#counts.makeRoom(groupCount);
     const held = this.#counts.values;
-    const nulls = vector === null ? null : nullsOf(vector, rowCount);
+    const nulls = column === null ? null : nullsOf(column, rowCount);
     if (nulls === null && groupCount === 1) {
       held[0] = (held[0] as number) + rows.length;
       return;
@@ -124,7 +124,7 @@ class ValueCount implements Aggregate {
       if (nulls === null || nulls[rows[i] as number] === 0) (held[groups[i] as number] as number)++;
   }
 
-  values(from: number, end: number): Vector {
+  values(from: number, end: number): Column {
     return { kind: 'numbers', values: this.#counts.part(from, end), nulls: null };
   }
 }
@@ -169,18 +169,18 @@ class Sum implements Aggregate {
   }
 
   add(
-    vector: Vector | null,
+    column: Column | null,
     rows: Int32Array,
     rowCount: number,
     groups: Int32Array,
     groupCount: number,
   ): void {
-    if (vector === null) return;
+    if (column === null) return;
     this.makeRoom(groupCount);
-    const packed = vector.kind === 'numbers' ? vector.packed : undefined;
+    const packed = column.kind === 'numbers' ? column.packed : undefined;
     if (groupCount === 1 && rows.length === rowCount && packed !== undefined && this.#addPacked(packed))
       return;
-    const { kind, values, nulls } = asValues(vector, rowCount);
+    const { kind, values, nulls } = asValues(column, rowCount);
     if (kind === 'wide') this.#addWide(values as BigInt64Array, nulls, rows, groups);
     else if (groupCount === 1) this.#addToOne(values as Float64Array, nulls, rows);
     else this.#addNumbers(values as Float64Array, nulls, rows, groups);
@@ -288,7 +288,7 @@ class Sum implements Aggregate {
     this.#carried.set(group, (this.#carried.get(group) ?? 0n) + value);
   }
 
-  values(from: number, end: number): Vector {
+  values(from: number, end: number): Column {
     if (this.#isInt && this.#bound.name !== 'avg')
       return this.valuesPlus(from, end, { plus: 0n, at: this.#bound.at });
     const nulls = zeros(this.#counts.part(from, end));
@@ -304,7 +304,7 @@ class Sum implements Aggregate {
     from: number,
     end: number,
     { plus, at }: { readonly plus: bigint; readonly at: number },
-  ): Vector {
+  ): Column {
     this.makeRoom(end);
     const count = end - from;
     const nulls = zeros(this.#counts.values.subarray(from, end));
@@ -356,16 +356,16 @@ class SumPlus implements Aggregate {
   }
 
   add(
-    vector: Vector | null,
+    column: Column | null,
     rows: Int32Array,
     rowCount: number,
     groups: Int32Array,
     groupCount: number,
   ): void {
-    if (this.#of.isFirst) this.#sum.add(vector, rows, rowCount, groups, groupCount);
+    if (this.#of.isFirst) this.#sum.add(column, rows, rowCount, groups, groupCount);
   }
 
-  values(from: number, end: number): Vector {
+  values(from: number, end: number): Column {
     const { bound, plus } = this.#of;
     return this.#sum.valuesPlus(from, end, { plus, at: bound.at });
   }
@@ -448,15 +448,15 @@ class NumberExtreme implements Aggregate {
   }
 
   add(
-    vector: Vector | null,
+    column: Column | null,
     rows: Int32Array,
     rowCount: number,
     groups: Int32Array,
     groupCount: number,
   ): void {
-    if (vector === null) return;
+    if (column === null) return;
     this.#makeRoom(groupCount);
-    const { kind, values, nulls } = asValues(vector, rowCount);
+    const { kind, values, nulls } = asValues(column, rowCount);
     if (kind === 'wide') return this.#addWide(values as BigInt64Array, nulls, rows, groups);
     if (groupCount === 1 && nulls === null) return this.#addToOne(values as Float64Array, rows);
     const [held, seen, isMax] = [this.#held.values, this.#seen.values, this.#isMax];
@@ -492,7 +492,7 @@ class NumberExtreme implements Aggregate {
     }
   }
 
-  values(from: number, end: number): Vector {
+  values(from: number, end: number): Column {
     const nulls = zeros(this.#seen.part(from, end));
     const values = this.#held.part(from, end).slice();
     if (this.#wide.size === 0) return { kind: 'numbers', values, nulls };
@@ -527,15 +527,15 @@ class TextExtreme implements Aggregate {
   }
 
   add(
-    vector: Vector | null,
+    column: Column | null,
     rows: Int32Array,
     rowCount: number,
     groups: Int32Array,
     groupCount: number,
   ): void {
-    if (vector === null) return;
+    if (column === null) return;
     while (this.#held.length < groupCount) this.#held.push(null);
-    const { codes, dictionary, nulls } = asTexts(vector, rowCount);
+    const { codes, dictionary, nulls } = asTexts(column, rowCount);
     // Of this chunk, by codes: a string is copied once it is known to stay.
     const best = new Int32Array(groupCount).fill(-1);
     for (let i = 0; i < rows.length; i++) {
@@ -561,7 +561,7 @@ class TextExtreme implements Aggregate {
     return this.#isMax ? order > 0 : order < 0;
   }
 
-  values(from: number, end: number): Vector {
+  values(from: number, end: number): Column {
     const count = end - from;
     const codes = allRows(count);
     const nulls = new Uint8Array(count);
@@ -621,17 +621,17 @@ class DistinctValues implements Aggregate {
   }
 
   add(
-    vector: Vector | null,
+    column: Column | null,
     rows: Int32Array,
     rowCount: number,
     groups: Int32Array,
     groupCount: number,
   ): void {
-    if (vector === null) return;
+    if (column === null) return;
     this.#counts.makeRoom(groupCount);
     if (this.#numbers.length < rows.length) this.#numbers = new Int32Array(rows.length);
     const numbers = this.#numbers;
-    this.#values.intern(vector, rows, rowCount, numbers);
+    this.#values.intern(column, rows, rowCount, numbers);
     const { nullNumber } = this.#values;
     const [held, pairs] = [this.#counts.values, this.#pairs];
     if (this.#isAlone) {
@@ -648,7 +648,7 @@ class DistinctValues implements Aggregate {
     }
   }
 
-  values(from: number, end: number): Vector {
+  values(from: number, end: number): Column {
     return { kind: 'numbers', values: this.#counts.part(from, end), nulls: null };
   }
 
@@ -686,13 +686,13 @@ class DistinctSum implements Aggregate {
   }
 
   add(
-    vector: Vector | null,
+    column: Column | null,
     rows: Int32Array,
     rowCount: number,
     groups: Int32Array,
     groupCount: number,
   ): void {
-    this.#distinct.add(vector, rows, rowCount, groups, groupCount);
+    this.#distinct.add(column, rows, rowCount, groups, groupCount);
   }
 
   *finish(): Generator<undefined, void, void> {
@@ -713,7 +713,7 @@ class DistinctSum implements Aggregate {
     }
   }
 
-  values(from: number, end: number): Vector {
+  values(from: number, end: number): Column {
     return this.#sum.values(from, end);
   }
 }

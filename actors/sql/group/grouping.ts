@@ -1,7 +1,7 @@
 import { must } from '../../../src/base/assert.ts';
 import type { Evaluator } from '../expression/evaluate.ts';
+import type { Column } from '../frame/column.ts';
 import { allRows, type Frame } from '../frame/frame.ts';
-import type { Vector } from '../frame/vector.ts';
 import { PairInterner } from '../intern/interner.ts';
 import type { Bound, SelectPlan } from '../plan/bound.ts';
 import { mayInterrupt } from '../plan/plan-weight.ts';
@@ -55,8 +55,8 @@ export class Grouping {
     for (const argument of this.#longArguments) this.#evaluator.evaluate(argument, frame);
     for (const [at, aggregate] of this.#aggregates.entries()) {
       const { argument } = must(this.#plan.aggregates[at], 'an aggregate');
-      const vector = argument === null ? null : this.#evaluator.evaluate(argument, frame);
-      aggregate.add(vector, rows, frame.rowCount, groups, count);
+      const column = argument === null ? null : this.#evaluator.evaluate(argument, frame);
+      aggregate.add(column, rows, frame.rowCount, groups, count);
     }
   }
 
@@ -68,12 +68,12 @@ export class Grouping {
   /** Groups from `from` to before `end`: their keys, then their aggregates. */
   frame(from: number, end: number): Frame {
     // Made when they are asked for: of what is ordered by an aggregate, keys are needed of few groups.
-    const slots: Vector[] = [];
-    const slotOf = (index: number): Vector =>
+    const slots: Column[] = [];
+    const slotOf = (index: number): Column =>
       index < this.#plan.keys.length
-        ? this.#keyVector(index, allRows(end).subarray(from))
+        ? this.#keyColumn(index, allRows(end).subarray(from))
         : must(this.#aggregates[index - this.#plan.keys.length], 'an aggregate').values(from, end);
-    const none = () => must<Vector>(undefined, 'groups have slots alone');
+    const none = () => must<Column>(undefined, 'groups have slots alone');
     return {
       rowCount: end - from,
       rows: null,
@@ -106,7 +106,7 @@ export class Grouping {
     this.#telling.sort((a, b) => b.count - a.count);
   }
 
-  #keyVector(key: number, groups: Int32Array): Vector {
+  #keyColumn(key: number, groups: Int32Array): Column {
     const group = must(
       this.#keys.find(({ keys }) => keys.includes(key)),
       'a group of keys',
@@ -117,7 +117,7 @@ export class Grouping {
     for (let at = this.#telling.length - 1; at > of && of >= 0; at--)
       numbers = must(this.#pairs[at - 1], 'pairs').firsts(numbers);
     if (of > 0) numbers = must(this.#pairs[of - 1], 'pairs').seconds(numbers);
-    return group.keyVector(group.keys.indexOf(key), numbers);
+    return group.keyColumn(group.keys.indexOf(key), numbers);
   }
 }
 

@@ -1,9 +1,9 @@
 import { must } from '../../../src/base/assert.ts';
 import type { Evaluator } from '../expression/evaluate.ts';
+import type { Coded, Column } from '../frame/column.ts';
+import { codesOf, taken } from '../frame/column-forms.ts';
 import type { Frame } from '../frame/frame.ts';
 import { allRows } from '../frame/frame.ts';
-import type { Coded, Vector } from '../frame/vector.ts';
-import { codesOf, taken } from '../frame/vector-forms.ts';
 import { ByCodes, type Interner, PairInterner } from '../intern/interner.ts';
 import { LazyInterner } from '../intern/lazy-interner.ts';
 import type { Bound } from '../plan/bound.ts';
@@ -77,16 +77,16 @@ export class KeyGroup {
       numbers.fill(single[0] as number, 0, rows.length);
       return;
     }
-    const vector = this.#column === null ? null : frame.column(this.#column);
-    const coded = vector === null ? null : codesOf(vector);
+    const column = this.#column === null ? null : frame.column(this.#column);
+    const coded = column === null ? null : codesOf(column);
     // Of a key that is the column itself its interner knows the codes.
-    if (vector === null || coded === null || this.#plain >= 0 || hasNulls(vector))
+    if (column === null || coded === null || this.#plain >= 0 || hasNulls(column))
       this.#internRows(frame, rows, numbers);
-    else this.#internCodes(vector, coded, rows, numbers);
+    else this.#internCodes(column, coded, rows, numbers);
   }
 
   /** One key's values of some numbers. */
-  keyVector(at: number, groups: Int32Array): Vector {
+  keyColumn(at: number, groups: Int32Array): Column {
     if (this.isConstant)
       return this.#evaluator.evaluate(must(this.#bounds[at], 'a key'), noRows(groups.length));
     if (this.#plain >= 0) {
@@ -101,7 +101,7 @@ export class KeyGroup {
     return this.#keyValues(at, groups);
   }
 
-  #keyValues(at: number, groups: Int32Array): Vector {
+  #keyValues(at: number, groups: Int32Array): Column {
     let numbers = groups;
     // From the last pair, of all keys, down to the one that has this key as its second.
     for (let pair = this.#interned.length - 1; pair > at; pair--)
@@ -123,7 +123,7 @@ export class KeyGroup {
     }
   }
 
-  #internCodes(vector: Vector, { codes, of }: Coded, rows: Int32Array, numbers: Int32Array): void {
+  #internCodes(column: Column, { codes, of }: Coded, rows: Int32Array, numbers: Int32Array): void {
     let byCode = this.#byCodes.of(of, 0);
     if (this.#newRows.length < rows.length) this.#newRows = new Int32Array(rows.length);
     const newRows = this.#newRows;
@@ -137,19 +137,19 @@ export class KeyGroup {
         newRows[count++] = row;
       }
     }
-    if (count > 0) this.#internFirst(vector, newRows.subarray(0, count), { codes, byCode });
+    if (count > 0) this.#internFirst(column, newRows.subarray(0, count), { codes, byCode });
     for (let i = 0; i < rows.length; i++)
       numbers[i] = (byCode[codes[rows[i] as number] as number] as number) - 1;
   }
 
   /** As `#internNew`; codes come for the first time once more where it fails. */
   #internFirst(
-    vector: Vector,
+    column: Column,
     rows: Int32Array,
     known: { readonly codes: Coded['codes']; readonly byCode: Int32Array },
   ): void {
     try {
-      this.#internNew(vector, rows, known);
+      this.#internNew(column, rows, known);
     } catch (error) {
       for (const row of rows) known.byCode[known.codes[row] as number] = 0;
       throw error;
@@ -158,11 +158,11 @@ export class KeyGroup {
 
   /** Each of the rows has a code that came for the first time. */
   #internNew(
-    vector: Vector,
+    column: Column,
     rows: Int32Array,
     { codes, byCode }: { readonly codes: Coded['codes']; readonly byCode: Int32Array },
   ): void {
-    const some = taken(vector, rows);
+    const some = taken(column, rows);
     const none = () => must<never>(undefined as never, 'keys of one column have it alone');
     const frame: Frame = {
       rowCount: rows.length,
@@ -185,8 +185,8 @@ function noRows(rowCount: number): Frame {
 }
 
 /** Of texts NULL has any code. */
-function hasNulls(vector: Vector): boolean {
-  return vector.kind === 'texts' && vector.nulls !== null;
+function hasNulls(column: Column): boolean {
+  return column.kind === 'texts' && column.nulls !== null;
 }
 
 /** Keys that depend on the same columns together, in the order in which their columns come. */

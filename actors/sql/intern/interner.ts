@@ -1,13 +1,13 @@
 import { hashBytes } from '../../columns/hash-bytes.ts';
 import {
   type Coded,
+  type Column,
   type Dictionary,
   type Nulls,
   startOf,
   type Texts,
-  type Vector,
-} from '../frame/vector.ts';
-import { asTexts, asValues, type Values } from '../frame/vector-forms.ts';
+} from '../frame/column.ts';
+import { asTexts, asValues, type Values } from '../frame/column-forms.ts';
 import { Room } from '../room.ts';
 
 /**
@@ -20,10 +20,10 @@ export interface Interner {
   readonly bytes: number;
   /** The number of NULL; -1 where there was none. */
   readonly nullNumber: number;
-  /** Numbers of the vector's values in those rows, into `numbers`. */
-  intern(vector: Vector, rows: Int32Array, rowCount: number, numbers: Int32Array): void;
+  /** Numbers of the column's values in those rows, into `numbers`. */
+  intern(column: Column, rows: Int32Array, rowCount: number, numbers: Int32Array): void;
   /** The values of those numbers. */
-  valuesOf(numbers: Int32Array): Vector;
+  valuesOf(numbers: Int32Array): Column;
 }
 
 const slotsInitial = 1_024;
@@ -157,8 +157,8 @@ export class NumberInterner implements Interner {
     return this.#slots.bytes + this.#count * 8 + this.#small.byteLength + wide + this.#byCodes.bytes;
   }
 
-  intern(vector: Vector, rows: Int32Array, rowCount: number, numbers: Int32Array): void {
-    const values = asValues(vector, rowCount);
+  intern(column: Column, rows: Int32Array, rowCount: number, numbers: Int32Array): void {
+    const values = asValues(column, rowCount);
     if (values.coded !== undefined) this.#internCodes(values, values.coded, rows, numbers);
     else this.#internValues(values, rows, numbers);
   }
@@ -169,7 +169,7 @@ export class NumberInterner implements Interner {
   }
 
   /** A value is looked up when its code comes for the first time. */
-  #internCodes(vector: Values, { codes, of }: Coded, rows: Int32Array, numbers: Int32Array): void {
+  #internCodes(column: Values, { codes, of }: Coded, rows: Int32Array, numbers: Int32Array): void {
     let byCode = this.#byCodes.of(of, 0);
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] as number;
@@ -178,7 +178,7 @@ export class NumberInterner implements Interner {
       let number = (byCode[code] as number) - 1;
       if (number < 0) {
         one[0] = row;
-        this.#internValues(vector, one, found);
+        this.#internValues(column, one, found);
         number = found[0] as number;
         byCode[code] = number + 1;
       }
@@ -186,7 +186,7 @@ export class NumberInterner implements Interner {
     }
   }
 
-  valuesOf(numbers: Int32Array): Vector {
+  valuesOf(numbers: Int32Array): Column {
     const nulls = nullsAmong(numbers, this.nullNumber);
     if (this.#wide.count > 0) return { kind: 'wide', values: this.#wideOf(numbers), nulls };
     const values = new Float64Array(numbers.length);
@@ -334,8 +334,8 @@ export class TextInterner implements Interner {
     return this.#dictionary;
   }
 
-  intern(vector: Vector, rows: Int32Array, rowCount: number, numbers: Int32Array): void {
-    const { codes, dictionary, nulls } = asTexts(vector, rowCount);
+  intern(column: Column, rows: Int32Array, rowCount: number, numbers: Int32Array): void {
+    const { codes, dictionary, nulls } = asTexts(column, rowCount);
     const byCode = this.#byCodes.of(dictionary, dictionary.count);
     const { bytes } = dictionary;
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

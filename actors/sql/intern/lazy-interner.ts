@@ -1,12 +1,12 @@
+import { type Column, type Dictionary, isDistinct, type Nulls, type Texts } from '../frame/column.ts';
+import { codesOf, takenCodes } from '../frame/column-forms.ts';
 import { allRows } from '../frame/frame.ts';
-import { type Dictionary, isDistinct, type Nulls, type Texts, type Vector } from '../frame/vector.ts';
-import { codesOf, takenCodes } from '../frame/vector-forms.ts';
 import type { Room } from '../room.ts';
 import { ByCodes, type Interner, NumberInterner, nullsAmong, TextInterner } from './interner.ts';
 
 /**
  * As an interner, and no value is looked at for as long as all of them come by codes of the same distinct ones: a code is as good
- * as its value then. The first vector of other codes, or of none, makes it look at the values so far.
+ * as its value then. The first column of other codes, or of none, makes it look at the values so far.
  */
 export class LazyInterner implements Interner {
   readonly #isText: boolean;
@@ -39,19 +39,19 @@ export class LazyInterner implements Interner {
     return this.#inner?.nullNumber ?? this.#nullNumber;
   }
 
-  intern(vector: Vector, rows: Int32Array, rowCount: number, numbers: Int32Array): void {
+  intern(column: Column, rows: Int32Array, rowCount: number, numbers: Int32Array): void {
     if (this.#inner === null) {
-      const coded = distinctCodes(vector);
+      const coded = distinctCodes(column);
       if (coded !== null && (this.#of === null || this.#of === coded.of)) {
         this.#of = coded.of;
         this.#internCodes(coded, rows, numbers);
         return;
       }
     }
-    this.#look().intern(vector, rows, rowCount, numbers);
+    this.#look().intern(column, rows, rowCount, numbers);
   }
 
-  valuesOf(numbers: Int32Array): Vector {
+  valuesOf(numbers: Int32Array): Column {
     return this.#inner?.valuesOf(numbers) ?? this.#codedValues(numbers);
   }
 
@@ -93,7 +93,7 @@ export class LazyInterner implements Interner {
     return inner;
   }
 
-  #codedValues(numbers: Int32Array): Vector {
+  #codedValues(numbers: Int32Array): Column {
     if (this.#of === null) return newInterner(this.#isText).valuesOf(numbers);
     const codes = takenCodes(this.#codes, numbers);
     if (!this.#isText) return (this.#of as NumberInterner).valuesOf(codes);
@@ -120,12 +120,12 @@ interface DistinctCodes {
 }
 
 /** Codes no two of which mean the same. */
-function distinctCodes(vector: Vector): DistinctCodes | null {
-  if (vector.kind === 'texts')
-    return isDistinct(vector.dictionary)
-      ? { codes: vector.codes, of: vector.dictionary, nulls: vector.nulls, nullCode: -1 }
+function distinctCodes(column: Column): DistinctCodes | null {
+  if (column.kind === 'texts')
+    return isDistinct(column.dictionary)
+      ? { codes: column.codes, of: column.dictionary, nulls: column.nulls, nullCode: -1 }
       : null;
-  const coded = codesOf(vector);
+  const coded = codesOf(column);
   if (coded === null || !(coded.of instanceof NumberInterner)) return null;
   return { codes: coded.codes, of: coded.of, nulls: null, nullCode: coded.of.nullNumber };
 }

@@ -1,8 +1,8 @@
 import type { Evaluator } from '../expression/evaluate.ts';
+import { type Column, type Texts, truthy } from '../frame/column.ts';
+import { takenFrame } from '../frame/column-forms.ts';
 import { allRows, type Frame } from '../frame/frame.ts';
 import { rowsInRange, wholeRange } from '../frame/packed-rows.ts';
-import { type Texts, truthy, type Vector } from '../frame/vector.ts';
-import { takenFrame } from '../frame/vector-forms.ts';
 import { collectColumns } from '../group/key-groups.ts';
 import { type Comparison, flipped } from '../parse/syntax.ts';
 import type { Bound } from '../plan/bound.ts';
@@ -62,16 +62,16 @@ export class RowFilter {
   #quickly(term: Bound, frame: Frame, rows: Int32Array): Int32Array | null {
     const asked = columnWithLiteral(term);
     if (asked === null) return null;
-    const { operator, column, literal } = asked;
-    const vector = frame.column(column.index);
-    if (vector.kind === 'numbers' && vector.packed !== undefined && typeof literal.value !== 'string') {
+    const { operator, index, literal } = asked;
+    const column = frame.column(index);
+    if (column.kind === 'numbers' && column.packed !== undefined && typeof literal.value !== 'string') {
       const range = wholeRange(operator, Number(literal.value));
-      return range === null ? null : rowsInRange(vector.packed, range, rows, this.#passing);
+      return range === null ? null : rowsInRange(column.packed, range, rows, this.#passing);
     }
-    if (vector.kind === 'wide' && operator === '=' && typeof literal.value === 'bigint')
-      return rowsOfBig(vector, literal.value, rows, this.#passing);
-    if (vector.kind === 'texts' && typeof literal.value === 'string')
-      return rowsOfText(vector, operator, { text: literal.value, rows, passing: this.#passing });
+    if (column.kind === 'wide' && operator === '=' && typeof literal.value === 'bigint')
+      return rowsOfBig(column, literal.value, rows, this.#passing);
+    if (column.kind === 'texts' && typeof literal.value === 'string')
+      return rowsOfText(column, operator, { text: literal.value, rows, passing: this.#passing });
     return null;
   }
 
@@ -95,7 +95,7 @@ function termsOf(where: Bound): readonly Bound[] {
 
 interface ColumnWithLiteral {
   readonly operator: Comparison;
-  readonly column: Extract<Bound, { kind: 'column' }>;
+  readonly index: number;
   readonly literal: Extract<Bound, { kind: 'literal' }>;
 }
 
@@ -107,12 +107,12 @@ function columnWithLiteral(term: Bound): ColumnWithLiteral | null {
   // An int beside a float is the same number.
   const column = compared.kind === 'convert' && compared.type === 'float' ? compared.operand : compared;
   if (column.kind !== 'column' || literal.kind !== 'literal' || literal.value === null) return null;
-  return { operator: as, column, literal };
+  return { operator: as, index: column.index, literal };
 }
 
 /** Rows that have an integer of 64 bits. */
 function rowsOfBig(
-  { values, nulls }: Extract<Vector, { kind: 'wide' }>,
+  { values, nulls }: Extract<Column, { kind: 'wide' }>,
   wanted: bigint,
   rows: Int32Array,
   passing: Int32Array,

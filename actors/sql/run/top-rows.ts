@@ -1,7 +1,7 @@
 import { limits } from '../../../protocol/limits.ts';
 import type { Evaluator } from '../expression/evaluate.ts';
+import { type Column, type Dictionary, isNullAt, jsonOf, startOf, valueAt } from '../frame/column.ts';
 import type { Frame } from '../frame/frame.ts';
-import { type Dictionary, isNullAt, jsonOf, startOf, type Vector, valueAt } from '../frame/vector.ts';
 import { ByCodes } from '../intern/interner.ts';
 import { evaluated, type Step } from '../interruption.ts';
 import type { BoundOrder, Output } from '../plan/bound.ts';
@@ -121,10 +121,10 @@ export class TopRows {
   }
 
   /** The outputs of the frame, once a row of it is kept. */
-  #shown: readonly Vector[] | null = null;
+  #shown: readonly Column[] | null = null;
 
   /** Rows from `from` on, until enough was made of them for one step. Answers the next one. */
-  #addSome(orders: readonly Vector[], frame: Frame, rows: Int32Array, from: number): number {
+  #addSome(orders: readonly Column[], frame: Frame, rows: Int32Array, from: number): number {
     const madeMax = this.#made + jsonBytesAtOnce;
     const keptMax = this.#orderBy.length === 0 ? this.#wanted : 2 * this.#wanted + 100;
     for (let i = from; i < rows.length; i++) {
@@ -148,12 +148,12 @@ export class TopRows {
     return this.#kept.slice(this.#offset).map(({ json }) => json);
   }
 
-  #keep(orders: readonly Vector[], outputs: readonly Vector[], row: number): void {
+  #keep(orders: readonly Column[], outputs: readonly Column[], row: number): void {
     const cells: string[] = [];
     let length = 0;
     for (let at = 0; at < outputs.length; at++) {
       const { type } = (this.#outputs[at] as Output).expression;
-      const cell = jsonOf(valueAt(outputs[at] as Vector, row, type), type);
+      const cell = jsonOf(valueAt(outputs[at] as Column, row, type), type);
       length += cell.length + 1;
       if (length > limits.sqlRowBytesMax)
         throw new SqlError(
@@ -163,7 +163,7 @@ export class TopRows {
       cells.push(cell);
     }
     const json = `[${cells.join(',')}]`;
-    const keys = orders.map((vector) => keyAt(vector, row));
+    const keys = orders.map((column) => keyAt(column, row));
     const bytes = rowBytes + json.length + keyBytes(keys);
     this.#made += bytes;
     this.#bytes += bytes;
@@ -190,7 +190,7 @@ export class TopRows {
 
   /** A string that once came too late as the first key does so for ever: the last of those wanted only comes sooner. */
   #compareText(
-    { dictionary }: Extract<Vector, { kind: 'texts' }>,
+    { dictionary }: Extract<Column, { kind: 'texts' }>,
     code: number,
     { other, at, order }: { readonly other: Buffer; readonly at: number; readonly order: BoundOrder },
   ): number {
@@ -203,26 +203,26 @@ export class TopRows {
   }
 
   /** Hot: of most rows the first key says that they are not. An iterator would be garbage of each row. */
-  #isBetterThan(orders: readonly Vector[], row: number, worst: Kept): boolean {
+  #isBetterThan(orders: readonly Column[], row: number, worst: Kept): boolean {
     for (let at = 0; at < this.#orderBy.length; at++) {
       const order = this.#orderBy[at] as BoundOrder;
-      const vector = orders[at] as Vector;
+      const column = orders[at] as Column;
       const other = worst.keys[at] as Key;
       if (
-        vector.kind === 'numbers' &&
+        column.kind === 'numbers' &&
         typeof other === 'number' &&
-        (vector.nulls === null || vector.nulls[row] === 0)
+        (column.nulls === null || column.nulls[row] === 0)
       ) {
-        const difference = (vector.values[row] as number) - other;
+        const difference = (column.values[row] as number) - other;
         if (difference !== 0) return order.descending ? difference > 0 : difference < 0;
         continue;
       }
       const compared =
-        vector.kind === 'texts' &&
+        column.kind === 'texts' &&
         other instanceof Buffer &&
-        (vector.nulls === null || vector.nulls[row] === 0)
-          ? this.#compareText(vector, vector.codes[row] as number, { other, at, order })
-          : compareKeys(keyAt(vector, row), other, order);
+        (column.nulls === null || column.nulls[row] === 0)
+          ? this.#compareText(column, column.codes[row] as number, { other, at, order })
+          : compareKeys(keyAt(column, row), other, order);
       if (compared !== 0) return compared < 0;
     }
     // It came later.
@@ -230,18 +230,18 @@ export class TopRows {
   }
 }
 
-function keyAt(vector: Vector, row: number): Key {
-  if (isNullAt(vector, row)) return null;
-  switch (vector.kind) {
+function keyAt(column: Column, row: number): Key {
+  if (isNullAt(column, row)) return null;
+  switch (column.kind) {
     case 'constant':
-      return typeof vector.value === 'string' ? Buffer.from(vector.value) : vector.value;
+      return typeof column.value === 'string' ? Buffer.from(column.value) : column.value;
     case 'numbers':
     case 'truths':
-      return vector.values[row] as number;
+      return column.values[row] as number;
     case 'wide':
-      return vector.values[row] as bigint;
+      return column.values[row] as bigint;
     case 'texts': {
-      const { dictionary, codes } = vector;
+      const { dictionary, codes } = column;
       const code = codes[row] as number;
       return Buffer.from(dictionary.bytes.subarray(startOf(dictionary, code), dictionary.ends[code]));
     }

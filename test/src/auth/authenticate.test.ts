@@ -156,6 +156,7 @@ test('a key acts for its tenant with its own limits, and is looked up once', asy
 
   assert.deepEqual(principal, {
     auth: 'key',
+    connectionId: null,
     tenantId: own,
     share: { owner: 1, tenant: own, weight: 4 },
     homeTenantId: own,

@@ -29,6 +29,7 @@ export function keyPrincipal(parts: PrincipalParts): Principal {
     personId: 7 as PersonId,
     role: null,
     keyId: (parts.keyId ?? 9) as KeyId,
+    connectionId: null,
     scope: parts.scope ?? 'admin',
     namespaces: parts.namespaces ?? [],
     caps: { ...noCaps, ...parts.caps },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { likePattern, matchDictionary } from '../../../../actors/sql/expression/like.ts';
-import { dictionaryOf } from '../../../../actors/sql/frame/vector.ts';
+import { dictionaryOf } from '../../../../actors/sql/frame/column.ts';
 import { limits } from '../../../../protocol/limits.ts';
 import { seededRandom } from '../../../support/segments.ts';
 

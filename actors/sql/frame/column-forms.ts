@@ -1,38 +1,38 @@
-import type { Frame } from './frame.ts';
-import { PackedVector, takenBytes, takenIntegers } from './packed-vector.ts';
 import {
   type Coded,
   type Codes,
+  type Column,
   type Dictionary,
   dictionaryOf,
   type Nulls,
   type PackedIntegers,
   type Texts,
   unknown,
-  type Vector,
-} from './vector.ts';
+} from './column.ts';
+import type { Frame } from './frame.ts';
+import { PackedNumbers, takenBytes, takenIntegers } from './packed-numbers.ts';
 
-/** Vectors in the form that a loop takes, whatever they came as. */
-export type Values = Extract<Vector, { kind: 'numbers' | 'wide' }>;
+/** Columns in the form that a loop takes, whatever they came as. */
+export type Values = Extract<Column, { kind: 'numbers' | 'wide' }>;
 
 /** Constants and truths as a value a row. */
-export function asValues(vector: Vector, rowCount: number): Values {
-  switch (vector.kind) {
+export function asValues(column: Column, rowCount: number): Values {
+  switch (column.kind) {
     case 'numbers':
     case 'wide':
-      return vector;
+      return column;
     case 'texts':
       throw new TypeError('no number');
     case 'truths': {
-      const nulls = vector.values.map((truth) => (truth === unknown ? 1 : 0));
+      const nulls = column.values.map((truth) => (truth === unknown ? 1 : 0));
       return {
         kind: 'numbers',
-        values: Float64Array.from(vector.values),
+        values: Float64Array.from(column.values),
         nulls: nulls.includes(1) ? nulls : null,
       };
     }
     case 'constant': {
-      const { value } = vector;
+      const { value } = column;
       if (value === null)
         return {
           kind: 'numbers',
@@ -49,17 +49,17 @@ export function asValues(vector: Vector, rowCount: number): Values {
   }
 }
 
-const ofConstants = new WeakMap<Vector, Dictionary>();
+const ofConstants = new WeakMap<Column, Dictionary>();
 
-export function asTexts(vector: Vector, rowCount: number): Texts {
-  if (vector.kind === 'texts') return vector;
-  if (vector.kind !== 'constant') throw new TypeError('no text');
-  const { value } = vector;
+export function asTexts(column: Column, rowCount: number): Texts {
+  if (column.kind === 'texts') return column;
+  if (column.kind !== 'constant') throw new TypeError('no text');
+  const { value } = column;
   const codes = new Uint8Array(rowCount);
-  let dictionary = ofConstants.get(vector);
+  let dictionary = ofConstants.get(column);
   if (dictionary === undefined) {
     dictionary = dictionaryOf([value === null ? '' : String(value)]);
-    ofConstants.set(vector, dictionary);
+    ofConstants.set(column, dictionary);
   }
   return {
     kind: 'texts',
@@ -76,33 +76,33 @@ export function asWide({ kind, values, nulls }: Values): BigInt64Array {
   );
 }
 
-/** The rows of a vector in another order, some of them, or some of them twice. Of vectors with a value a row. Hot: plain loops. */
-export function taken(vector: Vector, rows: Int32Array): Vector {
-  switch (vector.kind) {
+/** The rows of a column in another order, some of them, or some of them twice. Of columns with a value a row. Hot: plain loops. */
+export function taken(column: Column, rows: Int32Array): Column {
+  switch (column.kind) {
     case 'constant':
-      return vector;
+      return column;
     case 'truths':
-      return { kind: 'truths', values: takenBytes(vector.values, rows) };
+      return { kind: 'truths', values: takenBytes(column.values, rows) };
     case 'numbers': {
-      if (vector.coded !== undefined) return new TakenNumbers(vector, vector.coded, rows);
-      if (vector.packed !== undefined) return new PackedVector(takenIntegers(vector.packed, rows), null);
+      if (column.coded !== undefined) return new TakenNumbers(column, column.coded, rows);
+      if (column.packed !== undefined) return new PackedNumbers(takenIntegers(column.packed, rows), null);
       return {
         kind: 'numbers',
-        values: takenNumbers(vector.values, rows),
-        nulls: takenNulls(vector.nulls, rows),
+        values: takenNumbers(column.values, rows),
+        nulls: takenNulls(column.nulls, rows),
       };
     }
     case 'wide': {
-      if (vector.coded !== undefined) return new TakenWide(vector, vector.coded, rows);
-      return { kind: 'wide', values: takenBigs(vector.values, rows), nulls: takenNulls(vector.nulls, rows) };
+      if (column.coded !== undefined) return new TakenWide(column, column.coded, rows);
+      return { kind: 'wide', values: takenBigs(column.values, rows), nulls: takenNulls(column.nulls, rows) };
     }
     case 'texts':
-      return { ...vector, codes: takenCodes(vector.codes, rows), nulls: takenNulls(vector.nulls, rows) };
+      return { ...column, codes: takenCodes(column.codes, rows), nulls: takenNulls(column.nulls, rows) };
   }
 }
 
-type Numbers = Extract<Vector, { kind: 'numbers' }>;
-type Wide = Extract<Vector, { kind: 'wide' }>;
+type Numbers = Extract<Column, { kind: 'numbers' }>;
+type Wide = Extract<Column, { kind: 'wide' }>;
 
 /** By their codes: most that ask for these don't ask for the values. */
 class TakenNumbers {
@@ -183,14 +183,14 @@ function takenNulls(nulls: Nulls, rows: Int32Array): Nulls {
 
 /** Some rows of a frame as a frame of their own. */
 export function takenFrame(frame: Frame, rows: Int32Array): Frame {
-  const vectors: Vector[] = [];
+  const columns: Column[] = [];
   return {
     rowCount: rows.length,
     rows: null,
     column: (index) => {
-      const vector = vectors[index] ?? taken(frame.column(index), rows);
-      vectors[index] = vector;
-      return vector;
+      const column = columns[index] ?? taken(frame.column(index), rows);
+      columns[index] = column;
+      return column;
     },
     slot: frame.slot,
     textMatch: (index) => takenBytes(frame.textMatch(index), rows),
@@ -198,29 +198,29 @@ export function takenFrame(frame: Frame, rows: Int32Array): Frame {
 }
 
 /** Rows from `from` to before `end`. */
-export function sliced(vector: Vector, from: number, end: number): Vector {
-  if (vector.kind === 'constant') return vector;
-  if (vector.kind === 'truths') return { kind: 'truths', values: vector.values.subarray(from, end) };
-  const nulls = vector.nulls?.subarray(from, end) ?? null;
-  const { kind } = vector;
+export function sliced(column: Column, from: number, end: number): Column {
+  if (column.kind === 'constant') return column;
+  if (column.kind === 'truths') return { kind: 'truths', values: column.values.subarray(from, end) };
+  const nulls = column.nulls?.subarray(from, end) ?? null;
+  const { kind } = column;
   switch (kind) {
     case 'numbers':
       return {
         kind,
-        values: vector.values.subarray(from, end),
+        values: column.values.subarray(from, end),
         nulls,
-        coded: slicedCodes(vector.coded, from, end),
-        packed: slicedIntegers(vector.packed, from, end),
+        coded: slicedCodes(column.coded, from, end),
+        packed: slicedIntegers(column.packed, from, end),
       };
     case 'wide':
       return {
         kind,
-        values: vector.values.subarray(from, end),
+        values: column.values.subarray(from, end),
         nulls,
-        coded: slicedCodes(vector.coded, from, end),
+        coded: slicedCodes(column.coded, from, end),
       };
     case 'texts':
-      return { ...vector, codes: vector.codes.subarray(from, end), nulls };
+      return { ...column, codes: column.codes.subarray(from, end), nulls };
   }
 }
 
@@ -236,8 +236,8 @@ function slicedIntegers(
   return packed === undefined ? undefined : { ...packed, integers: packed.integers.subarray(from, end) };
 }
 
-/** The codes of a vector, and what they are of; null where it has none. */
-export function codesOf(vector: Vector): Coded | null {
-  if (vector.kind === 'texts') return { codes: vector.codes, of: vector.dictionary };
-  return vector.kind === 'numbers' || vector.kind === 'wide' ? (vector.coded ?? null) : null;
+/** The codes of a column, and what they are of; null where it has none. */
+export function codesOf(column: Column): Coded | null {
+  if (column.kind === 'texts') return { codes: column.codes, of: column.dictionary };
+  return column.kind === 'numbers' || column.kind === 'wide' ? (column.coded ?? null) : null;
 }

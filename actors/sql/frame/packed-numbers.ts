@@ -1,7 +1,7 @@
-import type { PackedIntegers } from './vector.ts';
+import type { PackedIntegers } from './column.ts';
 
 /** Whole numbers as they lie, which become doubles when somebody asks: into `scratch`, where there is one. */
-export class PackedVector {
+export class PackedNumbers {
   readonly kind = 'numbers';
   readonly nulls = null;
   readonly packed: PackedIntegers;

@@ -11,7 +11,7 @@ import { SqlError } from '../sql-error.ts';
  * - `truths`: of conditions: 0 false, 1 true, 2 unknown.
  * - `constant`: the same in every row.
  */
-export type Vector =
+export type Column =
   | { readonly kind: 'constant'; readonly value: SqlValue }
   | {
       readonly kind: 'numbers';
@@ -33,7 +33,7 @@ export type Vector =
 /** The same values as numbers of distinct ones: what is known of one row's holds for all rows with its code. */
 export interface Coded {
   readonly codes: Codes;
-  /** What the codes are of: the same object for all vectors whose codes mean the same. */
+  /** What the codes are of: the same object for all columns whose codes mean the same. */
   readonly of: object;
 }
 
@@ -45,7 +45,7 @@ export interface PackedIntegers {
 
 export type Nulls = Uint8Array | null;
 export type Codes = Uint8Array | Uint16Array | Int32Array;
-export type Texts = Extract<Vector, { kind: 'texts' }>;
+export type Texts = Extract<Column, { kind: 'texts' }>;
 
 export const falsy = 0;
 export const truthy = 1;
@@ -85,33 +85,33 @@ export function dictionaryOf(strings: readonly (string | Uint8Array)[]): Diction
   return { count: parts.length, bytes: Buffer.concat(parts), ends };
 }
 
-export function isNullAt(vector: Vector, row: number): boolean {
-  switch (vector.kind) {
+export function isNullAt(column: Column, row: number): boolean {
+  switch (column.kind) {
     case 'constant':
-      return vector.value === null;
+      return column.value === null;
     case 'truths':
-      return vector.values[row] === unknown;
+      return column.values[row] === unknown;
     default:
-      return vector.nulls !== null && vector.nulls[row] === 1;
+      return column.nulls !== null && column.nulls[row] === 1;
   }
 }
 
 /** What stands in a row, as a plan's literals have it. */
-export function valueAt(vector: Vector, row: number, type: SqlType): SqlValue {
-  if (isNullAt(vector, row)) return null;
-  switch (vector.kind) {
+export function valueAt(column: Column, row: number, type: SqlType): SqlValue {
+  if (isNullAt(column, row)) return null;
+  switch (column.kind) {
     case 'constant':
-      return vector.value;
+      return column.value;
     case 'numbers': {
-      const value = vector.values[row] as number;
+      const value = column.values[row] as number;
       return type === 'int' ? BigInt(value) : value;
     }
     case 'wide':
-      return vector.values[row] as bigint;
+      return column.values[row] as bigint;
     case 'texts':
-      return textOf(vector.dictionary, vector.codes[row] as number);
+      return textOf(column.dictionary, column.codes[row] as number);
     case 'truths':
-      return BigInt(vector.values[row] as number);
+      return BigInt(column.values[row] as number);
   }
 }
 

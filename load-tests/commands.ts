@@ -1,0 +1,129 @@
+/** The measurements and the long proofs, by the names that `npm run measure` and `npm run prove` know them by. */
+
+/** One program that Node starts in the repository's folder. */
+export interface Step {
+  /** Node's arguments: the compiled file, with what stands before and behind it. */
+  readonly program: readonly string[];
+  /** Values that hold where the environment of whoever starts it has none. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface Command {
+  readonly name: string;
+  /** One line for the list. */
+  readonly about: string;
+  /** About how long it takes on two cores. */
+  readonly takes: string;
+  readonly steps: readonly Step[];
+  /** The variables that say how much is done, for tests of the suite, which take no options. */
+  readonly settings?: string;
+}
+
+/** A program of this folder. */
+function ownProgram(name: string, takes: string, about: string): Command {
+  return { name, takes, about, steps: [{ program: [`dist/load-tests/${name}.js`] }] };
+}
+
+/** Tests of the suite that take more turns. `s3` gives them an S3 server of their own. */
+function testStep(
+  files: readonly string[],
+  env: Readonly<Record<string, string>>,
+  { s3 = false, options = [] }: { readonly s3?: boolean; readonly options?: readonly string[] } = {},
+): Step {
+  const tests = ['--test', ...options, ...files.map((file) => `dist/test/${file}.test.js`)];
+  return { env, program: s3 ? ['dist/test/support/with-s3.js', 'node', ...tests] : tests };
+}
+
+/** What `npm run measure -- NAME` knows: each prints figures of this machine, with their bars. */
+export const measurements: readonly Command[] = [
+  ownProgram('bench', '2 min', 'the promised speeds, beside a bare server on this machine; needs wrk'),
+  ownProgram('attacks', '1 h', 'each attack of one account beside neighbours; --list, --only=A1, --mix'),
+  ownProgram('ingest', '2 min', 'documents in, MB/s, with reads beside them'),
+  ownProgram('puts', '8 min', 'PUTs a second of 1,000 tenants with small writes'),
+  ownProgram('idle', '5 min', 'what a server that nobody asks anything costs'),
+  ownProgram('stored-bytes', '2 min', 'what source code and prose take in the store'),
+  ownProgram('cold', '3 min', 'first read and first search over a far S3 server'),
+  ownProgram('restart', '3 min', 'from kill -9 with 1 GB stored to the first read'),
+  ownProgram('many-namespaces', '15 min', 'more data than memory: 10,000 namespaces in turn, 300 large ones'),
+  ownProgram('text-speed', '5 min', 'searches over real source code, beside rg and csearch'),
+  ownProgram('log-lines', '5 min', 'a million log lines in one namespace'),
+  ownProgram('cold-search', '5 min', 'first searches by new processes over a far S3 server'),
+  ownProgram('fairness', '3 min', 'reads beside scans without end on the same thread'),
+  ownProgram(
+    'front-limits',
+    '3 min',
+    'three times the limit, refusals a second, 200 people logging in; needs wrk',
+  ),
+  ownProgram('vectors', '5 min', 'recall, filters and speed of searches by vectors, beside LanceDB'),
+  ownProgram('semantic', '3 min', 'questions that find paraphrases, by the built-in model'),
+  ownProgram('sql-speed', '3 min', '43 questions to a table of 105 columns, beside DuckDB'),
+  ownProgram('import-speed', '2 min', 'a million rows of CSV, NDJSON and Parquet'),
+  {
+    name: 'big-segment',
+    takes: '3 min',
+    about: 'segments merged to one of 2 GB: how fast, and in how much memory',
+    steps: [{ program: ['--expose-gc', 'dist/test/bench/big-segment.bench.js'] }],
+  },
+];
+
+/** What `npm run prove -- NAME` knows: each ends with 1 where one answer was wrong. */
+export const proofs: readonly Command[] = [
+  ownProgram('fuzz', '5 min', '100,000 requests made from /openapi.json: each answered as it says'),
+  ownProgram('text-exactness', '30 min', 'searches of three corpora against RE2 run over all of their texts'),
+  ownProgram('real-input', '1 min', 'every count of 5,000 and more real files against ripgrep'),
+  {
+    name: 'sql-oracle',
+    takes: '2 min',
+    about: "20,000 random statements, whose answers must be DuckDB's",
+    settings: 'SQL_QUERIES',
+    steps: [testStep(['actors/search/sql/sql-oracle'], { SQL_QUERIES: '20000' })],
+  },
+  {
+    name: 'crash',
+    takes: '10 min',
+    about: '100 rounds of kill -9 under writes on a folder, 50 on an S3 server',
+    settings: 'CRASH_ROUNDS',
+    steps: [
+      testStep(['end-to-end/crash'], { CRASH_ROUNDS: '100' }),
+      testStep(
+        ['end-to-end/crash'],
+        { CRASH_STORE: 's3', CRASH_ROUNDS: '50' },
+        { s3: true, options: ['--test-name-pattern=kill'] },
+      ),
+    ],
+  },
+  {
+    name: 'outages',
+    takes: '5 min',
+    about: 'an S3 server that is away, hangs, forgets or throttles',
+    settings: 'OUTAGES',
+    steps: [testStep(['end-to-end/outages'], { OUTAGES: 'long' }, { s3: true })],
+  },
+  {
+    name: 'corruptions',
+    takes: '10 min',
+    about: '300 damaged cache files, 100 damaged objects in a folder and 100 on an S3 server',
+    settings: 'CORRUPT_CACHE and CORRUPT_OBJECTS',
+    steps: [
+      testStep(
+        ['end-to-end/corrupt-cache', 'end-to-end/corrupt-objects'],
+        { CORRUPT_CACHE: '300', CORRUPT_OBJECTS: '100' },
+        { options: ['--test-concurrency=1'] },
+      ),
+      testStep(['end-to-end/corrupt-objects'], { CORRUPT_S3: '1', CORRUPT_OBJECTS: '100' }, { s3: true }),
+    ],
+  },
+  {
+    name: 'usage',
+    takes: '2 min',
+    about: '10,000 operations with three kills: usage is what is found',
+    settings: 'USAGE_OPERATIONS',
+    steps: [testStep(['end-to-end/usage'], { USAGE_OPERATIONS: '10000' })],
+  },
+  {
+    name: 'mutations',
+    takes: '1 min',
+    about: 'ways to break the commit protocol, each of which the simulation must notice',
+    steps: [{ program: ['dist/test/simulation/run-mutations.js'] }],
+  },
+];
