@@ -23,8 +23,8 @@ import {
   leftoverProblems,
   recordedFormats,
   scanFiles,
-  storedShapeProblems,
   startedFiles,
+  storedShapeProblems,
   strangerProblems,
   unreadLimitProblems,
 } from './support/tidy-rules.ts';
