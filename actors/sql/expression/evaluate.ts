@@ -15,7 +15,8 @@ import {
 } from '../frame/column.ts';
 import { asTexts, asValues, asWide, type Values } from '../frame/column-forms.ts';
 import type { Frame, NewReplacer, Replacer } from '../frame/frame.ts';
-import { ByCodes, TextInterner } from '../intern/interner.ts';
+import { ByCodes } from '../intern/by-codes.ts';
+import { TextInterner } from '../intern/text-interner.ts';
 import { Interruption, type SqlTurns } from '../interruption.ts';
 import { flipped } from '../parse/syntax.ts';
 import type { Bound, SqlValue } from '../plan/bound.ts';

@@ -1,25 +1,29 @@
-import { must } from '../../../src/base/assert.ts';
+import { assert, must } from '../../../src/base/assert.ts';
 import type { Evaluator } from '../expression/evaluate.ts';
 import type { Column } from '../frame/column.ts';
 import { allRows, type Frame } from '../frame/frame.ts';
-import { PairInterner } from '../intern/interner.ts';
+import { PairInterner } from '../intern/pair-interner.ts';
 import type { Bound, SelectPlan } from '../plan/bound.ts';
-import { mayInterrupt } from '../plan/plan-weight.ts';
+import { mayInterrupt } from '../plan/bound-parts.ts';
 import type { Room } from '../room.ts';
-import { type Aggregate, newAggregates } from './aggregate.ts';
+import type { Aggregate } from './aggregate.ts';
 import { type KeyGroup, keyGroups } from './key-groups.ts';
+import { newAggregates } from './new-aggregates.ts';
 
 /**
- * Rows → groups. Each key's values become numbers; numbers of several keys are joined pair by pair, so that a group of any keys
- * is one number; aggregates are kept by it.
+ * GROUP BY: rows go in, groups come out.
+ *
+ * 1. The values of each key become numbers (key-groups.ts).
+ * 2. The numbers of several keys are joined pair by pair, so that a group is one number however many keys there are.
+ * 3. Aggregates are kept by that number (aggregate.ts).
  */
 export class Grouping {
   readonly #plan: NonNullable<SelectPlan['grouping']>;
   readonly #evaluator: Evaluator;
   readonly #keys: readonly KeyGroup[];
-  /** Those that tell groups apart, in the order in which they are joined. */
+  /** The keys that tell groups apart, in the order in which they are joined. */
   readonly #telling: KeyGroup[];
-  /** Of the first two groups of keys, of that and the third, and so on. */
+  /** Pairs of the first and the second of `#telling`, of these pairs and the third, and so on. */
   readonly #pairs: readonly PairInterner[];
   readonly #aggregates: readonly Aggregate[];
   readonly #longArguments: readonly Bound[];
@@ -32,13 +36,13 @@ export class Grouping {
     const telling = this.#keys.filter(({ isConstant }) => !isConstant);
     this.#telling = telling.length === 0 ? this.#keys.slice(0, 1) : telling;
     this.#pairs = this.#telling.slice(1).map(() => new PairInterner(room));
-    this.#aggregates = newAggregates(plan.aggregates, room, plan.keys.length > 0);
+    this.#aggregates = newAggregates(plan.aggregates, { room, hasKeys: plan.keys.length > 0 });
     this.#longArguments = plan.aggregates.flatMap(({ argument }) =>
       argument !== null && mayInterrupt(argument) ? [argument] : [],
     );
   }
 
-  /** Without keys there is one group, of no rows too. */
+  /** How many groups there are so far. Without keys there is one, although no row may come. */
   get count(): number {
     if (this.#keys.length === 0) return 1;
     return this.#pairs.at(-1)?.count ?? must(this.#telling[0], 'a key').count;
@@ -48,26 +52,32 @@ export class Grouping {
     return [...this.#keys, ...this.#pairs, ...this.#aggregates].reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** Throws an Interruption before anything of the rows is counted: they may be added once more. */
+  /** Adds rows of a frame. Throws an Interruption before anything of them is counted, so that they may be added once more. */
   add(frame: Frame, rows: Int32Array): void {
     const groups = this.#groupsOf(frame, rows);
-    const count = this.count;
+    const groupCount = this.count;
+    const { rowCount } = frame;
+    assert(groups.length === rows.length, () => `${groups.length} groups of ${rows.length} rows`);
+    // The last row stands for all: to look at each of them is as much work as counting it.
+    const last = groups.at(-1);
+    assert(last === undefined || (0 <= last && last < groupCount), () => `group ${last} of ${groupCount}`);
     for (const argument of this.#longArguments) this.#evaluator.evaluate(argument, frame);
     for (const [at, aggregate] of this.#aggregates.entries()) {
       const { argument } = must(this.#plan.aggregates[at], 'an aggregate');
       const column = argument === null ? null : this.#evaluator.evaluate(argument, frame);
-      aggregate.add(column, rows, frame.rowCount, groups, count);
+      aggregate.add({ column, rows, rowCount, groups, groupCount });
     }
   }
 
-  /** When all rows are in, before the first frame: what aggregates have left to do, in steps between which others may have their turn. */
+  /** Does what aggregates have left to do when all rows are in, in steps between which others may have their turn. */
   *finish(): Generator<undefined, void, void> {
     for (const aggregate of this.#aggregates) if (aggregate.finish !== undefined) yield* aggregate.finish();
   }
 
-  /** Groups from `from` to before `end`: their keys, then their aggregates. */
+  /** Makes a frame of the groups from `from` to before `end`; its slots are their keys, then their aggregates. */
   frame(from: number, end: number): Frame {
-    // Made when they are asked for: of what is ordered by an aggregate, keys are needed of few groups.
+    assert(from <= end && end <= this.count, () => `groups ${from} to before ${end} of ${this.count}`);
+    // Slots are made when they are asked for: where groups are ordered by an aggregate, keys are needed of few of them.
     const slots: Column[] = [];
     const slotOf = (index: number): Column =>
       index < this.#plan.keys.length
@@ -99,7 +109,10 @@ export class Grouping {
     return groups;
   }
 
-  /** Of the first rows: keys of many values first, because most pairs are then found by their first number alone. */
+  /**
+   * Decides by the first rows in which order keys are joined: those of many values first, because most pairs are then found by
+   * their first number alone.
+   */
   #order(frame: Frame, rows: Int32Array): void {
     const numbers = new Int32Array(rows.length);
     for (const keys of this.#telling) keys.intern(frame, rows, numbers);
@@ -113,7 +126,7 @@ export class Grouping {
     );
     const of = this.#telling.indexOf(group);
     let numbers = groups;
-    // From the last pair, of all keys, down to the one that has these as its second.
+    // From the last pair, which all keys are joined in, down to the one that has these keys as its second.
     for (let at = this.#telling.length - 1; at > of && of >= 0; at--)
       numbers = must(this.#pairs[at - 1], 'pairs').firsts(numbers);
     if (of > 0) numbers = must(this.#pairs[of - 1], 'pairs').seconds(numbers);
@@ -123,7 +136,7 @@ export class Grouping {
 
 let zeros = new Int32Array(0);
 
-/** Of rows that are all of the only group. Shared, not to be changed. */
+/** The groups of rows that are all in the only group. Shared, not to be changed. */
 function oneGroup(rowCount: number): Int32Array {
   if (zeros.length < rowCount) zeros = new Int32Array(Math.max(rowCount, 16_384));
   return zeros.subarray(0, rowCount);

@@ -4,31 +4,35 @@ import type { Coded, Column } from '../frame/column.ts';
 import { codesOf, taken } from '../frame/column-forms.ts';
 import type { Frame } from '../frame/frame.ts';
 import { allRows } from '../frame/frame.ts';
-import { ByCodes, type Interner, PairInterner } from '../intern/interner.ts';
+import { ByCodes } from '../intern/by-codes.ts';
+import type { Interner } from '../intern/interner.ts';
 import { LazyInterner } from '../intern/lazy-interner.ts';
+import { PairInterner } from '../intern/pair-interner.ts';
 import type { Bound } from '../plan/bound.ts';
-import { boundParts } from '../plan/plan-weight.ts';
+import { collectColumns } from '../plan/bound-parts.ts';
 import type { Room } from '../room.ts';
 
 /**
- * Keys of groups that depend on the same column, or on no column, or a key that depends on several: their values together → one
- * number. Where the column's values are coded, keys are evaluated once for each code, however many rows have it.
+ * Keys of GROUP BY that depend on the same column, or on none, or one key that depends on several columns: the values of all of
+ * them together get one number. Where the column's values are coded, keys are evaluated once for each code, however many rows
+ * have it.
  */
 export class KeyGroup {
-  /** In the plan. */
+  /** The keys, by their places in the plan. */
   readonly keys: readonly number[];
-  /** They are the same in every row. */
+  /** Whether the keys are the same in every row. */
   readonly isConstant: boolean;
   readonly #bounds: readonly Bound[];
   readonly #evaluator: Evaluator;
-  /** All keys are of this column; null where they are of none, or of several. */
+  /** The column that all keys are made of; null where there is none, or where there are several. */
   readonly #column: number | null;
-  /** The key that is the column itself: the others are made of it, for the groups that are asked for. -1 where there is none. */
+  /** The place in `#bounds` of the key that is the column itself, which the others are then made of; -1 where there is none. */
   readonly #plain: number;
-  /** Of the keys that are looked at: of all, or of the plain one. */
+  /** The keys whose values get numbers: the plain one alone where there is one, otherwise all. */
   readonly #interned: readonly Bound[];
+  /** By place in `#interned`. */
   readonly #interners: readonly Interner[];
-  /** Of the first two keys, of that and the third, and so on. */
+  /** Pairs of the first and the second of `#interned`, of these pairs and the third, and so on. */
   readonly #pairs: readonly PairInterner[];
   readonly #byCodes: ByCodes;
   #newRows = new Int32Array(0);
@@ -60,6 +64,7 @@ export class KeyGroup {
     this.#pairs = this.#interned.slice(1).map(() => new PairInterner(room));
   }
 
+  /** How many numbers there are so far. */
   get count(): number {
     return this.#pairs.at(-1)?.count ?? must(this.#interners[0], 'a key').count;
   }
@@ -69,7 +74,7 @@ export class KeyGroup {
     return parts.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** Numbers of the keys of those rows, into `numbers`. */
+  /** Writes the number of each row's keys into `numbers`. */
   intern(frame: Frame, rows: Int32Array, numbers: Int32Array): void {
     if (this.isConstant && rows.length > 0) {
       const single = new Int32Array(1);
@@ -79,31 +84,31 @@ export class KeyGroup {
     }
     const column = this.#column === null ? null : frame.column(this.#column);
     const coded = column === null ? null : codesOf(column);
-    // Of a key that is the column itself its interner knows the codes.
+    // The interner of a key that is the column itself looks at codes by itself.
     if (column === null || coded === null || this.#plain >= 0 || hasNulls(column))
       this.#internRows(frame, rows, numbers);
     else this.#internCodes(column, coded, rows, numbers);
   }
 
-  /** One key's values of some numbers. */
-  keyColumn(at: number, groups: Int32Array): Column {
+  /** Makes the column of one key, by its place in `keys`, in the groups that have those numbers. */
+  keyColumn(at: number, numbers: Int32Array): Column {
     if (this.isConstant)
-      return this.#evaluator.evaluate(must(this.#bounds[at], 'a key'), noRows(groups.length));
+      return this.#evaluator.evaluate(must(this.#bounds[at], 'a key'), noRows(numbers.length));
     if (this.#plain >= 0) {
-      const plain = this.#keyValues(0, groups);
+      const plain = this.#keyValues(0, numbers);
       return at === this.#plain
         ? plain
         : this.#evaluator.evaluate(must(this.#bounds[at], 'a key'), {
-            ...noRows(groups.length),
+            ...noRows(numbers.length),
             column: () => plain,
           });
     }
-    return this.#keyValues(at, groups);
+    return this.#keyValues(at, numbers);
   }
 
   #keyValues(at: number, groups: Int32Array): Column {
     let numbers = groups;
-    // From the last pair, of all keys, down to the one that has this key as its second.
+    // From the last pair, which all keys are joined in, down to the one that has this key as its second.
     for (let pair = this.#interned.length - 1; pair > at; pair--)
       numbers = must(this.#pairs[pair - 1], 'pairs').firsts(numbers);
     if (at > 0) numbers = must(this.#pairs[at - 1], 'pairs').seconds(numbers);
@@ -142,7 +147,7 @@ export class KeyGroup {
       numbers[i] = (byCode[codes[rows[i] as number] as number] as number) - 1;
   }
 
-  /** As `#internNew`; codes come for the first time once more where it fails. */
+  /** Interns rows whose codes come for the first time. Where that is interrupted, they come for the first time once more. */
   #internFirst(
     column: Column,
     rows: Int32Array,
@@ -156,40 +161,31 @@ export class KeyGroup {
     }
   }
 
-  /** Each of the rows has a code that came for the first time. */
   #internNew(
     column: Column,
     rows: Int32Array,
     { codes, byCode }: { readonly codes: Coded['codes']; readonly byCode: Int32Array },
   ): void {
     const some = taken(column, rows);
-    const none = () => must<never>(undefined as never, 'keys of one column have it alone');
-    const frame: Frame = {
-      rowCount: rows.length,
-      rows: null,
-      column: () => some,
-      slot: none,
-      textMatch: none,
-    };
     const numbers = new Int32Array(rows.length);
-    this.#internRows(frame, allRows(rows.length), numbers);
+    this.#internRows({ ...noRows(rows.length), column: () => some }, allRows(rows.length), numbers);
     for (let i = 0; i < rows.length; i++)
       byCode[codes[rows[i] as number] as number] = (numbers[i] as number) + 1;
   }
 }
 
-/** Of a number of values that belong to no rows. */
+/** A frame of values that belong to no rows, and so have nothing else. */
 function noRows(rowCount: number): Frame {
   const none = () => must<never>(undefined as never, 'keys of one column have it alone');
   return { rowCount, rows: null, column: none, slot: none, textMatch: none };
 }
 
-/** Of texts NULL has any code. */
+/** Whether some texts may be NULL: such rows may have any code. */
 function hasNulls(column: Column): boolean {
   return column.kind === 'texts' && column.nulls !== null;
 }
 
-/** Keys that depend on the same columns together, in the order in which their columns come. */
+/** Groups the keys of a plan: those that depend on the same column together, in the order in which their columns come. */
 export function keyGroups(evaluator: Evaluator, keys: readonly Bound[], room: Room): KeyGroup[] {
   const groups = new Map<string, { keys: number[]; bounds: Bound[]; columns: ReadonlySet<number> }>();
   for (const [key, bound] of keys.entries()) {
@@ -202,17 +198,4 @@ export function keyGroups(evaluator: Evaluator, keys: readonly Bound[], room: Ro
     groups.set(name, known);
   }
   return [...groups.values()].map((group) => new KeyGroup(evaluator, { ...group, room }));
-}
-
-/** Adds the columns of an expression to `columns`. Answers whether it depends on columns alone. Looks at each part once. */
-export function collectColumns(bound: Bound, columns: Set<number>): boolean {
-  const seen = new Set<Bound>([bound]);
-  let isPure = true;
-  // A set's iterator comes to what is added meanwhile.
-  for (const part of seen) {
-    if (part.kind === 'column') columns.add(part.index);
-    else if (part.kind === 'slot' || part.kind === 'textMatch') isPure = false;
-    else for (const each of boundParts(part)) seen.add(each);
-  }
-  return isPure;
 }

@@ -1,22 +1,27 @@
+import { assert } from '../../../src/base/assert.ts';
 import { type Column, type Dictionary, isDistinct, type Nulls, type Texts } from '../frame/column.ts';
 import { codesOf, takenCodes } from '../frame/column-forms.ts';
 import { allRows } from '../frame/frame.ts';
 import type { Room } from '../room.ts';
-import { ByCodes, type Interner, NumberInterner, nullsAmong, TextInterner } from './interner.ts';
+import { ByCodes } from './by-codes.ts';
+import { type Interner, internedFirst, nullsAmong } from './interner.ts';
+import { NumberInterner } from './number-interner.ts';
+import { TextInterner } from './text-interner.ts';
 
 /**
- * As an interner, and no value is looked at for as long as all of them come by codes of the same distinct ones: a code is as good
- * as its value then. The first column of other codes, or of none, makes it look at the values so far.
+ * An interner that looks at no value for as long as all values come as codes of the same distinct values: a code is as good as its
+ * value then. The first column of other codes, or of none, makes it look at the values that came so far; they keep their numbers.
  */
 export class LazyInterner implements Interner {
   readonly #isText: boolean;
   readonly #room: Room;
+  /** Looks at values; null as long as codes suffice. */
   #inner: Interner | null = null;
-  /** What the codes are of: a dictionary, or the interner of a column that is kept. */
+  /** The distinct values that all codes so far belong to: a dictionary, or the interner of a column that is kept. */
   #of: object | null = null;
   readonly #byCodes: ByCodes;
-  /** Of the numbers, in their order. */
-  #codes = new Int32Array(1_024);
+  /** By number: its code. */
+  #codes = new Int32Array(internedFirst);
   #count = 0;
   #nullNumber = -1;
 
@@ -40,6 +45,10 @@ export class LazyInterner implements Interner {
   }
 
   intern(column: Column, rows: Int32Array, rowCount: number, numbers: Int32Array): void {
+    assert(
+      rows.length <= numbers.length,
+      () => `${rows.length} rows, and room for ${numbers.length} numbers`,
+    );
     if (this.#inner === null) {
       const coded = distinctCodes(column);
       if (coded !== null && (this.#of === null || this.#of === coded.of)) {
@@ -56,7 +65,7 @@ export class LazyInterner implements Interner {
   }
 
   #internCodes({ codes, of, nulls, nullCode }: DistinctCodes, rows: Int32Array, numbers: Int32Array): void {
-    // What is kept knows how many there are: room for all is made once.
+    // What is kept knows how many values there are: room for all of them is made once.
     let byCode = this.#byCodes.of(of, countOf(of));
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] as number;
@@ -75,6 +84,8 @@ export class LazyInterner implements Interner {
       }
       numbers[i] = number;
     }
+    // NULL has a number of its own, and may have no code.
+    assert(this.#count <= countOf(of) + 1, () => `${this.#count} numbers for ${countOf(of)} values`);
   }
 
   #add(code: number): number {
@@ -83,18 +94,23 @@ export class LazyInterner implements Interner {
     return this.#count++;
   }
 
-  /** The values of the numbers so far get the same numbers again. */
+  /** Answers the interner that looks at values, and gives it those that came so far: in their order, so that they get their numbers again. */
   #look(): Interner {
     if (this.#inner !== null) return this.#inner;
     const inner = newInterner(this.#isText, this.#room);
     const all = allRows(this.#count);
     if (this.#count > 0) inner.intern(this.#codedValues(all), all, this.#count, new Int32Array(this.#count));
+    assert(
+      inner.count === this.#count && inner.nullNumber === this.#nullNumber,
+      () =>
+        `${this.#count} values became ${inner.count}, and NULL's number ${this.#nullNumber} became ${inner.nullNumber}`,
+    );
     this.#inner = inner;
     return inner;
   }
 
   #codedValues(numbers: Int32Array): Column {
-    if (this.#of === null) return newInterner(this.#isText).valuesOf(numbers);
+    if (this.#of === null) return newInterner(this.#isText, this.#room).valuesOf(numbers);
     const codes = takenCodes(this.#codes, numbers);
     if (!this.#isText) return (this.#of as NumberInterner).valuesOf(codes);
     const nulls = nullsAmong(numbers, this.#nullNumber);
@@ -102,7 +118,7 @@ export class LazyInterner implements Interner {
   }
 }
 
-function newInterner(isText: boolean, room?: Room): Interner {
+function newInterner(isText: boolean, room: Room): Interner {
   return isText ? new TextInterner(room) : new NumberInterner(room);
 }
 
@@ -112,14 +128,15 @@ function countOf(of: object): number {
 
 interface DistinctCodes {
   readonly codes: Texts['codes'];
+  /** The distinct values that the codes belong to: the same object wherever the codes mean the same. */
   readonly of: object;
-  /** Of texts: rows that are NULL, whatever their code. */
+  /** 1 for rows of texts that are NULL, whatever their code. */
   readonly nulls: Nulls;
-  /** Of numbers: the code of NULL, or -1. */
+  /** The code of NULL among numbers, or -1. */
   readonly nullCode: number;
 }
 
-/** Codes no two of which mean the same. */
+/** A column's codes, if no two of them mean the same; null otherwise. */
 function distinctCodes(column: Column): DistinctCodes | null {
   if (column.kind === 'texts')
     return isDistinct(column.dictionary)

@@ -1,18 +1,10 @@
 import type { Bound, BoundAggregate } from './bound.ts';
+import { boundParts } from './bound-parts.ts';
 
-/** What a plan's expressions cost for a row: how many rows may be looked at before others have their turn follows from it. */
-
-/** Expressions that stand in several places, so that a frame of rows has them evaluated once. What costs nothing is not among them. */
-export function repeatedIn(roots: readonly Bound[]): ReadonlySet<Bound> {
-  const seen = new Set<Bound>();
-  const repeated = new Set<Bound>();
-  visitEach(roots, seen, (bound) => {
-    if (weightOf(bound) > 0) repeated.add(bound);
-  });
-  return repeated;
-}
-
-/** In steps of a few nanoseconds a row: of each expression once, and of what groups do with keys and aggregates. */
+/**
+ * Answers what a row costs, in steps of a few nanoseconds: each of the expressions once, however often it stands in them, and what
+ * groups do with keys and aggregates. How many rows may be looked at before others have their turn follows from it.
+ */
 export function weighed(
   roots: readonly Bound[],
   keys: readonly Bound[],
@@ -24,6 +16,16 @@ export function weighed(
   for (const { distinct } of aggregates) weight += distinct ? keyWeight : 1;
   for (const bound of seen) weight += weightOf(bound);
   return weight;
+}
+
+/** Finds expressions that stand in several places, so that a frame of rows has them evaluated once; not those that cost nothing. */
+export function repeatedIn(roots: readonly Bound[]): ReadonlySet<Bound> {
+  const seen = new Set<Bound>();
+  const repeated = new Set<Bound>();
+  visitEach(roots, seen, (bound) => {
+    if (weightOf(bound) > 0) repeated.add(bound);
+  });
+  return repeated;
 }
 
 /** A look-up in a table that the processor's caches may not hold. */
@@ -61,37 +63,5 @@ function weightOf(bound: Bound): number {
       return 4;
     default:
       return 1;
-  }
-}
-
-/** Whether evaluating the expression may take longer than a turn, and so throw an Interruption. Looks at each part once. */
-export function mayInterrupt(bound: Bound): boolean {
-  const seen = new Set<Bound>([bound]);
-  // A set's iterator comes to what is added meanwhile.
-  for (const part of seen) {
-    if (part.kind === 'replace' || part.kind === 'like') return true;
-    for (const each of boundParts(part)) seen.add(each);
-  }
-  return false;
-}
-
-/** The expressions that one is made of, without theirs. */
-export function boundParts(bound: Bound): readonly Bound[] {
-  switch (bound.kind) {
-    case 'literal':
-    case 'column':
-    case 'slot':
-    case 'textMatch':
-      return [];
-    case 'compare':
-    case 'arithmetic':
-      return [bound.left, bound.right];
-    case 'logic':
-    case 'coalesce':
-      return bound.operands;
-    case 'case':
-      return [...bound.branches.flatMap(({ when, result }) => [when, result]), bound.otherwise];
-    default:
-      return [bound.operand];
   }
 }

@@ -3,9 +3,9 @@ import { type Column, type Texts, truthy } from '../frame/column.ts';
 import { takenFrame } from '../frame/column-forms.ts';
 import { allRows, type Frame } from '../frame/frame.ts';
 import { rowsInRange, wholeRange } from '../frame/packed-rows.ts';
-import { collectColumns } from '../group/key-groups.ts';
 import { type Comparison, flipped } from '../parse/syntax.ts';
 import type { Bound } from '../plan/bound.ts';
+import { collectColumns } from '../plan/bound-parts.ts';
 import { type ColumnRange, mustMatch } from '../plan/can-match.ts';
 
 /**

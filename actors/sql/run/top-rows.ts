@@ -2,7 +2,7 @@ import { limits } from '../../../protocol/limits.ts';
 import type { Evaluator } from '../expression/evaluate.ts';
 import { type Column, type Dictionary, isNullAt, jsonOf, startOf, valueAt } from '../frame/column.ts';
 import type { Frame } from '../frame/frame.ts';
-import { ByCodes } from '../intern/interner.ts';
+import { ByCodes } from '../intern/by-codes.ts';
 import { evaluated, type Step } from '../interruption.ts';
 import type { BoundOrder, Output } from '../plan/bound.ts';
 import type { Room } from '../room.ts';

@@ -1,0 +1,79 @@
+import { type Column, compareBytes, type Dictionary, startOf } from '../../frame/column.ts';
+import { asTexts } from '../../frame/column-forms.ts';
+import { allRows } from '../../frame/frame.ts';
+import type { Aggregate, GroupedRows } from '../aggregate.ts';
+
+/** What a string takes that a group holds, beside its bytes. */
+const heldBytes = 100;
+
+/** MIN(x) and MAX(x) of texts, in the order of their bytes. */
+export class TextExtreme implements Aggregate {
+  readonly #isMax: boolean;
+  /** By group: a dictionary of its one string, copied; null where no value came. */
+  readonly #held: (Dictionary | null)[] = [];
+  #bytes = 0;
+
+  constructor(name: 'min' | 'max') {
+    this.#isMax = name === 'max';
+  }
+
+  get bytes(): number {
+    return this.#bytes + this.#held.length * 8;
+  }
+
+  add({ column, rows, rowCount, groups, groupCount }: GroupedRows): void {
+    if (column === null) return;
+    while (this.#held.length < groupCount) this.#held.push(null);
+    const { codes, dictionary, nulls } = asTexts(column, rowCount);
+    // The best of these rows, by their codes: a string is copied once it is known to stay.
+    const best = new Int32Array(groupCount).fill(-1);
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i] as number;
+      if (nulls !== null && nulls[row] === 1) continue;
+      const group = groups[i] as number;
+      const code = codes[row] as number;
+      const before = best[group] as number;
+      if (before === code) continue;
+      if (before < 0 || this.#isBetter(dictionary, code, dictionary, before)) best[group] = code;
+    }
+    for (let group = 0; group < groupCount; group++) {
+      const code = best[group] as number;
+      const before = this.#held[group] ?? null;
+      if (code < 0 || (before !== null && !this.#isBetter(dictionary, code, before, 0))) continue;
+      this.#held[group] = copied(dictionary, code);
+      this.#bytes += heldBytes + (this.#held[group]?.bytes.length ?? 0) - (before?.bytes.length ?? 0);
+    }
+  }
+
+  #isBetter(a: Dictionary, codeA: number, b: Dictionary, codeB: number): boolean {
+    const order = compareBytes(a, codeA, b, codeB);
+    return this.#isMax ? order > 0 : order < 0;
+  }
+
+  values(from: number, end: number): Column {
+    const count = end - from;
+    const codes = allRows(count);
+    const nulls = new Uint8Array(count);
+    const ends = new Uint32Array(count);
+    const parts: Buffer[] = [];
+    let bytes = 0;
+    for (let i = 0; i < count; i++) {
+      const held = this.#held[from + i] ?? null;
+      if (held === null) nulls[i] = 1;
+      else parts.push(held.bytes);
+      bytes += held?.bytes.length ?? 0;
+      ends[i] = bytes;
+    }
+    return {
+      kind: 'texts',
+      codes,
+      nulls,
+      dictionary: { count, bytes: Buffer.concat(parts), ends },
+    };
+  }
+}
+
+function copied(dictionary: Dictionary, code: number): Dictionary {
+  const own = Buffer.from(dictionary.bytes.subarray(startOf(dictionary, code), dictionary.ends[code]));
+  return { count: 1, bytes: own, ends: Uint32Array.of(own.length) };
+}

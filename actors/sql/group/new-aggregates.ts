@@ -1,0 +1,45 @@
+import type { Bound, BoundAggregate } from '../plan/bound.ts';
+import type { Room } from '../room.ts';
+import type { Aggregate } from './aggregate.ts';
+import { Count } from './aggregates/count.ts';
+import { DistinctCount } from './aggregates/distinct-count.ts';
+import { DistinctSum } from './aggregates/distinct-sum.ts';
+import { NumberExtreme } from './aggregates/number-extreme.ts';
+import { ShiftedSum } from './aggregates/shifted-sum.ts';
+import { Sum } from './aggregates/sum.ts';
+import { TextExtreme } from './aggregates/text-extreme.ts';
+
+interface Surroundings {
+  /** For as many rows, and so groups, as can come. */
+  readonly room: Room;
+  /** Whether the statement has GROUP BY; without it there is one group. */
+  readonly hasKeys: boolean;
+}
+
+/** Makes the aggregates of a plan, in its order. Sums of the same integers share one sum. */
+export function newAggregates(bounds: readonly BoundAggregate[], surroundings: Surroundings): Aggregate[] {
+  const sums = new Map<Bound, Sum>();
+  return bounds.map((bound) => {
+    const { name, argument, distinct, plus, at } = bound;
+    if (name !== 'sum' || distinct || argument?.type !== 'int') return newAggregate(bound, surroundings);
+    const known = sums.get(argument);
+    const sum = known ?? new Sum(bound, 'int', surroundings.room);
+    sums.set(argument, sum);
+    return new ShiftedSum(sum, { shift: plus, at, isFirst: known === undefined });
+  });
+}
+
+function newAggregate(bound: BoundAggregate, surroundings: Surroundings): Aggregate {
+  const { room } = surroundings;
+  const { name, argument, distinct } = bound;
+  const type = argument?.type ?? 'null';
+  if (argument === null) return new Count(room);
+  if (distinct) {
+    const counted = new DistinctCount(type, surroundings);
+    return name === 'count' ? counted : new DistinctSum(counted, new Sum(bound, type, room));
+  }
+  if (name === 'count') return new Count(room);
+  if (name === 'min' || name === 'max')
+    return type === 'text' ? new TextExtreme(name) : new NumberExtreme(name, room);
+  return new Sum(bound, type, room);
+}

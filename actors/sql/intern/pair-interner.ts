@@ -1,0 +1,155 @@
+import { assert } from '../../../src/base/assert.ts';
+import type { Room } from '../room.ts';
+import { partBits, partFullness } from './hash-slots.ts';
+import { internedFirst } from './interner.ts';
+
+/** Words of a slot: first, second, number plus one, nothing. All of a look-up lies in one line of the processor's cache. */
+const pairWords = 4;
+const pairSlotsFirst = 64;
+
+/**
+ * Gives each distinct pair of numbers a number, 0, 1, 2 …: groups by several keys, and the distinct values of each group. A first
+ * number finds the first pair that it came with by itself: most have but one, as a user has one region, and then nothing is
+ * hashed. The others are found by open addressing, in parts that grow one by one: others never wait until a large table is made anew.
+ */
+export class PairInterner {
+  readonly #parts = Array.from({ length: 1 << partBits }, () => new Int32Array(pairSlotsFirst * pairWords));
+  /** By part: how many of its slots are taken. */
+  readonly #held = new Int32Array(1 << partBits);
+  #slotBytes = (pairSlotsFirst * pairWords * 4) << partBits;
+  /** By first number: the second of its first pair, and that pair's number plus one. */
+  #direct = new Int32Array(internedFirst * 2);
+  /** How many first numbers `#direct` has an entry for. */
+  #directCount = 0;
+  /** By number: the pair. */
+  #first = new Int32Array(internedFirst);
+  #second = new Int32Array(internedFirst);
+  #count = 0;
+  readonly #room: Room;
+
+  /** `room`: for as many pairs as can come. */
+  constructor(room: Room) {
+    this.#room = room;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  get bytes(): number {
+    return this.#directCount * 8 + this.#slotBytes + this.#count * 8;
+  }
+
+  firstOf(number: number): number {
+    return this.#first[number] as number;
+  }
+
+  secondOf(number: number): number {
+    return this.#second[number] as number;
+  }
+
+  /** The first numbers of the pairs that have those numbers. */
+  firsts(numbers: Int32Array): Int32Array {
+    const firsts = new Int32Array(numbers.length);
+    for (let i = 0; i < firsts.length; i++) firsts[i] = this.#first[numbers[i] as number] as number;
+    return firsts;
+  }
+
+  /** The second numbers of the pairs that have those numbers. */
+  seconds(numbers: Int32Array): Int32Array {
+    const seconds = new Int32Array(numbers.length);
+    for (let i = 0; i < seconds.length; i++) seconds[i] = this.#second[numbers[i] as number] as number;
+    return seconds;
+  }
+
+  /** Replaces each first number by the number of its pair; there are as many second numbers. */
+  internAll(firsts: Int32Array, seconds: Int32Array): void {
+    assert(firsts.length <= seconds.length, () => `${firsts.length} and ${seconds.length} make no pairs`);
+    for (let i = 0; i < firsts.length; i++)
+      firsts[i] = this.intern(firsts[i] as number, seconds[i] as number);
+  }
+
+  /** Answers the number of a pair. The first number counts something from 0 on, so that an array by it has few gaps. */
+  intern(first: number, second: number): number {
+    if (first >= this.#directCount) {
+      this.#direct = this.#room.grown(this.#direct, first * 2 + 2, this.#room.countMax * 2);
+      this.#direct.fill(0, this.#directCount * 2, first * 2 + 2);
+      this.#directCount = first + 1;
+    }
+    const known = this.#direct[first * 2 + 1] as number;
+    if (known === 0) {
+      this.#direct[first * 2] = second;
+      this.#direct[first * 2 + 1] = this.#hold(first, second) + 1;
+      return this.#count - 1;
+    }
+    return this.#direct[first * 2] === second ? known - 1 : this.internAny(first, second);
+  }
+
+  /** As `intern`, for a first number of any size. One interner is asked by one of both alone. */
+  internAny(first: number, second: number): number {
+    const hash = hashPair(first, second);
+    const slots = this.#parts[hash >>> (32 - partBits)] as Int32Array;
+    const mask = slots.length - 1;
+    let slot = (hash * pairWords) & mask;
+    for (;;) {
+      const held = slots[slot + 2] as number;
+      if (held === 0) return this.#add(hash, slot, first, second);
+      if (slots[slot] === first && slots[slot + 1] === second) return held - 1;
+      slot = (slot + pairWords) & mask;
+    }
+  }
+
+  #hold(first: number, second: number): number {
+    const number = this.#count++;
+    if (number === this.#first.length) {
+      this.#first = this.#room.grown(this.#first, number + 1);
+      this.#second = this.#room.grown(this.#second, number + 1);
+    }
+    this.#first[number] = first;
+    this.#second[number] = second;
+    return number;
+  }
+
+  #add(hash: number, slot: number, first: number, second: number): number {
+    const number = this.#hold(first, second);
+    const part = hash >>> (32 - partBits);
+    const slots = this.#parts[part] as Int32Array;
+    slots[slot] = first;
+    slots[slot + 1] = second;
+    slots[slot + 2] = number + 1;
+    const held = (this.#held[part] as number) + 1;
+    this.#held[part] = held;
+    if (held * pairWords > slots.length * (partFullness[part] as number)) this.#grow(part);
+    return number;
+  }
+
+  #grow(part: number): void {
+    const old = this.#parts[part] as Int32Array;
+    const slots = this.#room.zeros(old.length * 2);
+    const mask = slots.length - 1;
+    let moved = 0;
+    for (let from = 0; from < old.length; from += pairWords) {
+      const number = old[from + 2] as number;
+      if (number === 0) continue;
+      const [first, second] = [old[from] as number, old[from + 1] as number];
+      let slot = (hashPair(first, second) * pairWords) & mask;
+      while (slots[slot + 2] !== 0) slot = (slot + pairWords) & mask;
+      slots[slot] = first;
+      slots[slot + 1] = second;
+      slots[slot + 2] = number;
+      moved++;
+    }
+    assert(
+      moved === this.#held[part],
+      () => `${moved} slots were taken, and ${this.#held[part]} are counted`,
+    );
+    this.#parts[part] = slots;
+    this.#slotBytes += old.byteLength;
+    this.#room.giveBack(old);
+  }
+}
+
+function hashPair(first: number, second: number): number {
+  const hash = Math.imul(first ^ Math.imul(second, 0x85ebca6b), 0x9e3779b1);
+  return hash ^ (hash >>> 15);
+}
