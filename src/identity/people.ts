@@ -17,15 +17,9 @@ import { paths } from '../object-store/paths.ts';
 import { readIntact } from '../object-store/read-intact.ts';
 import { finishEndingKeys, type KeyEnder } from './end-keys.ts';
 import { type LinkToMail, makeLink } from './links.ts';
-import {
-  encodePerson,
-  newNonce,
-  type Person,
-  type PersonStore,
-  readPerson,
-  updatePerson,
-} from './person-record.ts';
+import { encodePerson, type Person, type PersonStore, readPerson, updatePerson } from './person-record.ts';
 import { checkSignup, emailIdentity, passwordProblem, type SignupInput } from './sign-up-rules.ts';
+import { newNonce } from './stored-record.ts';
 
 /**
  * Signing up, in this order, so that a crash at any point leaves nothing that anybody can reach:

@@ -7,7 +7,8 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { systemRandom } from '../../../src/base/random.ts';
 import { findPerson, login, type People, preparePeople, signup } from '../../../src/identity/people.ts';
-import { readPerson, updateAttemptsMax, updatePerson } from '../../../src/identity/person-record.ts';
+import { readPerson, updatePerson } from '../../../src/identity/person-record.ts';
+import { updateAttemptsMax } from '../../../src/identity/stored-record.ts';
 import { StoreError, type StoreOutcome } from '../../../src/object-store/object-store.ts';
 import { codeOf, FailingStore, PlainHasher } from '../../support/people.ts';
 
