@@ -11,6 +11,7 @@ import {
   lostDecisionProblems,
   outsidePageProblems,
   readmeLengthProblems,
+  unshownFormatProblems,
 } from './support/tidy-documents.ts';
 import { entries, programs, sides, storedShapes, strangers } from './support/tidy-floors.ts';
 import {
@@ -127,6 +128,14 @@ describe('the house is tidy', () => {
   it('nothing rests on pages outside the repository', () => {
     const sources = [...readSources(root)].filter(([path]) => path !== 'test/tidy.test.ts');
     none(outsidePageProblems(new Map([...documents, ...sources])));
+  });
+
+  it('a page shows every format', () => {
+    const versions = Object.fromEntries(
+      Object.entries(formats).map(([name, { version }]) => [name, version]),
+    );
+    const sources = [...readSources(root)].filter(([path]) => !path.startsWith('test/'));
+    none(unshownFormatProblems(documents.get('protocol/FORMATS.md') ?? '', versions, new Map(sources)));
   });
 
   it('every version of a format has its line of history', () => {
@@ -291,6 +300,18 @@ describe('the rules of documents', () => {
       lostDecisionProblems(texts({ 'README.md': 'none', ...room })).join(),
       /src\/README\.md: has/,
     );
+  });
+
+  it('find a format, a number and a magic that the page of formats does not show', () => {
+    const page = '| `log` | 2 |\n\n`TBLG`';
+    const sources = texts({ 'src/a.ts': "const magic = 'TBLG'; // TBNO" });
+
+    none(unshownFormatProblems(page, { log: 2 }, sources));
+    assert.match(unshownFormatProblems(page, { log: 3 }, sources).join(), /no row `log` \| 3/);
+    assert.match(unshownFormatProblems(page, { swept: 2 }, sources).join(), /no row `swept`/);
+    assert.deepEqual(unshownFormatProblems(page, {}, texts({ 'src/a.ts': "f('TBXX')" })), [
+      'src/a.ts: writes TBXX, which protocol/FORMATS.md does not show',
+    ]);
   });
 
   it('find what is cited from outside', () => {

@@ -61,3 +61,23 @@ function linksOf(text: string): string[] {
     .map(([, link = '']) => link)
     .filter((link) => !/^[a-z]+:/.test(link));
 }
+
+/**
+ * What protocol/FORMATS.md does not show: a format of version.ts with its number, or a magic (a text such as `TBMF`) that the
+ * sources have.
+ */
+export function unshownFormatProblems(
+  page: string,
+  versions: Readonly<Record<string, number>>,
+  sources: Texts,
+): string[] {
+  const rows = Object.entries(versions)
+    .filter(([name, version]) => !page.includes(`| \`${name}\` | ${version} |`))
+    .map(([name, version]) => `protocol/FORMATS.md: has no row \`${name}\` | ${version} in its versions`);
+  const magics = [...sources].flatMap(([path, text]) =>
+    [...text.matchAll(/['"](TB[A-Z0-9]{2})['"]/g)]
+      .filter(([, magic]) => !page.includes(`\`${magic}\``))
+      .map(([, magic]) => `${path}: writes ${magic}, which protocol/FORMATS.md does not show`),
+  );
+  return [...rows, ...magics];
+}
