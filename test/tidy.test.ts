@@ -334,10 +334,18 @@ describe('the rule of circles', () => {
     assert.deepEqual(cycleProblems(circle), ['a circle of imports: src/b.ts → src/c.ts → src/b.ts']);
   });
 
-  it('does not count types, nor two ways to one file', () => {
-    none(
-      cycleProblems(scan({ 'src/a.ts': imports('./b.ts'), 'src/b.ts': "import type { x } from './a.ts';" })),
-    );
+  it('counts types in the product, and not in tests', () => {
+    const circle = (folder: string) =>
+      scan({
+        [`${folder}/a.ts`]: imports('./b.ts'),
+        [`${folder}/b.ts`]: "import type { x } from './a.ts';",
+      });
+
+    assert.equal(cycleProblems(circle('src')).length, 1);
+    none(cycleProblems(circle('test')));
+  });
+
+  it('does not count two ways to one file', () => {
     none(
       cycleProblems(
         scan({ 'src/a.ts': imports('./b.ts', './c.ts'), 'src/b.ts': imports('./c.ts'), 'src/c.ts': '' }),

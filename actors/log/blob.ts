@@ -2,7 +2,7 @@ import { describeError } from '../../src/base/log.ts';
 import { StoreError } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { putOnce } from '../../src/object-store/put-once.ts';
-import type { LogComponents } from './group-commit.ts';
+import type { LogComponents } from './log-components.ts';
 
 /**
  * Stores a write body that is too large for the log itself. Answers false when it was given up: nothing refers to it, so

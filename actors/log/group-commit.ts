@@ -2,16 +2,14 @@ import { type FlowLimits, limits } from '../../protocol/limits.ts';
 import type { LogIdentity } from '../../protocol/worker-tasks.ts';
 import { assert } from '../../src/base/assert.ts';
 import { ByteGate, type Hold } from '../../src/base/byte-gate.ts';
-import type { Clock } from '../../src/base/clock.ts';
 import { FairQueue } from '../../src/base/fair-queue.ts';
 import { xxh64 } from '../../src/base/hash.ts';
-import type { Logger } from '../../src/base/log.ts';
-import { type Random, randomHex } from '../../src/base/random.ts';
+import { randomHex } from '../../src/base/random.ts';
 import type { Share } from '../../src/base/share.ts';
-import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { appendToSlot } from './append.ts';
 import { uploadBlob } from './blob.ts';
+import type { LogComponents } from './log-components.ts';
 import { decodeLogObject, encodeLogObject, type RecordHead } from './log-object.ts';
 import type { LogPosition } from './replay.ts';
 import { targetKey } from './unflushed.ts';
@@ -50,13 +48,6 @@ export interface GroupCommitOptions {
   /** After `onStored` of all of a group's records. */
   readonly onGroupStored: () => void;
   readonly onSealed: () => void;
-}
-
-export interface LogComponents {
-  readonly store: ObjectStore;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
 }
 
 interface Pending {

@@ -9,7 +9,8 @@ import {
   documentVector,
 } from '../storage/document-batch.ts';
 import { embedTexts } from './embed-texts.ts';
-import { type LoadedBatch, loadBatch, type NamespaceState } from './namespace-state.ts';
+import { type LoadedBatch, loadBatch } from './loaded-batch.ts';
+import type { NamespaceState } from './namespace-state.ts';
 
 /**
  * The vectors that a write leaves to the namespace's model: of documents, and of patches, that have a text and no vector. The

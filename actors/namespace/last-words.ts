@@ -3,7 +3,8 @@ import { DataError } from '../../src/base/assert.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
 import { isApplied, type Manifest, type NamespaceIdentity } from '../storage/manifest.ts';
 import { decodeImport } from './commit-import.ts';
-import { loadBatch, NamespaceState } from './namespace-state.ts';
+import { loadBatch } from './loaded-batch.ts';
+import { NamespaceState } from './namespace-state.ts';
 import { isImport, stampFromWire } from './write-pipeline.ts';
 import { dayOfMicros } from './writes-by-day.ts';
 

@@ -1,8 +1,6 @@
 import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
 import type { DayWrites } from '../../protocol/stored-tenant.ts';
-import { toShared } from '../../src/base/garbage.ts';
 import type { LogPosition } from '../log/replay.ts';
-import { documentDims, documentId, readBatch } from '../storage/document-batch.ts';
 import { idHash } from '../storage/id-presence.ts';
 import type { LogWatermark, Manifest, NamespaceCounters, NamespaceIdentity } from '../storage/manifest.ts';
 import type { Committed } from '../storage/manifest-store.ts';
@@ -10,43 +8,9 @@ import type { Memtable } from '../storage/memtable.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import { isDeleted, withDeleted } from '../storage/tombstones.ts';
 import { searchableMemtable } from '../text/searchable-memtable.ts';
+import type { LoadedBatch } from './loaded-batch.ts';
 import type { SegmentLookUp } from './segment-look-up.ts';
 import { dayOfMicros, withWrite } from './writes-by-day.ts';
-
-/** A write request's documents and deletes, in bytes that all threads may see. */
-export interface LoadedBatch {
-  readonly buffer: Buffer;
-  /** Where each document entry starts in the buffer. */
-  readonly documentOffsets: Uint32Array;
-  readonly deletes: readonly string[];
-  /** Of the documents, in their order: made once, for everything that asks by id. */
-  readonly ids: readonly string[];
-  /** Of its vectors, which all have as many numbers; 0 where it has none. */
-  readonly dims: number;
-}
-
-/** Reads the frame of a batch and checks it; moves it to shared memory where it is not there yet. */
-export function loadBatch(bytes: Uint8Array): LoadedBatch {
-  const buffer = toShared(bytes);
-  const { documentOffsets, deletes } = readBatch(buffer);
-  let ids: readonly string[] | null = null;
-  return {
-    buffer,
-    documentOffsets,
-    deletes,
-    get ids() {
-      ids ??= Array.from(documentOffsets, (offset) => documentId(buffer, offset));
-      return ids;
-    },
-    get dims() {
-      for (const offset of documentOffsets) {
-        const dims = documentDims(buffer, offset);
-        if (dims > 0) return dims;
-      }
-      return 0;
-    },
-  };
-}
 
 /** What a log record says beside its payload. */
 export interface WriteStamp {

@@ -18,7 +18,8 @@ import type { OpenSegment } from '../storage/snapshot.ts';
 import { decodeImport, replayImport } from './commit-import.ts';
 import { manifestCodec } from './commit-manifest.ts';
 import { loadDeletes } from './deletes.ts';
-import { adoptManifest, loadBatch, NamespaceState } from './namespace-state.ts';
+import { loadBatch } from './loaded-batch.ts';
+import { adoptManifest, NamespaceState } from './namespace-state.ts';
 import { SegmentLookUp } from './segment-look-up.ts';
 import { applyDurable, isImport, stampFromWire } from './write-pipeline.ts';
 

@@ -7,7 +7,8 @@ import { emptyReadReport } from '../storage/block-fetch.ts';
 import { BatchBuilder, documentMeta, documentText, documentVector } from '../storage/document-batch.ts';
 import { mergeMeta } from '../storage/meta.ts';
 import { type DocumentPatch, readPatches } from '../storage/parse-write.ts';
-import { type LoadedBatch, loadBatch, type NamespaceState } from './namespace-state.ts';
+import { type LoadedBatch, loadBatch } from './loaded-batch.ts';
+import type { NamespaceState } from './namespace-state.ts';
 import { findDocument } from './read-document.ts';
 import type { WritePipeline } from './write-pipeline.ts';
 

@@ -3,7 +3,7 @@ import type { NewNamespace } from '../../protocol/messages.ts';
 import type { LaneClaim } from '../../protocol/worker-tasks.ts';
 import type { ComputeLanes } from '../compute/lanes.ts';
 import { type ParsedBody, parseWriteBody, type WriteKind } from '../storage/parse-write.ts';
-import { type LoadedBatch, loadBatch } from './namespace-state.ts';
+import { type LoadedBatch, loadBatch } from './loaded-batch.ts';
 
 /**
  * A write request understood and checked, before its namespace is looked for: a body that is wrong makes no namespace.

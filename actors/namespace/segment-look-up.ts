@@ -3,7 +3,7 @@ import { SingleFlight } from '../../src/base/single-flight.ts';
 import { emptyReadReport } from '../storage/block-fetch.ts';
 import { type WantedIds, wantIds } from '../storage/hash-order.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
-import type { LoadedBatch } from './namespace-state.ts';
+import type { LoadedBatch } from './loaded-batch.ts';
 
 /** Up to so many ids are looked up in all segments at once, in two rounds; more fill memory with pages, so in turn. */
 const idsAtOnceMax = 256;

@@ -9,7 +9,8 @@ import { isNotWritten } from '../log/log-client.ts';
 import type { RecordHead } from '../log/log-object.ts';
 import type { LogPosition } from '../log/replay.ts';
 import { ActorClosed } from '../storage/manifest-store.ts';
-import { applyBatch, type LoadedBatch, type NamespaceState, type WriteStamp } from './namespace-state.ts';
+import type { LoadedBatch } from './loaded-batch.ts';
+import { applyBatch, type NamespaceState, type WriteStamp } from './namespace-state.ts';
 import { isLarge, SegmentLookUp } from './segment-look-up.ts';
 
 /**

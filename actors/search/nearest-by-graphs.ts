@@ -5,7 +5,7 @@ import type { Nearest } from '../vector/nearest.ts';
 import { startOfRow } from '../vector/vector-block.ts';
 import type { VectorBlockPlace } from '../vector/vector-index-reader.ts';
 import type { OpenGraph } from './graph-source.ts';
-import type { NearRow, SearchedSegment } from './nearest-rows.ts';
+import type { NearRow, SearchedSegment } from './near-row.ts';
 import { askMax, withSpare } from './plan-nearest.ts';
 import type { QueryContext } from './query.ts';
 

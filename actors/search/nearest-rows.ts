@@ -1,19 +1,3 @@
-import type { Filter } from '../../protocol/filter.ts';
-import { documentDims, documentVectorStart } from '../storage/document-batch.ts';
-import type { Memtable } from '../storage/memtable.ts';
-import { isReadFailure } from '../storage/read-failure.ts';
-import type { OpenSegment } from '../storage/snapshot.ts';
-import type { DistanceFrom } from '../vector/distance.ts';
-import { Nearest, type Ranked } from '../vector/nearest.ts';
-import { startOfRow } from '../vector/vector-block.ts';
-import { openVectors, type VectorBlockPlace, type VectorIndexReader } from '../vector/vector-index-reader.ts';
-import { passesFilter } from './document-filter.ts';
-import { nearestByGraphs } from './nearest-by-graphs.ts';
-import { planNearest } from './plan-nearest.ts';
-import type { QueryContext } from './query.ts';
-import { isOutOfTime, type ScanEnd } from './scan.ts';
-import { type SelectedRows, selectRows } from './selected-rows.ts';
-
 /**
  * The nearest of the live rows of a snapshot that may pass a filter, by their vectors: no document of a segment is read.
  *
@@ -25,10 +9,22 @@ import { type SelectedRows, selectRows } from './selected-rows.ts';
  * Rows of a segment are told apart by what their sequence is at least, which keeps the order of sequences: those of a
  * segment lie between the ones of its neighbours and rise with the rows.
  */
-export type NearRow = Ranked & { readonly row: number } & (
-    | { readonly memtable: Memtable; readonly segment: null }
-    | { readonly memtable: null; readonly segment: OpenSegment }
-  );
+import type { Filter } from '../../protocol/filter.ts';
+import { documentDims, documentVectorStart } from '../storage/document-batch.ts';
+import type { Memtable } from '../storage/memtable.ts';
+import { isReadFailure } from '../storage/read-failure.ts';
+import type { OpenSegment } from '../storage/snapshot.ts';
+import type { DistanceFrom } from '../vector/distance.ts';
+import { Nearest } from '../vector/nearest.ts';
+import { startOfRow } from '../vector/vector-block.ts';
+import { openVectors, type VectorBlockPlace, type VectorIndexReader } from '../vector/vector-index-reader.ts';
+import { passesFilter } from './document-filter.ts';
+import type { NearRow, SearchedSegment } from './near-row.ts';
+import { nearestByGraphs } from './nearest-by-graphs.ts';
+import { planNearest } from './plan-nearest.ts';
+import type { QueryContext } from './query.ts';
+import { isOutOfTime, type ScanEnd } from './scan.ts';
+import { type SelectedRows, selectRows } from './selected-rows.ts';
 
 export interface NearestWanted {
   readonly distances: DistanceFrom;
@@ -36,13 +32,6 @@ export interface NearestWanted {
   readonly filter: Filter | null;
   /** No graph is asked. */
   readonly exact: boolean;
-}
-
-/** A segment that is searched: its vectors, and the rows that are looked at. */
-export interface SearchedSegment {
-  readonly segment: OpenSegment;
-  readonly index: VectorIndexReader;
-  readonly selected: SelectedRows;
 }
 
 /** Blocks that are asked for at once, 1 MB; as many more are on their way while they are looked at. */

@@ -1,4 +1,4 @@
-import type { NearRow } from './nearest-rows.ts';
+import type { NearRow } from './near-row.ts';
 import type { QueryContext } from './query.ts';
 import { documentInBlock, documentInMemtable, type ScannedDocument } from './scan.ts';
 

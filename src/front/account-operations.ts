@@ -1,12 +1,11 @@
 import type { Me } from '../../protocol/account.ts';
-import type { PersonId } from '../../protocol/ids.ts';
 import type { OperationName } from '../../protocol/operations.ts';
-import type { PathParameters } from '../../protocol/routing.ts';
 import type { Principal } from '../auth/principal.ts';
 import { must } from '../base/assert.ts';
 import { readPerson } from '../identity/person-record.ts';
 import type { ObjectStore } from '../object-store/object-store.ts';
 import type { Tenants } from '../router/tenants.ts';
+import type { FrontOperation } from './front-operation.ts';
 import { type PeopleComponents, peopleOperations } from './people-operations.ts';
 
 /** The operations that the front does itself: accounts. `body` is parsed JSON. */
@@ -14,23 +13,6 @@ export interface AccountComponents extends PeopleComponents {
   readonly tenants: Tenants;
   readonly store: ObjectStore;
 }
-
-export interface FrontRequest {
-  readonly body: unknown;
-  /** Null where the operation takes no credentials. */
-  readonly principal: Principal | null;
-  /** As text; behind trusted proxies it is whom they name. */
-  readonly clientAddress: string;
-  /** `X-Tenant` as sent. */
-  readonly tenant: string | undefined;
-  /** Tells the audit log whom a request without credentials turned out to be about. */
-  readonly isAbout: (personId: PersonId) => void;
-  readonly parameters: PathParameters;
-  /** Of what is made: the same one whenever this request is repeated with its `Idempotency-Key`. */
-  readonly plannedId: number;
-}
-
-export type FrontOperation = (request: FrontRequest) => Promise<unknown>;
 
 export function accountOperations(components: AccountComponents): ReadonlyMap<OperationName, FrontOperation> {
   return new Map<OperationName, FrontOperation>([

@@ -6,7 +6,7 @@ import { DailyFile } from '../base/daily-file.ts';
 import { describeError, type LogFields, type Logger, withoutSecrets } from '../base/log.ts';
 import { emailIdentity } from '../identity/sign-up-rules.ts';
 import type { HttpExchange } from './http-types.ts';
-import type { Observed } from './observe.ts';
+import type { Observed } from './observed.ts';
 import type { Answer } from './response.ts';
 
 /**

@@ -1,33 +1,10 @@
-import type { Operation } from '../../protocol/operations.ts';
-import type { PathParameters } from '../../protocol/routing.ts';
-import type { Principal } from '../auth/principal.ts';
-import type { Hold } from '../base/byte-gate.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
 import type { AuditLog } from './audit.ts';
-import type { HttpExchange, OwnAnswer } from './http-types.ts';
+import type { OwnAnswer } from './http-types.ts';
+import type { Observed } from './observed.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 import type { Answer } from './response.ts';
-
-/** What is known of a request on its way; parts that come later are filled in by the handler. */
-export interface Observed {
-  readonly exchange: HttpExchange;
-  readonly id: string;
-  /** Of the observer's clock. */
-  readonly beganMs: number;
-  /** Null where nothing is at its path. */
-  readonly operation: Operation | null;
-  readonly parameters: PathParameters;
-  /** Once it is authenticated. */
-  principal: Principal | null;
-  receivedBytes: number;
-  /** The memory of its body, until whoever does the work has dropped it; null where it was not held. */
-  bodyHold: Hold | null;
-  /** The address in the body of an operation without credentials, as it was sent: whom it is about. */
-  email: string | null;
-  /** Whom such an operation turned out to be about, where neither its credentials nor its answer tell. */
-  personId: number | null;
-}
 
 export interface ObserverComponents {
   readonly clock: Clock;

@@ -22,7 +22,7 @@ import { PasswordGate } from '../identity/password-gate.ts';
 import { login, type People, signup } from '../identity/people.ts';
 import type { Person } from '../identity/person-record.ts';
 import type { Tenants } from '../router/tenants.ts';
-import type { FrontOperation, FrontRequest } from './account-operations.ts';
+import type { FrontOperation, FrontRequest } from './front-operation.ts';
 
 /** Signing up, logging in, and what mailed links are for. */
 export interface PeopleComponents {

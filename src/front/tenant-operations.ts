@@ -14,7 +14,7 @@ import { type Person, type PersonStore, readPerson, updatePerson } from '../iden
 import { StoreError } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
 import type { Tenants } from '../router/tenants.ts';
-import type { FrontOperation, FrontRequest } from './account-operations.ts';
+import type { FrontOperation, FrontRequest } from './front-operation.ts';
 
 /**
  * The tenants of a person. A person's record lists them; the tenant itself is its actor's. On one server a person's are made

@@ -125,7 +125,10 @@ export function storedShapeProblems(
     });
 }
 
-/** A circle of imports that are still there at run time: whichever file is loaded first sees the others half made. */
+/**
+ * A circle of imports. Of those that are still there at run time, whichever file is loaded first sees the others half
+ * made. In the product imports of types count too: files that know each other can't be read, moved or replaced one by one.
+ */
 export function cycleProblems(files: Files): string[] {
   const problems: string[] = [];
   const done = new Set<string>();
@@ -139,7 +142,7 @@ export function cycleProblems(files: Files): string[] {
     const file = files.get(path);
     if (file === undefined || done.has(path)) return;
     trail.push(path);
-    for (const { target, typeOnly } of ownImports(file)) if (!typeOnly) visit(target);
+    for (const { target, typeOnly } of ownImports(file)) if (!typeOnly || isProduct(path)) visit(target);
     trail.pop();
     done.add(path);
   };

@@ -1,3 +1,8 @@
+/**
+ * The keys of a part's live documents, and the kinds of their values. Directories count dead rows too, so what they say of a kind is
+ * believed where more rows have it than are dead; else the column is read until a live row has it. That row is remembered: it stands for
+ * the kind until it is dead itself, and a kind that no live row has never comes back.
+ */
 import { must } from '../../../src/base/assert.ts';
 import type { ColumnValues } from '../../columns/column-block.ts';
 import { kindBound, valueKinds } from '../../columns/value-kinds.ts';
@@ -5,34 +10,7 @@ import { eachEntry } from '../../sql/frame/decode-column.ts';
 import { documentMeta } from '../../storage/document-batch.ts';
 import { storedMembers } from '../../storage/meta.ts';
 import type { SqlChunk, SqlPart } from './sql-parts.ts';
-
-/**
- * The keys of a part's live documents, and the kinds of their values. Directories count dead rows too, so what they say of a kind is
- * believed where more rows have it than are dead; else the column is read until a live row has it. That row is remembered: it stands for
- * the kind until it is dead itself, and a kind that no live row has never comes back.
- */
-export class Witnesses {
-  readonly #ofKeys = new Map<string, Witness>();
-
-  of(key: string): Witness {
-    let witness = this.#ofKeys.get(key);
-    if (witness === undefined) {
-      witness = { rows: new Int32Array(kindBound).fill(unknownRow), age: 0 };
-      this.#ofKeys.set(key, witness);
-    }
-    return witness;
-  }
-}
-
-interface Witness {
-  /** By kind: a row of the chunk that has it; of `missing`, the first live row that has the key. */
-  readonly rows: Int32Array;
-  /** What was known at this age is true of all greater ones. */
-  age: number;
-}
-
-const unknownRow = -1;
-const noRow = -2;
+import { noRow } from './witnesses.ts';
 
 interface Asked {
   /** In lower case; null for all, in their order. */

@@ -1,7 +1,7 @@
 import { ChunkBuilder } from '../../columns/chunk-builder.ts';
 import { type ColumnValues, readColumn } from '../../columns/column-block.ts';
 import type { Memtable } from '../../storage/memtable.ts';
-import { Witnesses } from './live-keys.ts';
+import { Witnesses } from './witnesses.ts';
 
 /**
  * Columns of a memtable's documents, as a segment would have them. Rows are only ever added, so a chunk that is full is made once

@@ -11,8 +11,8 @@ import { wantIds } from '../../storage/hash-order.ts';
 import type { SegmentReader } from '../../storage/segment-reader.ts';
 import type { OpenSegment, Snapshot } from '../../storage/snapshot.ts';
 import { deletedBetween, isDeleted } from '../../storage/tombstones.ts';
-import { Witnesses } from './live-keys.ts';
 import { memtableChunks } from './memtable-columns.ts';
+import { Witnesses } from './witnesses.ts';
 
 /** The parts of a snapshot as SQL reads them, oldest first: chunks of rows with columns. */
 export interface SqlPart {
@@ -54,7 +54,7 @@ export interface SqlChunk {
   readonly deadRows: number;
   /** Of what is dead: grows with each row that dies, for any reader. */
   readonly age: number;
-  /** What is known of its live rows; see live-keys.ts. */
+  /** What is known of its live rows; see witnesses.ts. */
   readonly witnesses: Witnesses;
   /** Where its columns may be kept: its segment, and its number in it. Null for memory. */
   readonly place: { readonly reader: SegmentReader; readonly chunk: number } | null;

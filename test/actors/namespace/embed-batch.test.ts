@@ -2,11 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ActorComponents } from '../../../actors/actor/components.ts';
 import { embedBatch } from '../../../actors/namespace/embed-batch.ts';
-import {
-  type LoadedBatch,
-  loadBatch,
-  type NamespaceState,
-} from '../../../actors/namespace/namespace-state.ts';
+import { type LoadedBatch, loadBatch } from '../../../actors/namespace/loaded-batch.ts';
+import type { NamespaceState } from '../../../actors/namespace/namespace-state.ts';
 import {
   BatchBuilder,
   type DocumentParts,

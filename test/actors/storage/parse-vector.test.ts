@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { loadBatch } from '../../../actors/namespace/namespace-state.ts';
+import { loadBatch } from '../../../actors/namespace/loaded-batch.ts';
 import { documentVector } from '../../../actors/storage/document-batch.ts';
 import { parsePut } from '../../../actors/storage/parse-write.ts';
 

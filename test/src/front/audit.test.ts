@@ -8,7 +8,7 @@ import type { LogFields } from '../../../src/base/log.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { AuditLog, auditEvents } from '../../../src/front/audit.ts';
 import type { HttpExchange } from '../../../src/front/http-types.ts';
-import type { Observed } from '../../../src/front/observe.ts';
+import type { Observed } from '../../../src/front/observed.ts';
 import type { Answer } from '../../../src/front/response.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 

@@ -5,7 +5,7 @@ import { limits } from '../../../protocol/limits.ts';
 import { builtInPlans } from '../../../src/accounts/plans.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { systemRandom } from '../../../src/base/random.ts';
-import type { FrontRequest } from '../../../src/front/account-operations.ts';
+import type { FrontRequest } from '../../../src/front/front-operation.ts';
 import { peopleOperations } from '../../../src/front/people-operations.ts';
 import { Attempts } from '../../../src/identity/attempts.ts';
 import { loginTokens } from '../../../src/identity/login-token.ts';

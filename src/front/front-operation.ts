@@ -1,0 +1,21 @@
+import type { PersonId } from '../../protocol/ids.ts';
+import type { PathParameters } from '../../protocol/routing.ts';
+import type { Principal } from '../auth/principal.ts';
+
+/** A request for an operation that the front does itself. `body` is parsed JSON. */
+export interface FrontRequest {
+  readonly body: unknown;
+  /** Null where the operation takes no credentials. */
+  readonly principal: Principal | null;
+  /** As text; behind trusted proxies it is whom they name. */
+  readonly clientAddress: string;
+  /** `X-Tenant` as sent. */
+  readonly tenant: string | undefined;
+  /** Tells the audit log whom a request without credentials turned out to be about. */
+  readonly isAbout: (personId: PersonId) => void;
+  readonly parameters: PathParameters;
+  /** Of what is made: the same one whenever this request is repeated with its `Idempotency-Key`. */
+  readonly plannedId: number;
+}
+
+export type FrontOperation = (request: FrontRequest) => Promise<unknown>;
