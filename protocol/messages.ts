@@ -10,7 +10,7 @@ import type { KeyRecord, StoredAnswer, TenantRecord, UsageCounters } from './sto
 
 /** front → actor: one operation on a namespace, or on the tenant itself where the namespace is empty. */
 export interface ActorCall {
-  /** A name of protocol/operations.ts, or one of the internal calls below. */
+  /** A name of operations.ts, or one of internal-calls.ts. */
   readonly operation: string;
   readonly tenantId: number;
   readonly namespace: string;
@@ -187,47 +187,6 @@ export function actorAnswerFromWire(wire: unknown): ActorAnswer {
     meter: { documents, bytes, cpuMs, storeGets, storeBytes, embedTokens, hostedTokens },
   };
 }
-
-/**
- * Calls to a tenant actor that are not REST operations. Their bodies are MessagePack.
- * From the front: `tenant.create`, `tenant.key`, `tenant.get`, `tenant.owner-verified`, `tenant.note-usage`, `tenant.status`,
- * `tenant.begin`, `tenant.end`.
- * From a namespace actor, through the router: `tenant.resolve`, `tenant.confirm`, `tenant.report`, `tenant.stored`,
- * `tenant.provider-key`, `tenant.embed`, `tenant.admit-hosted`.
- * From a tenant actor, through the router: `namespace.drop`.
- */
-export const internalCalls = {
-  createTenant: 'tenant.create',
-  tenantKey: 'tenant.key',
-  getTenant: 'tenant.get',
-  /** What a front has counted; answers the standing, when the note is durable. */
-  noteUsage: 'tenant.note-usage',
-  /** The owner has verified their address: durable, and forgotten by every front, when it is answered. */
-  ownerVerified: 'tenant.owner-verified',
-  /** Ends all keys, or those that a person made: durable, and forgotten by every front, when it is answered. */
-  endKeys: 'tenant.end-keys',
-  /** The tenant has another status: durable, and forgotten by every front, when it is answered. `deleting` ends the tenant. */
-  setTenantStatus: 'tenant.status',
-  /** A request with an `Idempotency-Key` that the front does itself: BegunRequest → BeganRequest, or 409 or 422. */
-  beginRequest: 'tenant.begin',
-  /** It has ended: EndedRequest, durable when it is answered. */
-  endRequest: 'tenant.end',
-  resolveNamespace: 'tenant.resolve',
-  confirmNamespace: 'tenant.confirm',
-  reportNamespace: 'tenant.report',
-  /** → what all its namespaces take in the store, in bytes. */
-  storedBytes: 'tenant.stored',
-  /** → 402 where the allowance of the hosted embedding model is used up. */
-  admitHosted: 'tenant.admit-hosted',
-  /** → the sealed key of an embedding provider, or null. */
-  providerKey: 'tenant.provider-key',
-  /** A namespace's embedding is another from now on, durably. */
-  setEmbed: 'tenant.embed',
-  dropNamespace: 'namespace.drop',
-  collectNamespace: 'namespace.collect',
-  /** actor → front: forget what is cached of a tenant; answered when it is forgotten. */
-  forgetTenant: 'front.forget',
-} as const;
 
 export const noCaller: CallerNote = {
   requestId: '',

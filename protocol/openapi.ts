@@ -3,7 +3,8 @@ import * as document from './document.ts';
 import { errorKinds } from './errors.ts';
 import { limits } from './limits.ts';
 import * as namespace from './namespace.ts';
-import { type Operation, operationList, querySchemaOf, type Tag, takesBody } from './operations.ts';
+import type { Tag } from './operations/operation-row.ts';
+import { type Operation, operationList, querySchemaOf, takesBody } from './operations.ts';
 import * as searching from './search.ts';
 import { z } from './validate.ts';
 import { interfaceVersion } from './version.ts';
@@ -223,7 +224,7 @@ function operationObject(operation: Operation, method: string): Json {
     tags: [operation.tag],
     summary: operation.summary,
     ...(operation.description === '' ? {} : { description: operation.description }),
-    ...(operation.marker === null ? {} : { 'x-metering': operation.marker }),
+    ...(operation.effect.meters === null ? {} : { 'x-metering': operation.effect.meters }),
     security: securityOf(operation),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(takesBody(operation, method) ? { requestBody: requestBodyOf(operation) } : {}),

@@ -1,4 +1,5 @@
-import { type Operation, operationList, type PathParameterName } from './operations.ts';
+import type { PathParameterName } from './operations/operation-row.ts';
+import { type Operation, operationList } from './operations.ts';
 import { percentDecode } from './query-string.ts';
 
 /**

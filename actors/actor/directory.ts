@@ -1,8 +1,8 @@
 import { apiErrorFromBody } from '../../protocol/errors.ts';
+import { internalCalls } from '../../protocol/internal-calls.ts';
 import {
   actorAnswerFromWire,
   actorCallToWire,
-  internalCalls,
   noCaller,
   type ResolvedNamespace,
 } from '../../protocol/messages.ts';

@@ -1,12 +1,8 @@
+import { documentChangeOf, effectOf, endsBegunWork } from '../../protocol/effect-of.ts';
 import { ApiError, noSuchNamespace } from '../../protocol/errors.ts';
+import { internalCalls } from '../../protocol/internal-calls.ts';
 import { limits } from '../../protocol/limits.ts';
-import {
-  type ActorCall,
-  internalCalls,
-  type NewNamespace,
-  type ReceivedFile,
-  type ResolvedNamespace,
-} from '../../protocol/messages.ts';
+import type { ActorCall, NewNamespace, ReceivedFile, ResolvedNamespace } from '../../protocol/messages.ts';
 import type { ActorStatistics, VectorStatistics } from '../../protocol/worker-tasks.ts';
 import { DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
@@ -22,12 +18,7 @@ import { dropObjects } from '../namespace/drop.ts';
 import { importFile } from '../namespace/import-file.ts';
 import { NamespaceActor } from '../namespace/namespace-actor.ts';
 import type { OpenedNow } from '../namespace/namespace-queries.ts';
-import {
-  namespaceOf,
-  type PreparedWrite,
-  prepareWrite,
-  writeOperations,
-} from '../namespace/prepare-write.ts';
+import { namespaceOf, type PreparedWrite, prepareWrite } from '../namespace/prepare-write.ts';
 import { emptyReadReport, MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { ActorClosed, Deposed } from '../storage/manifest-store.ts';
@@ -60,13 +51,6 @@ const recoverAgainMsMin = 250;
 const recoverAgainMsMax = 30_000;
 /** Manifest versions remembered of namespaces that were put away, about 120 bytes each; others are read from the store. */
 const putAwayVersionsMax = 50_000;
-
-/** What namespaces and tenants ask of each other to end what they have begun. */
-const callsOfAcceptedWork: ReadonlySet<string> = new Set([
-  internalCalls.confirmNamespace,
-  internalCalls.reportNamespace,
-  internalCalls.dropNamespace,
-]);
 
 export class ActorHost {
   readonly #components: ActorComponents;
@@ -134,14 +118,13 @@ export class ActorHost {
     turn: Turn = ownTurn(this.#components.clock),
   ): Promise<ActorReply> {
     // What was accepted before still has to end: it asks and tells the tenants that live here.
-    if (this.#draining && !callsOfAcceptedWork.has(call.operation)) {
+    if (this.#draining && !endsBegunWork(call.operation)) {
       throw new ApiError('unavailable', 'this server is shutting down', { retryAfter: 1 });
     }
     const { memory } = this.#components;
     const bodyBytes = body?.byteLength ?? 0;
     // Before its own body counts: a write as large as the whole budget gets in when nothing else is there.
-    if (writeOperations.has(call.operation) || call.operation === 'importDocuments')
-      this.#refuseWhileFull(call.tenantId);
+    if (effectOf(call.operation).meters === 'write') this.#refuseWhileFull(call.tenantId);
     memory.add('bodies', bodyBytes);
     try {
       return await this.#untilOpen(() => this.#handle(call, body, turn));
@@ -172,8 +155,8 @@ export class ActorHost {
     if (call.operation === 'updateNamespace') return this.#update(call, body ?? new Uint8Array());
     if (call.operation === 'importDocuments')
       return this.#import(call, receivedFile(body ?? new Uint8Array()));
-    const writeKind = writeOperations.get(call.operation);
-    if (writeKind === undefined) return this.#query(call, body, turn);
+    const writeKind = documentChangeOf(call.operation);
+    if (writeKind === null) return this.#query(call, body, turn);
     const { lanes, shares } = this.#components;
     const write = await prepareWrite(
       lanes,

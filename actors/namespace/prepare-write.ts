@@ -16,12 +16,6 @@ export interface PreparedWrite {
   readonly vectorField: ParsedBody['vectorField'];
 }
 
-export const writeOperations: ReadonlyMap<string, WriteKind> = new Map([
-  ['putDocuments', 'put'],
-  ['deleteDocuments', 'delete'],
-  ['patchDocuments', 'patch'],
-]);
-
 export async function prepareWrite(
   lanes: ComputeLanes,
   kind: WriteKind,

@@ -1,11 +1,11 @@
 import { ApiError } from '../../protocol/errors.ts';
-import {
-  type ActorCall,
-  type BegunRequest,
-  type EmbedChange,
-  type EndedRequest,
-  internalCalls,
-  type NewNamespace,
+import { internalCalls } from '../../protocol/internal-calls.ts';
+import type {
+  ActorCall,
+  BegunRequest,
+  EmbedChange,
+  EndedRequest,
+  NewNamespace,
 } from '../../protocol/messages.ts';
 import type { KeyRecord, NamespaceReport, TenantRecord, UsageNote } from '../../protocol/stored-tenant.ts';
 import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';

@@ -75,18 +75,18 @@ export class Allowances {
    * Lets a request in under its key's cap, or throws 429 `rate_limited`. Answers what ends it, once it is counted or was
    * refused; null where the key has no cap on such requests.
    */
-  beginCapped({ tenantId, keyId, caps }: Principal, marker: 'query' | 'write'): (() => void) | null {
-    const cap = marker === 'query' ? caps.queries : caps.writes;
+  beginCapped({ tenantId, keyId, caps }: Principal, counts: 'query' | 'write'): (() => void) | null {
+    const cap = counts === 'query' ? caps.queries : caps.writes;
     if (cap === null || keyId === null) return null;
     const { queries, writes, running } = this.#key(tenantId, keyId);
-    if ((marker === 'query' ? queries : writes) + running[marker] < cap) {
-      running[marker] += 1;
+    if ((counts === 'query' ? queries : writes) + running[counts] < cap) {
+      running[counts] += 1;
       return () => {
-        running[marker] -= 1;
+        running[counts] -= 1;
       };
     }
     const { end, endMs } = this.#account(tenantId).period;
-    const what = marker === 'query' ? 'queries' : 'write requests';
+    const what = counts === 'query' ? 'queries' : 'write requests';
     throw new ApiError('rate_limited', `The key's cap of ${cap} ${what} a month is reached, until ${end}.`, {
       retryAfter: Math.max(1, Math.ceil((endMs - this.#clock.now()) / 1_000)),
     });

@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto';
 import { limits } from '../../protocol/limits.ts';
-import type { OperationName } from '../../protocol/operations.ts';
 import type { Clock } from '../base/clock.ts';
 import { DailyFile } from '../base/daily-file.ts';
 import { describeError, type LogFields, type Logger, withoutSecrets } from '../base/log.ts';
@@ -14,31 +13,11 @@ import type { Answer } from './response.ts';
  * under the data folder and, at `info`, in the log. The file is for whoever runs one server and asks a year's question of a
  * folder; the log is for whoever collects logs elsewhere anyway.
  *
- * Lines are made in one place from the operations table, so whoever adds an operation says in `auditEvents` what it is, and
- * nothing else. They have ids and no addresses of people: an e-mail address is told by a keyed digest, `account`, which is the
+ * Lines are made in one place from the operations table: the `effect` of an operation says which event it is. They have ids and no addresses of people: an e-mail address is told by a keyed digest, `account`, which is the
  * same for all tries with one address and means nothing elsewhere. A namespace that was deleted is told by its name, for nothing
  * else is left of it. Requests without a valid credential, to operations that
  * need one, are no events: metrics count them.
  */
-export const auditEvents: Readonly<Partial<Record<OperationName, string>>> = {
-  signup: 'person.signed-up',
-  login: 'person.logged-in',
-  verifyEmail: 'email.verified',
-  resendVerification: 'email.verification-sent',
-  forgotPassword: 'password.reset-asked',
-  resetPassword: 'password.reset',
-  createKey: 'key.created',
-  revokeKey: 'key.revoked',
-  replaceKeyLimits: 'key.limits-changed',
-  putEmbeddingKey: 'embedding-key.stored',
-  deleteEmbeddingKey: 'embedding-key.forgotten',
-  createTenant: 'tenant.created',
-  deleteTenant: 'tenant.deleted',
-  deleteNamespace: 'namespace.deleted',
-  billingCheckout: 'billing.checkout-opened',
-  billingPortal: 'billing.portal-opened',
-};
-
 /** A line, beside its time. */
 export interface AuditEntry {
   readonly event: string;
@@ -90,9 +69,10 @@ export class AuditLog {
   }
 
   answered(request: Observed, answer: Answer): void {
-    const event = request.operation === null ? undefined : auditEvents[request.operation.name];
-    if (event === undefined) return;
-    if (request.principal === null && request.operation?.auth !== 'none') return;
+    const { operation } = request;
+    const event = operation?.effect.audits ?? null;
+    if (event === null) return;
+    if (request.principal === null && operation?.auth !== 'none') return;
     const { key, addressOf } = this.#components;
     const clientAddress = addressOf(request.exchange);
     this.record({ event, ...entryOf(request, answer, key), clientAddress });

@@ -2,13 +2,8 @@ import { ApiError } from '../../protocol/errors.ts';
 import { namespaceNameProblem, type PersonId } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
 import { type ActorCall, actorAnswerFromWire, type CallerNote } from '../../protocol/messages.ts';
-import {
-  type Operation,
-  type OperationName,
-  querySchemaOf,
-  type Tag,
-  takesBody,
-} from '../../protocol/operations.ts';
+import type { Tag } from '../../protocol/operations/operation-row.ts';
+import { type Operation, type OperationName, querySchemaOf, takesBody } from '../../protocol/operations.ts';
 import { parseQueryString } from '../../protocol/query-string.ts';
 import { findOperation, type PathParameters } from '../../protocol/routing.ts';
 import { inputError, parseQueryWith } from '../../protocol/validate.ts';
@@ -204,7 +199,7 @@ function failUnadmitted(front: FrontComponents, request: Request, error: unknown
 function admitted(front: FrontComponents, request: Request, principal: Principal): void {
   const { operation, exchange } = request;
   request.principal = principal;
-  const ticket = front.admission.admit(principal, operation.name === 'sql');
+  const ticket = front.admission.admit(principal, operation.runsAs === 'sql');
   if (ticket instanceof ApiError) return failUnadmitted(front, request, ticket);
   try {
     const endCapped = beginCapped(front.metering, operation, principal);
@@ -350,12 +345,6 @@ function noteBody(request: Request, body: Uint8Array): void {
   }
 }
 
-/** Whether it may leave something behind that later requests see. */
-function changesData({ operation, exchange }: Request): boolean {
-  const reads = operation.marker === 'query' || operation.name === 'login';
-  return !reads && exchange.method !== 'GET' && exchange.method !== 'HEAD';
-}
-
 interface Admitted {
   readonly principal: Principal;
   readonly ticket: AdmissionTicket;
@@ -364,20 +353,20 @@ interface Admitted {
 
 function serve(front: FrontComponents, request: Request, admittedAs: Admitted): void {
   const { operation, exchange } = request;
-  if (changesData(request)) exchange.mayTakeEffect();
+  if (operation.effect.does === 'write') exchange.mayTakeEffect();
   if (operation.serves === 'front') return serveHere(front, request, admittedAs);
-  if (operation.name === 'createKey') return serveWithAddress(front, request, admittedAs);
-  if (tellsUsage.has(operation.name)) return serveWithUsage(front, request, admittedAs);
+  if (operation.needsFirst === 'caller-address') return serveWithAddress(front, request, admittedAs);
+  if (operation.needsFirst === 'usage-told') return serveWithUsage(front, request, admittedAs);
   deliver(front, request, admittedAs, '');
 }
 
 function serveHere(front: FrontComponents, request: Request, { principal, ticket, body }: Admitted): void {
   const keyDigest = keyDigestOf(request, principal);
   const run = (plannedId: number) => runFrontOperation(front, request, { principal, body, plannedId });
-  const operation = request.operation.name;
-  // A new tenant is the person's: whichever they act for, the key means the same request.
-  const tenantId = operation === 'createTenant' ? principal.homeTenantId : principal.tenantId;
-  const asked = { tenantId, operation, keyDigest, body };
+  const { name, auth } = request.operation;
+  // What a person does as such is remembered by their own tenant: whichever they act for, the key means the same request.
+  const tenantId = auth === 'login' ? principal.homeTenantId : principal.tenantId;
+  const asked = { tenantId, operation: name, keyDigest, body };
   onlyOnce(front.memory, asked, run)
     .then((answer) => finish(front, request, ticket, answer))
     .catch((error) => failAdmitted(front, request, ticket, error));
@@ -397,9 +386,6 @@ function serveWithAddress(front: FrontComponents, request: Request, admittedAs: 
     })
     .catch((error) => failAdmitted(front, request, admittedAs.ticket, error));
 }
-
-/** What they answer, or begin to limit, is counted on this front until it is told. */
-const tellsUsage: ReadonlySet<OperationName> = new Set(['usage', 'billing', 'listKeys', 'replaceKeyLimits']);
 
 function serveWithUsage(front: FrontComponents, request: Request, admittedAs: Admitted): void {
   const { tenantId } = admittedAs.principal;
@@ -421,16 +407,16 @@ function deliver(front: FrontComponents, request: Request, admittedAs: Admitted,
   request.exchange.onAbort(() => front.router.cancel(delivery));
 }
 
-/** Queries that may take long: nobody is helped by one that goes on when its client has gone. */
-function mayEndEarly({ marker, name }: Operation): boolean {
-  return marker === 'query' && name !== 'getDocument';
+/** Whether it is a query that may take long. One document is read before word could come that nobody waits for it any more. */
+function mayEndEarly({ effect, request }: Operation): boolean {
+  return effect.meters === 'query' && request !== null;
 }
 
 function actorCall(front: FrontComponents, request: Request, principal: Principal, email: string): ActorCall {
   const { operation, parameters, exchange } = request;
   const isTenants = operation.serves === 'tenant';
   const plan = front.plans[principal.planName];
-  const querySeconds = operation.name === 'sql' ? plan.sql_seconds : plan.query_seconds;
+  const querySeconds = operation.runsAs === 'sql' ? plan.sql_seconds : plan.query_seconds;
   const caller: CallerNote = {
     requestId: request.id,
     namespaces: principal.namespaces,
@@ -463,7 +449,7 @@ function deadlineMsOf(
   querySeconds: number,
 ): number {
   if (operation.request === 'file') return limits.importDeadlineMs;
-  if (operation.marker !== 'query') return limits.handlerDeadlineMs;
+  if (operation.effect.meters !== 'query') return limits.handlerDeadlineMs;
   return Math.max(1, querySeconds * 1_000 - (front.observer.now() - completeMs));
 }
 
@@ -510,7 +496,7 @@ async function serveOpen(front: FrontComponents, request: Request): Promise<void
 }
 
 async function serveNobody(front: FrontComponents, request: Request, body: Uint8Array | null): Promise<void> {
-  if (changesData(request)) request.exchange.mayTakeEffect();
+  if (request.operation.effect.does === 'write') request.exchange.mayTakeEffect();
   const plannedId = front.memory.newId();
   const answer = await runFrontOperation(front, request, { principal: null, body, plannedId });
   reply(front, request, answer, { standing: standingHeaders(request.operation, null) });

@@ -15,20 +15,20 @@ export interface Metering {
 /** Throws 429 where the key's cap on such requests is reached. Answers what ends the request, or null where none is capped. */
 export function beginCapped(
   { allowances }: Metering,
-  { marker }: Operation,
+  { effect }: Operation,
   principal: Principal,
 ): (() => void) | null {
-  return marker === null ? null : allowances.beginCapped(principal, marker);
+  return effect.meters === null ? null : allowances.beginCapped(principal, effect.meters);
 }
 
 /** 402 where the plan's allowance for such requests is used up, else null. */
 export function allowanceRefusal(
   { allowances }: Metering,
-  { marker, name }: Operation,
+  { effect, changes }: Operation,
   principal: Principal,
 ): ApiError | null {
-  if (marker === null) return null;
-  return allowances.refusal(principal, name === 'deleteDocuments' ? 'delete' : marker);
+  if (effect.meters === null) return null;
+  return allowances.refusal(principal, changes === 'delete' ? 'delete' : effect.meters);
 }
 
 const noKeyUse = { queries: 0, writes: 0 };
@@ -40,7 +40,7 @@ const oneMcpWrite = { mcpWrites: 1 };
 /** An answer of an actor. Only what was done is counted. */
 export function countAnswer(
   { allowances, meter }: Metering,
-  { marker }: Operation,
+  { effect: { meters } }: Operation,
   principal: Principal,
   answer: {
     readonly status: number;
@@ -54,15 +54,15 @@ export function countAnswer(
   const isMcp = answer.surface === 'mcp';
   // A refusal costs nothing, unless work was done before it: a query that ran out of its time has had it.
   const isWorthless = cpuMs === 0 && storeGets === 0;
-  if (answer.status >= 400 && (marker !== 'query' || isWorthless))
+  if (answer.status >= 400 && (meters !== 'query' || isWorthless))
     return meter.count(principal, null, noKeyUse);
-  if (marker === 'query') {
+  if (meters === 'query') {
     const outBytes = answer.bodyBytes;
     const used = { queries: 1, outBytes, cpuMs, storeGets, storeBytes, ...tokens, ...(isMcp && oneMcpQuery) };
     allowances.count(principal, { queries: 1, outBytes, cpuMs, storeGets, hostedTokens });
     return meter.count(principal, used, oneQuery);
   }
-  if (marker === 'write') {
+  if (meters === 'write') {
     allowances.count(principal, { writes: 1, writeBytes: bytes, hostedTokens });
     return meter.count(principal, isMcp ? { ...tokens, ...oneMcpWrite } : tokens, oneWrite);
   }

@@ -95,7 +95,9 @@ async function createTenant(components: TenantComponents, request: FrontRequest)
   const ownerVerified = person.verified;
   const fields = { plan: 'free', status: 'active', ownerId: person.id, ownerVerified, createdAt } as const;
   await tenants.create({ id, name, ...fields }, null);
-  const made = await tenantOf(components, id);
+  const made = await tenantOf(components, id).catch((error: unknown) => {
+    throw perhapsMade(error);
+  });
   // Numbers are drawn by chance: another tenant may have had this one.
   if (made.status !== 'deleting' && made.ownerId !== person.id)
     throw new ApiError('unavailable', 'Two tenants got one id: try again.', { retryAfter: 1 });

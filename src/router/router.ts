@@ -1,11 +1,12 @@
+import { effectOf } from '../../protocol/effect-of.ts';
 import { ApiError } from '../../protocol/errors.ts';
+import { internalCalls } from '../../protocol/internal-calls.ts';
 import { limits } from '../../protocol/limits.ts';
 import {
   type ActorCall,
   actorAnswerToWire,
   actorCallFromWire,
   actorCallToWire,
-  internalCalls,
   noMeter,
 } from '../../protocol/messages.ts';
 import { actorThreadNames, placementKey } from '../../protocol/placement.ts';
@@ -125,27 +126,9 @@ function restarting(): ApiError {
   });
 }
 
-const writes = new Set<string>([
-  'putDocuments',
-  'patchDocuments',
-  'deleteDocuments',
-  'importDocuments',
-  'createKey',
-  'revokeKey',
-  'replaceKeyLimits',
-  internalCalls.setTenantStatus,
-  'createNamespace',
-  'updateNamespace',
-  'putEmbeddingKey',
-  'deleteEmbeddingKey',
-  'deleteNamespace',
-  // Told again it would count twice.
-  internalCalls.noteUsage,
-]);
-
-/** The thread died with the call: whether a write got through can't be said. */
+/** The error for a call whose thread died with it: `write_unknown` where it may have been done. */
 function lostOnTheWay(call: ActorCall): ApiError {
-  if (!writes.has(call.operation)) return restarting();
+  if (effectOf(call.operation).lost === 'unavailable') return restarting();
   return new ApiError(
     'write_unknown',
     'the server restarted while it was writing: the write may or may not be applied',

@@ -1,11 +1,11 @@
 import { apiErrorFromBody } from '../../protocol/errors.ts';
 import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
+import { internalCalls } from '../../protocol/internal-calls.ts';
 import {
   actorAnswerFromWire,
   type BeganRequest,
   type BegunRequest,
   type EndedRequest,
-  internalCalls,
   type KeyStanding,
   noCaller,
   type TenantStanding,

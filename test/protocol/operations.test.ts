@@ -31,9 +31,9 @@ test('operations: credentials, scope and authority do not contradict each other'
 });
 
 test('operations: reads need read, whatever changes a namespace needs write', () => {
-  for (const { name, marker, scope, path } of operationList) {
-    if (marker === 'query') assert.deepEqual([name, scope], [name, 'read']);
-    if (marker === 'write') assert.deepEqual([name, scope], [name, 'write']);
+  for (const { name, effect, scope, path } of operationList) {
+    if (effect.meters === 'query') assert.deepEqual([name, scope], [name, 'read']);
+    if (effect.meters === 'write') assert.deepEqual([name, scope], [name, 'write']);
     if (path.startsWith('/v1/namespaces')) assert.ok(scope === 'read' || scope === 'write', name);
   }
 });

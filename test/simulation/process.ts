@@ -1,6 +1,6 @@
 import { ApiError } from '../../protocol/errors.ts';
+import { internalCalls } from '../../protocol/internal-calls.ts';
 import { type FlowLimits, limits } from '../../protocol/limits.ts';
-import { internalCalls } from '../../protocol/messages.ts';
 import type { TenantRecord } from '../../protocol/stored-tenant.ts';
 import { DataError } from '../../src/base/assert.ts';
 import type { Clock } from '../../src/base/clock.ts';

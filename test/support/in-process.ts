@@ -24,14 +24,9 @@ import { KnownShares } from '../../actors/thread/known-shares.ts';
 import { MemoryBudget } from '../../actors/thread/memory-budget.ts';
 import { GraphFiles } from '../../actors/vector/graph-files.ts';
 import { ApiError } from '../../protocol/errors.ts';
+import { internalCalls } from '../../protocol/internal-calls.ts';
 import { type FlowLimits, limits } from '../../protocol/limits.ts';
-import {
-  type ActorCall,
-  internalCalls,
-  logCalls,
-  noCaller,
-  type ResolvedNamespace,
-} from '../../protocol/messages.ts';
+import { type ActorCall, logCalls, noCaller, type ResolvedNamespace } from '../../protocol/messages.ts';
 import type { KeyRecord, ProviderKeyRecord, TenantRecord } from '../../protocol/stored-tenant.ts';
 import { builtInPlans } from '../../src/accounts/plans.ts';
 import { ByteGate } from '../../src/base/byte-gate.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { internalCalls } from '../../protocol/messages.ts';
+import { internalCalls } from '../../protocol/internal-calls.ts';
 import type { TenantRecord } from '../../protocol/stored-tenant.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';

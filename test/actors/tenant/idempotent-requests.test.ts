@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
+import { internalCalls } from '../../../protocol/internal-calls.ts';
 import { limits } from '../../../protocol/limits.ts';
-import { type BeganRequest, type EndedRequest, internalCalls } from '../../../protocol/messages.ts';
+import type { BeganRequest, EndedRequest } from '../../../protocol/messages.ts';
 import { listAll } from '../../../src/object-store/list-all.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { dropEach } from '../../../actors/tenant/remove-tenant.ts';
 import { emptyTenant, tenantManifestCodec } from '../../../actors/tenant/tenant-state.ts';
-import { internalCalls } from '../../../protocol/messages.ts';
+import { internalCalls } from '../../../protocol/internal-calls.ts';
 import type { TenantRecord } from '../../../protocol/stored-tenant.ts';
 import { listAll } from '../../../src/object-store/list-all.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';

@@ -11,8 +11,8 @@ import {
   encodeTenantEvent,
   tenantManifestCodec,
 } from '../../../actors/tenant/tenant-state.ts';
+import { internalCalls } from '../../../protocol/internal-calls.ts';
 import { limits } from '../../../protocol/limits.ts';
-import { internalCalls } from '../../../protocol/messages.ts';
 import type { TenantEvent } from '../../../protocol/stored-tenant.ts';
 import { DataError } from '../../../src/base/assert.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';

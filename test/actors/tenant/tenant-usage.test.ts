@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { emptyUsage, meterWrites } from '../../../actors/tenant/tenant-usage.ts';
-import { internalCalls } from '../../../protocol/messages.ts';
+import { internalCalls } from '../../../protocol/internal-calls.ts';
 import type { NamespaceReport } from '../../../protocol/stored-tenant.ts';
 import { packMessage } from '../../../src/base/msgpack.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';

@@ -1,0 +1,73 @@
+import * as searching from '../search.ts';
+import { sqlAnswerSchema, sqlRequestSchema } from '../sql.ts';
+import { inNamespace, type OperationRows, POST } from './operation-row.ts';
+
+const readStatuses = [400, 401, 402, 403, 404, 413, 422, 429, 503] as const;
+
+/** Finding and counting documents, SQL, and warming up. */
+export const searchRows = {
+  search: {
+    methods: ['POST', 'GET'],
+    path: '/v1/namespaces/{name}/search',
+    tag: 'search',
+    summary: 'Find documents by text, regex and filter, newest first',
+    scope: 'read',
+    effect: { does: 'read', meters: 'query' },
+    serves: 'namespace',
+    statuses: readStatuses,
+    query: searching.searchQuerySchema,
+    request: searching.searchRequestSchema,
+    answer: searching.searchAnswerSchema,
+    parameters: inNamespace,
+    rateLimitHeaders: true,
+    mcp: 'search',
+  },
+  count: {
+    methods: ['POST', 'GET'],
+    path: '/v1/namespaces/{name}/count',
+    tag: 'search',
+    summary: 'Count the matching documents exactly, with a sample of ids',
+    scope: 'read',
+    effect: { does: 'read', meters: 'query' },
+    serves: 'namespace',
+    statuses: readStatuses,
+    query: searching.countQuerySchema,
+    request: searching.countRequestSchema,
+    answer: searching.countAnswerSchema,
+    parameters: inNamespace,
+    rateLimitHeaders: true,
+    mcp: 'count',
+  },
+  sql: {
+    methods: POST,
+    path: '/v1/namespaces/{name}/sql',
+    tag: 'search',
+    summary: "Query documents' metadata with SQL",
+    scope: 'read',
+    effect: { does: 'read', meters: 'query' },
+    serves: 'namespace',
+    runsAs: 'sql',
+    statuses: readStatuses,
+    request: sqlRequestSchema,
+    answer: sqlAnswerSchema,
+    parameters: inNamespace,
+    rateLimitHeaders: true,
+    mcp: 'sql_query',
+  },
+  warm: {
+    methods: POST,
+    path: '/v1/namespaces/{name}/warm',
+    tag: 'search',
+    summary: 'Open a namespace and fetch what coming queries need',
+    scope: 'read',
+    effect: { does: 'read', meters: 'query' },
+    serves: 'namespace',
+    statuses: readStatuses,
+    request: searching.warmRequestSchema,
+    bodyRequired: false,
+    answer: searching.warmAnswerSchema,
+    parameters: inNamespace,
+    rateLimitHeaders: true,
+    mcp: 'warm_namespace',
+  },
+} as const satisfies OperationRows;
