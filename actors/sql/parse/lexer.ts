@@ -1,10 +1,10 @@
 import { SqlError } from '../sql-error.ts';
 
-/** SQL text → tokens. Keywords are names here; the parser knows which names mean something where. */
+/** A piece of a statement, from `at` to before `end`. Keywords are names here; the parser knows which names mean something where. */
 export type Token = { readonly at: number; readonly end: number } & (
   | { readonly kind: 'name'; readonly text: string; readonly quoted: boolean }
   | { readonly kind: 'string'; readonly text: string }
-  /** As written. */
+  /** `text`: the digits as they were written, without a sign. */
   | { readonly kind: 'number'; readonly text: string }
   | { readonly kind: 'symbol'; readonly text: Symbols }
   | { readonly kind: 'end' }
@@ -36,7 +36,7 @@ const space = /(?:\s+|--[^\n]*|\/\*[\s\S]*?\*\/)*/uy;
 const bareName = /[\p{L}_][\p{L}\p{N}_$]*/uy;
 const number = /(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/uy;
 
-/** Throws `SqlError`. */
+/** Cuts a statement into tokens; the last one is of kind `end`. Throws `SqlError`. */
 export function tokensOf(sql: string): Token[] {
   const tokens: Token[] = [];
   let at = skipSpace(sql, 0);
@@ -63,7 +63,8 @@ function tokenAt(sql: string, at: number): Token {
   }
   if (character === '"') {
     const { text, end } = quotedAt(sql, at, '"');
-    if (text === '') throw new SqlError(at, 'a name can not be empty');
+    if (text === '')
+      throw new SqlError(at, 'a name is empty: write at least one character between the double quotes');
     return { kind: 'name', text, quoted: true, at, end };
   }
   const name = matchAt(bareName, sql, at);
@@ -71,23 +72,27 @@ function tokenAt(sql: string, at: number): Token {
   const digits = matchAt(number, sql, at);
   if (digits !== null) {
     const end = at + digits.length;
-    if (matchAt(bareName, sql, end) !== null) throw new SqlError(end, 'a letter right after a number');
+    if (matchAt(bareName, sql, end) !== null)
+      throw new SqlError(end, 'a letter stands right after a number: put a space between them');
     return { kind: 'number', text: digits, at, end };
   }
-  if (sql.startsWith('/*', at)) throw new SqlError(at, 'a comment that does not end');
+  if (sql.startsWith('/*', at)) throw new SqlError(at, 'a comment does not end: close it with */');
   const text = symbols.find((symbol) => sql.startsWith(symbol, at));
   if (text !== undefined) return { kind: 'symbol', text, at, end: at + text.length };
   const shown = JSON.stringify(String.fromCodePoint(sql.codePointAt(at) as number));
   throw new SqlError(at, `${shown} means nothing in SQL; names with such characters stand in double quotes`);
 }
 
-/** Between quotes, which are doubled inside. */
+/** Reads what stands between quotes, which are doubled inside; `end` is behind the closing quote. */
 function quotedAt(sql: string, at: number, quote: string): { readonly text: string; readonly end: number } {
   let text = '';
   for (let from = at + 1; ; ) {
     const close = sql.indexOf(quote, from);
     if (close < 0)
-      throw new SqlError(at, quote === "'" ? 'a string that does not end' : 'a name that does not end');
+      throw new SqlError(
+        at,
+        quote === "'" ? "a string does not end: close it with '" : 'a name does not end: close it with "',
+      );
     text += sql.slice(from, close);
     if (sql[close + 1] !== quote) return { text, end: close + 1 };
     text += quote;

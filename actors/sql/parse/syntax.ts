@@ -1,4 +1,4 @@
-/** A statement as it was written. `at`: where, in UTF-16 units of the text. */
+/** An expression as it was written. `at`: where it begins, in UTF-16 units of the statement. */
 export type Expression = { readonly at: number } & (
   | { readonly kind: 'literal'; readonly value: bigint | number | string | null }
   | { readonly kind: 'name'; readonly name: string; readonly quoted: boolean }
@@ -49,7 +49,7 @@ export interface CaseBranch {
   readonly result: Expression;
 }
 
-/** `contains(text, 'words')`, or `grep(text, 'regex')`. */
+/** A condition on the text of documents: `contains(text, 'words')`, or `grep(text, 'regex')`. */
 export interface TextMatch {
   readonly regex: boolean;
   readonly query: string;
@@ -62,7 +62,7 @@ export type FunctionName = 'length' | 'date_trunc' | 'extract' | 'regexp_replace
 
 export interface SelectItem {
   readonly expression: Expression;
-  /** Null where none was given. */
+  /** The name after AS; null where none was given. */
   readonly alias: string | null;
 }
 
@@ -74,20 +74,20 @@ export interface OrderItem {
 
 export interface Select {
   readonly kind: 'select';
-  /** Null: `*`. */
+  /** What is selected; null for `*`. */
   readonly items: readonly SelectItem[] | null;
   readonly where: Expression | null;
   readonly groupBy: readonly Expression[];
   readonly having: Expression | null;
   readonly orderBy: readonly OrderItem[];
-  /** Null: as many as an answer may have. */
+  /** How many rows are wanted; null for as many as an answer may have. */
   readonly limit: number | null;
   readonly offset: number;
 }
 
 export type Statement = Select | { readonly kind: 'showColumns' };
 
-/** The comparison that holds when both sides are exchanged. */
+/** By comparison: the one that means the same when both sides are exchanged. */
 export const flipped: Readonly<Record<Comparison, Comparison>> = {
   '=': '=',
   '<>': '<>',

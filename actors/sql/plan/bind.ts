@@ -1,26 +1,22 @@
 import { limits } from '../../../protocol/limits.ts';
-import { parseDate, parseTime, secondsOfDay, type TimeUnit } from '../dates.ts';
-import { expressionParts } from '../parse/names-in.ts';
-import type { Expression, Literal, OrderItem, Select, SelectItem, TextMatch } from '../parse/syntax.ts';
+import { assert } from '../../../src/base/assert.ts';
+import { expressionParts, withParts } from '../parse/expression-parts.ts';
+import { shortened } from '../parse/shortened.ts';
+import type { Expression, OrderItem, Select, SelectItem, TextMatch } from '../parse/syntax.ts';
 import { SqlError } from '../sql-error.ts';
-import type {
-  Bound,
-  BoundAggregate,
-  BoundOrder,
-  Output,
-  SelectPlan,
-  SqlColumn,
-  SqlType,
-  SqlValue,
-} from './bound.ts';
+import { type Binding, bindOperator } from './bind-operators.ts';
+import type { Bound, BoundAggregate, BoundOrder, Output, SelectPlan, SqlColumn, SqlType } from './bound.ts';
+import { allParts } from './bound-parts.ts';
+import { boundLiteral, isNumeric, typeName } from './bound-types.ts';
 import { repeatedIn, weighed } from './plan-weight.ts';
 import { SharedBounds } from './shared-bounds.ts';
+import { Aliases, ColumnNames } from './statement-names.ts';
 
 /**
- * A SELECT and the columns that there are → its plan. Pure.
+ * Binds a SELECT to the columns that there are, and answers its plan. Pure; throws `SqlError`.
  *
- * Names: a column of that very name, else the one that differs in case alone. GROUP BY and HAVING take an alias where no column
- * has the name, ORDER BY takes the alias first. In a grouped query whatever equals a key stands for it.
+ * Names: a column of that very name, otherwise the one that differs in case alone. GROUP BY and HAVING take an alias where no
+ * column has the name, ORDER BY takes the alias first. In a grouped query whatever equals a key stands for it.
  *
  * Each expression is bound once, however often an alias or a position stands for it, and bound expressions that mean the same are
  * one object: binding takes time in proportion to the statement's length.
@@ -30,8 +26,8 @@ export function bindSelect(select: Select, columns: readonly SqlColumn[]): Selec
 }
 
 /**
- * As `bindSelect`, in steps of a few milliseconds between which others may have their turn. What is bound is known by its expression, so
- * a step that is over ends wherever it is, and the next one finds all of it made.
+ * Binds as `bindSelect` does, in steps of a few milliseconds between which others may have their turn. A step ends by an error
+ * wherever it is; the next one begins anew and finds all that was bound, because a bound expression is known by what was written.
  */
 export function* bindInSteps(
   select: Select,
@@ -48,8 +44,11 @@ export function* bindInSteps(
   }
 }
 
-/** Expressions that are bound in one step. */
+/** How many expressions are bound in one step. */
 const boundAtOnce = 512;
+
+/** How many columns an error sentence lists. */
+const shownColumnsMax = 12;
 
 class StepOver extends Error {}
 
@@ -68,17 +67,23 @@ class Binder {
   readonly #columnNumbers = new Map<string, number>();
   readonly #shared = new SharedBounds();
   readonly #aggregateParts = new AggregateParts();
-  /** What expressions were bound to, of rows and of groups. */
+  /** What expressions were bound to, over rows and over groups. */
   readonly #boundOfRows = new Map<Expression, Bound>();
   readonly #boundOfGroups = new Map<Expression, Bound>();
+  /** Expressions without their aliases. */
   readonly #resolvedOf = new Map<Expression, Expression>();
+  /** Whether expressions are bound over groups now. */
   #isGrouped = false;
-  #replaces = false;
   #distinctCount = 0;
-  /** Once WHERE is bound. */
+  /** How many columns WHERE reads; null until it is bound. */
   #whereColumns: number | null = null;
   readonly #boundAtOnce: number;
   #boundCount = 0;
+  readonly #binding: Binding = {
+    bind: (expression) => this.#bind(expression),
+    condition: (expression) => this.#condition(expression),
+    one: (bound) => this.#shared.one(bound),
+  };
 
   constructor(select: Select, columns: readonly SqlColumn[], boundAtOnceMax: number) {
     this.#boundAtOnce = boundAtOnceMax;
@@ -116,7 +121,8 @@ class Binder {
     const ofRows = [...this.#keys, ...this.#aggregates.flatMap(({ argument }) => argument ?? [])];
     const shown = [...outputs, ...order].map(({ expression }) => expression);
     const later = [...ofRows, ...(boundHaving === null ? [] : [boundHaving]), ...shown];
-    return {
+    const all = boundWhere === null ? later : [boundWhere, ...later];
+    const plan: SelectPlan = {
       columns: this.#columns,
       whereColumns,
       textMatches: this.#textMatches,
@@ -127,17 +133,19 @@ class Binder {
       orderBy: order,
       limit: limit ?? Number.POSITIVE_INFINITY,
       offset,
-      replaces: this.#replaces,
-      repeated: repeatedIn(boundWhere === null ? later : [boundWhere, ...later]),
+      replaces: allParts(all).some(({ kind }) => kind === 'replace'),
+      repeated: repeatedIn(all),
       weight: weighed(later, this.#keys, this.#aggregates),
       whereWeight: boundWhere === null ? 0 : weighed([boundWhere], [], []),
     };
+    checkPlan(plan, all);
+    return plan;
   }
 
   #nameOf({ alias, expression }: SelectItem, at: number): string {
     if (alias !== null) return alias;
     if (expression.kind !== 'name') return `c${at + 1}`;
-    return this.#find(expression)?.name ?? expression.name;
+    return this.#names.find(expression)?.name ?? expression.name;
   }
 
   #addKey(expression: Expression): void {
@@ -150,7 +158,7 @@ class Binder {
       throw new SqlError(expression.at, `GROUP BY takes at most ${limits.sqlGroupKeysMax} keys`);
   }
 
-  /** Each key once: the second time rows are alike in it. */
+  /** Binds ORDER BY, each key once: where it stands for the second time, rows are alike in it. */
   #order(items: readonly OrderItem[]): readonly BoundOrder[] {
     const keys = new Map<Bound, BoundOrder>();
     for (const item of items) {
@@ -169,7 +177,7 @@ class Binder {
     return { expression: this.#bind(meant), descending, nullsFirst };
   }
 
-  /** What stands at a position of the list, for a whole number. */
+  /** Answers the item at a position of the list where a whole number stands for it, otherwise null. */
   #byPosition(expression: Expression, clause: string): Expression | null {
     if (expression.kind !== 'literal' || typeof expression.value !== 'bigint') return null;
     const item = this.#items[Number(expression.value) - 1];
@@ -183,36 +191,35 @@ class Binder {
     return expression;
   }
 
-  /** A name that no column has, and an item does. */
+  /** Answers the item whose alias a name is that no column has, otherwise null. */
   #byAlias(expression: Expression): Expression | null {
-    if (expression.kind !== 'name' || this.#find(expression) !== null) return null;
+    if (expression.kind !== 'name' || this.#names.find(expression) !== null) return null;
     const item = this.#aliased(expression);
     return item === null ? null : this.#ungroupable(item, this.#isGrouped ? '' : 'GROUP BY');
   }
 
-  /** As `#withoutAliases`, the same object each time. */
+  /** Answers what `#withoutAliases` does, the same object each time. */
   #resolved(expression: Expression): Expression {
     const known = this.#resolvedOf.get(expression) ?? this.#withoutAliases(expression);
     this.#resolvedOf.set(expression, known);
     return known;
   }
 
-  /** With what they stand for in place of aliases that no column has as its name. */
+  /** Replaces aliases that no column has as its name by what they stand for. */
   #withoutAliases(expression: Expression): Expression {
-    if (expression.kind !== 'name') return mapped(expression, (part) => this.#withoutAliases(part));
-    return this.#find(expression) === null ? (this.#aliased(expression) ?? expression) : expression;
+    if (expression.kind !== 'name') return withParts(expression, (part) => this.#withoutAliases(part));
+    return this.#names.find(expression) === null ? (this.#aliased(expression) ?? expression) : expression;
   }
 
   #aliased(expression: Expression): Expression | null {
-    if (expression.kind !== 'name') return null;
-    return this.#aliases.find(expression);
+    return expression.kind === 'name' ? this.#aliases.find(expression) : null;
   }
 
-  /** Whatever is true or false: a condition, or a number that is not 0. */
+  /** Binds what must be true or false: a condition, or a number, which is true where it is not 0. */
   #condition(expression: Expression): Bound {
     const bound = this.#bind(expression);
-    if (bound.type === 'int' || bound.type === 'float' || bound.type === 'null') return bound;
-    throw new SqlError(expression.at, `a condition is needed here, and this is ${named(bound.type)}`);
+    if (isNumeric(bound.type)) return bound;
+    throw new SqlError(expression.at, `a condition is needed here, and this is ${typeName(bound.type)}`);
   }
 
   #bind(expression: Expression): Bound {
@@ -235,10 +242,10 @@ class Binder {
   }
 
   #hasAggregate(expression: Expression): boolean {
-    return this.#aggregateParts.stand(expression);
+    return this.#aggregateParts.isIn(expression);
   }
 
-  /** The key that this is; null where it is none. */
+  /** Answers the slot of the key that an expression is equal to; null where it is equal to none. */
   #keyLike(expression: Expression): Bound | null {
     const bound = this.#ungrouped(() => this.#bind(expression));
     const index = this.#keyNumbers.get(bound);
@@ -255,58 +262,34 @@ class Binder {
   #bindEach(expression: Expression): Bound {
     switch (expression.kind) {
       case 'literal':
-        return literal(expression.value);
+        return boundLiteral(expression.value);
       case 'name':
         return this.#name(expression);
       case 'aggregate':
         return this.#aggregate(expression);
-      case 'compare':
-        return this.#compare(expression);
-      case 'arithmetic':
-        return this.#arithmetic(expression);
-      case 'logic': {
-        const operands = expression.operands.map((operand) => this.#condition(operand));
-        return { kind: 'logic', operator: expression.operator, operands, type: 'int' };
-      }
-      case 'not':
-        return { kind: 'not', operand: this.#condition(expression.operand), type: 'int' };
-      case 'in':
-        return this.#in(expression);
-      case 'like':
-        return this.#like(expression);
-      case 'isNull':
-        return {
-          kind: 'isNull',
-          operand: this.#bind(expression.operand),
-          negated: expression.negated,
-          type: 'int',
-        };
-      case 'case':
-        return this.#case(expression);
-      case 'call':
-        return this.#call(expression);
       case 'textMatch':
         this.#textMatches.push(expression.match);
         return { kind: 'textMatch', index: this.#textMatches.length - 1, type: 'int' };
+      default:
+        return bindOperator(expression, this.#binding);
     }
   }
 
   #name(expression: Extract<Expression, { kind: 'name' }>): Bound {
-    const column = this.#find(expression);
+    const column = this.#names.find(expression);
     if (column === null) throw this.#unknown(expression);
     if (this.#isGrouped)
-      throw new SqlError(expression.at, `${show(column.name)} must stand in GROUP BY or in an aggregate`);
-    if (column.type === 'null') return literal(null);
+      throw new SqlError(
+        expression.at,
+        `${shortened(column.name)} must stand in GROUP BY or in an aggregate`,
+      );
+    if (column.type === 'null') return boundLiteral(null);
     let index = this.#columnNumbers.get(column.name);
     if (index === undefined) {
       index = this.#columns.push(column.name) - 1;
       this.#columnNumbers.set(column.name, index);
     }
     return { kind: 'column', index, type: column.type };
-  }
-
-  #find(name: { readonly name: string; readonly quoted: boolean }): SqlColumn | null {
-    return this.#names.find(name);
   }
 
   #unknown({ name, at }: Extract<Expression, { kind: 'name' }>): SqlError {
@@ -318,11 +301,14 @@ class Binder {
     const alike = this.#names.alike(name);
     if (alike.length > 1) {
       const names = alike.map((column) => `"${column.name}"`).join(' and ');
-      return new SqlError(at, `${show(name)} may be ${names}: write it as one of them, in double quotes`);
+      return new SqlError(
+        at,
+        `${shortened(name)} may be ${names}: write it as one of them, in double quotes`,
+      );
     }
-    const names = this.#known.slice(0, 12).map((column) => column.name);
+    const names = this.#known.slice(0, shownColumnsMax).map((column) => column.name);
     const more = this.#known.length > names.length ? ', …: SHOW COLUMNS lists them' : '';
-    return new SqlError(at, `there is no column ${show(name)}; there are: ${names.join(', ')}${more}`);
+    return new SqlError(at, `there is no column ${shortened(name)}; there are: ${names.join(', ')}${more}`);
   }
 
   #aggregate(expression: Extract<Expression, { kind: 'aggregate' }>): Bound {
@@ -353,361 +339,35 @@ class Binder {
         `a statement has at most ${limits.sqlDistinctAggregatesMax} aggregates with DISTINCT`,
       );
   }
+}
 
-  /** Both as one type, so that they can be compared. */
-  #alike(left: Bound, right: Bound, at: number): [Bound, Bound] {
-    const [first, second] = alike(left, right, at);
-    return [this.#shared.one(first), this.#shared.one(second)];
-  }
-
-  #as(bound: Bound, type: SqlType): Bound {
-    return this.#shared.one(as(bound, type));
-  }
-
-  #compare({ operator, left, right, at }: Extract<Expression, { kind: 'compare' }>): Bound {
-    const [first, second] = this.#alike(this.#bind(left), this.#bind(right), at);
-    if (isNull(first) || isNull(second)) return literal(null);
-    return { kind: 'compare', operator, left: first, right: second, type: 'int' };
-  }
-
-  #arithmetic({ operator, left, right, at }: Extract<Expression, { kind: 'arithmetic' }>): Bound {
-    const [first, second] = [this.#bind(left), this.#bind(right)];
-    for (const { type } of [first, second])
-      if (!isNumeric(type)) throw new SqlError(at, `${operator} takes numbers, not ${named(type)}`);
-    if (isNull(first) || isNull(second)) return literal(null);
-    const type = first.type === 'float' || second.type === 'float' ? 'float' : 'int';
-    return {
-      kind: 'arithmetic',
-      operator,
-      left: this.#as(first, type),
-      right: this.#as(second, type),
-      type,
-      at,
-    };
-  }
-
-  #in({ operand, list, negated, at }: Extract<Expression, { kind: 'in' }>): Bound {
-    const bound = this.#bind(operand);
-    if (isNull(bound)) return literal(null);
-    const given = list.filter(({ value }) => value !== null);
-    const hasNull = given.length < list.length;
-    let common = bound;
-    for (const item of given) [common] = alike(common, literal(item.value), item.at);
-    const values = given.map((item) => literalOf(alike(common, literal(item.value), item.at)[1], item));
-    if (values.length > limits.sqlInListMax) throw new SqlError(at, 'too many values');
-    return { kind: 'in', operand: this.#shared.one(common), values, hasNull, negated, type: 'int' };
-  }
-
-  #like({ operand, pattern, escapedBy, negated, at }: Extract<Expression, { kind: 'like' }>): Bound {
-    const bound = this.#bind(operand);
-    if (isNull(bound)) return literal(null);
-    if (bound.type !== 'text') throw new SqlError(at, `LIKE takes text, not ${named(bound.type)}`);
-    return { kind: 'like', operand: bound, pattern, escapedBy, negated, type: 'int' };
-  }
-
-  #case({ branches, otherwise, at }: Extract<Expression, { kind: 'case' }>): Bound {
-    const whens = branches.map(({ when }) => this.#condition(when));
-    const results = branches.map(({ result }) => this.#bind(result));
-    results.push(otherwise === null ? literal(null) : this.#bind(otherwise));
-    const type = commonType(results, at);
-    const [...same] = results.map((result) => this.#as(result, type));
-    const last = same.pop() as Bound;
-    return {
-      kind: 'case',
-      branches: whens.map((when, i) => ({ when, result: same[i] as Bound })),
-      otherwise: last,
-      type,
-    };
-  }
-
-  #call({ name, arguments: args, at }: Extract<Expression, { kind: 'call' }>): Bound {
-    switch (name) {
-      case 'length': {
-        const operand = this.#argument(args, { at, name: 'LENGTH', types: ['text'] });
-        return isNull(operand) ? literal(null) : { kind: 'length', operand, type: 'int' };
-      }
-      case 'extract': {
-        const operand = this.#argument(args, { at, name: 'EXTRACT', types: ['time', 'date', 'int'] });
-        return isNull(operand)
-          ? literal(null)
-          : { kind: 'minute', operand: this.#shared.one(asSeconds(operand)), type: 'int' };
-      }
-      case 'date_trunc':
-        return this.#truncate(args, at);
-      case 'regexp_replace':
-        return this.#replace(args, at);
-      case 'coalesce':
-        return this.#coalesce(args, at);
-    }
-  }
-
-  #argument(
-    args: readonly Expression[],
-    { at, name, types }: { readonly at: number; readonly name: string; readonly types: readonly SqlType[] },
-  ): Bound {
-    const [argument] = args;
-    if (argument === undefined || args.length > 1) throw new SqlError(at, `${name} takes one value`);
-    const bound = this.#bind(argument);
-    if (bound.type !== 'null' && !types.includes(bound.type))
-      throw new SqlError(
-        argument.at,
-        `${name} takes ${types.map(named).join(' or ')}, not ${named(bound.type)}`,
-      );
-    return bound;
-  }
-
-  #truncate(args: readonly Expression[], at: number): Bound {
-    const [unit, value] = args;
-    if (unit === undefined || value === undefined || args.length > 2)
-      throw new SqlError(at, "DATE_TRUNC takes a unit and a value: DATE_TRUNC('hour', x)");
-    const name = unit.kind === 'literal' && typeof unit.value === 'string' ? unit.value.toLowerCase() : '';
-    if (name !== 'minute' && name !== 'hour' && name !== 'day')
-      throw new SqlError(unit.at, "the unit of DATE_TRUNC is 'minute', 'hour' or 'day'");
-    const operand = this.#argument([value], { at, name: 'DATE_TRUNC', types: ['time', 'date', 'int'] });
-    if (isNull(operand)) return literal(null);
-    return {
-      kind: 'truncate',
-      unit: name satisfies TimeUnit,
-      operand: this.#shared.one(asSeconds(operand)),
-      type: 'time',
-    };
-  }
-
-  #replace(args: readonly Expression[], at: number): Bound {
-    const [value, pattern, replacement] = args;
-    if (value === undefined || pattern === undefined || replacement === undefined || args.length > 3)
-      throw new SqlError(
-        at,
-        "REGEXP_REPLACE takes a value, a pattern and a replacement: REGEXP_REPLACE(x, '^a', 'b')",
-      );
-    const operand = this.#argument([value], { at, name: 'REGEXP_REPLACE', types: ['text'] });
-    const [regex, text] = [stringOf(pattern, 'pattern'), stringOf(replacement, 'replacement')];
-    if (text.length > limits.patternCharactersMax)
-      throw new SqlError(
-        replacement.at,
-        `a replacement has at most ${limits.patternCharactersMax} characters`,
-      );
-    if (isNull(operand)) return literal(null);
-    this.#replaces = true;
-    return { kind: 'replace', operand, pattern: regex, replacement: text, at: pattern.at, type: 'text' };
-  }
-
-  #coalesce(args: readonly Expression[], at: number): Bound {
-    if (args.length === 0) throw new SqlError(at, 'COALESCE takes at least one value');
-    const bound = args.map((argument) => this.#bind(argument));
-    const type = commonType(bound, at);
-    const operands = bound.filter((value) => !isNull(value)).map((value) => this.#as(value, type));
-    const [first] = operands;
-    if (first === undefined) return literal(null);
-    return operands.length === 1 ? first : { kind: 'coalesce', operands, type };
+/** Asserts that what a plan's expressions point to is there. */
+function checkPlan(plan: SelectPlan, roots: readonly Bound[]): void {
+  const { columns, whereColumns, textMatches, grouping } = plan;
+  const slots = grouping === null ? 0 : grouping.keys.length + grouping.aggregates.length;
+  assert(whereColumns <= columns.length, () => `${whereColumns} columns of WHERE, of ${columns.length}`);
+  for (const part of allParts(roots)) {
+    if (part.kind !== 'column' && part.kind !== 'slot' && part.kind !== 'textMatch') continue;
+    const count = { column: columns.length, slot: slots, textMatch: textMatches.length }[part.kind];
+    assert(part.index < count, () => `${part.kind} ${part.index} of ${count}`);
   }
 }
 
-/** Names of columns, by themselves and by how they read in lower case. */
-class ColumnNames {
-  readonly #exact = new Map<string, SqlColumn>();
-  readonly #lower = new Map<string, SqlColumn[]>();
-
-  constructor(columns: readonly SqlColumn[]) {
-    for (const column of columns) {
-      if (!this.#exact.has(column.name)) this.#exact.set(column.name, column);
-      const lower = column.name.toLowerCase();
-      const same = this.#lower.get(lower);
-      if (same === undefined) this.#lower.set(lower, [column]);
-      else same.push(column);
-    }
-  }
-
-  /** The column of that very name, else the only one that differs in case alone. */
-  find({ name, quoted }: { readonly name: string; readonly quoted: boolean }): SqlColumn | null {
-    const exact = this.#exact.get(name);
-    if (exact !== undefined || quoted) return exact ?? null;
-    const alike = this.alike(name);
-    return alike.length === 1 ? (alike[0] as SqlColumn) : null;
-  }
-
-  /** Those that differ in case alone, or not at all. */
-  alike(name: string): readonly SqlColumn[] {
-    return this.#lower.get(name.toLowerCase()) ?? [];
-  }
-}
-
-/** What aliases stand for: the first item that has the name, else the first that differs in case alone. */
-class Aliases {
-  readonly #exact = new Map<string, Expression>();
-  readonly #lower = new Map<string, Expression>();
-
-  constructor(items: readonly SelectItem[]) {
-    for (const { alias, expression } of items) {
-      if (alias === null) continue;
-      if (!this.#exact.has(alias)) this.#exact.set(alias, expression);
-      const lower = alias.toLowerCase();
-      if (!this.#lower.has(lower)) this.#lower.set(lower, expression);
-    }
-  }
-
-  find({ name, quoted }: { readonly name: string; readonly quoted: boolean }): Expression | null {
-    const exact = this.#exact.get(name);
-    if (exact !== undefined) return exact;
-    return quoted ? null : (this.#lower.get(name.toLowerCase()) ?? null);
-  }
-}
-
-/** In which expressions an aggregate stands. Each is looked at once. */
+/** Knows in which expressions an aggregate stands; each is looked at once. */
 class AggregateParts {
   readonly #known = new Map<Expression, boolean>();
 
-  stand(expression: Expression): boolean {
+  isIn(expression: Expression): boolean {
     let known = this.#known.get(expression);
     if (known === undefined) {
-      known = expression.kind === 'aggregate' || expressionParts(expression).some((part) => this.stand(part));
+      known = expression.kind === 'aggregate' || expressionParts(expression).some((part) => this.isIn(part));
       this.#known.set(expression, known);
     }
     return known;
   }
 }
 
-/** With other parts in place of an expression's own. */
-function mapped(expression: Expression, part: (part: Expression) => Expression): Expression {
-  switch (expression.kind) {
-    case 'aggregate':
-      return { ...expression, argument: expression.argument === null ? null : part(expression.argument) };
-    case 'compare':
-    case 'arithmetic':
-      return { ...expression, left: part(expression.left), right: part(expression.right) };
-    case 'logic':
-      return { ...expression, operands: expression.operands.map(part) };
-    case 'not':
-    case 'in':
-    case 'like':
-    case 'isNull':
-      return { ...expression, operand: part(expression.operand) };
-    case 'case': {
-      const branches = expression.branches.map(({ when, result }) => ({
-        when: part(when),
-        result: part(result),
-      }));
-      return {
-        ...expression,
-        branches,
-        otherwise: expression.otherwise === null ? null : part(expression.otherwise),
-      };
-    }
-    case 'call':
-      return { ...expression, arguments: expression.arguments.map(part) };
-    default:
-      return expression;
-  }
-}
-
-function literal(value: Literal['value']): Bound {
-  const type: SqlType =
-    value === null
-      ? 'null'
-      : typeof value === 'bigint'
-        ? 'int'
-        : typeof value === 'number'
-          ? 'float'
-          : 'text';
-  return { kind: 'literal', value, type };
-}
-
-function isNull({ type }: Bound): boolean {
-  return type === 'null';
-}
-
-function isNumeric(type: SqlType): boolean {
-  return type === 'int' || type === 'float' || type === 'null';
-}
-
-function isDated(type: SqlType): boolean {
-  return type === 'date' || type === 'time';
-}
-
-const typeNames: Readonly<Record<SqlType, string>> = {
-  int: 'an int',
-  float: 'a float',
-  text: 'text',
-  date: 'a date',
-  time: 'a time',
-  null: 'NULL',
-};
-
-function named(type: SqlType): string {
-  return typeNames[type];
-}
-
-/** Both as one type, so that they can be compared. */
-function alike(left: Bound, right: Bound, at: number): [Bound, Bound] {
-  if (isNull(left) || isNull(right) || left.type === right.type) return [left, right];
-  if (isDated(left.type) && isText(right)) return datedWith(left, right, at);
-  if (isDated(right.type) && isText(left)) {
-    const [second, first] = datedWith(right, left, at);
-    return [first, second];
-  }
-  const type = widest(left.type, right.type);
-  if (type === null)
-    throw new SqlError(at, `${named(left.type)} and ${named(right.type)} can not be compared`);
-  return [as(left, type), as(right, type)];
-}
-
-function isText(bound: Bound): boolean {
-  return bound.type === 'text' && bound.kind === 'literal';
-}
-
-/** A string that reads as a date or a time is one beside such. */
-function datedWith(dated: Bound, text: Bound, at: number): [Bound, Bound] {
-  const written = (text as { value: SqlValue }).value as string;
-  const days = parseDate(written);
-  if (dated.type === 'date' && days !== null) return [dated, { kind: 'literal', value: days, type: 'date' }];
-  const seconds = parseTime(written);
-  if (seconds === null)
-    throw new SqlError(at, `${show(written)} does not read as YYYY-MM-DD or YYYY-MM-DD HH:MM:SS`);
-  return [as(dated, 'time'), { kind: 'literal', value: seconds, type: 'time' }];
-}
-
-function widest(a: SqlType, b: SqlType): SqlType | null {
-  if (a === b || b === 'null') return a;
-  if (a === 'null') return b;
-  if (isNumeric(a) && isNumeric(b)) return 'float';
-  return isDated(a) && isDated(b) ? 'time' : null;
-}
-
-function commonType(values: readonly Bound[], at: number): SqlType {
-  let type: SqlType = 'null';
-  for (const value of values) {
-    const wider = widest(type, value.type);
-    if (wider === null)
-      throw new SqlError(at, `${named(type)} and ${named(value.type)} can not be results of one expression`);
-    type = wider;
-  }
-  return type;
-}
-
-function as(bound: Bound, type: SqlType): Bound {
-  if (bound.type === type || isNull(bound)) return { ...bound, type: isNull(bound) ? type : bound.type };
-  if (bound.kind === 'literal') {
-    const value = bound.type === 'date' ? (bound.value as number) * secondsOfDay : Number(bound.value);
-    return { kind: 'literal', value, type };
-  }
-  return { kind: 'convert', operand: bound, type };
-}
-
-function asSeconds(bound: Bound): Bound {
-  return bound.type === 'date' ? as(bound, 'time') : bound;
-}
-
-function literalOf(bound: Bound, { at }: Literal): SqlValue {
-  if (bound.kind !== 'literal') throw new SqlError(at, 'IN takes values');
-  return bound.value;
-}
-
-function stringOf(expression: Expression, what: string): string {
-  if (expression.kind === 'literal' && typeof expression.value === 'string') return expression.value;
-  throw new SqlError(expression.at, `the ${what} of REGEXP_REPLACE is a string in single quotes`);
-}
-
-/** An integer and one that is known, apart. */
+/** Takes a sum of integers apart into an expression and the integer that is added to it, for `ShiftedSum`. */
 function withoutConstant(argument: Bound | null): { readonly argument: Bound | null; readonly plus: bigint } {
   const plain = { argument, plus: 0n };
   if (argument?.kind !== 'arithmetic' || argument.type !== 'int') return plain;
@@ -720,10 +380,6 @@ function typeOfAggregate(name: BoundAggregate['name'], argument: Bound | null, a
   if (name === 'count') return 'int';
   const type = argument?.type ?? 'null';
   if (name === 'min' || name === 'max') return type;
-  if (!isNumeric(type)) throw new SqlError(at, `${name.toUpperCase()} takes numbers, not ${named(type)}`);
+  if (!isNumeric(type)) throw new SqlError(at, `${name.toUpperCase()} takes numbers, not ${typeName(type)}`);
   return name === 'avg' ? 'float' : type;
-}
-
-function show(text: string): string {
-  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
 }

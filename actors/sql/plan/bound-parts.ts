@@ -21,26 +21,25 @@ export function boundParts(bound: Bound): readonly Bound[] {
   }
 }
 
-/** Whether evaluating an expression may take longer than a turn, and so throw an Interruption. Looks at each part once. */
-export function mayInterrupt(bound: Bound): boolean {
-  const seen = new Set<Bound>([bound]);
+/** Lists expressions and all that they are made of, each once. */
+export function allParts(roots: readonly Bound[]): readonly Bound[] {
+  const seen = new Set<Bound>(roots);
   // A set's iterator comes to what is added meanwhile.
-  for (const part of seen) {
-    if (part.kind === 'replace' || part.kind === 'like') return true;
-    for (const each of boundParts(part)) seen.add(each);
-  }
-  return false;
+  for (const part of seen) for (const each of boundParts(part)) seen.add(each);
+  return [...seen];
 }
 
-/** Adds the columns that an expression reads to `columns`; answers whether it depends on columns alone. Looks at each part once. */
+/** Whether evaluating an expression may take longer than a turn, and so throw an Interruption. */
+export function mayInterrupt(bound: Bound): boolean {
+  return allParts([bound]).some(({ kind }) => kind === 'replace' || kind === 'like');
+}
+
+/** Adds the columns that an expression reads to `columns`; answers whether it depends on columns alone. */
 export function collectColumns(bound: Bound, columns: Set<number>): boolean {
-  const seen = new Set<Bound>([bound]);
   let isPure = true;
-  // A set's iterator comes to what is added meanwhile.
-  for (const part of seen) {
+  for (const part of allParts([bound])) {
     if (part.kind === 'column') columns.add(part.index);
     else if (part.kind === 'slot' || part.kind === 'textMatch') isPure = false;
-    else for (const each of boundParts(part)) seen.add(each);
   }
   return isPure;
 }
