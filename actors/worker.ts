@@ -11,7 +11,7 @@ import {
 import type { ActorControl, ActorWorkerTask } from '../protocol/worker-tasks.ts';
 import type { Plans } from '../src/accounts/plans.ts';
 import { ByteGate } from '../src/base/byte-gate.ts';
-import { Charges, type ShareKind, spread } from '../src/base/charges.ts';
+import { Charges, type ShareKind, spreadBusyTime } from '../src/base/charges.ts';
 import { systemClock } from '../src/base/clock.ts';
 import { exposeControl } from '../src/base/control.ts';
 import { boundGarbage, letGo } from '../src/base/garbage.ts';
@@ -142,7 +142,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
       statistics: async () => ({
         ...serving.statistics(),
         busySeconds: busySeconds(),
-        chargedMs: spread(busySeconds() * 1_000, charges.ms, calls),
+        chargedMs: spreadBusyTime(busySeconds() * 1_000, charges.ms, calls),
         longestTurn: charges.takeLongest(),
       }),
     };

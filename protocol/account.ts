@@ -15,6 +15,7 @@ export const roles = ['owner', 'member'] as const;
 export const emailBytesMax = 254;
 export const nameCharactersMax = 100;
 export const passwordCharactersMin = 8;
+/** Every character costs hashing time, and nobody types more. */
 export const passwordCharactersMax = 200;
 /** A key that needs more is better limited by a prefix; each request is checked against all of them. */
 export const keyNamespacesMax = 100;
@@ -276,9 +277,7 @@ export const planSchema = z.object({
   ...numbersOrNone(planNumberNames),
   hard_limit: z.boolean(),
 });
-export type Plan = z.output<typeof planSchema>;
 export const billSchema = z.object(numbers(billNames));
-export type Bill = z.output<typeof billSchema>;
 
 export const usageSchema = z.object({
   period_start: z.string().meta({ format: 'date' }),

@@ -1,4 +1,4 @@
-import type { JsonObject } from './filter.ts';
+import type { MetaObject } from './filter.ts';
 import { documentIdProblem } from './ids.ts';
 import { limits } from './limits.ts';
 import { integer, list, queryInteger, text, textBy, z } from './validate.ts';
@@ -11,7 +11,7 @@ export const documentIdSchema = textBy(documentIdProblem).meta({
 });
 
 /** Any JSON object. Integers keep 64 bits, so a parsed value may hold bigint. */
-export const metaSchema = z.custom<JsonObject>(isObject, 'must be a JSON object').meta({
+export const metaSchema = z.custom<MetaObject>(isObject, 'must be a JSON object').meta({
   type: 'object',
   additionalProperties: true,
   description: 'A JSON object, best kept flat: its top-level keys are what filters and SQL read.',
@@ -75,7 +75,6 @@ export const documentPatchSchema = z.strictObject({
     .meta({ description: 'The vector as base64 of little-endian float32 values.' })
     .optional(),
 });
-export type DocumentPatch = z.output<typeof documentPatchSchema>;
 
 export const temperatures = ['warm', 'local', 'cold'] as const;
 export type Temperature = (typeof temperatures)[number];

@@ -8,15 +8,15 @@ import { limits } from './limits.ts';
  * A filter is a list of terms that must all hold. `{key: 3}` is one `eq`, `{key: [1, 2]}` one `in`,
  * `{key: {gte: 1, lt: 5}}` two terms of the same key.
  */
-export type JsonValue = null | boolean | number | bigint | string | readonly JsonValue[] | JsonObject;
+export type MetaValue = null | boolean | number | bigint | string | readonly MetaValue[] | MetaObject;
 /** Integers beyond 2^53 are bigint; every other number is a number. */
-export interface JsonObject {
-  readonly [key: string]: JsonValue;
+export interface MetaObject {
+  readonly [key: string]: MetaValue;
 }
 
 export type RangeOperator = 'gt' | 'gte' | 'lt' | 'lte';
 /** A scalar, null or an array; never an object, which reads as operators. */
-export type FilterValue = Exclude<JsonValue, JsonObject>;
+export type FilterValue = Exclude<MetaValue, MetaObject>;
 
 export type FilterTerm =
   | { readonly key: string; readonly operator: 'eq' | 'ne'; readonly value: FilterValue }
@@ -106,18 +106,18 @@ function isFiniteNumber(value: unknown): value is number | bigint {
   return typeof value === 'bigint' || (typeof value === 'number' && Number.isFinite(value));
 }
 
-function isJsonObject(value: unknown): value is JsonObject {
+function isJsonObject(value: unknown): value is MetaObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Called after checkSize, so the nesting is bounded. */
-function isJsonValue(value: unknown): value is JsonValue {
+function isJsonValue(value: unknown): value is MetaValue {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return true;
   if (typeof value !== 'object') return isFiniteNumber(value);
   return (Array.isArray(value) ? value : Object.values(value)).every(isJsonValue);
 }
 
-function checkSize(filter: JsonObject): void {
+function checkSize(filter: MetaObject): void {
   if (jsonBytes(filter, 1) > limits.filterBytesMax) {
     throw refuse(`filter may have at most ${limits.filterBytesMax} bytes of JSON`);
   }
@@ -143,22 +143,22 @@ function jsonBytes(value: unknown, depth: number): number {
  * The plain meaning of a filter over one document's meta, which faster evaluators are compared with.
  * A missing key fails every condition except `ne`.
  */
-export function filterMatches(filter: Filter, meta: ReadonlyMap<string, JsonValue> | JsonObject): boolean {
+export function filterMatches(filter: Filter, meta: ReadonlyMap<string, MetaValue> | MetaObject): boolean {
   return filter.terms.every((term) => termMatches(term, memberOf(meta, term.key)));
 }
 
-function memberOf(meta: ReadonlyMap<string, JsonValue> | JsonObject, key: string): JsonValue | undefined {
+function memberOf(meta: ReadonlyMap<string, MetaValue> | MetaObject, key: string): MetaValue | undefined {
   if (isMap(meta)) return meta.get(key);
   // Only the object's own keys: `constructor` and `toString` are not in the document.
   return Object.hasOwn(meta, key) ? meta[key] : undefined;
 }
 
-function isMap(meta: ReadonlyMap<string, JsonValue> | JsonObject): meta is ReadonlyMap<string, JsonValue> {
+function isMap(meta: ReadonlyMap<string, MetaValue> | MetaObject): meta is ReadonlyMap<string, MetaValue> {
   return meta instanceof Map;
 }
 
 /** Whether one value, or undefined for a missing key, satisfies one term. */
-export function termMatches(term: FilterTerm, value: JsonValue | undefined): boolean {
+export function termMatches(term: FilterTerm, value: MetaValue | undefined): boolean {
   switch (term.operator) {
     case 'eq':
       return value !== undefined && jsonEquals(value, term.value);
@@ -183,7 +183,7 @@ function isNumber(value: unknown): value is number | bigint {
 }
 
 /** Equal JSON values: 3 equals 3.0 and 3n, strings compare exactly, arrays and objects by all their parts. */
-export function jsonEquals(left: JsonValue, right: JsonValue): boolean {
+export function jsonEquals(left: MetaValue, right: MetaValue): boolean {
   if (isNumber(left)) return isNumber(right) && left >= right && left <= right;
   if (typeof left !== 'object' || left === null) return left === right;
   if (typeof right !== 'object' || right === null) return false;
@@ -191,11 +191,11 @@ export function jsonEquals(left: JsonValue, right: JsonValue): boolean {
   return objectsEqual(left, right);
 }
 
-function isArray(value: JsonValue): value is readonly JsonValue[] {
+function isArray(value: MetaValue): value is readonly MetaValue[] {
   return Array.isArray(value);
 }
 
-function arraysEqual(left: readonly JsonValue[], right: readonly JsonValue[]): boolean {
+function arraysEqual(left: readonly MetaValue[], right: readonly MetaValue[]): boolean {
   if (left.length !== right.length) return false;
   return left.every((element, index) => {
     const other = right[index];
@@ -203,7 +203,7 @@ function arraysEqual(left: readonly JsonValue[], right: readonly JsonValue[]): b
   });
 }
 
-function objectsEqual(left: JsonObject, right: JsonObject): boolean {
+function objectsEqual(left: MetaObject, right: MetaObject): boolean {
   const keys = Object.keys(left);
   if (keys.length !== Object.keys(right).length) return false;
   return keys.every((key) => {

@@ -2,7 +2,7 @@ import type { MessagePort } from 'node:worker_threads';
 import type { SealedLog } from './stored-log.ts';
 
 /** What the worker threads are started with, and the control calls between threads. Ports are moved, the rest copied. */
-export type LogLevel = 'error' | 'info' | 'debug';
+type LogLevel = 'error' | 'info' | 'debug';
 
 /** Of embedding providers; null means the provider's own. */
 export interface EmbeddingBaseUrls {

@@ -17,7 +17,7 @@ async function main(args: readonly string[]): Promise<number> {
     case 'load':
       return (await import('./cli/load-folder.ts')).loadFolder(rest, process.env);
     case 'import':
-      return (await import('./cli/import-file.ts')).importFile(rest, process.env);
+      return (await import('./cli/send-file.ts')).sendFile(rest, process.env);
     case undefined:
     case 'help':
     case '--help':

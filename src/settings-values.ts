@@ -14,7 +14,7 @@ export function unlessEmpty(value: string | undefined): string | null {
 }
 
 /** As it is. */
-export function text(value: string): string {
+export function anyText(value: string): string {
   return value;
 }
 

@@ -6,6 +6,7 @@ import type { LogLevel } from './base/log.ts';
 import type { SmtpTls } from './identity/mailer.ts';
 import { parseSecret } from './identity/secrets.ts';
 import {
+  anyText,
   baseUrl,
   host,
   mailSender,
@@ -13,7 +14,6 @@ import {
   proxyList,
   SettingsError,
   smtpUrl,
-  text,
   truth,
   unlessEmpty,
   wholeNumber,
@@ -30,7 +30,7 @@ export interface Settings {
   readonly dataDir: string;
   readonly objectStore: 'fs' | 's3';
   /** Null unless `objectStore` is `s3`. */
-  readonly s3: S3Settings | null;
+  readonly s3: BucketSettings | null;
   readonly actorThreads: number;
   /** Of each kind of work: parsing and flushing; half of it for merging. */
   readonly computeThreads: number;
@@ -57,7 +57,7 @@ export interface Settings {
   readonly logLevel: LogLevel;
 }
 
-export interface S3Settings {
+export interface BucketSettings {
   /** Null means Amazon's own. */
   readonly endpoint: string | null;
   readonly region: string;
@@ -100,7 +100,7 @@ const testPrefix = 'TIDEBASE_TEST_';
 /** Throws `SettingsError`: an unknown `TIDEBASE_…` name, or a value that cannot be used. An empty value is unset. */
 export function readSettings(env: Env, machine: Machine = thisMachine): Settings {
   const { read, names } = reader(env);
-  const dataDir = resolve(read('TIDEBASE_DATA_DIR', text) ?? 'data');
+  const dataDir = resolve(read('TIDEBASE_DATA_DIR', anyText) ?? 'data');
   const objectStore = read('TIDEBASE_OBJECT_STORE', oneOf(['fs', 's3'])) ?? 'fs';
   const threads = wholeNumber(1, threadsMax);
   const port = wholeNumber(0, 65_535);
@@ -122,7 +122,7 @@ export function readSettings(env: Env, machine: Machine = thisMachine): Settings
       read('TIDEBASE_MEMORY_BYTES', wholeNumber(memoryBytesMin, bytesMax)) ??
       Math.max(memoryBytesMin, Math.floor(machine.memoryBytes / 2)),
     commitMs: read('TIDEBASE_COMMIT_MS', wholeNumber(0, commitMsMax)) ?? commitMsDefault,
-    plansFile: read('TIDEBASE_PLANS_FILE', text),
+    plansFile: read('TIDEBASE_PLANS_FILE', anyText),
     smtpUrl: read('SMTP_URL', smtpUrl),
     smtpTls: read('TIDEBASE_SMTP_TLS', oneOf(['required', 'optional'])) ?? 'required',
     mailFrom: read('MAIL_FROM', mailSender),
@@ -182,12 +182,12 @@ function reader(env: Env): { readonly read: Read; readonly names: ReadonlySet<st
 }
 
 /** Names are read in every case, so that they are known, and checked only where they matter. */
-function readS3(read: Read, objectStore: 'fs' | 's3'): S3Settings | null {
+function readS3(read: Read, objectStore: 'fs' | 's3'): BucketSettings | null {
   const endpoint = read('S3_ENDPOINT', baseUrl);
-  const region = read('S3_REGION', text) ?? 'us-east-1';
-  const bucket = read('S3_BUCKET', text);
-  const accessKeyId = read('S3_ACCESS_KEY_ID', text);
-  const secretAccessKey = read('S3_SECRET_ACCESS_KEY', text);
+  const region = read('S3_REGION', anyText) ?? 'us-east-1';
+  const bucket = read('S3_BUCKET', anyText);
+  const accessKeyId = read('S3_ACCESS_KEY_ID', anyText);
+  const secretAccessKey = read('S3_SECRET_ACCESS_KEY', anyText);
   // Stores other than Amazon's seldom resolve a host name for each bucket.
   const forcePathStyle = read('S3_FORCE_PATH_STYLE', truth) ?? endpoint !== null;
   if (objectStore !== 's3') return null;
@@ -201,9 +201,9 @@ function readS3(read: Read, objectStore: 'fs' | 's3'): S3Settings | null {
 }
 
 function readStripe(read: Read): StripeSettings | null {
-  const secretKey = read('STRIPE_SECRET_KEY', text);
-  const webhookSecret = read('STRIPE_WEBHOOK_SECRET', text);
-  const priceId = read('STRIPE_PRICE_ID', text);
+  const secretKey = read('STRIPE_SECRET_KEY', anyText);
+  const webhookSecret = read('STRIPE_WEBHOOK_SECRET', anyText);
+  const priceId = read('STRIPE_PRICE_ID', anyText);
   return secretKey === null ? null : { secretKey, webhookSecret, priceId };
 }
 

@@ -13,11 +13,12 @@ import {
   readmeLengthProblems,
   unshownFormatProblems,
 } from './support/tidy-documents.ts';
-import { entries, programs, sides, storedShapes, strangers } from './support/tidy-floors.ts';
+import { browser, entries, programs, sides, storedShapes, strangers } from './support/tidy-floors.ts';
 import {
   cycleProblems,
   deadFileProblems,
   doorProblems,
+  doubledNameProblems,
   type FormatRecord,
   floorProblems,
   formatProblems,
@@ -74,6 +75,8 @@ describe('the house is tidy', () => {
     assert.ok(stores.length > 8, `only ${stores.length} files write records`);
     none(storedShapeProblems(files, storedShapes));
   });
+
+  it('no name is exported twice', () => none(doubledNameProblems(files, [browser])));
 
   it('imports run in no circle', () => none(cycleProblems(files)));
 
@@ -244,6 +247,32 @@ describe('the rule of floors', () => {
       strangers,
     );
     assert.match(found.join(), /knows nothing of protocol/);
+  });
+});
+
+describe('the rule of doubled names', () => {
+  const problems = (sources: Record<string, string>) => doubledNameProblems(scan(sources), ['src/browser']);
+
+  it('finds a name that two files export, whatever it is', () => {
+    assert.deepEqual(
+      problems({ 'src/a.ts': 'export interface Slot {}', 'actors/b.ts': 'export const Slot = 1;' }),
+      ['Slot is exported by src/a.ts and actors/b.ts: give one of them a name of its own'],
+    );
+    assert.match(
+      problems({ 'src/a.ts': 'export async function f() {}', 'src/b.ts': 'export function* f() {}' }).join(),
+      /^f is/,
+    );
+  });
+
+  it('lets a program of its own, tests, comments and what is not exported have the same names', () => {
+    none(
+      problems({
+        'src/a.ts': 'export type Scope = 1;',
+        'src/browser/a.ts': 'export type Scope = 2;',
+        'test/a.ts': 'export type Scope = 3;',
+        'src/b.ts': 'type Scope = 4;\n// export type Scope = 5;\n',
+      }),
+    );
   });
 });
 

@@ -51,7 +51,7 @@ const keptStringsBytes = 32 * 1024 * 1024;
 /** Keys that are counted; one that comes when there are so many has no column. */
 const keysMax = 4_096;
 /** No column for a longer key. */
-export const keyBytesMax = 256;
+export const columnKeyBytesMax = 256;
 /** A meta has at most so many members: each takes five bytes, `"":1,`. */
 const membersMax = Math.ceil(limits.documentMetaBytesMax / 5);
 
@@ -257,7 +257,7 @@ export class ChunkBuilder {
     if (known !== undefined) return known;
     const bytes = Buffer.from(name);
     const key = this.#keys.length;
-    if (key === keysMax || bytes.length > keyBytesMax || !name.isWellFormed()) return noKey;
+    if (key === keysMax || bytes.length > columnKeyBytesMax || !name.isWellFormed()) return noKey;
     this.#keyNumbers.set(name, key);
     const column = this.#idle.pop() ?? new KeyColumn();
     const wanted = this.#wanted?.names.indexOf(name) ?? -1;

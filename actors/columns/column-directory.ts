@@ -291,7 +291,7 @@ export interface ColumnsRoot {
   readonly rowCount: number;
 }
 
-export function encodeRoot({ directory, rowCount }: ColumnsRoot): Uint8Array {
+export function encodeColumnsRoot({ directory, rowCount }: ColumnsRoot): Uint8Array {
   const bytes = Buffer.alloc(rootBytes);
   bytes.writeUIntLE(directory?.offset ?? 0, 0, 6);
   bytes.writeUInt32LE(directory?.length ?? 0, 6);
@@ -300,7 +300,7 @@ export function encodeRoot({ directory, rowCount }: ColumnsRoot): Uint8Array {
   return bytes;
 }
 
-export function decodeRoot(bytes: Uint8Array, objectKey: string): ColumnsRoot {
+export function decodeColumnsRoot(bytes: Uint8Array, objectKey: string): ColumnsRoot {
   if (bytes.length !== rootBytes) throw new DataError(objectKey, 0, 'no root of columns');
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const version = view.readUInt16LE(14);

@@ -2,7 +2,7 @@ import { DataError } from '../../src/base/assert.ts';
 import { OpenedOnce } from '../../src/base/single-flight.ts';
 import type { ReadReport } from '../storage/block-fetch.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
-import { ColumnDirectory, decodeRoot } from './column-directory.ts';
+import { ColumnDirectory, decodeColumnsRoot } from './column-directory.ts';
 
 /** The section `columns` of a segment: its documents' metas by key, written beside the rows and opened once. */
 export const columnsSection = 'columns';
@@ -26,7 +26,7 @@ export function openColumns(reader: SegmentReader, report: ReadReport): Promise<
 async function open(reader: SegmentReader, report: ReadReport): Promise<SegmentColumns> {
   const { root } = reader.section(columnsSection);
   if (root === null) throw new DataError(reader.objectKey, 0, 'columns without a root');
-  const { directory, rowCount } = decodeRoot(root, reader.objectKey);
+  const { directory, rowCount } = decodeColumnsRoot(root, reader.objectKey);
   if (rowCount !== reader.rowCount) throw new DataError(reader.objectKey, 0, 'columns of other rows');
   return directory === null ? 'none' : read(reader, directory, report);
 }

@@ -3,8 +3,8 @@ import type { AppendBlock, RowIndexWriter } from '../storage/segment-writer.ts';
 import { type ChunkBounds, ChunkBuilder, type ChunkColumn } from './chunk-builder.ts';
 import {
   columnEntryBytes,
+  encodeColumnsRoot,
   encodeDirectory,
-  encodeRoot,
   type WrittenChunk,
   type WrittenColumn,
 } from './column-directory.ts';
@@ -147,9 +147,9 @@ class WrittenColumns {
   async finish(append: AppendBlock): Promise<Uint8Array> {
     const rowCount = this.#rowCount;
     if (this.#chunks.every(({ columns, everyKey }) => columns.length === 0 && everyKey))
-      return encodeRoot({ directory: null, rowCount });
+      return encodeColumnsRoot({ directory: null, rowCount });
     const place = await append(blockKinds.columnDirectory, encodeDirectory(this.#chunks), { compress: true });
-    return encodeRoot({ directory: { ...place, kind: blockKinds.columnDirectory }, rowCount });
+    return encodeColumnsRoot({ directory: { ...place, kind: blockKinds.columnDirectory }, rowCount });
   }
 
   /** As if no two columns shared a key. */

@@ -3,7 +3,7 @@ import type { Weights } from './model-weights.ts';
 import type { OnnxGraph, OnnxNode, OnnxTensor } from './onnx-encoder.ts';
 
 /** Puts a graph together: each method answers the name of a value, for others to take. */
-export class GraphBuilder {
+export class OnnxGraphBuilder {
   readonly #weights: Weights;
   readonly #nodes: OnnxNode[] = [];
   readonly #constants = new Map<string, OnnxTensor>();

@@ -2,7 +2,7 @@
  * What a provider answered, checked number by number before it becomes vectors: a wrong one would be stored, and found by
  * nobody for ever.
  */
-export type Embeddings = readonly (readonly number[])[];
+export type ProviderVectors = readonly (readonly number[])[];
 
 /**
  * Vectors of texts that come in several answers, in the order of the request. A text that was in no call keeps a vector of
@@ -32,7 +32,7 @@ export class EmbeddedVectors {
   }
 
   /** Takes an answer's vectors, or says what is wrong with them (as the end of "answered with"). */
-  take(embeddings: Embeddings, places: readonly number[]): string | null {
+  take(embeddings: ProviderVectors, places: readonly number[]): string | null {
     const dims = this.#dims ?? embeddings[0]?.length ?? 0;
     const problem = embeddingsProblem(embeddings, { texts: places.length, dims });
     if (problem !== null) return problem;
@@ -48,7 +48,7 @@ export class EmbeddedVectors {
 }
 
 export function embeddingsProblem(
-  embeddings: Embeddings,
+  embeddings: ProviderVectors,
   { texts, dims }: { readonly texts: number; readonly dims: number },
 ): string | null {
   if (embeddings.length !== texts) return `${embeddings.length} vectors for ${texts} texts`;
@@ -67,7 +67,7 @@ export function embeddingsProblem(
  * OpenAI's and Mistral's vectors carry the place of their text, and nothing promises that they come in its order. Null
  * where the places are not each of the texts' once.
  */
-export function inOrder(embeddings: Embeddings, body: unknown): Embeddings | null {
+export function inOrder(embeddings: ProviderVectors, body: unknown): ProviderVectors | null {
   const data = (body as { readonly data?: unknown } | null | undefined)?.data;
   if (!Array.isArray(data) || data.length !== embeddings.length) return embeddings;
   const places = data.map((item: { readonly index?: unknown } | null) => item?.index);

@@ -7,7 +7,7 @@ import {
   purposeIsParameter,
   textFor,
 } from './embedding-models.ts';
-import { type Embeddings, inOrder } from './provider-answer.ts';
+import { inOrder, type ProviderVectors } from './provider-answer.ts';
 import type { ProviderFailure } from './provider-errors.ts';
 import { readRefusal } from './read-refusal.ts';
 
@@ -35,7 +35,7 @@ export interface ProviderCall {
 }
 
 export type CallAnswer =
-  | { readonly kind: 'embedded'; readonly embeddings: Embeddings; readonly tokens: number | null }
+  | { readonly kind: 'embedded'; readonly embeddings: ProviderVectors; readonly tokens: number | null }
   | { readonly kind: 'failed'; readonly failure: ProviderFailure };
 
 export type Fetch = typeof globalThis.fetch;

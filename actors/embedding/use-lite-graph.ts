@@ -1,5 +1,5 @@
 import { must } from '../../src/base/assert.ts';
-import { GraphBuilder } from './graph-builder.ts';
+import { OnnxGraphBuilder } from './graph-builder.ts';
 import type { Weights } from './model-weights.ts';
 import type { OnnxGraph } from './onnx-encoder.ts';
 
@@ -36,7 +36,7 @@ const frequenciesName = `${stack}Layer_0/AddTimingSignal/TimingSignal/ExpandDims
 const castToFloat = { to: 1 };
 
 export function useLiteGraph(weights: Weights): OnnxGraph {
-  const graph = new GraphBuilder(weights);
+  const graph = new OnnxGraphBuilder(weights);
   const isToken = graph.apply('Greater', ['ids', graph.integer(paddingId)]);
   const mask = graph.apply('Cast', [isToken], castToFloat);
   const bias = paddingBias(graph, mask);
@@ -57,13 +57,13 @@ export function useLiteGraph(weights: Weights): OnnxGraph {
 }
 
 /** What attention adds for each token it could look at: nothing, or for padding a number below all others. */
-function paddingBias(graph: GraphBuilder, mask: string): string {
+function paddingBias(graph: OnnxGraphBuilder, mask: string): string {
   const isPadding = graph.apply('Sub', [graph.float(1), mask]);
   const bias = graph.apply('Mul', [isPadding, graph.weight(paddingBiasName)]);
   return graph.apply('Unsqueeze', [bias, graph.sizes(1, 2)]);
 }
 
-function placedTokens(graph: GraphBuilder): string {
+function placedTokens(graph: OnnxGraphBuilder): string {
   // Padding takes the table's last row, as an index of -1 does.
   const rows = graph.apply('Gather', [graph.weight('module/Embeddings_en'), 'ids']);
   const length = graph.apply('Slice', [graph.apply('Shape', ['ids']), graph.sizes(1), graph.sizes(2)]);
@@ -72,7 +72,7 @@ function placedTokens(graph: GraphBuilder): string {
   return graph.apply('Add', [graph.apply('Add', [rows, rows]), used]);
 }
 
-function placeSignals(graph: GraphBuilder): Float32Array {
+function placeSignals(graph: OnnxGraphBuilder): Float32Array {
   const frequencies = graph.numbers(frequenciesName);
   const half = embeddingDims / 2;
   const signals = new Float32Array(positionsMax * embeddingDims);
@@ -93,7 +93,7 @@ interface LayerShape {
   readonly bias: string;
 }
 
-function transformerLayer(graph: GraphBuilder, input: string, shape: LayerShape): string {
+function transformerLayer(graph: OnnxGraphBuilder, input: string, shape: LayerShape): string {
   const layer = `Layer_${shape.at}/TransformerLayer/`;
   const attended = attention(graph, normalised(graph, input, `${encode}${layer}`), shape);
   const widen = `${encode}${layer}dense/`;
@@ -108,7 +108,7 @@ function transformerLayer(graph: GraphBuilder, input: string, shape: LayerShape)
   return graph.apply('Add', [narrow, sum]);
 }
 
-function attention(graph: GraphBuilder, tokens: string, { at, dims, bias }: LayerShape): string {
+function attention(graph: OnnxGraphBuilder, tokens: string, { at, dims, bias }: LayerShape): string {
   const names = `Layer_${at}/TransformerLayer/MultiheadAttention/`;
   const dense = (from: string, name: string) =>
     graph.dense(from, `${variables}${names}${name}/kernel/part_0`, biasOf(`${encode}${names}${name}/`));
@@ -126,7 +126,7 @@ function attention(graph: GraphBuilder, tokens: string, { at, dims, bias }: Laye
   return dense(graph.apply('Reshape', [inPlace, graph.sizes(0, 0, dims)]), 'output_transform_single');
 }
 
-function normalised(graph: GraphBuilder, tokens: string, prefix: string): string {
+function normalised(graph: OnnxGraphBuilder, tokens: string, prefix: string): string {
   const [scale, bias] = ['scale', 'bias'].map((part) =>
     graph.weight(`${prefix}layer_prepostprocess/layer_norm/layer_norm_${part}/ConcatPartitions/concat`),
   ) as [string, string];
@@ -134,7 +134,7 @@ function normalised(graph: GraphBuilder, tokens: string, prefix: string): string
   return graph.apply('LayerNormalization', [tokens, scale, bias], { epsilon });
 }
 
-function meanOfTokens(graph: GraphBuilder, tokens: string, mask: string): string {
+function meanOfTokens(graph: OnnxGraphBuilder, tokens: string, mask: string): string {
   const kept = graph.apply('Mul', [tokens, graph.apply('Unsqueeze', [mask, graph.sizes(2)])]);
   const sum = graph.apply('ReduceSum', [kept, graph.sizes(1)], { keepdims: 0 });
   return graph.apply('Div', [sum, graph.apply('ReduceSum', [mask, graph.sizes(1)])]);

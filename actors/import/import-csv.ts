@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { limits } from '../../protocol/limits.ts';
 import { type ViewedBytes, viewed } from '../../src/base/viewed-bytes.ts';
-import { keyBytesMax } from '../columns/chunk-builder.ts';
+import { columnKeyBytesMax } from '../columns/chunk-builder.ts';
 import { dateOf, noTemporal, timeOf } from '../columns/temporal.ts';
 import { CsvRow, CsvSyntaxError, fieldForms } from './csv-rows.ts';
 import { FileWindow } from './file-window.ts';
@@ -85,8 +85,8 @@ function columnNames(header: readonly string[]): string[] {
   if (header.length > limits.importColumnsMax)
     throw wrongFile(`it has more than ${limits.importColumnsMax} columns`);
   return header.map((name, at) => {
-    if (Buffer.byteLength(name) > keyBytesMax)
-      throw wrongFile(`the header's name ${at + 1} is longer than ${keyBytesMax} bytes`);
+    if (Buffer.byteLength(name) > columnKeyBytesMax)
+      throw wrongFile(`the header's name ${at + 1} is longer than ${columnKeyBytesMax} bytes`);
     const given = name === '' ? `column${at + 1}` : name;
     if (seen.has(given)) throw wrongFile(`the header has the column ${quoted(given)} twice`);
     seen.add(given);

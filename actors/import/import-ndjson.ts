@@ -4,7 +4,7 @@ import { WantedMembers } from '../columns/wanted-members.ts';
 import { FileWindow } from './file-window.ts';
 import type { ImportedRows, ImportRequest } from './import-csv.ts';
 import { quoted, wrongFile, wrongRow, wrongValue } from './import-error.ts';
-import { shortened } from './long-object.ts';
+import { withoutLongValues } from './long-object.ts';
 import { type RowSink, RowWriter } from './row-writer.ts';
 
 /** A file with a JSON object a line → rows: each object is its document's meta as it is, so that null stays null. */
@@ -86,7 +86,7 @@ class ObjectRows {
 
   #addLong(line: Buffer): void {
     const writer = this.#writer;
-    const { meta, texts, isTextOnly } = shortened(line, { row: writer.row, text: this.#textNames });
+    const { meta, texts, isTextOnly } = withoutLongValues(line, { row: writer.row, text: this.#textNames });
     writer.addObject(meta, 0, meta.length);
     this.#addIds(meta);
     for (const member of this.#text) {

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { FileHandle } from 'node:fs/promises';
 import { limits } from '../../protocol/limits.ts';
-import { keyBytesMax } from '../columns/chunk-builder.ts';
+import { columnKeyBytesMax } from '../columns/chunk-builder.ts';
 import { fieldOf, type ImportedRows, type ImportRequest } from './import-csv.ts';
 import { quoted, tooMuch, wrongFile, wrongRow, wrongValue } from './import-error.ts';
 import { escapedBytesMax } from './json-bytes.ts';
@@ -111,8 +111,8 @@ function fieldsOf({ schema }: FileMetaData): Field[] {
     if (name === undefined) throw new ParquetError('it has a column without a name');
     if (element.num_children || element.type === undefined || element.repetition_type === 'REPEATED')
       throw new ParquetError(`the column ${quoted(name)} is nested: flat columns are imported alone`);
-    if (name === '' || Buffer.byteLength(name) > keyBytesMax || !name.isWellFormed())
-      throw new ParquetError(`a column's name has 1 to ${keyBytesMax} bytes`);
+    if (name === '' || Buffer.byteLength(name) > columnKeyBytesMax || !name.isWellFormed())
+      throw new ParquetError(`a column's name has 1 to ${columnKeyBytesMax} bytes`);
     if (seen.has(name)) throw new ParquetError(`it has the column ${quoted(name)} twice`);
     seen.add(name);
     return { name, element, kind: parquetValue(element).kind };

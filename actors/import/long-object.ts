@@ -28,8 +28,8 @@ interface Member {
   readonly value: Buffer;
 }
 
-/** `text`: members that may be left out. Throws JsonSyntaxError, and ApiError 422 where the other members are too large. */
-export function shortened(
+/** The object of a line without the long members that have no room; `text`: members that may be left out. Throws JsonSyntaxError, and ApiError 422 where the other members are too large. */
+export function withoutLongValues(
   line: Buffer,
   { row, text }: { readonly row: number; readonly text: readonly string[] },
 ): LongObject {

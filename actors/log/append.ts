@@ -18,7 +18,7 @@ import { decodeLogObject, type LogObject } from './log-object.ts';
  */
 export type AppendOutcome = 'stored' | 'sealed';
 
-export interface Slot {
+export interface LogSlot {
   readonly logId: string;
   readonly seq: number;
   readonly batchId: string;
@@ -34,7 +34,7 @@ export async function appendToSlot(
   store: ObjectStore,
   clock: Clock,
   logger: Logger,
-  slot: Slot,
+  slot: LogSlot,
 ): Promise<AppendOutcome> {
   const key = paths.logObject(slot.logId, slot.seq);
   for (let delayMs = retryDelayMsMin; ; delayMs = Math.min(delayMs * 2, retryDelayMsMax)) {
@@ -52,7 +52,7 @@ export async function appendToSlot(
   }
 }
 
-async function whoHolds(store: ObjectStore, slot: Slot): Promise<AppendOutcome | 'nobody'> {
+async function whoHolds(store: ObjectStore, slot: LogSlot): Promise<AppendOutcome | 'nobody'> {
   const object = await readSlot(store, slot.logId, slot.seq);
   // Refused and yet absent: the store contradicts itself for a moment; asking again is always safe.
   if (object === null) return 'nobody';

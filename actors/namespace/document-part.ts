@@ -1,10 +1,10 @@
 import { type LineRange, parseLines } from '../../protocol/document.ts';
 import { invalidField } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
-import { formatMicros, type QueryReport, rawMetaOf, reportJson, vectorField } from '../search/answers.ts';
+import { formatMicros, type QueryFigures, rawMetaOf, reportJson, vectorField } from '../search/answers.ts';
 import { documentId, documentText, documentVector } from '../storage/document-batch.ts';
 import { cutBack } from '../text/snippet.ts';
-import { type DocumentPlace, documentBytes } from './read-document.ts';
+import { documentBytes, type LiveDocument } from './read-document.ts';
 
 /**
  * Part of a document, for readers with little room: some lines of its text, as many as a budget of bytes has room for.
@@ -32,7 +32,7 @@ const partFieldsBytes = 100;
 const textBytesMin = 256;
 
 /** The answer of a read of a part, as bytes. Throws 422 where the text does not have the first line that was asked for. */
-export function documentPartBytes(place: DocumentPlace, report: QueryReport, asked: AskedPart): Buffer {
+export function documentPartBytes(place: LiveDocument, report: QueryFigures, asked: AskedPart): Buffer {
   const { buffer, offset } = place;
   const text = documentText(buffer, offset) ?? noText;
   const range = asked.lines === undefined ? null : parseLines(asked.lines);

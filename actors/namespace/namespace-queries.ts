@@ -1,3 +1,4 @@
+import type { Temperature } from '../../protocol/document.ts';
 import { type DocumentQuery, documentQuerySchema } from '../../protocol/document.ts';
 import { ApiError, invalidField } from '../../protocol/errors.ts';
 import { documentIdProblem } from '../../protocol/ids.ts';
@@ -20,7 +21,7 @@ import { describeError } from '../../src/base/log.ts';
 import { type ActorReply, namespaceJson, reply, tokenMeter } from '../actor/actor-reply.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import { GatedRoom } from '../search/answer-room.ts';
-import type { QueryReport, Temperature } from '../search/answers.ts';
+import type { QueryFigures } from '../search/answers.ts';
 import { type GraphSource, noGraphs } from '../search/graph-source.ts';
 import { type QueryContext, temperatureOf } from '../search/query.ts';
 import { runCount, runSearch } from '../search/run-search.ts';
@@ -40,7 +41,7 @@ import { documentPartBytes } from './document-part.ts';
 import { embedTexts } from './embed-texts.ts';
 import { vectorStatistics } from './index-vectors.ts';
 import type { NamespaceState } from './namespace-state.ts';
-import { type DocumentPlace, documentBytes, findDocument, findWarm } from './read-document.ts';
+import { documentBytes, findDocument, findWarm, type LiveDocument } from './read-document.ts';
 import { SegmentGraphs } from './segment-graphs.ts';
 import { takeSnapshot } from './take-snapshot.ts';
 
@@ -82,7 +83,7 @@ export class NamespaceQueries {
     return documentBytes(place, { temperature, storeGets: 0, storeBytes: 0, cpuMs, timedOut: false });
   }
 
-  #findWarm(id: string, read: ReadReport): DocumentPlace | null | 'cold' {
+  #findWarm(id: string, read: ReadReport): LiveDocument | null | 'cold' {
     try {
       return findWarm(this.#state, id, read);
     } catch (error) {
@@ -179,7 +180,7 @@ export class NamespaceQueries {
       return found;
     });
     if (place === null) throw noSuchDocument(call.argument);
-    const report: QueryReport = {
+    const report: QueryFigures = {
       storeGets: read.storeGets,
       storeBytes: read.storeBytes,
       temperature: temperatureOf(opened.foundAs, read),

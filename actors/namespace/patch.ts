@@ -6,7 +6,7 @@ import { chargeTurn } from '../../src/base/turns.ts';
 import { emptyReadReport } from '../storage/block-fetch.ts';
 import { BatchBuilder, documentMeta, documentText, documentVector } from '../storage/document-batch.ts';
 import { mergeMeta } from '../storage/meta.ts';
-import { type DocumentPatch, readPatches } from '../storage/parse-write.ts';
+import { type ParsedPatch, readPatches } from '../storage/parse-write.ts';
 import { type LoadedBatch, loadBatch } from './loaded-batch.ts';
 import type { NamespaceState } from './namespace-state.ts';
 import { findDocument } from './read-document.ts';
@@ -72,7 +72,7 @@ async function currentDocument(
   };
 }
 
-function apply(current: Current, patch: DocumentPatch, index: number): Current {
+function apply(current: Current, patch: ParsedPatch, index: number): Current {
   return {
     text: patch.text ?? current.text,
     meta:

@@ -1,4 +1,4 @@
-import { formatMicros, type QueryReport, reportJson, vectorField } from '../search/answers.ts';
+import { formatMicros, type QueryFigures, reportJson, vectorField } from '../search/answers.ts';
 import type { DiskReport, ReadReport } from '../storage/block-fetch.ts';
 import { documentId, documentMeta, documentText, documentVector } from '../storage/document-batch.ts';
 import { type WantedIds, wantIdForNow, wantIds } from '../storage/hash-order.ts';
@@ -7,7 +7,7 @@ import { isDeleted } from '../storage/tombstones.ts';
 import type { NamespaceState } from './namespace-state.ts';
 
 /** Where a live document lies at this moment. */
-export interface DocumentPlace {
+export interface LiveDocument {
   readonly buffer: Buffer;
   readonly offset: number;
   /** Microseconds since 1970. */
@@ -19,7 +19,7 @@ export function findWarm(
   state: NamespaceState,
   id: string,
   report: DiskReport,
-): DocumentPlace | null | 'cold' {
+): LiveDocument | null | 'cold' {
   for (const memtable of state.memtablesNewestFirst()) {
     const row = memtable.find(id);
     if (row < 0) continue;
@@ -36,7 +36,7 @@ function findWarmInSegments(
   state: NamespaceState,
   wanted: WantedIds,
   report: DiskReport,
-): DocumentPlace | null | 'cold' {
+): LiveDocument | null | 'cold' {
   for (let i = state.segments.length - 1; i >= 0; i--) {
     const segment = state.segments[i];
     if (segment === undefined) continue;
@@ -57,7 +57,7 @@ export async function findDocument(
   state: NamespaceState,
   id: string,
   report: ReadReport,
-): Promise<DocumentPlace | null> {
+): Promise<LiveDocument | null> {
   const warm = findWarm(state, id, report);
   if (warm !== 'cold') return warm;
   const wanted = wantIds([id]);
@@ -73,12 +73,12 @@ export async function findDocument(
   return null;
 }
 
-function inBlock({ block, index }: SegmentPlace): DocumentPlace {
+function inBlock({ block, index }: SegmentPlace): LiveDocument {
   return { buffer: block.buffer, offset: block.entryOffset(index), writtenAt: block.writtenAt[index] ?? 0 };
 }
 
 /** The answer of a single read, as bytes. Meta goes out as it came in. */
-export function documentBytes(place: DocumentPlace, report: QueryReport): Buffer {
+export function documentBytes(place: LiveDocument, report: QueryFigures): Buffer {
   const { buffer, offset } = place;
   const text = documentText(buffer, offset);
   const vector = vectorField(documentVector(buffer, offset));
@@ -100,7 +100,7 @@ export function documentBytes(place: DocumentPlace, report: QueryReport): Buffer
 const noMeta = Buffer.from('{}');
 const middle = Buffer.from('","meta":');
 
-function escapedHead({ buffer, offset }: DocumentPlace, text: Buffer | null): string {
+function escapedHead({ buffer, offset }: LiveDocument, text: Buffer | null): string {
   const textJson = JSON.stringify(text?.toString() ?? '');
   return `{"id":${JSON.stringify(documentId(buffer, offset))},"text":${textJson},"meta":`;
 }

@@ -1,3 +1,4 @@
+import type { Temperature } from '../../protocol/document.ts';
 import type { SearchRequest } from '../../protocol/search.ts';
 import { documentId, documentMeta, documentText, documentVector } from '../storage/document-batch.ts';
 import { firstLineOf, linesAfterFirst, linesAround, type MatchPlace, snippetOf } from '../text/snippet.ts';
@@ -83,10 +84,8 @@ function matchesJson(matches: readonly MatchPlace[]): string {
   return `[${matches.map(({ start, end, lineNumber }) => `{"start":${start},"end":${end},"line_number":${lineNumber}}`)}]`;
 }
 
-export type Temperature = 'warm' | 'local' | 'cold';
-
 /** What every query answer reports of itself. */
-export interface QueryReport {
+export interface QueryFigures {
   readonly temperature: Temperature;
   readonly storeGets: number;
   readonly storeBytes: number;
@@ -96,7 +95,7 @@ export interface QueryReport {
 
 const rounded = (ms: number) => Math.round(ms * 1_000) / 1_000;
 
-export function reportJson(report: QueryReport): string {
+export function reportJson(report: QueryFigures): string {
   return (
     `"temperature":"${report.temperature}","store_gets":${report.storeGets},"store_bytes":${report.storeBytes},` +
     `"cpu_ms":${rounded(report.cpuMs)},"timed_out":${report.timedOut}`

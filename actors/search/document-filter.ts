@@ -10,7 +10,7 @@ export interface DocumentTest {
   readonly judge: Judge | null;
 }
 
-export interface DocumentPlace {
+export interface DocumentInBuffer {
   readonly buffer: Buffer;
   readonly offset: number;
   /** As of a scanned document. */
@@ -23,7 +23,7 @@ const nothingWanted: Found = [];
 /** The matches that were wanted; none where no text is asked for. Null where the document does not pass. */
 export function findInDocument(
   test: DocumentTest,
-  { buffer, offset, parts = null }: DocumentPlace,
+  { buffer, offset, parts = null }: DocumentInBuffer,
   wanted: WantedMatches,
 ): Judged {
   if (!passesFilter(test.filter, { buffer, offset })) return null;
@@ -32,7 +32,7 @@ export function findInDocument(
   return text === null ? null : test.judge.find(text, wanted, parts);
 }
 
-export function passesFilter(filter: Filter | null, { buffer, offset }: DocumentPlace): boolean {
+export function passesFilter(filter: Filter | null, { buffer, offset }: DocumentInBuffer): boolean {
   return filter === null || filterMatches(filter, metaOf(buffer, offset));
 }
 

@@ -1,3 +1,4 @@
+import type { Temperature } from '../../protocol/document.ts';
 import type { Filter } from '../../protocol/filter.ts';
 import type { VectorConfig } from '../../protocol/namespace.ts';
 import type { CountRequest, SearchRequest } from '../../protocol/search.ts';
@@ -13,7 +14,7 @@ import type { MatchElsewhere } from '../text/match-task.ts';
 import type { QueryPatterns } from '../text/query-pattern.ts';
 import { noCondition, type TextCondition } from '../text/trigram-query.ts';
 import type { AnswerRoom } from './answer-room.ts';
-import { type QueryReport, reportJson, type Temperature, tookJson } from './answers.ts';
+import { type QueryFigures, reportJson, tookJson } from './answers.ts';
 import type { DocumentTest } from './document-filter.ts';
 import type { GraphSource } from './graph-source.ts';
 import { type ScanEnd, scanNewestFirst } from './scan.ts';
@@ -112,7 +113,7 @@ export async function scan(
   return end;
 }
 
-export function queryReport(context: QueryContext, timedOut: boolean): QueryReport {
+export function queryReport(context: QueryContext, timedOut: boolean): QueryFigures {
   const { foundAs, report, slice } = context;
   return {
     temperature: temperatureOf(foundAs, report),

@@ -5,7 +5,7 @@ import { sharedBuffer } from '../../src/base/garbage.ts';
 import { checkEncoding } from '../../src/base/json.ts';
 import {
   anotherFollows,
-  type ByteRange,
+  type ByteSpan,
   code,
   copyInto,
   decodeString,
@@ -90,7 +90,7 @@ function withoutCounts({ batch, vectorField }: ParsedWrite): ParsedBody {
   return { batch, vectorField };
 }
 
-export interface DocumentPatch {
+export interface ParsedPatch {
   readonly id: string;
   /** Replaces the text; null keeps it. A view of the batch. */
   readonly text: Buffer | null;
@@ -155,7 +155,7 @@ export function parseDelete(body: Uint8Array): ParsedWrite {
 }
 
 /** The patches of a batch that `parsePatch` made, in the order of the request. */
-export function readPatches(batch: Buffer): DocumentPatch[] {
+export function readPatches(batch: Buffer): ParsedPatch[] {
   const { documentOffsets } = readBatch(batch);
   return Array.from(documentOffsets, (offset) => ({
     id: documentId(batch, offset),
@@ -181,7 +181,7 @@ interface Work {
   position: number;
   documentCount: number;
   /** The ids to delete; they are written after the documents, wherever they stand in the body. */
-  ids: ByteRange[];
+  ids: ByteSpan[];
   wait: boolean;
   /** The document's fields, used again for each. */
   readonly id: FieldRange;
@@ -524,7 +524,7 @@ function writeString(scan: JsonScan, field: FieldRange, out: ViewedBytes, at: nu
 }
 
 /** Printable ASCII without escapes, the commonest id, needs no string to be checked. */
-function isPlainId(bytes: Buffer, range: ByteRange): boolean {
+function isPlainId(bytes: Buffer, range: ByteSpan): boolean {
   const length = range.end - range.start;
   if (length === 0 || length > limits.documentIdBytesMax) return false;
   for (let at = range.start; at < range.end; at++) {
@@ -534,7 +534,7 @@ function isPlainId(bytes: Buffer, range: ByteRange): boolean {
   return true;
 }
 
-function idProblem(bytes: Buffer, range: ByteRange): string | null {
+function idProblem(bytes: Buffer, range: ByteSpan): string | null {
   // Too long to be decoded: any string of that length gets the answer.
   if (range.end - range.start > escapedIdBytesMax)
     return documentIdProblem('a'.repeat(limits.documentIdBytesMax + 1));
@@ -550,7 +550,7 @@ function finish(work: Work): ParsedWrite {
   return { batch: fitted(out, work.position), documentCount, deleteCount: ids.length, wait, vectorField };
 }
 
-function writeDelete(work: Work, range: ByteRange): void {
+function writeDelete(work: Work, range: ByteSpan): void {
   const start = work.position;
   makeRoom(work, 2 + range.end - range.start);
   const end = unescapeInto(work.scan, range, work.out, start + 2);

@@ -35,7 +35,7 @@ import { blockRawBytesMax, compressBlock, decompressBlock } from './compress.ts'
 export const segmentFormatVersion = formats.segment.version;
 
 export const blockHeaderBytes = 24;
-export const footerBytes = 32;
+export const segmentFooterBytes = 32;
 const blockMagic = 0x6b6c_4254; // "TBlk"
 const footerMagic = 0x6765_5354; // "TSeg"
 
@@ -178,7 +178,7 @@ function checkBlockHeader(bytes: Uint8Array, kind: number, owner: BlockOwner, of
 /** Table of contents and footer: the last bytes of a segment whose sections end at `tocOffset`. */
 export function encodeTail(toc: SegmentToc, tocOffset: number, objectKey: string): Buffer {
   const record = encodeRecord(tocFormat, toc, objectKey);
-  const footer = Buffer.alloc(footerBytes);
+  const footer = Buffer.alloc(segmentFooterBytes);
   footer.writeUInt32LE(footerMagic, 0);
   footer.writeUInt32LE(segmentFormatVersion, 4);
   footer.writeUIntLE(tocOffset, 8, 6);
@@ -193,9 +193,9 @@ export function decodeFooter(
   place: string,
   size: number,
 ): { offset: number; length: number } {
-  const at = size - footerBytes;
+  const at = size - segmentFooterBytes;
   const view = viewOf(footer);
-  if (view.length !== footerBytes || view.readUInt32LE(0) !== footerMagic) {
+  if (view.length !== segmentFooterBytes || view.readUInt32LE(0) !== footerMagic) {
     throw new DataError(place, at, 'no segment footer');
   }
   if (view.readBigUInt64LE(24) !== xxh64(view.subarray(0, 24))) {

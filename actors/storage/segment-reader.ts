@@ -22,13 +22,13 @@ import {
   decodeFooter,
   decodeToc,
   filterEntry,
-  footerBytes,
   idEntry,
   pageCount,
   pagePlace,
   type SegmentSection,
   type SegmentToc,
   sectionOf,
+  segmentFooterBytes,
 } from './segment-format.ts';
 
 /** A document found: its row, and its block in hand, so that reading it needs no second look-up. */
@@ -61,9 +61,10 @@ export async function readToc(
     return object;
   };
   const tail = await get({ suffix: tailBytes });
-  if (tail.bytes.length < footerBytes) throw new DataError(objectKey, 0, 'shorter than a segment footer');
-  const place = decodeFooter(tail.bytes.subarray(-footerBytes), objectKey, tail.size);
-  const start = tail.bytes.length - footerBytes - place.length;
+  if (tail.bytes.length < segmentFooterBytes)
+    throw new DataError(objectKey, 0, 'shorter than a segment footer');
+  const place = decodeFooter(tail.bytes.subarray(-segmentFooterBytes), objectKey, tail.size);
+  const start = tail.bytes.length - segmentFooterBytes - place.length;
   const record = start >= 0 ? tail.bytes.subarray(start, start + place.length) : (await get(place)).bytes;
   return decodeToc(record, objectKey);
 }

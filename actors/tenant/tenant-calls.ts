@@ -20,7 +20,7 @@ import { embeddingKeyItem, keyedProviderOf } from './embedding-keys.ts';
 import type { Remembering } from './idempotent-requests.ts';
 import { handleInternalTenantCall } from './internal-tenant-calls.ts';
 import type { TenantActor } from './tenant-actor.ts';
-import type { NewKey, TenantKeys } from './tenant-keys.ts';
+import type { MadeKey, TenantKeys } from './tenant-keys.ts';
 import { billingAnswer, usageAnswer } from './usage-answers.ts';
 
 /** A tenant's operations: JSON for those of REST; those between threads are in internal-tenant-calls.ts. */
@@ -101,7 +101,7 @@ function createKey(actor: TenantActor, call: ActorCall, body: Uint8Array): Promi
   const { createdBy, personId } = call.caller;
   const { name, scope } = request;
   const wanted = { name, scope, ...limitsRecord(request), createdBy, personId };
-  return onlyOnce<NewKey>(actor, call, body, {
+  return onlyOnce<MadeKey>(actor, call, body, {
     do: (remembering) => actor.keys.create(wanted, remembering),
     show: ({ key, record: { id, name, prefix, scope, namespaces } }) =>
       JSON.stringify({ id, name, key, prefix, scope, namespaces }),

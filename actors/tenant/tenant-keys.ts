@@ -34,7 +34,7 @@ export interface NewKeyRequest {
   readonly personId: number;
 }
 
-export interface NewKey {
+export interface MadeKey {
   readonly key: string;
   readonly record: KeyRecord;
 }
@@ -82,13 +82,13 @@ export class TenantKeys {
     return keyUse(this.#parts.log.state.usage, keyId, this.#components.clock.now());
   }
 
-  async create(request: NewKeyRequest, remembering: Remembering<NewKey> | null = null): Promise<NewKey> {
+  async create(request: NewKeyRequest, remembering: Remembering<MadeKey> | null = null): Promise<MadeKey> {
     this.#parts.life.refuseLeaving();
     const { namespaces } = request;
     return this.#withinBounds({ keys: 1, namespaces }, null, () => this.#create(request, remembering));
   }
 
-  async #create(request: NewKeyRequest, remembering: Remembering<NewKey> | null): Promise<NewKey> {
+  async #create(request: NewKeyRequest, remembering: Remembering<MadeKey> | null): Promise<MadeKey> {
     const { log } = this.#parts;
     const { store, clock, random } = this.#components;
     const made = makeApiKey(random);

@@ -1,4 +1,4 @@
-import { all, allOf, anyOf, spread } from './combine-queries.ts';
+import { all, allOf, anyOf, evenlySpaced } from './combine-queries.ts';
 import { encodeUtf8, foldCodePoint } from './fold.ts';
 import type { TrigramQuery } from './trigram-query.ts';
 
@@ -63,7 +63,7 @@ export function containsAnyOrParts(strings: ByteStrings): TrigramQuery {
 function trigramsOf(string: ByteString): TrigramQuery {
   if (string.length === 3) return trigramAt(string, 0);
   const starts = Array.from({ length: string.length - 2 }, (_, at) => at);
-  return allOf(spread(starts, trigramsOfStringMax).map((at) => trigramAt(string, at)));
+  return allOf(evenlySpaced(starts, trigramsOfStringMax).map((at) => trigramAt(string, at)));
 }
 
 function trigramAt(string: ByteString, at: number): TrigramQuery {

@@ -26,7 +26,7 @@ export function allOf(queries: readonly TrigramQuery[]): TrigramQuery {
   const needed = distinct.filter(
     (part) => part.kind !== 'or' || !part.parts.some((a) => hasPart(distinct, a)),
   );
-  return joined('and', spread(needed, andPartsMax), all);
+  return joined('and', evenlySpaced(needed, andPartsMax), all);
 }
 
 export function anyOf(queries: readonly TrigramQuery[]): TrigramQuery {
@@ -78,7 +78,7 @@ export function conditionsIn(query: TrigramQuery): number {
 }
 
 /** At most so many items, first and last among them, at even distances. */
-export function spread<T>(items: readonly T[], count: number): readonly T[] {
+export function evenlySpaced<T>(items: readonly T[], count: number): readonly T[] {
   if (items.length <= count) return items;
   const wanted = new Set(
     Array.from({ length: count }, (_, at) => Math.round((at * (items.length - 1)) / (count - 1))),

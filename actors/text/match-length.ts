@@ -4,7 +4,7 @@ import type { RegexNode } from './regex-syntax.ts';
 import { partOverlapBytes } from './text-parts.ts';
 import type { MatchReach } from './trigram-query.ts';
 
-export function reachOf(node: RegexNode): MatchReach {
+export function matchReachOf(node: RegexNode): MatchReach {
   if (matchBytesMax(node) <= partOverlapBytes) return 'short';
   return mayTakeLineFeed(node) ? 'text' : 'line';
 }

@@ -3,7 +3,7 @@ import { limits } from '../../protocol/limits.ts';
 import { LruMap } from '../../src/base/lru.ts';
 import { largestPart } from './costly-part.ts';
 import { staysWithinLine } from './line-pieces.ts';
-import { literalMatchBytesMax, matchBytesMax, reachOf, reachOfLiteral } from './match-length.ts';
+import { literalMatchBytesMax, matchBytesMax, matchReachOf, reachOfLiteral } from './match-length.ts';
 import { parseRegex } from './parse-regex.ts';
 import {
   groupsNanoseconds,
@@ -89,7 +89,7 @@ export class QueryPatterns {
       isRegex: true,
       groups,
       matcher: this.#compile(query, true, groups),
-      condition: { query: planRegex(node), reach: reachOf(node) },
+      condition: { query: planRegex(node), reach: matchReachOf(node) },
       nanoseconds: nanosecondsOf(node, groups.size),
       bytesMax: matchBytesMax(node),
       byLines: staysWithinLine(node),

@@ -127,7 +127,7 @@ export const trigramIndexVersion = 2;
 /** u48 offset and u32 length of the sparse index, the same of the row groups, u32 groups, u32 rows, u32 version. */
 const rootBytes = 32;
 
-export function encodeRoot(root: IndexRoot): Uint8Array {
+export function encodeIndexRoot(root: IndexRoot): Uint8Array {
   const bytes = Buffer.alloc(rootBytes);
   bytes.writeUIntLE(root.sparse.offset, 0, 6);
   bytes.writeUInt32LE(root.sparse.length, 6);
@@ -139,7 +139,7 @@ export function encodeRoot(root: IndexRoot): Uint8Array {
   return bytes;
 }
 
-export function decodeRoot(bytes: Uint8Array, objectKey: string): IndexRoot {
+export function decodeIndexRoot(bytes: Uint8Array, objectKey: string): IndexRoot {
   if (bytes.length !== rootBytes) throw new DataError(objectKey, 0, 'no root of a trigram index');
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const version = view.readUInt32LE(28);

@@ -4,7 +4,7 @@ import { type BlockPlace, blockKinds } from '../storage/segment-format.ts';
 import { type AgeSource, AllAges, Intersection, noAges, Union } from './age-sources.ts';
 import { PostingsCursor } from './postings.ts';
 import { RowGroups } from './row-groups.ts';
-import { decodeRoot, decodeSparse, type IndexSpan } from './trigram-index-format.ts';
+import { decodeIndexRoot, decodeSparse, type IndexSpan } from './trigram-index-format.ts';
 import { findInPage } from './trigram-page.ts';
 import { pagesOf, planSpan, type SpanPlan } from './trigram-plan.ts';
 import type { TrigramQuery } from './trigram-query.ts';
@@ -35,7 +35,7 @@ export class TrigramIndexReader {
 
   /** `root` is the section's. Reads two blocks that stand side by side: one GET. Memory: 16 bytes a page, 1.2 a group. */
   static async open(root: Uint8Array, blocks: IndexBlocks, report: ReadReport): Promise<TrigramIndexReader> {
-    const { sparse, rowGroups, groupCount, rowCount } = decodeRoot(root, blocks.objectKey);
+    const { sparse, rowGroups, groupCount, rowCount } = decodeIndexRoot(root, blocks.objectKey);
     const [spans, groups] = await blocks.fetch([sparse, rowGroups], report);
     const name = blocks.objectKey;
     return new TrigramIndexReader(

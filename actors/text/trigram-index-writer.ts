@@ -5,7 +5,7 @@ import { foldedBytesMax, foldUtf8 } from './fold.ts';
 import { RowGroupsBuilder } from './row-groups.ts';
 import { partedBytesMin, partsOf } from './text-parts.ts';
 import { pieceEnd } from './text-pieces.ts';
-import { encodeRoot, encodeSparse, type WrittenPage, type WrittenSpan } from './trigram-index-format.ts';
+import { encodeIndexRoot, encodeSparse, type WrittenPage, type WrittenSpan } from './trigram-index-format.ts';
 import { type FinishedPage, PageBuilder, trigramBound } from './trigram-page.ts';
 import { mergeRuns, PairSorter, pairsPerRun, type SortedRun } from './trigram-runs.ts';
 import { TrigramSet } from './trigram-set.ts';
@@ -175,7 +175,7 @@ export class TrigramIndexWriter {
     if (idleScratch.length < idleScratchMax) idleScratch.push(this.#scratch);
     const sparse = await append(blockKinds.trigramSparse, encodeSparse(this.#spans), { compress: true });
     const rowGroups = await append(blockKinds.rowGroups, this.#groups.encoded(), { compress: true });
-    return encodeRoot({
+    return encodeIndexRoot({
       sparse: { ...sparse, kind: blockKinds.trigramSparse },
       rowGroups: { ...rowGroups, kind: blockKinds.rowGroups },
       groupCount: this.#groups.groupCount,

@@ -1,7 +1,6 @@
+import type { Scope } from '../../protocol/account.ts';
 import { limits } from '../../protocol/limits.ts';
 
-/** What a credential may do, each including the ones before it. */
-export type Scope = 'read' | 'write' | 'admin';
 /** What a person is in a tenant. */
 export type Role = 'owner' | 'member';
 

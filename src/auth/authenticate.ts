@@ -1,9 +1,10 @@
+import type { Scope } from '../../protocol/account.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
 import { apiKeyDigest, apiKeyLooksRight, isApiKeyKind } from '../accounts/api-keys.ts';
 import { type KeyClaim, readKeyClaim } from '../accounts/key-claim.ts';
 import { type PlanName, type Plans, shareWeight } from '../accounts/plans.ts';
-import type { KeyCaps, Scope } from '../accounts/scopes.ts';
+import type { KeyCaps } from '../accounts/scopes.ts';
 import { DataError } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
 import { LruMap } from '../base/lru.ts';
@@ -26,7 +27,7 @@ export interface Credential {
   readonly tenant: string | undefined;
 }
 
-export interface KeyRecord {
+export interface KnownKey {
   readonly keyId: KeyId;
   readonly scope: Scope;
   readonly namespaces: readonly string[];
@@ -34,7 +35,7 @@ export interface KeyRecord {
   readonly createdBy: PersonId | null;
 }
 
-export interface TenantRecord {
+export interface KnownTenant {
   readonly tenantId: TenantId;
   readonly status: TenantStatus;
   readonly planName: PlanName;
@@ -45,9 +46,9 @@ export interface TenantRecord {
 /** The tenants' own records, wherever their actors live. */
 export interface TenantDirectory {
   /** Null where the key was revoked or never was. */
-  keyRecord(tenantId: TenantId, keyId: KeyId): Promise<KeyRecord | null>;
+  key(tenantId: TenantId, keyId: KeyId): Promise<KnownKey | null>;
   /** Null where there is no such tenant. */
-  tenant(tenantId: TenantId): Promise<TenantRecord | null>;
+  tenant(tenantId: TenantId): Promise<KnownTenant | null>;
 }
 
 export interface AuthenticatorComponents {
@@ -163,7 +164,7 @@ export class Authenticator {
     const claim = await this.#claimOf(apiKeyDigest(key));
     if (claim === null) return null;
     const [record, tenant] = await Promise.all([
-      tenants.keyRecord(claim.tenantId, claim.keyId),
+      tenants.key(claim.tenantId, claim.keyId),
       tenants.tenant(claim.tenantId),
     ]);
     if (tenant === null) throw missingTenant(claim.tenantId);
@@ -232,7 +233,7 @@ function missingTenant(tenantId: number): DataError {
   );
 }
 
-function tenantPart({ tenantId, status, planName, ownerVerified, ownerId }: TenantRecord) {
+function tenantPart({ tenantId, status, planName, ownerVerified, ownerId }: KnownTenant) {
   const share = { owner: ownerId, tenant: tenantId, weight: shareWeight(planName, ownerVerified) };
   return { tenantId, tenantStatus: status, planName, ownerVerified, share };
 }

@@ -1,6 +1,7 @@
+import type { Scope } from '../../protocol/account.ts';
 import { ApiError, noSuchNamespace } from '../../protocol/errors.ts';
 import type { Operation } from '../../protocol/operations.ts';
-import { isUnlimitedAdmin, namespaceAllowed, type Scope, scopeIncludes } from '../accounts/scopes.ts';
+import { isUnlimitedAdmin, namespaceAllowed, scopeIncludes } from '../accounts/scopes.ts';
 import type { Principal } from './principal.ts';
 
 /**

@@ -1,6 +1,7 @@
+import type { Scope } from '../../protocol/account.ts';
 import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
 import type { PlanName } from '../accounts/plans.ts';
-import type { KeyCaps, Role, Scope } from '../accounts/scopes.ts';
+import type { KeyCaps, Role } from '../accounts/scopes.ts';
 import type { Share } from '../base/share.ts';
 
 /** `past_due` is served like `active`; `suspended` is refused with 403; `deleting` counts as gone. */

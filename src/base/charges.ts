@@ -17,7 +17,7 @@ export class Charges {
   #longest: LongestTurn = noTurn;
 
   charge(share: Share, ms: number): void {
-    this.#ms[kindOf(share)] += ms;
+    this.#ms[shareKindOf(share)] += ms;
   }
 
   /** A stretch has ended; charge it apart. */
@@ -40,13 +40,13 @@ export class Charges {
 const noTurn: LongestTurn = { ms: 0, cause: 'none' };
 
 /** Owners below the reserved ones are tenants whose owner is not known yet. */
-export function kindOf({ owner, tenant }: Share): ShareKind {
+export function shareKindOf({ owner, tenant }: Share): ShareKind {
   if (owner === 0) return 'nobody';
   return owner === -1 && tenant === 0 ? 'upkeep' : 'tenants';
 }
 
 /** Divides what a thread was busy beyond what was charged on it, as the parts that are given: nobody works for nothing. */
-export function spread(busyMs: number, charged: ChargedMs, parts: ChargedMs): ChargedMs {
+export function spreadBusyTime(busyMs: number, charged: ChargedMs, parts: ChargedMs): ChargedMs {
   const rest = Math.max(0, busyMs - charged.tenants - charged.nobody - charged.upkeep);
   const all = parts.tenants + parts.nobody + parts.upkeep;
   const of = (kind: ShareKind) =>

@@ -42,7 +42,7 @@ export interface JsonScan {
   escapedKey: boolean;
 }
 
-export interface ByteRange {
+export interface ByteSpan {
   readonly start: number;
   readonly end: number;
 }
@@ -201,7 +201,7 @@ function escapedUnit(bytes: Buffer, at: number): number {
  * room for the content as it is written: the meaning never takes more, but bytes after it may be overwritten. The
  * caller has refused lone surrogates; one that comes through becomes U+FFFD.
  */
-export function unescapeInto(scan: JsonScan, range: ByteRange, target: ViewedBytes, at: number): number {
+export function unescapeInto(scan: JsonScan, range: ByteSpan, target: ViewedBytes, at: number): number {
   const source = scan.bytes;
   const sourceView = scan.view;
   const out = target.bytes;
@@ -239,7 +239,7 @@ export function unescapeInto(scan: JsonScan, range: ByteRange, target: ViewedByt
 }
 
 /** Copies bytes of the scan and returns where they end in the target: by words, or natively where that is faster. */
-export function copyInto(scan: JsonScan, range: ByteRange, target: ViewedBytes, at: number): number {
+export function copyInto(scan: JsonScan, range: ByteSpan, target: ViewedBytes, at: number): number {
   const source = scan.view;
   const out = target.view;
   const end = range.end;
@@ -289,7 +289,7 @@ function writePoint(target: Buffer, at: number, point: number): number {
 }
 
 /** The meaning of a scanned string's content as a string: for keys and ids, never for a document's text. */
-export function decodeString(source: Buffer, content: ByteRange): string {
+export function decodeString(source: Buffer, content: ByteSpan): string {
   return JSON.parse(source.toString('utf8', content.start - 1, content.end + 1)) as string;
 }
 

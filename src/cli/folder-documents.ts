@@ -42,7 +42,7 @@ export interface LeftOut {
 const filesReadAheadMax = 8;
 
 /** `folder` itself may be a link. Rejects only where it cannot be listed. */
-export async function* readFolder(folder: string): AsyncGenerator<FolderDocument | LeftOut> {
+export async function* folderDocuments(folder: string): AsyncGenerator<FolderDocument | LeftOut> {
   const ahead: Promise<FolderDocument | LeftOut>[] = [];
   for await (const found of walk(folder, '')) {
     ahead.push(found.kind === 'file' ? readDocument(folder, found.path) : Promise.resolve(found));

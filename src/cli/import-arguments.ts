@@ -1,7 +1,7 @@
 import { extname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type ImportFormat, importFormats } from '../../protocol/write.ts';
-import { keyOf, namespaceOf, nonEmpty, UsageError, urlDefault, urlOf } from './target-arguments.ts';
+import { keyOf, nonEmpty, targetNamespace, UsageError, urlDefault, urlOf } from './target-arguments.ts';
 
 /** What `tidebase import` was asked to do, from its arguments and the environment. */
 export interface ImportArguments {
@@ -49,7 +49,7 @@ export function parseImportArguments(
   if (others.length > 0) throw new UsageError(`one file at a time: what is "${others[0]}"?`);
   return {
     file,
-    namespace: namespaceOf(values.namespace),
+    namespace: targetNamespace(values.namespace),
     url: urlOf(values.url ?? nonEmpty(env.TIDEBASE_URL) ?? urlDefault),
     key: keyOf(values.key ?? nonEmpty(env.TIDEBASE_API_KEY)),
     format: formatOf(values.format, file),

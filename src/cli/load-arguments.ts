@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { keyOf, namespaceOf, nonEmpty, UsageError, urlDefault, urlOf } from './target-arguments.ts';
+import { keyOf, nonEmpty, targetNamespace, UsageError, urlDefault, urlOf } from './target-arguments.ts';
 
 /** What `tidebase load` was asked to do, from its arguments and the environment. */
 export interface LoadArguments {
@@ -32,7 +32,7 @@ export function parseLoadArguments(
   if (others.length > 0) throw new UsageError(`one folder at a time: what is "${others[0]}"?`);
   return {
     folder,
-    namespace: namespaceOf(values.namespace),
+    namespace: targetNamespace(values.namespace),
     url: urlOf(values.url ?? nonEmpty(env.TIDEBASE_URL) ?? urlDefault),
     key: keyOf(values.key ?? nonEmpty(env.TIDEBASE_API_KEY)),
     verbose: values.verbose ?? false,

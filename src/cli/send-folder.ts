@@ -1,5 +1,5 @@
 import { BatchPacker, type DocumentBatch } from './document-batches.ts';
-import { type LeftOut, readFolder } from './folder-documents.ts';
+import { folderDocuments, type LeftOut } from './folder-documents.ts';
 import { putDocuments, type WriteComponents, type WriteTarget } from './write-request.ts';
 
 /** Write requests under way at once: enough that the server always has the next group of its log to fill. */
@@ -46,7 +46,7 @@ export async function sendFolder(
   const sender = new Sender(components, options);
   const packer = new BatchPacker();
   let leftOut = 0;
-  for await (const item of readFolder(options.folder)) {
+  for await (const item of folderDocuments(options.folder)) {
     if (sender.failure !== null) break;
     if (item.kind === 'left-out') {
       leftOut += 1;

@@ -13,7 +13,7 @@ export function nonEmpty(value: string | undefined): string | undefined {
   return value === '' ? undefined : value;
 }
 
-export function namespaceOf(name: string | undefined): string {
+export function targetNamespace(name: string | undefined): string {
   if (name === undefined) throw new UsageError('into which namespace? Say --namespace NAME');
   const problem = namespaceNameProblem(name);
   if (problem !== null) throw new UsageError(`the namespace's name ${problem}`);

@@ -6,10 +6,10 @@ import { readPerson } from '../identity/person-record.ts';
 import type { ObjectStore } from '../object-store/object-store.ts';
 import type { Tenants } from '../router/tenants.ts';
 import type { FrontOperation } from './front-operation.ts';
-import { type PeopleComponents, peopleOperations } from './people-operations.ts';
+import { type PeopleOperationsComponents, peopleOperations } from './people-operations.ts';
 
 /** The operations that the front does itself: accounts. `body` is parsed JSON. */
-export interface AccountComponents extends PeopleComponents {
+export interface AccountComponents extends PeopleOperationsComponents {
   readonly tenants: Tenants;
   readonly store: ObjectStore;
 }

@@ -1,6 +1,6 @@
 import { wireVersion } from '../../protocol/version.ts';
 import type { ActorStatistics, LogControl, LogStatistics } from '../../protocol/worker-tasks.ts';
-import { type ChargedMs, type Charges, nothingCharged, spread } from '../base/charges.ts';
+import { type ChargedMs, type Charges, nothingCharged, spreadBusyTime } from '../base/charges.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Remote } from '../base/control.ts';
 import { counter, exposition, type Family, gauge, type Sample } from '../base/exposition.ts';
@@ -147,7 +147,7 @@ function shareFamilies(
   from: { readonly threads: Threads; readonly log: LogStatistics | null; readonly lanes: ChargedMs },
 ): Family[] {
   const charged = new Map<string, ChargedMs>([
-    ['front', spread(busySeconds() * 1_000, nothingCharged, requests.byShare)],
+    ['front', spreadBusyTime(busySeconds() * 1_000, nothingCharged, requests.byShare)],
     ['log', { ...nothingCharged, tenants: (from.log?.busySeconds ?? 0) * 1_000 }],
     ['lanes', from.lanes],
   ]);

@@ -33,8 +33,9 @@ import type { RequestObserver } from './observe.ts';
 import type { Observed } from './observed.ts';
 import type { OpenRequests } from './open-requests.ts';
 import { CalledExchange, type OperationCall, type Surface } from './operation-call.ts';
+import type { HeaderList } from './rate-limit-headers.ts';
 import type { FileReceiver } from './receive-file.ts';
-import { type Answer, type HeaderList, respond } from './response.ts';
+import { type Answer, respond } from './response.ts';
 import { originRefusal } from './same-origin.ts';
 
 /**

@@ -25,7 +25,7 @@ import type { Tenants } from '../router/tenants.ts';
 import type { FrontOperation, FrontRequest } from './front-operation.ts';
 
 /** Signing up, logging in, and what mailed links are for. */
-export interface PeopleComponents {
+export interface PeopleOperationsComponents {
   /** Made on first use: it starts the lane that hashes passwords. */
   readonly people: () => Promise<People>;
   readonly loginTokens: LoginTokens;
@@ -39,7 +39,7 @@ export interface PeopleComponents {
 }
 
 export function peopleOperations(
-  components: PeopleComponents,
+  components: PeopleOperationsComponents,
 ): readonly (readonly [OperationName, FrontOperation])[] {
   const gate = new PasswordGate();
   return [
@@ -53,7 +53,7 @@ export function peopleOperations(
 }
 
 async function signUp(
-  components: PeopleComponents,
+  components: PeopleOperationsComponents,
   gate: PasswordGate,
   { body, clientAddress }: FrontRequest,
 ): Promise<unknown> {
@@ -73,7 +73,7 @@ async function signUp(
 }
 
 async function logIn(
-  components: PeopleComponents,
+  components: PeopleOperationsComponents,
   gate: PasswordGate,
   { body, clientAddress, tenant }: FrontRequest,
 ): Promise<unknown> {
@@ -88,7 +88,7 @@ async function logIn(
 
 /** The tenant that somebody logs in for. Throws 404, the same for one that is not theirs, is gone or never was. */
 async function tenantOf(
-  { tenants }: PeopleComponents,
+  { tenants }: PeopleOperationsComponents,
   person: Pick<Person, 'tenants'>,
   asked: string,
 ): Promise<TenantId> {
@@ -99,7 +99,7 @@ async function tenantOf(
 }
 
 async function verifyEmail(
-  { attempts, people }: PeopleComponents,
+  { attempts, people }: PeopleOperationsComponents,
   { body, clientAddress, isAbout }: FrontRequest,
 ): Promise<unknown> {
   const { token } = parseWith(verifyRequestSchema, body, '', 'bad_request');
@@ -109,7 +109,7 @@ async function verifyEmail(
 
 /** Of a key: for the person who made it. */
 async function resendVerification(
-  components: PeopleComponents,
+  components: PeopleOperationsComponents,
   { principal }: FrontRequest,
 ): Promise<unknown> {
   const { personId } = must(principal, 'a principal');
@@ -126,7 +126,7 @@ async function resendVerification(
  * account.
  */
 async function forgotPassword(
-  { attempts, mails, people, baseUrl }: PeopleComponents,
+  { attempts, mails, people, baseUrl }: PeopleOperationsComponents,
   { body, clientAddress }: FrontRequest,
 ): Promise<unknown> {
   const { email } = parseWith(forgotRequestSchema, body, '', 'bad_request');
@@ -140,7 +140,7 @@ async function forgotPassword(
 }
 
 async function reset(
-  { attempts, people, forgetLogins }: PeopleComponents,
+  { attempts, people, forgetLogins }: PeopleOperationsComponents,
   { body, clientAddress, isAbout }: FrontRequest,
 ): Promise<unknown> {
   const input = resetInput(body);
@@ -162,7 +162,7 @@ function resetInput(body: unknown): ResetRequest {
   }
 }
 
-function post({ mails, baseUrl }: PeopleComponents, link: LinkToMail): boolean {
+function post({ mails, baseUrl }: PeopleOperationsComponents, link: LinkToMail): boolean {
   const mail = mailOf(link, baseUrl);
   return mails.post(link.kind, async () => mail);
 }

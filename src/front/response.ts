@@ -1,6 +1,7 @@
 import { successorOf } from '../../protocol/routing.ts';
 import { plainType } from './http-guards.ts';
 import type { HttpAnswer, HttpExchange } from './http-types.ts';
+import type { HeaderList } from './rate-limit-headers.ts';
 
 /** An answer, whoever made it → head and bytes. */
 export interface Answer {
@@ -10,8 +11,6 @@ export interface Answer {
   readonly body: Uint8Array | string;
   readonly contentType?: string;
 }
-
-export type HeaderList = readonly (readonly [string, string])[];
 
 const jsonType = 'application/json';
 const noHeaders: HeaderList = [];

@@ -1,13 +1,14 @@
-import { emailProblem } from '../../protocol/account.ts';
+import {
+  emailProblem,
+  nameCharactersMax,
+  passwordCharactersMax,
+  passwordCharactersMin,
+} from '../../protocol/account.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import { isCommonPassword } from './common-passwords.ts';
 
 /** What people may choose: address, name and password. */
-export const personNameCharactersMax = 100;
-export const passwordCharactersMin = 8;
-/** Every character costs hashing time; nobody types more. */
-export const passwordCharactersMax = 200;
 
 export interface SignupInput {
   readonly email: string;
@@ -35,8 +36,8 @@ export function emailIdentity(email: string): string {
 
 /** What is wrong with a trimmed name of a person or a tenant, or null. */
 export function personNameProblem(name: string): string | null {
-  if (!hasCharacters(name, 1, personNameCharactersMax)) {
-    return `must have 1 to ${personNameCharactersMax} characters`;
+  if (!hasCharacters(name, 1, nameCharactersMax)) {
+    return `must have 1 to ${nameCharactersMax} characters`;
   }
   return name.isWellFormed() && !/\p{Cc}/u.test(name) ? null : 'must not contain control characters';
 }

@@ -95,7 +95,7 @@ export interface StandingListener {
 /** What authentication needs of them. */
 export function directoryOf(tenants: Tenants, listener: StandingListener): TenantDirectory {
   return {
-    async keyRecord(tenantId, keyId) {
+    async key(tenantId, keyId) {
       const key = await tenants.key(tenantId, keyId);
       if (key === null) return null;
       listener.learnKey(tenantId, key);

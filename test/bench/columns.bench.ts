@@ -1,5 +1,5 @@
 import { readColumn } from '../../actors/columns/column-block.ts';
-import { ColumnDirectory, decodeRoot } from '../../actors/columns/column-directory.ts';
+import { ColumnDirectory, decodeColumnsRoot } from '../../actors/columns/column-directory.ts';
 import { columnsWriter } from '../../actors/columns/columns-writer.ts';
 import { evaluateChunk, planChunk } from '../../actors/columns/evaluate-filter.ts';
 import { columnTerms } from '../../actors/columns/filter-terms.ts';
@@ -85,7 +85,7 @@ async function write(name: string, metas: readonly Buffer[]): Promise<Written> {
 }
 
 function evaluate(written: Written, filterText: string): void {
-  const { directory: place } = decodeRoot(written.root, columnsKey);
+  const { directory: place } = decodeColumnsRoot(written.root, columnsKey);
   if (place === null) return;
   const owner = new BlockOwner(columnsKey);
   const rawOf = ({ offset, length, kind }: { offset: number; length: number; kind: number }) =>

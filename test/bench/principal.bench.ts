@@ -57,7 +57,7 @@ const authenticator = new Authenticator(
     plans,
     clock: systemClock,
     tenants: {
-      keyRecord: async () => ({
+      key: async () => ({
         keyId: 5 as KeyId,
         scope: 'admin',
         namespaces: ['notes*'],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError } from '../../protocol/errors.ts';
-import { filterMatches, type JsonObject, type JsonValue, parseFilter } from '../../protocol/filter.ts';
+import { filterMatches, type MetaObject, type MetaValue, parseFilter } from '../../protocol/filter.ts';
 import { limits } from '../../protocol/limits.ts';
 
 const big = 435090932899640449n;
@@ -9,8 +9,8 @@ const big = 435090932899640449n;
 interface Row {
   readonly rule: string;
   readonly filter: unknown;
-  readonly keeps: readonly JsonObject[];
-  readonly drops: readonly JsonObject[];
+  readonly keeps: readonly MetaObject[];
+  readonly drops: readonly MetaObject[];
 }
 
 const rows: readonly Row[] = [
@@ -125,7 +125,7 @@ for (const { rule, filter, keeps, drops } of rows) {
     for (const meta of keeps) assert.ok(filterMatches(parsed, meta), `keeps ${show(meta)}`);
     for (const meta of drops) assert.ok(!filterMatches(parsed, meta), `drops ${show(meta)}`);
     for (const meta of [...keeps, ...drops]) {
-      const map = new Map<string, JsonValue>(Object.entries(meta));
+      const map = new Map<string, MetaValue>(Object.entries(meta));
       assert.equal(
         filterMatches(parsed, map),
         filterMatches(parsed, meta),

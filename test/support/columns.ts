@@ -1,5 +1,5 @@
 import { readColumn } from '../../actors/columns/column-block.ts';
-import { ColumnDirectory, decodeRoot } from '../../actors/columns/column-directory.ts';
+import { ColumnDirectory, decodeColumnsRoot } from '../../actors/columns/column-directory.ts';
 import { type ColumnsOptions, columnsWriter } from '../../actors/columns/columns-writer.ts';
 import { evaluateChunk, planChunk } from '../../actors/columns/evaluate-filter.ts';
 import { columnTerms } from '../../actors/columns/filter-terms.ts';
@@ -52,7 +52,7 @@ export async function buildColumns(
 
 /** Null where no row has any key. */
 export function openBuilt({ bytes, root, rowCount }: BuiltColumns): ColumnDirectory | null {
-  const { directory } = decodeRoot(root, columnsKey);
+  const { directory } = decodeColumnsRoot(root, columnsKey);
   if (directory === null) return null;
   return new ColumnDirectory(rawBlock(bytes, directory), rowCount, {
     name: columnsKey,

@@ -7,7 +7,7 @@ import type { Entries, Side } from './tidy-rules.ts';
 const ground = [['protocol', 'src/base'], ['src/object-store'], ['src/accounts']] as const;
 
 /** What runs in a browser knows nothing of the server but its public interface. */
-const browser = 'src/front/console/browser';
+export const browser = 'src/front/console/browser';
 
 export const sides: readonly Side[] = [
   { name: 'words', floors: [['protocol']], owns: ['protocol'] },

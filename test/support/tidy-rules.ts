@@ -126,6 +126,31 @@ export function storedShapeProblems(
 }
 
 /**
+ * A name that two files of one program export: a reader who finds one of them takes it for the other. `apart`: folders that are
+ * programs of their own.
+ */
+export function doubledNameProblems(files: Files, apart: readonly string[]): string[] {
+  const places = new Map<string, string[]>();
+  for (const { path, code } of files.values()) {
+    if (/^(?:test|load-tests)\//.test(path)) continue;
+    const program = apart.find((folder) => isIn(path, folder)) ?? '';
+    for (const [, name] of code.matchAll(exportedName)) {
+      const key = `${program} ${name}`;
+      places.set(key, [...(places.get(key) ?? []), path]);
+    }
+  }
+  return [...places]
+    .filter(([, paths]) => paths.length > 1)
+    .map(
+      ([key, paths]) =>
+        `${key.split(' ')[1]} is exported by ${paths.join(' and ')}: give one of them a name of its own`,
+    );
+}
+
+const exportedName =
+  /^export (?:declare )?(?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type|enum) (\w+)/gm;
+
+/**
  * A circle of imports. Of those that are still there at run time, whichever file is loaded first sees the others half
  * made. In the product imports of types count too: files that know each other can't be read, moved or replaced one by one.
  */

@@ -2,7 +2,7 @@ import { limits } from '../../../protocol/limits.ts';
 import type { SchemaElement } from './metadata.ts';
 import { type PageValues, type StringValues, stringValues, wideIntegers } from './page-values.ts';
 import { ParquetError, tooFewValues } from './parquet-error.ts';
-import { readVarint, readZigzag, type ThriftReader } from './thrift.ts';
+import { readThriftVarint, readZigzag, type ThriftReader } from './thrift.ts';
 
 const blockValuesMax = 1 << 20;
 const miniblocksMax = 1_024;
@@ -117,10 +117,10 @@ function eachDelta(
 
 /** Reads the head of delta-encoded values: how many miniblocks a block has, and how many values a miniblock. */
 function readBlockShape(reader: ThriftReader): { readonly miniblocks: number; readonly values: number } {
-  const blockValues = readVarint(reader);
-  const miniblocks = readVarint(reader);
+  const blockValues = readThriftVarint(reader);
+  const miniblocks = readThriftVarint(reader);
   // How many values there are, which the page's header says too.
-  readVarint(reader);
+  readThriftVarint(reader);
   const values = blockValues / miniblocks;
   const isPossible = blockValues <= blockValuesMax && miniblocks <= miniblocksMax;
   if (!isPossible || !Number.isInteger(values) || values === 0)

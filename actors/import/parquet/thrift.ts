@@ -22,7 +22,7 @@ export function thriftReader(bytes: Uint8Array): ThriftReader {
 }
 
 /** Reads an unsigned number of at most 64 bits. The answer is not exact past 2^53; the reader's halves are. */
-export function readVarint(reader: ThriftReader): number {
+export function readThriftVarint(reader: ThriftReader): number {
   let [low, high] = [0, 0];
   for (let shift = 0; shift < 70; shift += 7) {
     if (reader.offset >= reader.view.byteLength) throw tooFewValues();
@@ -42,7 +42,7 @@ export function readVarint(reader: ThriftReader): number {
 
 /** Reads a signed number, whose lowest bit is its sign, into the reader's halves. */
 export function readZigzag(reader: ThriftReader): void {
-  readVarint(reader);
+  readThriftVarint(reader);
   const { low, high } = reader;
   const sign = -(low & 1);
   reader.low = ((low >>> 1) | (high << 31)) ^ sign;
@@ -85,15 +85,15 @@ export function checkThrift(bytes: Uint8Array): void {
       throw new ParquetError('its structure is too deep or too large');
     if (type === types.true || type === types.false) return;
     if (type === types.byte) reader.offset++;
-    else if (type >= types.i16 && type <= types.i64) readVarint(reader);
+    else if (type >= types.i16 && type <= types.i64) readThriftVarint(reader);
     else if (type === types.double) reader.offset += 8;
     else if (type === types.text) {
-      const length = readVarint(reader);
+      const length = readThriftVarint(reader);
       if (length > textBytesMax) throw new ParquetError('a text of its structure is too long');
       reader.offset += length;
     } else if (type === types.list) {
       const head = readByte();
-      const size = head >> 4 === 15 ? readVarint(reader) : head >> 4;
+      const size = head >> 4 === 15 ? readThriftVarint(reader) : head >> 4;
       const element = head & 0x0f;
       if (size > byteLength - reader.offset) throw pastEnd();
       // In a list, a truth value takes a byte.
@@ -101,7 +101,7 @@ export function checkThrift(bytes: Uint8Array): void {
       for (let i = 0; i < size; i++) skip(isTruth ? types.byte : element, depth + 1);
     } else if (type === types.struct) {
       for (let head = readByte(); (head & 0x0f) !== 0; head = readByte()) {
-        if (head >> 4 === 0) readVarint(reader);
+        if (head >> 4 === 0) readThriftVarint(reader);
         skip(head & 0x0f, depth + 1);
       }
     } else throw new ParquetError('its structure has a value of an unknown type');

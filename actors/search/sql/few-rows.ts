@@ -2,7 +2,7 @@ import { must } from '../../../src/base/assert.ts';
 import { type DecodedColumn, decodeColumn } from '../../sql/frame/decode-column.ts';
 import type { SqlType } from '../../sql/plan/bound.ts';
 import { documentColumns } from './memtable-columns.ts';
-import type { SqlChunk, StoredDocument } from './sql-parts.ts';
+import type { EntryPlace, SqlChunk } from './sql-parts.ts';
 import { valuesElsewhere } from './sql-values.ts';
 
 /** Columns of a few rows of a chunk, made of their documents: of a wide table, one block of those is far less than its columns. */
@@ -32,7 +32,7 @@ interface Asked {
 /** Of the documents of rows of the chunk; null where they have more keys than columns are made of. */
 export async function columnsOfDocuments(
   chunk: SqlChunk,
-  documents: readonly StoredDocument[],
+  documents: readonly EntryPlace[],
   { names, typeOf, temporalKeys }: Asked,
 ): Promise<ReadonlyMap<string, DecodedColumn> | null> {
   const built = documentColumns(documents, temporalKeys);

@@ -29,7 +29,7 @@ export interface SqlPart {
   isLive(row: number): boolean;
 }
 
-export interface StoredDocument {
+export interface EntryPlace {
   readonly buffer: Buffer;
   readonly offset: number;
 }
@@ -59,7 +59,7 @@ export interface SqlChunk {
   /** Where its columns may be kept: its segment, and its number in it. Null for memory. */
   readonly place: { readonly reader: SegmentReader; readonly chunk: number } | null;
   /** Of rows of the part, ascending. */
-  documents(rows: readonly number[]): Promise<readonly StoredDocument[]>;
+  documents(rows: readonly number[]): Promise<readonly EntryPlace[]>;
 }
 
 export async function sqlParts(snapshot: Snapshot, report: ReadReport): Promise<readonly SqlPart[]> {
@@ -272,7 +272,7 @@ async function readDocuments(
   { reader }: OpenSegment,
   rows: readonly number[],
   report: ReadReport,
-): Promise<StoredDocument[]> {
+): Promise<EntryPlace[]> {
   const index = await reader.blockIndex(report);
   const numbers = rows.map((row) => index.blockOfRow(row));
   const wanted = [...new Set(numbers)];

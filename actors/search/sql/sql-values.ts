@@ -5,7 +5,7 @@ import { type Elsewhere, eachEntry } from '../../sql/frame/decode-column.ts';
 import type { SqlType } from '../../sql/plan/bound.ts';
 import { documentMeta } from '../../storage/document-batch.ts';
 import { storedMembers } from '../../storage/meta.ts';
-import type { SqlChunk, StoredDocument } from './sql-parts.ts';
+import type { EntryPlace, SqlChunk } from './sql-parts.ts';
 
 /** What columns leave to the documents: nested values, very long strings, and numbers that are no doubles. */
 export async function valuesElsewhere(
@@ -16,7 +16,7 @@ export async function valuesElsewhere(
   const rows = rowsElsewhere(values);
   if (rows.length === 0) return new Map();
   const documents = await chunk.documents(rows.map((row) => chunk.firstRow + row));
-  return new Map(rows.map((row, at) => [row, readValue(documents[at] as StoredDocument, key, type)]));
+  return new Map(rows.map((row, at) => [row, readValue(documents[at] as EntryPlace, key, type)]));
 }
 
 /** Whether some of a column's values that stand elsewhere are strings, of rows that live. */
@@ -42,7 +42,7 @@ function rowsElsewhere(values: ColumnValues): number[] {
   return found;
 }
 
-function readValue(document: StoredDocument, key: string, type: SqlType): number | string {
+function readValue(document: EntryPlace, key: string, type: SqlType): number | string {
   const raw = member(document, key);
   if (raw === null) return type === 'text' ? '' : 0;
   if (raw[0] === code.quote) return decodeString(raw, { start: 1, end: raw.length - 1 });
@@ -51,7 +51,7 @@ function readValue(document: StoredDocument, key: string, type: SqlType): number
 }
 
 /** The JSON of the meta's member of that key. */
-function member({ buffer, offset }: StoredDocument, key: string): Buffer | null {
+function member({ buffer, offset }: EntryPlace, key: string): Buffer | null {
   const meta = documentMeta(buffer, offset);
   return meta === null ? null : (storedMembers(meta).get(key)?.value ?? null);
 }

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import type { HttpExchange } from '../http-types.ts';
-import type { Answer, HeaderList } from '../response.ts';
+import type { HeaderList } from '../rate-limit-headers.ts';
+import type { Answer } from '../response.ts';
 import { type Asset, readAssets } from './assets.ts';
 import { assetsFolder, assetsPath, pageDocument, type ServerFacts } from './document.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { columnsVersion, decodeRoot } from '../../../actors/columns/column-directory.ts';
+import { columnsVersion, decodeColumnsRoot } from '../../../actors/columns/column-directory.ts';
 import { valueKinds } from '../../../actors/columns/value-kinds.ts';
 import { ApiError } from '../../../protocol/errors.ts';
-import { type Filter, filterMatches, type JsonObject, parseFilter } from '../../../protocol/filter.ts';
+import { type Filter, filterMatches, type MetaObject, parseFilter } from '../../../protocol/filter.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { formats } from '../../../protocol/version.ts';
 import { DataError } from '../../../src/base/assert.ts';
@@ -24,12 +24,12 @@ const seed = Number(process.env.TIDEBASE_TEST_SEED ?? Math.floor(Math.random() *
 const depthMax = limits.jsonDepthMax;
 
 /** Metas are asked about many times. */
-const parsedMetas = new Map<string | null, JsonObject>([[null, {}]]);
+const parsedMetas = new Map<string | null, MetaObject>([[null, {}]]);
 
-function parsed(text: string | null): JsonObject {
+function parsed(text: string | null): MetaObject {
   const known = parsedMetas.get(text);
   if (known !== undefined) return known;
-  const meta = parseJson(Buffer.from(text ?? '{}'), { depthMax }) as JsonObject;
+  const meta = parseJson(Buffer.from(text ?? '{}'), { depthMax }) as MetaObject;
   parsedMetas.set(text, meta);
   return meta;
 }
@@ -207,7 +207,7 @@ describe('columns of metas', () => {
   it('documents without meta have no directory at all', async () => {
     const built = await buildColumns([null, '{}', ' { } ', null]);
 
-    assert.equal(decodeRoot(built.root, columnsKey).directory, null);
+    assert.equal(decodeColumnsRoot(built.root, columnsKey).directory, null);
     assert.ok(built.root.length < 64);
     assert.deepEqual(built.rawBytes, {});
   });
@@ -264,7 +264,7 @@ describe('the bytes of columns', () => {
   /** Inside of a good checksum: as if a bug had written it. */
   it('that contradict each other are damaged data, whatever they are', async () => {
     const built = await buildColumns(metas, { rowsMax: 120 });
-    const { directory } = decodeRoot(built.root, columnsKey);
+    const { directory } = decodeColumnsRoot(built.root, columnsKey);
     const place = directory ?? assert.fail();
     const spoil = seededRandom(11);
     let refused = 0;

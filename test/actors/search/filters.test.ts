@@ -16,7 +16,7 @@ import {
 import { searchableMemtable } from '../../../actors/text/searchable-memtable.ts';
 import { textIndexWriter } from '../../../actors/text/text-index.ts';
 import { ApiError } from '../../../protocol/errors.ts';
-import { filterMatches, type JsonObject } from '../../../protocol/filter.ts';
+import { filterMatches, type MetaObject } from '../../../protocol/filter.ts';
 import { parseCountBody, parseSearchBody } from '../../../protocol/search.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { parseJson } from '../../../src/base/json.ts';
@@ -355,7 +355,7 @@ describe('a filter, on a memtable and on columns', () => {
       text: words.filter(() => random() < 0.4).join(' '),
       meta: randomMeta(random),
     }));
-    const parsedMetas = documents.map(({ meta }) => (meta === null ? {} : (parse(meta) as JsonObject)));
+    const parsedMetas = documents.map(({ meta }) => (meta === null ? {} : (parse(meta) as MetaObject)));
     const places = await placesOf(documents);
     let asked = 0;
     for (let n = 0; n < 120; n++) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { matchBytesMax, reachOf, reachOfLiteral } from '../../../actors/text/match-length.ts';
+import { matchBytesMax, matchReachOf, reachOfLiteral } from '../../../actors/text/match-length.ts';
 import { parseRegex } from '../../../actors/text/parse-regex.ts';
 
 const longest = (pattern: string) => matchBytesMax(parseRegex(pattern));
@@ -23,7 +23,7 @@ test('nothing bounds a repetition without an end, nor what is not understood', (
 });
 
 test('a match reaches a little way, to the end of its line, or anywhere', () => {
-  const reach = (pattern: string) => reachOf(parseRegex(pattern));
+  const reach = (pattern: string) => matchReachOf(parseRegex(pattern));
 
   for (const pattern of ['tide', 'a\\nb', '(?s)a.{0,200}b', '^$'])
     assert.equal(reach(pattern), 'short', pattern);

@@ -8,8 +8,8 @@ import { builtInPlans } from '../../../src/accounts/plans.ts';
 import {
   Authenticator,
   credentialOf,
-  type KeyRecord,
-  type TenantRecord,
+  type KnownKey,
+  type KnownTenant,
 } from '../../../src/auth/authenticate.ts';
 import { noCaps } from '../../../src/auth/principal.ts';
 import { systemClock } from '../../../src/base/clock.ts';
@@ -51,13 +51,13 @@ async function house() {
   const keyId = 21 as KeyId;
   await objectStore.putIfAbsent(paths.person(person.id), [encodePerson(person)]);
   await writeKeyClaim(objectStore, clock, made.digest, { tenantId: own, keyId });
-  const keys = new Map<number, KeyRecord>([
+  const keys = new Map<number, KnownKey>([
     [
       keyId,
       { keyId, scope: 'write', namespaces: ['a*'], caps: { ...noCaps, ratePerS: 7 }, createdBy: person.id },
     ],
   ]);
-  const tenantRecord = (tenantId: TenantId): TenantRecord => ({
+  const tenantRecord = (tenantId: TenantId): KnownTenant => ({
     tenantId,
     status: 'active',
     planName: 'free',
@@ -74,7 +74,7 @@ async function house() {
       loginTokens: tokens,
       plans: builtInPlans,
       tenants: {
-        async keyRecord(tenantId, id) {
+        async key(tenantId, id) {
           lookUps += 1;
           return tenantId === own ? (keys.get(id) ?? null) : null;
         },

@@ -1,5 +1,6 @@
+import type { Scope } from '../../../protocol/account.ts';
 import type { KeyId, PersonId, TenantId } from '../../../protocol/ids.ts';
-import type { KeyCaps, Scope } from '../../../src/accounts/scopes.ts';
+import type { KeyCaps } from '../../../src/accounts/scopes.ts';
 import {
   noCaps,
   type Principal,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Charges, kindOf, nothingCharged, spread } from '../../../src/base/charges.ts';
+import { Charges, nothingCharged, shareKindOf, spreadBusyTime } from '../../../src/base/charges.ts';
 import { nobodysShare, upkeepShare } from '../../../src/base/share.ts';
 
 test('what is charged is added up by whose it is, and the longest stretch keeps its cause until it is asked for', () => {
@@ -21,17 +21,17 @@ test('what is charged is added up by whose it is, and the longest stretch keeps 
   assert.deepEqual(charges.ms, { tenants: 11, nobody: 2, upkeep: 4 });
   assert.deepEqual(charges.takeLongest(), { ms: 9, cause: 'sql' });
   assert.deepEqual(charges.takeLongest(), { ms: 0, cause: 'none' });
-  assert.equal(kindOf(tenant), 'tenants');
+  assert.equal(shareKindOf(tenant), 'tenants');
 });
 
 test('what a thread did beyond what was charged is divided as its requests were, so that nothing is left out', () => {
   const charged = { tenants: 40, nobody: 0, upkeep: 10 };
 
-  assert.deepEqual(spread(100, charged, { tenants: 3, nobody: 1, upkeep: 0 }), {
+  assert.deepEqual(spreadBusyTime(100, charged, { tenants: 3, nobody: 1, upkeep: 0 }), {
     tenants: 77.5,
     nobody: 12.5,
     upkeep: 10,
   });
-  assert.deepEqual(spread(100, charged, nothingCharged), { tenants: 40, nobody: 0, upkeep: 60 });
-  assert.deepEqual(spread(20, charged, nothingCharged), charged);
+  assert.deepEqual(spreadBusyTime(100, charged, nothingCharged), { tenants: 40, nobody: 0, upkeep: 60 });
+  assert.deepEqual(spreadBusyTime(20, charged, nothingCharged), charged);
 });

@@ -13,7 +13,7 @@ import {
 import { UsageError } from './target-arguments.ts';
 
 /** `tidebase import`: answers the exit code, 0 imported, 1 not imported, 2 not understood. */
-export async function importFile(
+export async function sendFile(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<number> {
