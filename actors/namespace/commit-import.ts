@@ -1,5 +1,6 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
+import { assert } from '../../src/base/assert.ts';
 import { toShared } from '../../src/base/garbage.ts';
 import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
 import { paths } from '../../src/object-store/paths.ts';
@@ -82,18 +83,35 @@ export async function commitImport(
 ): Promise<void> {
   refuseKeys(state, segment);
   await flushEverything(components, state);
+  assertNewest(state, segment);
   const replaced = await findReplaced(components, state, segment);
   const write = { segment, ...(await append()) };
   replaced(write);
   await commitReached(components, state);
 }
 
-/** Of a record that the manifest does not contain: it is the first of them, so nothing is in memory. */
+/**
+ * Asserts that the segment is newer than all that the namespace holds, and that its rows have sequences without a gap: the log and the
+ * manifests after it say no more of them than where they begin and how many they are.
+ */
+function assertNewest(state: NamespaceState, { toc }: ImportedSegment): void {
+  const inMemory = state.memtable.rowCount + state.frozen.length;
+  assert(inMemory === 0, () => `an import meets ${inMemory} rows or memtables that are not in segments`);
+  const newest = state.segments.at(-1)?.reader.toc.maxSequence ?? 0;
+  assert(toc.minSequence > newest, () => `an import begins at ${toc.minSequence}, and ${newest} is there`);
+  assert(
+    toc.maxSequence - toc.minSequence + 1 === toc.rowCount,
+    () => `an import of ${toc.rowCount} rows has sequences ${toc.minSequence} to ${toc.maxSequence}`,
+  );
+}
+
+/** Applies the record of an import that the manifest does not contain: it is the first of those, so nothing is in memory. */
 export async function replayImport(
   components: ActorComponents,
   state: NamespaceState,
   write: ImportWrite,
 ): Promise<void> {
+  assertNewest(state, write.segment);
   const apply = await findReplaced(components, state, write.segment);
   apply(write);
   state.importReach = reachOf(state);
@@ -118,7 +136,9 @@ async function findReplaced(
           },
           shares.claim(state.identity.tenantId),
         );
+  assert(others.length === before.length, () => `${others.length} of ${before.length} segments were asked`);
   return ({ segment, stamp, position, payloadBytes }) => {
+    assert(state.segments === before, () => 'segments have changed while an import looked for replaced rows');
     const replaced = before.map((other, at): OpenSegment => {
       const rows = others[at] as Uint32Array;
       return rows.length === 0 ? other : { ...other, tombstones: withDeleted(other.tombstones, rows) };
@@ -130,8 +150,7 @@ async function findReplaced(
     state.temporalKeys = keysAfter(state.temporalKeys, segment);
     const lastSequence = stamp.firstSequence + toc.rowCount;
     state.countWrite(stamp, { lastSequence, docs: toc.rowCount, bytes: segment.bytes });
-    state.applied.set(position.logId, { seq: position.seq, index: position.index });
-    state.appliedBytes += payloadBytes;
+    state.noteApplied(position, payloadBytes);
   };
 }
 

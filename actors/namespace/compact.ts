@@ -59,11 +59,19 @@ export async function compactOnce(
     },
     components.shares.claim(state.identity.tenantId),
   );
+  assertMerged(inputs, built);
   const merged = built === null ? null : await withGraphs(components, state, { id, key, built, inputs });
   await inTurn(() => replaceSegments(components, state, { choice, inputs, merged })).finally(() =>
     removeFiles(merged?.graphs ?? []),
   );
   return true;
+}
+
+/** Asserts that a merge left out the rows that were tombstones when it began, and no others. */
+function assertMerged(inputs: readonly OpenSegment[], built: BuiltSegment | null): void {
+  const live = inputs.reduce((sum, { reader, tombstones }) => sum + reader.rowCount - tombstones.count, 0);
+  const rows = built?.toc.rowCount ?? 0;
+  assert(rows === live, () => `a segment of ${rows} rows was merged of ${live}`);
 }
 
 /**

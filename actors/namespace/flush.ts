@@ -1,4 +1,4 @@
-import { must } from '../../src/base/assert.ts';
+import { assert } from '../../src/base/assert.ts';
 import { randomHex } from '../../src/base/random.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../actor/components.ts';
@@ -11,7 +11,7 @@ import type { OpenSegment } from '../storage/snapshot.ts';
 import { noTombstones, withDeleted } from '../storage/tombstones.ts';
 import { searchableMemtable } from '../text/searchable-memtable.ts';
 import { commitManifest, segmentInManifest } from './commit-manifest.ts';
-import type { NamespaceState, Reach } from './namespace-state.ts';
+import type { FrozenMemtable, NamespaceState, Reach } from './namespace-state.ts';
 
 /**
  * From memory into the manifest.
@@ -53,13 +53,10 @@ export function commitReached(components: ActorComponents, state: NamespaceState
   return commitReach(components, state, reachOf(state), { segment: null, tail: null });
 }
 
-const reaches = new WeakMap<Memtable, Reach>();
-
-/** A new memtable takes writes from here on. */
+/** Freezes the memtable: a new one takes writes from here on. */
 export function freeze(state: NamespaceState): void {
-  reaches.set(state.memtable, reachOf(state));
   state.memtable.freeze();
-  state.frozen = [...state.frozen, state.memtable];
+  state.frozen = [...state.frozen, { memtable: state.memtable, reach: reachOf(state) }];
   state.memtable = searchableMemtable();
   state.generation++;
 }
@@ -67,22 +64,25 @@ export function freeze(state: NamespaceState): void {
 async function flushFrozen(
   components: ActorComponents,
   state: NamespaceState,
-  frozen: Memtable,
+  frozen: FrozenMemtable,
 ): Promise<void> {
-  const reach = must(reaches.get(frozen), 'how far a frozen memtable reaches');
+  const { memtable, reach } = frozen;
   const { namespaceId } = state.identity;
-  const rows = liveRows(frozen);
+  const rows = liveRows(memtable);
   if (rows.length === 0) {
     await commitReach(components, state, reach, { segment: null, tail: null });
-    state.frozen = state.frozen.filter((memtable) => memtable !== frozen);
-    state.generation++;
+    thaw(state, frozen);
     return;
   }
   const segmentId = randomHex(components.random, 16);
   const key = paths.namespaceSegment(namespaceId, segmentId);
   const built = await components.lanes.buildSegment(
-    buildTask(key, frozen, { rows, temporalKeys: [...state.temporalKeys] }),
+    buildTask(key, memtable, { rows, temporalKeys: [...state.temporalKeys] }),
     components.shares.claim(state.identity.tenantId),
+  );
+  assert(
+    built.toc.rowCount === rows.length,
+    () => `a segment of ${built.toc.rowCount} rows was built of ${rows.length}`,
   );
   const reader = new SegmentReader(
     key,
@@ -94,12 +94,18 @@ async function flushFrozen(
     id: segmentId,
     size: built.size,
     reader,
-    tombstones: withDeleted(noTombstones, supersededSince(frozen, rows)),
+    tombstones: withDeleted(noTombstones, supersededSince(memtable, rows)),
     graphs: null,
   });
   await commitReach(components, state, reach, { segment: segmentInManifest(segmentNow()), tail: null });
   state.segments = [...state.segments, segmentNow()];
-  state.frozen = state.frozen.filter((memtable) => memtable !== frozen);
+  thaw(state, frozen);
+}
+
+/** Forgets a frozen memtable, whose rows a manifest has. Asserts that it was the oldest: a manifest has all rows before its own. */
+function thaw(state: NamespaceState, frozen: FrozenMemtable): void {
+  assert(state.frozen[0] === frozen, () => 'a memtable was flushed before an older one');
+  state.frozen = state.frozen.slice(1);
   state.generation++;
 }
 
@@ -177,6 +183,10 @@ async function commitReach(
   reach: Reach,
   addition: Addition,
 ): Promise<void> {
+  assert(
+    reach.appliedBytes >= state.flushedBytes && reach.counters.version <= state.counters.version,
+    () => `a manifest reaches to version ${reach.counters.version}, of ${state.counters.version}`,
+  );
   const { log } = components;
   await commitManifest(components, state, {
     applied: reach.applied,

@@ -1,8 +1,15 @@
 import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
 import type { DayWrites } from '../../protocol/stored-tenant.ts';
+import { assert } from '../../src/base/assert.ts';
 import type { LogPosition } from '../log/replay.ts';
 import { idHash } from '../storage/id-presence.ts';
-import type { LogWatermark, Manifest, NamespaceCounters, NamespaceIdentity } from '../storage/manifest.ts';
+import {
+  isApplied,
+  type LogWatermark,
+  type Manifest,
+  type NamespaceCounters,
+  type NamespaceIdentity,
+} from '../storage/manifest.ts';
 import type { Committed } from '../storage/manifest-store.ts';
 import type { Memtable } from '../storage/memtable.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
@@ -21,11 +28,40 @@ export interface WriteStamp {
   readonly writtenAt: number;
 }
 
+/** What a write's stamp follows: the counters of the write before it, submitted or applied. */
+export type WritesBefore = Pick<NamespaceCounters, 'version' | 'lastSequence' | 'lastWrittenAt'>;
+
+/**
+ * Asserts that a write follows the one before it, and that its sequences are exact numbers. Called before the write is submitted: what
+ * the log holds is applied for ever. An import leaves a gap of sequences, and nothing else may.
+ */
+export function assertFollows(before: WritesBefore, stamp: WriteStamp, lastSequence: number): void {
+  assert(
+    stamp.version === before.version + 1,
+    () => `version ${stamp.version} was given after ${before.version}`,
+  );
+  assert(
+    stamp.firstSequence >= before.lastSequence && lastSequence >= stamp.firstSequence,
+    () => `sequences ${stamp.firstSequence} to ${lastSequence} were given after ${before.lastSequence}`,
+  );
+  assert(Number.isSafeInteger(lastSequence), () => `sequence ${lastSequence} is not exact`);
+  assert(
+    stamp.writtenAt > before.lastWrittenAt,
+    () => `time ${stamp.writtenAt} was given after ${before.lastWrittenAt}`,
+  );
+}
+
 /** How far a manifest reaches: taken when its rows are. */
 export interface Reach {
   readonly applied: ReadonlyMap<string, LogWatermark>;
   readonly counters: NamespaceCounters;
   readonly appliedBytes: number;
+}
+
+/** A memtable that takes no rows any more, and how far a manifest reaches that has its rows and those before them. */
+export interface FrozenMemtable {
+  readonly memtable: Memtable;
+  readonly reach: Reach;
 }
 
 /**
@@ -40,7 +76,7 @@ export class NamespaceState {
   embed: EmbedConfig | null;
   memtable: Memtable = searchableMemtable();
   /** Oldest first; on their way into segments. */
-  frozen: readonly Memtable[] = [];
+  frozen: readonly FrozenMemtable[] = [];
   /** Oldest first. */
   segments: readonly OpenSegment[] = [];
   counters: NamespaceCounters = {
@@ -72,20 +108,33 @@ export class NamespaceState {
     this.embed = embed;
   }
 
-  /** A write request was applied. */
+  /** Counts a write request that is being applied. Asserts that none was left out or came twice. */
   countWrite(
     { version, writtenAt }: Pick<WriteStamp, 'version' | 'writtenAt'>,
     written: { readonly lastSequence: number; readonly docs: number; readonly bytes: number },
   ): void {
-    const { docsWritten, bytesWritten } = this.counters;
+    const before = this.counters;
+    assert(version === before.version + 1, () => `version ${version} is applied after ${before.version}`);
+    assert(
+      written.lastSequence > before.lastSequence,
+      () => `sequence ${written.lastSequence} is applied after ${before.lastSequence}`,
+    );
     this.counters = {
       version,
       lastSequence: written.lastSequence,
       lastWrittenAt: writtenAt,
-      docsWritten: docsWritten + written.docs,
-      bytesWritten: bytesWritten + written.bytes,
+      docsWritten: before.docsWritten + written.docs,
+      bytesWritten: before.bytesWritten + written.bytes,
     };
     this.writesByDay = withWrite(this.writesByDay, writtenAt, written);
+  }
+
+  /** Notes how far the state reaches in a log. Asserts that each record is applied once, in the order of its log. */
+  noteApplied(position: LogPosition, bytes: number): void {
+    const { logId, seq, index } = position;
+    assert(!isApplied(this, position), () => `record ${seq}/${index} of log ${logId} is applied again`);
+    this.applied.set(logId, { seq, index });
+    this.appliedBytes += bytes;
   }
 
   /** Bytes of applied records that no manifest contains. */
@@ -95,7 +144,7 @@ export class NamespaceState {
 
   get liveDocuments(): number {
     let count = this.memtable.liveCount;
-    for (const memtable of this.frozen) count += memtable.liveCount;
+    for (const { memtable } of this.frozen) count += memtable.liveCount;
     for (const segment of this.segments) count += segment.reader.rowCount - segment.tombstones.count;
     return count;
   }
@@ -103,7 +152,7 @@ export class NamespaceState {
   /** Resident bytes of what is not in segments. */
   get memtableBytes(): number {
     let bytes = this.memtable.bytes;
-    for (const memtable of this.frozen) bytes += memtable.bytes;
+    for (const { memtable } of this.frozen) bytes += memtable.bytes;
     return bytes;
   }
 
@@ -126,8 +175,8 @@ export class NamespaceState {
   *memtablesNewestFirst(): Generator<Memtable> {
     yield this.memtable;
     for (let i = this.frozen.length - 1; i >= 0; i--) {
-      const memtable = this.frozen[i];
-      if (memtable !== undefined) yield memtable;
+      const frozen = this.frozen[i];
+      if (frozen !== undefined) yield frozen.memtable;
     }
   }
 
@@ -174,15 +223,15 @@ export function applyBatch(
   });
   const docs = batch.documentOffsets.length + batch.deletes.length;
   state.countWrite(stamp, { lastSequence: sequence, docs, bytes: batch.buffer.byteLength });
-  state.applied.set(position.logId, { seq: position.seq, index: position.index });
-  state.appliedBytes += batch.buffer.byteLength;
+  state.noteApplied(position, batch.buffer.byteLength);
   return deleted;
 }
 
 function supersedeInFrozen(state: NamespaceState, id: string, sequence: number): void {
   if (state.frozen.length === 0) return;
   const hash = idHash(id);
-  for (const memtable of state.frozen) if (memtable.mayHold(hash) && memtable.supersede(id, sequence)) return;
+  for (const { memtable } of state.frozen)
+    if (memtable.mayHold(hash) && memtable.supersede(id, sequence)) return;
 }
 
 /** Takes over what a manifest says. The tail becomes the memtable's first rows. */
@@ -212,4 +261,5 @@ export function adoptManifest(
     state.memtable.add(entries, offset, sequence, tail.writtenAt[i] ?? 0);
     offset += entries.readUInt32LE(offset);
   });
+  assert(offset === entries.byteLength, () => `a tail of ${entries.byteLength} bytes has ${offset} of rows`);
 }

@@ -354,7 +354,7 @@ export class Upkeep {
       const began = this.#components.clock.monotonic();
       await flushNamespace(this.#components, this.#state);
       this.#flushedAt = this.#components.clock.monotonic();
-      this.#pace.noteFlush(oldest.documentBytes, this.#components.clock.monotonic() - began);
+      this.#pace.noteFlush(oldest.memtable.documentBytes, this.#components.clock.monotonic() - began);
     }
   }
 }

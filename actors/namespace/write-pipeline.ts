@@ -1,5 +1,6 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
+import { assert } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { Serial } from '../../src/base/serial.ts';
 import { StoreError } from '../../src/object-store/object-store.ts';
@@ -10,7 +11,13 @@ import type { RecordHead } from '../log/log-object.ts';
 import type { LogPosition } from '../log/replay.ts';
 import { ActorClosed } from '../storage/manifest-store.ts';
 import type { LoadedBatch } from './loaded-batch.ts';
-import { applyBatch, type NamespaceState, type WriteStamp } from './namespace-state.ts';
+import {
+  applyBatch,
+  assertFollows,
+  type NamespaceState,
+  type WriteStamp,
+  type WritesBefore,
+} from './namespace-state.ts';
 import { isLarge, SegmentLookUp } from './segment-look-up.ts';
 
 /**
@@ -46,7 +53,7 @@ export class WritePipeline {
   /** Higher than those of every earlier actor of this namespace, whose last one the log may have refused. */
   #epoch: number;
   #broken = false;
-  #submitted: { version: number; lastSequence: number; lastWrittenAt: number };
+  #submitted: WritesBefore;
   #pendingBytes = 0;
 
   constructor(components: ActorComponents, state: NamespaceState) {
@@ -145,14 +152,11 @@ export class WritePipeline {
       writtenAt: Math.max(nowMicros, lastWrittenAt + 1),
     };
     const epoch = this.#epoch;
+    const submitted = this.#after(stamp, rows.count);
     try {
       const head = this.#head(stamp, importMark);
       const position = await this.#components.log.append(head, payload, epoch);
-      this.#submitted = {
-        version: stamp.version,
-        lastSequence: stamp.firstSequence + rows.count,
-        lastWrittenAt: stamp.writtenAt,
-      };
+      this.#submitted = submitted;
       return { stamp, position, payloadBytes: payload.byteLength };
     } catch (error) {
       if (!isNotWritten(error)) {
@@ -194,13 +198,16 @@ export class WritePipeline {
       firstSequence: last.lastSequence + 1,
       writtenAt: Math.max(nowMicros, last.lastWrittenAt + 1),
     };
-    this.#submitted = {
-      version: stamp.version,
-      lastSequence: stamp.firstSequence + batch.documentOffsets.length,
-      lastWrittenAt: stamp.writtenAt,
-    };
+    this.#submitted = this.#after(stamp, batch.documentOffsets.length);
     this.#pendingBytes += batch.buffer.byteLength;
     return stamp;
+  }
+
+  /** What the next write follows once a write with this stamp, of so many rows, is submitted. */
+  #after(stamp: WriteStamp, rows: number): WritesBefore {
+    const lastSequence = stamp.firstSequence + rows;
+    assertFollows(this.#submitted, stamp, lastSequence);
+    return { version: stamp.version, lastSequence, lastWrittenAt: stamp.writtenAt };
   }
 
   #overlayBatch(batch: LoadedBatch, version: number): void {
@@ -221,6 +228,7 @@ export class WritePipeline {
   ): Promise<AppliedWrite> {
     try {
       const position = await submission.durable;
+      if (this.#broken) throw appliedByNext();
       const { lookUp } = submission;
       const deleted = await applyDurable(this.#components, this.#state, { batch, stamp, position, lookUp });
       this.#leaveOverlay(batch, stamp.version);
@@ -234,6 +242,7 @@ export class WritePipeline {
       throw notWritten(error.refusal);
     } finally {
       this.#pendingBytes -= batch.buffer.byteLength;
+      assert(this.#pendingBytes >= 0, () => 'pending writes take a negative number of bytes');
     }
   }
 
@@ -247,6 +256,8 @@ export class WritePipeline {
     if (epoch !== this.#epoch) return;
     this.#epoch++;
     this.#overlay.clear();
+    const { version } = this.#state.counters;
+    assert(version <= this.#submitted.version, () => `version ${version} was applied and never submitted`);
     this.#submitted = { ...this.#state.counters };
   }
 }
@@ -284,6 +295,12 @@ export async function applyDurable(
       await components.clock.sleep(applyRetryMs);
     }
   }
+}
+
+/** For a durable write whose predecessor could not be applied: applied to this state it would hide that one from every manifest. */
+function appliedByNext(): ApiError {
+  const sentence = 'this namespace is being opened again: the write is stored, and will be seen soon';
+  return new ApiError('write_unknown', sentence, { retryAfter: 1 });
 }
 
 function notWritten(refusal: Refusal): ApiError {

@@ -189,8 +189,11 @@ export function liveDocumentsOf(manifest: Manifest): number {
   return inSegments + (manifest.tail?.sequences.length ?? 0);
 }
 
-export function isApplied(manifest: Manifest, at: { logId: string; seq: number; index: number }): boolean {
-  const watermark = manifest.applied.get(at.logId);
+export function isApplied(
+  { applied }: { readonly applied: ReadonlyMap<string, LogWatermark> },
+  at: LogWatermark & { readonly logId: string },
+): boolean {
+  const watermark = applied.get(at.logId);
   if (watermark === undefined) return false;
   return at.seq < watermark.seq || (at.seq === watermark.seq && at.index <= watermark.index);
 }

@@ -126,9 +126,9 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'a write is applied before it is durable',
     file: 'actors/namespace/write-pipeline.js',
-    find: 'const position = await submission.durable;\n            const { lookUp } = submission;\n            const deleted = await applyDurable(this.#components, this.#state, { batch, stamp, position, lookUp });',
+    find: 'const position = await submission.durable;\n            if (this.#broken)\n                throw appliedByNext();\n            const { lookUp } = submission;\n            const deleted = await applyDurable(this.#components, this.#state, { batch, stamp, position, lookUp });',
     replace:
-      'const { lookUp } = submission; const { logId } = this.#components.log; const before = this.#state.applied.get(logId) ?? { seq: 0, index: 0 };\n            const deleted = await applyDurable(this.#components, this.#state, { batch, stamp, position: { logId, ...before }, lookUp });\n            const position = await submission.durable; this.#state.applied.set(logId, position);',
+      'const { lookUp } = submission; const { logId } = this.#components.log; const before = this.#state.applied.get(logId) ?? { seq: 0, index: 0 };\n            const deleted = await applyDurable(this.#components, this.#state, { batch, stamp, position: { logId, seq: before.seq, index: before.index + 1 }, lookUp });\n            const position = await submission.durable; this.#state.applied.set(logId, position);',
     why: 'readers see what may never be written',
   },
   {
@@ -149,7 +149,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'deletes during a flush are lost',
     file: 'actors/namespace/flush.js',
-    find: 'withDeleted(noTombstones, supersededSince(frozen, rows))',
+    find: 'withDeleted(noTombstones, supersededSince(memtable, rows))',
     replace: 'noTombstones',
     why: 'what was deleted or replaced while the segment was built comes back',
   },
