@@ -14,6 +14,7 @@ import {
   unshownFormatProblems,
 } from './support/tidy-documents.ts';
 import { browser, entries, programs, sides, storedShapes, strangers } from './support/tidy-floors.ts';
+import { nameListProblems } from './support/tidy-operations.ts';
 import {
   cycleProblems,
   deadFileProblems,
@@ -108,6 +109,8 @@ describe('the house is tidy', () => {
 
   it('nothing is left over', () => none(leftoverProblems(files)));
 
+  it('operations are listed once', () => none(nameListProblems(readSources(root))));
+
   it('no format changes without a line in protocol/version.ts', async () => {
     const now = await formatsNow(root);
     const recorded: FormatRecord = existsSync(formatsPath)
@@ -187,6 +190,25 @@ describe('the scanner of sources', () => {
       '@scope/l/part',
       'h',
     ]);
+  });
+});
+
+describe('the rule of operations that are listed once', () => {
+  const problems = (source: string, path = 'src/a.ts') => nameListProblems(new Map([[path, source]])).length;
+
+  it('finds sets, pairs, records and comparisons of names', () => {
+    assert.equal(problems("new Set(['putDocuments', 'createKey'])"), 1);
+    assert.equal(problems("new Set<string>([\n  'putDocuments',\n  internalCalls.noteUsage,\n])"), 1);
+    assert.equal(problems("new Map([['putDocuments', 'put'], ['patchDocuments', 'patch']])"), 1);
+    assert.equal(problems("const events = { createKey: 'key.created', revokeKey: 'key.revoked' };"), 1);
+    assert.equal(problems("if (name === 'usage' || name === 'billing') f();"), 1);
+  });
+
+  it('leaves dispatch, the tables and other words alone', () => {
+    assert.equal(problems("new Map([['createKey', createKey], ['revokeKey', (asked) => revoke(asked)]])"), 0);
+    assert.equal(problems("switch (name) {\n  case 'createKey':\n  case 'revokeKey':\n}"), 0);
+    assert.equal(problems("['putDocuments', 'createKey']", 'protocol/operations.ts'), 0);
+    assert.equal(problems("// ['putDocuments', 'createKey']\\n['count', 'sum', 'text'];"), 0);
   });
 });
 

@@ -25,6 +25,8 @@ export interface OperationCall {
   /** The request that this is a part of: gives the id, the client's address, and the end of whoever waits for the answer. */
   readonly outer: HttpExchange;
   readonly surface: Surface;
+  /** As in the `Idempotency-Key` of its REST request; operations that heed none ignore it. */
+  readonly idempotencyKey?: string | undefined;
 }
 
 /** Where an operation was asked for: `mcp` is counted as `mcp_queries` and `mcp_writes` too. */
@@ -40,16 +42,19 @@ export class CalledExchange implements HttpExchange {
   readonly path: string;
   readonly query: string;
   readonly #outer: HttpExchange;
+  readonly #idempotencyKey: string | undefined;
   readonly #answered: (answer: HttpAnswer) => void;
   #isAnswered = false;
 
   /** `answered` is called once, also where nobody waits any more: `sent` of the answer must be released by somebody. */
-  constructor({ operation, query, body, outer }: OperationCall, answered: (answer: HttpAnswer) => void) {
+  constructor(call: OperationCall, answered: (answer: HttpAnswer) => void) {
+    const { operation, query, body, outer } = call;
     this.requestId = outer.requestId;
     this.method = methodOf(operation, body);
     this.path = operation.path;
     this.query = query;
     this.#outer = outer;
+    this.#idempotencyKey = call.idempotencyKey;
     this.#answered = answered;
   }
 
@@ -66,6 +71,7 @@ export class CalledExchange implements HttpExchange {
   }
 
   header(name: string): string | undefined {
+    if (name === 'idempotency-key') return this.#idempotencyKey;
     return name === 'x-forwarded-for' ? this.#outer.header(name) : undefined;
   }
 

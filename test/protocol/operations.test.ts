@@ -38,6 +38,21 @@ test('operations: reads need read, whatever changes a namespace needs write', ()
   }
 });
 
+test('operations: the effect of each fits its methods, its scope and what it heeds', () => {
+  for (const operation of operationList) {
+    const { name, effect, methods, idempotent, changes, serves, needsFirst, scope } = operation;
+    const isRead =
+      methods.every((method) => method === 'GET') || effect.meters === 'query' || name === 'login';
+    assert.deepEqual([name, effect.does], [name, isRead ? 'read' : 'write']);
+    if (effect.meters === 'write' || idempotent || changes !== null)
+      assert.deepEqual([name, effect.does], [name, 'write']);
+    if (changes !== null) assert.deepEqual([name, effect.meters], [name, 'write']);
+    if (scope === 'read') assert.deepEqual([name, effect.does], [name, 'read']);
+    // What the front does before it asks the actor is for an actor.
+    if (needsFirst !== null) assert.notEqual(serves, 'front', name);
+  }
+});
+
 test('operations: path parameters are those of the path, in its order', () => {
   for (const { name, path, parameters, restParameter } of operationList) {
     const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter);

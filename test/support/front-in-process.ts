@@ -17,12 +17,15 @@ import { type FrontComponents, runOperation } from '../../src/front/handle.ts';
 import { HeldBytes } from '../../src/front/held-bytes.ts';
 import type { HttpAnswer, HttpExchange } from '../../src/front/http-types.ts';
 import type { Surface } from '../../src/front/operation-call.ts';
+import { encodePerson } from '../../src/identity/person-record.ts';
 import { loadSecrets } from '../../src/identity/secrets.ts';
 import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
+import { paths } from '../../src/object-store/paths.ts';
 import type { Tenants } from '../../src/router/tenants.ts';
 import { frontComponents, frontOf, mailQueueOf, observersOf } from '../../src/server-front.ts';
 import { readSettings } from '../../src/settings.ts';
 import { InProcess, quiet, tenantId } from './in-process.ts';
+import { personRecord } from './people.ts';
 import { temporaryFolder } from './server-process.ts';
 
 /**
@@ -48,7 +51,7 @@ export interface AskedOperation {
   readonly body?: unknown;
   readonly principal?: Partial<Principal>;
   readonly surface?: Surface;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly idempotencyKey?: string;
 }
 
 export interface RestAnswer {
@@ -65,6 +68,8 @@ export async function startFront(): Promise<FrontInProcess> {
   const store = new MemoryObjectStore();
   const process = await InProcess.start({ store, clock: systemClock, random: systemRandom, commitMs: 1 });
   await process.createTenant();
+  const person = personRecord({ ...owner, id: owner.personId as PersonId, createdAt: systemClock.now() });
+  await store.putIfAbsent(paths.person(person.id), [encodePerson(person)]);
   const { front, router, tenants } = await composeFront(store);
   const thread: Thread = { process, channel: null, dieWith: null, calls: [] };
   const begin = () => beginThread(thread, router.handler());
@@ -192,7 +197,7 @@ export const owner: Principal = {
 async function run(
   front: FrontComponents,
   name: OperationName,
-  { parameters = {}, query = '', body, principal, surface = 'rest', headers = {} }: AskedOperation,
+  { parameters = {}, query = '', body, principal, surface = 'rest', idempotencyKey }: AskedOperation,
 ): Promise<RestAnswer> {
   const answer = await runOperation(front, {
     operation: operations[name],
@@ -200,8 +205,9 @@ async function run(
     query,
     body: body === undefined ? null : new TextEncoder().encode(JSON.stringify(body)),
     principal: { ...owner, ...principal },
-    outer: outerExchange(headers),
+    outer: outerExchange(),
     surface,
+    idempotencyKey,
   });
   answer.sent?.release();
   return readAnswer(answer);
@@ -213,7 +219,7 @@ function readAnswer({ status, headers, body }: HttpAnswer): RestAnswer {
 }
 
 /** A request whose client waits, and that nothing is asked of but what an operation call passes on. */
-function outerExchange(headers: Readonly<Record<string, string>>): HttpExchange {
+function outerExchange(): HttpExchange {
   const unasked = () => assert.fail('not a part of an operation call');
   return {
     requestId: 'test-1',
@@ -223,7 +229,7 @@ function outerExchange(headers: Readonly<Record<string, string>>): HttpExchange 
     remoteAddress: '192.0.2.1',
     aborted: false,
     declaredBytes: 0,
-    header: (name) => headers[name],
+    header: () => undefined,
     onAbort() {},
     readBody: unasked,
     streamBody: unasked,

@@ -1,7 +1,9 @@
 import { ApiError } from '../../protocol/errors.ts';
+import type { PersonId, TenantId } from '../../protocol/ids.ts';
 import { silentLogger } from '../../src/base/log.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { type People, preparePeople } from '../../src/identity/people.ts';
+import type { Person } from '../../src/identity/person-record.ts';
 import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
 import { type PutResult, StoreError, type StoreOutcome } from '../../src/object-store/object-store.ts';
 import { FakeClock } from './fake-clock.ts';
@@ -95,4 +97,31 @@ export async function codeOf(work: Promise<unknown>): Promise<string> {
     (caught: unknown) => caught,
   );
   return error instanceof ApiError ? error.code : String(error);
+}
+
+/** A person who owns one tenant, has made no other in this month, and has not verified their address. */
+export function personRecord(of: {
+  readonly id: PersonId;
+  readonly tenantId: TenantId;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+}): Person {
+  const { id, tenantId, createdAt } = of;
+  return {
+    id,
+    email: 'a@b.c',
+    name: 'A',
+    passwordHash: '',
+    generation: 1,
+    verified: false,
+    links: [],
+    resentAt: null,
+    verificationMailsAt: [],
+    keysEnding: false,
+    tenants: [{ tenantId, role: 'owner' }],
+    defaultTenantId: tenantId,
+    tenantsMade: { month: '2023-11', count: 0 },
+    createdAt,
+    nonce: '0',
+  };
 }

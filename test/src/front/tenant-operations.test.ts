@@ -8,13 +8,14 @@ import { actorAnswerToWire, noMeter } from '../../../protocol/messages.ts';
 import type { Principal } from '../../../src/auth/principal.ts';
 import { onlyOnce, requestMemory } from '../../../src/front/idempotency.ts';
 import { tenantOperations } from '../../../src/front/tenant-operations.ts';
-import { encodePerson, type Person, readPerson, updatePerson } from '../../../src/identity/person-record.ts';
+import { encodePerson, readPerson, updatePerson } from '../../../src/identity/person-record.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { paths } from '../../../src/object-store/paths.ts';
 import { type Tenants, tenantsThrough } from '../../../src/router/tenants.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type FaultPlan, FaultyObjectStore } from '../../support/faulty-object-store.ts';
 import { InProcess, seededBytes } from '../../support/in-process.ts';
+import { personRecord } from '../../support/people.ts';
 
 /** The steps of making and deleting a tenant, with the real actors, at a store that fails where a test wants it. */
 const ownTenant = 7 as TenantId;
@@ -29,23 +30,7 @@ beforeEach(async () => {
   truth = new MemoryObjectStore();
   process = await start();
   await clock.run(process.createTenant());
-  const person: Person = {
-    id: personId,
-    email: 'a@b.c',
-    name: 'A',
-    passwordHash: '',
-    generation: 1,
-    verified: false,
-    links: [],
-    resentAt: null,
-    verificationMailsAt: [],
-    keysEnding: false,
-    tenants: [{ tenantId: ownTenant, role: 'owner' }],
-    defaultTenantId: ownTenant,
-    tenantsMade: { month: '2023-11', count: 0 },
-    createdAt: clock.now(),
-    nonce: '0',
-  };
+  const person = personRecord({ id: personId, tenantId: ownTenant, createdAt: clock.now() });
   await truth.putIfAbsent(paths.person(personId), [encodePerson(person)]);
 });
 
