@@ -32,6 +32,10 @@ export class ReadDeadline {
   readonly #limitMs: number;
   readonly #dueAt: number;
   #reader: Reader | null = null;
+  /** How many reads were begun, how many of them are waited for now, and since when nothing has come of these. */
+  #begun = 0;
+  #waiting = 0;
+  #silentSince = 0;
 
   /** `limitMs` from `beganAt` on the monotonic scale, or from now. */
   constructor(clock: Clock, limitMs: number, beganAt = clock.monotonic()) {
@@ -57,18 +61,33 @@ export class ReadDeadline {
   /** Waits for work as long as there is time, then throws `ReadTimedOut`; the work goes on and nobody hears how it ends. */
   async wait<T>(work: Promise<T>): Promise<T> {
     this.#reader?.waits();
+    this.#begun++;
+    if (this.#waiting++ === 0) this.#silentSince = this.#clock.monotonic();
     try {
-      return await this.waitUntold(work);
+      if (await settledWithin(this.#clock, work, this.leftMs)) return await work;
+      throw this.#timedOut(this.#silentSince);
     } finally {
+      this.#waiting--;
+      this.#silentSince = this.#clock.monotonic();
       this.#reader?.goOn();
     }
   }
 
-  /** As `wait`, for work that has reads of its own and says when it waits for them. */
+  /**
+   * Waits as `wait` does, for work that has reads of its own and says when it waits for them. The store was silent where one of
+   * these was: reads that came, and what was done with them, may have taken all of the time.
+   */
   async waitUntold<T>(work: Promise<T>): Promise<T> {
     const beganAt = this.#clock.monotonic();
+    const begun = this.#begun;
     if (await settledWithin(this.#clock, work, this.leftMs)) return work;
-    const waitedMs = this.#clock.monotonic() - beganAt;
-    throw new ReadTimedOut(waitedMs >= Math.min(silentMsMin, this.#limitMs / 2));
+    if (this.#waiting > 0) throw this.#timedOut(this.#silentSince);
+    // Work without a read of its own has waited for somebody else's.
+    throw this.#timedOut(this.#begun === begun ? beganAt : this.#clock.monotonic());
+  }
+
+  #timedOut(silentSince: number): ReadTimedOut {
+    const silentMs = this.#clock.monotonic() - silentSince;
+    return new ReadTimedOut(silentMs >= Math.min(silentMsMin, this.#limitMs / 2));
   }
 }

@@ -28,7 +28,7 @@ import { Judge } from '../../text/judge.ts';
 import { MatchReplacer } from '../../text/replace-matches.ts';
 import { noteSpent, spentBefore } from '../../thread/spent.ts';
 import { framed, late, type QueryContext } from '../query.ts';
-import { scanNewestFirst } from '../scan.ts';
+import { isOutOfTime, scanNewestFirst } from '../scan.ts';
 import { columnsOfDocuments, isWorthReading } from './few-rows.ts';
 import type { ColumnUse, KeptColumn } from './kept-columns.ts';
 import { liveKeys } from './live-keys.ts';
@@ -122,11 +122,15 @@ const cellsOfFrame = 32_768;
 
 type CountedColumn = SqlColumn & { readonly parts: number };
 
+/**
+ * Waits for reads within the time of the query, and for what is done with them. Throws `query_timeout` where that is over and the
+ * store answers; whoever called the query says what else failed.
+ */
 async function reading<T>(context: QueryContext, read: () => Promise<T>): Promise<T> {
   try {
     return await context.slice.waitFor(read());
   } catch (error) {
-    if (isReadFailure(error)) context.readFailed(error);
+    if (isReadFailure(error) && isOutOfTime(error)) throw tooLate();
     throw error;
   }
 }
@@ -558,10 +562,7 @@ class SqlQuery {
       if (!(found instanceof Promise)) return take(found);
       return late(context, found, take).catch((error: unknown) => asked(at, () => raise(error)));
     });
-    if (end.kind === 'failed') {
-      context.readFailed(end.cause);
-      throw end.cause;
-    }
+    if (end.kind === 'failed') throw end.cause;
     if (end.kind === 'timed-out') throw tooLate();
     return rows;
   }

@@ -117,6 +117,31 @@ test('a query whose time is over before a slow store has brought all of it is a 
   assert.equal(found.status, 200);
 });
 
+/** What the store does to each read, by how long the query has run: the reads come one after the other, and none is long. */
+const slowStores: { readonly [name: string]: (ranMs: number) => Fault } = {
+  'brings each read in 2.6 s': () => ({ delayMs: 2_600 }),
+  'brings each read in 2.9 s': () => ({ delayMs: 2_900 }),
+  'brings reads in 2.6 s, and hangs 2.2 s before the end': (ranMs) =>
+    ranMs < 7_800 ? { delayMs: 2_600 } : { until: new Promise(() => {}) },
+};
+
+for (const [name, faultAt] of Object.entries(slowStores)) {
+  test(`SQL whose time is over while a store ${name} asks for too much, and nothing is logged`, async () => {
+    const errors: string[] = [];
+    process.components.logger.error = (message) => {
+      errors.push(message);
+    };
+    const began = clock.monotonic();
+    process.store.plan = ({ operation, key }) =>
+      operation === 'get' && key.includes('ns/') ? faultAt(clock.monotonic() - began) : undefined;
+    const grouped = { sql: 'SELECT id, COUNT(*) FROM docs GROUP BY id' };
+
+    const { status, code, body } = await clock.run(process.ask('sql', namespace, { body: grouped }));
+
+    assert.deepEqual([status, code, errors], [422, 'query_timeout', []], JSON.stringify(body));
+  });
+}
+
 test('several queries that wait for one read each answer in their own time', async () => {
   hang('/segment/');
 
