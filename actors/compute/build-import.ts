@@ -1,5 +1,6 @@
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { assert } from '../../src/base/assert.ts';
 import { randomHex, systemRandom } from '../../src/base/random.ts';
 import { type ByteSink, streamOnce } from '../../src/object-store/put-once.ts';
 import { ChunksWriter } from '../columns/columns-writer.ts';
@@ -93,6 +94,7 @@ class Segment {
       if (sent !== undefined) await sent;
       offset += documentEntryLength(buffer, offset);
     }
+    assert(offset === buffer.length, () => `${rowCount} rows take ${offset} of ${buffer.length} bytes`);
   }
 
   async finish(): Promise<FinishedSegment> {

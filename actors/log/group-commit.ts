@@ -297,6 +297,7 @@ export class GroupCommit {
       this.#end(group);
       return;
     }
+    assert(!this.#sealed && seq === this.#lastSeq + 1, () => `slot ${seq} was stored after ${this.#lastSeq}`);
     this.#lastSeq = seq;
     this.#lastChecksum = checksum;
     this.#answer(group, seq);

@@ -3,7 +3,7 @@ import { logCalls } from '../../protocol/messages.ts';
 import { actorThreadNames, placementKey } from '../../protocol/placement.ts';
 import type { SealedLog } from '../../protocol/stored-log.ts';
 import type { LogIdentity, LogStatistics, NamedLogs } from '../../protocol/worker-tasks.ts';
-import { DataError, must } from '../../src/base/assert.ts';
+import { assert, DataError, must } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import {
   type ChannelHandler,
@@ -54,13 +54,23 @@ const sealPatience: Patience = { triesMax: 5, pauseMs: (tries) => 200 * tries };
 const mayPass = (error: unknown) => error instanceof StoreError || error instanceof DataError;
 const lookPatience: Patience = { ...sealPatience, passes: mayPass };
 
+/** The log that this process writes. */
+interface OwnLog {
+  readonly logId: string;
+  readonly commit: GroupCommit;
+  /** Also in `#unflushed`, beside those of sealed logs. */
+  readonly unflushed: UnflushedTargets;
+  /** The slot at and below which nobody needs the log; only rises. */
+  floor: number;
+  readonly stopLease: () => void;
+}
+
 export class LogService {
   readonly #components: LogComponents;
   readonly #commitMs: number;
   readonly #limits: FlowLimits;
-  #commit: GroupCommit | null = null;
-  #logId = '';
-  #floor = 0;
+  /** Null until `open`. */
+  #opened: OwnLog | null = null;
   #sealedLogs: SealedLog[] = [];
   readonly #unflushed = new Map<string, UnflushedTargets>();
   readonly #collection: LogCollection;
@@ -69,7 +79,6 @@ export class LogService {
   readonly #channels = new Map<number, PortChannel>();
   readonly #attaching = new Serial();
   #actorCount = 0;
-  #stopLease = () => {};
   readonly #slotBytes = new SlotBytes();
   readonly #stored = { records: 0, recordBytes: 0, groups: 0 };
   #nextHousekeepingBytes: number;
@@ -107,19 +116,26 @@ export class LogService {
     return logIds.filter((_, i) => found[i] !== null);
   }
 
-  /** Begins this process's own log. */
+  /** The own log. Whoever asks comes after `open`: threads are attached to an open log alone. */
+  get #own(): OwnLog {
+    return must(this.#opened, 'the log that open() begins');
+  }
+
+  /** Begins this process's own log. Call it once, before `attach`. */
   open(identity: LogIdentity, sealedLogs: readonly SealedLog[]): void {
-    this.#logId = identity.logId;
+    assert(this.#opened === null, () => `log ${this.#opened?.logId} is open already`);
+    const { logId } = identity;
     this.#sealedLogs = [...sealedLogs];
-    this.#unflushed.set(identity.logId, new UnflushedTargets());
-    this.#commit = new GroupCommit(this.#components, identity, {
+    const unflushed = new UnflushedTargets();
+    this.#unflushed.set(logId, unflushed);
+    const commit = new GroupCommit(this.#components, identity, {
       commitMs: this.#commitMs,
       limits: this.#limits,
       onStored: (head, position, bytes) => {
         this.#slotBytes.add(position.seq, bytes);
         this.#stored.records++;
         this.#stored.recordBytes += bytes;
-        this.#own().appended(head, { ...position, atMs: this.#components.clock.monotonic() });
+        unflushed.appended(head, { ...position, atMs: this.#components.clock.monotonic() });
         if (head.blob !== null) this.#collection.blobStored(head.blob.id, position.seq);
       },
       // Not sooner: the floor passes whatever is not known to be unflushed.
@@ -129,13 +145,14 @@ export class LogService {
       },
       onSealed: () => this.#end(),
     });
-    this.#stopLease = keepLease(this.#components, identity.logId, () => void this.#lookForSeal());
+    const stopLease = keepLease(this.#components, logId, () => void this.#lookForSeal());
+    this.#opened = { logId, commit, unflushed, floor: 0, stopLease };
     this.#scheduleHousekeeping();
   }
 
   /** Without a write of its own an idle process would never hear that another has taken its place. */
   async #lookForSeal(): Promise<void> {
-    const commit = must(this.#commit, 'an open log');
+    const { commit } = this.#own;
     try {
       await patiently(this.#components.clock, lookPatience, () => commit.confirmOpen());
     } catch (error) {
@@ -154,7 +171,7 @@ export class LogService {
   }
 
   async #attach(port: ChannelPort, placement: Placement): Promise<void> {
-    const commit = must(this.#commit, 'an open log');
+    const { commit } = this.#own;
     this.#channels.get(placement.index)?.close();
     this.#actorCount = placement.count;
     const channel: PortChannel = new PortChannel(
@@ -193,18 +210,15 @@ export class LogService {
     for (const sealed of this.#sealedLogs) {
       await this.#replay(channel, wanted, { store, logId: sealed.logId, through: sealed.sealSeq - 1 });
     }
-    await this.#replay(channel, wanted, {
-      store,
-      logId: this.#logId,
-      through: must(this.#commit, 'an open log').lastSeq,
-    });
+    const { logId, commit } = this.#own;
+    await this.#replay(channel, wanted, { store, logId, through: commit.lastSeq });
   }
 
   /** An actor that failed begins again from durable state: its manifest and these records. */
   async #replayTarget(channel: PortChannel, message: Message, respond: Respond): Promise<void> {
     const [, tenantId, namespaceId] = message.head as [string, number, string];
     try {
-      await must(this.#commit, 'an open log').whenSettled();
+      await this.#own.commit.whenSettled();
       await this.#replayTo(channel, (head) => head.tenantId === tenantId && head.namespaceId === namespaceId);
       respond(['done']);
     } catch (error) {
@@ -221,8 +235,8 @@ export class LogService {
   async drain(): Promise<void> {
     this.#draining = true;
     this.#stopHousekeeping();
-    await this.#commit?.whenIdle();
-    this.#stopLease();
+    await this.#opened?.commit.whenIdle();
+    this.#opened?.stopLease();
     await this.#tidy();
     // What was deleted may be in the records that the manifests have: it is not to lie there until the next start.
     await settledWithin(this.#components.clock, this.#collect(), collectAtEndMsMax);
@@ -265,20 +279,18 @@ export class LogService {
     const [, headWire, epoch, owner, weight] = message.head as [string, unknown, number, number, number];
     const head = headFromWire(headWire);
     const payload = message.body ?? new Uint8Array();
-    must(this.#commit, 'an open log')
-      .append(head, payload, epoch, { owner, tenant: head.tenantId, weight })
-      .then(
-        (position) => respond(['stored', position.seq, position.index]),
-        (error) => {
-          if (error instanceof AppendRefused) respond(['refused', error.refusal]);
-          else throw error;
-        },
-      );
+    this.#own.commit.append(head, payload, epoch, { owner, tenant: head.tenantId, weight }).then(
+      (position) => respond(['stored', position.seq, position.index]),
+      (error) => {
+        if (error instanceof AppendRefused) respond(['refused', error.refusal]);
+        else throw error;
+      },
+    );
   }
 
   async #confirmOpen(respond: Respond): Promise<void> {
     try {
-      respond([(await must(this.#commit, 'an open log').confirmOpen()) ? 'open' : 'sealed']);
+      respond([(await this.#own.commit.confirmOpen()) ? 'open' : 'sealed']);
     } catch (error) {
       this.#components.logger.error('the own log was not looked at', { error: describeError(error) });
       respond(['failed']);
@@ -298,10 +310,6 @@ export class LogService {
     this.#unflushed
       .get(logId)
       ?.flushed({ tenantId, namespaceId }, position, this.#components.clock.monotonic());
-  }
-
-  #own(): UnflushedTargets {
-    return must(this.#unflushed.get(this.#logId), 'the own log');
   }
 
   #scheduleHousekeeping(): void {
@@ -334,16 +342,17 @@ export class LogService {
 
   /** What the last floor freed. What is left at the end of the process its successor finds. */
   async #collect(): Promise<void> {
-    if (this.#replaying > 0) return;
+    if (this.#replaying > 0 || this.#opened === null) return;
+    const { logId, floor } = this.#opened;
     try {
-      await this.#collection.collectOwn(this.#logId, this.#floor);
+      await this.#collection.collectOwn(logId, floor);
     } catch (error) {
       this.#components.logger.error('log objects were not collected', { error: describeError(error) });
     }
   }
 
   statistics(): Omit<LogStatistics, 'busySeconds'> {
-    const waitingBytes = this.#commit?.waitingBytes ?? 0;
+    const waitingBytes = this.#opened?.commit.waitingBytes ?? 0;
     return { ...this.#stored, waitingBytes, aboveFloorBytes: this.#slotBytes.total };
   }
 
@@ -354,21 +363,21 @@ export class LogService {
 
   /** As LogControl.collectLogs. Of a log that this process doesn't own, it knows only what the view and its marker say. */
   async collectLogs(named: NamedLogs): Promise<boolean> {
-    const commit = must(this.#commit, 'an open log');
+    const { logId, commit, floor } = this.#own;
     // Deposed: what this process knows may be old, so it deletes nothing, and it learns that it is over.
-    if (!named.members.includes(this.#logId)) {
+    if (!named.members.includes(logId)) {
       await commit.confirmOpen();
       return true;
     }
     if (this.#replaying > 0) return false;
-    const own = { logId: this.#logId, floor: this.#floor, blobsOnTheWay: commit.blobsOnTheWay };
+    const own = { logId, floor, blobsOnTheWay: commit.blobsOnTheWay };
     const needed = new Set([...named.members, ...this.#sealedLogs.map(({ logId }) => logId)]);
     await this.#collection.collectListed(own, needed, new Set(named.removed));
     return this.#sealedLogs.length === 0;
   }
 
   #askForFlushes(): void {
-    const commit = must(this.#commit, 'an open log');
+    const { commit } = this.#own;
     const before = {
       atMs: this.#components.clock.monotonic() - this.#limits.flushAfterMs,
       seq: Math.max(
@@ -376,7 +385,7 @@ export class LogService {
         this.#slotBytes.firstOfNewest(this.#limits.logAboveFloorBytesMax),
       ),
     };
-    for (const target of this.#own().overdue(before)) this.#askForFlush(target);
+    for (const target of this.#own.unflushed.overdue(before)) this.#askForFlush(target);
   }
 
   #askForFlush(target: LogTarget): void {
@@ -396,10 +405,12 @@ export class LogService {
       this.#sealedLogs = this.#sealedLogs.filter((sealed) => sealed.logId !== logId);
       this.#unflushed.delete(logId);
     }
-    const floor = this.#commit === null ? 0 : this.#own().floor(this.#commit.lastSeq);
-    if (floor <= this.#floor) return;
-    await writeFloor(store, this.#logId, floor);
-    this.#floor = floor;
+    const own = this.#opened;
+    if (own === null) return;
+    const floor = own.unflushed.floor(own.commit.lastSeq);
+    if (floor <= own.floor) return;
+    await writeFloor(store, own.logId, floor);
+    own.floor = floor;
     this.#slotBytes.forget(floor);
   }
 }

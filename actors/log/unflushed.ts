@@ -1,3 +1,4 @@
+import { assert } from '../../src/base/assert.ts';
 import type { LogPosition } from './replay.ts';
 
 /** Whose records these are. An empty namespace id means the tenant actor. */
@@ -46,6 +47,10 @@ export class UnflushedTargets {
       });
       return;
     }
+    assert(
+      at.seq > entry.lastSeq || (at.seq === entry.lastSeq && at.index > entry.lastIndex),
+      () => `record ${at.seq}/${at.index} of ${key} came after ${entry.lastSeq}/${entry.lastIndex}`,
+    );
     entry.lastSeq = at.seq;
     entry.lastIndex = at.index;
   }

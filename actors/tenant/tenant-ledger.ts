@@ -1,4 +1,5 @@
 import type { NamespaceReport, TenantEvent } from '../../protocol/stored-tenant.ts';
+import { assert } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import type { TenantDrops } from './tenant-drops.ts';
@@ -105,6 +106,7 @@ export class TenantLedger {
   #addStoredBytes(change: number): void {
     this.countStored();
     this.#storedBytes += change;
+    assert(this.#storedBytes >= 0, () => `the namespaces of a tenant take ${this.#storedBytes} bytes`);
   }
 
   /** Until now. */

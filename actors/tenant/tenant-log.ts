@@ -1,13 +1,14 @@
 import { ApiError } from '../../protocol/errors.ts';
 import type { TenantEvent } from '../../protocol/stored-tenant.ts';
+import { assert } from '../../src/base/assert.ts';
 import { randomHex } from '../../src/base/random.ts';
 import { Serial } from '../../src/base/serial.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { type ActorComponents, isGoneLog, refuseNewerOwner } from '../actor/components.ts';
 import { confirmedInTime } from '../log/confirmed-in-time.ts';
 import { isNotWritten } from '../log/log-client.ts';
-import type { ReplayedRecord } from '../log/replay.ts';
-import type { LogWatermark } from '../storage/manifest.ts';
+import type { LogPosition, ReplayedRecord } from '../log/replay.ts';
+import { isApplied, type LogWatermark } from '../storage/manifest.ts';
 import { ActorClosed, type Committed, commit, loadCommitted } from '../storage/manifest-store.ts';
 import { MemoryAccount } from '../thread/memory-budget.ts';
 import { resealSecrets } from './reseal.ts';
@@ -126,17 +127,12 @@ export class TenantLog {
   }
 
   #replay(record: ReplayedRecord): void {
-    const { logId, seq, index } = record.position;
-    const watermark = this.#applied.get(logId);
+    const { head, position, payload, damage } = record;
     this.#unflushed = true;
-    if (
-      watermark !== undefined &&
-      (seq < watermark.seq || (seq === watermark.seq && index <= watermark.index))
-    )
-      return;
-    if (record.damage !== undefined) throw record.damage;
-    const place = `${paths.logObject(logId, seq)}, record ${index}`;
-    this.#apply(decodeTenantEvent(record.payload, place), logId, { seq, index });
+    if (isApplied({ applied: this.#applied }, position)) return;
+    if (damage !== undefined) throw damage;
+    const place = `${paths.logObject(position.logId, position.seq)}, record ${position.index}`;
+    this.#apply(decodeTenantEvent(payload, place), head.version, position);
   }
 
   /** Resolves once the event is durable and applied. */
@@ -144,11 +140,12 @@ export class TenantLog {
     if (this.#closed) throw new ActorClosed(`the actor of tenant ${this.tenantId} has closed`);
     this.#hooks.refuse();
     const epoch = this.#epoch;
+    const version = ++this.#submittedVersion;
     const head = {
       tenantId: this.tenantId,
       namespace: '',
       namespaceId: '',
-      version: ++this.#submittedVersion,
+      version,
       blob: null,
       detail: null,
     };
@@ -156,8 +153,7 @@ export class TenantLog {
     durable.catch(() => {});
     return this.#applies.run(async () => {
       try {
-        const { logId, seq, index } = await durable;
-        this.#apply(event, logId, { seq, index });
+        this.#apply(event, version, await durable);
         // These come every second, and next to nothing of them stays.
         if (event.kind !== 'usage-noted' && event.kind !== 'namespace-reported') this.#measure();
       } catch (error) {
@@ -188,10 +184,16 @@ export class TenantLog {
     return confirmedInTime(this.#components.clock, work);
   }
 
-  #apply(event: TenantEvent, logId: string, watermark: LogWatermark): void {
+  /** Applies a durable event. Asserts that none was left out, and that each is applied once, in the order of its log. */
+  #apply(event: TenantEvent, version: number, position: LogPosition): void {
+    const { logId, seq, index } = position;
+    const before = this.#state.version;
+    assert(version === before + 1, () => `event ${version} of tenant ${this.tenantId} follows ${before}`);
+    const isAgain = isApplied({ applied: this.#applied }, position);
+    assert(!isAgain, () => `event ${seq}/${index} of log ${logId} is applied again`);
     this.#hooks.applying(event);
     applyTenantEvent(this.#state, event);
-    this.#applied.set(logId, watermark);
+    this.#applied.set(logId, { seq, index });
     this.#unflushed = true;
   }
 

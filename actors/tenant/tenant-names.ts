@@ -2,7 +2,7 @@ import { ApiError, noSuchNamespace } from '../../protocol/errors.ts';
 import type { EmbedChange, NewNamespace, ResolvedNamespace } from '../../protocol/messages.ts';
 import type { NameEntry } from '../../protocol/stored-tenant.ts';
 import { dayOf } from '../../src/accounts/usage.ts';
-import { must } from '../../src/base/assert.ts';
+import { assert, must } from '../../src/base/assert.ts';
 import { randomHex } from '../../src/base/random.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
 import type { ActorComponents } from '../actor/components.ts';
@@ -152,6 +152,8 @@ export class TenantNames {
     this.#refusePastLimits();
     const { clock, random } = this.#components;
     const namespaceId = given ?? randomHex(random, 16);
+    const isFree = !this.#names.has(name) && !this.#pending.has(name);
+    assert(isFree, () => `the name of namespace ${namespaceId} is taken`);
     const createdAt = new Date(clock.now()).toISOString();
     const answer = remembering?.answer({ createdAt }) ?? null;
     const event = { kind: 'namespace-created', name, namespaceId, createdAt, vector, embed, answer } as const;
