@@ -283,13 +283,13 @@ export interface KeyStanding extends KeyRecord {
 
 /** actor ↔ log thread. */
 export const logCalls = {
-  /** call: [append, record head, epoch, owner, weight], body: payload → ['stored', seq, index] or ['refused', refusal]. */
+  /** call: [append, record head, epoch, owner, weight], body: payload → ['stored', slot, index] or ['refused', refusal]. */
   append: 'append',
-  /** notice to the log: [flushed, tenantId, namespaceId, logId, seq, index]. */
+  /** notice to the log: [flushed, tenantId, namespaceId, logId, slot, index]. */
   flushed: 'flushed',
   /** call: [hear] → [heard], after every notice that was sent before. */
   hear: 'hear',
-  /** notice to the actor: [replay, record head, logId, seq, index, damage or null], body: payload. */
+  /** notice to the actor: [replay, record head, logId, slot, index, damage or null], body: payload. */
   replay: 'replay',
   /** call: [replay-target, tenantId, namespaceId] → [done], after replay notices with the target's records, or [failed]. */
   replayTarget: 'replay-target',

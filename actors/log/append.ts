@@ -18,9 +18,9 @@ import { decodeLogObject, type LogObject } from './log-object.ts';
  */
 export type AppendOutcome = 'stored' | 'sealed';
 
-export interface LogSlot {
+export interface SlotWrite {
   readonly logId: string;
-  readonly seq: number;
+  readonly slot: number;
   readonly batchId: string;
   readonly bytes: Uint8Array;
 }
@@ -34,14 +34,14 @@ export async function appendToSlot(
   store: ObjectStore,
   clock: Clock,
   logger: Logger,
-  slot: LogSlot,
+  write: SlotWrite,
 ): Promise<AppendOutcome> {
-  const key = paths.logObject(slot.logId, slot.seq);
+  const key = paths.logObject(write.logId, write.slot);
   for (let delayMs = retryDelayMsMin; ; delayMs = Math.min(delayMs * 2, retryDelayMsMax)) {
     try {
-      const put = await store.putIfAbsent(key, [slot.bytes], { timeoutMs: callTimeoutMs });
+      const put = await store.putIfAbsent(key, [write.bytes], { timeoutMs: callTimeoutMs });
       if (put.kind === 'stored') return 'stored';
-      const outcome = await whoHolds(store, slot);
+      const outcome = await whoHolds(store, write);
       if (outcome !== 'nobody') return outcome;
     } catch (error) {
       // A look at the slot that came back damaged says nothing either; the next one mostly comes back whole.
@@ -52,21 +52,21 @@ export async function appendToSlot(
   }
 }
 
-async function whoHolds(store: ObjectStore, slot: LogSlot): Promise<AppendOutcome | 'nobody'> {
-  const object = await readSlot(store, slot.logId, slot.seq);
+async function whoHolds(store: ObjectStore, write: SlotWrite): Promise<AppendOutcome | 'nobody'> {
+  const object = await readSlot(store, write.logId, write.slot);
   // Refused and yet absent: the store contradicts itself for a moment; asking again is always safe.
   if (object === null) return 'nobody';
-  if (object.batchId === slot.batchId) return 'stored';
+  if (object.batchId === write.batchId) return 'stored';
   if (object.kind !== 'seal') {
-    const key = paths.logObject(slot.logId, slot.seq);
+    const key = paths.logObject(write.logId, write.slot);
     throw new Error(`${key} holds a batch of another writer: two processes use one log id`);
   }
-  const above = await readSlot(store, slot.logId, slot.seq + 1);
+  const above = await readSlot(store, write.logId, write.slot + 1);
   return above?.kind === 'seal' ? 'stored' : 'sealed';
 }
 
-async function readSlot(store: ObjectStore, logId: string, seq: number): Promise<LogObject | null> {
-  const key = paths.logObject(logId, seq);
+async function readSlot(store: ObjectStore, logId: string, slot: number): Promise<LogObject | null> {
+  const key = paths.logObject(logId, slot);
   const found = await store.get(key, { timeoutMs: callTimeoutMs });
   return found === null ? null : decodeLogObject(found.bytes, key);
 }

@@ -16,7 +16,7 @@ import { emptyLogObjectBytes } from './log-object.ts';
  */
 export interface ListedLog {
   readonly logId: string;
-  readonly slots: { readonly seq: number; readonly size: number }[];
+  readonly slots: { readonly slot: number; readonly size: number }[];
   readonly blobIds: string[];
   isDone: boolean;
 }
@@ -33,11 +33,11 @@ export type LogStanding =
 export function planLogCollection(log: ListedLog, standing: LogStanding): string[] {
   const { logId } = log;
   if (standing.kind === 'needed') return [];
-  const isNeeded = (seq: number) => standing.kind === 'own' && seq > standing.floor;
+  const isNeeded = (slot: number) => standing.kind === 'own' && slot > standing.floor;
   const slots = log.slots
     // A seal or a barrier has no records; whatever has some is a group.
-    .filter(({ seq, size }) => size > emptyLogObjectBytes && !isNeeded(seq))
-    .map(({ seq }) => paths.logObject(logId, seq));
+    .filter(({ slot, size }) => size > emptyLogObjectBytes && !isNeeded(slot))
+    .map(({ slot }) => paths.logObject(logId, slot));
   const blobs = log.blobIds
     .filter((id) => standing.kind !== 'own' || !standing.blobsInUse.has(id))
     .map((id) => paths.logBlob(logId, id));
@@ -61,8 +61,8 @@ function addListed(logs: Map<string, ListedLog>, { key, size }: ListedObject): v
   if (logId === undefined || name === undefined) return;
   const log = logs.get(logId) ?? { logId, slots: [], blobIds: [], isDone: false };
   logs.set(logId, log);
-  const seq = logSlotOfKey(key);
-  if (seq !== null) log.slots.push({ seq, size });
+  const slot = logSlotOfKey(key);
+  if (slot !== null) log.slots.push({ slot, size });
   else if (name === 'blob' && blobId !== undefined) log.blobIds.push(blobId);
   else if (name === 'done') log.isDone = true;
 }

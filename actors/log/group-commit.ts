@@ -94,7 +94,7 @@ export class GroupCommit {
    * targets that were refused and never wrote again, at most one entry each.
    */
   readonly #failedEpochs = new Map<string, number>();
-  #lastSeq = 0;
+  #lastSlot = 0;
   #lastChecksum = 0n;
   #lastBeganMs = Number.NEGATIVE_INFINITY;
   #sending = false;
@@ -116,8 +116,8 @@ export class GroupCommit {
   }
 
   /** The last slot that is known to be ours. */
-  get lastSeq(): number {
-    return this.#lastSeq;
+  get lastSlot(): number {
+    return this.#lastSlot;
   }
 
   /** Bytes of records that have been taken and not answered yet. */
@@ -136,8 +136,8 @@ export class GroupCommit {
    */
   async confirmOpen(): Promise<boolean> {
     if (this.#sealed) return false;
-    const seq = this.#lastSeq + 1;
-    const key = paths.logObject(this.#identity.logId, seq);
+    const slot = this.#lastSlot + 1;
+    const key = paths.logObject(this.#identity.logId, slot);
     const found = await this.#components.store.get(key);
     if (found === null || decodeLogObject(found.bytes, key).kind !== 'seal') return true;
     // A PUT that is in flight meets the seal itself, and then answers its records.
@@ -273,34 +273,37 @@ export class GroupCommit {
     this.#cancelTimer = null;
     this.#lastBeganMs = this.#components.clock.monotonic();
     const group = this.#takeGroup();
-    const seq = this.#lastSeq + 1;
+    const slot = this.#lastSlot + 1;
     const batchId = randomHex(this.#components.random, 16);
     const { logId, viewVersion } = this.#identity;
     const header = {
       logId,
-      seq,
+      slot,
       kind: 'group',
       viewVersion,
       previousChecksum: this.#lastChecksum,
       batchId,
     } as const;
     const { bytes, checksum } = encodeLogObject(header, group);
-    const slot = { logId, seq, batchId, bytes };
+    const write = { logId, slot, batchId, bytes };
     const outcome = await appendToSlot(
       this.#components.store,
       this.#components.clock,
       this.#components.logger,
-      slot,
+      write,
     );
     this.#sending = false;
     if (outcome === 'sealed') {
       this.#end(group);
       return;
     }
-    assert(!this.#sealed && seq === this.#lastSeq + 1, () => `slot ${seq} was stored after ${this.#lastSeq}`);
-    this.#lastSeq = seq;
+    assert(
+      !this.#sealed && slot === this.#lastSlot + 1,
+      () => `slot ${slot} was stored after ${this.#lastSlot}`,
+    );
+    this.#lastSlot = slot;
     this.#lastChecksum = checksum;
-    this.#answer(group, seq);
+    this.#answer(group, slot);
     this.#arm();
     this.#wake();
   }
@@ -336,9 +339,9 @@ export class GroupCommit {
     return group;
   }
 
-  #answer(group: readonly Pending[], seq: number): void {
+  #answer(group: readonly Pending[], slot: number): void {
     for (const [index, pending] of group.entries()) {
-      const position = { logId: this.#identity.logId, seq, index };
+      const position = { logId: this.#identity.logId, slot, index };
       this.#settle(pending);
       this.#options.onStored(pending.head, position, pending.bytes);
       if (pending.head.blob !== null) this.#blobsOnTheWay.delete(pending.head.blob.id);

@@ -43,7 +43,7 @@ export function createLogClient(
         | ['stored', number, number]
         | ['refused', Refusal, undefined];
       if (kind === 'refused') throw new AppendRefused(first);
-      return { logId: identity.logId, seq: first, index };
+      return { logId: identity.logId, slot: first, index };
     },
     async confirmOpen() {
       const answer = await channel.call([logCalls.confirmOpen]);
@@ -57,8 +57,8 @@ export function createLogClient(
       throw unreadable();
     },
     flushed(target, through) {
-      const { logId, seq, index } = through;
-      channel.notify([logCalls.flushed, target.tenantId, target.namespaceId, logId, seq, index]);
+      const { logId, slot, index } = through;
+      channel.notify([logCalls.flushed, target.tenantId, target.namespaceId, logId, slot, index]);
     },
     async heard() {
       await channel.call([logCalls.hear]);

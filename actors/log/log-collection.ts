@@ -18,7 +18,7 @@ export class LogCollection {
   readonly #store: ObjectStore;
   #collectedThrough = 0;
   /** Blobs of the own log's records, oldest first. */
-  #blobs: { readonly id: string; readonly seq: number }[] = [];
+  #blobs: { readonly id: string; readonly slot: number }[] = [];
   #listed: ReadonlyMap<string, ListedLog> = new Map();
 
   constructor(store: ObjectStore) {
@@ -26,18 +26,19 @@ export class LogCollection {
   }
 
   /** A record in the slot names the blob. */
-  blobStored(id: string, seq: number): void {
-    this.#blobs.push({ id, seq });
+  blobStored(id: string, slot: number): void {
+    this.#blobs.push({ id, slot });
   }
 
   /** Slots and blobs that the durable floor has passed. Rejects with StoreError; then the next call tries again. */
   async collectOwn(logId: string, floor: number): Promise<void> {
     const slots: string[] = [];
-    for (let seq = this.#collectedThrough + 1; seq <= floor; seq++) slots.push(paths.logObject(logId, seq));
-    const passed = this.#blobs.filter(({ seq }) => seq <= floor);
+    for (let slot = this.#collectedThrough + 1; slot <= floor; slot++)
+      slots.push(paths.logObject(logId, slot));
+    const passed = this.#blobs.filter(({ slot }) => slot <= floor);
     await deleteAll(this.#store, [...passed.map(({ id }) => paths.logBlob(logId, id)), ...slots]);
     this.#collectedThrough = floor;
-    this.#blobs = this.#blobs.filter(({ seq }) => seq > floor);
+    this.#blobs = this.#blobs.filter(({ slot }) => slot > floor);
   }
 
   async list(): Promise<void> {

@@ -5,7 +5,7 @@ import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
 /**
  * The bytes of one log object: a group of records, the seal that ends a log, or a barrier that hands namespaces over.
  *
- *   "TBLG" | u16 format | u8 kind | u8 0 | u64 seq | u64 view version | u64 checksum of the previous object |
+ *   "TBLG" | u16 format | u8 kind | u8 0 | u64 slot | u64 view version | u64 checksum of the previous object |
  *   16 bytes batch id | u32 record count | u32 0 | 40 bytes log id (ASCII, zero-padded) |
  *   records: u32 head length, u32 payload length, head (MessagePack), payload |
  *   u64 xxh64 of everything before
@@ -44,7 +44,7 @@ export interface LogRecord {
 
 export interface LogObjectHeader {
   readonly logId: string;
-  readonly seq: number;
+  readonly slot: number;
   readonly kind: LogObjectKind;
   readonly viewVersion: number;
   readonly previousChecksum: bigint;
@@ -89,7 +89,7 @@ function writeHeader(bytes: Buffer, header: LogObjectHeader, recordCount: number
   bytes.writeUInt32LE(magic, 0);
   bytes.writeUInt16LE(logFormat, 4);
   bytes.writeUInt8(kindCodes.indexOf(header.kind), 6);
-  bytes.writeBigUInt64LE(BigInt(header.seq), 8);
+  bytes.writeBigUInt64LE(BigInt(header.slot), 8);
   bytes.writeBigUInt64LE(BigInt(header.viewVersion), 16);
   bytes.writeBigUInt64LE(header.previousChecksum, 24);
   bytes.write(header.batchId, 32, 16, 'hex');
@@ -113,7 +113,7 @@ export function decodeLogObject(bytes: Uint8Array, place: string): LogObject {
   if (kind === undefined) throw new DataError(place, 6, 'unknown kind');
   return {
     logId: buffer.toString('latin1', 56, 56 + logIdBytes).replace(/\0+$/, ''),
-    seq: Number(buffer.readBigUInt64LE(8)),
+    slot: Number(buffer.readBigUInt64LE(8)),
     kind,
     viewVersion: Number(buffer.readBigUInt64LE(16)),
     previousChecksum: buffer.readBigUInt64LE(24),

@@ -132,11 +132,11 @@ export class LogService {
       commitMs: this.#commitMs,
       limits: this.#limits,
       onStored: (head, position, bytes) => {
-        this.#slotBytes.add(position.seq, bytes);
+        this.#slotBytes.add(position.slot, bytes);
         this.#stored.records++;
         this.#stored.recordBytes += bytes;
         unflushed.appended(head, { ...position, atMs: this.#components.clock.monotonic() });
-        if (head.blob !== null) this.#collection.blobStored(head.blob.id, position.seq);
+        if (head.blob !== null) this.#collection.blobStored(head.blob.id, position.slot);
       },
       // Not sooner: the floor passes whatever is not known to be unflushed.
       onGroupStored: () => {
@@ -211,7 +211,7 @@ export class LogService {
       await this.#replay(channel, wanted, { store, logId: sealed.logId, through: sealed.sealSeq - 1 });
     }
     const { logId, commit } = this.#own;
-    await this.#replay(channel, wanted, { store, logId, through: commit.lastSeq });
+    await this.#replay(channel, wanted, { store, logId, through: commit.lastSlot });
   }
 
   /** An actor that failed begins again from durable state: its manifest and these records. */
@@ -280,7 +280,7 @@ export class LogService {
     const head = headFromWire(headWire);
     const payload = message.body ?? new Uint8Array();
     this.#own.commit.append(head, payload, epoch, { owner, tenant: head.tenantId, weight }).then(
-      (position) => respond(['stored', position.seq, position.index]),
+      (position) => respond(['stored', position.slot, position.index]),
       (error) => {
         if (error instanceof AppendRefused) respond(['refused', error.refusal]);
         else throw error;
@@ -298,7 +298,7 @@ export class LogService {
   }
 
   #flushed(message: Message): void {
-    const [, tenantId, namespaceId, logId, seq, index] = message.head as [
+    const [, tenantId, namespaceId, logId, slot, index] = message.head as [
       string,
       number,
       string,
@@ -306,7 +306,7 @@ export class LogService {
       number,
       number,
     ];
-    const position: LogPosition = { logId, seq, index };
+    const position: LogPosition = { logId, slot, index };
     this.#unflushed
       .get(logId)
       ?.flushed({ tenantId, namespaceId }, position, this.#components.clock.monotonic());
@@ -380,8 +380,8 @@ export class LogService {
     const { commit } = this.#own;
     const before = {
       atMs: this.#components.clock.monotonic() - this.#limits.flushAfterMs,
-      seq: Math.max(
-        commit.lastSeq - slotsAboveFloorMax,
+      slot: Math.max(
+        commit.lastSlot - slotsAboveFloorMax,
         this.#slotBytes.firstOfNewest(this.#limits.logAboveFloorBytesMax),
       ),
     };
@@ -407,7 +407,7 @@ export class LogService {
     }
     const own = this.#opened;
     if (own === null) return;
-    const floor = own.unflushed.floor(own.commit.lastSeq);
+    const floor = own.unflushed.floor(own.commit.lastSlot);
     if (floor <= own.floor) return;
     await writeFloor(store, own.logId, floor);
     own.floor = floor;

@@ -10,7 +10,7 @@ import { decodeLogObject, encodeHead, headFromWire, type LogObject, type RecordH
 /** A place in a log: a slot and the record within it. Everything up to a watermark is contained in a manifest. */
 export interface LogPosition {
   readonly logId: string;
-  readonly seq: number;
+  readonly slot: number;
   readonly index: number;
 }
 
@@ -39,31 +39,31 @@ export async function* replayLog(
   const nextSlot = readAhead(store, range);
   let after = range.after;
   let previous: LogObject | null = null;
-  for (let seq = after + 1; seq <= through; seq++) {
+  for (let slot = after + 1; slot <= through; slot++) {
     const reading = nextSlot();
     // Collected meanwhile, and whatever is found there now is nobody's.
-    if (seq <= after) {
+    if (slot <= after) {
       previous = null;
       continue;
     }
     const object = await reading;
     if (object === null || object.kind === 'seal') {
-      after = await collectedThrough(store, { logId, seq, through });
-      if (after < seq && object !== null) return;
+      after = await collectedThrough(store, { logId, slot, through });
+      if (after < slot && object !== null) return;
       const where = `between ${paths.logFloor(logId)} and the end of its log`;
-      if (after < seq) throw missing(paths.logObject(logId, seq), where);
+      if (after < slot) throw missing(paths.logObject(logId, slot), where);
       previous = null;
       continue;
     }
-    checkChain(previous, object, { logId, seq });
+    checkChain(previous, object, { logId, slot });
     previous = object;
     for (const [index, record] of object.records.entries()) {
-      const found = { position: { logId, seq, index }, ...record };
+      const found = { position: { logId, slot, index }, ...record };
       const { blob } = record.head;
       const whole = blob === null ? found : await withBlob(store, found, blob);
       if (whole === null) {
-        after = await collectedThrough(store, { logId, seq, through });
-        if (after >= seq) break;
+        after = await collectedThrough(store, { logId, slot, through });
+        if (after >= slot) break;
       }
       yield whole ?? {
         ...found,
@@ -94,19 +94,19 @@ function readAhead(
 async function readSlot(
   store: Pick<ObjectStore, 'get'>,
   logId: string,
-  seq: number,
+  slot: number,
 ): Promise<LogObject | null> {
-  const key = paths.logObject(logId, seq);
+  const key = paths.logObject(logId, slot);
   return readIntact(store, key, ({ bytes }) => decodeLogObject(bytes, key));
 }
 
 /** How far the log's records are in manifests, as far as is known now: all of them where the log is done. */
 async function collectedThrough(
   store: Pick<ObjectStore, 'get'>,
-  at: { readonly logId: string; readonly seq: number; readonly through: number },
+  at: { readonly logId: string; readonly slot: number; readonly through: number },
 ): Promise<number> {
   const floor = await readFloor(store, at.logId);
-  if (floor >= at.seq) return floor;
+  if (floor >= at.slot) return floor;
   return (await store.get(paths.logDone(at.logId))) === null ? floor : at.through;
 }
 
@@ -114,10 +114,14 @@ function missing(key: string, where: string): DataError {
   return new DataError(key, 0, `it is missing, ${where}`);
 }
 
-function checkChain(previous: LogObject | null, object: LogObject, at: { logId: string; seq: number }): void {
-  const key = paths.logObject(at.logId, at.seq);
-  if (object.logId !== at.logId || object.seq !== at.seq) {
-    throw new DataError(key, 8, `the object says that it is ${object.logId}/${object.seq}`);
+function checkChain(
+  previous: LogObject | null,
+  object: LogObject,
+  at: { logId: string; slot: number },
+): void {
+  const key = paths.logObject(at.logId, at.slot);
+  if (object.logId !== at.logId || object.slot !== at.slot) {
+    throw new DataError(key, 8, `the object says that it is ${object.logId}/${object.slot}`);
   }
   if (previous !== null && object.previousChecksum !== previous.checksum) {
     throw new DataError(key, 24, 'it does not follow the object before it');
@@ -145,20 +149,20 @@ async function withBlob(
 
 /** A record as the log thread sends it to an actor thread, the payload apart. */
 export function replayedToWire({ head, position, damage }: ReplayedRecord): readonly unknown[] {
-  const { logId, seq, index } = position;
+  const { logId, slot, index } = position;
   const found = damage === undefined ? null : [damage.place, damage.offset, damage.reason];
-  return [encodeHead(head), logId, seq, index, found];
+  return [encodeHead(head), logId, slot, index, found];
 }
 
 /** The inverse of `replayedToWire`. */
 export function replayedFromWire(wire: readonly unknown[], payload: Uint8Array): ReplayedRecord {
-  const [head, logId, seq, index, damage] = wire as [
+  const [head, logId, slot, index, damage] = wire as [
     unknown,
     string,
     number,
     number,
     [string, number, string] | null,
   ];
-  const record = { head: headFromWire(head), position: { logId, seq, index }, payload };
+  const record = { head: headFromWire(head), position: { logId, slot, index }, payload };
   return damage === null ? record : { ...record, damage: new DataError(...damage) };
 }

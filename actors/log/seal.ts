@@ -41,17 +41,17 @@ async function sealFrom(
   sealing: { readonly logId: string; readonly viewVersion: number; readonly from: number },
 ): Promise<number> {
   const { logId, viewVersion, from } = sealing;
-  for (let seq = from; seq < from + limits.sealProbeMax; seq++) {
-    const key = paths.logObject(logId, seq);
+  for (let slot = from; slot < from + limits.sealProbeMax; slot++) {
+    const key = paths.logObject(logId, slot);
     const batchId = randomHex(random, 16);
     const seal = encodeLogObject(
-      { logId, seq, kind: 'seal', viewVersion, previousChecksum: 0n, batchId },
+      { logId, slot, kind: 'seal', viewVersion, previousChecksum: 0n, batchId },
       [],
     );
     const put = await store.putIfAbsent(key, [seal.bytes]);
-    if (put.kind === 'stored') return seq;
+    if (put.kind === 'stored') return slot;
     const kind = await readIntact(store, key, ({ bytes }) => decodeLogObject(bytes, key).kind);
-    if (kind === 'seal') return seq;
+    if (kind === 'seal') return slot;
   }
   throw new Error(`the end of log ${logId} was not found in ${limits.sealProbeMax} slots`);
 }
@@ -60,7 +60,7 @@ async function sealFrom(
 async function lastListed(store: ObjectStore, logId: string): Promise<number> {
   const listed = (await listLogs(store, paths.logFolder(logId))).get(logId);
   let last = 0;
-  for (const { seq } of listed?.slots ?? []) last = Math.max(last, seq);
+  for (const { slot } of listed?.slots ?? []) last = Math.max(last, slot);
   assert(Number.isSafeInteger(last), () => `log ${logId} has a slot beyond safe integers`);
   return last;
 }

@@ -12,7 +12,7 @@ interface Entry {
   readonly target: LogTarget;
   firstSeq: number;
   firstAtMs: number;
-  lastSeq: number;
+  lastSlot: number;
   lastIndex: number;
 }
 
@@ -33,25 +33,25 @@ export class UnflushedTargets {
 
   appended(
     target: LogTarget,
-    at: { readonly seq: number; readonly index: number; readonly atMs: number },
+    at: { readonly slot: number; readonly index: number; readonly atMs: number },
   ): void {
     const key = targetKey(target);
     const entry = this.#entries.get(key);
     if (entry === undefined) {
       this.#entries.set(key, {
         target,
-        firstSeq: at.seq,
+        firstSeq: at.slot,
         firstAtMs: at.atMs,
-        lastSeq: at.seq,
+        lastSlot: at.slot,
         lastIndex: at.index,
       });
       return;
     }
     assert(
-      at.seq > entry.lastSeq || (at.seq === entry.lastSeq && at.index > entry.lastIndex),
-      () => `record ${at.seq}/${at.index} of ${key} came after ${entry.lastSeq}/${entry.lastIndex}`,
+      at.slot > entry.lastSlot || (at.slot === entry.lastSlot && at.index > entry.lastIndex),
+      () => `record ${at.slot}/${at.index} of ${key} came after ${entry.lastSlot}/${entry.lastIndex}`,
     );
-    entry.lastSeq = at.seq;
+    entry.lastSlot = at.slot;
     entry.lastIndex = at.index;
   }
 
@@ -65,29 +65,29 @@ export class UnflushedTargets {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
     const all =
-      through.seq > entry.lastSeq || (through.seq === entry.lastSeq && through.index >= entry.lastIndex);
+      through.slot > entry.lastSlot || (through.slot === entry.lastSlot && through.index >= entry.lastIndex);
     if (all) {
       this.#entries.delete(key);
       return;
     }
     // Later records of the same slot may be missing from the manifest, so the slot itself is still needed.
-    if (through.seq > entry.firstSeq) {
-      entry.firstSeq = through.seq;
+    if (through.slot > entry.firstSeq) {
+      entry.firstSeq = through.slot;
       entry.firstAtMs = atMs;
     }
   }
 
-  /** The highest slot that nobody needs, given that the log holds slots up to `lastSeq`. */
-  floor(lastSeq: number): number {
-    let floor = lastSeq;
+  /** The highest slot that nobody needs, given that the log holds slots up to `lastSlot`. */
+  floor(lastSlot: number): number {
+    let floor = lastSlot;
     for (const entry of this.#entries.values()) floor = Math.min(floor, entry.firstSeq - 1);
     return floor;
   }
 
   /** Targets whose first unflushed record is older than `beforeMs` or lies under `beforeSeq`. */
-  overdue(before: { readonly atMs: number; readonly seq: number }): LogTarget[] {
+  overdue(before: { readonly atMs: number; readonly slot: number }): LogTarget[] {
     return [...this.#entries.values()]
-      .filter((entry) => entry.firstAtMs < before.atMs || entry.firstSeq < before.seq)
+      .filter((entry) => entry.firstAtMs < before.atMs || entry.firstSeq < before.slot)
       .map((entry) => entry.target);
   }
 }

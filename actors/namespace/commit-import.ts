@@ -1,13 +1,15 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
+import { storedCheck } from '../../protocol/stored-schema.ts';
+import { z } from '../../protocol/validate.ts';
 import { assert } from '../../src/base/assert.ts';
 import { toShared } from '../../src/base/garbage.ts';
-import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
+import { decodePayload, encodeValue } from '../../src/base/record.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import type { BuiltImport } from '../compute/lanes.ts';
 import type { LogPosition } from '../log/replay.ts';
-import type { SegmentToc } from '../storage/segment-format.ts';
+import { segmentTocSchema } from '../storage/segment-format.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import { noTombstones, withDeleted } from '../storage/tombstones.ts';
@@ -26,17 +28,21 @@ import type { NamespaceState, WriteStamp } from './namespace-state.ts';
  *
  * Sequences of its rows were given when the segment was made, so far above the namespace's that nothing could come between.
  */
-export interface ImportedSegment {
-  readonly id: string;
-  readonly size: number;
-  readonly toc: SegmentToc;
-  /** The file's, which are metered. */
-  readonly bytes: number;
-  readonly temporalKeys: readonly string[];
-  readonly textKeys: readonly string[];
+const importedSegmentSchema = z.strictObject({
+  id: z.string(),
+  /** Bytes of the whole object. */
+  size: z.int(),
+  toc: segmentTocSchema,
+  /** Bytes of the file, which are metered. */
+  bytes: z.int(),
+  /** Keys of metas that hold dates or times, and keys that hold texts, from now on. */
+  temporalKeys: z.array(z.string()).readonly(),
+  textKeys: z.array(z.string()).readonly(),
   /** Whether two of its rows may have one id. */
-  readonly hasEqualIds: boolean;
-}
+  hasEqualIds: z.boolean(),
+});
+export type ImportedSegment = Readonly<z.output<typeof importedSegmentSchema>>;
+const checkImported = storedCheck(importedSegmentSchema);
 
 /** What the answer says of an import beside what was stored. */
 export interface ImportReport {
@@ -59,11 +65,12 @@ export function importedSegment(id: string, built: BuiltImport, bytes: number): 
 
 /** The payload of an import's record, in shared memory. */
 export function encodeImport(segment: ImportedSegment): Buffer {
-  return toShared(packMessage(segment));
+  return toShared(encodeValue(segment));
 }
 
+/** The segment that an import's record names. Throws `DataError`. */
 export function decodeImport(payload: Uint8Array): ImportedSegment {
-  return unpackMessage(payload) as ImportedSegment;
+  return decodePayload(payload, 'the record of an import', checkImported);
 }
 
 export interface ImportWrite {
@@ -148,7 +155,7 @@ async function findReplaced(
     state.segments = [...replaced, added];
     state.generation++;
     state.temporalKeys = keysAfter(state.temporalKeys, segment);
-    const lastSequence = stamp.firstSequence + toc.rowCount;
+    const lastSequence = stamp.baseSequence + toc.rowCount;
     state.countWrite(stamp, { lastSequence, docs: toc.rowCount, bytes: segment.bytes });
     state.noteApplied(position, payloadBytes);
   };

@@ -23,8 +23,8 @@ export async function dropObjects(
   const words = lastWords(identity, committed?.value ?? null, records);
   if (words !== null) await directory.report(tenantId, name, words);
   await eraseNamespace(components, namespaceId);
-  for (const [logId, { seq, index }] of committed?.value.applied ?? [])
-    log.flushed(identity, { logId, seq, index });
+  for (const [logId, { slot, index }] of committed?.value.applied ?? [])
+    log.flushed(identity, { logId, slot, index });
   for (const { position } of records) log.flushed(identity, position);
 }
 

@@ -199,7 +199,7 @@ async function commitReach(
     tail: addition.tail,
   });
   state.flushedBytes = reach.appliedBytes;
-  for (const [logId, { seq, index }] of reach.applied) log.flushed(state.identity, { logId, seq, index });
+  for (const [logId, { slot, index }] of reach.applied) log.flushed(state.identity, { logId, slot, index });
 }
 
 /** Makes this process the owner: the next commit of an earlier owner then fails. Nothing else changes. */

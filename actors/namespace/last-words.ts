@@ -38,7 +38,7 @@ export function lastWords(
     const { head } = record;
     if (head.version !== state.counters.version + 1) break;
     const stamp = stampFromWire(head.version, head.detail);
-    state.countWrite(stamp, { lastSequence: stamp.firstSequence, ...takenBy(record) });
+    state.countWrite(stamp, { lastSequence: stamp.baseSequence, ...takenBy(record) });
   }
   return state.counters.version === 0 ? null : reportOf(state, false);
 }

@@ -348,8 +348,8 @@ export class NamespaceActor {
           error: describeError(error),
         }),
       );
-    for (const [logId, { seq, index }] of this.#state.applied) {
-      this.#components.log.flushed(this.identity, { logId, seq, index });
+    for (const [logId, { slot, index }] of this.#state.applied) {
+      this.#components.log.flushed(this.identity, { logId, slot, index });
     }
     this.close();
   }

@@ -22,8 +22,8 @@ import { dayOfMicros, withWrite } from './writes-by-day.ts';
 /** What a log record says beside its payload. */
 export interface WriteStamp {
   readonly version: number;
-  /** Deletes of the batch take this sequence, its documents the following ones. */
-  readonly firstSequence: number;
+  /** The sequence of the write's deletes; its documents, or an import's rows, have the following ones. */
+  readonly baseSequence: number;
   /** Microseconds since 1970. */
   readonly writtenAt: number;
 }
@@ -41,8 +41,8 @@ export function assertFollows(before: WritesBefore, stamp: WriteStamp, lastSeque
     () => `version ${stamp.version} was given after ${before.version}`,
   );
   assert(
-    stamp.firstSequence >= before.lastSequence && lastSequence >= stamp.firstSequence,
-    () => `sequences ${stamp.firstSequence} to ${lastSequence} were given after ${before.lastSequence}`,
+    stamp.baseSequence >= before.lastSequence && lastSequence >= stamp.baseSequence,
+    () => `sequences ${stamp.baseSequence} to ${lastSequence} were given after ${before.lastSequence}`,
   );
   assert(Number.isSafeInteger(lastSequence), () => `sequence ${lastSequence} is not exact`);
   assert(
@@ -131,9 +131,9 @@ export class NamespaceState {
 
   /** Notes how far the state reaches in a log. Asserts that each record is applied once, in the order of its log. */
   noteApplied(position: LogPosition, bytes: number): void {
-    const { logId, seq, index } = position;
-    assert(!isApplied(this, position), () => `record ${seq}/${index} of log ${logId} is applied again`);
-    this.applied.set(logId, { seq, index });
+    const { logId, slot, index } = position;
+    assert(!isApplied(this, position), () => `record ${slot}/${index} of log ${logId} is applied again`);
+    this.applied.set(logId, { slot, index });
     this.appliedBytes += bytes;
   }
 
@@ -201,7 +201,7 @@ export function applyBatch(
   let deleted = 0;
   for (const id of batch.deletes) {
     const holder = state.memtableOf(id);
-    if (holder?.supersede(id, stamp.firstSequence)) deleted++;
+    if (holder?.supersede(id, stamp.baseSequence)) deleted++;
   }
   const marked = state.segments.map((segment) => {
     const rows = lookUp.rowsIn(segment.id);
@@ -214,7 +214,7 @@ export function applyBatch(
   });
   // Mostly nothing is replaced: then the list stays the same one, and who looks for changes sees none.
   if (marked.some((segment, i) => segment !== state.segments[i])) state.segments = marked;
-  let sequence = stamp.firstSequence;
+  let sequence = stamp.baseSequence;
   batch.documentOffsets.forEach((offset, i) => {
     sequence++;
     const id = batch.ids[i] ?? '';

@@ -1,7 +1,10 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
+import { storedCheck } from '../../protocol/stored-schema.ts';
+import { z } from '../../protocol/validate.ts';
 import { assert } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
+import { orDamage } from '../../src/base/record.ts';
 import { Serial } from '../../src/base/serial.ts';
 import { StoreError } from '../../src/object-store/object-store.ts';
 import type { ActorComponents } from '../actor/components.ts';
@@ -148,7 +151,7 @@ export class WritePipeline {
     const stamp = {
       version: version + 1,
       // Its rows have the following ones, as those of a batch have.
-      firstSequence: rows.firstSequence - 1,
+      baseSequence: rows.firstSequence - 1,
       writtenAt: Math.max(nowMicros, lastWrittenAt + 1),
     };
     const epoch = this.#epoch;
@@ -175,7 +178,7 @@ export class WritePipeline {
 
   #head(stamp: WriteStamp, mark?: string): RecordHead {
     const { tenantId, name: namespace, namespaceId } = this.#state.identity;
-    const detail = [stamp.firstSequence, stamp.writtenAt, ...(mark === undefined ? [] : [mark])];
+    const detail = [stamp.baseSequence, stamp.writtenAt, ...(mark === undefined ? [] : [mark])];
     return { tenantId, namespace, namespaceId, version: stamp.version, blob: null, detail };
   }
 
@@ -195,7 +198,7 @@ export class WritePipeline {
     const nowMicros = Math.floor(this.#components.clock.now() * 1_000);
     const stamp = {
       version: last.version + 1,
-      firstSequence: last.lastSequence + 1,
+      baseSequence: last.lastSequence + 1,
       writtenAt: Math.max(nowMicros, last.lastWrittenAt + 1),
     };
     this.#submitted = this.#after(stamp, batch.documentOffsets.length);
@@ -205,7 +208,7 @@ export class WritePipeline {
 
   /** What the next write follows once a write with this stamp, of so many rows, is submitted. */
   #after(stamp: WriteStamp, rows: number): WritesBefore {
-    const lastSequence = stamp.firstSequence + rows;
+    const lastSequence = stamp.baseSequence + rows;
     assertFollows(this.#submitted, stamp, lastSequence);
     return { version: stamp.version, lastSequence, lastWrittenAt: stamp.writtenAt };
   }
@@ -317,7 +320,11 @@ export function isImport(detail: unknown): boolean {
   return (detail as readonly unknown[])[2] === importMark;
 }
 
-export function stampFromWire(version: number, wire: unknown): WriteStamp {
-  const [firstSequence, writtenAt] = wire as [number, number];
-  return { version, firstSequence, writtenAt };
+const checkDetail = storedCheck(z.tuple([z.int(), z.int(), z.literal(importMark).optional()]));
+
+/** The stamp that a record's `detail` has: `[base sequence, written at]`. Throws `DataError` where the detail is anything else. */
+export function stampFromWire(version: number, detail: unknown): WriteStamp {
+  const read = () => checkDetail(detail);
+  const [baseSequence, writtenAt] = orDamage('not the stamp of a write', read, 'a record of the log', 0);
+  return { version, baseSequence, writtenAt };
 }

@@ -42,7 +42,7 @@ function watermarksRise(next: Manifest, current: Manifest): boolean {
     const after = next.applied.get(logId);
     // A finished log's watermark may be dropped: nobody replays it any more.
     if (after === undefined) continue;
-    if (after.seq < before.seq || (after.seq === before.seq && after.index < before.index)) return false;
+    if (after.slot < before.slot || (after.slot === before.slot && after.index < before.index)) return false;
   }
   return true;
 }

@@ -9,7 +9,7 @@ import { decodeTombstones, encodeTombstones, type Tombstones } from './tombstone
 
 /** What a namespace consists of: the one object that is changed by compare-and-set. Edits are pure. */
 export interface LogWatermark {
-  readonly seq: number;
+  readonly slot: number;
   readonly index: number;
 }
 
@@ -84,7 +84,7 @@ export interface Manifest extends NamespaceIdentity {
 export function encodeManifest(manifest: Manifest): Uint8Array {
   const wire = {
     ...manifest,
-    applied: [...manifest.applied].map(([logId, { seq, index }]) => [logId, seq, index]),
+    applied: [...manifest.applied].map(([logId, { slot, index }]) => [logId, slot, index]),
     segments: manifest.segments.map((s) => [
       s.id,
       s.size,
@@ -153,7 +153,7 @@ export function decodeManifest(bytes: Uint8Array, place: string): Manifest {
   const wire = decodeRecord(bytes, place, manifestFormat);
   return {
     ...wire,
-    applied: new Map(wire.applied.map(([logId, seq, index]) => [logId, { seq, index }])),
+    applied: new Map(wire.applied.map(([logId, slot, index]) => [logId, { slot, index }])),
     segments: wire.segments.map(([id, size, toc, wireTombstones, graphs, deletedAtMs]) => {
       const { tombstones, deletes } = tombstonesFromWire(wireTombstones);
       return {
@@ -195,7 +195,7 @@ export function isApplied(
 ): boolean {
   const watermark = applied.get(at.logId);
   if (watermark === undefined) return false;
-  return at.seq < watermark.seq || (at.seq === watermark.seq && at.index <= watermark.index);
+  return at.slot < watermark.slot || (at.slot === watermark.slot && at.index <= watermark.index);
 }
 
 /** Keys of all objects that the namespace owns as far as it says, those that are only waiting to be deleted among them. */

@@ -131,7 +131,7 @@ export class TenantLog {
     this.#unflushed = true;
     if (isApplied({ applied: this.#applied }, position)) return;
     if (damage !== undefined) throw damage;
-    const place = `${paths.logObject(position.logId, position.seq)}, record ${position.index}`;
+    const place = `${paths.logObject(position.logId, position.slot)}, record ${position.index}`;
     this.#apply(decodeTenantEvent(payload, place), head.version, position);
   }
 
@@ -186,14 +186,14 @@ export class TenantLog {
 
   /** Applies a durable event. Asserts that none was left out, and that each is applied once, in the order of its log. */
   #apply(event: TenantEvent, version: number, position: LogPosition): void {
-    const { logId, seq, index } = position;
+    const { logId, slot, index } = position;
     const before = this.#state.version;
     assert(version === before + 1, () => `event ${version} of tenant ${this.tenantId} follows ${before}`);
     const isAgain = isApplied({ applied: this.#applied }, position);
-    assert(!isAgain, () => `event ${seq}/${index} of log ${logId} is applied again`);
+    assert(!isAgain, () => `event ${slot}/${index} of log ${logId} is applied again`);
     this.#hooks.applying(event);
     applyTenantEvent(this.#state, event);
-    this.#applied.set(logId, { seq, index });
+    this.#applied.set(logId, { slot, index });
     this.#unflushed = true;
   }
 
@@ -231,8 +231,8 @@ export class TenantLog {
       this.close();
       throw error;
     }
-    for (const [logId, { seq, index }] of applied) {
-      log.flushed({ tenantId: this.tenantId, namespaceId: '' }, { logId, seq, index });
+    for (const [logId, { slot, index }] of applied) {
+      log.flushed({ tenantId: this.tenantId, namespaceId: '' }, { logId, slot, index });
     }
   }
 

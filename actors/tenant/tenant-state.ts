@@ -12,9 +12,7 @@ import {
   tenantManifestSchema,
 } from '../../protocol/stored-tenant.ts';
 import { formats } from '../../protocol/version.ts';
-import { DataError } from '../../src/base/assert.ts';
-import { describeError } from '../../src/base/log.ts';
-import { decodeRecord, decodeValue, encodeRecord, encodeValue } from '../../src/base/record.ts';
+import { decodePayload, decodeRecord, encodeRecord, encodeValue } from '../../src/base/record.ts';
 import type { LogWatermark } from '../storage/manifest.ts';
 import { storeAnswer } from './stored-answers.ts';
 import {
@@ -229,11 +227,7 @@ export const encodeTenantEvent = (event: TenantEvent): Uint8Array => new Uint8Ar
 
 /** The event that a record of the log has as its payload; `place` says which record, for the `DataError` of another payload. */
 export function decodeTenantEvent(bytes: Uint8Array, place: string): TenantEvent {
-  try {
-    return checkTenantEvent(decodeValue(bytes));
-  } catch (cause) {
-    throw Object.assign(new DataError(place, 0, `no event of a tenant: ${describeError(cause)}`), { cause });
-  }
+  return decodePayload(bytes, place, checkTenantEvent);
 }
 
 export interface TenantManifest {
@@ -256,7 +250,7 @@ export const tenantManifestCodec = {
     const { state } = manifest;
     const wire: TenantManifestWire = {
       ...manifest,
-      applied: [...manifest.applied].map(([logId, { seq, index }]) => [logId, seq, index]),
+      applied: [...manifest.applied].map(([logId, { slot, index }]) => [logId, slot, index]),
       state: {
         tenant: state.tenant,
         keys: [...state.keys.values()],
@@ -273,7 +267,7 @@ export const tenantManifestCodec = {
     const wire = decodeRecord(bytes, place, tenantManifestFormat);
     return {
       ...wire,
-      applied: new Map(wire.applied.map(([logId, seq, index]) => [logId, { seq, index }])),
+      applied: new Map(wire.applied.map(([logId, slot, index]) => [logId, { slot, index }])),
       state: {
         tenant: wire.state.tenant,
         keys: new Map(wire.state.keys.map((key) => [key.id, key])),

@@ -77,18 +77,32 @@ export function decodeRecord<T>(
     const known = versions.join(' and ');
     throw new DataError(place, 4, `format version ${foundVersion}, this server reads ${known}`);
   }
-  const value = orDamage('not MessagePack', () => decodeValue(record.subarray(headerBytes)), place);
-  return orDamage('not what its format has', () => check(value, foundVersion), place);
+  const value = orDamage(
+    'not MessagePack',
+    () => decodeValue(record.subarray(headerBytes)),
+    place,
+    headerBytes,
+  );
+  return orDamage('not what its format has', () => check(value, foundVersion), place, headerBytes);
 }
 
-/** What `read` answers; whatever it throws is damage of the record's value. */
-function orDamage<T>(reason: string, read: () => T, place: string): T {
+/**
+ * The checked value of a payload without a frame: whoever holds it has a checksum of it. Throws a `DataError` that names `place`
+ * where the bytes are no MessagePack, or `check` throws.
+ */
+export function decodePayload<T>(bytes: Uint8Array, place: string, check: (value: unknown) => T): T {
+  const value = orDamage('not MessagePack', () => decodeValue(bytes), place, 0);
+  return orDamage('not what its format has', () => check(value), place, 0);
+}
+
+/** What `read` answers; whatever it throws is a `DataError` of that place, with `reason` before its own message. */
+export function orDamage<T>(reason: string, read: () => T, place: string, offset: number): T {
   try {
     return read();
   } catch (cause) {
     if (cause instanceof DataError) throw cause;
     const detail = cause instanceof Error ? `: ${cause.message}` : '';
-    throw Object.assign(new DataError(place, headerBytes, `${reason}${detail}`), { cause });
+    throw Object.assign(new DataError(place, offset, `${reason}${detail}`), { cause });
   }
 }
 

@@ -14,7 +14,7 @@ export const paths = {
 
   /** Of every log. */
   logs: 'log/',
-  logObject: (logId: string, seq: number) => `log/${logId}/${twentyDigits(seq)}`,
+  logObject: (logId: string, slot: number) => `log/${logId}/${twentyDigits(slot)}`,
   logFloor: (logId: string) => `log/${logId}/floor`,
   logDone: (logId: string) => `log/${logId}/done`,
   /** Of everything that a log consists of. */

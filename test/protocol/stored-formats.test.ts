@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { decodeFloor, writeFloor } from '../../actors/log/floor.ts';
+import { decodeImport, encodeImport } from '../../actors/namespace/commit-import.ts';
 import { decodeSwept, encodeSwept } from '../../actors/namespace/keep-sweeping.ts';
+import { stampFromWire } from '../../actors/namespace/write-pipeline.ts';
 import {
   decodeDeletes,
   encodeDeletes,
@@ -241,6 +243,48 @@ describe('golden bytes of stored records', () => {
   });
 });
 
+describe('the record of an import', () => {
+  const segment = {
+    id: 'c'.repeat(32),
+    size: 1_000,
+    toc: {
+      formatVersion: 9,
+      rowCount: 3,
+      minSequence: 11,
+      maxSequence: 13,
+      docsRawBytes: 900,
+      sections: [
+        { name: 'docs', offset: 0, length: 800, entryCount: 1, pageBytes: 0, root: null },
+        { name: 'text', offset: 800, length: 90, entryCount: 3, pageBytes: 0, root: Uint8Array.of(1, 2) },
+      ],
+    },
+    bytes: 700,
+    temporalKeys: ['day'],
+    textKeys: ['station'],
+    hasEqualIds: false,
+  };
+
+  it('reads back from golden bytes', () => {
+    const made = encodeImport(segment);
+
+    const golden = goldenBytes('import-record-v1.bin', made);
+
+    assert.deepEqual(Buffer.from(made), golden);
+    assert.deepEqual(decodeImport(new Uint8Array(golden)), segment);
+  });
+
+  it('is damage where it is anything else, and so is a stamp', () => {
+    assert.throws(
+      () => decodeImport(packMessage({ ...segment, size: 'large' })),
+      /the record of an import .*size/,
+    );
+    assert.deepEqual(stampFromWire(4, [10, 1_000]), { version: 4, baseSequence: 10, writtenAt: 1_000 });
+    assert.deepEqual(stampFromWire(4, [10, 1_000, 'import']).baseSequence, 10);
+    assert.throws(() => stampFromWire(4, [10]), DataError);
+    assert.throws(() => stampFromWire(4, null), DataError);
+  });
+});
+
 describe('the check of stored values', () => {
   const shapes = [
     { schema: tenantRecordSchema, value: tenant },
@@ -272,7 +316,7 @@ describe('the check of stored values', () => {
 
     assert.throws(() => decodeTenantEvent(bytes, 'log/a/1, record 0'), {
       name: 'DataError',
-      message: /damaged data in log\/a\/1, record 0 at byte 0: no event of a tenant: .*status/,
+      message: /damaged data in log\/a\/1, record 0 at byte 0: not what its format has: status/,
     });
     assert.throws(() => decodeTenantEvent(Uint8Array.of(0xc1), 'place'), DataError);
   });

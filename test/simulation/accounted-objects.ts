@@ -45,9 +45,9 @@ function accountForTenant(accounted: Set<string>, objects: Objects, key: string)
 }
 
 function accountForSlot(accounted: Set<string>, objects: Objects, view: ClusterView, key: string): void {
-  const { kind, logId, seq, records } = decodeLogObject(bytesOf(objects, key), key);
+  const { kind, logId, slot, records } = decodeLogObject(bytesOf(objects, key), key);
   const isMember = view.members.some((member) => member.logId === logId);
-  if (kind !== 'seal' && !(isMember && seq > floorOf(objects, logId))) return;
+  if (kind !== 'seal' && !(isMember && slot > floorOf(objects, logId))) return;
   accounted.add(key);
   for (const { head } of records) if (head.blob !== null) accounted.add(paths.logBlob(logId, head.blob.id));
 }

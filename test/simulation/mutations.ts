@@ -25,21 +25,21 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'the own batch in the slot is taken for a seal',
     file: 'actors/log/append.js',
-    find: 'if (object.batchId === slot.batchId)',
-    replace: 'if (object.batchId === slot.batchId) return "sealed"; if (false)',
+    find: 'if (object.batchId === write.batchId)',
+    replace: 'if (object.batchId === write.batchId) return "sealed"; if (false)',
     why: 'a repetition that is refused is told as "nothing written", and is replayed later',
   },
   {
     name: 'a refused PUT is trusted without a look',
     file: 'actors/log/append.js',
-    find: 'const outcome = await whoHolds(store, slot);',
+    find: 'const outcome = await whoHolds(store, write);',
     replace: "const outcome = 'stored';",
     why: 'the slot may hold a seal: what is acknowledged then is in no log',
   },
   {
     name: 'a slot is given up after half a second and used for other bytes',
     file: 'actors/log/group-commit.js',
-    find: 'const outcome = await appendToSlot(this.#components.store, this.#components.clock, this.#components.logger, slot);',
+    find: 'const outcome = await appendToSlot(this.#components.store, this.#components.clock, this.#components.logger, write);',
     replace:
       'const outcome = await Promise.race([appendToSlot(this.#components.store, this.#components.clock, this.#components.logger, slot), this.#components.clock.sleep(500)]); if (outcome === undefined) { this.#sending = false; for (const pending of group) this.#abandon(pending); this.#arm(); this.#wake(); return; }',
     why: 'the first try surfaces late, with records that were called unwritten',
@@ -47,8 +47,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'collection deletes seals',
     file: 'actors/log/collect-log.js',
-    find: 'size > emptyLogObjectBytes && !isNeeded(seq)',
-    replace: '!isNeeded(seq)',
+    find: 'size > emptyLogObjectBytes && !isNeeded(slot)',
+    replace: '!isNeeded(slot)',
     why: 'the delayed PUT of a paused writer lands in the emptied slot and is acknowledged',
   },
   {
@@ -120,7 +120,7 @@ export const mutations: readonly Mutation[] = [
     file: 'actors/namespace/flush.js',
     find: 'const { log } = components;\n    await commitManifest(',
     replace:
-      'const { log } = components;\n    for (const [logId, { seq, index }] of reach.applied) log.flushed(state.identity, { logId, seq, index });\n    await commitManifest(',
+      'const { log } = components;\n    for (const [logId, { slot, index }] of reach.applied) log.flushed(state.identity, { logId, slot, index });\n    await commitManifest(',
     why: 'the floor rises over records that are in no manifest when the process dies',
   },
   {
@@ -128,7 +128,7 @@ export const mutations: readonly Mutation[] = [
     file: 'actors/namespace/write-pipeline.js',
     find: 'const position = await submission.durable;\n            if (this.#broken)\n                throw appliedByNext();\n            const { lookUp } = submission;\n            const deleted = await applyDurable(this.#components, this.#state, { batch, stamp, position, lookUp });',
     replace:
-      'const { lookUp } = submission; const { logId } = this.#components.log; const before = this.#state.applied.get(logId) ?? { seq: 0, index: 0 };\n            const deleted = await applyDurable(this.#components, this.#state, { batch, stamp, position: { logId, seq: before.seq, index: before.index + 1 }, lookUp });\n            const position = await submission.durable; this.#state.applied.set(logId, position);',
+      'const { lookUp } = submission; const { logId } = this.#components.log; const before = this.#state.applied.get(logId) ?? { slot: 0, index: 0 };\n            const deleted = await applyDurable(this.#components, this.#state, { batch, stamp, position: { logId, slot: before.slot, index: before.index + 1 }, lookUp });\n            const position = await submission.durable; this.#state.applied.set(logId, position);',
     why: 'readers see what may never be written',
   },
   {

@@ -70,7 +70,7 @@ const manifest: Manifest = {
   createdAt: '2026-01-02T03:04:05Z',
   temporalKeys: ['day'],
   owner: { logId, view: 2 },
-  applied: new Map([[logId, { seq: 5, index: 6 }]]),
+  applied: new Map([[logId, { slot: 5, index: 6 }]]),
   segments: [
     {
       id: hex('b', 32),
@@ -106,7 +106,7 @@ const manySet = withDeleted(noTombstones, [3, 7, ...Array.from({ length: 5_000 }
 function logBytes(): Uint8Array {
   const header = {
     logId,
-    seq: 5,
+    slot: 5,
     kind: 'group',
     viewVersion: 2,
     previousChecksum: 77n,

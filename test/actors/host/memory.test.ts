@@ -191,9 +191,9 @@ test('of a target that is forgotten nothing is kept until it is read again', asy
     blob: null,
     detail: null,
   });
-  const record = (namespaceId: string, seq: number, bytes: number) => ({
+  const record = (namespaceId: string, slot: number, bytes: number) => ({
     head: head(namespaceId),
-    position: { logId: 'log', seq, index: 0 },
+    position: { logId: 'log', slot, index: 0 },
     payload: new Uint8Array(bytes),
   });
   replays.accept(record('small', 1, 100));
@@ -215,7 +215,7 @@ test('of a target that is forgotten nothing is kept until it is read again', asy
   const asked = await Promise.all([replays.readAgain(large, log), replays.readAgain(large, log)]);
   assert.deepEqual(asked, [true, true]);
   assert.deepEqual(
-    replays.of(large).map(({ position }) => position.seq),
+    replays.of(large).map(({ position }) => position.slot),
     [2, 3, 4],
   );
   assert.equal(await replays.readAgain(large, log), false);

@@ -11,9 +11,9 @@ const group = emptyLogObjectBytes + 1;
 const listed = (overrides: Partial<ListedLog> = {}): ListedLog => ({
   logId,
   slots: [
-    { seq: 3, size: group },
-    { seq: 4, size: group },
-    { seq: 5, size: emptyLogObjectBytes },
+    { slot: 3, size: group },
+    { slot: 4, size: group },
+    { slot: 5, size: emptyLogObjectBytes },
   ],
   blobIds: ['b1', 'b2'],
   isDone: true,
@@ -21,7 +21,7 @@ const listed = (overrides: Partial<ListedLog> = {}): ListedLog => ({
 });
 
 test('a seal is as small as no group can be', () => {
-  const header = { logId, seq: 1, viewVersion: 1, previousChecksum: 0n, batchId: '0'.repeat(32) } as const;
+  const header = { logId, slot: 1, viewVersion: 1, previousChecksum: 0n, batchId: '0'.repeat(32) } as const;
   const seal = encodeLogObject({ ...header, kind: 'seal' }, []);
 
   assert.equal(seal.bytes.length, emptyLogObjectBytes);
@@ -66,8 +66,8 @@ test('a listing is sorted by log', async () => {
   assert.deepEqual(
     [...logs.values()],
     [
-      { logId, slots: [{ seq: 7, size: 9 }], blobIds: ['x'], isDone: false },
-      { logId: other, slots: [{ seq: 1, size: 9 }], blobIds: [], isDone: true },
+      { logId, slots: [{ slot: 7, size: 9 }], blobIds: ['x'], isDone: false },
+      { logId: other, slots: [{ slot: 1, size: 9 }], blobIds: [], isDone: true },
     ],
   );
 });

@@ -40,8 +40,8 @@ beforeEach(() => {
     { logId, viewVersion: 1 },
     {
       commitMs,
-      onStored: (record, { seq, index }) =>
-        stored.push(`${record.namespaceId}${record.version}@${seq}.${index}`),
+      onStored: (record, { slot, index }) =>
+        stored.push(`${record.namespaceId}${record.version}@${slot}.${index}`),
       onGroupStored: () => {},
       onSealed: () => ended++,
     },
@@ -74,8 +74,8 @@ function append(target: string, version: number, bytes = 10, epoch = 1): Outcome
   return outcome;
 }
 
-async function slot(seq: number): Promise<LogObject | null> {
-  const found = await truth.get(paths.logObject(logId, seq));
+async function slot(slot: number): Promise<LogObject | null> {
+  const found = await truth.get(paths.logObject(logId, slot));
   return found === null ? null : decodeLogObject(found.bytes, 'slot');
 }
 
@@ -91,7 +91,7 @@ const logPuts = () => store.calls.filter((c) => c.operation === 'create' && /\/\
 test('the first write after idle is sent at once, the next group when commitMs have passed', async () => {
   const first = append('a', 1);
   await clock.advance(2);
-  assert.equal(first.position?.seq, 1);
+  assert.equal(first.position?.slot, 1);
 
   const second = append('a', 2);
   const third = append('b', 1);
@@ -99,8 +99,8 @@ test('the first write after idle is sent at once, the next group when commitMs h
   assert.deepEqual(second, { position: null, refusal: null });
   await clock.advance(10);
 
-  assert.deepEqual(second.position, { logId, seq: 2, index: 0 });
-  assert.deepEqual(third.position, { logId, seq: 2, index: 1 });
+  assert.deepEqual(second.position, { logId, slot: 2, index: 0 });
+  assert.deepEqual(third.position, { logId, slot: 2, index: 1 });
   assert.equal(logPuts(), 2);
 });
 
@@ -111,7 +111,7 @@ test('after idle again nothing waits for commitMs', async () => {
   const later = append('a', 2);
   await clock.advance(2);
 
-  assert.equal(later.position?.seq, 2);
+  assert.equal(later.position?.slot, 2);
 });
 
 test('a steady stream of records does not put the group off', async () => {
@@ -143,7 +143,7 @@ test('records of a target enter the log in the order of their submission', async
   }
   await clock.run(commit.whenIdle());
 
-  const seen = await replayed(commit.lastSeq);
+  const seen = await replayed(commit.lastSlot);
 
   assert.equal(seen.length, 300);
   for (const [target, last] of versions) {
@@ -167,11 +167,11 @@ test('a group is sent at once when it holds 4 MB, and holds no more', async () =
   await clock.settle();
 
   assert.deepEqual(
-    large.map((outcome) => outcome.position?.seq),
+    large.map((outcome) => outcome.position?.slot),
     [2, 2, 3, 3, undefined],
   );
   await clock.run(commit.whenIdle());
-  assert.equal(large[4]?.position?.seq, 4);
+  assert.equal(large[4]?.position?.slot, 4);
 });
 
 test('a record over 4 MB is a blob, and later records of its target wait behind it', async () => {
@@ -191,9 +191,9 @@ test('a record over 4 MB is a blob, and later records of its target wait behind 
   await clock.run(commit.whenIdle());
 
   const sizes: number[] = [];
-  for await (const record of replayLog(truth, { logId, after: 0, through: commit.lastSeq }))
+  for await (const record of replayLog(truth, { logId, after: 0, through: commit.lastSlot }))
     sizes.push(record.payload.length);
-  assert.deepEqual(await replayed(commit.lastSeq), ['b1', 'a1', 'a2', 'a3', 'a4']);
+  assert.deepEqual(await replayed(commit.lastSlot), ['b1', 'a1', 'a2', 'a3', 'a4']);
   assert.deepEqual(sizes, [10, bytes, 10, bytes, 10]);
 });
 
@@ -212,7 +212,7 @@ test('a blob that the store does not take is given up, and what waits behind it:
     ['not-written', 'not-written', 'not-written'],
   );
   assert.ok(nextEpoch.position);
-  assert.deepEqual(await replayed(commit.lastSeq), ['a1']);
+  assert.deepEqual(await replayed(commit.lastSlot), ['a1']);
 });
 
 test('every object names its predecessor', async () => {
@@ -238,7 +238,7 @@ test('a slot whose outcome is not known gets the same bytes until it is', async 
   await clock.run(commit.whenIdle());
 
   assert.equal(first, null);
-  assert.equal(written.position?.seq, 1);
+  assert.equal(written.position?.slot, 1);
   assert.deepEqual(await replayed(1), ['a1']);
   assert.equal(await slot(2), null);
 });
@@ -249,7 +249,7 @@ test('a refusal of what is already there as our own is success', async () => {
   const written = append('a', 1);
   await clock.run(commit.whenIdle());
 
-  assert.equal(written.position?.seq, 1);
+  assert.equal(written.position?.slot, 1);
   assert.equal(logPuts(), 1);
 });
 
@@ -265,7 +265,7 @@ test('a refused slot that reads as empty is tried again', async () => {
   const written = append('a', 1);
   await clock.run(commit.whenIdle());
 
-  assert.equal(written.position?.seq, 1);
+  assert.equal(written.position?.slot, 1);
   assert.equal(creates, 2);
 });
 
@@ -327,7 +327,7 @@ test('a PUT that arrived before the seal counts, though its answer was lost and 
   await clock.run(commit.whenIdle());
 
   assert.equal(sealSeq, 2);
-  assert.equal(written.position?.seq, 1);
+  assert.equal(written.position?.slot, 1);
 });
 
 test('a late seal in a slot that was stored, taken over and collected does not make it "not written"', async () => {
@@ -337,7 +337,7 @@ test('a late seal in a slot that was stored, taken over and collected does not m
   await sealLog(truth, seededBytes(2), { logId, viewVersion: 2 });
   // The successor's flush has the record, its collection empties the slot, and an earlier sealer's PUT arrives at last.
   await truth.delete(paths.logObject(logId, 1));
-  const late = { logId, seq: 1, kind: 'seal', viewVersion: 2, previousChecksum: 0n } as const;
+  const late = { logId, slot: 1, kind: 'seal', viewVersion: 2, previousChecksum: 0n } as const;
   const { bytes } = encodeLogObject({ ...late, batchId: 'ef'.repeat(16) }, []);
   await truth.putIfAbsent(paths.logObject(logId, 1), [bytes]);
   store.plan = () => undefined;
@@ -346,7 +346,7 @@ test('a late seal in a slot that was stored, taken over and collected does not m
   const next = append('a', 2);
   await clock.run(commit.whenIdle());
 
-  assert.equal(written.position?.seq, 1);
+  assert.equal(written.position?.slot, 1);
   assert.equal(next.refusal, 'not-written');
 });
 
@@ -370,7 +370,7 @@ test('past its bound the queue refuses, and everything of that epoch after it', 
   await clock.run(commit.whenIdle());
   assert.ok(taken.every((outcome) => outcome.position !== null));
   assert.ok(other.position !== null && nextEpoch.position !== null);
-  assert.equal((await replayed(commit.lastSeq)).length, fits + 2);
+  assert.equal((await replayed(commit.lastSlot)).length, fits + 2);
 });
 
 test('an owner who fills the queue leaves room for another, whose record goes with the next group', async () => {
@@ -387,11 +387,11 @@ test('an owner who fills the queue leaves room for another, whose record goes wi
 
   const written = commit.append({ ...head('b', 1), tenantId: 2 }, payload(10), 1, neighbour);
   hold.open();
-  const { seq } = await clock.run(written);
+  const { slot } = await clock.run(written);
 
   assert.equal(refusals[0], 'busy');
   assert.ok(refusals.length > 60, `${refusals.length} of 100 were refused`);
-  assert.ok(seq <= 3, `it went with group ${seq}`);
+  assert.ok(slot <= 3, `it went with group ${slot}`);
   await clock.run(commit.whenIdle());
 });
 
@@ -455,7 +455,9 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
     outcomes.push({ name: 'a61', outcome: append('a', 61) });
     await clock.run(commit.whenIdle(), 3_600_000);
 
-    const end = sealed ? await sealLog(truth, seededBytes(9), { logId, viewVersion: 3 }) : commit.lastSeq + 1;
+    const end = sealed
+      ? await sealLog(truth, seededBytes(9), { logId, viewVersion: 3 })
+      : commit.lastSlot + 1;
     const durable = await replayed(end - 1);
 
     const acknowledged = outcomes.filter(({ outcome }) => outcome.position !== null).map(({ name }) => name);
@@ -468,7 +470,7 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
 }
 
 test('a slot that holds another writer’s batch is refused loudly: two processes would share a log', async () => {
-  const foreign = { logId, seq: 1, kind: 'group', viewVersion: 1, previousChecksum: 0n } as const;
+  const foreign = { logId, slot: 1, kind: 'group', viewVersion: 1, previousChecksum: 0n } as const;
   await truth.putIfAbsent(paths.logObject(logId, 1), [
     encodeLogObject({ ...foreign, batchId: 'ee'.repeat(16) }, []).bytes,
   ]);
@@ -476,7 +478,7 @@ test('a slot that holds another writer’s batch is refused loudly: two processe
 
   const appending = appendToSlot(store, clock, quiet, {
     logId,
-    seq: 1,
+    slot: 1,
     batchId: 'aa'.repeat(16),
     bytes: own.bytes,
   });

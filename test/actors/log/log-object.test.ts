@@ -12,7 +12,7 @@ import { seededRandom } from '../../support/segments.ts';
 
 const header = {
   logId: '0lrj4k2a9'.padEnd(30, '7'),
-  seq: 2 ** 40 + 3,
+  slot: 2 ** 40 + 3,
   kind: 'group',
   viewVersion: 12,
   previousChecksum: 0xfedcba9876543210n,

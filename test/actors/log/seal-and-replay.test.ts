@@ -37,13 +37,13 @@ const head = (version: number) => ({
 
 async function writeGroups(count: number): Promise<void> {
   let previousChecksum = 0n;
-  for (let seq = 1; seq <= count; seq++) {
-    const batchId = seq.toString(16).padStart(32, '0');
-    const made = encodeLogObject({ logId, seq, kind: 'group', viewVersion: 1, previousChecksum, batchId }, [
-      { head: head(seq), payload: Buffer.from(`payload ${seq}`) },
+  for (let slot = 1; slot <= count; slot++) {
+    const batchId = slot.toString(16).padStart(32, '0');
+    const made = encodeLogObject({ logId, slot, kind: 'group', viewVersion: 1, previousChecksum, batchId }, [
+      { head: head(slot), payload: Buffer.from(`payload ${slot}`) },
     ]);
     previousChecksum = made.checksum;
-    await store.putIfAbsent(paths.logObject(logId, seq), [made.bytes]);
+    await store.putIfAbsent(paths.logObject(logId, slot), [made.bytes]);
   }
 }
 
@@ -55,8 +55,8 @@ async function replay(range: { after: number; through: number }): Promise<number
   return versions;
 }
 
-async function kindOf(seq: number): Promise<string | null> {
-  const found = await store.get(paths.logObject(logId, seq));
+async function kindOf(slot: number): Promise<string | null> {
+  const found = await store.get(paths.logObject(logId, slot));
   return found === null ? null : decodeLogObject(found.bytes, 'slot').kind;
 }
 
@@ -121,7 +121,7 @@ test('other objects of the log do not confuse the search for its end', async () 
 test('a seal at or under the floor is made again above it', async () => {
   await writeGroups(3);
   await writeFloor(store, logId, 3);
-  for (let seq = 1; seq <= 3; seq++) await store.delete(paths.logObject(logId, seq));
+  for (let slot = 1; slot <= 3; slot++) await store.delete(paths.logObject(logId, slot));
   // The sealer has read an old floor and an old listing: to it the log looks empty.
   let reads = 0;
   const racing = new Proxy(store, {
@@ -145,7 +145,14 @@ test('a log sealed twice by an earlier mistake still replays up to its first sea
   await writeGroups(3);
   const sealSeq = await seal();
   const second = encodeLogObject(
-    { logId, seq: sealSeq + 1, kind: 'seal', viewVersion: 3, previousChecksum: 0n, batchId: 'ab'.repeat(16) },
+    {
+      logId,
+      slot: sealSeq + 1,
+      kind: 'seal',
+      viewVersion: 3,
+      previousChecksum: 0n,
+      batchId: 'ab'.repeat(16),
+    },
     [],
   );
   await store.putIfAbsent(paths.logObject(logId, sealSeq + 1), [second.bytes]);
@@ -174,20 +181,20 @@ test('a missing slot is damage, never a shorter log', async () => {
 test('an object that does not follow the one before it, or lies in another slot, is damage', async () => {
   await writeGroups(2);
   const stranger = { logId, kind: 'group', viewVersion: 1, batchId: 'cc'.repeat(16) } as const;
-  const unchained = encodeLogObject({ ...stranger, seq: 3, previousChecksum: 5n }, []);
+  const unchained = encodeLogObject({ ...stranger, slot: 3, previousChecksum: 5n }, []);
   await store.putIfAbsent(paths.logObject(logId, 3), [unchained.bytes]);
   await assert.rejects(replay({ after: 0, through: 3 }), DataError);
   assert.deepEqual(await replay({ after: 2, through: 3 }), []);
 
   await store.delete(paths.logObject(logId, 3));
-  const misplaced = encodeLogObject({ ...stranger, seq: 4, previousChecksum: 0n }, []);
+  const misplaced = encodeLogObject({ ...stranger, slot: 4, previousChecksum: 0n }, []);
   await store.putIfAbsent(paths.logObject(logId, 3), [misplaced.bytes]);
   await assert.rejects(replay({ after: 2, through: 3 }), DataError);
 });
 
 test('what a paused writer collects while its log is replayed is passed over: it is in manifests', async () => {
   await writeGroups(5);
-  for (const seq of [1, 2, 3]) await store.delete(paths.logObject(logId, seq));
+  for (const slot of [1, 2, 3]) await store.delete(paths.logObject(logId, slot));
   // A seal that was on its way for long has found a collected slot.
   const late = {
     logId,
@@ -196,7 +203,7 @@ test('what a paused writer collects while its log is replayed is passed over: it
     previousChecksum: 0n,
     batchId: 'ee'.repeat(16),
   } as const;
-  await store.putIfAbsent(paths.logObject(logId, 2), [encodeLogObject({ ...late, seq: 2 }, []).bytes]);
+  await store.putIfAbsent(paths.logObject(logId, 2), [encodeLogObject({ ...late, slot: 2 }, []).bytes]);
 
   await writeFloor(store, logId, 3);
 
@@ -226,7 +233,7 @@ test('a blob that is missing or differs is damage of its record alone', async ()
   const blob = { id: 'dd'.repeat(16), length: bytes.length, checksum: xxh64(bytes) };
   const key = paths.logBlob(logId, blob.id);
   const made = encodeLogObject(
-    { logId, seq: 1, kind: 'group', viewVersion: 1, previousChecksum: 0n, batchId: 'aa'.repeat(16) },
+    { logId, slot: 1, kind: 'group', viewVersion: 1, previousChecksum: 0n, batchId: 'aa'.repeat(16) },
     [
       { head: { ...head(1), blob }, payload: new Uint8Array() },
       { head: head(2), payload: Buffer.from('after it') },

@@ -5,14 +5,14 @@ import { SlotBytes } from '../../../actors/log/slot-bytes.ts';
 test('the newest slots are those that together hold no more than was asked', () => {
   const slots = new SlotBytes();
   assert.equal(slots.firstOfNewest(0), 0);
-  for (const [seq, bytes] of [
+  for (const [slot, bytes] of [
     [1, 10],
     [2, 5],
     [2, 5],
     [3, 10],
     [4, 10],
   ] as const)
-    slots.add(seq, bytes);
+    slots.add(slot, bytes);
 
   assert.equal(slots.total, 40);
   assert.equal(slots.firstOfNewest(100), 0);

@@ -48,16 +48,16 @@ let beforeBuild: () => Promise<void>;
 
 /** A log that stores everything at once. */
 function plainLog(): LogClient {
-  let seq = 0;
+  let slot = 0;
   return {
     logId: 'log-a',
     viewVersion: 1,
-    append: async () => ({ logId: 'log-a', seq: ++seq, index: 0 }),
+    append: async () => ({ logId: 'log-a', slot: ++slot, index: 0 }),
     confirmOpen: async () => true,
     replayTarget: async () => {},
     heard: async () => {},
     flushed: (_target, through) => {
-      flushedThrough = through.seq;
+      flushedThrough = through.slot;
     },
   };
 }

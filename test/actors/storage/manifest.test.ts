@@ -40,8 +40,8 @@ const manifest: Manifest = {
   temporalKeys: ['day'],
   owner: { logId: 'log-b', view: 3 },
   applied: new Map([
-    ['log-a', { seq: 2 ** 40, index: 7 }],
-    ['log-b', { seq: 3, index: 0 }],
+    ['log-a', { slot: 2 ** 40, index: 7 }],
+    ['log-b', { slot: 3, index: 0 }],
   ]),
   segments: [
     {
@@ -151,7 +151,7 @@ test('live documents are those of segments without tombstones, and of the tail',
 });
 
 test('a record is applied up to the watermark of its log', () => {
-  const at = (logId: string, seq: number, index: number) => isApplied(manifest, { logId, seq, index });
+  const at = (logId: string, slot: number, index: number) => isApplied(manifest, { logId, slot, index });
 
   assert.deepEqual(
     [at('log-a', 5, 99), at('log-a', 2 ** 40, 7), at('log-a', 2 ** 40, 8)],
@@ -185,7 +185,7 @@ const broken: readonly (readonly [string, Partial<Manifest>])[] = [
   ['a counter that falls', { counters: { ...manifest.counters, docsWritten: 1 } }],
   ['a version of the namespace that falls', { counters: { ...manifest.counters, version: 8 } }],
   ['a sequence that falls', { counters: { ...manifest.counters, lastSequence: 19 } }],
-  ['a watermark that falls', { applied: new Map([['log-b', { seq: 2, index: 9 }]]) }],
+  ['a watermark that falls', { applied: new Map([['log-b', { slot: 2, index: 9 }]]) }],
   ['segments out of order', { segments: [...manifest.segments].reverse() }],
   ['a tail older than a segment', { tail: { sequences: [12], writtenAt: [1], entries: entry } }],
   [

@@ -247,7 +247,7 @@ test('the bytes of a tenant’s manifest are those of the golden file, and any c
     version: 3,
     nonce: 'ab'.repeat(16),
     owner: { logId: 'log-a', view: 2 },
-    applied: new Map([['log-a', { seq: 9, index: 1 }]]),
+    applied: new Map([['log-a', { slot: 9, index: 1 }]]),
     state: stateOf(events.slice(0, 4)),
   };
   const bytes = tenantManifestCodec.encode(manifest, 'golden');
