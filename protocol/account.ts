@@ -178,6 +178,27 @@ export type KeyItem = z.output<typeof keyItemSchema>;
 
 export const keyListSchema = z.array(keyItemSchema).meta({ description: 'Live keys, newest first.' });
 
+/** What an MCP client was let have by a person (OAuth calls it a grant). */
+export const connectionItemSchema = z.object({
+  id: z.int(),
+  client: z.object({
+    id: z
+      .string()
+      .meta({ description: 'The id that the client was given, or the address of its metadata document.' }),
+    name: z.string().meta({ description: 'What the client calls itself.' }),
+  }),
+  person: z.object({ id: z.int(), email: z.string(), name: z.string() }),
+  scope: z.enum(['read', 'write']).meta({ description: 'write includes read.' }),
+  namespaces: keyFields.namespaces,
+  created_at: timestampSchema,
+  last_used_at: timestampSchema.nullable(),
+  expires_at: timestampSchema.meta({ description: 'When it ends unless the client uses it before.' }),
+});
+export type ConnectionItem = z.output<typeof connectionItemSchema>;
+export const connectionListSchema = z
+  .array(connectionItemSchema)
+  .meta({ description: 'Connections of MCP clients, newest first.' });
+
 export const embeddingKeyRequestSchema = z.strictObject({ key: secretSchema });
 export const embeddingKeySchema = z.object({
   provider: z.string(),

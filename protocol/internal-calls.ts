@@ -25,6 +25,14 @@ const rows = {
   ownerVerified: { name: 'tenant.owner-verified', from: 'front', effect: { does: 'write' } },
   /** Ends all keys, or those that a person made: durable, and forgotten by every front, when it is answered. */
   endKeys: { name: 'tenant.end-keys', from: 'front', effect: { does: 'write' } },
+  /** Makes every front forget what it knows of a tenant's connections, and the tenant what those that ended have used. */
+  forgetConnections: {
+    name: 'tenant.forget-connections',
+    from: 'front',
+    effect: { does: 'write' },
+  },
+  /** → what the tenant's connections have used, by their ids. */
+  connectionUse: { name: 'tenant.connection-use', from: 'front', effect: { does: 'read' } },
   /**
    * Gives the tenant another status: durable, and forgotten by every front, when it is answered. `deleting` ends the tenant.
    */

@@ -184,6 +184,42 @@ export const limits = {
   loginDelayFirstMs: 30_000,
   /** Failed logins of one account and network of which the time is kept: those that delay, and what runs side by side. */
   loginFailuresKeptMax: 100,
+  /** How long an authorization code works: a browser's way back and one request. */
+  oauthCodeMs: 60_000,
+  /** Decisions: an access token works for an hour, a refresh token for 90 days from when it was given. */
+  accessTokenMs: 3_600_000,
+  refreshTokenMs: 90 * 24 * 3_600_000,
+  /** A refresh token that was replaced gives its successor for so long in any case: the slowest of several processes took 8 minutes. */
+  refreshGraceMs: 10 * 60_000,
+  /** Replaced refresh tokens of a connection of which the time is kept: more in ten minutes is no client that works. */
+  replacedTokensKeptMax: 20,
+  /** Access tokens of a connection that work at once: a client's processes each have one. The oldest ends first. */
+  accessTokensOfConnectionMax: 16,
+  /** Of a tenant, and of them of one person: all are one object of some 600 bytes each, which each refresh writes anew. */
+  connectionsOfTenantMax: 100,
+  connectionsOfPersonMax: 50,
+  /** Names and patterns that the connections of a tenant are limited to, together: 64 KB of that object. */
+  connectionPatternsOfTenantMax: 1_000,
+  /** Changes of one tenant's connections that wait for each other on a server: each is two requests to the store. */
+  connectionChangesAtOnceMax: 32,
+  /** Of a registered client: the longest that was seen has six addresses. */
+  redirectUrisMax: 20,
+  redirectUriCharactersMax: 1_000,
+  clientNameCharactersMax: 100,
+  /** A client's id: ours has 39 characters, and others are addresses. */
+  clientIdCharactersMax: 1_000,
+  /** What a client gets back with its code: the longest that was seen is a JWT of some hundred characters. */
+  oauthStateCharactersMax: 4_096,
+  /** A client's document: what the draft asks for at least, and most others' bounds. */
+  metadataDocumentBytesMax: 5 * KiB,
+  metadataFetchMs: 2_500,
+  metadataFetchesAtOnceMax: 32,
+  /** Documents, and failures, that are remembered at once: 1 KB each. */
+  metadataDocumentsKeptMax: 1_000,
+  metadataDocumentKeptMs: 10 * 60_000,
+  metadataFailureKeptMs: 30_000,
+  /** A registration that nobody let connect is gone after so long. */
+  unusedClientMs: 24 * 3_600_000,
   /** Mails that wait for a mail server that is away, 2 KB each; a person whose mail is not taken can ask for it again. */
   mailsWaitingMax: 1_000,
   /** Connections to the mail server at once. */

@@ -273,6 +273,13 @@ export interface TenantStanding extends TenantRecord {
   readonly used: Used;
 }
 
+/** What a connection of an MCP client has used. */
+export interface ConnectionUse {
+  readonly id: number;
+  /** Milliseconds since 1970. */
+  readonly lastUsedAt: number;
+}
+
 /** A key and what it has used of the running period. */
 export interface KeyStanding extends KeyRecord {
   /** `YYYY-MM`: the period. */

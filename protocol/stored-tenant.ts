@@ -229,6 +229,8 @@ export const tenantEventSchema = z.discriminatedUnion('kind', [
   event('key-revoked', { keyId: id }),
   /** Ends all keys where `madeBy` is null, or those that this person made. */
   event('keys-ended', { madeBy: id.nullable() }),
+  /** Their use is forgotten; the connections themselves are no part of the tenant's manifest. */
+  event('connections-ended', { ids: z.array(id).readonly() }),
   event('answer-stored', { answer: storedAnswerSchema }),
   event('answer-forgotten', { keyDigest: digest }),
   event('namespace-created', {

@@ -7,7 +7,7 @@
 export const interfaceVersion = '0.1.0';
 
 /** Counts what was added to the wire. Paths are under /v1 for as long as its first number is 0 or 1. */
-export const wireVersion = '0.1.12';
+export const wireVersion = '0.1.13';
 
 export const wireHistory: readonly string[] = [
   '0.1.0: accounts, keys, namespaces, documents, search, count, warm.',
@@ -23,6 +23,7 @@ export const wireHistory: readonly string[] = [
   '0.1.10: a login is for the tenant of X-Tenant; a key tells who made it.',
   '0.1.11: 503 is among the statuses of whatever takes a credential.',
   '0.1.12: context and vector_b64 of searches; limit and max_bytes of counts, documents and SQL; lines of documents.',
+  '0.1.13: connections of MCP clients, to list and to end.',
 ];
 
 interface Format {
@@ -117,6 +118,14 @@ export const formats = {
   emailClaim: {
     version: 2,
     history: ['The person whom an address belongs to.', 'Bound to the key that it is stored under.'],
+  },
+  connections: {
+    version: 1,
+    history: ['What the people of a tenant let MCP clients have, with digests of codes and tokens.'],
+  },
+  oauthClient: {
+    version: 1,
+    history: ['A registered OAuth client: name, redirect addresses, digest of its secret.'],
   },
   cursor: { version: 1, history: ['Tenant, namespace, query hash and last sequence, signed.'] },
 } as const satisfies Record<string, Format>;

@@ -17,6 +17,7 @@ import { accountOperations } from './front/account-operations.ts';
 import { Allowances } from './front/allowances.ts';
 import { AuditLog } from './front/audit.ts';
 import type { ClientAddresses } from './front/client-address.ts';
+import { connectionOperations } from './front/connection-operations.ts';
 import { createPages } from './front/console/pages.ts';
 import type { FrontDoor } from './front/door.ts';
 import { gatherMetrics, type RunningParts } from './front/gather-metrics.ts';
@@ -40,11 +41,13 @@ import { tooManyPasswords } from './identity/password-gate.ts';
 import { type PasswordHasher, type People, preparePeople } from './identity/people.ts';
 import { readPerson } from './identity/person-record.ts';
 import { deriveKey, type Secrets } from './identity/secrets.ts';
+import { personBehind } from './oauth/connection-person.ts';
+import { Connections } from './oauth/connections.ts';
 import type { ObjectStore } from './object-store/object-store.ts';
 import type { SharedCounters } from './object-store/store-counters.ts';
 import { type ComputeLane, NotRun } from './router/compute-lane.ts';
 import { Router } from './router/router.ts';
-import { creatorOf, directoryOf, tenantsThrough } from './router/tenants.ts';
+import { creatorOf, directoryOf, type Tenants, tenantsThrough } from './router/tenants.ts';
 import type { Lanes } from './server-threads.ts';
 import type { Settings } from './settings.ts';
 
@@ -145,11 +148,13 @@ export function frontOf(parts: {
     tell: (tenantId, notes) => tenants.noteUsage(tenantId, notes),
     learn: (standing) => allowances.learn(standing),
   });
+  const connections = connectionsOf({ secrets, store, tenants });
   const authenticator = new Authenticator(
     {
       objectStore: store,
       tenants: directoryOf(tenants, allowances),
       loginTokens: tokens,
+      connections,
       plans: parts.plans,
       clock: systemClock,
     },
@@ -165,7 +170,10 @@ export function frontOf(parts: {
       hasher: laneHasher(lanes.hash),
       tenantCreator: creatorOf(tenants, emailOf),
       ownerVerified: (tenantId) => tenants.ownerVerified(tenantId),
-      endKeys: (tenantId, madeBy) => tenants.endKeys(tenantId, madeBy),
+      async endKeys(tenantId, madeBy) {
+        await tenants.endKeys(tenantId, madeBy);
+        await connections.endAll(tenantId, madeBy);
+      },
       logger,
     }).catch((error: unknown) => {
       // A failure is this request's alone: the next one tries again.
@@ -174,7 +182,41 @@ export function frontOf(parts: {
     });
     return prepared;
   };
-  return { router, authenticator, allowances, usageMeter, people: { people, tokens, tenants, emailOf } };
+  return {
+    router,
+    authenticator,
+    allowances,
+    usageMeter,
+    people: { people, tokens, tenants, connections, emailOf },
+  };
+}
+
+/** What MCP clients were let have, over the store and the actors of tenants. */
+function connectionsOf({
+  secrets,
+  store,
+  tenants,
+}: {
+  readonly secrets: Secrets;
+  readonly store: ObjectStore;
+  readonly tenants: Tenants;
+}): Connections {
+  const { present, previous } = secrets.loginTokenKeys;
+  const keyOf = (key: Uint8Array) => deriveKey(key, 'tidebase oauth v1');
+  return new Connections({
+    objectStore: store,
+    clock: systemClock,
+    random: systemRandom,
+    keys: { present: keyOf(present), previous: previous && keyOf(previous) },
+    forget: (tenantId, ids) => tenants.forgetConnections(tenantId, ids),
+    async isAlive(tenantId, connection) {
+      const [person, tenant] = await Promise.all([
+        personBehind(store, tenantId, connection),
+        tenants.get(tenantId),
+      ]);
+      return person !== null && tenant !== null && tenant.status !== 'deleting';
+    },
+  });
 }
 
 /** Whose password it is is not known before it is hashed. */
@@ -240,7 +282,13 @@ export function frontComponents(parts: {
     forgetLogins: (personId) => authenticator.invalidatePerson(personId),
     store,
   });
-  const operations = new Map([...ofAccounts, ...tenantOperations({ tenants, persons })]);
+  const ofConnections = connectionOperations({
+    connections: people.connections,
+    tenants,
+    store,
+    tellUsage: (tenantId) => settledWithin(systemClock, metering.meter.flush(tenantId), usageWaitMs),
+  });
+  const operations = new Map([...ofAccounts, ...tenantOperations({ tenants, persons }), ...ofConnections]);
   let openApi: string | null = null;
   return {
     pages: createPages({ mailFiles: settings.smtpUrl === null ? shownOutbox(settings) : null }),

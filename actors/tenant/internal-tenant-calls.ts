@@ -43,6 +43,11 @@ export async function handleInternalTenantCall(
     case internalCalls.endKeys:
       await actor.keys.endAll((unpackMessage(body) as { readonly madeBy: number | null }).madeBy);
       return packed(null);
+    case internalCalls.forgetConnections:
+      await actor.keys.forgetConnections((unpackMessage(body) as { readonly ids: readonly number[] }).ids);
+      return packed(null);
+    case internalCalls.connectionUse:
+      return packed(actor.keys.connectionUse());
     case internalCalls.setTenantStatus:
       await actor.life.setStatus((unpackMessage(body) as Pick<TenantRecord, 'status'>).status);
       return packed(null);

@@ -1,5 +1,6 @@
 import type { NameEntry, TenantEvent } from '../../protocol/stored-tenant.ts';
 import { describeError } from '../../src/base/log.ts';
+import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import { keepDropping } from './keep-dropping.ts';
 import { deleteKeyClaims, dropEach } from './remove-tenant.ts';
@@ -118,6 +119,7 @@ export class TenantDrops {
     });
     if (!isDone) return false;
     await this.#dropClaims([...state.keys.values()].map(({ digest }) => digest));
+    await this.#components.store.delete(paths.tenantConnections(tenantId));
     return true;
   }
 

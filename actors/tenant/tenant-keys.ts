@@ -1,7 +1,7 @@
 import { ApiError } from '../../protocol/errors.ts';
 import type { KeyId, TenantId } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
-import type { KeyStanding } from '../../protocol/messages.ts';
+import type { ConnectionUse, KeyStanding } from '../../protocol/messages.ts';
 import type { KeyLimitsRecord, KeyRecord } from '../../protocol/stored-tenant.ts';
 import { makeApiKey } from '../../src/accounts/api-keys.ts';
 import { writeKeyClaim } from '../../src/accounts/key-claim.ts';
@@ -80,6 +80,20 @@ export class TenantKeys {
   /** What a key has used of this period. */
   use(keyId: number): ReturnType<typeof keyUse> {
     return keyUse(this.#parts.log.state.usage, keyId, this.#components.clock.now());
+  }
+
+  /** What the connections of MCP clients have used: all use that is no key's. */
+  connectionUse(): ConnectionUse[] {
+    const ids = [...this.#parts.log.state.usage.keys.keys()].filter((id) => !this.#keys.has(id));
+    return ids.map((id) => ({ id, lastUsedAt: this.use(id).lastUsedAt }));
+  }
+
+  /** Forgotten by every front when it resolves, and the use of those that ended durably so. */
+  async forgetConnections(ids: readonly number[]): Promise<void> {
+    const { log, life } = this.#parts;
+    const known = ids.filter((id) => log.state.usage.keys.has(id) && !this.#keys.has(id));
+    if (known.length === 0 || life.isGone) return this.#components.directory.forget(log.tenantId);
+    await log.confirmed(log.appendAndForget({ kind: 'connections-ended', ids: known }));
   }
 
   async create(request: NewKeyRequest, remembering: Remembering<MadeKey> | null = null): Promise<MadeKey> {

@@ -159,6 +159,9 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
         state.usage.keys.delete(id);
       }
       return;
+    case 'connections-ended':
+      for (const connectionId of event.ids) state.usage.keys.delete(connectionId);
+      return;
     case 'namespace-created': {
       const { namespaceId, createdAt, vector, embed } = event;
       state.names.set(event.name, {

@@ -11,6 +11,8 @@ import { LruMap } from '../base/lru.ts';
 import type { LookUpGuard } from '../identity/attempts.ts';
 import { type LoginTokens, loginTokenCharactersMax, verifyLoginToken } from '../identity/login-token.ts';
 import { readPerson } from '../identity/person-record.ts';
+import { personBehind } from '../oauth/connection-person.ts';
+import type { Connections } from '../oauth/connections.ts';
 import { isAccessTokenKind, placeOfToken } from '../oauth/tokens.ts';
 import type { ObjectStore } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
@@ -55,6 +57,7 @@ export interface AuthenticatorComponents {
   readonly objectStore: ObjectStore;
   readonly tenants: TenantDirectory;
   readonly loginTokens: LoginTokens;
+  readonly connections: Pick<Connections, 'ofAccessToken'>;
   readonly plans: Plans;
   readonly clock: Clock;
 }
@@ -156,7 +159,7 @@ export class Authenticator {
 
   async #load(text: string): Promise<LoadedPrincipal | null> {
     if (isApiKeyKind(text)) return this.#loadKey(text);
-    return isAccessTokenKind(text) ? null : this.#loadLogin(text);
+    return isAccessTokenKind(text) ? this.#loadConnection(text) : this.#loadLogin(text);
   }
 
   async #loadKey(key: string): Promise<LoadedPrincipal | null> {
@@ -191,6 +194,34 @@ export class Authenticator {
     const claim = await readKeyClaim(this.#components.objectStore, digest);
     if (claim !== null) this.#claims.set(digest, claim);
     return claim;
+  }
+
+  /** A connection may do what it was let, as long as the person who let it could do as much themselves. */
+  async #loadConnection(token: string): Promise<LoadedPrincipal | null> {
+    const { objectStore, tenants, connections, plans } = this.#components;
+    const found = await connections.ofAccessToken(token);
+    if (found === null) return null;
+    const { place, connection, access } = found;
+    const [person, tenant] = await Promise.all([
+      personBehind(objectStore, place.tenantId, connection),
+      tenants.tenant(place.tenantId),
+    ]);
+    if (tenant === null) throw missingTenant(place.tenantId);
+    if (person === null || tenant.status === 'deleting') return null;
+    const principal: Principal = {
+      auth: 'oauth',
+      ...tenantPart(tenant),
+      homeTenantId: tenant.tenantId,
+      personId: person.id,
+      role: null,
+      keyId: null,
+      connectionId: place.connectionId,
+      scope: access.scope,
+      namespaces: connection.namespaces,
+      caps: noCaps,
+      limits: principalLimits(plans[tenant.planName], null),
+    };
+    return { principal, expiresAt: access.expiresAt };
   }
 
   /** `text` is that of `cacheText`: the token, and the tenant asked for. */

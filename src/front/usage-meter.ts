@@ -54,15 +54,19 @@ export class UsageMeter {
     this.#components = components;
   }
 
-  /** An answer. `used`: what is metered of it, besides the writes, which `keyUse` counts for its key alone. */
+  /**
+   * Counts an answer. `used`: what is metered of it, besides the writes, which `keyUse` counts for its key alone. A connection's
+   * use is counted as a key's is.
+   */
   count(
-    { tenantId, keyId }: Principal,
+    { tenantId, keyId: apiKeyId, connectionId }: Principal,
     used: Counted | null,
     keyUse: { readonly queries: number; readonly writes: number },
   ): void {
     const nowMs = this.#components.clock.now();
     const note = this.#note(tenantId, nowMs);
     if (used !== null) addTo(note.counters, used);
+    const keyId = apiKeyId ?? connectionId;
     if (keyId !== null) {
       const key = keyOf(note, keyId);
       key.queries += keyUse.queries;

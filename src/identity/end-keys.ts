@@ -4,14 +4,14 @@ import { type Person, type PersonStore, updatePerson } from './person-record.ts'
 /**
  * Ends the keys of somebody who could not show that the address was theirs: whoever signs up with another's address gets keys
  * before anybody has proved anything. When a reset is what first verifies the address, all keys of the person's own tenants
- * end, and in tenants of others those that the person made. Tenants and their data stay.
+ * end, and in tenants of others those that the person made; so do the connections of MCP clients. Tenants and their data stay.
  *
  * It is done twice, before the password changes and after it. The first time makes a failure come early, while the link
  * still works; the second ends what was made between. The record remembers that the second time is due (`keysEnding`), so
  * that after a crash the next login does it, before it lets anybody in.
  */
 export interface KeyEnder {
-  /** Ends the keys of a tenant, or with a person those that they made: durable, and forgotten by every front, when it resolves. */
+  /** Ends the keys and connections of a tenant, or with a person those that they made: durable, and forgotten by every front, when it resolves. */
   readonly endKeys: (tenantId: TenantId, madeBy: PersonId | null) => Promise<void>;
 }
 

@@ -37,6 +37,13 @@ export const paths = {
   tenantSegment: (tenantId: number, segmentId: string) =>
     `tenant/${fan(String(tenantId))}/${tenantId}/segment/${segmentId}`,
 
+  /** What the tenant's people let MCP clients have. */
+  tenantConnections: (tenantId: number) => `tenant/${fan(String(tenantId))}/${tenantId}/connections`,
+  /** Registrations of OAuth clients that nobody has let connect yet; they go after a day. */
+  unusedClients: 'oauth/unused-client/',
+  unusedClient: (clientId: string) => `oauth/unused-client/${clientId}`,
+  usedClient: (clientId: string) => `oauth/client/${clientId}`,
+
   person: (personId: number) => `account/person/${personId}`,
   /** The claim of an address, by the digest of its lower-cased form. */
   emailClaim: (emailDigest: string) => `account/email/${emailDigest}`,

@@ -5,6 +5,7 @@ import {
   actorAnswerFromWire,
   type BeganRequest,
   type BegunRequest,
+  type ConnectionUse,
   type EndedRequest,
   type KeyStanding,
   noCaller,
@@ -30,6 +31,10 @@ export interface Tenants {
   ownerVerified(tenantId: number): Promise<void>;
   /** Ends all keys, or those that a person made: durable, and forgotten by every front, when it resolves. */
   endKeys(tenantId: number, madeBy: number | null): Promise<void>;
+  /** Every front has forgotten what it knew of these connections, and of the tenant's keys, when it resolves. */
+  forgetConnections(tenantId: number, ids: readonly number[]): Promise<void>;
+  /** When the tenant's connections were used last, by their ids. */
+  connectionUse(tenantId: number): Promise<readonly ConnectionUse[]>;
   /** Durable, and known to every front, when it resolves. Throws 404 where there is none, or none any more. */
   setStatus(tenantId: number, status: TenantRecord['status']): Promise<void>;
   /** A request with an `Idempotency-Key` that the front does. Throws 409 and 422; see actors/tenant/idempotent-requests.ts. */
@@ -75,6 +80,11 @@ export function tenantsThrough(router: Pick<Router, 'call'>): Tenants {
     async endKeys(tenantId, madeBy) {
       await ask(internalCalls.endKeys, { tenantId }, packMessage({ madeBy }));
     },
+    async forgetConnections(tenantId, ids) {
+      await ask(internalCalls.forgetConnections, { tenantId }, packMessage({ ids }));
+    },
+    connectionUse: async (tenantId) =>
+      (await ask(internalCalls.connectionUse, { tenantId })) as readonly ConnectionUse[],
     async setStatus(tenantId, status) {
       await ask(internalCalls.setTenantStatus, { tenantId }, packMessage({ status }));
     },

@@ -54,6 +54,7 @@ const authenticator = new Authenticator(
   {
     objectStore: store,
     loginTokens: tokens,
+    connections: { ofAccessToken: async () => null },
     plans,
     clock: systemClock,
     tenants: {

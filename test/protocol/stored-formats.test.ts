@@ -96,6 +96,7 @@ const events: { readonly [Kind in TenantEvent['kind']]: Extract<TenantEvent, { k
   'key-limits': { kind: 'key-limits', keyId: 8, limits },
   'key-revoked': { kind: 'key-revoked', keyId: 8 },
   'keys-ended': { kind: 'keys-ended', madeBy: null },
+  'connections-ended': { kind: 'connections-ended', ids: [11, 12] },
   'answer-stored': { kind: 'answer-stored', answer: { ...answer, status: 0, envelope: null } },
   'answer-forgotten': { kind: 'answer-forgotten', keyDigest: answer.keyDigest },
   'namespace-created': {

@@ -94,6 +94,13 @@ export const rows: Readonly<Record<OperationName, Row>> = {
   createKey: { needs: 'an unlimited admin', on: 'nothing', allowed: created },
   revokeKey: { needs: 'an unlimited admin', on: 'key', allowed: done },
   replaceKeyLimits: { needs: 'an unlimited admin', on: 'key', allowed: done },
+  listConnections: { needs: 'an unlimited admin', on: 'nothing', allowed: ok },
+  // With ids of keys, which are no connections: a connection's own end is tested with its beginning.
+  endConnection: {
+    needs: 'an unlimited admin',
+    on: 'key',
+    allowed: missing,
+  },
   listEmbeddingKeys: { needs: 'an unlimited admin', on: 'nothing', allowed: ok },
   putEmbeddingKey: {
     needs: 'an unlimited admin',

@@ -23,6 +23,8 @@ import { systemClock } from '../../src/base/clock.ts';
 import { joinCluster } from '../../src/cluster/view.ts';
 import { encodeEmailClaim } from '../../src/identity/people.ts';
 import { encodePerson } from '../../src/identity/person-record.ts';
+import { encodeClient, type OauthClient } from '../../src/oauth/client-record.ts';
+import { type Connection, encodeConnections } from '../../src/oauth/connection-record.ts';
 import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { alone } from './key-rings.ts';
@@ -237,6 +239,39 @@ async function viewBytes(): Promise<Uint8Array> {
   return (await store.get(paths.view))?.bytes ?? new Uint8Array();
 }
 
+const oauthClient: OauthClient = {
+  id: `client-${hex('c', 32)}`,
+  name: 'Client',
+  redirectUris: ['http://127.0.0.1/callback'],
+  method: 'client_secret_post',
+  secretDigest: hex('d', 64),
+  createdAt: 1_700_000_000_000,
+};
+const connection: Connection = {
+  id: 11,
+  client: { id: oauthClient.id, name: 'Client', method: 'client_secret_post', secretDigest: hex('d', 64) },
+  personId: 9 as PersonId,
+  generation: 1,
+  scope: 'read',
+  namespaces: ['logs-*'],
+  createdAt: 1_700_000_000_000,
+  code: {
+    digest: hex('3', 64),
+    redirectUri: 'http://127.0.0.1:1234/callback',
+    challenge: hex('4', 43),
+    expiresAt: 1_700_000_060_000,
+  },
+  seed: hex('5', 32),
+  refresh: {
+    number: 3,
+    digest: hex('6', 64),
+    previousDigest: hex('7', 64),
+    expiresAt: 1_707_776_000_000,
+    replaced: [{ number: 1, at: 1_700_000_000_000 }],
+  },
+  access: [{ digest: hex('8', 64), scope: 'read', expiresAt: 1_700_003_600_000 }],
+};
+
 /** What one write leaves under a key. */
 async function storedBytes(
   key: string,
@@ -273,6 +308,8 @@ export async function formatsNow(root: string): Promise<FormatRecord> {
     ),
     emailClaim: encodeEmailClaim({ id: 9 as PersonId, nonce: hex('f', 32), email: 'ada@example.com' }),
     cursor: cursorBytes(),
+    connections: encodeConnections(7, { connections: [connection], nonce: hex('2', 32) }),
+    oauthClient: encodeClient(oauthClient, paths.usedClient(oauthClient.id)),
   };
   const wire = JSON.stringify(buildOpenApi('https://tidebase.example'));
   const stored = Object.entries(formats).map(([name, { version, history }]): [string, FormatNow] => [

@@ -84,6 +84,8 @@ export const storedShapes = {
 
 export const entries: Entries = new Map([
   ['src/auth/mcp-authenticate.ts', 'the way in of /mcp, which is being built'],
+  ['src/oauth/authorize-request.ts', 'of the authorization server, whose routes are being built'],
+  ['src/oauth/clients.ts', 'of the authorization server, whose routes are being built'],
   [`${browser}/main.ts`, 'the pages, named in src/front/console/document.ts'],
   ['actors/worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/log/log-worker.ts', 'thread, named in src/router/worker-pool.ts'],

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { ApiError } from '../../../protocol/errors.ts';
 import type { KeyId, PersonId, TenantId } from '../../../protocol/ids.ts';
@@ -12,10 +13,13 @@ import {
   type KnownTenant,
 } from '../../../src/auth/authenticate.ts';
 import { noCaps } from '../../../src/auth/principal.ts';
+import { must } from '../../../src/base/assert.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { systemRandom } from '../../../src/base/random.ts';
 import { loginTokens, signLoginToken } from '../../../src/identity/login-token.ts';
 import { encodePerson, type Person, updatePerson } from '../../../src/identity/person-record.ts';
+import type { OauthClient } from '../../../src/oauth/client-record.ts';
+import { Connections, type Consent } from '../../../src/oauth/connections.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { paths } from '../../../src/object-store/paths.ts';
 import { alone } from '../../support/key-rings.ts';
@@ -43,6 +47,16 @@ const person: Person = {
   nonce: 'n',
 };
 
+const verifier = 'v'.repeat(43);
+const client: OauthClient = {
+  id: 'https://client.example/metadata',
+  name: 'Client',
+  redirectUris: ['http://127.0.0.1/'],
+  method: 'none',
+  secretDigest: null,
+  createdAt: 0,
+};
+
 async function house() {
   let now = Date.UTC(2026, 0, 1);
   const clock = { ...systemClock, now: () => now };
@@ -67,11 +81,20 @@ async function house() {
   const tenants = new Map([own, second].map((id) => [id as number, tenantRecord(id)]));
   let lookUps = 0;
   const tokens = loginTokens(alone(new Uint8Array(32)), clock, systemRandom);
-  const authenticator = new Authenticator(
+  const connections = new Connections({
+    objectStore,
+    clock,
+    random: systemRandom,
+    keys: alone(new Uint8Array(32)),
+    forget: async (tenantId) => authenticator.invalidateTenant(tenantId),
+    isAlive: async () => true,
+  });
+  const authenticator: Authenticator = new Authenticator(
     {
       objectStore,
       clock,
       loginTokens: tokens,
+      connections,
       plans: builtInPlans,
       tenants: {
         async key(tenantId, id) {
@@ -89,6 +112,7 @@ async function house() {
     clock,
     keys,
     tenants,
+    connections,
     key: made.key,
     keyId,
     token: await signLoginToken(tokens, person),
@@ -98,6 +122,25 @@ async function house() {
     },
     with: (headers: Record<string, string>) =>
       authenticator.authenticate(credentialOf((name) => headers[name])),
+    /** As at /mcp. */
+    withToken: (secret: string, tenant?: string) =>
+      authenticator.authenticate({ kind: 'oauth', secret, tenant }),
+    /** What a client was let have by the person. */
+    async connected(parts: Partial<Consent> = {}) {
+      const consent: Consent = {
+        tenantId: own,
+        person,
+        client,
+        scope: 'write',
+        namespaces: [],
+        redirectUri: 'http://127.0.0.1/',
+        challenge: createHash('sha256').update(verifier).digest('base64url'),
+        ...parts,
+      };
+      const { code, connectionId } = await connections.allow(consent);
+      const asked = { redirectUri: null, verifier, scope: null, check: () => {} };
+      return { connectionId, tokens: await connections.exchange(code, asked) };
+    },
   };
 }
 
@@ -256,6 +299,75 @@ test('a login ends with its token, and with the generation of the person', async
   await again.with({ authorization: `Bearer ${again.token}` });
   again.pass(24 * 60 * 60 * 1000);
   assert.equal(await codeOf(() => again.with({ authorization: `Bearer ${again.token}` })), 'unauthorized');
+});
+
+test('a connection acts for its tenant with what it was let have, and never as an owner', async () => {
+  const { connected, withToken } = await house();
+  const all = await connected();
+  const less = await connected({ scope: 'read', namespaces: ['notes-*'] });
+
+  const principal = await withToken(all.tokens.access);
+  const limited = await withToken(less.tokens.access);
+
+  assert.deepEqual(
+    [
+      principal.auth,
+      principal.tenantId,
+      principal.scope,
+      principal.role,
+      principal.keyId,
+      principal.personId,
+    ],
+    ['oauth', own, 'write', null, null, person.id],
+  );
+  assert.equal(principal.connectionId, all.connectionId);
+  assert.deepEqual(principal.share, { owner: 1, tenant: own, weight: 4 });
+  assert.deepEqual([limited.scope, limited.namespaces], ['read', ['notes-*']]);
+  assert.equal(await codeOf(() => withToken(all.tokens.access, String(second))), 'not_found');
+});
+
+test('a connection ends with its token, when it is ended, and with a new password, each at once', async () => {
+  const { connected, withToken, connections, authenticator, objectStore, clock, pass } = await house();
+  const refused = async (token: string) => (await codeOf(() => withToken(token))) === 'unauthorized';
+  const ended = await connected();
+  const revoked = await connected();
+  const expired = await connected();
+  for (const { tokens } of [ended, revoked, expired]) await withToken(tokens.access);
+
+  await connections.end({ tenantId: own, connectionId: ended.connectionId });
+  await connections.revoke(revoked.tokens.access, () => {});
+  assert.ok(await refused(ended.tokens.access));
+  assert.ok(await refused(revoked.tokens.access));
+  pass(3_600_000);
+  assert.ok(await refused(expired.tokens.access));
+
+  const before = await connected();
+  await withToken(before.tokens.access);
+  await updatePerson({ objectStore, clock, random: systemRandom }, person.id, (now) => ({
+    ...now,
+    generation: now.generation + 1,
+  }));
+  authenticator.invalidatePerson(person.id);
+  assert.ok(await refused(before.tokens.access));
+});
+
+test('a connection may do nothing where its person is not in the tenant any more, or the tenant is none', async () => {
+  const { connected, withToken, authenticator, objectStore, clock, tenants } = await house();
+  const { tokens } = await connected();
+  const others = await connected({ tenantId: second });
+  const record = must(tenants.get(own), 'the own tenant');
+
+  tenants.set(own, { ...record, status: 'suspended' });
+  assert.equal((await withToken(tokens.access)).tenantStatus, 'suspended');
+  tenants.set(own, { ...record, status: 'deleting' });
+  authenticator.invalidateTenant(own);
+  assert.equal(await codeOf(() => withToken(tokens.access)), 'unauthorized');
+
+  await updatePerson({ objectStore, clock, random: systemRandom }, person.id, (now) => ({
+    ...now,
+    tenants: now.tenants.filter(({ tenantId }) => tenantId !== second),
+  }));
+  assert.equal(await codeOf(() => withToken(others.tokens.access)), 'unauthorized');
 });
 
 test('a key that was known needs no object store when its tenant changes', async () => {

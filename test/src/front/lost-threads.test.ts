@@ -78,6 +78,9 @@ const rows: Readonly<Record<OperationName, Row | 'reads' | 'not built' | 'has a 
       body: { namespaces: [], rate_per_s: 5, cap_queries: null, cap_writes: null },
     }),
   },
+  listConnections: 'reads',
+  // What ends is no actor's, and who is told of it is told again: test/src/oauth/connections.test.ts.
+  endConnection: 'has a test of its own',
   listEmbeddingKeys: 'reads',
   putEmbeddingKey: { asked: { parameters: { provider: 'openai' }, body: { key: 'sk-0123456789' } } },
   deleteEmbeddingKey: { asked: { parameters: { provider: 'openai' } } },
