@@ -70,6 +70,11 @@ export function startOf({ ends }: Dictionary, code: number): number {
   return code === 0 ? 0 : (ends[code - 1] as number);
 }
 
+/** The bytes of a string, which lie in the dictionary. */
+export function bytesOf(dictionary: Dictionary, code: number): Buffer {
+  return dictionary.bytes.subarray(startOf(dictionary, code), dictionary.ends[code]);
+}
+
 export function textOf(dictionary: Dictionary, code: number): string {
   return dictionary.bytes.toString('utf8', startOf(dictionary, code), dictionary.ends[code]);
 }
@@ -83,6 +88,22 @@ export function dictionaryOf(strings: readonly (string | Uint8Array)[]): Diction
     ends[code] = end;
   }
   return { count: parts.length, bytes: Buffer.concat(parts), ends };
+}
+
+/** How many rows a column has, told without unpacking it; null for a constant, which has as many as are asked for. */
+export function columnLength(column: Column): number | null {
+  switch (column.kind) {
+    case 'constant':
+      return null;
+    case 'truths':
+      return column.values.length;
+    case 'texts':
+      return column.codes.length;
+    case 'numbers':
+      return (column.packed?.integers ?? column.coded?.codes ?? column.values).length;
+    case 'wide':
+      return (column.coded?.codes ?? column.values).length;
+  }
 }
 
 export function isNullAt(column: Column, row: number): boolean {

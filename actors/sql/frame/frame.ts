@@ -1,36 +1,26 @@
 import type { Column } from './column.ts';
 
-/** What expressions are evaluated over: the rows of a chunk, or groups. */
+/** What expressions are evaluated over: some rows of a chunk, or groups. Its columns all have `rowCount` rows. */
 export interface Frame {
   readonly rowCount: number;
-  /** Those that matter: what is costly is done for these alone. Null: all. */
+  /** The rows that matter, ascending: what is costly is done for these alone. Null where all do. */
   readonly rows: Int32Array | null;
+  /** The column of that index in the plan's list. */
   column(index: number): Column;
+  /** The key of groups of that index, or, behind the keys, their aggregate. */
   slot(index: number): Column;
   /** 1 for each row whose text matches, 0 for each other. */
   textMatch(index: number): Uint8Array;
 }
 
-/** Replaces every match of a regex in UTF-8. */
-export interface Replacer {
-  /** Null for a text that may take longer than a turn, or become too large. */
-  quickly(text: Buffer): Buffer | null;
-  /** Any text, in turns. `late` where the time of the query is over, `too-large` where there is no room for what it becomes. */
-  slowly(text: Buffer): Promise<Buffer | 'late' | 'too-large'>;
-}
-
-/** Throws `SqlError` where the pattern or the replacement is wrong. `at`: where the pattern stands. */
-export type NewReplacer = (replaces: {
-  readonly pattern: string;
-  readonly replacement: string;
-  readonly at: number;
-}) => Replacer;
+/** Which rows of a frame matter, of how many. */
+export type FrameRows = Pick<Frame, 'rows' | 'rowCount'>;
 
 let numbers = new Int32Array(0);
 
 /**
- * 0, 1, 2 …: shared, not to be changed. Rows of a frame are given ascending and each once, so as many of them as the frame has are
- * these, and loops need not look them up.
+ * The rows 0, 1, 2 … of a frame, all of them. Shared, not to be changed. Rows are given ascending and each once, so where there are as
+ * many as the frame has they are these, and loops need not look them up.
  */
 export function allRows(count: number): Int32Array {
   if (numbers.length < count) {

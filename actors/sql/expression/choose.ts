@@ -1,0 +1,74 @@
+import type { Column } from '../frame/column.ts';
+import { asValues, asWide, type Values } from '../frame/column-forms.ts';
+import { TextInterner } from '../intern/text-interner.ts';
+import type { Bound } from '../plan/bound.ts';
+import type { Room } from '../room.ts';
+
+/**
+ * What CASE and COALESCE choose among texts: codes into one dictionary for all results of an expression, which gets a string when a
+ * row has it.
+ */
+export class ChosenTexts {
+  readonly #chosen = new Map<Bound, TextInterner>();
+  readonly #room: Room;
+
+  /** `room`: for as many texts as can come. */
+  constructor(room: Room) {
+    this.#room = room;
+  }
+
+  get bytes(): number {
+    let sum = 0;
+    for (const { bytes } of this.#chosen.values()) sum += bytes;
+    return sum;
+  }
+
+  /** Makes the texts of `bound`: in each row that of the result whose place in `results` is chosen there. */
+  texts(bound: Bound, results: readonly Column[], chosen: Uint16Array): Column {
+    const rowCount = chosen.length;
+    let known = this.#chosen.get(bound);
+    if (known === undefined) {
+      known = new TextInterner(this.#room);
+      this.#chosen.set(bound, known);
+    }
+    const codes = new Int32Array(rowCount);
+    const nulls = new Uint8Array(rowCount);
+    const rows = new Int32Array(rowCount);
+    const numbers = new Int32Array(rowCount);
+    for (const [branch, result] of results.entries()) {
+      let count = 0;
+      for (let row = 0; row < rowCount; row++) {
+        rows[count] = row;
+        count += Number(chosen[row] === branch);
+      }
+      const own = rows.subarray(0, count);
+      known.intern(result, own, rowCount, numbers);
+      for (let i = 0; i < count; i++) {
+        codes[own[i] as number] = numbers[i] as number;
+        nulls[own[i] as number] = Number(numbers[i] === known.nullNumber);
+      }
+    }
+    return { kind: 'texts', codes, dictionary: known.dictionary, nulls: nulls.includes(1) ? nulls : null };
+  }
+}
+
+/** Makes a column of numbers: in each row that of the result whose place in `results` is chosen there. */
+export function chooseNumbers(results: readonly Column[], chosen: Uint16Array): Column {
+  const rowCount = chosen.length;
+  const each = results.map((result) => asValues(result, rowCount));
+  const nulls = new Uint8Array(rowCount);
+  for (let row = 0; row < rowCount; row++)
+    nulls[row] = (each[chosen[row] as number] as Values).nulls?.[row] ?? 0;
+  const someNull = nulls.includes(1) ? nulls : null;
+  if (each.some(({ kind }) => kind === 'wide')) {
+    const wide = each.map(asWide);
+    const values = new BigInt64Array(rowCount);
+    for (let row = 0; row < rowCount; row++)
+      values[row] = (wide[chosen[row] as number] as BigInt64Array)[row] as bigint;
+    return { kind: 'wide', values, nulls: someNull };
+  }
+  const values = new Float64Array(rowCount);
+  for (let row = 0; row < rowCount; row++)
+    values[row] = ((each[chosen[row] as number] as Values).values as Float64Array)[row] as number;
+  return { kind: 'numbers', values, nulls: someNull };
+}

@@ -1,0 +1,55 @@
+import type { Column, Texts } from '../frame/column.ts';
+import { asTexts, asValues } from '../frame/column-forms.ts';
+import type { FrameRows } from '../frame/frame.ts';
+
+/** Makes the column of texts' lengths, in bytes of UTF-8. */
+export function lengths({ codes, nulls, dictionary }: Texts, { rowCount }: FrameRows): Column {
+  const values = new Float64Array(rowCount);
+  const { ends } = dictionary;
+  for (let row = 0; row < rowCount; row++) {
+    const code = codes[row] as number;
+    values[row] = (ends[code] as number) - (code === 0 ? 0 : (ends[code - 1] as number));
+  }
+  return { kind: 'numbers', values, nulls };
+}
+
+/** Makes a column of texts another; of a constant, which it does once, another constant. */
+export function perText(
+  column: Column,
+  rows: FrameRows,
+  of: (texts: Texts, rows: FrameRows) => Column,
+): Column {
+  if (column.kind === 'texts') return of(column, rows);
+  if (column.kind !== 'constant') throw new TypeError('no text');
+  return column.value === null ? column : constantOf(of(asTexts(column, 1), { rows: null, rowCount: 1 }));
+}
+
+/** Makes a column of one row a constant. */
+function constantOf(column: Column): Column {
+  if (column.kind === 'texts')
+    return {
+      kind: 'constant',
+      value: column.dictionary.bytes.toString('utf8', 0, column.dictionary.ends[0]),
+    };
+  return { kind: 'constant', value: BigInt((column as { values: Float64Array }).values[0] as number) };
+}
+
+/** Makes a column of numbers another, number by number; NULL stays NULL. */
+export function perNumber(column: Column, of: (value: number) => number): Column {
+  switch (column.kind) {
+    case 'numbers':
+      return { kind: 'numbers', values: column.values.map(of), nulls: column.nulls };
+    case 'wide':
+      return {
+        kind: 'numbers',
+        values: Float64Array.from(column.values, (value) => of(Number(value))),
+        nulls: column.nulls,
+      };
+    case 'constant':
+      return column.value === null ? column : { kind: 'constant', value: of(Number(column.value)) };
+    case 'truths':
+      return perNumber(asValues(column, column.values.length), of);
+    case 'texts':
+      throw new TypeError('no number');
+  }
+}

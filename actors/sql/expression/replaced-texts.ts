@@ -1,0 +1,147 @@
+import { limits } from '../../../protocol/limits.ts';
+import { bytesOf, type Dictionary, type Texts } from '../frame/column.ts';
+import type { FrameRows } from '../frame/frame.ts';
+import { ByCodes } from '../intern/by-codes.ts';
+import { TextInterner } from '../intern/text-interner.ts';
+import { Interruption, type SqlTurns } from '../interruption.ts';
+import type { Bound } from '../plan/bound.ts';
+import type { Room } from '../room.ts';
+import { SqlError } from '../sql-error.ts';
+import type { NewReplacer, Replacer } from './replacer.ts';
+
+type BoundReplace = Extract<Bound, { kind: 'replace' }>;
+
+/** REGEXP_REPLACE, of all expressions of a statement: patterns are compiled once, and results are kept. */
+export class ReplacedTexts {
+  readonly #replaced = new Map<Bound, Replaced>();
+  readonly #newReplacer: NewReplacer;
+  readonly #room: Room;
+  readonly #turns: SqlTurns;
+
+  /** `room`: for as many texts as can come. */
+  constructor(newReplacer: NewReplacer, room: Room, turns: SqlTurns) {
+    this.#newReplacer = newReplacer;
+    this.#room = room;
+    this.#turns = turns;
+  }
+
+  get bytes(): number {
+    let sum = 0;
+    for (const { results, byCodes } of this.#replaced.values()) sum += results.bytes + byCodes.bytes;
+    return sum;
+  }
+
+  /**
+   * Makes the column of replaced texts. A string is replaced once for as long as its dictionary lasts, when a row has it. Throws an
+   * Interruption where a text takes longer than a turn, and `SqlError` where the results take too much memory.
+   */
+  replace(bound: BoundReplace, texts: Texts, { rows, rowCount }: FrameRows): Texts {
+    const replaced = this.#replacedOf(bound);
+    const { dictionary, codes, nulls } = texts;
+    const newCodes = new Int32Array(rowCount);
+    let byCode = replaced.byCodes.of(dictionary, dictionary.count);
+    const count = rows?.length ?? rowCount;
+    const made = new MadeTexts(replaced.at);
+    for (let i = 0; i < count; i++) {
+      const row = rows === null ? i : (rows[i] as number);
+      if (nulls !== null && nulls[row] === 1) continue;
+      const code = codes[row] as number;
+      if (byCode[code] === 0) {
+        const result = this.#turns.due() ? null : replaced.replacer.quickly(bytesOf(dictionary, code));
+        if (result === null)
+          throw new Interruption(() => this.#replaceSlowly(replaced, texts, { rows, rowCount, from: i }));
+        made.add(result);
+        byCode = noteReplaced(replaced, { dictionary, code, result });
+      }
+      newCodes[row] = (byCode[code] as number) - 1;
+    }
+    // Rows that do not matter have code 0, so there must be one string.
+    if (replaced.results.count === 0) replaced.results.number(Buffer.alloc(0));
+    return { kind: 'texts', codes: newCodes, nulls, dictionary: replaced.results.dictionary };
+  }
+
+  /** Replaces in the strings of the rows from `from` on; others have their turns in between. */
+  async #replaceSlowly(
+    replaced: Replaced,
+    { dictionary, codes, nulls }: Texts,
+    { rows, rowCount, from }: FrameRows & { readonly from: number },
+  ): Promise<void> {
+    const turns = this.#turns;
+    const made = new MadeTexts(replaced.at);
+    const count = rows?.length ?? rowCount;
+    for (let i = from; i < count; i++) {
+      const row = rows === null ? i : (rows[i] as number);
+      const code = codes[row] as number;
+      if (nulls?.[row] === 1 || replaced.byCodes.of(dictionary, dictionary.count)[code] !== 0) continue;
+      if (turns.due()) await turns.giveWay();
+      if (turns.timedOut) return;
+      // Copied: the memory that it lies in may be used for something else while others have their turn.
+      const text = Buffer.from(bytesOf(dictionary, code));
+      const result = replaced.replacer.quickly(text) ?? (await replaced.replacer.slowly(text));
+      if (result === 'late') return;
+      if (result === 'too-large') throw tooMuchReplaced(replaced.at);
+      made.add(result);
+      noteReplaced(replaced, { dictionary, code, result });
+    }
+  }
+
+  #replacedOf(bound: BoundReplace): Replaced {
+    const known = this.#replaced.get(bound);
+    if (known !== undefined) return known;
+    const replacer = this.#newReplacer(bound);
+    const replaced = {
+      replacer,
+      at: bound.at,
+      results: new TextInterner(this.#room),
+      byCodes: new ByCodes(this.#room),
+    };
+    this.#replaced.set(bound, replaced);
+    return replaced;
+  }
+}
+
+/** Counts the bytes that REGEXP_REPLACE makes of the rows of a frame, and refuses too many of them. */
+class MadeTexts {
+  readonly #at: number;
+  #bytes = 0;
+
+  /** `at`: where the pattern stands. */
+  constructor(at: number) {
+    this.#at = at;
+  }
+
+  add({ length }: Buffer): void {
+    this.#bytes += length;
+    if (length > limits.sqlReplacedBytesMax || this.#bytes > limits.sqlReplacedChunkBytesMax)
+      throw tooMuchReplaced(this.#at);
+  }
+}
+
+function tooMuchReplaced(at: number): SqlError {
+  return new SqlError(at, 'REGEXP_REPLACE makes more text than fits: replace fewer or shorter texts');
+}
+
+/** Notes the result of a string. Answers the results' numbers by code, in an array that may be another than before. */
+function noteReplaced(
+  { byCodes, results }: Replaced,
+  {
+    dictionary,
+    code,
+    result,
+  }: { readonly dictionary: Dictionary; readonly code: number; readonly result: Buffer },
+): Int32Array {
+  const byCode = byCodes.of(dictionary, dictionary.count);
+  byCode[code] = results.number(result) + 1;
+  return byCode;
+}
+
+/** What one REGEXP_REPLACE has made. */
+interface Replaced {
+  /** Where the pattern stands. */
+  readonly at: number;
+  readonly replacer: Replacer;
+  /** The distinct results. */
+  readonly results: TextInterner;
+  /** By the code of a string: the number of its result, plus one. */
+  readonly byCodes: ByCodes;
+}
