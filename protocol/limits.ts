@@ -134,6 +134,15 @@ export const limits = {
   answerBytesMin: 1_024,
   /** Of one search with whole texts; what does not fit is of the next page. As large as a write's body. */
   answerBytesMax: 64 * MiB,
+  /**
+   * Body of `POST /mcp`: a document of the longest text, escaped. The front thread itself passes every byte of it, some 2 ms then, to find
+   * the tool; larger writes go over REST. The SDKs' own servers take as much.
+   */
+  mcpBodyBytesMax: 4 * MiB,
+  /** JSON-RPC messages of one batch: as many as the SDKs' own servers take. Each tool call among them counts as a request. */
+  mcpBatchMax: 100,
+  /** The largest `max_bytes` of an MCP tool: the front thread writes such an answer twice, once as text, which takes 3 ms. */
+  toolAnswerBytesMax: 1 * MiB,
   minVersionWaitMs: 1_000,
 
   /** Request heads: uWebSockets' own bound is 4 KB of URL by default, import schemas need 64 KB. */

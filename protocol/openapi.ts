@@ -1,6 +1,6 @@
 import * as account from './account.ts';
 import * as document from './document.ts';
-import { errorKinds } from './errors.ts';
+import { errorSchema, jsonSchemaOptions } from './json-schema.ts';
 import { limits } from './limits.ts';
 import * as namespace from './namespace.ts';
 import type { Tag } from './operations/operation-row.ts';
@@ -13,21 +13,8 @@ import * as write from './write.ts';
 /**
  * The operations table → an OpenAPI 3.1 document. Its schemas are JSON Schema draft 2020-12 as the schema library
  * writes them, of what is sent (`io: input`), so that answers may grow fields. Operations that are not built are left out.
- *
- * Defaults are said in words. A generator of clients takes a property with a `default` for one that is always there, and its
- * client would demand it of whoever writes a request.
  */
 type Json = Record<string, unknown>;
-
-const errorSchema = z.object({
-  error: z.string().meta({ description: 'A sentence; its wording may change.' }),
-  code: z.string().meta({ enum: Object.keys(errorKinds), description: 'What clients branch on.' }),
-  fields: z
-    .record(z.string(), z.string())
-    .meta({ description: 'Input field to what is wrong with it.' })
-    .optional(),
-  retry_after: z.number().meta({ description: 'Seconds; also in the Retry-After header.' }).optional(),
-});
 
 /** Schemas that the document shows by name; every other schema stands where it is used. */
 const namedSchemas: Readonly<Record<string, z.ZodType>> = {
@@ -65,25 +52,6 @@ const namedSchemas: Readonly<Record<string, z.ZodType>> = {
 };
 
 const reference = (name: string): string => `#/components/schemas/${name}`;
-const jsonSchemaOptions = { io: 'input', unrepresentable: 'any', override: tidySchema } as const;
-
-/** Every integer is one that JavaScript holds exactly; saying so at each of them only hides the real bounds. */
-function tidySchema({ jsonSchema }: { jsonSchema: Json }): void {
-  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
-  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-  if (!Object.hasOwn(jsonSchema, 'default')) return;
-  const { default: value, description = '' } = jsonSchema;
-  delete jsonSchema.default;
-  const said = String(description);
-  if (!said.includes('Default')) jsonSchema.description = `${said} Default: ${shownDefault(value)}.`.trim();
-}
-
-function shownDefault(value: unknown): string {
-  if (value === '') return 'empty';
-  if (Array.isArray(value) && value.length === 0) return 'none';
-  return value === null ? 'null' : String(value);
-}
-
 /** The document of a server whose public address is `baseUrl`. */
 export function buildOpenApi(baseUrl: string): object {
   const documented = operationList.filter((operation) => operation.built);

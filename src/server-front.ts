@@ -6,6 +6,7 @@ import { buildOpenApi } from '../protocol/openapi.ts';
 import { operationNames } from '../protocol/operations.ts';
 import type { Plans } from './accounts/plans.ts';
 import { Authenticator } from './auth/authenticate.ts';
+import { mcpAuthenticator } from './auth/mcp-authenticate.ts';
 import { systemClock } from './base/clock.ts';
 import type { Logger } from './base/log.ts';
 import { TurnDelays } from './base/process-load.ts';
@@ -21,9 +22,12 @@ import { connectionOperations } from './front/connection-operations.ts';
 import { createPages } from './front/console/pages.ts';
 import type { FrontDoor } from './front/door.ts';
 import { gatherMetrics, type RunningParts } from './front/gather-metrics.ts';
-import type { FrontComponents } from './front/handle.ts';
+import { createHandler, type FrontComponents, runOperation } from './front/handle.ts';
 import type { HeldBytes } from './front/held-bytes.ts';
+import type { HttpHandler } from './front/http-types.ts';
 import { requestMemory } from './front/idempotency.ts';
+import { McpMetrics } from './front/mcp/mcp-metrics.ts';
+import { createMcp, mcpPath } from './front/mcp/serve-mcp.ts';
 import type { Metering } from './front/metering.ts';
 import { type MetricsDoor, openMetrics } from './front/metrics.ts';
 import { RequestObserver } from './front/observe.ts';
@@ -76,7 +80,7 @@ export function observersOf(parts: {
     audit,
     logsRequests,
   });
-  return { observer, requests, audit };
+  return { observer, requests, audit, mcp: new McpMetrics() };
 }
 
 export async function metricsOf(
@@ -84,6 +88,7 @@ export async function metricsOf(
   sources: {
     readonly door: FrontDoor;
     readonly requests: RequestMetrics;
+    readonly mcp: McpMetrics;
     readonly counters: SharedCounters;
     readonly running: () => RunningParts | null;
   },
@@ -325,6 +330,21 @@ export function frontComponents(parts: {
     },
     observer,
   };
+}
+
+/** Everything that is served, by path: `/mcp`, and what front/handle.ts does. */
+export function handlerOf(
+  front: FrontComponents,
+  { authenticator, metrics }: { readonly authenticator: Authenticator; readonly metrics: McpMetrics },
+): HttpHandler {
+  const rest = createHandler(front);
+  const mcp = createMcp({
+    ...front,
+    authenticator: mcpAuthenticator(authenticator, front.baseUrl),
+    run: (call) => runOperation(front, call),
+    metrics,
+  });
+  return (exchange) => (exchange.path === mcpPath ? mcp(exchange) : rest(exchange));
 }
 
 /** How long an answer about usage, or the end of the server, waits for what was counted to be durable. */

@@ -20,7 +20,6 @@ import { joinCluster } from './cluster/view.ts';
 import { ClientAddresses } from './front/client-address.ts';
 import { type FrontDoor, openDoor } from './front/door.ts';
 import type { RunningParts } from './front/gather-metrics.ts';
-import { createHandler } from './front/handle.ts';
 import { HeldBytes } from './front/held-bytes.ts';
 import type { HttpEngine } from './front/http.ts';
 import type { UsageMeter } from './front/usage-meter.ts';
@@ -35,6 +34,7 @@ import type { ActorThread } from './router/actor-threads.ts';
 import {
   frontComponents,
   frontOf,
+  handlerOf,
   mailQueueOf,
   metricsOf,
   observersOf,
@@ -90,12 +90,12 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   ]);
   // Before anything is joined: a port that is taken must not cost a log each time it is tried.
   const clientAddresses = new ClientAddresses(settings.trustedProxies);
-  const { observer, requests, audit } = observersOf({ settings, secrets, clientAddresses, logger });
+  const { observer, requests, audit, mcp } = observersOf({ settings, secrets, clientAddresses, logger });
   const door = await openDoor(settings, options.engine ?? 'auto', logger, (answer) =>
     observer.ownAnswer(answer),
   );
   let running: RunningParts | null = null;
-  const metrics = await metricsOf(settings, { door, requests, counters, running: () => running });
+  const metrics = await metricsOf(settings, { door, requests, mcp, counters, running: () => running });
   const watchdog = guardThreads(systemClock, 'front', {
     everyMs: limits.threadBeatMs,
     silentMsMax: limits.threadSilentMsMax,
@@ -170,7 +170,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     held: new HeldBytes(settings.memoryBytes, systemClock),
     logger,
   });
-  door.serve(createHandler(front));
+  door.serve(handlerOf(front, { authenticator, metrics: mcp }));
   const stopping = {
     door,
     mails,

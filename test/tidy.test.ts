@@ -40,6 +40,7 @@ const manifest: {
   readonly scripts: Readonly<Record<string, string>>;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly optionalDependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
 } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 /** A person reads the list that `npm run` prints: measurements and proofs have lists of their own. */
 const scriptsMax = 14;
@@ -83,7 +84,8 @@ describe('the house is tidy', () => {
 
   it('each outside package has one door', () => {
     const dependencies = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies });
-    none(doorProblems(files, { dependencies, programs }));
+    const development = Object.keys(manifest.devDependencies);
+    none(doorProblems(files, { dependencies, programs, development }));
   });
 
   it('every file is imported by somebody, or somebody can start it', () => {
@@ -410,6 +412,7 @@ describe('the rule of doors', () => {
     doorProblems(scan(sources), {
       dependencies: ['zod', '@scope/p', 'typescript'],
       programs: ['typescript'],
+      development: ['fast-check'],
     }).join('\n');
   const both = { 'src/a.ts': imports('zod', 'node:fs', './b.ts'), 'src/p.ts': imports('@scope/p/part') };
 
@@ -423,6 +426,12 @@ describe('the rule of doors', () => {
       /zod has several doors: src\/a\.ts, actors\/b\.ts/,
     );
     assert.match(check({ ...both, 'actors/b.ts': "load('zod/mini')" }), /zod has several doors/);
+  });
+
+  it('allows types of what is for development, through one door', () => {
+    const types = "import type { x } from 'fast-check';\n";
+    assert.equal(check({ ...both, 'src/t.ts': types }), '');
+    assert.match(check({ ...both, 'src/t.ts': types, 'src/u.ts': types }), /fast-check has several doors/);
   });
 
   it('refuses what package.json does not promise, and what nobody imports', () => {

@@ -333,8 +333,10 @@ const closingSigns = new Uint8Array(levelsMax);
 /**
  * Passes one value of any kind that nests at most `levels` arrays and objects, at most 256, and has at most `valuesMax` values,
  * itself and those in it: they are what making it would cost, and more are refused as soon as they are seen.
+ *
+ * @returns how many values it has
  */
-export function skipValue(scan: JsonScan, levels: number, valuesMax = Number.POSITIVE_INFINITY): void {
+export function skipValue(scan: JsonScan, levels: number, valuesMax = Number.POSITIVE_INFINITY): number {
   let level = 0;
   let values = 0;
   for (;;) {
@@ -354,7 +356,7 @@ export function skipValue(scan: JsonScan, levels: number, valuesMax = Number.POS
     } else skipScalar(scan, byte);
 
     for (;;) {
-      if (level === 0) return;
+      if (level === 0) return values;
       const close = closingSigns[level - 1] as number;
       if (anotherFollows(scan, close)) {
         if (close === code.closeBrace) skipKey(scan);

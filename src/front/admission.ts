@@ -29,6 +29,11 @@ export interface AdmissionTicket {
   readonly headers: HeaderList;
   /** Ends the request's flight, when its answer has left. Later calls do nothing. */
   release(): void;
+  /**
+   * Ends the request's flight as if it had never been admitted: for one that asks for operations, each of which is admitted in
+   * its place.
+   */
+  withdraw(): void;
   /** Run by `release`. One at most. */
   whenReleased(run: () => void): void;
 }
@@ -82,7 +87,7 @@ export class Admission {
     if (isSql) tenant.sqlInFlight += 1;
     this.#inFlight.count += 1;
     if (key !== null) key.requests += 1;
-    return new Ticket(tenant, this.#inFlight, { headers: headersOf(limits, tenant, key), isSql });
+    return new Ticket(tenant, this.#inFlight, { headers: headersOf(limits, tenant, key), isSql, key });
   }
 }
 
@@ -90,22 +95,37 @@ class Ticket implements AdmissionTicket {
   readonly headers: HeaderList;
   readonly #all: { count: number };
   readonly #isSql: boolean;
+  readonly #key: Counter | null;
+  readonly #window: number;
   #tenant: Counter | null;
   #whenReleased: (() => void) | null = null;
 
   constructor(
     tenant: Counter,
     all: { count: number },
-    { headers, isSql }: { readonly headers: HeaderList; readonly isSql: boolean },
+    {
+      headers,
+      isSql,
+      key,
+    }: { readonly headers: HeaderList; readonly isSql: boolean; readonly key: Counter | null },
   ) {
     this.#tenant = tenant;
     this.#all = all;
     this.#isSql = isSql;
+    this.#key = key;
+    this.#window = tenant.window;
     this.headers = headers;
   }
 
   whenReleased(run: () => void): void {
     this.#whenReleased = run;
+  }
+
+  withdraw(): void {
+    // Those of a second that is over are counted by nobody any more.
+    for (const counter of [this.#tenant, this.#tenant === null ? null : this.#key])
+      if (counter?.window === this.#window) counter.requests -= 1;
+    this.release();
   }
 
   release(): void {

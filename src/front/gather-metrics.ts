@@ -8,12 +8,14 @@ import { busySeconds, processFamilies, type TurnDelays } from '../base/process-l
 import { type KindOfCalls, readCounters, type SharedCounters } from '../object-store/store-counters.ts';
 import type { ActorThread } from '../router/actor-threads.ts';
 import type { ComputeLane } from '../router/compute-lane.ts';
+import type { McpMetrics } from './mcp/mcp-metrics.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 
 /** All that `/metrics` tells, gathered when it is asked for: whoever counts has no more to do than to count. */
 export interface MetricsSources {
   readonly clock: Clock;
   readonly requests: RequestMetrics;
+  readonly mcp: McpMetrics;
   /** Requests that were admitted and not answered yet. */
   readonly inFlight: () => number;
   readonly engine: string;
@@ -44,6 +46,7 @@ export async function gatherMetrics(sources: MetricsSources): Promise<string> {
   return exposition([
     ...aboutFamilies(sources),
     ...sources.requests.families(),
+    ...sources.mcp.families(),
     gauge('tidebase_requests_in_flight', 'Requests that are being worked on', sources.inFlight()),
     ...threadFamilies(threads, log),
     ...shareFamilies(sources, { threads, log, lanes: running?.laneCharges.ms ?? nothingCharged }),

@@ -83,7 +83,6 @@ export const storedShapes = {
 } as const;
 
 export const entries: Entries = new Map([
-  ['src/auth/mcp-authenticate.ts', 'the way in of /mcp, which is being built'],
   ['src/oauth/authorize-request.ts', 'of the authorization server, whose routes are being built'],
   ['src/oauth/clients.ts', 'of the authorization server, whose routes are being built'],
   [`${browser}/main.ts`, 'the pages, named in src/front/console/document.ts'],

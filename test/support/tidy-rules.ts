@@ -178,6 +178,8 @@ export function cycleProblems(files: Files): string[] {
 export interface Packages {
   /** Those that `npm start` needs. */
   readonly dependencies: readonly string[];
+  /** For development; the product may import their types. */
+  readonly development?: readonly string[];
   /** Used by no import: run as a program. */
   readonly programs: readonly string[];
 }
@@ -188,6 +190,8 @@ export function doorProblems(files: Files, packages: Packages): string[] {
   const problems: string[] = [];
   for (const file of files.values()) {
     if (!isProduct(file.path)) continue;
+    for (const name of typePackagesIn(file, packages))
+      doors.set(name, (doors.get(name) ?? new Set()).add(file.path));
     for (const name of packagesIn(file, packages)) {
       const known = doors.get(name);
       if (known === undefined)
@@ -203,9 +207,20 @@ export function doorProblems(files: Files, packages: Packages): string[] {
   return problems;
 }
 
+/** Packages of development whose types alone are imported: nothing of them runs in the product. */
+function typePackagesIn(file: SourceFile, { development = [] }: Packages): string[] {
+  return file.imports
+    .flatMap(({ specifier, typeOnly }) => (typeOnly ? (packageOf(specifier) ?? []) : []))
+    .filter((name) => development.includes(name));
+}
+
 /** Packages may also be loaded by a computed name: a dependency's name in a string counts as an import. */
 function packagesIn(file: SourceFile, packages: Packages): Set<string> {
-  const imported = file.imports.flatMap(({ specifier }) => packageOf(specifier) ?? []);
+  const types = typePackagesIn(file, packages);
+  const imported = file.imports.flatMap(({ specifier, typeOnly }) => {
+    const name = packageOf(specifier);
+    return name === null || (typeOnly && types.includes(name)) ? [] : [name];
+  });
   const named = file.strings.map(({ value }) => packageOf(value) ?? '');
   return new Set([...imported, ...named.filter((name) => packages.dependencies.includes(name))]);
 }
