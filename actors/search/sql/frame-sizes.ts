@@ -1,0 +1,30 @@
+import type { SelectPlan } from '../../sql/plan/bound.ts';
+
+/** The most rows that a frame has: they are looked at in a few milliseconds, whatever is done with them. */
+export const frameRows = 16_384;
+/** Rows of a frame that is grouped by several keys, whose look-up together may take half a microsecond. */
+const hashedFrameRows = 2_048;
+/** Rows of a frame whose texts RE2 replaces, which takes microseconds for each. */
+const replacingFrameRows = 512;
+
+/** Decides how many rows a frame of a plan has; fewer where a row has many columns to answer. */
+export function frameRowsOf({ replaces, outputs, grouping }: SelectPlan): number {
+  if (replaces) return replacingFrameRows;
+  if (grouping !== null) return isHashed(grouping) ? hashedFrameRows : frameRows;
+  return Math.max(64, Math.min(frameRows, Math.floor(cellsOfFrame / outputs.length)));
+}
+
+/** Decides for how many rows expressions of that weight may be evaluated at once: some five milliseconds and megabytes. */
+export function rowsOfWeight(weight: number): number {
+  return Math.max(frameRowsMin, Math.floor(stepsOfFrame / Math.max(1, weight)));
+}
+
+const stepsOfFrame = 524_288;
+/** With fewer rows, most of the time would be what an expression costs however few there are. */
+const frameRowsMin = 64;
+
+function isHashed({ keys, aggregates }: NonNullable<SelectPlan['grouping']>): boolean {
+  return keys.length > 1 || (keys.length > 0 && aggregates.some(({ distinct }) => distinct));
+}
+
+const cellsOfFrame = 32_768;
