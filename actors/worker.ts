@@ -33,6 +33,7 @@ import { createLogClient } from './log/log-client.ts';
 import { replayedFromWire } from './log/replay.ts';
 import { keepSweeping } from './namespace/keep-sweeping.ts';
 import { keepSweepingCache } from './namespace/sweep-cache.ts';
+import { sqlComponents } from './search/sql/sql-components.ts';
 import { BlockCache, BlockFetcher } from './storage/block-fetch.ts';
 import { noteOrderlyEnd, takeOrderlyEnd } from './storage/manifest-cache.ts';
 import { openWarmCache } from './storage/warm-cache.ts';
@@ -106,6 +107,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
       clock: systemClock,
       waitersMax: 0,
     }),
+    sql: sqlComponents(memory, systemClock),
     directory: createDirectory(frontChannel),
     threadLife,
     orderlyEnd: takeOrderlyEnd(warmCache, task.predecessors),

@@ -11,6 +11,7 @@ import type { Random } from '../../src/base/random.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import type { ComputeLanes } from '../compute/lanes.ts';
 import type { LogClient } from '../log/log-client.ts';
+import type { SqlComponents } from '../search/sql/sql-components.ts';
 import type { BlockFetcher } from '../storage/block-fetch.ts';
 import type { OrderlyEnd } from '../storage/manifest-cache.ts';
 import type { WarmCache } from '../storage/warm-cache.ts';
@@ -38,6 +39,8 @@ export interface ActorComponents {
   readonly memory: MemoryBudget;
   /** What running queries hold beside that: shared by owner. */
   readonly queryMemory: ByteGate;
+  /** What this thread's SQL queries share: memory, decoded columns, large buffers. */
+  readonly sql: SqlComponents;
   readonly directory: NamespaceDirectory;
   /** Tells what this thread has put into its cache from what was put there by those before it. */
   readonly threadLife: string;

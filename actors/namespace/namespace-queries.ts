@@ -26,10 +26,7 @@ import { type GraphSource, noGraphs } from '../search/graph-source.ts';
 import { type QueryContext, temperatureOf } from '../search/query.ts';
 import { runCount, runSearch } from '../search/run-search.ts';
 import { runWarm } from '../search/run-warm.ts';
-import { keptBuffers } from '../search/sql/kept-buffers.ts';
-import { keptColumns } from '../search/sql/kept-columns.ts';
 import { runSql } from '../search/sql/run-sql.ts';
-import { sqlMemory } from '../search/sql/sql-memory.ts';
 import { TimeSlice } from '../search/time-slice.ts';
 import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
 import { type ReadDeadline, ReadTimedOut } from '../storage/read-deadline.ts';
@@ -258,9 +255,9 @@ export class NamespaceQueries {
     opened: OpenedNow,
     run: (context: QueryContext) => Promise<string>,
   ): Promise<ActorReply> {
-    const { clock, cursorKeys, lanes, memory, patterns, shares } = this.#components;
+    const { clock, cursorKeys, lanes, patterns, shares, sql } = this.#components;
     const claim = shares.claim(call.tenantId, opened.deadline.leftMs);
-    const sqlHolding = sqlMemory(memory, clock).holding(call.caller.owner);
+    const sqlHolding = sql.memory.holding(call.caller.owner);
     const slice = new TimeSlice(clock, opened.deadline, opened.turn);
     const room = new GatedRoom(this.#components.queryMemory, call.caller.owner);
     const context: QueryContext = {
@@ -276,8 +273,8 @@ export class NamespaceQueries {
       match: (task) => lanes.match(task, claim),
       room,
       sqlHolding,
-      keptColumns: keptColumns(memory),
-      buffers: keptBuffers(memory, clock),
+      keptColumns: sql.columns,
+      buffers: sql.buffers,
       monotonic: () => clock.monotonic(),
       beganAt: opened.beganAt,
       readFailed: (failure) => this.#readFailed(failure, call, opened),

@@ -2,23 +2,29 @@ import { ApiError } from '../../protocol/errors.ts';
 import { type Meter, noMeter } from '../../protocol/messages.ts';
 
 /**
- * What a query had used when it was refused: a query past its time has had its time, and one for a document that is not
- * there has looked for it. Errors have no room for it, so it lies beside them.
+ * What a query had used when it was refused. A query that ran out of time has used that time, and one for a document that is not there
+ * has looked for it: both are metered. The meter travels with the error that ends the query, whatever kind of error that is.
  */
+const used = Symbol('what the query had used');
+
+interface MeteredError extends Error {
+  [used]?: Meter;
+}
+
+/** A look that took no time that a clock shows was a look all the same. */
 const cpuMsMin = 0.001;
-const meters = new WeakMap<object, Meter>();
 
 /** What a query has read from the object store: calls and bytes. */
 export type StoreReads = Pick<Meter, 'storeGets' | 'storeBytes'>;
 
 const noReads: StoreReads = { storeGets: 0, storeBytes: 0 };
 
-/** A query whose words are wrong was none, unless it had something read. What the work alone could tell is noted where it is told. */
+/** Whether a request was wrong before it had anything read: then it was no query, and nothing is metered. */
 function wasNoQuery(error: Error, { storeGets }: StoreReads): boolean {
   return error instanceof ApiError && error.code === 'invalid' && storeGets === 0;
 }
 
-/** Runs the work of a query; what it has used by then is remembered with the error that ends it. */
+/** Runs the work of a query, and notes with the error that ends it what it has used by then. */
 export async function spending<T>(
   { slice, report }: { readonly slice: { readonly cpuMs: number }; readonly report: StoreReads },
   work: () => Promise<T>,
@@ -31,16 +37,18 @@ export async function spending<T>(
   }
 }
 
-/** Answers the error. A look that took no time that a clock shows was a look all the same. */
+/** Notes with an error what its query has used, and answers the error. What was noted before is replaced. */
 export function noteSpent<E extends Error>(
   error: E,
   cpuMs: number,
   { storeGets, storeBytes }: StoreReads = noReads,
 ): E {
-  meters.set(error, { ...noMeter, cpuMs: Math.max(cpuMs, cpuMsMin), storeGets, storeBytes });
+  const metered: MeteredError = error;
+  metered[used] = { ...noMeter, cpuMs: Math.max(cpuMs, cpuMsMin), storeGets, storeBytes };
   return error;
 }
 
+/** Answers what was noted with an error; nothing where nothing was. */
 export function spentBefore(error: unknown): Meter {
-  return error instanceof Error ? (meters.get(error) ?? noMeter) : noMeter;
+  return error instanceof Error ? ((error as MeteredError)[used] ?? noMeter) : noMeter;
 }

@@ -16,6 +16,7 @@ import { createLogClient } from '../../actors/log/log-client.ts';
 import { LogService } from '../../actors/log/log-service.ts';
 import { replayedFromWire } from '../../actors/log/replay.ts';
 import { keepSweeping } from '../../actors/namespace/keep-sweeping.ts';
+import { sqlComponents } from '../../actors/search/sql/sql-components.ts';
 import { BlockCache, BlockFetcher } from '../../actors/storage/block-fetch.ts';
 import { parseWriteBody } from '../../actors/storage/parse-write.ts';
 import { MatchRunner } from '../../actors/text/match-task.ts';
@@ -304,6 +305,7 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
     graphFiles: graphFilesInPlace(store, clock, random),
     memory,
     queryMemory: new ByteGate({ max: parts.memoryBytes, clock: parts.clock, waitersMax: 0 }),
+    sql: sqlComponents(memory, parts.clock),
     logsOfView: new Set([joined.identity.logId, ...joined.sealedLogs.map(({ logId }) => logId)]),
     directory: directoryThrough(() => host),
     threadLife: 'a thread',

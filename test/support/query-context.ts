@@ -2,7 +2,7 @@ import { unboundedRoom } from '../../actors/search/answer-room.ts';
 import { noGraphs } from '../../actors/search/graph-source.ts';
 import type { QueryContext } from '../../actors/search/query.ts';
 import { runSearch } from '../../actors/search/run-search.ts';
-import { keptColumns } from '../../actors/search/sql/kept-columns.ts';
+import { KeptColumns } from '../../actors/search/sql/kept-columns.ts';
 import { TimeSlice } from '../../actors/search/time-slice.ts';
 import type { Holding, LargeBuffers } from '../../actors/sql/room.ts';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../../actors/storage/block-fetch.ts';
@@ -59,8 +59,8 @@ export async function snapshotOfRows(
 }
 
 /** As of two threads: one keeps what it has decoded, the other hardly anything. */
-const much = new MemoryBudget(256 * 1024 * 1024);
-const little = new MemoryBudget(200_000);
+const much = new KeptColumns(new MemoryBudget(256 * 1024 * 1024));
+const little = new KeptColumns(new MemoryBudget(200_000));
 const patterns = new QueryPatterns();
 const matches = new MatchRunner();
 let contexts = 0;
@@ -94,7 +94,7 @@ export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9
     sqlHolding: holdingOf(100_000_000),
     patterns,
     match: async (task) => matches.run(task),
-    keptColumns: keptColumns(contexts++ % 3 === 2 ? little : much),
+    keptColumns: contexts++ % 3 === 2 ? little : much,
     buffers: usedBuffers,
     monotonic: () => clock.monotonic(),
     beganAt: clock.monotonic(),

@@ -10,18 +10,6 @@ import type { MemoryBudget } from '../../thread/memory-budget.ts';
 const memoryShare = 1 / 16;
 const idleMs = 10_000;
 
-const threads = new WeakMap<MemoryBudget, KeptBuffers>();
-
-/** Those of the thread that the budget is of. */
-export function keptBuffers(memory: MemoryBudget, clock: Clock): KeptBuffers {
-  let kept = threads.get(memory);
-  if (kept === undefined) {
-    kept = new KeptBuffers(memory, clock);
-    threads.set(memory, kept);
-  }
-  return kept;
-}
-
 export class KeptBuffers implements LargeBuffers {
   readonly bytesMin = 2 ** 12;
   readonly #memory: MemoryBudget;

@@ -28,18 +28,6 @@ const rowsAtOnce = 2_048;
 /** What a query does with a column: it asks for its distinct values, makes keys of it, or neither. */
 export type ColumnUse = 'key' | 'operand' | 'value';
 
-const threads = new WeakMap<MemoryBudget, KeptColumns>();
-
-/** Those of the thread that the budget is of. */
-export function keptColumns(memory: MemoryBudget): KeptColumns {
-  let kept = threads.get(memory);
-  if (kept === undefined) {
-    kept = new KeptColumns(memory);
-    threads.set(memory, kept);
-  }
-  return kept;
-}
-
 export class KeptColumns {
   readonly #memory: MemoryBudget;
   readonly #ofReaders = new WeakMap<SegmentReader, Map<string, KeptColumn>>();

@@ -11,18 +11,6 @@ import type { MemoryBudget } from '../../thread/memory-budget.ts';
  */
 const memoryShare = 1 / 2;
 
-const threads = new WeakMap<MemoryBudget, SqlMemory>();
-
-/** That of the thread that the budget is of. */
-export function sqlMemory(memory: MemoryBudget, clock: Clock): SqlMemory {
-  let known = threads.get(memory);
-  if (known === undefined) {
-    known = new SqlMemory(memory, clock);
-    threads.set(memory, known);
-  }
-  return known;
-}
-
 /** One query's part. */
 export interface SqlHolding extends Holding {
   /** Gives all of it back. Later calls do nothing. */

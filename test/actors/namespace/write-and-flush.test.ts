@@ -14,6 +14,7 @@ import { findDocument } from '../../../actors/namespace/read-document.ts';
 import { takeSnapshot } from '../../../actors/namespace/take-snapshot.ts';
 import { WritePipeline } from '../../../actors/namespace/write-pipeline.ts';
 import { scanNewestFirst } from '../../../actors/search/scan.ts';
+import { sqlComponents } from '../../../actors/search/sql/sql-components.ts';
 import { TimeSlice } from '../../../actors/search/time-slice.ts';
 import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/storage/block-fetch.ts';
 import { BatchBuilder, documentId, documentText } from '../../../actors/storage/document-batch.ts';
@@ -68,6 +69,7 @@ beforeEach(() => {
   store = new FaultyObjectStore(truth, clock);
   flushedThrough = 0;
   beforeBuild = async () => {};
+  const memory = new MemoryBudget(1e9);
   components = {
     store,
     clock,
@@ -80,7 +82,8 @@ beforeEach(() => {
     fetcher: new BlockFetcher({ store, warmCache: null, cache: new BlockCache(1024 * 1024) }),
     warmCache: null,
     graphFiles: graphFilesInPlace(store),
-    memory: new MemoryBudget(1e9),
+    memory,
+    sql: sqlComponents(memory, clock),
     queryMemory: new ByteGate({ max: 1e9, clock, waitersMax: 0 }),
     logsOfView: new Set(['log-a']),
     directory: {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { keptBuffers } from '../../../../actors/search/sql/kept-buffers.ts';
+import { KeptBuffers } from '../../../../actors/search/sql/kept-buffers.ts';
 import { Room } from '../../../../actors/sql/room.ts';
 import { MemoryBudget } from '../../../../actors/thread/memory-budget.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
@@ -9,7 +9,7 @@ const megabyte = 2 ** 20;
 
 test('buffers of a query that has ended are used again, with zeros where zeros are asked for', () => {
   const memory = new MemoryBudget(256 * megabyte);
-  const buffers = keptBuffers(memory, new FakeClock());
+  const buffers = new KeptBuffers(memory, new FakeClock());
   const first = new Room(300_000, buffers);
   const array = first.grown(new Float64Array(100_000).fill(7), 300_000);
   assert.equal(array.length, 300_000);
@@ -30,7 +30,7 @@ test('buffers of a query that has ended are used again, with zeros where zeros a
 test('no more are kept than a share of the memory, and none after a while', async () => {
   const memory = new MemoryBudget(64 * megabyte);
   const clock = new FakeClock();
-  const buffers = keptBuffers(memory, clock);
+  const buffers = new KeptBuffers(memory, clock);
   for (let i = 0; i < 9; i++) buffers.give(new ArrayBuffer(megabyte));
   assert.equal(memory.line('columns'), 4 * megabyte);
 
