@@ -284,7 +284,7 @@ export const limits = {
   logAboveFloorBytesMax: 512 * MiB,
   /** Documents are stored in blocks of about this size before compression: one cold read fetches one. */
   documentBlockBytes: 128 * KiB,
-  /** Compaction makes no larger segment: a merge must fit a build thread's time and the disk's cache. */
+  /** Compaction makes no larger segment: a merge must fit a compute thread's time and the disk's cache. */
   segmentBytesMax: 2_000 * MiB,
   /** And none of more rows: building one takes about 25 bytes of memory a row, 200 MB then. */
   segmentRowsMax: 8_000_000,

@@ -57,7 +57,7 @@ export class SentenceModel {
     const ids = texts.map((text) => this.#tokenizer.encode(plainSentence(text), limits.embeddedTokensMax));
     const vectors = new Float32Array(texts.length * vectorDims);
     for (const batch of planBatches(piecesOf(ids))) {
-      const made = await this.#session.run(batch.map((piece) => piece.ids));
+      const made = await this.#session.run(batch.map((piece) => piece.tokenIds));
       for (const [at, piece] of batch.entries()) addPiece(vectors, piece, rowOf(made, at));
     }
     for (let text = 0; text < texts.length; text++) bringToLengthOne(rowOf(vectors, text));

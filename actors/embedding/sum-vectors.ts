@@ -27,11 +27,11 @@ assert(commonThousandths.length === vectorDims, () => 'the common part has anoth
 const common = Float32Array.from(commonThousandths, (thousandths) => thousandths / 1_000);
 
 /** Adds a piece's vector to its text's sum, weighed by its tokens. */
-export function addPiece(sums: Float32Array, { text, ids }: TokenPiece, vector: Float32Array): void {
+export function addPiece(sums: Float32Array, { text, tokenIds }: TokenPiece, vector: Float32Array): void {
   const start = text * vectorDims;
   for (let i = 0; i < vectorDims; i++) {
     const own = (vector[i] as number) - (common[i] as number);
-    sums[start + i] = (sums[start + i] as number) + ids.length * own;
+    sums[start + i] = (sums[start + i] as number) + tokenIds.length * own;
   }
 }
 

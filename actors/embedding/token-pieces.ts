@@ -7,7 +7,7 @@ import { positionsMax } from './use-lite-graph.ts';
 export interface TokenPiece {
   /** Which of the texts. */
   readonly text: number;
-  readonly ids: Uint16Array;
+  readonly tokenIds: Uint16Array;
 }
 
 /**
@@ -19,10 +19,10 @@ const callTokens = 13;
 
 /** A text without tokens has no piece. */
 export function piecesOf(tokens: readonly Uint16Array[]): TokenPiece[] {
-  return tokens.flatMap((ids, text) =>
-    Array.from({ length: Math.ceil(ids.length / positionsMax) }, (_, at) => ({
+  return tokens.flatMap((tokenIds, text) =>
+    Array.from({ length: Math.ceil(tokenIds.length / positionsMax) }, (_, at) => ({
       text,
-      ids: ids.subarray(at * positionsMax, (at + 1) * positionsMax),
+      tokenIds: tokenIds.subarray(at * positionsMax, (at + 1) * positionsMax),
     })),
   );
 }
@@ -35,15 +35,15 @@ export function planBatches(pieces: readonly TokenPiece[]): TokenPiece[][] {
   const batches: TokenPiece[][] = [];
   let batch: TokenPiece[] = [];
   let length = 0;
-  for (const piece of pieces.toSorted((a, b) => a.ids.length - b.ids.length)) {
-    const padding = batch.length * (piece.ids.length - length);
-    const isFull = (batch.length + 1) * piece.ids.length > batchTokensMax;
+  for (const piece of pieces.toSorted((a, b) => a.tokenIds.length - b.tokenIds.length)) {
+    const padding = batch.length * (piece.tokenIds.length - length);
+    const isFull = (batch.length + 1) * piece.tokenIds.length > batchTokensMax;
     if (batch.length === 0 || isFull || padding > callTokens) {
       batch = [];
       batches.push(batch);
     }
     batch.push(piece);
-    length = piece.ids.length;
+    length = piece.tokenIds.length;
   }
   return batches;
 }

@@ -6,8 +6,8 @@ import { cacheManifest } from '../storage/manifest-cache.ts';
 import { checkManifest } from '../storage/manifest-invariants.ts';
 import { commit } from '../storage/manifest-store.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
-import { retiredDeletes, storeDeletes } from './deletes.ts';
 import type { NamespaceState } from './namespace-state.ts';
+import { retiredTombstones, storeTombstones } from './tombstone-objects.ts';
 
 export const manifestCodec = { encode: encodeManifest, decode: decodeManifest };
 
@@ -24,7 +24,7 @@ export async function commitManifest(
   const current = state.committed;
   const { namespaceId } = state.identity;
   const before = current?.value ?? firstManifest(state);
-  const stored = await storeDeletes(
+  const stored = await storeTombstones(
     components,
     namespaceId,
     changes.segments ?? before.segments,
@@ -33,7 +33,7 @@ export async function commitManifest(
   const segments = withDeletionTimes(stored, before.segments, clock.now());
   const retired = [
     ...(changes.retired ?? before.retired),
-    ...retiredDeletes(before.segments, segments, clock.now()),
+    ...retiredTombstones(before.segments, segments, clock.now()),
   ];
   const next: Manifest = {
     ...before,
@@ -79,5 +79,5 @@ function firstManifest(state: NamespaceState): Omit<Manifest, 'version' | 'nonce
 
 /** An open segment with the tombstones of this moment; `commitManifest` stores what needs an object of its own, and adds times. */
 export function segmentInManifest({ id, size, reader, tombstones, graphs }: OpenSegment): ManifestSegment {
-  return { id, size, toc: reader.toc, tombstones, deletes: null, graphs, deletedAtMs: null };
+  return { id, size, toc: reader.toc, tombstones, tombstonesObject: null, graphs, deletedAtMs: null };
 }

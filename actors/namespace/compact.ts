@@ -25,7 +25,7 @@ import { overdueSegments } from './overdue-segments.ts';
 /**
  * One compaction: neighbouring segments become one.
  *
- * 1. The policy chooses; a build thread merges, leaving out the rows that are tombstones now. Writes and flushes go on.
+ * 1. The policy chooses; a compute thread merges, leaving out the rows that are tombstones now. Writes and flushes go on.
  * 2. In turn with other commits, a manifest that names the merged segment instead of its inputs is committed; the
  *    inputs are retired, not deleted: running reads and other servers may still need them.
  * 3. In one step the merged segment takes their place in memory. Rows that were replaced since step 1 are found again:

@@ -17,7 +17,7 @@ import type { FrozenMemtable, NamespaceState, Reach } from './namespace-state.ts
  * From memory into the manifest.
  *
  * Small: what the memtable holds becomes the manifest's tail, by one compare-and-set; the memtable stays as it is.
- * Large: 1. the memtable is frozen and a new one takes writes; 2. a build thread makes a segment of its live rows and
+ * Large: 1. the memtable is frozen and a new one takes writes; 2. a compute thread makes a segment of its live rows and
  * stores it; 3. a manifest that names the segment is committed; 4. the segment takes the frozen memtable's place in one
  * step, rows that were replaced meanwhile being tombstones in it; 5. the log hears how far the manifest reaches.
  *

@@ -168,7 +168,7 @@ export class NamespaceQueries {
     const refusal = badId(call.argument);
     if (refusal !== null) throw refusal;
     const asked = documentQueryOf(call);
-    await this.#reach(asked.min_version, opened);
+    await this.#waitForVersion(asked.min_version, opened);
     const slice = new TimeSlice(this.#components.clock, opened.deadline, opened.turn);
     const { report: read } = opened;
     const place = await spending({ slice, report: read }, async () => {
@@ -197,7 +197,7 @@ export class NamespaceQueries {
   }
 
   async #search(call: ActorCall, asked: SearchRequest, opened: OpenedNow): Promise<ActorReply> {
-    await this.#reach(asked.min_version, opened);
+    await this.#waitForVersion(asked.min_version, opened);
     const { request, tokens } = await this.#embedded(asked, opened);
     if (request.vector !== undefined && vectorStatistics(this.#state.segments).waiting > 0)
       this.#indexVectors();
@@ -230,7 +230,7 @@ export class NamespaceQueries {
   }
 
   async #count(call: ActorCall, request: CountRequest, opened: OpenedNow): Promise<ActorReply> {
-    await this.#reach(request.min_version, opened);
+    await this.#waitForVersion(request.min_version, opened);
     return this.#query(call, opened, (context) => runCount(context, request));
   }
 
@@ -238,7 +238,7 @@ export class NamespaceQueries {
     const request = this.#reading(opened, () =>
       parseWith(sqlRequestSchema, body === null ? undefined : readBody(body)),
     );
-    await this.#reach(request.min_version, opened);
+    await this.#waitForVersion(request.min_version, opened);
     return this.#query(call, opened, (context) => runSql(context, request));
   }
 
@@ -246,7 +246,7 @@ export class NamespaceQueries {
     const request = this.#reading(opened, () =>
       parseWarmBody(body === null || body.byteLength === 0 ? undefined : readBody(body)),
     );
-    await this.#reach(request.min_version, opened);
+    await this.#waitForVersion(request.min_version, opened);
     return this.#query(call, opened, (context) => runWarm(context, request));
   }
 
@@ -290,7 +290,7 @@ export class NamespaceQueries {
   }
 
   /** Waits a little for a version that a caller has seen elsewhere, and no longer than the query may take. */
-  async #reach(minVersion: number | undefined, { deadline }: OpenedNow): Promise<void> {
+  async #waitForVersion(minVersion: number | undefined, { deadline }: OpenedNow): Promise<void> {
     if (minVersion === undefined) return;
     const { clock } = this.#components;
     const until = clock.monotonic() + Math.min(limits.minVersionWaitMs, deadline.leftMs);

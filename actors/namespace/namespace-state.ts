@@ -160,11 +160,11 @@ export class NamespaceState {
   get storedBytes(): number {
     const segments = this.segments.reduce((sum, segment) => sum + segment.size, 0);
     const sets = this.committed?.value.segments ?? [];
-    const deletes = sets.reduce((sum, segment) => sum + (segment.deletes?.size ?? 0), 0);
+    const tombstones = sets.reduce((sum, segment) => sum + (segment.tombstonesObject?.size ?? 0), 0);
     const graphs = this.segments.flatMap((segment) => segment.graphs ?? []);
     return (
       segments +
-      deletes +
+      tombstones +
       graphs.reduce((sum, { size }) => sum + size, 0) +
       (this.committed?.size ?? 0) +
       this.unflushedBytes

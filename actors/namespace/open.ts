@@ -17,10 +17,10 @@ import { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import { decodeImport, replayImport } from './commit-import.ts';
 import { manifestCodec } from './commit-manifest.ts';
-import { loadDeletes } from './deletes.ts';
 import { loadBatch } from './loaded-batch.ts';
 import { adoptManifest, NamespaceState } from './namespace-state.ts';
 import { SegmentLookUp } from './segment-look-up.ts';
+import { loadTombstones } from './tombstone-objects.ts';
 import { applyDurable, isImport, stampFromWire } from './write-pipeline.ts';
 
 /**
@@ -49,7 +49,7 @@ export async function openNamespace(
   if (committed !== null) {
     refuseNewerOwner(components, committed.value.owner);
     assert(committed.value.state === 'live', () => `namespace ${identity.namespaceId} is deleted`);
-    const value = await loadDeletes(components, committed.value, options.report);
+    const value = await loadTombstones(components, committed.value, options.report);
     adoptManifest(
       state,
       { ...committed, value },

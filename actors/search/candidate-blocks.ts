@@ -134,11 +134,11 @@ class SegmentSearch {
     const { reader, tombstones } = this.#segment;
     const index = this.#index as BlockIndex;
     const filter = this.#filter;
-    const { reach } = this.#wanted.condition;
+    const { matchLength } = this.#wanted.condition;
     while (this.#groups !== null && this.#at < this.#groups.length) {
       let { first, end, kind, linesAreWhole } = this.#rowsOf(this.#groups[this.#at] as number);
       // A large text is asked by its parts, or as a whole.
-      if (kind === (liesInPart(reach, linesAreWhole) ? 'whole' : 'part')) {
+      if (kind === (liesInPart(matchLength, linesAreWhole) ? 'whole' : 'part')) {
         this.#at++;
         continue;
       }

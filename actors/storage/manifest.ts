@@ -18,10 +18,10 @@ export interface ManifestSegment {
   /** Of the whole object, in bytes. */
   readonly size: number;
   readonly toc: SegmentToc;
-  /** Of a decoded manifest, only their count where `deletes` names the object that has them. */
+  /** Of a decoded manifest, only their count where `tombstonesObject` names the object that has them. */
   readonly tombstones: Tombstones;
   /** The object of a set that is too large for the manifest. */
-  readonly deletes: { readonly id: string; readonly size: number } | null;
+  readonly tombstonesObject: { readonly id: string; readonly size: number } | null;
   /** When a manifest first had tombstones of it, in milliseconds since 1970; null where it has none. */
   readonly deletedAtMs: number | null;
   /** Over its vectors, by their rows. Null where none were built; empty where they would not find what they should. */
@@ -89,9 +89,9 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
       s.id,
       s.size,
       s.toc,
-      s.deletes === null
+      s.tombstonesObject === null
         ? encodeTombstones(s.tombstones)
-        : [s.tombstones.count, s.deletes.id, s.deletes.size],
+        : [s.tombstones.count, s.tombstonesObject.id, s.tombstonesObject.size],
       s.graphs === null ? null : s.graphs.map(graphToWire),
       s.deletedAtMs,
     ]),
@@ -155,13 +155,13 @@ export function decodeManifest(bytes: Uint8Array, place: string): Manifest {
     ...wire,
     applied: new Map(wire.applied.map(([logId, slot, index]) => [logId, { slot, index }])),
     segments: wire.segments.map(([id, size, toc, wireTombstones, graphs, deletedAtMs]) => {
-      const { tombstones, deletes } = tombstonesFromWire(wireTombstones);
+      const { tombstones, tombstonesObject } = tombstonesFromWire(wireTombstones);
       return {
         id,
         size,
         toc,
         tombstones,
-        deletes,
+        tombstonesObject,
         graphs: graphs === null ? null : graphs.map(graphFromWire),
         // Of format 6: nobody knows, so it may be long ago.
         deletedAtMs: deletedAtMs ?? (tombstones.count > 0 ? 0 : null),
@@ -172,10 +172,10 @@ export function decodeManifest(bytes: Uint8Array, place: string): Manifest {
 
 function tombstonesFromWire(
   wire: ManifestWire['segments'][number][3],
-): Pick<ManifestSegment, 'tombstones' | 'deletes'> {
-  if (wire instanceof Uint8Array) return { tombstones: decodeTombstones(wire), deletes: null };
+): Pick<ManifestSegment, 'tombstones' | 'tombstonesObject'> {
+  if (wire instanceof Uint8Array) return { tombstones: decodeTombstones(wire), tombstonesObject: null };
   const [count, id, size] = wire;
-  return { tombstones: { count, chunks: new Map() }, deletes: { id, size } };
+  return { tombstones: { count, chunks: new Map() }, tombstonesObject: { id, size } };
 }
 
 /** Whether its tombstones are there, not only counted. */
@@ -206,8 +206,8 @@ export function objectsOfManifest(
   return [
     paths.namespaceManifest(namespaceId),
     ...segments.map(({ id }) => paths.namespaceSegment(namespaceId, id)),
-    ...segments.flatMap(({ deletes }) =>
-      deletes === null ? [] : [paths.namespaceDeletes(namespaceId, deletes.id)],
+    ...segments.flatMap(({ tombstonesObject }) =>
+      tombstonesObject === null ? [] : [paths.namespaceTombstones(namespaceId, tombstonesObject.id)],
     ),
     ...segments.flatMap(({ graphs }) =>
       (graphs ?? []).map((graph) => paths.namespaceGraph(namespaceId, graph.id)),
@@ -221,7 +221,7 @@ export function keyOfRetired(namespaceId: string, { kind, id }: RetiredObject): 
     case 'segment':
       return paths.namespaceSegment(namespaceId, id);
     case 'deletes':
-      return paths.namespaceDeletes(namespaceId, id);
+      return paths.namespaceTombstones(namespaceId, id);
     case 'graph':
       return paths.namespaceGraph(namespaceId, id);
   }

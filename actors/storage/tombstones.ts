@@ -166,11 +166,11 @@ function bitmapOf(listed: Buffer): Uint8Array {
 }
 
 /** A set as an object of its own; `bytes` as `encodeTombstones` makes them. */
-export function encodeDeletes(bytes: Uint8Array, key: string): Uint8Array {
+export function encodeTombstonesObject(bytes: Uint8Array, key: string): Uint8Array {
   return encodeRecord(deletesFormat, bytes, key);
 }
 
 /** Throws `DataError`. */
-export function decodeDeletes(object: Uint8Array, key: string): Tombstones {
+export function decodeTombstonesObject(object: Uint8Array, key: string): Tombstones {
   return decodeTombstones(decodeRecord(object, key, deletesFormat));
 }

@@ -51,20 +51,20 @@ export class TenantLedger {
       if (gone !== undefined) this.#addStoredBytes(-gone.storedBytes);
     }
     // Before the state takes it over, which then finds nothing new: here is the sum of what is stored.
-    if (event.kind === 'namespace-reported' && !this.#take(event.name, event.report))
-      this.#takeLast(event.report);
+    if (event.kind === 'namespace-reported' && !this.#learn(event.name, event.report))
+      this.#learnLast(event.report);
   }
 
   /** Of a namespace whose name is gone: rejects where it is not durable, so that its records are kept until it is. */
   async report(name: string, report: NamespaceReport): Promise<void> {
     const { namespaceId, flushed } = report;
     if (this.#parts.drops.known(namespaceId) !== undefined) return this.#keepLast(name, report);
-    if (this.#take(name, report)) this.#news.add(namespaceId);
+    if (this.#learn(name, report)) this.#news.add(namespaceId);
     // What is not flushed is reported again by whoever replays it. What is has left the log, so it is put there.
     if (flushed && this.#news.has(namespaceId)) this.#keep(name, report);
   }
 
-  #take(name: string, report: NamespaceReport): boolean {
+  #learn(name: string, report: NamespaceReport): boolean {
     const { state } = this.#parts.log;
     const known = entryOf(state, { name, namespaceId: report.namespaceId });
     if (known === undefined || !isNews(known, report)) return false;
@@ -81,7 +81,7 @@ export class TenantLedger {
     await log.confirmed(log.append({ kind: 'namespace-reported', name, report }));
   }
 
-  #takeLast(report: NamespaceReport): void {
+  #learnLast(report: NamespaceReport): void {
     const { drops, log } = this.#parts;
     const known = drops.known(report.namespaceId);
     if (known === undefined) return;

@@ -8,12 +8,12 @@ export interface AgeSource {
   /** At most so many ages: exact for a list. */
   readonly count: number;
   /** Moves all ages below `to` that were not read yet into `target` at `at`; answers where they end. */
-  take(to: number, target: Uint32Array, at: number): number;
+  readBelow(to: number, target: Uint32Array, at: number): number;
   /** Keeps those of the first `count` candidates, which ascend, that the set has. Ages below the last are read then. */
   retain(candidates: Uint32Array, count: number): number;
 }
 
-export const noAges: AgeSource = { count: 0, take: (_to, _target, at) => at, retain: () => 0 };
+export const noAges: AgeSource = { count: 0, readBelow: (_to, _target, at) => at, retain: () => 0 };
 
 /** Every age below `bound`. */
 export class AllAges implements AgeSource {
@@ -24,7 +24,7 @@ export class AllAges implements AgeSource {
     this.count = bound;
   }
 
-  take(to: number, target: Uint32Array, at: number): number {
+  readBelow(to: number, target: Uint32Array, at: number): number {
     const stop = Math.min(to, this.count);
     let end = at;
     for (; this.#next < stop; this.#next++) target[end++] = this.#next;
@@ -54,10 +54,10 @@ export class Intersection implements AgeSource {
     this.count = this.#sources[0]?.count ?? 0;
   }
 
-  take(to: number, target: Uint32Array, at: number): number {
+  readBelow(to: number, target: Uint32Array, at: number): number {
     const [rarest, ...others] = this.#sources;
     if (rarest === undefined) return at;
-    const end = rarest.take(to, target, at);
+    const end = rarest.readBelow(to, target, at);
     const candidates = target.subarray(at, end);
     let count = end - at;
     let idle = 0;
@@ -98,10 +98,10 @@ export class Union implements AgeSource {
     this.#ages = new Uint32Array(bound);
   }
 
-  take(to: number, target: Uint32Array, at: number): number {
+  readBelow(to: number, target: Uint32Array, at: number): number {
     if (to <= this.#next) return at;
     const bits = this.#bits;
-    for (const source of this.#sources) this.#mark(source.take(to, this.#ages, 0));
+    for (const source of this.#sources) this.#mark(source.readBelow(to, this.#ages, 0));
     let end = at;
     const lastWord = Math.min(bits.length - 1, (to - 1) >>> 5);
     for (let word = this.#next >>> 5; word <= lastWord; word++) {
@@ -120,7 +120,7 @@ export class Union implements AgeSource {
   retain(candidates: Uint32Array, count: number): number {
     if (count === 0) return 0;
     const ages = new Uint32Array(this.#ages.length);
-    const length = this.take((candidates[count - 1] as number) + 1, ages, 0);
+    const length = this.readBelow((candidates[count - 1] as number) + 1, ages, 0);
     let kept = 0;
     let at = 0;
     for (let i = 0; i < count; i++) {

@@ -2,14 +2,14 @@ import { orbitOf } from './code-point-ranges.ts';
 import { mayTakeLineFeed } from './line-pieces.ts';
 import type { RegexNode } from './regex-syntax.ts';
 import { partOverlapBytes } from './text-parts.ts';
-import type { MatchReach } from './trigram-query.ts';
+import type { MatchLength } from './trigram-query.ts';
 
-export function matchReachOf(node: RegexNode): MatchReach {
+export function matchLengthOf(node: RegexNode): MatchLength {
   if (matchBytesMax(node) <= partOverlapBytes) return 'short';
   return mayTakeLineFeed(node) ? 'text' : 'line';
 }
 
-export function reachOfLiteral(literal: string): MatchReach {
+export function literalMatchLengthOf(literal: string): MatchLength {
   if (literalMatchBytesMax(literal) <= partOverlapBytes) return 'short';
   return literal.includes('\n') ? 'text' : 'line';
 }

@@ -70,14 +70,14 @@ export class MemtableIndex {
    * Fills `target` with rows below `row` that may match, in descending order, and answers how many; fewer than fit where
    * there are no more. To go on, ask for rows below the last one.
    */
-  findBelow({ query, reach }: TextCondition, row: number, target: Uint32Array): number {
+  findBelow({ query, matchLength }: TextCondition, row: number, target: Uint32Array): number {
     const needed = neededOf(query);
     let count = 0;
     let below = Math.min(row, this.#rowCount);
     for (let last = this.#groupBefore(below); last >= 0 && count < target.length; ) {
       const firstRow = this.#firstRows[last] as number;
       const first = this.#firstPart(last);
-      const meets = liesInPart(reach, this.#linesAreCut[last] === 0)
+      const meets = liesInPart(matchLength, this.#linesAreCut[last] === 0)
         ? this.#somePartMeets(needed, first, last)
         : this.#mayMeet(query, first, last);
       if (meets) {
@@ -90,11 +90,11 @@ export class MemtableIndex {
   }
 
   /** Which parts of a row's text meet the condition, ascending; null where it has none, or its lines are cut. */
-  partsOf({ query, reach }: TextCondition, row: number): number[] | null {
+  partsOf({ query, matchLength }: TextCondition, row: number): number[] | null {
     const last = this.#groupBefore(row + 1);
     const first = this.#firstPart(last);
     const isParted = last > first && this.#linesAreCut[last] === 0;
-    if (!isParted || !liesInPart(reach, true)) return null;
+    if (!isParted || !liesInPart(matchLength, true)) return null;
     const parts: number[] = [];
     const needed = neededOf(query);
     for (let part = first; part <= last; part++) if (this.#groupMeets(needed, part)) parts.push(part - first);

@@ -291,7 +291,7 @@ export class PostingsCursor {
   }
 
   /** Moves all numbers below `to` that were not read yet into `target` at `at`, and answers where they end. */
-  take(to: number, target: Uint32Array, at: number): number {
+  readBelow(to: number, target: Uint32Array, at: number): number {
     this.#open();
     let end = at;
     for (; this.#block < this.#blockCount; this.#nextBlock()) {

@@ -3,7 +3,7 @@ import { limits } from '../../protocol/limits.ts';
 import { LruMap } from '../../src/base/lru.ts';
 import { largestPart } from './costly-part.ts';
 import { staysWithinLine } from './line-pieces.ts';
-import { literalMatchBytesMax, matchBytesMax, matchReachOf, reachOfLiteral } from './match-length.ts';
+import { literalMatchBytesMax, literalMatchLengthOf, matchBytesMax, matchLengthOf } from './match-length.ts';
 import { parseRegex } from './parse-regex.ts';
 import {
   groupsNanoseconds,
@@ -89,7 +89,7 @@ export class QueryPatterns {
       isRegex: true,
       groups,
       matcher: this.#compile(query, true, groups),
-      condition: { query: planRegex(node), reach: matchReachOf(node) },
+      condition: { query: planRegex(node), matchLength: matchLengthOf(node) },
       nanoseconds: nanosecondsOf(node, groups.size),
       bytesMax: matchBytesMax(node),
       byLines: staysWithinLine(node),
@@ -103,7 +103,7 @@ export class QueryPatterns {
       isRegex: false,
       groups: noGroups,
       matcher: this.#compile(query, false),
-      condition: { query: planLiteral(query), reach: reachOfLiteral(query) },
+      condition: { query: planLiteral(query), matchLength: literalMatchLengthOf(query) },
       nanoseconds: literalNanoseconds(query),
       bytesMax: literalMatchBytesMax(query),
       byLines: !query.includes('\n'),

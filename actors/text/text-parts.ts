@@ -1,6 +1,6 @@
 import { lineFeed } from './code-point-ranges.ts';
 import { pieceEnd } from './text-pieces.ts';
-import type { MatchReach } from './trigram-query.ts';
+import type { MatchLength } from './trigram-query.ts';
 
 /**
  * Large texts are indexed twice: as a whole, and in parts. A text of megabytes has the trigrams of nearly every word
@@ -45,7 +45,7 @@ export function partsOf(text: Uint8Array, start: number, end: number): TextParts
   return { bounds, linesAreWhole };
 }
 
-/** Whether every match of a pattern with this reach lies in one part of such a text. */
-export function liesInPart(reach: MatchReach, linesAreWhole: boolean): boolean {
-  return reach === 'short' || (reach === 'line' && linesAreWhole);
+/** Whether every match of a pattern whose matches are that long lies in one part of such a text. */
+export function liesInPart(matchLength: MatchLength, linesAreWhole: boolean): boolean {
+  return matchLength === 'short' || (matchLength === 'line' && linesAreWhole);
 }

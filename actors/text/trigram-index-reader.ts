@@ -128,7 +128,7 @@ export class CandidateGroups {
     this.#windowEnd = Math.min(span.groupCount, from + this.#window);
     this.#window *= windowGrowth;
     const target = new Uint32Array(Math.min(source.count, this.#windowEnd - from));
-    const count = source.take(this.#windowEnd, target, 0);
+    const count = source.readBelow(this.#windowEnd, target, 0);
     if (count === 0) return null;
     const newest = span.firstGroup + span.groupCount - 1;
     const groups = count === target.length ? target : target.slice(0, count);

@@ -15,14 +15,14 @@ export type TrigramQuery =
 /** What an index is asked for: texts that may have a match. */
 export interface TextCondition {
   readonly query: TrigramQuery;
-  readonly reach: MatchReach;
+  readonly matchLength: MatchLength;
 }
 
 /**
- * How far a match may reach: for `short` ones and those within a `line`, a part of a large text must meet the query alone
+ * How long a match may be: for `short` ones and those within a `line`, a part of a large text must meet the query alone
  * (text-parts.ts), for others the whole text.
  */
-export type MatchReach = 'short' | 'line' | 'text';
+export type MatchLength = 'short' | 'line' | 'text';
 
 /** Every text meets it. */
-export const noCondition: TextCondition = { query: { kind: 'all' }, reach: 'short' };
+export const noCondition: TextCondition = { query: { kind: 'all' }, matchLength: 'short' };

@@ -31,7 +31,7 @@ export function sharedBuffer(bytes: number): Buffer {
 
 /**
  * Bytes that several threads see at once: written once, then only read. The actor keeps them in its memtable, the log
- * thread puts them into a group, a build thread makes a segment of them, and nobody copies. They are freed when every thread
+ * thread puts them into a group, a compute thread makes a segment of them, and nobody copies. They are freed when every thread
  * that has seen them has collected its garbage.
  */
 export function toShared(bytes: Uint8Array): Buffer {

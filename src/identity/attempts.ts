@@ -110,7 +110,7 @@ export class Attempts {
   /** Throws 429 `rate_limited`. Whom the address refuses does not use up what the account has. */
   forgotPassword({ email, address }: Attempter): void {
     this.#takeByAddress(this.#forgotten.byAddress, address);
-    this.#forgotten.byAccount.take(accountOf(email));
+    this.#forgotten.byAccount.spend(accountOf(email));
   }
 
   /**
@@ -143,7 +143,7 @@ export class Attempts {
   }
 
   #takeByAddress(quota: Quota, address: string): void {
-    if (!this.#spares(address)) quota.take(networkOf(address));
+    if (!this.#spares(address)) quota.spend(networkOf(address));
   }
 
   #spares(address: string): boolean {
@@ -200,7 +200,7 @@ class Quota {
     this.#windows = new LruMap(options.keysMax);
   }
 
-  take(key: string): void {
+  spend(key: string): void {
     this.refuse(key);
     this.note(key);
   }

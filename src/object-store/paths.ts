@@ -28,7 +28,7 @@ export const paths = {
   namespaceSegment: (namespaceId: string, segmentId: string) =>
     `ns/${fan(namespaceId)}/${namespaceId}/segment/${segmentId}`,
   /** A set of deleted rows that is too large for the manifest. */
-  namespaceDeletes: (namespaceId: string, id: string) =>
+  namespaceTombstones: (namespaceId: string, id: string) =>
     `ns/${fan(namespaceId)}/${namespaceId}/deletes/${id}`,
   /** A graph over vectors of a segment. */
   namespaceGraph: (namespaceId: string, id: string) => `ns/${fan(namespaceId)}/${namespaceId}/graph/${id}`,

@@ -50,7 +50,7 @@ function partsOf(pages: readonly Uint8Array[], groupCount: number) {
     parts.dictionaryBytes += bytes.length;
     const page = { bytes, bound: groupCount, place: { name: 'page', offset: 0 } };
     for (const entry of findInPage(page, 0, trigramBound - 1)) {
-      new PostingsCursor(entry).take(groupCount, ages, 0);
+      new PostingsCursor(entry).readBelow(groupCount, ages, 0);
       let varintBytes = 0;
       let previous = -1;
       for (let i = 0; i < entry.count; i++) {

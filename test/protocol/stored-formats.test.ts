@@ -5,9 +5,9 @@ import { decodeImport, encodeImport } from '../../actors/namespace/commit-import
 import { decodeSwept, encodeSwept } from '../../actors/namespace/keep-sweeping.ts';
 import { stampFromWire } from '../../actors/namespace/write-pipeline.ts';
 import {
-  decodeDeletes,
-  encodeDeletes,
+  decodeTombstonesObject,
   encodeTombstones,
+  encodeTombstonesObject,
   noTombstones,
   withDeleted,
 } from '../../actors/storage/tombstones.ts';
@@ -232,13 +232,13 @@ describe('golden bytes of stored records', () => {
   it('tombstones as an object of their own, some listed and some as a bitmap', () => {
     const many = Array.from({ length: 5_000 }, (_, i) => 65_536 + i * 3);
     const tombstones = withDeleted(noTombstones, [3, 7, ...many]);
-    const place = paths.namespaceDeletes(name.namespaceId, 'b'.repeat(32));
-    const made = encodeDeletes(encodeTombstones(tombstones), place);
+    const place = paths.namespaceTombstones(name.namespaceId, 'b'.repeat(32));
+    const made = encodeTombstonesObject(encodeTombstones(tombstones), place);
 
     const golden = goldenBytes('deletes-v1.bin', made);
 
     assert.deepEqual(Buffer.from(made), golden);
-    const read = decodeDeletes(golden, place);
+    const read = decodeTombstonesObject(golden, place);
     assert.equal(read.count, 5_002);
     assert.deepEqual(encodeTombstones(read), encodeTombstones(tombstones));
   });

@@ -7,8 +7,8 @@ import { encodeSwept } from '../../actors/namespace/keep-sweeping.ts';
 import { encodeCursor } from '../../actors/search/cursor.ts';
 import { encodeManifest, type Manifest } from '../../actors/storage/manifest.ts';
 import {
-  encodeDeletes,
   encodeTombstones,
+  encodeTombstonesObject,
   noTombstones,
   withDeleted,
 } from '../../actors/storage/tombstones.ts';
@@ -79,7 +79,7 @@ const manifest: Manifest = {
       size: 1_000,
       toc: { formatVersion: 1, rowCount: 9, minSequence: 1, maxSequence: 9, docsRawBytes: 900, sections: [] },
       tombstones: withDeleted(noTombstones, [3]),
-      deletes: null,
+      tombstonesObject: null,
       deletedAtMs: 1_700_000_000_000,
       graphs: [
         {
@@ -292,7 +292,10 @@ export async function formatsNow(root: string): Promise<FormatRecord> {
   const samples: Readonly<Record<FormatName, Uint8Array>> = {
     log: logBytes(),
     manifest: encodeManifest(manifest),
-    deletes: encodeDeletes(encodeTombstones(manySet), paths.namespaceDeletes(namespaceId, hex('b', 32))),
+    deletes: encodeTombstonesObject(
+      encodeTombstones(manySet),
+      paths.namespaceTombstones(namespaceId, hex('b', 32)),
+    ),
     // What these bytes must be is tested with the segments themselves.
     segment: readFileSync(join(root, `test/golden/segment-v${formats.segment.version}.bin`)),
     columns: readFileSync(join(root, `test/golden/columns-v${formats.columns.version}.bin`)),

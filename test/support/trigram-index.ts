@@ -196,5 +196,5 @@ export function literalQuery(text: string): TrigramQuery {
 
 /** The condition of a pattern whose matches are short. */
 export function shortMatches(query: TrigramQuery): TextCondition {
-  return { query, reach: 'short' };
+  return { query, matchLength: 'short' };
 }

@@ -330,7 +330,7 @@ test('what a manifest names or has retired, and what is young, is no orphan', ()
   };
   const manifest = {
     namespaceId: 'x',
-    segments: [{ id: 'named', deletes: null }],
+    segments: [{ id: 'named', tombstonesObject: null }],
     retired: [{ kind: 'segment', id: 'retired', atMs: 0 }],
   };
 

@@ -24,7 +24,15 @@ function segmentOf(id: string): ManifestSegment {
     docsRawBytes: 1,
     sections: [],
   };
-  return { id, size: 1, toc, tombstones: noTombstones, deletes: null, graphs: null, deletedAtMs: null };
+  return {
+    id,
+    size: 1,
+    toc,
+    tombstones: noTombstones,
+    tombstonesObject: null,
+    graphs: null,
+    deletedAtMs: null,
+  };
 }
 
 function manifestOf(namespaceId: string, version: number, segments: readonly string[]): Manifest {

@@ -49,7 +49,7 @@ const manifest: Manifest = {
       size: 900,
       toc: toc(1, 10),
       tombstones: withDeleted(noTombstones, [3, 4]),
-      deletes: null,
+      tombstonesObject: null,
       graphs: null,
       deletedAtMs: 1_700_000_000_000,
     },
@@ -58,7 +58,7 @@ const manifest: Manifest = {
       size: 901,
       toc: toc(11, 12),
       tombstones: noTombstones,
-      deletes: null,
+      tombstonesObject: null,
       graphs: null,
       deletedAtMs: null,
     },
@@ -67,7 +67,7 @@ const manifest: Manifest = {
       size: 902,
       toc: toc(13, 19),
       tombstones: { count: 5, chunks: new Map() },
-      deletes: { id: 'd3', size: 9_000 },
+      tombstonesObject: { id: 'd3', size: 9_000 },
       deletedAtMs: 1_700_000_000_001,
       graphs: [
         {
@@ -139,7 +139,7 @@ test('a manifest of format 6 is read, and says that its deletions may be long ag
 test('all objects of a namespace are those that its manifest names', () => {
   const { namespaceId } = manifest;
   assert.deepEqual(objectsOfManifest(manifest).sort(), [
-    ...['d0', 'd3'].map((id) => paths.namespaceDeletes(namespaceId, id)),
+    ...['d0', 'd3'].map((id) => paths.namespaceTombstones(namespaceId, id)),
     paths.namespaceGraph(namespaceId, 'g3-0'),
     place,
     ...['e0', 'e1', 'e2', 'e3'].map((id) => paths.namespaceSegment(namespaceId, id)),
@@ -167,7 +167,7 @@ const next: Manifest = {
   ...manifest,
   version: 5,
   nonce: 'ef'.repeat(16),
-  segments: manifest.segments.filter((segment) => segment.deletes === null),
+  segments: manifest.segments.filter((segment) => segment.tombstonesObject === null),
 };
 
 test('a proper successor passes, and so does a first manifest', () => {
@@ -197,7 +197,7 @@ const broken: readonly (readonly [string, Partial<Manifest>])[] = [
           size: 1,
           toc: toc(1, 1),
           tombstones: withDeleted(noTombstones, [0, 1]),
-          deletes: null,
+          tombstonesObject: null,
           deletedAtMs: null,
           graphs: null,
         },

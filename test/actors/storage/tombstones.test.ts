@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  decodeDeletes,
   decodeTombstones,
-  encodeDeletes,
+  decodeTombstonesObject,
   encodeTombstones,
+  encodeTombstonesObject,
   isDeleted,
   noTombstones,
   type Tombstones,
@@ -82,8 +82,14 @@ test('a set is stored in as few bytes as it needs, and comes back as it was', ()
     assert.ok(bytes.length <= bytesMax, `${bytes.length} bytes for ${count} of ${rows}`);
     assert.equal(back.count, set.count);
     assert.deepEqual(new Map([...back.chunks].sort(byNumber)), new Map([...set.chunks].sort(byNumber)));
-    assert.deepEqual(decodeDeletes(encodeDeletes(bytes, 'ns/a/deletes/b'), 'ns/a/deletes/b'), back);
-    assert.throws(() => decodeDeletes(encodeDeletes(bytes, 'ns/a/deletes/b'), 'ns/a/deletes/c'), DataError);
+    assert.deepEqual(
+      decodeTombstonesObject(encodeTombstonesObject(bytes, 'ns/a/deletes/b'), 'ns/a/deletes/b'),
+      back,
+    );
+    assert.throws(
+      () => decodeTombstonesObject(encodeTombstonesObject(bytes, 'ns/a/deletes/b'), 'ns/a/deletes/c'),
+      DataError,
+    );
   }
 });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { matchBytesMax, matchReachOf, reachOfLiteral } from '../../../actors/text/match-length.ts';
+import { literalMatchLengthOf, matchBytesMax, matchLengthOf } from '../../../actors/text/match-length.ts';
 import { parseRegex } from '../../../actors/text/parse-regex.ts';
 
 const longest = (pattern: string) => matchBytesMax(parseRegex(pattern));
@@ -23,15 +23,15 @@ test('nothing bounds a repetition without an end, nor what is not understood', (
 });
 
 test('a match reaches a little way, to the end of its line, or anywhere', () => {
-  const reach = (pattern: string) => matchReachOf(parseRegex(pattern));
+  const length = (pattern: string) => matchLengthOf(parseRegex(pattern));
 
   for (const pattern of ['tide', 'a\\nb', '(?s)a.{0,200}b', '^$'])
-    assert.equal(reach(pattern), 'short', pattern);
+    assert.equal(length(pattern), 'short', pattern);
   for (const pattern of ['tide.*', '^[a-z]+\\b$', '(?:ab){600}', '\\d+|x'])
-    assert.equal(reach(pattern), 'line', pattern);
+    assert.equal(length(pattern), 'line', pattern);
   for (const pattern of ['a\\s+b', '[^a]*', '(?s).*', '\\C+', '\\PL*'])
-    assert.equal(reach(pattern), 'text', pattern);
-  assert.equal(reachOfLiteral('x'.repeat(1_024)), 'short');
-  assert.equal(reachOfLiteral('x'.repeat(1_025)), 'line');
-  assert.equal(reachOfLiteral(`${'x'.repeat(1_024)}\n`), 'text');
+    assert.equal(length(pattern), 'text', pattern);
+  assert.equal(literalMatchLengthOf('x'.repeat(1_024)), 'short');
+  assert.equal(literalMatchLengthOf('x'.repeat(1_025)), 'line');
+  assert.equal(literalMatchLengthOf(`${'x'.repeat(1_024)}\n`), 'text');
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { MemtableIndex } from '../../../actors/text/memtable-index.ts';
-import type { MatchReach, TrigramQuery } from '../../../actors/text/trigram-query.ts';
+import type { MatchLength, TrigramQuery } from '../../../actors/text/trigram-query.ts';
 import { randomText, seededRandom } from '../../support/segments.ts';
 import { logLines } from '../../support/text-corpora.ts';
 import { folded, literalQuery, shortMatches } from '../../support/trigram-index.ts';
@@ -117,9 +117,9 @@ describe('the index of a memtable', () => {
     const inLines = texts.map((text) => Buffer.from(text.toString().replaceAll(' ', '\n')));
     const query: TrigramQuery = { kind: 'and', parts: ['qzx', 'jkv'].map(literalQuery) };
     const target = new Uint32Array(1);
-    const rowsOf = (index: MemtableIndex, reach: MatchReach) => {
+    const rowsOf = (index: MemtableIndex, matchLength: MatchLength) => {
       const rows: number[] = [];
-      for (let row = texts.length; index.findBelow({ query, reach }, row, target) === 1; ) {
+      for (let row = texts.length; index.findBelow({ query, matchLength }, row, target) === 1; ) {
         row = target[0] ?? 0;
         rows.push(row);
       }
@@ -133,13 +133,14 @@ describe('the index of a memtable', () => {
     assert.deepEqual(rowsOf(indexOf(texts), 'line'), [2, 1, 0]);
     assert.deepEqual(rowsOf(indexOf(inLines), 'line'), [2, 1]);
     assert.deepEqual(find(indexOf(texts), { kind: 'all' }, texts.length), [4, 3, 2, 1, 0]);
-    const partsOf = (row: number, reach: MatchReach) => indexOf(inLines).partsOf({ query, reach }, row);
+    const partsOf = (row: number, matchLength: MatchLength) =>
+      indexOf(inLines).partsOf({ query, matchLength }, row);
     assert.deepEqual(
       [2, 0].map((row) => partsOf(row, 'line')),
       [[0], []],
     );
     assert.deepEqual(
-      [partsOf(1, 'line'), partsOf(2, 'text'), indexOf(texts).partsOf({ query, reach: 'line' }, 2)],
+      [partsOf(1, 'line'), partsOf(2, 'text'), indexOf(texts).partsOf({ query, matchLength: 'line' }, 2)],
       [null, null, null],
     );
   });

@@ -30,7 +30,7 @@ function decoded(list: PostingsPlace, windows: readonly number[]): number[] {
   const cursor = new PostingsCursor(list);
   const target = new Uint32Array(list.count + 1);
   let end = 0;
-  for (const window of [...windows, list.bound]) end = cursor.take(window, target, end);
+  for (const window of [...windows, list.bound]) end = cursor.readBelow(window, target, end);
   return [...target.subarray(0, end)];
 }
 
@@ -108,7 +108,7 @@ describe('posting lists', () => {
       const at = list.start + Math.floor(random() * (list.end - list.start));
       list.bytes[at] = random() * 256;
       try {
-        const end = new PostingsCursor(list).take(7000, target, 0);
+        const end = new PostingsCursor(list).readBelow(7000, target, 0);
         for (let i = 1; i < end; i++) assert.ok((target[i] ?? 0) > (target[i - 1] ?? 0));
         assert.ok((target[end - 1] ?? 0) < 7000);
       } catch (error) {

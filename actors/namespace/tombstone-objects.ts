@@ -6,9 +6,9 @@ import type { ActorComponents } from '../actor/components.ts';
 import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
 import type { Manifest, ManifestSegment, RetiredObject } from '../storage/manifest.ts';
 import {
-  decodeDeletes,
-  encodeDeletes,
+  decodeTombstonesObject,
   encodeTombstones,
+  encodeTombstonesObject,
   type Tombstones,
   tombstonesInlineBytesMax,
 } from '../storage/tombstones.ts';
@@ -19,7 +19,7 @@ import {
  */
 
 /** The segments as the next manifest holds them: their large sets are stored. `current`: those of the one before. */
-export function storeDeletes(
+export function storeTombstones(
   components: ActorComponents,
   namespaceId: string,
   segments: readonly ManifestSegment[],
@@ -31,8 +31,8 @@ export function storeDeletes(
       const before = stored.get(segment.id);
       // Rows only ever join a segment's set: one of the same size is the same.
       if (before?.tombstones.count === segment.tombstones.count)
-        return { ...segment, deletes: before.deletes };
-      return { ...segment, deletes: await storeSet(components, namespaceId, segment.tombstones) };
+        return { ...segment, tombstonesObject: before.tombstonesObject };
+      return { ...segment, tombstonesObject: await storeSet(components, namespaceId, segment.tombstones) };
     }),
   );
 }
@@ -41,39 +41,41 @@ async function storeSet(
   { store, clock, random }: ActorComponents,
   namespaceId: string,
   tombstones: Tombstones,
-): Promise<ManifestSegment['deletes']> {
+): Promise<ManifestSegment['tombstonesObject']> {
   const bytes = encodeTombstones(tombstones);
   if (bytes.length <= tombstonesInlineBytesMax) return null;
   const id = randomHex(random, 16);
-  const key = paths.namespaceDeletes(namespaceId, id);
-  const object = encodeDeletes(bytes, key);
+  const key = paths.namespaceTombstones(namespaceId, id);
+  const object = encodeTombstonesObject(bytes, key);
   await putOnce(store, clock, key, [object]);
   return { id, size: object.length };
 }
 
 /** Sets that `before` named and `after` does not. */
-export function retiredDeletes(
+export function retiredTombstones(
   before: readonly ManifestSegment[],
   after: readonly ManifestSegment[],
   atMs: number,
 ): RetiredObject[] {
-  const kept = new Set(after.map(({ deletes }) => deletes?.id));
-  return before.flatMap(({ deletes }) =>
-    deletes === null || kept.has(deletes.id) ? [] : [{ kind: 'deletes' as const, id: deletes.id, atMs }],
+  const kept = new Set(after.map(({ tombstonesObject }) => tombstonesObject?.id));
+  return before.flatMap(({ tombstonesObject }) =>
+    tombstonesObject === null || kept.has(tombstonesObject.id)
+      ? []
+      : [{ kind: 'deletes' as const, id: tombstonesObject.id, atMs }],
   );
 }
 
 /** The manifest with the sets that it only names, all read at once: from the local disk where they are there. */
-export async function loadDeletes(
+export async function loadTombstones(
   components: ActorComponents,
   manifest: Manifest,
   report: ReadReport,
 ): Promise<Manifest> {
-  if (manifest.segments.every(({ deletes }) => deletes === null)) return manifest;
+  if (manifest.segments.every(({ tombstonesObject }) => tombstonesObject === null)) return manifest;
   const segments = await Promise.all(
     manifest.segments.map(async (segment) => {
-      if (segment.deletes === null) return segment;
-      const key = paths.namespaceDeletes(manifest.namespaceId, segment.deletes.id);
+      if (segment.tombstonesObject === null) return segment;
+      const key = paths.namespaceTombstones(manifest.namespaceId, segment.tombstonesObject.id);
       const tombstones = readLocal(components, key) ?? (await readStored(components, key, report));
       if (tombstones.count !== segment.tombstones.count)
         throw new DataError(key, 0, `${tombstones.count} rows where the manifest counts others`);
@@ -87,7 +89,7 @@ function readLocal({ warmCache }: ActorComponents, key: string): Tombstones | nu
   const found = warmCache?.get(key);
   if (!found) return null;
   try {
-    return decodeDeletes(found, key);
+    return decodeTombstonesObject(found, key);
   } catch (error) {
     if (!(error instanceof DataError)) throw error;
     warmCache?.remove(key);
@@ -104,7 +106,7 @@ async function readStored(
   const object = await store.get(key);
   if (object === null) throw new MissingObjectError(key);
   report.storeBytes += object.size;
-  const tombstones = decodeDeletes(object.bytes, key);
+  const tombstones = decodeTombstonesObject(object.bytes, key);
   warmCache?.put(key, object.bytes);
   return tombstones;
 }

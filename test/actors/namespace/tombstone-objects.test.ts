@@ -60,7 +60,7 @@ test('a few deleted rows lie in the manifest, many in an object of their own', a
   const { value, bytes } = await manifest();
   const [segment] = value.segments;
   assert.equal((await keys('/deletes/')).length, 1);
-  assert.ok((await keys('/deletes/'))[0]?.endsWith(`/${segment?.deletes?.id}`));
+  assert.ok((await keys('/deletes/'))[0]?.endsWith(`/${segment?.tombstonesObject?.id}`));
   assert.ok(bytes < 3_000, `a manifest of ${bytes} bytes`);
 });
 
