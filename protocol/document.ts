@@ -80,7 +80,8 @@ export const temperatures = ['warm', 'local', 'cold'] as const;
 export type Temperature = (typeof temperatures)[number];
 
 export const temperatureSchema = z.enum(temperatures).meta({
-  description: 'How warm the namespace was: open, opened from the disk, opened from object storage.',
+  description:
+    "The coldest place that the query had to read: warm is memory alone, local this server's disk, cold object storage.",
 });
 
 /** The fields that every query's answer ends with. */

@@ -7,7 +7,7 @@
 export const interfaceVersion = '0.1.0';
 
 /** Counts what was added to the wire. Paths are under /v1 for as long as its first number is 0 or 1. */
-export const wireVersion = '0.1.13';
+export const wireVersion = '0.1.14';
 
 export const wireHistory: readonly string[] = [
   '0.1.0: accounts, keys, namespaces, documents, search, count, warm.',
@@ -24,6 +24,7 @@ export const wireHistory: readonly string[] = [
   '0.1.11: 503 is among the statuses of whatever takes a credential.',
   '0.1.12: context and vector_b64 of searches; limit and max_bytes of counts, documents and SQL; lines of documents.',
   '0.1.13: connections of MCP clients, to list and to end.',
+  '0.1.14: temperature says what it is: the coldest place that a query had to read.',
 ];
 
 interface Format {

@@ -86,15 +86,17 @@ export function anyCredentialOf(header: HeaderOf): Credential {
   const isOthers = authorization !== undefined && apiKey !== undefined && !/^ *bearer\b/i.test(authorization);
   const bearer = authorization === undefined || isOthers ? undefined : bearerOf(authorization);
   if (bearer !== undefined && apiKey !== undefined && bearer !== apiKey) {
-    const sentence = 'Authorization and X-API-Key carry different credentials: send one of them.';
+    const sentence = 'Authorization and X-API-Key carry different credentials: send one of them';
     throw new ApiError('bad_request', sentence);
   }
   const secret = bearer ?? apiKey;
   if (secret === undefined || secret === '') {
-    throw unauthorized('Send an API key as "Authorization: Bearer <key>" or as "X-API-Key: <key>".');
+    throw unauthorized(
+      'there is no credential: send an API key as "Authorization: Bearer <key>" or as "X-API-Key: <key>"',
+    );
   }
   const kind = kindOf(secret);
-  if (kind !== 'key' && bearer === undefined) throw unauthorized('X-API-Key must carry an API key ("tb_…").');
+  if (kind !== 'key' && bearer === undefined) throw unauthorized('X-API-Key must carry an API key ("tb_…")');
   return { kind, secret, tenant: header('x-tenant') };
 }
 
@@ -106,7 +108,7 @@ function kindOf(secret: string): Credential['kind'] {
 function bearerOf(authorization: string): string {
   const match = /^bearer +([^\s,]+) *$/i.exec(authorization);
   if (match?.[1] === undefined)
-    throw unauthorized('The Authorization header must read "Bearer <key or token>".');
+    throw unauthorized('the Authorization header must read "Bearer <key or token>"');
   return match[1];
 }
 
@@ -292,12 +294,12 @@ function forTenant(principal: Principal, { kind, tenant }: Credential): Principa
 }
 
 export function noSuchTenant(): ApiError {
-  return new ApiError('not_found', 'There is no such tenant.');
+  return new ApiError('not_found', 'there is no such tenant');
 }
 
 const badCredentialSentences: Readonly<Record<Credential['kind'], string>> = {
-  key: 'The API key is unknown or was revoked.',
-  login: 'The login token is not valid or has expired: log in again.',
+  key: 'the API key is unknown or was revoked',
+  login: 'the login token is not valid or has expired: log in again',
   oauth: 'the access token is unknown, has expired or its connection was ended: refresh it or connect again',
 };
 

@@ -25,13 +25,13 @@ export function authorize(
   namespace: string | null,
   outsidePatterns: Operation['outsidePatterns'] = 'forbidden',
 ): ApiError | null {
-  if (principal.tenantStatus === 'suspended') return forbidden('The tenant is suspended.');
+  if (principal.tenantStatus === 'suspended') return forbidden('the tenant is suspended');
   const refusal = refusalOf(principal, required);
   if (refusal !== null) return forbidden(refusal);
   if (namespace !== null && !namespaceAllowed(principal.namespaces, namespace)) {
     return outsidePatterns === 'not_found'
       ? noSuchNamespace(namespace)
-      : forbidden('This key may not use that namespace.');
+      : forbidden('this key may not use that namespace');
   }
   return null;
 }
@@ -42,17 +42,17 @@ function refusalOf(principal: Principal, required: Authority): string | null {
     case 'manage-keys':
       return isOwner || (principal.auth === 'key' && isUnlimitedAdmin(principal))
         ? null
-        : 'This needs an admin key without namespace limits and caps, or the login of the owner.';
+        : 'this needs an admin key without namespace limits and caps, or the login of the owner';
     case 'billing':
       return isOwner || (principal.auth === 'key' && principal.scope === 'admin')
         ? null
-        : 'This needs an admin key or the login of the owner.';
+        : 'this needs an admin key or the login of the owner';
     case 'login':
-      return principal.auth === 'login' ? null : 'This needs a login: a key belongs to one tenant.';
+      return principal.auth === 'login' ? null : 'this needs a login: a key belongs to one tenant';
     default:
       return scopeIncludes(principal.scope, required)
         ? null
-        : `This needs the scope "${required}"; the key has "${principal.scope}".`;
+        : `this needs the scope "${required}"; the key has "${principal.scope}"`;
   }
 }
 

@@ -101,7 +101,9 @@ export class KeyCache {
     const running = this.#loads.joined(credential);
     if (running !== undefined) return running;
     if (this.#loads.size >= (this.#options.loadsMax ?? loadsMaxDefault)) {
-      throw new ApiError('rate_limited', 'Too many credentials are being looked up.', { retryAfter: 1 });
+      throw new ApiError('rate_limited', 'too many credentials are being looked up: try again in a second', {
+        retryAfter: 1,
+      });
     }
     guard?.begin();
     try {
@@ -138,7 +140,9 @@ export class KeyCache {
       this.#entries.set(credential, { loaded, owners: owners.map((owner) => this.#enter(owner)), loadedAt });
       return loaded.principal;
     }
-    throw new ApiError('unavailable', 'The account is changing too fast to be read.', { retryAfter: 1 });
+    throw new ApiError('unavailable', 'the account is changing too fast to be read: try again in a second', {
+      retryAfter: 1,
+    });
   }
 
   #good({ owners, loaded, loadedAt }: Entry): boolean {

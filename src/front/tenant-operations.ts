@@ -157,7 +157,7 @@ async function enterList(
 
 /** What repeats this with its `Idempotency-Key` finds the same tenant. */
 function perhapsMade(cause: unknown): ApiError {
-  const sentence = 'The tenant may have been made: list the tenants to find out.';
+  const sentence = 'the tenant may have been made: list the tenants to find out';
   return new ApiError('write_unknown', sentence, { cause, retryAfter: 1 });
 }
 
@@ -166,7 +166,7 @@ async function deleteTenant(components: TenantComponents, request: FrontRequest)
   const tenantId = parseId48(request.parameters.id ?? '');
   const person = await personOf(components, principalOf(request));
   const membership = person.tenants.find((each) => each.tenantId === tenantId);
-  if (membership === undefined) throw new ApiError('not_found', 'There is no such tenant.');
+  if (membership === undefined) throw new ApiError('not_found', 'there is no such tenant');
   refuseDeletion(person, membership);
   await components.tenants.setStatus(membership.tenantId, 'deleting');
   await leaveList(components, person, (each) => each === tenantId);

@@ -288,6 +288,6 @@ class LoginFailures {
 
 function tooMany(leftMs: number): ApiError {
   const seconds = Math.ceil(leftMs / 1_000);
-  const sentence = `Too many attempts: try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`;
+  const sentence = `too many attempts: try again in ${seconds} ${seconds === 1 ? 'second' : 'seconds'}`;
   return new ApiError('rate_limited', sentence, { retryAfter: seconds });
 }

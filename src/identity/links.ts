@@ -69,13 +69,13 @@ function lives({ kind, madeAt }: PersonLink, nowMs: number): boolean {
 }
 
 const remedies: Readonly<Record<LinkKind, string>> = {
-  verify: 'Log in and have another one sent.',
-  reset: 'Ask for another one.',
+  verify: 'log in and have another one sent',
+  reset: 'ask for another one',
 };
 
 /** 400: the same for a token that was used, has expired, was replaced by newer ones or never was. */
 export function deadLink(kind: LinkKind): ApiError {
-  const sentence = `This link was used already, has expired or is not whole. ${remedies[kind]}`;
+  const sentence = `this link was used already, has expired or is not whole: ${remedies[kind]}`;
   return new ApiError('bad_request', sentence, {
     fields: { token: 'was used already, has expired or is not whole' },
   });

@@ -56,7 +56,7 @@ export async function renewVerification(people: People, personId: PersonId): Pro
     return { ...now, links: withLink(now, link, nowMs), resentAt: nowMs, verificationMailsAt };
   });
   if (person === null)
-    throw new ApiError('bad_request', 'The person who made this key is not known any more.');
+    throw new ApiError('bad_request', 'the person who made this key is not known any more: log in');
   return person.verified ? null : { kind: 'verify', person, token };
 }
 
@@ -64,7 +64,7 @@ function refuseTooSoon({ resentAt }: Person, nowMs: number): void {
   const sinceMs = resentAt === null ? Number.POSITIVE_INFINITY : nowMs - resentAt;
   // A clock that was set back must not close the way for as long as it was.
   if (sinceMs < 0 || sinceMs >= limits.resendEveryMs) return;
-  throw new ApiError('rate_limited', 'The mail was sent less than a minute ago: look for it, or wait.', {
+  throw new ApiError('rate_limited', 'the mail was sent less than a minute ago: look for it, or wait', {
     retryAfter: Math.ceil((limits.resendEveryMs - sinceMs) / 1_000),
   });
 }

@@ -40,7 +40,7 @@ const retrySeconds = [2, 3, 4, 5, 6] as const;
 let refused = 0;
 
 export function tooManyPasswords(): ApiError {
-  const sentence = 'Too many people sign up and log in at once: try again in a moment.';
+  const sentence = 'too many people sign up and log in at once: try again in a moment';
   const retryAfter = retrySeconds[refused++ % retrySeconds.length] ?? retrySeconds[0];
   return new ApiError('rate_limited', sentence, { retryAfter });
 }

@@ -147,7 +147,8 @@ async function writePersonAndTenant(
 ): Promise<void> {
   const tenantId = person.defaultTenantId;
   const created = await claim(objectStore, clock, paths.person(person.id), encodePerson(person));
-  if (created === 'taken') throw new ApiError('unavailable', 'Two accounts got one id: try again.');
+  if (created === 'taken')
+    throw new ApiError('unavailable', 'two accounts got one id; no account was made: try again');
   const createdAt = person.createdAt;
   const firstKey = { keyId, name: firstKeyName, digest, prefix, scope: 'admin', createdAt } as const;
   await tenantCreator.createTenant({
@@ -176,7 +177,7 @@ async function claimAddress({ objectStore, clock }: People, person: Person): Pro
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     if (error.outcome === 'not-applied') throw noAccountMade(error);
-    const sentence = 'The account may have been made: log in or reset the password to find out.';
+    const sentence = 'the account may have been made: log in or reset the password to find out';
     throw new ApiError('write_unknown', sentence, { cause: error });
   }
 }
@@ -193,7 +194,7 @@ async function unreachableYet<T>(step: () => Promise<T>): Promise<T> {
 }
 
 function noAccountMade(cause: Error): ApiError {
-  const sentence = 'Object storage failed; no account was made: try again.';
+  const sentence = 'object storage failed; no account was made: try again';
   return new ApiError('unavailable', sentence, { retryAfter: 1, cause });
 }
 
@@ -216,7 +217,7 @@ export async function login(
   const hash = person !== null && possible ? person.passwordHash : people.dummyHash;
   const { matches, needsRehash } = await people.hasher.verify(hash, possible ? password : '');
   if (person === null || !possible || !matches) {
-    throw new ApiError('unauthorized', 'The e-mail address or the password is wrong.');
+    throw new ApiError('unauthorized', 'the e-mail address or the password is wrong');
   }
   await finishEndingKeys(people, person);
   if (needsRehash) await rehash(people, person, password);

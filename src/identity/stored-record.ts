@@ -89,7 +89,7 @@ export async function updateRecord<T extends { readonly nonce: string }>(
   }
   if (unknown !== null) throw changeUnknown(record.name, unknown);
   if (failure !== null) throw failure;
-  const sentence = `${capital(record.name)} is being changed elsewhere; nothing was done: try again.`;
+  const sentence = `${record.name} is being changed elsewhere; nothing was done: try again`;
   throw new ApiError('unavailable', sentence, { retryAfter: 1 });
 }
 
@@ -100,10 +100,6 @@ function pauseMs(attempt: number, random: Random): number {
 }
 
 function changeUnknown(name: string, cause: unknown): ApiError {
-  const sentence = `Object storage failed; ${name} may have been changed: look before you try again.`;
+  const sentence = `object storage failed; ${name} may have been changed: look before you try again`;
   return new ApiError('write_unknown', sentence, { cause, retryAfter: 1 });
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -943,7 +943,7 @@ export function basicsSuite(): void {
         const error = await api.refused({ status: 422, code: 'invalid' }, 'POST', path, { body });
 
         assert.deepEqual(error.fields, { sql: 'line 2, column 23: / is not supported: + and - are' });
-        for (const wrong of [{}, { sql: '' }, { sql: 7 }, { sql: 'SELECT 1 FROM docs', limit: 3 }])
+        for (const wrong of [{}, { sql: '' }, { sql: 7 }, { sql: 'SELECT 1 FROM docs', limit: 0 }])
           await api.refused({ status: 422, code: 'invalid' }, 'POST', path, { body: wrong });
         const missing = { status: 404, code: 'not_found' };
         const elsewhere = '/v1/namespaces/nowhere/sql';
