@@ -44,7 +44,7 @@ export interface ActorComponents {
   readonly directory: NamespaceDirectory;
   /** Tells what this thread has put into its cache from what was put there by those before it. */
   readonly threadLife: string;
-  /** Of the thread before this one, in this server's process before: null where it died, or is not known. */
+  /** How the thread before this one ended, in the server's process before: null where it died, or is not known. */
   readonly orderlyEnd: OrderlyEnd | null;
   /** Logs that the view named when this process joined it: its own, and those that were or may have to be replayed. */
   readonly logsOfView: ReadonlySet<string>;

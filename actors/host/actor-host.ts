@@ -46,7 +46,7 @@ const lateAnswerMs = 2_000;
 const openingMsMax = 5;
 /** A call meets an actor that closes under it once, hardly ever twice. */
 const opensOfOneCallMax = 4;
-/** Between two rounds of recovery; the first failure is mostly another thread that is still starting. */
+/** The pause between two rounds of recovery; the first failure is mostly another thread that is still starting. */
 const recoverAgainMsMin = 250;
 const recoverAgainMsMax = 30_000;
 /** Manifest versions remembered of namespaces that were put away, about 120 bytes each; others are read from the store. */
@@ -54,7 +54,7 @@ const putAwayVersionsMax = 50_000;
 
 export class ActorHost {
   readonly #components: ActorComponents;
-  /** Namespaces whose end may be answered before their actor, still opening, has heard of it. */
+  /** Ids of namespaces that are being dropped: an actor that is still opening has not heard of it. */
   readonly #dropping = new Set<string>();
   readonly #namespaces: OpenActors<NamespaceActor>;
   readonly #tenants: OpenActors<TenantActor>;
@@ -92,17 +92,17 @@ export class ActorHost {
     });
   }
 
-  /** Before anything is served: a durable record of a target of this thread. */
+  /** Takes a durable record of a target of this thread. Called before anything is served. */
   acceptReplay(record: ReplayedRecord): void {
     this.#replays.accept(record);
   }
 
-  /** Every replayed target is opened and flushed in the background, so that the old logs are soon done with. */
+  /** Opens and flushes every replayed target in the background, so that the old logs are soon done with. */
   recover(): void {
     this.#recovering = this.#recoverAll(this.#replays.targets());
   }
 
-  /** The warm document read, without a promise: by far the most frequent call. Null: take the long way. */
+  /** Answers a document that memory has, without a promise: by far the most frequent call. Null where the call must take the long way. */
   getWarm(call: ActorCall): Buffer | null {
     if (call.query !== '') return null;
     const slot = this.#namespaces.get(slotKey(call.tenantId, call.namespace));
@@ -111,7 +111,7 @@ export class ActorHost {
     return slot.actor.queries.getWarm(call.argument, slot.lastUsedMs);
   }
 
-  /** `turn`: whose request it is, and whether anybody still waits for it. */
+  /** Answers a call. `turn` says whose request it is, and whether anybody still waits for it. */
   async handle(
     call: ActorCall,
     body: Uint8Array | null,
@@ -218,7 +218,7 @@ export class ActorHost {
     });
   }
 
-  /** The log is held up by this target's records. */
+  /** Flushes a target whose records hold up the log. */
   async flush(tenantId: number, namespace: string, namespaceId: string): Promise<void> {
     if (namespace === '') return this.#inTenant(tenantId, (actor) => actor.flush());
     const slot = this.#namespaces.get(slotKey(tenantId, namespace));
@@ -236,7 +236,7 @@ export class ActorHost {
     await this.#recoverNamespace({ tenantId, namespace, namespaceId });
   }
 
-  /** Everything accepted becomes durable and is flushed. No call is taken any more. */
+  /** Makes everything accepted durable and flushes it. No call is taken any more. */
   async drain(): Promise<void> {
     const ended = await Promise.allSettled([this.drainNamespaces()]);
     // Tenants last: the namespaces' last words go to them.
@@ -246,7 +246,7 @@ export class ActorHost {
     for (const end of ended) if (end.status === 'rejected') throw end.reason;
   }
 
-  /** The first half of `drain`, for every thread before any begins the second. */
+  /** Does the first half of `drain`. Every thread does it before any begins the second. */
   async drainNamespaces(): Promise<void> {
     this.#draining = true;
     this.#beginDrain();
@@ -317,7 +317,7 @@ export class ActorHost {
     return new ReadDeadline(clock, deadline.leftMs + lateAnswerMs).wait(answering);
   }
 
-  /** An actor that breaks is closed: its state can no longer be trusted, the durable one can. */
+  /** Runs work of an actor, and closes the actor if the work breaks: its state can no longer be trusted, the durable one can. */
   async #guard<T>(call: ActorCall, actor: NamespaceActor, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -436,7 +436,7 @@ export class ActorHost {
     );
   }
 
-  /** Damage is named in the log; who asked hears that the data can't be had now. */
+  /** Opens an actor. Damage is named in the server's log; whoever asked hears that the data can't be had now. */
   async #opening<Actor>(open: () => Promise<Actor>): Promise<Actor> {
     try {
       return await open();
@@ -490,7 +490,7 @@ export class ActorHost {
     return nothingToSay();
   }
 
-  /** A namespace whose name is gone and whose actor is not open. */
+  /** Drops a namespace whose name is gone and whose actor is not open. */
   async #dropById(target: LogTarget): Promise<void> {
     const { tenantId, namespace: name, namespaceId } = target;
     await this.#replays.readAgain(target, this.#components.log);
@@ -498,7 +498,7 @@ export class ActorHost {
     this.#replays.taken(target);
   }
 
-  /** Again and again until every target is flushed: each one that is not keeps its log alive. */
+  /** Recovers targets again and again until all are flushed: each one that is not keeps its log alive. */
   async #recoverAll(targets: readonly LogTarget[]): Promise<void> {
     let left = targets;
     for (let delayMs = recoverAgainMsMin; ; delayMs = Math.min(delayMs * 2, recoverAgainMsMax)) {

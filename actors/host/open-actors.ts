@@ -43,7 +43,7 @@ export interface Slot<Actor> {
   flushing: boolean;
 }
 
-/** Slots of one kind of actor. */
+/** The open actors of one kind, by key. */
 export class OpenActors<Actor extends Evictable> {
   readonly #slots = new Map<string, Slot<Actor>>();
   readonly #clock: Clock;
@@ -106,7 +106,7 @@ export interface Held<Actor> {
   release(): void;
 }
 
-/** Call in the turn in which the slot was found. */
+/** Holds the slot's actor, so that it is not put away. Call it in the turn in which the slot was found. */
 export async function hold<Actor>(slot: Slot<Actor>, clock: Clock): Promise<Held<Actor>> {
   const release = () => {
     slot.users--;
@@ -144,11 +144,11 @@ export interface EvictionComponents {
 
 /** Room is made for this share of the budget more than is missing, so that it is made seldom. */
 const slackShare = 1 / 32;
-/** Flushes that memory asked for, at a time: each is a PUT or the build of a segment. */
+/** How many flushes memory asks for at a time: each is a PUT or the build of a segment. */
 const flushesMax = 8;
-/** After a look that found too little, how long until the next: it walks all open actors. */
+/** The pause after a look that found too little: a look walks all open actors. */
 const lookAgainMs = 20;
-/** Of the budget, what those may have waiting to be stored who did not use it up. */
+/** The part of the budget that owners who did not use it up may have waiting to be stored. */
 const smallWritersPart = 1 / 4;
 /** A flush of less gives back too little to be worth an object. */
 const flushBytesMin = 1024 * 1024;
@@ -224,7 +224,7 @@ export class Eviction {
     return byOwner;
   }
 
-  /** Cheap where the budget is not used up. */
+  /** Makes room where the budget is used up; cheap where it is not. */
   makeRoom(): void {
     const { memory, blocks, clock } = this.#components;
     if (memory.over === 0) return;

@@ -23,7 +23,7 @@ interface Waiting {
 
 /** At the start nothing else is in memory yet; the actors that take the records need the rest. */
 const budgetShareMax = 0.5;
-/** Of that, when it is full: so that looking for the largest is rare. */
+/** The share of that which stays when it is full: less is kept than fits, so that looking for the largest is rare. */
 const shareKept = 0.875;
 /** Head, position and the lists that hold them. */
 const recordOverheadBytes = 600;
@@ -66,19 +66,19 @@ export class WaitingReplays {
     if (this.#bytes > this.#bytesMax) this.#forgetLargest(this.#bytesMax * shareKept);
   }
 
-  /** Those that wait, in the order of the log. */
+  /** The records of a target that wait, in the order of the log. */
   of(target: Target): readonly ReplayedRecord[] {
     return this.#waiting.get(targetKey(target))?.records ?? [];
   }
 
-  /** Its actor has them. */
+  /** Forgets the records of a target whose actor has them. */
   taken(target: Target): void {
     const key = targetKey(target);
     this.#charge(-(this.#waiting.get(key)?.bytes ?? 0));
     this.#waiting.delete(key);
   }
 
-  /** Its actor failed, or its records were not kept: what it had applied and not flushed is in the log alone. */
+  /** Marks a target whose actor failed, or whose records were not kept: what it had applied and not flushed is in the log alone. */
   forget(target: Target): void {
     this.#forgotten.set(targetKey(target), target);
   }

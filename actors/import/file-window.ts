@@ -16,7 +16,7 @@ export class FileWindow {
   readonly #bytes = this.viewed.bytes;
   #filePosition = 0;
   #checked = 0;
-  /** Of the bytes that are used. */
+  /** Where in `bytes` the next byte to be read lies; `end` is behind the last. */
   position = 0;
   end = 0;
 

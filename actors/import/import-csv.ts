@@ -20,7 +20,7 @@ import { boolOf, type ColumnKind, isFloat, kindOf, widerKind } from './value-kin
  */
 export interface ImportRequest {
   readonly file: FileHandle;
-  /** Of the file, in bytes. */
+  /** How long the file is, in bytes. */
   readonly size: number;
   /** The column with the ids; null: the row's number. */
   readonly id: string | null;

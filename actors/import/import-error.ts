@@ -18,7 +18,7 @@ export function wrongParameter(name: 'id' | 'text' | 'schema' | 'format', proble
   return new ApiError('invalid', `${name}: ${problem}`, { fields: { [name]: problem } });
 }
 
-/** Of what somebody wrote, in a message: short and printable. */
+/** Quotes what somebody wrote for an error sentence: short and printable. */
 export function quoted(text: string): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
 }

@@ -18,7 +18,7 @@ export type ImportPart =
   | { readonly kind: 'failed'; readonly error: ApiErrorWire };
 
 interface PartTaken {
-  /** Of its entries, which nobody has any more. */
+  /** The memory of entries that nobody uses any more, for the next ones. */
   readonly buffer: ArrayBuffer | null;
 }
 

@@ -141,12 +141,12 @@ class ObjectRows {
   }
 }
 
-/** Of a JSON value. */
+/** Answers whether a JSON value is null. */
 function isNull(bytes: Buffer, start: number): boolean {
   return bytes[start] === 0x6e;
 }
 
-/** Of a string in its quotes. */
+/** Answers the text of a JSON string, given where its quotes are. */
 function unescaped(bytes: Buffer, start: number, end: number): Buffer {
   return Buffer.from(decodeString(bytes, { start: start + 1, end: end - 1 }).toWellFormed());
 }

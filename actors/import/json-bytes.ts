@@ -9,7 +9,7 @@ import type { ViewedBytes } from '../../src/base/viewed-bytes.ts';
  */
 /** A control character becomes six bytes. */
 export const escapedBytesMax = 6;
-/** Of a number or a truth value: `-1.7976931348623157e+308`, and a fraction behind it. */
+/** What a number or a truth value takes as JSON at most: `-1.7976931348623157e+308`, and a fraction behind it. */
 export const scalarBytesMax = 32;
 
 /** `decimal` takes no larger one. */

@@ -32,7 +32,7 @@ export class RenderedValues {
   readonly numbers: Float64Array;
   /** The same: of `wide` ones the lower and the higher 32 bits. */
   readonly halves: Int32Array;
-  /** Of strings with anything that JSON escapes; null where what stands in the quotes is what they are. */
+  /** The strings as they were before JSON escaped them; null where what stands in the quotes is what they are. */
   readonly raw: RawStrings | null;
   /** What the longest of them takes. */
   longest = 0;
@@ -61,7 +61,7 @@ export class RenderedValues {
     this.#strings = isLasting ? new Int32Array(count) : null;
   }
 
-  /** Of none. */
+  /** Forgets all values. */
   clear(): void {
     this.json.at = 0;
     this.#start = 0;

@@ -186,7 +186,7 @@ export class GroupCommit {
     return oldest ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Room for a record, or why it may not be taken. */
+  /** Reserves room for a record, or answers why it may not be taken. */
   #hold({ head, epoch, bytes, share }: Pick<Pending, 'head' | 'epoch' | 'bytes' | 'share'>): Hold | Refusal {
     const failed = this.#failedEpochs.get(targetKey(head));
     if (this.#sealed || (failed !== undefined && failed >= epoch)) return 'not-written';
@@ -241,7 +241,7 @@ export class GroupCommit {
     this.#refuse(pending, 'not-written');
   }
 
-  /** The record is answered, or about to be. */
+  /** Gives back what a record held, which is answered or about to be. */
   #settle({ hold, order }: Pending): void {
     hold.release();
     this.#unanswered.delete(order);

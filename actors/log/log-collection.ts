@@ -45,7 +45,10 @@ export class LogCollection {
     this.#listed = await listLogs(this.#store);
   }
 
-  /** Of what was listed: `needed` logs stay whole; of the others, `inView` are done only where their marker says so. */
+  /**
+   * Deletes what was listed and nobody needs. `needed` logs stay whole; the others are done, those of `inView` only where their
+   * marker says so.
+   */
   async collectListed(own: OwnLog, needed: ReadonlySet<string>, inView: ReadonlySet<string>): Promise<void> {
     const listed = this.#listed;
     this.#listed = new Map();

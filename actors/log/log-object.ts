@@ -54,7 +54,7 @@ export interface LogObjectHeader {
 
 export interface LogObject extends LogObjectHeader {
   readonly records: readonly LogRecord[];
-  /** Of this object; the next one names it. */
+  /** The checksum of this object, which the next one names. */
   readonly checksum: bigint;
 }
 

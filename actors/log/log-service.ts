@@ -41,11 +41,11 @@ export interface Placement {
 
 /** How often old records are looked for and the floor is raised. */
 const housekeepingMs = 10_000;
-/** And after each such part of what may lie above the floor. */
+/** Housekeeping also comes after each such part of the bytes that may lie above the floor. */
 const housekeepingShare = 1 / 4;
 /** Past this many slots above the floor, the targets that hold it back are flushed: replay stays short. */
 const slotsAboveFloorMax = 1_200;
-/** What a stop waits for the collection of the log at most: it is mostly a few objects. */
+/** How long a stop waits for the collection of the log: it is mostly a few objects. */
 const collectAtEndMsMax = 2_000;
 
 /** With the pauses between them two seconds. */
@@ -150,7 +150,7 @@ export class LogService {
     this.#scheduleHousekeeping();
   }
 
-  /** Without a write of its own an idle process would never hear that another has taken its place. */
+  /** Looks whether another process has sealed this log: an idle process, which writes nothing, would never hear of it. */
   async #lookForSeal(): Promise<void> {
     const { commit } = this.#own;
     try {
@@ -214,7 +214,7 @@ export class LogService {
     await this.#replay(channel, wanted, { store, logId, through: commit.lastSlot });
   }
 
-  /** An actor that failed begins again from durable state: its manifest and these records. */
+  /** Replays one target's records to an actor that failed and begins again from its manifest. */
   async #replayTarget(channel: PortChannel, message: Message, respond: Respond): Promise<void> {
     const [, tenantId, namespaceId] = message.head as [string, number, string];
     try {
@@ -331,7 +331,7 @@ export class LogService {
       });
   }
 
-  /** What fails is done by the next round, or by the next process. */
+  /** Ends logs that nobody needs and raises the floor. What fails is done by the next round, or by the next process. */
   async #tidy(): Promise<void> {
     try {
       await this.#finishLogs();
@@ -340,7 +340,7 @@ export class LogService {
     }
   }
 
-  /** What the last floor freed. What is left at the end of the process its successor finds. */
+  /** Deletes what the last floor freed. What is left at the end of the process its successor finds. */
   async #collect(): Promise<void> {
     if (this.#replaying > 0 || this.#opened === null) return;
     const { logId, floor } = this.#opened;

@@ -3,10 +3,10 @@ export class SlotBytes {
   /** Oldest first; each with the bytes of all slots up to it. */
   #slots: { readonly slot: number; total: number }[] = [];
   #total = 0;
-  /** Of the slots under the floor. */
+  /** Bytes of the slots below the floor. */
   #forgotten = 0;
 
-  /** Of all slots so far. */
+  /** Bytes of all slots so far. */
   get total(): number {
     return this.#total;
   }

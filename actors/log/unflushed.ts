@@ -1,7 +1,7 @@
 import { assert } from '../../src/base/assert.ts';
 import type { LogPosition } from './replay.ts';
 
-/** Whose records these are. An empty namespace id means the tenant actor. */
+/** The namespace or tenant that records are of. An empty namespace id means the tenant. */
 export interface LogTarget {
   readonly tenantId: number;
   readonly namespace: string;
@@ -55,7 +55,7 @@ export class UnflushedTargets {
     entry.lastIndex = at.index;
   }
 
-  /** The target's manifest contains everything up to the position. */
+  /** Notes that a target's manifest contains everything up to a position. */
   flushed(
     target: { readonly tenantId: number; readonly namespaceId: string },
     through: LogPosition,

@@ -77,7 +77,7 @@ export interface ImportWrite {
   readonly segment: ImportedSegment;
   readonly stamp: WriteStamp;
   readonly position: LogPosition;
-  /** Of the record. */
+  /** What the record takes in the log. */
   readonly payloadBytes: number;
 }
 

@@ -22,7 +22,7 @@ export interface AskedPart {
   readonly lines: string | undefined;
   /** Lines at most. */
   readonly linesMax: number;
-  /** Of the whole answer. */
+  /** What the whole answer may take. */
   readonly bytesMax: number;
 }
 
@@ -68,7 +68,7 @@ interface FoundLines {
   /** Byte offsets in the text; the last line's feed is among them. */
   readonly start: number;
   readonly end: number;
-  /** Of the whole text; an empty one has one line. */
+  /** How many lines the whole text has; an empty one has one. */
   readonly total: number;
 }
 
@@ -96,7 +96,7 @@ for (const character of '"\\\b\f\n\r\t') jsonBytesOf[character.charCodeAt(0)] = 
 interface CutText {
   readonly start: number;
   readonly end: number;
-  /** Of the string, its quotes too. */
+  /** What the string takes as JSON, its quotes included. */
   readonly jsonBytes: number;
 }
 

@@ -38,7 +38,7 @@ export async function embedTexts(components: ActorComponents, wanted: TextsToEmb
   return components.lanes.embed({ task: 'embed-by-provider', request, deadlineAt }, claim);
 }
 
-/** Of a task of the model that runs here, in characters: a quarter of a second at most. Searches wait between two of them. */
+/** Characters of one task of the built-in model, which takes a quarter of a second at most. A search waits for one task and not for all. */
 const taskCharacters = 8_000;
 
 /** How long the model is tried before it is said how long all of it will take. */

@@ -43,7 +43,7 @@ export function lastWords(
   return state.counters.version === 0 ? null : reportOf(state, false);
 }
 
-/** Of a payload that cannot be read nothing is metered: it must not keep what was deleted. */
+/** Answers what a record wrote, as it is metered. A payload that can't be read counts nothing: it must not keep alive what was deleted. */
 function takenBy({ head, payload, damage }: ReplayedRecord): {
   readonly docs: number;
   readonly bytes: number;

@@ -7,9 +7,9 @@ export interface LoadedBatch {
   /** Where each document entry starts in the buffer. */
   readonly documentOffsets: Uint32Array;
   readonly deletes: readonly string[];
-  /** Of the documents, in their order: made once, for everything that asks by id. */
+  /** The ids of the documents, in their order: made once, for everything that asks by id. */
   readonly ids: readonly string[];
-  /** Of its vectors, which all have as many numbers; 0 where it has none. */
+  /** How many numbers each vector of the batch has, the same for all; 0 where it has no vectors. */
   readonly dims: number;
 }
 

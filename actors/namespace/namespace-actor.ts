@@ -53,7 +53,7 @@ export interface Opening {
   readonly documentsKnown: number;
   /** The actor before it failed: only what the store says counts, not what the local disk remembers. */
   readonly again: boolean;
-  /** Of the manifest with which this thread put the namespace away; null where it has not, or does not remember. */
+  /** The version of the manifest with which this thread put the namespace away; null where it has not, or does not remember. */
   readonly putAwayVersion: number | null;
 }
 
@@ -148,7 +148,7 @@ export class NamespaceActor {
     return this.#closed || this.#pipeline.broken;
   }
 
-  /** It takes no further work. What it has submitted goes on; the next one replays it from the log. */
+  /** Closes the actor: it takes no further work. What it has submitted goes on, and its successor replays it from the log. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -163,7 +163,7 @@ export class NamespaceActor {
     return this.#queries;
   }
 
-  /** `deadlineMs`: what an embedding model may take of. */
+  /** Writes a batch, and answers once it is durable and readers see it. `deadlineMs` is the time that the request has left. */
   async write(write: PreparedWrite, deadlineMs: number): Promise<ActorReply> {
     if (this.#pipeline.waiting >= limits.mailboxWaitingMax) {
       throw new ApiError('write_busy', 'too many writes wait for this namespace; nothing was written', {
@@ -371,7 +371,7 @@ export class NamespaceActor {
     return Promise.resolve({ version: this.#state.counters.version, deleted: 0 });
   }
 
-  /** Memory is bounded: writers wait while frozen memtables do. */
+  /** Throws 503 `write_busy` while frozen memtables wait for their flush: memory is bounded. */
   #refuseWhileFull(): void {
     if (!this.#upkeep.isFull) return;
     throw new ApiError(

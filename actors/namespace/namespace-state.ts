@@ -91,7 +91,7 @@ export class NamespaceState {
   readonly applied = new Map<string, LogWatermark>();
   /** Keys of metas that hold dates or times: strings of such a form are such. Imports say so. */
   temporalKeys: ReadonlySet<string> = new Set();
-  /** Of a replayed import that no manifest contains yet. */
+  /** How far the state reaches with a replayed import that no manifest contains yet; null where there is none. */
   importReach: Reach | null = null;
   committed: Committed<Manifest> | null = null;
   /** Bytes of the committed tail that are those of the memtable itself: so after opening, until the next commit. */

@@ -16,7 +16,10 @@ const manifestOverheadShare = 2;
 const segmentOverheadBytes = 2_500;
 /** A block's columns in the reader's index. */
 const blockIndexEntryBytes = 28;
-/** Of the text index, for each byte of documents: 16 bytes a page of some 150 KB of text, and 1.2 a row group of 4 KB. */
+/**
+ * Bytes that the text index keeps in memory for each byte of documents: 16 for a page of some 150 KB of text, 1.2 for a row
+ * group of 4 KB.
+ */
 const textIndexShare = 1 / 2_048;
 /** A block's place as an object, for each byte of the stored directory, which is compressed. */
 const vectorIndexShare = 8;

@@ -31,7 +31,10 @@ export interface UpkeepHooks {
 const flushRetryMs = 1_000;
 /** Searches ask for graphs that are not there: one that can't be built would keep a compute thread busy for nothing. */
 const indexRetryMs = 60_000;
-/** Of a memtable: so a namespace of few writes, whose flush waits for those of others, goes on. */
+/**
+ * The share of a memtable that may be filled while the log waits for a flush: a namespace of few writes, whose flush waits for
+ * those of others, goes on.
+ */
 const shareWhileLogWaits = 1 / 8;
 /** Deletes come in batches: one flush for those of this long. */
 const reclaimAfterMs = 500;

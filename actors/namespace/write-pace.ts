@@ -12,7 +12,7 @@ const shares = [Number.POSITIVE_INFINITY, 1.2, 1, 0.8];
 const delayMsMax = 1_000;
 /** A timer is no more exact. */
 const delayMsMin = 2;
-/** Of the last flush in the mean. */
+/** How much the last flush counts in the mean. */
 const newShare = 0.5;
 
 export class WritePace {

@@ -119,7 +119,7 @@ export class WritePipeline {
     return { applied };
   }
 
-  /** Of what was submitted, whatever becomes of it. */
+  /** The last sequence that was submitted, whatever becomes of its write. */
   get lastSequence(): number {
     return this.#submitted.lastSequence;
   }

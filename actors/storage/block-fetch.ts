@@ -94,7 +94,7 @@ export class Block {
   }
 }
 
-/** Of the thread's budget: without some blocks in memory every read would decode the same ones again and again. */
+/** The share of the thread's memory that blocks always have: without some of them every read would decode the same ones again and again. */
 const blocksShareMin = 1 / 16;
 
 /**
@@ -253,7 +253,7 @@ export interface BlockFetcherOptions {
   /** Null where there is no local disk, as in compute tasks. */
   readonly warmCache: Pick<WarmCache, 'get' | 'has' | 'put' | 'remove'> | null;
   readonly cache: BlockCache;
-  /** Of a thread that others wait for. */
+  /** Gives way to other requests of the thread; absent where nobody waits for it. */
   readonly yieldTurn?: () => Promise<void>;
 }
 

@@ -32,7 +32,7 @@ export interface CompactionChoice {
 }
 
 const fanIn = 4;
-/** Of a run, its largest segment's part. */
+/** The part of a run's bytes that its largest segment may be. */
 const largestShareMax = 1 / 3;
 const gatheredShareMax = 15 / 16;
 /** Longer runs are looked at where no shorter one qualifies. */

@@ -58,7 +58,7 @@ export class DocumentBlock {
   }
 }
 
-/** Of the arrays in front of the entries: there is more where a block has more rows than this one. */
+/** Room for the arrays in front of the entries; a block of more rows gets more. */
 const frontBytesInitial = 128 * 1024;
 
 /** Collects rows of one block; reused from block to block. */

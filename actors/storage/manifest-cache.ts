@@ -26,7 +26,7 @@ const format = {
 } as const;
 
 export interface CachedManifest extends Committed<Manifest> {
-  /** Of the thread that cached it. */
+  /** The life of the thread that cached it. */
   readonly threadLife: string;
 }
 

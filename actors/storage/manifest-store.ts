@@ -14,7 +14,7 @@ export interface Versioned {
 export interface Committed<T> {
   readonly value: T;
   readonly etag: string;
-  /** Of the object, in bytes. */
+  /** How long the object is, in bytes. */
   readonly size: number;
 }
 

@@ -15,10 +15,10 @@ export interface LogWatermark {
 
 export interface ManifestSegment {
   readonly id: string;
-  /** Of the whole object, in bytes. */
+  /** How long the whole object is, in bytes. */
   readonly size: number;
   readonly toc: SegmentToc;
-  /** Of a decoded manifest, only their count where `tombstonesObject` names the object that has them. */
+  /** Its deleted rows. A manifest that was just decoded has only their count where `tombstonesObject` names the object that has them. */
   readonly tombstones: Tombstones;
   /** The object of a set that is too large for the manifest. */
   readonly tombstonesObject: { readonly id: string; readonly size: number } | null;
@@ -64,7 +64,7 @@ export interface NamespaceIdentity {
 }
 
 export interface Manifest extends NamespaceIdentity {
-  /** Of the manifest itself: rises by one with each commit. */
+  /** The version of the manifest itself, which rises by one with each commit. */
   readonly version: number;
   /** Random, new for each commit: tells one's own commit whose answer was lost, and makes every etag unique. */
   readonly nonce: string;

@@ -188,7 +188,7 @@ interface Work {
   readonly text: FieldRange;
   readonly meta: FieldRange;
   readonly vector: VectorField;
-  /** Of the vectors so far: all of one request have as many numbers. 0 before the first. */
+  /** How many numbers the vectors of this request have, the same for all; 0 before the first. */
   dims: number;
   vectorField: VectorField['form'];
   /** The path of the meta that is being passed, for the refusal of one that nests too deep. */
@@ -206,7 +206,7 @@ const escapedTextBytesMax = limits.documentTextBytesMax * 6;
 /** A field's name in a path, so that an answer does not carry a body's worth of key. */
 const fieldNameBytesMax = 64;
 
-/** Of the document that is being read. */
+/** The vector of the document that is being read. */
 const vectorField = emptyVectorField();
 
 /** Small bodies are encoded here and copied out once their size is known. Nothing yields in between. */

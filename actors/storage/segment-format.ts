@@ -117,7 +117,7 @@ export class BlockOwner {
     this.#seed = xxh64Text(objectKey);
   }
 
-  /** Of the stored bytes of the block at `offset`. */
+  /** Answers the checksum of the stored bytes of the block at `offset`. */
   checksum(stored: Uint8Array, offset: number): bigint {
     return xxh64(stored, this.#seed + BigInt(offset));
   }

@@ -6,7 +6,7 @@ import { z } from '../../protocol/validate.ts';
  */
 export interface SegmentGraph {
   readonly id: string;
-  /** Of the whole object, in bytes. */
+  /** How long the whole object is, in bytes. */
   readonly size: number;
   /** xxh64 of all its bytes, in hexadecimal: a damaged one must not be opened. */
   readonly checksum: string;
@@ -17,7 +17,7 @@ export interface SegmentGraph {
   readonly count: number;
   /** Live vectors of its rows that it leaves out, because they have no direction. */
   readonly leftOut: number;
-  /** Of its numbers, see actors/vector/graph-shape.ts. */
+  /** How exact the graph's numbers are: see actors/vector/graph-shape.ts. */
   readonly precision: GraphPrecision;
   readonly scale: number;
   /** Candidates that a search keeps: as many as found the neighbours of a sample when it was built. */

@@ -35,7 +35,7 @@ import {
 export interface DocumentPlace {
   readonly row: number;
   readonly block: DocumentBlock;
-  /** Of the row in the block: `block.entryOffset(index)`, `block.sequences[index]`. */
+  /** The row's number in its block: `block.entryOffset(index)`, `block.sequences[index]`. */
   readonly index: number;
 }
 

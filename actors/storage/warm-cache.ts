@@ -48,10 +48,10 @@ import { WarmRoom } from './warm-room.ts';
  */
 export interface WarmCacheOptions {
   readonly folder: string;
-  /** Of the disk, all in all. */
+  /** What the cache may take of the disk, all in all. */
   readonly bytesMax: number;
   readonly log: Logger;
-  /** Of keys. */
+  /** What keys of the cache are made with. */
   readonly random?: Random;
   readonly freeSpace?: (folder: string) => FreeSpace;
   /** Larger values become files. */
@@ -113,7 +113,7 @@ export class WarmCache {
   #pendingBytes = 0;
   readonly #writing = new Set<Promise<void>>();
   #bytes = 0;
-  /** Of these, what lies in files. */
+  /** How many of these bytes lie in files. */
   #fileBytes = 0;
   #fileBytesSaved = 0;
   #bytesSaveQueued = false;

@@ -20,7 +20,7 @@ export const diskPageBytes = 4096;
 const entryOverheadBytes = 256;
 
 interface EntryHead {
-  /** Of the bytes, without their checksum. */
+  /** How long the bytes are, without their checksum. */
   readonly length: number;
   /** 0 where the content follows the head. */
   readonly file: number;
@@ -89,7 +89,7 @@ export function isNamed(head: Buffer, name: string): boolean {
   return head.readBigUInt64LE(16) === xxh64Text(name);
 }
 
-/** Of its bytes. */
+/** Answers how long an entry's bytes are, from its head. */
 export function lengthIn(head: Buffer): number {
   return head.readUInt32LE(4);
 }

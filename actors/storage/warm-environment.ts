@@ -22,7 +22,7 @@ export interface Databases {
 export interface FoundState {
   /** All entries together, as they were charged. */
   readonly bytes: number;
-  /** Of these, what lies in files. */
+  /** How many of these bytes lie in files. */
   readonly fileBytes: number;
   /** The highest age or file number. */
   readonly lastNumber: number;

@@ -13,11 +13,11 @@ import { type FreeSpace, freeSpaceOf, type WarmFolder } from './warm-folder.ts';
 /** Growth stops below both: the disk belongs to others too, and LMDB does not survive a full one. */
 const freeBytesMin = 512 * 1024 * 1024;
 const freeShareMin = 0.05;
-/** Of these: below it nothing is put at all, since LMDB takes some new pages for whatever it replaces. */
+/** The share of both below which nothing is put at all, since LMDB takes some new pages for whatever it replaces. */
 const exhaustedShare = 0.5;
 /** The disk is looked at after this many bytes of puts; far below `freeBytesMin`. */
 const lookEveryBytes = 4 * 1024 * 1024;
-/** Of what the cache may take; values of 4 to 64 KB in random order leave holes of a fifth (measured). */
+/** The share of its room that the cache fills with entries; values of 4 to 64 KB in random order leave holes of a fifth (measured). */
 const entriesShare = 0.7;
 
 export class WarmRoom {

@@ -53,7 +53,7 @@ export class IdempotentRequests {
     return new IdempotentRun(before?.plannedId ?? null, () => this.#running.delete(keyDigest));
   }
 
-  /** Of a request that was begun by a call of its own. */
+  /** Ends a request that was begun by a call of its own. */
   ended(keyDigest: string): void {
     this.#running.delete(keyDigest);
   }
@@ -84,7 +84,7 @@ export class IdempotentRequests {
 
 /** A request under way. Its key is taken until every one who holds it has let go. */
 export class IdempotentRun {
-  /** Of an earlier beginning that is not known to have ended. */
+  /** The id that an earlier beginning planned, which is not known to have ended; null where there was none. */
   readonly plannedId: number | null;
   readonly #release: () => void;
   #holds = 1;

@@ -47,7 +47,7 @@ interface AskedFor {
 export class TenantKeys {
   readonly #components: Components;
   readonly #parts: KeysParts;
-  /** Of requests under way, which are not in the state yet. */
+  /** What requests under way ask for, which is not in the state yet. */
   readonly #asked = new Set<AskedFor>();
   /** How many `endAll` are under way, and how many there were. */
   #ending = 0;

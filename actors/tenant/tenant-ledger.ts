@@ -55,7 +55,10 @@ export class TenantLedger {
       this.#learnLast(event.report);
   }
 
-  /** Of a namespace whose name is gone: rejects where it is not durable, so that its records are kept until it is. */
+  /**
+   * Takes what a namespace reports. If its name is gone, rejects where the report is not durable, so that its records are kept
+   * until it is.
+   */
   async report(name: string, report: NamespaceReport): Promise<void> {
     const { namespaceId, flushed } = report;
     if (this.#parts.drops.known(namespaceId) !== undefined) return this.#keepLast(name, report);

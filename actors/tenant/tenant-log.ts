@@ -179,7 +179,7 @@ export class TenantLog {
     return this.append(event).then(() => this.#components.directory.forget(this.tenantId));
   }
 
-  /** For who waits for an answer. */
+  /** Waits for work for as long as a client does. Throws 503 `write_unknown` after that; the work goes on. */
   confirmed<T>(work: Promise<T>): Promise<T> {
     return confirmedInTime(this.#components.clock, work);
   }
@@ -236,7 +236,7 @@ export class TenantLog {
     }
   }
 
-  /** Of a deleted tenant only the tombstone is left. */
+  /** Replaces the state of a deleted tenant by its tombstone. */
   bury(): void {
     this.#state = tombstoneOf(this.#state);
     this.#measure();

@@ -89,7 +89,7 @@ export class TenantNames {
     return resolved(pending, { created: true });
   }
 
-  /** Of a name that is another namespace's by now, nothing changes. */
+  /** Changes the model of the namespace. Nothing changes where the name is another namespace's by now. */
   async setEmbed(name: string, { namespaceId, embed }: EmbedChange): Promise<void> {
     const { log } = this.#parts;
     await this.confirm(name, namespaceId);
@@ -133,7 +133,7 @@ export class TenantNames {
     return page;
   }
 
-  /** For who finds a name that is being made: until it is there or not. */
+  /** Waits until a name that is being made is there or not. */
   async #known(pending: PendingName): Promise<void> {
     try {
       await this.#parts.log.confirmed(pending.durable);

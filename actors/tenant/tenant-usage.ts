@@ -115,7 +115,7 @@ export function meterWrites(usage: UsageState, known: Taken, report: NamespaceRe
   forgetOldDays(usage.days);
 }
 
-/** Of a namespace that is deleted: what it had taken by then is metered, also where the report of it was lost. */
+/** Meters what a deleted namespace had taken by then, also where the report of it was lost. */
 export function meterTaken(
   usage: UsageState,
   known: Taken,
@@ -136,7 +136,7 @@ export function usedNow(usage: UsageState, nowMs: number): Used {
   return { ...counters, gbMonths: gbMonths(counters, period) };
 }
 
-/** Of a key in the running period. */
+/** Answers what a key has used in the running period. */
 export function keyUse(
   usage: UsageState,
   keyId: number,

@@ -277,7 +277,7 @@ class TimeValue extends Value {
   readonly #secondsAt: (values: PageValues, place: number) => number;
   readonly #calendar = new Calendar();
   readonly #text = Buffer.alloc(timeBytes, ' ');
-  /** Of which the text has the date. */
+  /** The day whose date stands in the text. */
   #days = Number.NaN;
 
   constructor(secondsAt: (values: PageValues, place: number) => number) {

@@ -12,7 +12,7 @@ import type { ParquetValue } from './value.ts';
  */
 
 const rowsMax = 2_048;
-/** Of all fields together: with many of them, rows are few. */
+/** Values of all fields that a window holds at most: with many fields it has few rows. */
 const cellsMax = 65_536;
 
 export function windowRows(fields: number): number {
@@ -40,7 +40,7 @@ export class DictionaryRoom {
 export class ParquetWindow {
   readonly name: string;
   readonly value: ParquetValue;
-  /** Of each row: its value's number among `rendered`, or else among `texts`; -1 for null. */
+  /** For each row the place of its value among `rendered`, or else among `texts`; -1 for null. */
   readonly places: Int32Array;
   rendered: RenderedValues | null = null;
   texts: StringValues | null = null;
