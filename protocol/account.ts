@@ -11,7 +11,7 @@ export const planNames = ['free', 'pro'] as const;
 export const tenantStatuses = ['active', 'past_due', 'suspended', 'deleting'] as const;
 export const roles = ['owner', 'member'] as const;
 
-/** Service and decisions: what a person types. */
+/** How long what a person types may be. */
 export const emailBytesMax = 254;
 export const nameCharactersMax = 100;
 export const passwordCharactersMin = 8;
@@ -77,7 +77,7 @@ export const signupAnswerSchema = z.object({
 });
 export type SignupAnswer = z.output<typeof signupAnswerSchema>;
 
-/** Not judged by the rules of sign-up: a wrong address or password of any form is a failed login, not a bad field. */
+/** What a login sends. The rules of sign-up do not judge it: a wrong address or password of any form is a failed login, not a bad field. */
 export const loginRequestSchema = z.strictObject({
   email: z
     .string()
@@ -178,7 +178,7 @@ export type KeyItem = z.output<typeof keyItemSchema>;
 
 export const keyListSchema = z.array(keyItemSchema).meta({ description: 'Live keys, newest first.' });
 
-/** What an MCP client was let have by a person (OAuth calls it a grant). */
+/** A connection: what a person lets an MCP client do (OAuth calls it a grant). */
 export const connectionItemSchema = z.object({
   id: z.int(),
   client: z.object({
@@ -286,7 +286,7 @@ function numbers<const Names extends readonly string[]>(names: Names) {
   return fields as Record<Names[number], z.ZodNumber>;
 }
 
-/** Null where a plan has no limit. */
+/** Fields that are numbers, or null where a plan has no limit. */
 function numbersOrNone<const Names extends readonly string[]>(names: Names) {
   const fields: Partial<Record<Names[number], z.ZodNullable<z.ZodNumber>>> = {};
   for (const name of names as readonly Names[number][]) fields[name] = z.number().nullable();

@@ -31,7 +31,7 @@ export interface LineRange {
   readonly last: number;
 }
 
-/** Null where the text is no range of lines. */
+/** The range that a text such as "120-180" names; null where it is no range of lines. */
 export function parseLines(lines: string): LineRange | null {
   const [, from = '', dash = '', to = ''] = /^([0-9]{1,9})(?:(-)([0-9]{1,9})?)?$/.exec(lines) ?? [];
   const first = from === '' ? 0 : Number(from);
@@ -62,7 +62,7 @@ export const documentSchema = z
   .meta({ description: 'Writing an id again replaces the document.' });
 export type Document = z.output<typeof documentSchema>;
 
-/** A change of a document that exists. */
+/** One change of a PATCH: it replaces or merges parts of a document that exists. */
 export const documentPatchSchema = z.strictObject({
   id: documentIdSchema,
   text: text({ bytesMax: limits.documentTextBytesMax })

@@ -9,13 +9,13 @@ import { limits } from './limits.ts';
  * `{key: {gte: 1, lt: 5}}` two terms of the same key.
  */
 export type MetaValue = null | boolean | number | bigint | string | readonly MetaValue[] | MetaObject;
-/** Integers beyond 2^53 are bigint; every other number is a number. */
+/** A JSON object; integers beyond 2^53 are bigint, every other number is a number. */
 export interface MetaObject {
   readonly [key: string]: MetaValue;
 }
 
 export type RangeOperator = 'gt' | 'gte' | 'lt' | 'lte';
-/** A scalar, null or an array; never an object, which reads as operators. */
+/** What a filter compares with: a scalar, null or an array; never an object, which reads as operators. */
 export type FilterValue = Exclude<MetaValue, MetaObject>;
 
 export type FilterTerm =
@@ -28,10 +28,10 @@ export interface Filter {
 }
 
 const operatorNames = 'in, eq, ne, gt, gte, lt, lte';
-/** A key of the caller's in an error message. */
+/** How many characters of the caller's key an error message shows. */
 const shownKeyCharactersMax = 64;
 
-/** Throws ApiError `invalid` with `fields.filter`. The value is parsed JSON; integers may be bigint. */
+/** The filter that a value of parsed JSON is; its integers may be bigint. Throws ApiError `invalid` with `fields.filter`. */
 export function parseFilter(value: unknown): Filter {
   if (!isJsonObject(value)) throw refuse('filter must be a JSON object');
   checkSize(value);
@@ -110,7 +110,7 @@ function isJsonObject(value: unknown): value is MetaObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Called after checkSize, so the nesting is bounded. */
+/** Whether a value is JSON. Call it after `checkSize`, which bounds the nesting. */
 function isJsonValue(value: unknown): value is MetaValue {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return true;
   if (typeof value !== 'object') return isFiniteNumber(value);

@@ -11,119 +11,119 @@ export const limits = {
   documentTextBytesMax: 2 * 1000 * 1000,
   documentMetaBytesMax: 16 * KiB,
   vectorDimsMax: 2_048,
-  /** The local model reads so much of a text: about 40 KB of English in 1 s, and as much as hosted models take. */
+  /** Tokens of a text that the local model reads: about 40 KB of English in 1 s, and as much as hosted models take. */
   embeddedTokensMax: 8_192,
-  /** Service: documents and deletes of one write request, and its body. */
+  /** Service: how many documents and deletes one write request has, and how large its body is. */
   writeItemsMax: 10_000,
   writeBodyBytesMax: 64 * MiB,
-  /** Deleting by id takes as many ids as a write. */
+  /** Ids of one delete request: as many as a write has documents. */
   deleteIdsMax: 10_000,
   namespaceNameCharactersMax: 64,
   listLimitDefault: 100,
-  /** Of a person: each has the free plan's allowances anew, and is an actor to ask when they are listed. */
+  /** Tenants that one person owns: each has the free plan's allowances anew, and is an actor to ask when they are listed. */
   tenantsOfPersonMax: 20,
-  /** Made by a person in a calendar month, UTC, deleted ones too: a new tenant must not be a way to the month's allowances again. */
+  /** Tenants that one person makes in a calendar month, UTC; deleted ones count, for a new tenant must not be a way to the month's allowances again. */
   tenantsMadePerMonthMax: 20,
-  /** Of one person on one server: each makes or deletes a tenant in a third of a second, so the last waits some ten seconds. */
+  /** Changes of one person's tenants that wait for each other on a server: each takes a third of a second, so the last waits some ten seconds. */
   tenantChangesAtOnceMax: 32,
-  /** Of a tenant: all are listed in one answer, 400 KB then, and its actor holds them and writes all with each manifest. */
+  /** API keys of one tenant: one answer lists them all, 400 KB then, and its actor holds them and writes all with each manifest. */
   keysOfTenantMax: 1_000,
-  /** Patterns of all its keys: ten for each, 700 KB when they are listed. */
+  /** Namespace patterns of all keys of one tenant: ten for each key, 700 KB when they are listed. */
   keyPatternsOfTenantMax: 10_000,
-  /** One is a name of a client's own, such as a UUID. */
+  /** Length of an `Idempotency-Key`: a name that the client makes, such as a UUID. */
   idempotencyKeyCharactersMax: 255,
-  /** Stripe's, and longer than any retry. */
+  /** How long the answer to an `Idempotency-Key` is kept: as Stripe does, and longer than any retry. */
   idempotentAnswerKeptMs: 24 * 3_600_000,
-  /** Of a tenant, at about 700 bytes: the oldest go first. See actors/tenant/stored-answers.ts. */
+  /** Answers that one tenant keeps for repeated requests, about 700 bytes each: the oldest go first. See actors/tenant/stored-answers.ts. */
   idempotentAnswersMax: 2_000,
-  /** And the same of their sealed answers: that of a key shows up to a hundred patterns. */
+  /** Sealed bytes of the answers that one tenant keeps: the answer that shows a new key has up to a hundred patterns. */
   idempotentAnswersBytesMax: 2 * MiB,
   listLimitMax: 1_000,
   searchLimitDefault: 20,
   searchLimitMax: 1_000,
   warmQueriesMax: 20,
-  /** A query, filter or account body; the largest filter is 64 KB and a pattern 1,000 characters. */
+  /** Body of a query or of an account's request: the largest filter is 64 KB and a pattern 1,000 characters. */
   queryBodyBytesMax: 1 * MiB,
   /**
    * Body of a request without credentials: an address, a name, a password of 200 characters and a token of 4,096, each of which
    * may be written as an escape of six bytes, are below it. Whoever sends more is no person.
    */
   openBodyBytesMax: 16 * KiB,
-  /** Fields of such a body; none has more than three. Each unknown one is an entry of the answer: 1,700 of them took 2 ms. */
+  /** Fields of the body of a request without credentials; none needs more than three. Each unknown one is an entry of the answer: 1,700 of them took 2 ms. */
   openBodyFieldsMax: 20,
   /** Requests without credentials under way at once: 16 MB of bodies. */
   openRequestsMax: 1_000,
-  /** Of those, from one network, so that stalled bodies from one do not take all places. */
+  /** Requests without credentials under way from one network, so that stalled bodies from one do not take all places. */
   openRequestsOfNetworkMax: 250,
   /** Service: the length of a regex. Its program bounds what it may cost, not its length. */
   patternCharactersMax: 1_000,
-  /** Of any query: room for a pattern of the longest characters. A literal costs RE2 its length for each byte at worst. */
+  /** Bytes of any query's `q`: room for a pattern of the longest characters. At worst a literal costs RE2 its length for each byte of text. */
   literalBytesMax: 4_000,
   filterBytesMax: 64 * KiB,
   filterKeysMax: 100,
   filterInValuesMax: 1_000,
-  /** Of a statement: deeper ones cost stack. */
+  /** Nesting of an SQL statement: a deeper one costs stack. */
   sqlDepthMax: 64,
-  /** Parsed and bound on the thread that answers everybody else: some 10 ms. What stands in an IN list is counted by itself. */
+  /** Expressions of an SQL statement: it is parsed and bound on the thread that answers everybody else, some 10 ms. Values of an IN list are counted by themselves. */
   sqlExpressionsMax: 4_096,
   sqlInListMax: 10_000,
-  /** Of one sum: each stands in the next one. */
+  /** Terms of one sum in SQL: each stands within the next one, so they nest. */
   sqlTermsMax: 256,
   sqlColumnsMax: 1_024,
-  /** Each key and each DISTINCT has tables of its own, of 300 KB before anything is in them; each aggregate has numbers for each group. */
+  /** Keys of a GROUP BY, and DISTINCT aggregates: each has tables of its own, 300 KB before anything is in them. An aggregate has numbers for each group. */
   sqlGroupKeysMax: 128,
-  /** Each is held with each row that may be answered. */
+  /** Keys of an ORDER BY: each is held with each row that may be answered. */
   sqlOrderKeysMax: 128,
   sqlDistinctAggregatesMax: 64,
   sqlAggregatesMax: 1_024,
-  /** What REGEXP_REPLACE makes of one text, and of all texts of a chunk. */
+  /** Bytes that REGEXP_REPLACE makes of one text, and of all texts of a chunk. */
   sqlReplacedBytesMax: 2 * MiB,
   sqlReplacedChunkBytesMax: 64 * MiB,
   sqlRowsMax: 10_000,
-  /** JSON of one row of an answer: what REGEXP_REPLACE makes of one text, four times. Made in one turn. */
+  /** Bytes of JSON of one row of an SQL answer: what REGEXP_REPLACE makes of one text, four times. It is written in one turn. */
   sqlRowBytesMax: 8 * MiB,
-  /** Of groups, distinct values and rows that a query holds, where the thread has as much left for its owner. */
+  /** Bytes of groups, distinct values and rows that one SQL query holds, where the thread has as much left for its owner. */
   sqlMemoryBytesMax: 256 * MiB,
-  /** Each is a search of its own. */
+  /** `contains` and the like in one SQL statement: each is a search of its own. */
   sqlTextPredicatesMax: 8,
-  /** Service: a file that is imported, and its rows. */
+  /** Service: bytes of a file that is imported, and its rows. */
   importBodyBytesMax: 2_000_000_000,
   importRowsMax: 1_000_000,
-  /** Of a file: the columns that SQL knows of a chunk are fewer. */
+  /** Columns of a file that is imported: a chunk has columns for fewer keys than that. */
   importColumnsMax: 1_024,
-  /** A text of 2 MB whose bytes are escaped, four each; a longer row has a quote that is never closed, or is none. A reader holds two. */
+  /** Bytes of one row of a file: a text of 2 MB whose bytes are escaped, four each. A longer row has a quote that is never closed, or the file has no rows. A reader holds two. */
   importRowBytesMax: 8 * MiB,
   /** Files that are received or imported at once on a server, shared by owner: each has 8 MB that wait for the disk. */
   importsAtOnceMax: 32,
-  /** What files that are received may take of the disk together: two of the largest, and as many small ones. */
+  /** Bytes of the disk that received files take together: two of the largest, and as many small ones. */
   receivedBytesMax: 8_000_000_000,
-  /** Of the free disk, what received files leave for everything else. */
+  /** Bytes of the disk that received files leave free for everything else. */
   diskFreeBytesMin: 1_000_000_000,
-  /** A file is packed by no more than this, indexes included: one that is larger than so many times what is left of a quota can't fit. */
+  /** How many times smaller than its file a segment can be, indexes included: a file that is larger than so many times what is left of a quota can't fit. */
   importPackedMost: 20,
   /** How long a file waits for a place, and a body or a file for the room that it takes, before it is refused. */
   roomWaitMs: 10_000,
-  /** Keys that hold dates or times, of a namespace: its manifest lists them. */
+  /** Keys of one namespace that hold dates or times: its manifest lists them. */
   temporalKeysMax: 4_096,
-  /** From the whole body to the answer: 2 GB at 10 MB a second, and those that came before. */
+  /** How long an import may take once its file was received: 2 GB at 10 MB a second, and the imports before it. */
   importDeadlineMs: 900_000,
-  /** Of a Parquet file, before anything of it is decoded: its footer, a page unpacked, and all of it unpacked. */
+  /** Bytes of a Parquet file that are checked before anything is decoded: its footer, one page unpacked, and all pages unpacked. */
   parquetFooterBytesMax: 4 * MiB,
   parquetPageBytesMax: 64 * MiB,
   parquetRawBytesMax: 8_000_000_000,
   /** Nesting of any JSON that we read: deeper input costs stack, no document needs it. */
   jsonDepthMax: 32,
-  /** Of a body that is made into values at once: a filter of 64 KB has 32,000, a vector 2,048. Making so many takes some milliseconds. */
+  /** JSON values of one body: a filter of 64 KB has 32,000, a vector 2,048. Making so many takes some milliseconds. */
   jsonValuesMax: 50_000,
-  /** What a hit shows of a document; searches answer with places, not with whole texts. */
+  /** Bytes that a hit shows of its match, and of the line around it: searches answer with places, not with whole texts. */
   matchBytesMax: 256,
   lineBytesMax: 400,
-  /** On each side of a hit's line: who wants more reads the document's lines. */
+  /** Lines that a hit shows on each side of its own: who wants more reads the document's lines. */
   contextLinesMax: 10,
   countIdsMax: 10,
-  /** Groups of candidates that an estimate judges, of memtables and of segments each: 8 MB of documents, some 20 ms. */
+  /** Row groups that an estimated count judges, of memtables and of segments each: 8 MB of documents, some 20 ms. */
   estimateGroupsMax: 64,
-  /** A regex that the index cannot narrow may look at so much without `scan: true`. */
+  /** Documents, and bytes, that a regex which the index cannot narrow looks at without `scan: true`. */
   scanDocumentsMax: 20_000,
   scanBytesMax: 64 * MiB,
   /** Ranges of one document that `include: ["matches"]` shows. */
@@ -132,7 +132,7 @@ export const limits = {
   fusedRanksMax: 100,
   /** The smallest `max_bytes`: an answer holds at least its own frame. */
   answerBytesMin: 1_024,
-  /** Of one search with whole texts; what does not fit is of the next page. As large as a write's body. */
+  /** Bytes of one answer with whole texts, as many as a write's body has; what does not fit is on the next page. */
   answerBytesMax: 64 * MiB,
   /**
    * Body of `POST /mcp`: a document of the longest text, escaped. The front thread itself passes every byte of it, some 2 ms then, to find
@@ -151,29 +151,29 @@ export const limits = {
   queryMemoryPart: 4,
   /** Memory of bodies that came and answers that are not read yet, as a part of TIDEBASE_MEMORY_BYTES: one in so many. */
   transfersPart: 4,
-  /** And never less: one largest write, twice, as it came and as it is understood, must fit beside something else. */
+  /** The least memory for bodies and answers, whatever its part is: one largest write, twice, as it came and as it is understood, must fit beside something else. */
   transferBytesMin: 192 * MiB,
-  /** Bodies and answers up to this size are let be: the requests in flight bound them. */
+  /** Bodies and answers up to this size are not held in a gate: the number of requests in flight bounds them. */
   unheldBytesMax: 16 * KiB,
-  /** Requests that wait for such memory, a place or the disk: each holds a connection and a kilobyte. */
+  /** Requests that wait for memory of bodies, for a place or for the disk: each holds a connection and a kilobyte. */
   roomWaitersMax: 4_096,
   /** Weights of owners where a server has more to do than it can: who pays, who has shown an address, who has not. */
   shareWeightPro: 8,
   shareWeightFree: 4,
   shareWeightUnverified: 1,
-  /** From head to complete body; a body that keeps coming gets more, see front/http. */
+  /** How long a body may take to arrive, from the head of its request on; one that keeps coming gets more, see front/http. */
   bodyDeadlineMs: 30_000,
-  /** Looking for a credential in the object store: as long as a query of the free plan may take. */
+  /** How long a credential is looked for in the object store: as long as a query of the free plan may take. */
   credentialWaitMs: 10_000,
-  /** Longer than the longest query and the longest wait for the log. */
+  /** How long a request may take in all: longer than the longest query and the longest wait for the log. */
   handlerDeadlineMs: 40_000,
   writeDeadlineMs: 60_000,
-  /** SIGTERM: how long running requests may take to finish. */
+  /** How long running requests may take to finish after SIGTERM. */
   drainMs: 10_000,
 
   /** Sign-ups and logins under way: one whose password is hashed, and those that wait for 1 to 3 s. */
   passwordsAtOnceMax: 33,
-  /** Of those, so many are read for: one is hashed, one is ready, and one is answered. */
+  /** Sign-ups and logins under way for which the object store is read: one is hashed, one is ready, and one is answered. */
   passwordsBegunMax: 3,
   /** Service: how long a mailed link works, and how often its person may ask for another one. */
   verifyLinkMs: 7 * 24 * 3_600_000,
@@ -195,7 +195,7 @@ export const limits = {
   loginFailuresKeptMax: 100,
   /** How long an authorization code works: a browser's way back and one request. */
   oauthCodeMs: 60_000,
-  /** Decisions: an access token works for an hour, a refresh token for 90 days from when it was given. */
+  /** How long tokens work: an access token works for an hour, a refresh token for 90 days from when it was given. */
   accessTokenMs: 3_600_000,
   refreshTokenMs: 90 * 24 * 3_600_000,
   /** A refresh token that was replaced gives its successor for so long in any case: the slowest of several processes took 8 minutes. */
@@ -204,14 +204,14 @@ export const limits = {
   replacedTokensKeptMax: 20,
   /** Access tokens of a connection that work at once: a client's processes each have one. The oldest ends first. */
   accessTokensOfConnectionMax: 16,
-  /** Of a tenant, and of them of one person: all are one object of some 600 bytes each, which each refresh writes anew. */
+  /** Connections of one tenant, and of one person in it: all lie in one object, some 600 bytes each, which each refresh writes anew. */
   connectionsOfTenantMax: 100,
   connectionsOfPersonMax: 50,
   /** Names and patterns that the connections of a tenant are limited to, together: 64 KB of that object. */
   connectionPatternsOfTenantMax: 1_000,
   /** Changes of one tenant's connections that wait for each other on a server: each is two requests to the store. */
   connectionChangesAtOnceMax: 32,
-  /** Of a registered client: the longest that was seen has six addresses. */
+  /** Addresses of a registered client, their length and that of its name: the longest list that was seen has six. */
   redirectUrisMax: 20,
   redirectUriCharactersMax: 1_000,
   clientNameCharactersMax: 100,
@@ -238,12 +238,12 @@ export const limits = {
   mailPauseFirstMs: 1_000,
   /** A mail server that says nothing for so long is taken to be away. */
   mailSilentMsMax: 10_000,
-  /** SIGTERM: how long mails that wait may take to be sent. */
+  /** How long mails that wait may take to be sent after SIGTERM. */
   mailDrainMs: 5_000,
   /** The outbox of a server without a mail server keeps the newest; sign-ups must not fill the disk. */
   outboxFilesMax: 1_000,
 
-  /** Bodies up to this size are parsed on the actor's thread: about 1 ms. Larger ones go to the build lane. */
+  /** Bodies up to this size are parsed on the actor's thread: about 1 ms. Larger ones go to a compute thread. */
   parseInlineBytesMax: 256 * KiB,
   /** A thread message body up to this size is copied into its batch; larger ones are moved. Measured break-even. */
   messageInlineBytesMax: 16 * KiB,
@@ -280,17 +280,17 @@ export const limits = {
   manifestTailBytesMax: 256 * KiB,
   /** A namespace with unflushed records older than this is flushed, so that replay stays short. */
   flushAfterMs: 300_000,
-  /** With more than this above its floor, who holds the floor back is flushed: half a second of replay from a disk. */
+  /** Bytes of the log above its floor: with more, whoever holds the floor back is flushed. Half a second of replay from a disk. */
   logAboveFloorBytesMax: 512 * MiB,
   /** Documents are stored in blocks of about this size before compression: one cold read fetches one. */
   documentBlockBytes: 128 * KiB,
   /** Compaction makes no larger segment: a merge must fit a compute thread's time and the disk's cache. */
   segmentBytesMax: 2_000 * MiB,
-  /** And none of more rows: building one takes about 25 bytes of memory a row, 200 MB then. */
+  /** Compaction makes no segment of more rows: building one takes about 25 bytes of memory a row, 200 MB then. */
   segmentRowsMax: 8_000_000,
   /**
-   * A graph pays over so many numbers of a segment's vectors: looking at all of them takes 1 ms then, and the graph a tenth of
-   * that.
+   * Numbers of a segment's vectors, and vectors, from which a graph pays: to look at all of them takes 1 ms then, and the graph a
+   * tenth of that.
    */
   graphNumbersMin: 1_000_000,
   graphVectorsMin: 1_000,
@@ -299,7 +299,7 @@ export const limits = {
   /** Segments as small as a flush's get graphs so long after the last flush: while more come, they will be merged. */
   indexAfterFlushMs: 8_000,
   /**
-   * Of a text, so much is embedded: two to four pages. Providers refuse texts of over 8,192 tokens, and a token is at least a
+   * Bytes of a text that are embedded: two to four pages. Providers refuse texts of over 8,192 tokens, and a token is at least a
    * byte: cut so, none is refused in any language. The same for all of them, so that a change of model finds the same texts.
    */
   embeddedTextBytesMax: 8_000,
@@ -312,11 +312,11 @@ export const limits = {
   laneWaitingOfTenantMax: 1_000,
   /** Files that are imported at once: each takes two threads and some 200 MB; an owner has one of them. */
   importsRunningMax: 2,
-  /** What one graph takes in memory while it is built, and on the local disk; a segment of more vectors has several. */
+  /** Bytes of one graph in memory while it is built, and on the local disk; a segment of more vectors has several graphs. */
   graphBytesMax: 512 * MiB,
   /** A replaced segment is kept this long for reads that began before; the longest query takes 30 s. */
   retiredGraceMs: 15 * 60_000,
-  /** What no manifest names may belong to an upload that is still running; the longest takes hours. */
+  /** How old an object is that no manifest names before it is deleted: it may belong to an upload that is still running, and the longest takes hours. */
   orphanGraceMs: 24 * 3_600_000,
   /** How often all namespaces are listed for orphans: a thousand objects a request. */
   sweepEveryMs: 4 * 3_600_000,
@@ -325,14 +325,14 @@ export const limits = {
    * namespace, the next deletes what was rewritten) and the time after a start, a deleted document is gone within a day.
    */
   deletedRowsKeptMs: 12 * 3_600_000,
-  /** After a start the local cache is looked through for what was deleted while it was closed: when recovery has the worst behind it. */
+  /** How long after a start the local cache is looked through for what was deleted while it was closed: recovery has the worst behind it then. */
   cacheSweepAfterMs: 15_000,
   /** How often the folder store's folders are looked through for what killed writers left: each start does it too. */
   folderTidyEveryMs: 12 * 3_600_000,
   /** Frozen memtables that may wait for their flush; past it writers get write_busy. */
   frozenMemtablesMax: 4,
 
-  /** How often a thread that owns something shows that it turns, and is looked at: next to no work. */
+  /** How often a thread that owns something shows that it turns, and is looked at: that is next to no work. */
   threadBeatMs: 1_000,
   /**
    * A thread that has not turned for so long never will, and the process ends. Calls of RE2 are bounded by
@@ -341,7 +341,7 @@ export const limits = {
   threadSilentMsMax: 60_000,
   /** A call of RE2 that may take longer is not made on an actor's thread. */
   matchInlineMsMax: 10,
-  /** Of RE2's program for a pattern: the largest takes 7 ms to compile. A Unicode group has about 1,000. */
+  /** Instructions of RE2's program for a pattern: the largest takes 7 ms to compile. A Unicode group has about 1,000. */
   patternInstructionsMax: 20_000,
   /** Queries whose compiled form a thread keeps: RE2's states of one are up to 8 MB, for testing and again for finding. */
   patternsKeptMax: 8,
@@ -349,7 +349,7 @@ export const limits = {
   patternRefusalsKeptMax: 1_000,
   /** A call of RE2 on a thread of its own takes no longer than this where the text can be judged piece by piece. */
   matchPieceMsMax: 100,
-  /** And none is made that may take longer than this: nothing can interrupt it. */
+  /** No call of RE2 is made that may take longer than this: nothing can interrupt it. */
   matchWholeMsMax: 1_000,
   /** Texts that wait to be judged elsewhere, 2 MB each at most; a search has one at a time. */
   matchesWaitingMax: 128,
@@ -366,7 +366,7 @@ export const limits = {
   keyCacheEntriesMax: 100_000,
   /** Files of the audit log, one a day: half a year, as long as most ask for. */
   auditDaysKept: 180,
-  /** Of one of them: some 50,000 lines. Past it only what was done is written, no refusals: anybody can cause those. */
+  /** Bytes of one file of the audit log: some 50,000 lines. Past it only what was done is written, no refusals: anybody can cause those. */
   auditDayBytesMax: 16 * MiB,
   /** Audit lines that wait for the disk. */
   auditLinesWaitingMax: 10_000,
@@ -374,7 +374,7 @@ export const limits = {
   openActorsMax: 20_000,
 } as const;
 
-/** Those that say when data moves on, from memory to the log to the store: a simulation has them small. */
+/** The limits that say when data moves on, from memory to the log to the store: a simulation makes them small. */
 export type FlowLimits = {
   readonly [Name in
     | 'logQueueBytesMax'

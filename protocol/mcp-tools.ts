@@ -54,7 +54,7 @@ interface ToolRow {
   readonly arguments: readonly Argument[];
   /** `destructive`: loses what was there; `repeatable`: the same call again changes nothing more. */
   readonly hints?: { readonly destructive?: boolean; readonly repeatable?: boolean };
-  /** Of an operation whose answer has no body: what the tool answers in its place. */
+  /** What the tool answers where the operation's answer has no body. */
   readonly answer?: z.ZodType;
 }
 

@@ -27,7 +27,7 @@ export interface ActorCall {
 }
 
 export interface CallerNote {
-  /** Of the request that this is about, for logs; empty for what nobody asked for. */
+  /** The id of the request that this is about, for logs; empty for what nobody asked for. */
   readonly requestId: string;
   /** Names or `prefix*` patterns that limit what a list shows; empty: no limit. */
   readonly namespaces: readonly string[];
@@ -128,16 +128,16 @@ export interface ActorAnswer {
   readonly meter: Meter;
 }
 
-/** Counted where the work happens; summed on the front. */
+/** What a request used: counted where the work happens, summed on the front. */
 export interface Meter {
   readonly documents: number;
   readonly bytes: number;
   readonly cpuMs: number;
   readonly storeGets: number;
   readonly storeBytes: number;
-  /** Of embedding models, as they count them. */
+  /** Tokens that embedding models took, as they count them. */
   readonly embedTokens: number;
-  /** Of those, the hosted model's. */
+  /** Tokens that the hosted model took, which are among `embedTokens`. */
   readonly hostedTokens: number;
 }
 
@@ -203,7 +203,7 @@ export const noCaller: CallerNote = {
 /** A request with an `Idempotency-Key`, as the tenant that the caller acts for knows it. */
 export type BegunRequest = Pick<StoredAnswer, 'keyDigest' | 'requestDigest' | 'plannedId'>;
 
-/** Of an answer that was given before. */
+/** The header of an answer that was given before, to the first request with its `Idempotency-Key`. */
 export const replayedHeader = ['idempotent-replayed', 'true'] as const;
 
 export type BeganRequest =

@@ -41,7 +41,7 @@ const described = {
   vectorBase64: 'In place of vector: its numbers as base64 of little-endian float32 values.',
 } as const;
 
-/** Signed and short; anything longer is not ours. */
+/** Length of a cursor: ours are signed and short, and anything longer is not ours. */
 export const cursorCharactersMax = 1_024;
 
 const querySchema = text({ bytesMax: limits.literalBytesMax }).meta({ description: described.q });
@@ -50,13 +50,13 @@ const semanticSchema = text({ charactersMin: 1, bytesMax: limits.literalBytesMax
   description: described.semantic,
 });
 
-/** Longer than the base64 of the longest vector, padding and all. */
+/** Length of a vector in base64: that of the longest vector, with its padding. */
 const vectorBase64CharactersMax = Math.ceil((4 * limits.vectorDimsMax) / 3) * 4;
 const vectorBase64Schema = text({ charactersMin: 1, charactersMax: vectorBase64CharactersMax }).meta({
   description: described.vectorBase64,
 });
 
-/** Judged by parseFilter, whose keys are the caller's data. */
+/** A filter of any shape: `parseFilter` judges it, for its keys are the caller's data. */
 const filterSchema = z.unknown().meta({
   type: 'object',
   additionalProperties: true,
@@ -150,12 +150,12 @@ export type WarmRequest = z.output<typeof warmRequestSchema>;
 /** The front's JSON reader, which keeps 64-bit integers. It throws for text that is not JSON. */
 export type ParseJson = (text: string) => unknown;
 
-/** From a parsed POST body. Throws ApiError 422 with `fields`. */
+/** A search from the parsed body of a POST. Throws ApiError 422 with `fields`. */
 export function parseSearchBody(body: unknown): SearchRequest {
   return searchRequest(parseWith(searchRequestSchema, body));
 }
 
-/** From a GET's parameters. Throws ApiError 422 with `fields`. */
+/** A search from the parameters of a GET. Throws ApiError 422 with `fields`. */
 export function parseSearchQuery(
   parameters: ReadonlyMap<string, string>,
   parseJson: ParseJson,
@@ -164,18 +164,18 @@ export function parseSearchQuery(
   return searchRequest({ ...query, filter: parseFilterText(query.filter, parseJson) });
 }
 
-/** From a parsed POST body. Throws ApiError 422 with `fields`. */
+/** A count from the parsed body of a POST. Throws ApiError 422 with `fields`. */
 export function parseCountBody(body: unknown): CountRequest {
   return countRequest(parseWith(countRequestSchema, body));
 }
 
-/** From a GET's parameters. Throws ApiError 422 with `fields`. */
+/** A count from the parameters of a GET. Throws ApiError 422 with `fields`. */
 export function parseCountQuery(parameters: ReadonlyMap<string, string>, parseJson: ParseJson): CountRequest {
   const query = parseQueryWith(countQuerySchema, parameters);
   return countRequest({ ...query, filter: parseFilterText(query.filter, parseJson) });
 }
 
-/** From a parsed body; undefined, where the request had none, warms without queries. */
+/** What to warm, from a parsed body; undefined, where the request had none, warms without queries. */
 export function parseWarmBody(body: unknown): WarmRequest {
   const request = parseWith(warmRequestSchema, body === undefined ? {} : body);
   for (const [index, query] of request.queries.entries()) {
@@ -204,7 +204,7 @@ function searchRequest({ vector_b64, ...given }: SearchBody): SearchRequest {
   if (body.vector !== undefined && body.semantic !== undefined) {
     throw invalidField('semantic', 'cannot be sent together with vector');
   }
-  // It has no place among the vectors.
+  // A text of white space alone has no vector that says anything.
   if (body.semantic?.trim() === '') throw invalidField('semantic', 'has nothing but white space');
   if (body.rank !== undefined && body.vector === undefined && body.semantic === undefined) {
     throw invalidField('rank', 'needs vector or semantic, whose order it fuses with that of the text');

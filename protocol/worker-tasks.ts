@@ -4,7 +4,7 @@ import type { SealedLog } from './stored-log.ts';
 /** What the worker threads are started with, and the control calls between threads. Ports are moved, the rest copied. */
 type LogLevel = 'error' | 'info' | 'debug';
 
-/** Of embedding providers; null means the provider's own. */
+/** Base URLs of embedding providers; null means the provider's own. */
 export interface EmbeddingBaseUrls {
   readonly openai: string | null;
   readonly cohere: string | null;
@@ -49,7 +49,7 @@ export interface LogWorkerTask {
 export interface LogControl {
   /** Ends a log for ever and answers the slot of its seal. */
   seal(logId: string, viewVersion: number): Promise<number>;
-  /** Those of the logs whose records are all in manifests. */
+  /** Answers which of the logs have all of their records in manifests. */
   doneAmong(logIds: readonly string[]): Promise<string[]>;
   /** Begins this process's own log. */
   open(identity: LogIdentity, sealedLogs: readonly SealedLog[]): Promise<void>;
@@ -112,11 +112,11 @@ export interface ActorWorkerTask {
   /** See ComputeThreadData. */
   readonly scratchFolder: string;
   readonly cacheBytes: number;
-  /** What the thread's actors may hold. */
+  /** Bytes that the thread's actors may hold. */
   readonly memoryBytes: number;
   /** TIDEBASE_MEMORY_BYTES. */
   readonly processMemoryBytes: number;
-  /** Of src/accounts/plans.ts. */
+  /** The plans, as src/accounts/plans.ts has them. */
   readonly plans: object;
   readonly cursorKeys: ServerKeys;
   readonly keyEncryptionKeys: ServerKeys;

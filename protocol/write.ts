@@ -32,7 +32,7 @@ export const patchRequestSchema = z.strictObject({
 });
 export type PatchRequest = z.output<typeof patchRequestSchema>;
 
-/** No ids is a write of nothing and allowed. */
+/** Ids to delete. A list without any is allowed, and a write of nothing. */
 export const deleteRequestSchema = z.strictObject({
   ids: list(documentIdSchema, limits.deleteIdsMax).meta({
     description: 'Ids that do not exist are ignored.',

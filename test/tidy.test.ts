@@ -8,12 +8,21 @@ import { formatsNow } from './support/format-samples.ts';
 import { filesUnder, readSources, repositoryRoot } from './support/repository.ts';
 import {
   deadLinkProblems,
+  leaningCommentProblems,
   lostDecisionProblems,
   outsidePageProblems,
   readmeLengthProblems,
   unshownFormatProblems,
 } from './support/tidy-documents.ts';
-import { browser, entries, programs, sides, storedShapes, strangers } from './support/tidy-floors.ts';
+import {
+  browser,
+  entries,
+  programs,
+  roomsOfWholeComments,
+  sides,
+  storedShapes,
+  strangers,
+} from './support/tidy-floors.ts';
 import { nameListProblems } from './support/tidy-operations.ts';
 import {
   cycleProblems,
@@ -136,6 +145,10 @@ describe('the house is tidy', () => {
   it('nothing rests on pages outside the repository', () => {
     const sources = [...readSources(root)].filter(([path]) => path !== 'test/tidy.test.ts');
     none(outsidePageProblems(new Map([...documents, ...sources])));
+  });
+
+  it('doc comments stand alone in the rooms where they do', () => {
+    none(leaningCommentProblems(readSources(root), roomsOfWholeComments));
   });
 
   it('a page shows every format', () => {
@@ -353,6 +366,21 @@ describe('the rules of documents', () => {
       lostDecisionProblems(texts({ 'README.md': 'none', ...room })).join(),
       /src\/README\.md: has/,
     );
+  });
+
+  it('find a doc comment that leans on another line, on one line or on two', () => {
+    const sources = texts({
+      'src/a/b.ts': '/** Of a tenant. */\nx;\n/**\n * Of a key.\n */\n/** Often. */ // Of what follows.',
+      'src/c/d.ts': '/** Of a tenant. */',
+    });
+
+    const found = leaningCommentProblems(sources, ['src/a']);
+
+    assert.deepEqual(
+      found.map((problem) => problem.slice(0, 11)),
+      ['src/a/b.ts:', 'src/a/b.ts:'],
+    );
+    assert.match(found.join(), /b\.ts:1: .*b\.ts:3: /);
   });
 
   it('find a format, a number and a magic that the page of formats does not show', () => {

@@ -116,7 +116,7 @@ export function unauthorized(sentence: string): ApiError {
   return new ApiError('unauthorized', sentence, { headers: [['WWW-Authenticate', 'Bearer']] });
 }
 
-/** Of keys in use; an entry is about 200 bytes. */
+/** How many claims of keys in use are remembered; an entry is about 200 bytes. */
 const claimsMax = 50_000;
 
 /** One per front thread. */

@@ -44,7 +44,7 @@ export const invalidationsMax = 10_000;
 interface Entry {
   readonly loaded: LoadedPrincipal;
   readonly owners: readonly OwnerSlot[];
-  /** Of the clock's `monotonic`. */
+  /** When the entry was loaded, by the clock's `monotonic`. */
   readonly loadedAt: number;
 }
 

@@ -38,7 +38,7 @@ export class MailQueue {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #waiting: Letter[] = [];
-  /** Those that failed and will be tried again, with what cancels their pause. */
+  /** Mails that failed and will be tried again, each with what cancels its pause. */
   readonly #resting = new Map<Letter, () => void>();
   #underWay = 0;
   #stopping = false;

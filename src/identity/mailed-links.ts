@@ -144,7 +144,7 @@ async function personOfLink(people: People, kind: LinkKind, token: string): Prom
   return person;
 }
 
-/** Of those who use one link at once, one gets through. */
+/** Uses up a link: of several who use it at once, one gets through. */
 async function useUp(
   people: People,
   personId: PersonId,

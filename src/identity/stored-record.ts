@@ -58,7 +58,7 @@ export async function updateRecord<T extends { readonly nonce: string }>(
 ): Promise<T | null> {
   const triedNonces = new Set<string>();
   let failure: StoreError | null = null;
-  /** Of a put that may have been applied, and then be overwritten so that its nonce is not seen any more. */
+  /** The failure of a put that may have been applied, and overwritten since, so that its nonce is not seen any more. */
   let unknown: StoreError | null = null;
   for (let attempt = 0; attempt <= updateAttemptsMax; attempt++) {
     if (attempt > 0) await clock.sleep(pauseMs(attempt, random));

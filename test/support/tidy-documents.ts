@@ -81,3 +81,18 @@ export function unshownFormatProblems(
   );
   return [...rows, ...magics];
 }
+
+/**
+ * Doc comments that begin with "Of": they lean on a noun of another line, which an editor's hover does not show. `rooms`: the
+ * folders that have none any more; who cleans another one adds it.
+ */
+export function leaningCommentProblems(sources: Texts, rooms: readonly string[]): string[] {
+  return [...sources].flatMap(([path, text]) =>
+    rooms.some((room) => path.startsWith(`${room}/`))
+      ? [...text.matchAll(/\/\*\*\s*(?:\*\s*)?Of\b/g)].map(
+          ({ index }) =>
+            `${path}:${text.slice(0, index).split('\n').length}: a doc comment begins with what the thing is, not with "Of"`,
+        )
+      : [],
+  );
+}

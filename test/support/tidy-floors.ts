@@ -82,6 +82,22 @@ export const storedShapes = {
   shapes: 'protocol/stored-',
 } as const;
 
+/** Rooms whose doc comments each begin with what the thing is. */
+export const roomsOfWholeComments = [
+  'protocol',
+  'src/accounts',
+  'src/auth',
+  'src/identity',
+  'actors/actor',
+  'actors/host',
+  'actors/import',
+  'actors/log',
+  'actors/namespace',
+  'actors/storage',
+  'actors/tenant',
+  'actors/thread',
+] as const;
+
 export const entries: Entries = new Map([
   ['src/oauth/authorize-request.ts', 'of the authorization server, whose routes are being built'],
   ['src/oauth/clients.ts', 'of the authorization server, whose routes are being built'],
