@@ -103,6 +103,11 @@ export const limits = {
   importPackedMost: 20,
   /** How long a file waits for a place, and a body or a file for the room that it takes, before it is refused. */
   roomWaitMs: 10_000,
+  /**
+   * No import begins above this sequence. Each leaves a gap of 2^33, so a namespace takes some 500,000 of them; as many sequences are
+   * left above it for writes, within the 2^53 that are exact.
+   */
+  importSequenceMax: 2 ** 52,
   /** Keys of one namespace that hold dates or times: its manifest lists them. */
   temporalKeysMax: 4_096,
   /** How long an import may take once its file was received: 2 GB at 10 MB a second, and the imports before it. */

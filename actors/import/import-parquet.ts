@@ -110,7 +110,9 @@ function fieldsOf({ schema }: FileMetaData): Field[] {
     const name: string | undefined = element.name;
     if (name === undefined) throw new ParquetError('it has a column without a name');
     if (element.num_children || element.type === undefined || element.repetition_type === 'REPEATED')
-      throw new ParquetError(`the column ${quoted(name)} is nested: flat columns are imported alone`);
+      throw new ParquetError(
+        `the column ${quoted(name)} is nested, and only flat columns are imported: flatten it, or leave it out`,
+      );
     if (name === '' || Buffer.byteLength(name) > columnKeyBytesMax || !name.isWellFormed())
       throw new ParquetError(`a column's name has 1 to ${columnKeyBytesMax} bytes`);
     if (seen.has(name)) throw new ParquetError(`it has the column ${quoted(name)} twice`);

@@ -12,7 +12,8 @@ export function importRequest(query: string): {
 } {
   const asked = parseQueryWith(importQuerySchema, parseQueryString(query));
   const { format, id = null, schema = null } = asked;
-  if (schema !== null && format !== 'csv') throw wrongParameter('schema', 'is for CSV files alone');
+  if (schema !== null && format !== 'csv')
+    throw wrongParameter('schema', 'is for CSV files only: leave it out');
   const names = (asked.text ?? '').split(',').map((name) => name.trim());
   return { format, id, text: [...new Set(names)].filter((name) => name !== ''), schema };
 }

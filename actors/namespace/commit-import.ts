@@ -51,11 +51,18 @@ export interface ImportReport {
   readonly tookMs: () => number;
 }
 
-/** What an import's sequences are above those that there are when it begins. */
+/** How far an import's sequences lie above those that there are when it begins: what is written meanwhile goes between. */
 const sequencesAhead = 2 ** 33;
 
+/** Answers where the sequences of an import that begins now begin. Throws ApiError 422 where there have been too many imports. */
 export function firstSequenceOfImport(lastSequence: number): number {
-  return lastSequence + sequencesAhead;
+  const firstSequence = lastSequence + sequencesAhead;
+  if (firstSequence > limits.importSequenceMax) {
+    const sentence =
+      'this namespace has taken as many imports as one can: import the file into a new namespace';
+    throw new ApiError('invalid', `nothing was imported: ${sentence}`);
+  }
+  return firstSequence;
 }
 
 export function importedSegment(id: string, built: BuiltImport, bytes: number): ImportedSegment {

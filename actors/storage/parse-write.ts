@@ -273,8 +273,8 @@ function syntaxRefusal(error: JsonSyntaxError, work: Work): ApiError {
   if (error.kind === 'depth' && work.metaIndex !== missing) {
     return invalidField(`docs[${work.metaIndex}].meta`, error.message);
   }
-  const what = error.kind === 'depth' ? 'The body is' : 'The body is not valid JSON:';
-  return new ApiError('bad_request', `${what} ${error.message} at byte ${error.offset}.`, { cause: error });
+  const what = error.kind === 'depth' ? 'the body is' : 'the body is not valid JSON:';
+  return new ApiError('bad_request', `${what} ${error.message} at byte ${error.offset}`, { cause: error });
 }
 
 /** Passes the top-level object; `visit` passes the value of the field that it is given. */
@@ -311,7 +311,9 @@ function parseWait(work: Work): void {
 
 function checkItems(work: Work): void {
   if (work.documentCount + work.ids.length <= limits.writeItemsMax) return;
-  throw new ApiError('too_large', `One write takes at most ${limits.writeItemsMax} documents and deletes.`);
+  const items = work.documentCount + work.ids.length;
+  const sentence = `this write has ${items} documents and deletes, and at most ${limits.writeItemsMax} are taken: split it`;
+  throw new ApiError('too_large', sentence);
 }
 
 function parseIds(work: Work, field: 'deletes' | 'ids'): void {

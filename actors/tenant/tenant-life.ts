@@ -120,5 +120,5 @@ export class TenantLife {
 }
 
 function noSuchTenant(): ApiError {
-  return new ApiError('not_found', 'There is no such tenant.');
+  return new ApiError('not_found', 'there is no such tenant');
 }

@@ -61,7 +61,7 @@ const wrong: readonly (readonly [string, string, Record<string, string>, RegExp]
   ['an id that is missing', '{"a":1}\n', { id: 'b' }, /row 1, column "b": the id is missing/u],
   ['an id that is a list', '{"a":[1]}\n', { id: 'a' }, /row 1, column "a": the id "\[1\]" is no text/u],
   ['no line at all', '\n \n', {}, /it has no rows/u],
-  ['a definition', '{"a":1}\n', { schema: 'a INT' }, /schema: is for CSV files alone/u],
+  ['a definition', '{"a":1}\n', { schema: 'a INT' }, /schema: is for CSV files only/u],
 ];
 for (const [what, content, query, message] of wrong)
   test(`${what} is refused, and nothing is there`, async () => {

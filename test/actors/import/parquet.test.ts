@@ -171,8 +171,8 @@ test('a long text is left out of its meta, of rows that share its dictionary or 
 });
 
 const refused: readonly (readonly [string, string, RegExp])[] = [
-  ['lists', 'SELECT [1, 2] AS list', /nested: flat columns/u],
-  ['structs', "SELECT {'a': 1} AS struct", /nested: flat columns/u],
+  ['lists', 'SELECT [1, 2] AS list', /nested, and only flat columns/u],
+  ['structs', "SELECT {'a': 1} AS struct", /nested, and only flat columns/u],
   [
     'bytes that are no text',
     "SELECT '\\xFF'::BLOB AS bytes",

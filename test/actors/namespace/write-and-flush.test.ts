@@ -317,10 +317,14 @@ test('a durable write that meets damage closes the pipeline instead of trying fo
   const fresh = await reopened();
   const broken = new WritePipeline(components, fresh);
   const { applied } = await broken.inTurn(async () => broken.submit(batchOf(['a'], [], 'newer')));
+  const behind = await broken.inTurn(async () => broken.submit(batchOf(['z'])));
 
   await assert.rejects(clock.run(applied));
+  // Durable, but a manifest with it would hide the one before it.
+  await assert.rejects(clock.run(behind.applied), { code: 'write_unknown' });
 
   assert.equal(broken.broken, true);
+  assert.equal(fresh.counters.version, 1);
   assert.equal(again.counters.version, 1);
 });
 
