@@ -180,8 +180,8 @@ export function computeLanes(store: StoreSettings, settings: Settings, charges: 
 }
 
 /**
- * Of TIDEBASE_MEMORY_BYTES: what the actors keep. The rest is for what is on its way, which belongs to no actor: bodies on
- * the front and in the build lanes, records in the log's queue, and buffers that no thread has collected yet.
+ * The part of TIDEBASE_MEMORY_BYTES that the actors keep. The rest is for what is on its way, which belongs to no actor: bodies on
+ * the front and in the compute lanes, records in the log's queue, and buffers that no thread has collected yet.
  */
 const residentShare = 0.5;
 

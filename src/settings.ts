@@ -32,7 +32,7 @@ export interface Settings {
   /** Null unless `objectStore` is `s3`. */
   readonly s3: BucketSettings | null;
   readonly actorThreads: number;
-  /** Of each kind of work: parsing and flushing; half of it for merging. */
+  /** Compute threads of each kind of work, such as parsing and flushing; half as many for merging. */
   readonly computeThreads: number;
   readonly cacheBytes: number;
   readonly memoryBytes: number;

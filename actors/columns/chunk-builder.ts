@@ -86,7 +86,7 @@ export class ChunkBuilder {
   #rowCount = 0;
   #everyKey = true;
 
-  /** Of which strings in the form of a date or time are held as such. For the rows to come of a builder that has none. */
+  /** The keys whose strings in the form of a date or time are held as such. Set it while the builder has no rows. */
   set temporalKeys(keys: ReadonlySet<string>) {
     assert(this.#rowCount === 0, () => 'rows of other keys');
     this.#temporalKeys = keys;
@@ -149,7 +149,7 @@ export class ChunkBuilder {
     this.#stringBytes += stringBytes;
   }
 
-  /** Of the most frequent keys. */
+  /** The columns of the most frequent keys. */
   *columns({ columnsMax = columnsDefault }: ChunkBounds): Generator<ChunkColumn, void, void> {
     const filled = this.#keys.filter(({ column }) => column.count > 0);
     const chosen = mostFrequent(filled, columnsMax);
@@ -362,7 +362,7 @@ function mostFrequent(keys: readonly Key[], columnsMax: number): readonly Key[] 
   return [...keys].sort((a, b) => b.column.count - a.column.count).slice(0, columnsMax);
 }
 
-/** Of the key that the scan has just passed. */
+/** The name of the key that the scan has just passed. */
 function nameOf(scan: JsonScan): string {
   const { bytes, stringStart: start, stringEnd: end } = scan;
   return scan.stringEscaped ? decodeString(bytes, { start, end }) : bytes.toString('utf8', start, end);

@@ -34,9 +34,9 @@ export interface ColumnValues {
   readonly floats: Float64Array;
   readonly integerBytes: number;
   readonly integerBase: bigint;
-  /** Of 1, 2 or 4 bytes; empty where they have 8. */
+  /** Integers less their base, of 1, 2 or 4 bytes; empty where they have 8. */
   readonly integers: Uint8Array | Uint16Array | Uint32Array;
-  /** Of 8 bytes, low half first; empty else. */
+  /** Integers of 8 bytes, low half first; empty where they have fewer. */
   readonly wideIntegers: Int32Array;
   readonly codes: Uint8Array | Uint16Array;
   readonly stringEnds: Uint32Array;

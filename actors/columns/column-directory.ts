@@ -183,7 +183,7 @@ export class ColumnDirectory {
     return null;
   }
 
-  /** Of a chunk, with their keys. */
+  /** The columns of a chunk, each with its key. */
   *columnsOf(chunk: number): Generator<readonly [string, DirectoryColumn], void, void> {
     this.#names ??= [...this.#keys.keys()];
     const end = this.#columnEnd(chunk);
@@ -286,7 +286,7 @@ function readKeys(
 }
 
 export interface ColumnsRoot {
-  /** Of the directory; null where no row of the segment has any key. */
+  /** The place of the directory; null where no row of the segment has any key. */
   readonly directory: BlockPlace | null;
   readonly rowCount: number;
 }

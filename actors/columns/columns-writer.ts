@@ -18,7 +18,7 @@ import { columnsSection } from './columns-section.ts';
 export interface ColumnsOptions extends ChunkBounds {
   /** Keys that hold dates or times: their strings of such a form are held as numbers. */
   readonly temporalKeys?: Iterable<string>;
-  /** Of the directory, nearly: later chunks have no columns. Readers hold it as it is. */
+  /** About how many bytes the directory may have: later chunks have no columns then. Readers hold it as it is. */
   readonly directoryBytesMax?: number;
 }
 
@@ -33,7 +33,7 @@ export interface FilledChunk {
   everyKey(): boolean;
 }
 
-/** Of a builder that has rows, until it is cleared. */
+/** The chunk of a builder that has rows; it is gone when the builder is cleared. */
 export function filledChunk(builder: ChunkBuilder, bounds: ChunkBounds): FilledChunk {
   return { rowCount: builder.rowCount, columns: builder.columns(bounds), everyKey: () => builder.everyKey };
 }

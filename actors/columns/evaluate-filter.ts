@@ -99,7 +99,7 @@ function temporalsOf({ strings }: ColumnTerm, kind: number): bigint[] {
   return values.filter((value) => value !== noTemporal).map(BigInt);
 }
 
-/** Of the kinds that have no values of their own. */
+/** What a term says of a kind that has no values of its own. */
 function plainVerdict(term: ColumnTerm, kind: number): Verdict {
   switch (kind) {
     case valueKinds.missing:
@@ -138,7 +138,7 @@ function rangeVerdict<N extends number | bigint>(
 
 /** Shared: nothing yields while a chunk is judged. A verdict an entry, or a row. */
 const entryVerdicts = new Uint8Array(chunkRowsMax);
-/** Of whole numbers: as an integer, a date or a time, each in its own list. */
+/** Verdicts of whole numbers: as an integer, a date or a time, each in its own list. */
 const integerVerdicts = new Uint8Array(chunkRowsMax + 1);
 const dateVerdicts = new Uint8Array(chunkRowsMax + 1);
 const timeVerdicts = new Uint8Array(chunkRowsMax + 1);

@@ -8,7 +8,7 @@ import { chunkRowsMax, valueKinds } from './value-kinds.ts';
  */
 const entriesFirst = 64;
 
-/** Of the digits of a long number: the others are at most ten. */
+/** How many of the last digits of a long number are read apart: the others are at most ten. */
 const lowDigits = 9;
 const lowPower = 10 ** lowDigits;
 const minus = 0x2d;
@@ -34,7 +34,7 @@ export class KeyColumn {
     return this.#count;
   }
 
-  /** Of a row's key that comes twice the last value counts. */
+  /** Adds the value of a row; where a row has the key twice, the last value counts. */
   add(row: number, kind: number, value: number): void {
     let entry = this.#count - 1;
     if (row !== this.#lastRow) {

@@ -41,7 +41,7 @@ export class StringTable {
     return this.#count;
   }
 
-  /** Of all strings together. */
+  /** Bytes of all strings together. */
   get bytes(): number {
     return this.#bytes;
   }

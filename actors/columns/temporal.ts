@@ -49,7 +49,7 @@ function dateAt(bytes: Uint8Array, at: number): number {
   return daysOf(year, month, day);
 }
 
-/** Of the Gregorian calendar, which is taken to have been always. */
+/** Days since 1970 of a date of the Gregorian calendar, which is taken to have been always. */
 function daysOf(year: number, month: number, day: number): number {
   // A year begins with March, so that the day which is not always there is its last.
   const shifted = month <= 2 ? year - 1 : year;

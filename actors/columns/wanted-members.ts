@@ -1,7 +1,7 @@
 /** Where the values of some keys stand in an object, for whoever needs them beside its columns. */
 export class WantedMembers {
   readonly names: readonly string[];
-  /** Of each name's value as it is written; the last one of equal keys. -1: it is not there. */
+  /** Where each name's value begins and ends as it is written; the last one of equal keys. -1: it is not there. */
   readonly starts: Int32Array;
   readonly ends: Int32Array;
   /** 1 for a string with escapes. */

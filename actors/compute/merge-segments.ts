@@ -7,7 +7,7 @@ import { isDeleted, type Tombstones, tombstonesFromWire } from '../storage/tombs
 import type { BuiltSegment, ComputeComponents, MergeSegmentsTask } from './lanes.ts';
 import { rowIndexes } from './row-indexes.ts';
 
-/** Of decoded blocks, for the indexes of one input: documents go past it, since a merge comes back to none. */
+/** Bytes of decoded blocks that are kept for the indexes of one input: documents go past it, since a merge comes back to none. */
 const cacheBytes = 4 * 1024 * 1024;
 
 interface MergeInput {

@@ -5,7 +5,7 @@ import { blockKinds, idEntry, pageCount, pagePlace } from '../storage/segment-fo
 import { SegmentReader } from '../storage/segment-reader.ts';
 import type { ComputeComponents, ReplacedRowsTask } from './lanes.ts';
 
-/** Of decoded blocks: pages of ids are read in the order of their hashes, and hardly any twice. */
+/** Bytes of decoded blocks that are kept: pages of ids are read in the order of their hashes, and hardly any twice. */
 const cacheBytes = 8 * 1024 * 1024;
 /** Ids that are looked for at a time: 3 MB of them. */
 const idsAtOnce = 65_536;

@@ -23,7 +23,7 @@ interface EmbeddingModel {
 
 export interface CallLimits {
   readonly textsMax: number;
-  /** Of all texts of a call, in UTF-8. */
+  /** Bytes of all texts of a call, in UTF-8. */
   readonly bytesMax: number;
 }
 
@@ -39,7 +39,7 @@ interface Provider {
  */
 const numbersPerCallMax = 262_144;
 
-/** Of a model that we don't know, for the bound above: the longest that a provider makes today. */
+/** Numbers of a vector of a model that we don't know, for the bound above: the longest that a provider makes today. */
 const unknownDims = 4_096;
 
 /** Bounds that a provider gives in tokens are kept in bytes, of which a token has at least one. */

@@ -5,7 +5,7 @@ import type { CallLimits } from './embedding-models.ts';
 export interface PlannedCall {
   readonly texts: readonly string[];
   readonly places: readonly number[];
-  /** Of its texts in UTF-8. */
+  /** Bytes of its texts in UTF-8. */
   readonly bytes: number;
 }
 

@@ -26,7 +26,7 @@ export class EmbeddedVectors {
     return this.#dims ?? 0;
   }
 
-  /** Of all texts, one after the other. */
+  /** The vectors of all texts, one after the other. */
   get values(): Float32Array {
     return this.#values;
   }

@@ -35,7 +35,7 @@ export interface EmbedRequest {
   /** The vectors' length: asked for where the model makes several, and expected of all. Null: the answer says. */
   readonly dims: number | null;
   readonly key: string;
-  /** Of a long one only the beginning is embedded; one with nothing but white space gets a vector of zeros. */
+  /** The texts to embed: only the beginning of a long one is, and one with nothing but white space gets a vector of zeros. */
   readonly texts: readonly string[];
   readonly purpose: Purpose;
   /** From now, for all calls and retries together. */

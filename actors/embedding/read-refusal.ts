@@ -61,7 +61,7 @@ function firstMessage(detail: unknown): unknown {
   return isRecord(first) ? first.msg : undefined;
 }
 
-/** Of what is no JSON (a proxy's page) nothing is repeated. */
+/** The body as an object; an empty one where it is no JSON (a proxy's page), of which nothing is repeated. */
 function parsed(body: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(body);

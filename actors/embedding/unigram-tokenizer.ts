@@ -28,12 +28,12 @@ const wordMark = '▁';
 const marksInARow = /([\p{M}\uff9e\uff9f]{64})[\p{M}\uff9e\uff9f]+/gu;
 
 export class UnigramTokenizer {
-  /** Of a UTF-16 unit: 1 … 255 where some piece has it, else 0. */
+  /** The class of each UTF-16 unit: 1 … 255 where some piece has it, else 0. */
   readonly #classOf = new Uint8Array(0x10000);
   /** The trie: node × 256 + class → child, with open addressing. The root is node 0, so a child is never 0. */
   readonly #keys = new Uint32Array(1 << slotBits);
   readonly #children = new Uint16Array(1 << slotBits);
-  /** Of a node: the id of the piece that ends there, else 0. */
+  /** The id of the piece that ends at each node, else 0. */
   readonly #pieceAt = new Uint16Array(1 << slotBits);
   readonly #scores: Float64Array;
   readonly #lengths: Uint8Array;

@@ -32,7 +32,7 @@ const hidden = 'module/Encoder_en/hidden_layers/tanh_layer_0/';
 const epsilonName = `${stack}Layer_1/TransformerLayer/FFN/layer_prepostprocess/layer_norm/Cast/x`;
 const paddingBiasName = `${stack}Layer_1/TransformerLayer/MultiheadAttention/DotProductAttention/attention_bias_ignore_padding/mul/y`;
 const frequenciesName = `${stack}Layer_0/AddTimingSignal/TimingSignal/ExpandDims_1`;
-/** Of ONNX: the number of the type that `Cast` makes. */
+/** ONNX's number of the type that `Cast` makes: a float. */
 const castToFloat = { to: 1 };
 
 export function useLiteGraph(weights: Weights): OnnxGraph {
@@ -88,7 +88,7 @@ function placeSignals(graph: OnnxGraphBuilder): Float32Array {
 
 interface LayerShape {
   readonly at: 0 | 1;
-  /** Of what it is given; it gives 512. */
+  /** Numbers of what the layer is given; it gives 512. */
   readonly dims: number;
   readonly bias: string;
 }

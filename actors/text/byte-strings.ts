@@ -36,7 +36,7 @@ export function union(left: ByteStrings, right: ByteStrings): ByteStrings {
   return new Set([...left, ...right]);
 }
 
-/** Of an empty set too: then 0, since nothing is known. */
+/** The length of the shortest string; 0 for an empty set, since nothing is known. */
 export function shortestOf(strings: ByteStrings): number {
   let shortest = Number.POSITIVE_INFINITY;
   for (const string of strings) shortest = Math.min(shortest, string.length);

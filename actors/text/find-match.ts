@@ -14,7 +14,7 @@ import { type Match, refusal } from './regex.ts';
  */
 export interface FindSurroundings {
   readonly elsewhere: MatchElsewhere;
-  /** Of the thread and of the query. */
+  /** When the thread and the query must give way to others, and how. */
   readonly turns: Turns;
 }
 

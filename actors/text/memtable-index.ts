@@ -21,15 +21,15 @@ import type { TextCondition, TrigramQuery } from './trigram-query.ts';
 export class MemtableIndex {
   /** Bits of all groups, in chunks; the signature of a group lies in one chunk. */
   readonly #chunks: Uint32Array[] = [];
-  /** Of the last chunk. */
+  /** Words that are used of the last chunk. */
   #wordsUsed = 0;
   #bytes = 0;
-  /** Of each group: its first row, where its signature begins, in which chunk, and the bits of a hash. */
+  /** The first row of each group, where its signature begins, in which chunk, and the bits of a hash. */
   #firstRows = new Uint32Array(groupsInitial);
   #starts = new Uint32Array(groupsInitial);
   #chunkOf = new Uint32Array(groupsInitial);
   #hashBits = new Uint8Array(groupsInitial);
-  /** Of parts. */
+  /** Whether lines are cut in the parts of a group: 1 where they are. */
   #linesAreCut = new Uint8Array(groupsInitial);
   #groupCount = 0;
   #rowCount = 0;
@@ -182,7 +182,7 @@ export class MemtableIndex {
     }
   }
 
-  /** Of groups that are one text, any may have what the query wants. */
+  /** Whether any of the groups of one text may have what the query wants. */
   #mayMeet(query: TrigramQuery, first: number, last: number): boolean {
     switch (query.kind) {
       case 'none':
@@ -225,7 +225,7 @@ export class MemtableIndex {
 
 /** What all of a group's texts must have together. */
 interface Needed {
-  /** Of trigrams: what their hashes are the upper bits of. */
+  /** The numbers whose upper bits are the hashes of the trigrams. */
   readonly products: Uint32Array;
   readonly others: readonly TrigramQuery[];
 }

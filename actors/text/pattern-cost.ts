@@ -27,7 +27,7 @@ const nanosecondsKept = 3;
 const nanosecondsForgotten = 15;
 /** Instructions of a program whose states are kept, whatever the text: 1,000 were, 1,200 were not. */
 const keptInstructionsMax = 1_000;
-/** Of all states of a literal together: 500,000 were kept, 720,000 were not. */
+/** Instructions of all states of a literal that RE2 keeps: 500,000 were kept, 720,000 were not. */
 const keptStateInstructionsMax = 400_000;
 
 /** What a byte of any text costs a regex at most, in nanoseconds. */
@@ -44,7 +44,7 @@ export function groupsNanoseconds(pattern: RegexNode, groups: number): number {
   return regexNanoseconds(pattern) + instructionsAtOnce(pattern) * nanosecondsForgotten * (1 + groups / 2);
 }
 
-/** Of a Unicode group RE2 thinks of few instructions at once: of those that its ranges begin with. */
+/** How many instructions RE2 thinks of at once: few of a Unicode group, those that its ranges begin with. */
 function instructionsAtOnce(pattern: RegexNode): number {
   return frameInstructions + instructionsOf(pattern, unicodeClassAtOnce);
 }
@@ -66,7 +66,7 @@ function literalInstructions(text: string): number {
   return patternInstructions(`(?i)${writeOutLiteral(text)}`);
 }
 
-/** Of the beginnings of a literal: how many of its beginnings end each, itself included; the most, and all together. */
+/** How many beginnings of a literal end each of its beginnings, itself included: the most, and all together. */
 function placesAtOnce(literal: Uint8Array): { readonly most: number; readonly sum: number } {
   // The longest other beginning that ends each beginning, as Knuth, Morris and Pratt find it.
   const longest = new Int32Array(literal.length);

@@ -53,7 +53,7 @@ export function fixedBytes(bound: number): number {
 export const fixedEntriesMax = 2;
 
 const gaps = new Uint32Array(blockEntries);
-/** Of the blocks of one list; grows with the longest list. */
+/** Where the blocks of one list are encoded; it grows with the longest list. */
 let blockBytes = new Uint8Array(4096);
 
 /**
@@ -272,7 +272,7 @@ const noBefores = new Int32Array(0);
 export class PostingsCursor {
   readonly #list: PostingsPlace;
   readonly #blockCount: number;
-  /** Of each block: where it begins, and the number before its first. Empty until the list is read: many never are. */
+  /** Where each block begins, and the number before its first. Empty until the list is read: many never are. */
   #starts = noStarts;
   #befores = noBefores;
   #decoded = noStarts;

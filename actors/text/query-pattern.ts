@@ -117,7 +117,7 @@ function nanosecondsOf(node: RegexNode, groups: number): number {
   return groups === 0 ? regexNanoseconds(node) : groupsNanoseconds(node, groups);
 }
 
-/** Of each instruction that may be thought of at once: as pattern-cost.ts takes for states that are not kept. */
+/** Nanoseconds for each instruction that may be thought of at once: as pattern-cost.ts takes for states that are not kept. */
 const unknownNanoseconds = 15;
 
 function refuseLarge(query: string, instructions: number): void {

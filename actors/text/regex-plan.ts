@@ -32,7 +32,7 @@ export function planRegex(node: RegexNode): TrigramQuery {
   return boundedQuery(conditionOf(analyze(node)));
 }
 
-/** Of plain text, whose case is ignored. */
+/** The trigrams that a text must have to contain a plain text, whose case is ignored. */
 export function planLiteral(text: string): TrigramQuery {
   return planRegex(literalNode(text));
 }

@@ -23,7 +23,7 @@ export class RowGroupsBuilder {
   #encodedBytes = 0;
   #groupCount = 0;
   #rowCount = 0;
-  /** Of the open group. */
+  /** Rows of the open group, and bytes of their texts. */
   #openRows = 0;
   #openBytes = 0;
 
@@ -85,7 +85,7 @@ export interface GroupRows {
   readonly first: number;
   readonly end: number;
   readonly kind: 'rows' | 'whole' | 'part';
-  /** Of a part, and of a whole: whether its parts have lines whole (text-parts.ts). */
+  /** Whether the parts of the text have their lines whole (text-parts.ts); it says something of a part and of a whole only. */
   readonly linesAreWhole: boolean;
   /** Which part of its text, from 0 on; 0 where it is none. */
   readonly part: number;

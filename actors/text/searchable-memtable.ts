@@ -11,7 +11,7 @@ export function searchableMemtable(): Memtable {
   return new Memtable(new TextFinder());
 }
 
-/** Of text that one look indexes: two to four milliseconds. */
+/** Bytes of text that one look indexes: two to four milliseconds. */
 const indexedBytesPerLook = 512 * 1024;
 
 /**

@@ -28,7 +28,7 @@ export interface TextParts {
   readonly linesAreWhole: boolean;
 }
 
-/** Of UTF-8 from `start` to `end`. */
+/** Cuts the UTF-8 from `start` to `end` into parts. */
 export function partsOf(text: Uint8Array, start: number, end: number): TextParts {
   const bounds: number[] = [];
   let linesAreWhole = true;

@@ -16,12 +16,12 @@ import { readVarint, varintEnd, writeVarint } from './varint.ts';
  * - The root, which the table of contents carries: places of the two, and how many groups and rows there are.
  */
 export interface IndexSpan {
-  /** Of the segment. */
+  /** The first row group of the span, by its number in the segment. */
   readonly firstGroup: number;
   readonly groupCount: number;
-  /** Of each page, ascending. */
+  /** The first trigram of each page, ascending. */
   readonly firstTrigrams: Uint32Array;
-  /** Of each page, from the start of the object, block header included; one more at the end. */
+  /** Where each page begins, from the start of the object, at its block header; the last number is where the last page ends. */
   readonly offsets: Float64Array;
   readonly entryCounts: Uint32Array;
 }

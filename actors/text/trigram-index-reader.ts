@@ -68,7 +68,7 @@ export class CandidateGroups {
   /** Newest first. */
   readonly #searches: readonly SpanSearch[];
   #at = 0;
-  /** Of the current span: what is read, how far, and the bound of the next window. */
+  /** What is read of the current span, how far, and the bound of the next window. */
   #source: AgeSource | null = null;
   #window = firstWindowAges;
   #windowEnd = 0;
@@ -147,7 +147,7 @@ export class CandidateGroups {
     return pages;
   }
 
-  /** Of the current span, and of older ones as long as they are few. */
+  /** Reads the pages of the current span, and of older ones as long as they are few. */
   async #readPages(report: ReadReport): Promise<void> {
     const round: { readonly search: SpanSearch; readonly pages: readonly number[] }[] = [];
     let count = 0;

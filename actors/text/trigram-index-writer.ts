@@ -34,9 +34,9 @@ export interface TrigramIndexWriterOptions {
 
 const runBytesDefault = 40 * 1024 * 1024;
 const spanGroupsDefault = 1 << 18;
-/** Of text between two looks at the room for pairs. */
+/** Bytes of text between two looks at the room for pairs. */
 const pieceBytes = 16 * 1024;
-/** Of text that is folded at once where a character is not ASCII. */
+/** Bytes of text that are folded at once where a character is not ASCII. */
 const foldedPieceBytes = 256;
 /** Two of them stand after every text. */
 const endBytes = 2;

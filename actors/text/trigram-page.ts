@@ -28,7 +28,7 @@ export const trigramBound = 1 << 24;
 export interface FinishedPage {
   readonly firstTrigram: number;
   readonly entryCount: number;
-  /** Of its own: the builder does not keep it. */
+  /** The page, in an array of its own: the builder does not keep it. */
   readonly bytes: Uint8Array;
 }
 

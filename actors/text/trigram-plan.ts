@@ -25,11 +25,11 @@ export type SpanPlan =
   | { readonly kind: 'and' | 'or'; readonly parts: readonly SpanPlan[] };
 
 /**
- * Of a conjunction. The sparse index tells only roughly which lists are rare: of identifiers in log lines, the 8 that look
+ * Posting lists that one conjunction reads. The sparse index tells only roughly which lists are rare: of identifiers in log lines, the 8 that look
  * rarest leave five times the candidates that 16 do, and more than 16 leave hardly fewer.
  */
 export const conjunctionListsMax = 16;
-/** Of one span: half a megabyte as stored. */
+/** Pages of one span that a query reads: half a megabyte as stored. */
 export const planPagesMax = 48;
 
 const all: SpanPlan = { kind: 'all' };

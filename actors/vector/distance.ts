@@ -102,7 +102,7 @@ export function scoreOf(metric: Metric, distance: number): number {
   return metric === 'cosine' ? 1 - distance : 1 / (1 + distance);
 }
 
-/** Of the vector of `dims` numbers that begins at `start`. */
+/** The square of the length of the vector of `dims` numbers that begins at `start`. */
 export function squaredLength(values: Float32Array, start = 0, dims = values.length): number {
   let sum = 0;
   for (let i = start; i < start + dims; i++) sum += (values[i] as number) * (values[i] as number);

@@ -2,7 +2,7 @@ import { DistanceFrom, type Metric } from './distance.ts';
 import type { Graph } from './hnsw.ts';
 import { Nearest, type Ranked } from './nearest.ts';
 
-/** Of each vector of the sample. */
+/** Neighbours that are looked for of each vector of the sample. */
 const neighbours = 10;
 /** Neighbours that are known exactly: among vectors that are all the same any of them will do. */
 const known = 64;

@@ -26,10 +26,10 @@ export const precisions: readonly GraphPrecision[] = ['i8', 'f16', 'f32'];
 
 const largestByte = 127;
 const largestHalf = 65_504;
-/** Of a sample's numbers, those that a byte need not hold. */
+/** The share of a sample's numbers that a byte need not hold. */
 const cutShare = 1 / 1_000;
 
-/** Of the shape for vectors like these, `dims` numbers each, one after the other. */
+/** The scale for vectors like those of the sample, `dims` numbers each, one after the other. */
 export function scaleOf(sample: Float32Array, shape: Omit<GraphShape, 'scale'>): number {
   const values = shape.metric === 'cosine' ? withLengthOne(sample, shape.dims) : sample;
   const scale =

@@ -7,7 +7,7 @@ export interface GraphPart {
   readonly firstBlock: number;
   readonly endBlock: number;
   readonly firstRow: number;
-  /** Of the next part, or of the segment. */
+  /** Where the next part begins, or the segment ends. */
   readonly endRow: number;
   readonly vectors: number;
 }

@@ -33,7 +33,7 @@ export function vectorIndexWriter(): RowIndexWriter {
 
 class VectorIndexWriter {
   readonly #written: WrittenVectors[] = [];
-  /** Of the run that is being filled; the last one takes the next vector. */
+  /** The blocks of the run that is being filled; the last one takes the next vector. */
   readonly #run: VectorBlockBuilder[] = [];
   #dims = 0;
   #rowCount = 0;

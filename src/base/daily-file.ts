@@ -11,7 +11,7 @@ export interface DailyFileOptions {
   readonly folder: string;
   readonly clock: Clock;
   readonly daysKept: number;
-  /** Of a day's file: past it lines that may be dropped are. */
+  /** Bytes of a day's file: past it lines that may be dropped are. */
   readonly dayBytesMax: number;
   /** Lines that wait for a slow disk. */
   readonly linesWaitingMax: number;
@@ -29,7 +29,7 @@ export class DailyFile {
   #waiting: string[] = [];
   #writing: Promise<void> | null = null;
   #day = '';
-  /** Of the day's file, with what waits. */
+  /** Bytes of the day's file, with the lines that wait. */
   #bytes = 0;
   #losing = false;
   #isClosing = false;

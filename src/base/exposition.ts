@@ -13,7 +13,7 @@ export interface Family {
 export interface Sample {
   readonly value: number;
   readonly labels?: Labels;
-  /** Of histograms: `_bucket`, `_sum`, `_count`. */
+  /** What follows the name in a histogram: `_bucket`, `_sum`, `_count`. */
   readonly suffix?: string;
 }
 

@@ -33,7 +33,7 @@ interface TenantLine<T> {
 
 interface OwnerLine<T> {
   time: number;
-  /** Of its tenants. */
+  /** The virtual time of its tenants. */
   virtualTime: number;
   readonly tenants: Map<number, TenantLine<T>>;
   waiting: number;

@@ -8,7 +8,7 @@ import { yieldTurn } from './turns.ts';
  * counts what passes through it and what it lets go, and collects when that is more than its bound.
  */
 const mebibyte = 1024 * 1024;
-/** Of what a process may hold, a thread's share that is garbage; several threads see the same bytes. */
+/** The part of what a process may hold that may be garbage of one thread; several threads see the same bytes. */
 const garbageShare = 1 / 16;
 const garbageBytesMin = 16 * mebibyte;
 const passingBytesMaxDefault = 64 * mebibyte;

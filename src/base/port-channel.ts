@@ -13,7 +13,7 @@ import { atEndOfTurn } from './turns.ts';
 export interface Message {
   readonly head: unknown;
   readonly body: Uint8Array | null;
-  /** Of a call: its name on this channel, for `onCancel`. */
+  /** The name of a call on this channel, for `onCancel`; absent in a notice. */
   readonly id?: number;
 }
 

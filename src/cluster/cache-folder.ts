@@ -27,7 +27,7 @@ interface Ends {
   readonly running: boolean;
   /** When an abnormal end was last noticed, in milliseconds since 1970. */
   readonly abnormalAtMs: number | null;
-  /** Of that process; null where it did not say. */
+  /** The actor threads of that process; null where it did not say. */
   readonly actorThreads: number | null;
 }
 

@@ -22,7 +22,7 @@ const refreshSchema = z.strictObject({
   /** Rises by one with each rotation; that of the first token is 1. */
   number: z.int(),
   digest: z.string(),
-  /** Of the token before; null for the first. */
+  /** The digest of the token before; null for the first. */
   previousDigest: z.string().nullable(),
   expiresAt: z.number(),
   /** When earlier tokens were replaced, the last few of them, oldest first. */

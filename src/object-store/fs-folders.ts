@@ -62,7 +62,7 @@ export class FsFolders {
     return this.temporaryPath(uploadMark + uploadId);
   }
 
-  /** Of every upload that has not ended, in no order. */
+  /** The ids of all uploads that have not ended, in no order. */
   async uploadIds(): Promise<string[]> {
     const names = await readFolder(this.#temporary);
     return names.filter((name) => name.startsWith(uploadMark)).map((name) => name.slice(uploadMark.length));

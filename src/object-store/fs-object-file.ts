@@ -87,7 +87,7 @@ export async function readObjectFile(path: string, range?: ByteRange): Promise<O
 }
 
 export interface FileAbout {
-  /** Of the object, in bytes. */
+  /** Bytes of the object. */
   readonly size: number;
   readonly modifiedAtMs: number;
 }

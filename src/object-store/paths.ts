@@ -12,16 +12,16 @@ export const paths = {
   swept: 'cluster/swept',
   lease: (logId: string) => `cluster/lease/${logId}`,
 
-  /** Of every log. */
+  /** What the keys of every log begin with. */
   logs: 'log/',
   logObject: (logId: string, slot: number) => `log/${logId}/${twentyDigits(slot)}`,
   logFloor: (logId: string) => `log/${logId}/floor`,
   logDone: (logId: string) => `log/${logId}/done`,
-  /** Of everything that a log consists of. */
+  /** What the keys of everything that a log consists of begin with. */
   logFolder: (logId: string) => `log/${logId}/`,
   logBlob: (logId: string, blobId: string) => `log/${logId}/blob/${blobId}`,
 
-  /** Of all namespaces. */
+  /** What the keys of all namespaces begin with. */
   namespaces: 'ns/',
   namespaceFolder: (namespaceId: string) => `ns/${fan(namespaceId)}/${namespaceId}/`,
   namespaceManifest: (namespaceId: string) => `ns/${fan(namespaceId)}/${namespaceId}/manifest`,

@@ -32,7 +32,7 @@ const kinds: readonly string[] = [
   'other',
 ];
 const operations: readonly CountedOperation[] = ['get', 'put', 'delete', 'list'];
-/** Of a kind: one for each operation, and one for the bytes of puts. */
+/** Cells of one kind of object: one for each operation, and one for the bytes of puts. */
 const cellsOfKind = operations.length + 1;
 const cellBytes = 8;
 

@@ -50,7 +50,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Of the average of the last tasks, so much is the last one's. */
+/** The part of the average of the last tasks that is the last one's. */
 const newestPart = 1 / 8;
 
 export class ComputeLane {
