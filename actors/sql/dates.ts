@@ -1,10 +1,10 @@
-/** `date` is days since 1970, `time` seconds since 1970, both UTC, years 0 to 9999. */
+/** Seconds of a day. A `date` counts days since 1970, a `time` seconds since 1970, both in UTC; years go from 0 to 9999. */
 export const secondsOfDay = 86_400;
 
 const datePattern = /^(\d{4})-(\d{2})-(\d{2})$/u;
 const timePattern = /^(\d{4}-\d{2}-\d{2})[ T](\d{2}):(\d{2}):(\d{2})$/u;
 
-/** Days of `YYYY-MM-DD`; null for any other text, and for days that no month has. */
+/** Reads `YYYY-MM-DD` as days; answers null for any other text, and for days that no month has. */
 export function parseDate(text: string): number | null {
   const match = datePattern.exec(text);
   if (match === null) return null;
@@ -15,7 +15,7 @@ export function parseDate(text: string): number | null {
   return isDay ? date.getTime() / 1_000 / secondsOfDay : null;
 }
 
-/** Seconds of `YYYY-MM-DD HH:MM:SS`, or of a date's begin; null for any other text. */
+/** Reads `YYYY-MM-DD HH:MM:SS` as seconds, or a date as the seconds of its begin; answers null for any other text. */
 export function parseTime(text: string): number | null {
   const match = timePattern.exec(text);
   const days = parseDate(match?.[1] ?? text);
@@ -25,12 +25,12 @@ export function parseTime(text: string): number | null {
   return days * secondsOfDay + hour * 3_600 + minute * 60 + second;
 }
 
-/** Null out of the years. */
+/** Writes days as `YYYY-MM-DD`; answers null outside of the years 0 to 9999. */
 export function formatDate(days: number): string | null {
   return isoOf(days * secondsOfDay)?.slice(0, 10) ?? null;
 }
 
-/** Null out of the years. */
+/** Writes seconds as `YYYY-MM-DD HH:MM:SS`; answers null outside of the years 0 to 9999. */
 export function formatTime(seconds: number): string | null {
   return isoOf(seconds)?.replace('T', ' ').slice(0, 19) ?? null;
 }
@@ -45,11 +45,13 @@ export type TimeUnit = 'minute' | 'hour' | 'day';
 
 const secondsOfUnit: Readonly<Record<TimeUnit, number>> = { minute: 60, hour: 3_600, day: secondsOfDay };
 
+/** Answers the begin of the unit that a moment lies in, in seconds. */
 export function truncateTime(unit: TimeUnit, seconds: number): number {
   const step = secondsOfUnit[unit];
   return Math.floor(seconds / step) * step;
 }
 
+/** Answers the minute of the hour, 0 to 59, of a moment in seconds. */
 export function minuteOf(seconds: number): number {
   return Math.floor(seconds / 60) - Math.floor(seconds / 3_600) * 60;
 }

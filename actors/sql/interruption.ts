@@ -15,10 +15,10 @@ export class Interruption extends Error {
   }
 }
 
-/** What work that goes on in steps has to wait for between two of them: an interruption's work, or others' turn alone. */
+/** What a generator yields between two steps: an interruption, whose work must be done first, or nothing but others' turn. */
 export type Step = Interruption | undefined;
 
-/** Evaluates until nothing interrupts it; whoever takes the steps has the work of each interruption done. */
+/** Evaluates until nothing interrupts it; whoever takes the steps does the work of each interruption. */
 export function* evaluated<T>(evaluate: () => T): Generator<Step, T, void> {
   for (;;) {
     try {
@@ -30,12 +30,12 @@ export function* evaluated<T>(evaluate: () => T): Generator<Step, T, void> {
   }
 }
 
-/** The turns of a thread, and the time of the query. */
+/** Tells when the turn of a query on its thread is over, and when its time is. */
 export interface SqlTurns {
   due(): boolean;
   giveWay(): Promise<void>;
   readonly timedOut: boolean;
 }
 
-/** For what nobody waits for. */
+/** Turns that never end, for tests and other work that nobody waits for. */
 export const oneTurn: SqlTurns = { due: () => false, giveWay: async () => {}, timedOut: false };

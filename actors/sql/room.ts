@@ -1,27 +1,28 @@
+import { assert } from '../../src/base/assert.ts';
+
 /**
- * Arrays that grow with what a query counts. Each growth copies all of it, and one large copy holds up everybody on the thread:
- * a large array has room for all that can come at once. New memory costs microseconds for each page that is touched, and V8
- * collects all its garbage after every 64 MB of it; so large buffers are taken from those of earlier queries, where there are.
+ * Large buffers of earlier queries, for the arrays of the next ones: new memory costs microseconds for each page that is touched, and
+ * V8 collects all its garbage after every 64 MB of it.
  */
 export interface LargeBuffers {
-  /** What is smaller is not taken from here. */
+  /** Smaller buffers are not taken from here. */
   readonly bytesMin: number;
-  /** Of that length; what is in it is anything, unless it is new. */
+  /** Takes a buffer of that length, in which anything may stand unless it is new: then there are zeros. */
   take(byteLength: number): { readonly buffer: ArrayBuffer; readonly isNew: boolean };
-  /** Nobody looks at it any more. */
+  /** Gives a buffer that nobody looks at any more. */
   give(buffer: ArrayBuffer): void;
 }
 
-/** What a query may hold of the thread's memory, beside all others. */
+/** What one query holds of the thread's memory, beside all others. */
 export interface Holding {
-  /** Takes so many bytes more, or answers false and holds what it held. */
+  /** Takes more bytes; answers false where there is no room for them, and holds what it held. */
   grow(bytes: number): boolean;
 }
 
-/** The query would hold more than it may. */
+/** Thrown where a query would hold more memory than it may. */
 export class RoomExceeded extends Error {
   override name = 'RoomExceeded';
-  /** What it may hold. */
+  /** How many bytes it may hold. */
   readonly bytesMax: number;
 
   constructor(bytesMax: number) {
@@ -33,36 +34,40 @@ export class RoomExceeded extends Error {
 type Numbers = Int32Array | Float64Array | Uint32Array;
 
 const largeCount = 65_536;
-/** Of so many, room is taken ahead of need. */
+/** Up to so many things, room is taken ahead of need. */
 const roomMax = 4_194_304;
 const firstCount = 64;
 
+/**
+ * Makes the arrays that grow with what a query counts. Each growth copies all of an array, and one large copy holds up everybody on
+ * the thread: so a large array has room for all that can come at once.
+ */
 export class Room {
-  /** As many things as can come. */
+  /** How many things can come at most: a query's rows. */
   readonly countMax: number;
   readonly #buffers: LargeBuffers | null;
   readonly #taken = new Set<ArrayBuffer>();
   readonly #holding: Holding | null;
-  /** Of large arrays that were made here and not given back. */
+  /** Bytes of large arrays that were made here and not given back. */
   #bytes = 0;
-  /** As many as `#holding` was grown by. */
+  /** How many bytes `#holding` was grown by. */
   #heldBytes = 0;
 
-  /** `holding`: what all of it is taken from; null where it is counted elsewhere. */
+  /** `holding`: what all of the memory is counted in; null where somebody else counts it. */
   constructor(countMax: number, buffers: LargeBuffers | null = null, holding: Holding | null = null) {
     this.countMax = countMax;
     this.#buffers = buffers;
     this.#holding = holding;
   }
 
-  /** From now on so many bytes at least are held. Throws `RoomExceeded` where they may not be. */
+  /** Holds so many bytes at least from now on. Throws `RoomExceeded` where that is more than the query may. */
   hold(bytes: number): void {
     if (!this.#mayHold(bytes)) throw new RoomExceeded(this.#heldBytes);
   }
 
   #mayHold(bytes: number): boolean {
     if (this.#holding === null || bytes <= this.#heldBytes) return true;
-    // In steps, so that most arrays ask nobody.
+    // More than is wanted, so that most arrays need not ask.
     const wanted = Math.max(bytes, this.#heldBytes + holdStepBytes);
     for (const level of [wanted, bytes]) {
       if (!this.#holding.grow(level - this.#heldBytes)) continue;
@@ -72,7 +77,7 @@ export class Room {
     return false;
   }
 
-  /** The array, or a longer one with the same beginning, and anything behind it. At most `countMax` are ever asked for. */
+  /** Answers the array where it has room for `count` things, or a longer one that begins alike; behind that is anything. At most `countMax` are ever asked for. */
   grown<T extends Numbers>(array: T, count: number, countMax = this.countMax): T {
     return count <= array.length ? array : this.#replaced(array, count, countMax).larger;
   }
@@ -85,20 +90,21 @@ export class Room {
     return larger;
   }
 
-  /** So many zeros. */
+  /** Makes an array of zeros. */
   zeros(count: number): Int32Array<ArrayBuffer> {
     const { larger, isNew } = this.#of(Int32Array<ArrayBuffer>, count);
     if (!isNew) larger.fill(0);
     return larger;
   }
 
-  /** What was taken here, or a small one: nobody looks at it any more. */
+  /** Takes back an array that was made here, which nobody looks at any more. */
   giveBack({ buffer }: Numbers): void {
     if (buffer.byteLength >= largeBytes) this.#bytes -= buffer.byteLength;
+    assert(this.#bytes >= 0, () => `${this.#bytes} bytes of arrays were made and not given back`);
     if (this.#taken.delete(buffer as ArrayBuffer)) this.#buffers?.give(buffer as ArrayBuffer);
   }
 
-  /** The query is over: nobody looks at any array from here. */
+  /** Ends the query: nobody looks at any array from here any more. */
   release(): void {
     for (const buffer of this.#taken) this.#buffers?.give(buffer);
     this.#taken.clear();
@@ -131,7 +137,7 @@ export class Room {
       this.#count(bytes);
       return { larger: new kind(new ArrayBuffer(bytes), 0, length), isNew: true };
     }
-    // Of few lengths, so that they fit other queries.
+    // There are few lengths, powers of two, so that a buffer fits other queries.
     const taken = 2 ** Math.ceil(Math.log2(bytes));
     this.#count(taken);
     const { buffer, isNew } = this.#buffers.take(taken);
@@ -140,16 +146,16 @@ export class Room {
   }
 }
 
-/** What takes less is not counted: it is what a query's objects take anyway. */
+/** Smaller arrays are not counted: they take what a query's objects take anyway. */
 const largeBytes = 16_384;
 const holdStepBytes = 1_048_576;
-/** Where there is no room for more than is needed. */
+/** How much an array grows where there is no room for more than is needed. */
 const tightGrowth = 1.25;
 /** Room ahead of need is taken while as much again is left. */
 const spareFactor = 2;
 
 function lengthFor(length: number, count: number, countMax: number): number {
-  // Who begins with so many knows how many there are.
+  // Whoever makes an array with a count knows how many things there are.
   if (length === 0) return Math.max(count, firstCount);
   if (count <= largeCount) return Math.max(count, Math.min(length * 2, largeCount), firstCount);
   if (count <= roomMax) return Math.max(count, Math.min(countMax, roomMax));

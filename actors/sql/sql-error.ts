@@ -1,6 +1,9 @@
 import { ApiError } from '../../protocol/errors.ts';
 
-/** What is wrong with a statement, and where: `at` counts its UTF-16 units, and is null for what no place of it says. Becomes an ApiError where the statement is known. */
+/**
+ * What is wrong with a statement, and where: `at` counts UTF-16 units of it, and is null where no place of it is to blame. Becomes an
+ * ApiError where the statement is known.
+ */
 export class SqlError extends Error {
   override name = 'SqlError';
   readonly at: number | null;
@@ -14,7 +17,7 @@ export class SqlError extends Error {
   }
 }
 
-/** Runs a step over a statement; what it finds wrong becomes 422 with line and column, both from 1. */
+/** Runs a step over a statement; an `SqlError` becomes a 422 that names line and column, both from 1. */
 export function locating<T>(sql: string, step: () => T): T {
   try {
     return step();
@@ -24,6 +27,7 @@ export function locating<T>(sql: string, step: () => T): T {
   }
 }
 
+/** Makes the 422 for what is wrong with a statement. */
 export function located(sql: string, { at, message }: SqlError): ApiError {
   const problem = at === null ? message : `${placeOf(sql, at)}: ${message}`;
   return new ApiError('invalid', `sql: ${problem}`, { fields: { sql: problem } });

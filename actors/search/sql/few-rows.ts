@@ -5,16 +5,17 @@ import { documentColumns } from './memtable-columns.ts';
 import type { EntryPlace, SqlChunk } from './sql-parts.ts';
 import { valuesElsewhere } from './sql-values.ts';
 
-/** Columns of a few rows of a chunk, made of their documents: of a wide table, one block of those is far less than its columns. */
-
-/** With more rows the columns themselves are read. */
+/** How many rows columns are made for at most; with more the columns themselves are read. */
 export const fewRowsMax = 512;
-/** Documents are read where columns would take so many times their bytes: they are scanned again each time, columns are kept. */
+/** How many times the bytes of documents columns must take, before documents are read: these are scanned each time, columns are kept. */
 const worthwhile = 4;
-/** Blocks of documents are packed to about that part. */
+/** What part of its bytes a block of documents takes when it is packed, about. */
 const packedPart = 1 / 4;
 
-/** Whether reading the documents of those rows of the chunk, ascending, beats reading columns of those names. */
+/**
+ * Whether reading the documents of some rows of a chunk, ascending, is less than reading columns of some names. One block of a wide
+ * table's documents is far smaller than its columns.
+ */
 export function isWorthReading(chunk: SqlChunk, rows: Int32Array, names: readonly string[]): boolean {
   const { documentBytes } = chunk;
   if (documentBytes === null || rows.length > fewRowsMax || names.length === 0) return false;
@@ -29,7 +30,7 @@ interface Asked {
   readonly temporalKeys: ReadonlySet<string>;
 }
 
-/** Of the documents of rows of the chunk; null where they have more keys than columns are made of. */
+/** Makes columns of documents of a chunk's rows, one row for each; null where they have more keys than columns are made of. */
 export async function columnsOfDocuments(
   chunk: SqlChunk,
   documents: readonly EntryPlace[],

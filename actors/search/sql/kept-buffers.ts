@@ -1,4 +1,5 @@
 import { limits } from '../../../protocol/limits.ts';
+import { assert } from '../../../src/base/assert.ts';
 import type { Clock } from '../../../src/base/clock.ts';
 import type { LargeBuffers } from '../../sql/room.ts';
 import type { MemoryBudget } from '../../thread/memory-budget.ts';
@@ -10,12 +11,13 @@ import type { MemoryBudget } from '../../thread/memory-budget.ts';
 const memoryShare = 1 / 16;
 const idleMs = 10_000;
 
+/** Gives buffers of queries that have ended to the next ones, and drops them when none has ended for a while. */
 export class KeptBuffers implements LargeBuffers {
   readonly bytesMin = 2 ** 12;
   readonly #memory: MemoryBudget;
   readonly #clock: Clock;
   readonly #bytesMax: number;
-  /** By length. */
+  /** By length: the buffers that nobody uses. */
   readonly #free = new Map<number, ArrayBuffer[]>();
   #bytes = 0;
   #stopWaiting = () => {};
@@ -51,6 +53,10 @@ export class KeptBuffers implements LargeBuffers {
 
   #count(bytes: number): void {
     this.#bytes += bytes;
+    assert(
+      0 <= this.#bytes && this.#bytes <= this.#bytesMax,
+      () => `${this.#bytes} bytes of buffers are kept`,
+    );
     this.#memory.add('columns', bytes);
   }
 }

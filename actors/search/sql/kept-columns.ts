@@ -1,3 +1,4 @@
+import { assert } from '../../../src/base/assert.ts';
 import type { Column } from '../../sql/frame/column.ts';
 import { sliced } from '../../sql/frame/column-forms.ts';
 import { type DecodedColumn, type PackedColumn, unpacked } from '../../sql/frame/decode-column.ts';
@@ -11,27 +12,28 @@ import type { SegmentReader } from '../../storage/segment-reader.ts';
 import type { MemoryBudget } from '../../thread/memory-budget.ts';
 
 /**
- * Decoded columns of segments, kept while they are warm: whoever asks again begins with columns. Texts of all chunks of a segment
+ * Keeps decoded columns of segments while they are warm, so that whoever asks again need not decode them. Texts of all chunks of a segment
  * share one dictionary, and so do numbers that were asked for as keys: what a query knows of a code it knows of the whole segment.
  * A thread keeps them within a share of its memory; what was not used for the longest time goes first.
  */
 const memoryShare = 1 / 6;
-/** Whole numbers under it are found by themselves, as quickly as by a code. */
+/** Whole numbers under it are looked up as quickly as codes, so they get none. */
 const smallMax = 65_536;
 
-/** With fewer rows a value, an expression is as quick for each row as for each value. */
+/** With fewer rows for each distinct value, an expression is as quick for each row as for each value. */
 const rowsPerValueMin = 4;
 
-/** A millisecond or two, where all values are new. */
+/** How many rows get their codes in one step: a millisecond or two, where all values are new. */
 const rowsAtOnce = 2_048;
 
-/** What a query does with a column: it asks for its distinct values, makes keys of it, or neither. */
+/** What a query does with a column: `key`, it asks for its distinct values; `operand`, it makes keys of it; `value`, neither. */
 export type ColumnUse = 'key' | 'operand' | 'value';
 
+/** The decoded columns that a thread keeps, within a share of its memory. */
 export class KeptColumns {
   readonly #memory: MemoryBudget;
   readonly #ofReaders = new WeakMap<SegmentReader, Map<string, KeptColumn>>();
-  /** The least recently used one first. */
+  /** What forgets each column that is kept, the least recently used one first. */
   readonly #held = new Map<KeptColumn, () => void>();
   #bytes = 0;
 
@@ -39,7 +41,7 @@ export class KeptColumns {
     this.#memory = memory;
   }
 
-  /** A column of a segment as a query reads it; its numbers with codes where they are keys. */
+  /** Answers a column of a segment as a query reads it; its numbers have codes where they are keys. */
   column(
     reader: SegmentReader,
     name: string,
@@ -75,14 +77,15 @@ export class KeptColumns {
 
   #add(bytes: number): void {
     this.#bytes += bytes;
+    assert(this.#bytes >= 0, () => `${this.#bytes} bytes of columns are kept`);
     this.#memory.add('columns', bytes);
   }
 }
 
-/** By chunks, as far as they were asked for. */
+/** One column of a segment, of the chunks that were asked for so far. */
 export class KeptColumn {
   #interner: Interner | null;
-  /** Codes of an operand pay where there are few values. */
+  /** Whether codes are given up where they do not pay: an operand's pay where it has few distinct values. */
   readonly #isOptional: boolean;
   #rowCount = 0;
   readonly #chunks: (DecodedColumn | undefined)[] = [];
@@ -106,7 +109,7 @@ export class KeptColumn {
     return this.#chunks[chunk];
   }
 
-  /** The column that the others of the segment go with; what it was made of is not needed any more. Others have their turn meanwhile. */
+  /** Keeps a chunk's column, and answers it with the codes that the whole segment shares. Others have their turn meanwhile. */
   async keep(chunk: number, column: DecodedColumn, turn: () => Promise<void>): Promise<DecodedColumn> {
     const kept = await this.#coded(column, turn);
     this.#chunks[chunk] = kept;
@@ -114,7 +117,7 @@ export class KeptColumn {
     return kept;
   }
 
-  /** Nobody counts it from now on. Answers what it was counted with. */
+  /** Takes the column out of the account. Answers how many bytes it was counted with. */
   release(): number {
     this.#released = true;
     return this.#bytes;
@@ -148,7 +151,7 @@ export class KeptColumn {
     const coded = { codes, of: interner };
     if (column.kind === 'wide') return { ...column, coded };
     if (column.kind === 'numbers') {
-      // By name: of what lies packed, values are made when they are asked for.
+      // Field by field: values of packed numbers are made when somebody asks for them.
       const { kind, values, nulls, packed } = column;
       return { kind, values, nulls, packed, coded };
     }

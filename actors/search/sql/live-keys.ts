@@ -1,7 +1,7 @@
 /**
- * The keys of a part's live documents, and the kinds of their values. Directories count dead rows too, so what they say of a kind is
- * believed where more rows have it than are dead; else the column is read until a live row has it. That row is remembered: it stands for
- * the kind until it is dead itself, and a kind that no live row has never comes back.
+ * Finds the keys of a part's live documents, and the kinds of their values. Directories count dead rows too, so what they say of a
+ * kind is believed where more rows have it than are dead; otherwise the column is read until a live row has it. That row is
+ * remembered: it stands for the kind until it is dead itself, and a kind that no live row has never comes back.
  */
 import { must } from '../../../src/base/assert.ts';
 import type { ColumnValues } from '../../columns/column-block.ts';
@@ -13,12 +13,15 @@ import type { SqlChunk, SqlPart } from './sql-parts.ts';
 import { noRow } from './witnesses.ts';
 
 interface Asked {
-  /** In lower case; null for all, in their order. */
+  /** The names of the keys that are asked for, in lower case; null for all keys, in their order. */
   readonly wanted: ReadonlySet<string> | null;
   readonly turn: () => Promise<void>;
 }
 
-/** By key: a number above 0 for each kind that some live row has. Of keys that nobody asked for, what the directory counts. */
+/**
+ * Answers, by key, a number above 0 for each kind of value that some live row has; for keys that nobody asked for, how many entries
+ * the directory counts of each kind.
+ */
 export async function liveKeys(
   part: SqlPart,
   { wanted, turn }: Asked,
@@ -79,7 +82,7 @@ interface LiveKey {
   readonly reader: ChunkReader;
 }
 
-/** A key's column, read once when it is asked for. */
+/** Reads a key's column of a chunk, once, when it is asked for. */
 class ChunkReader {
   readonly key: string;
   readonly chunk: SqlChunk;
@@ -103,13 +106,13 @@ class ChunkReader {
     return this.#values;
   }
 
-  /** Of the chunk. */
+  /** Whether a row of the chunk lives. */
   isLive(row: number): boolean {
     return this.#part.isLive(this.chunk.firstRow + row);
   }
 }
 
-/** Null where no live row has the key. */
+/** Answers a number above 0 for each kind of value that live rows have of a key; null where no live row has the key. */
 async function liveKinds(reader: ChunkReader, counts: Uint32Array): Promise<Uint32Array | null> {
   const { chunk, key } = reader;
   const live = new Uint32Array(kindBound);
@@ -144,7 +147,7 @@ async function liveKinds(reader: ChunkReader, counts: Uint32Array): Promise<Uint
   return isThere || live.some((count) => count > 0) ? live : null;
 }
 
-/** By kind, and of any kind at `missing`: the first live row, or `noRow`. */
+/** Finds the first live row of each kind, or `noRow`; at `missing`, the first live row that has the key at all. */
 function firstLive(reader: ChunkReader, values: ColumnValues): Int32Array {
   const found = new Int32Array(kindBound).fill(noRow);
   eachEntry(values, (row, kind) => {
@@ -155,7 +158,7 @@ function firstLive(reader: ChunkReader, values: ColumnValues): Int32Array {
   return found;
 }
 
-/** In the order in which they come first in live documents. */
+/** Sorts keys by where they come first in live documents. */
 async function inOrder(chunk: SqlChunk, keys: readonly LiveKey[]): Promise<readonly LiveKey[]> {
   const rows = new Map<LiveKey, number>();
   for (const key of keys) rows.set(key, await firstRowOf(key));

@@ -1,6 +1,6 @@
 import { must } from '../../../src/base/assert.ts';
 import type { ColumnValues } from '../../columns/column-block.ts';
-import { type Column, dictionaryOf } from '../../sql/frame/column.ts';
+import { type Column, dictionaryOf, ofFrame } from '../../sql/frame/column.ts';
 import { sliced } from '../../sql/frame/column-forms.ts';
 import { type DecodedColumn, decodeColumn, unpacked } from '../../sql/frame/decode-column.ts';
 import type { Frame } from '../../sql/frame/frame.ts';
@@ -123,12 +123,12 @@ export class LoadedColumns {
     matches: readonly Uint8Array[],
   ): Frame {
     const columns = this.#columns;
-    const ofFrame: Column[] = [];
+    const made: Column[] = [];
     return {
       rowCount: end - from,
       rows: null,
       column: (index) => {
-        const known = ofFrame[index];
+        const known = made[index];
         if (known !== undefined) return known;
         const name = must(columns[index], 'a column');
         const decoded = must(loaded.get(name), 'a loaded column');
@@ -138,7 +138,7 @@ export class LoadedColumns {
             : name === idColumn
               ? decoded
               : sliced(decoded, from, end);
-        ofFrame[index] = column;
+        made[index] = ofFrame(column, end - from);
         return column;
       },
       slot: () => must<Column>(undefined, 'rows have no slots'),

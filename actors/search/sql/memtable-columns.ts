@@ -4,18 +4,18 @@ import type { Memtable } from '../../storage/memtable.ts';
 import { Witnesses } from './witnesses.ts';
 
 /**
- * Columns of a memtable's documents, as a segment would have them. Rows are only ever added, so a chunk that is full is made once
+ * A chunk of a memtable's rows with the columns that a segment would have. Rows are only ever added, so a chunk that is full is made once
  * and kept for as long as the memtable is; the last one is made anew when there are more rows.
  */
 export interface BuiltChunk {
   readonly firstRow: number;
   readonly rowCount: number;
   readonly columns: ReadonlyMap<string, ColumnValues>;
-  /** What is known of its live rows. */
+  /** What is known of its live rows; see witnesses.ts. */
   readonly witnesses: Witnesses;
 }
 
-/** Small, for the last one is made again and again. */
+/** How many rows a chunk has at most: few, because the last chunk is made again and again. */
 const rowsMax = 4_096;
 
 interface Kept {
@@ -24,10 +24,13 @@ interface Kept {
 }
 
 const kept = new WeakMap<Memtable, Kept>();
-/** Used by one after the other. */
+/** What builds chunks; each use ends before the next one begins. */
 let builder: ChunkBuilder | null = null;
 
-/** Of the first `rowCount` rows. The keys that hold dates never change while there is a memtable: an import flushes it before. */
+/**
+ * Answers the chunks of a memtable's first `rowCount` rows. `temporalKeys`, the keys that hold dates, never change while there is a
+ * memtable: an import flushes it before.
+ */
 export function memtableChunks(
   memtable: Memtable,
   rowCount: number,
@@ -53,7 +56,7 @@ export function memtableChunks(
   return known.full.filter(({ firstRow }) => firstRow < rowCount);
 }
 
-/** Columns of some documents, all of whose keys have one; null where they have more keys than are counted. */
+/** Makes a column of each key that some documents have; null where they have more keys than are counted. */
 export function documentColumns(
   documents: readonly { readonly buffer: Buffer; readonly offset: number }[],
   temporalKeys: ReadonlySet<string>,

@@ -6,17 +6,18 @@ import type { MemoryBudget } from '../../thread/memory-budget.ts';
 
 /**
  * What the SQL queries of a thread may hold together, of its memory: each owner a quarter of what is free at that moment, and the
- * only query of an owner up to half of all (`ByteGate`). So one alone may hold much, many hold little, and something is left for who
- * comes next. Nobody waits: what does not fit now is refused.
+ * only query of an owner up to half of all (`ByteGate`). So one alone may hold much, many hold little, and something is left for
+ * whoever comes next. Nobody waits: what does not fit now is refused.
  */
 const memoryShare = 1 / 2;
 
-/** One query's part. */
+/** What one query holds of that memory. */
 export interface SqlHolding extends Holding {
   /** Gives all of it back. Later calls do nothing. */
   release(): void;
 }
 
+/** Shares the memory for SQL queries of one thread among owners. */
 export class SqlMemory {
   readonly #memory: MemoryBudget;
   readonly #gate: ByteGate;
@@ -26,12 +27,12 @@ export class SqlMemory {
     this.#gate = new ByteGate({ max: memory.bytesMax * memoryShare, clock, waitersMax: 0 });
   }
 
-  /** What all hold together, in bytes. */
+  /** Bytes that all queries hold together. */
   get held(): number {
     return this.#gate.held;
   }
 
-  /** A query's part, which holds nothing at first. */
+  /** Makes what one query of an owner holds: nothing at first. */
   holding(owner: number): SqlHolding {
     let hold: Hold | null = null;
     return {

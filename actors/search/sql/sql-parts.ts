@@ -14,17 +14,18 @@ import { deletedBetween, isDeleted } from '../../storage/tombstones.ts';
 import { memtableChunks } from './memtable-columns.ts';
 import { Witnesses } from './witnesses.ts';
 
-/** The parts of a snapshot as SQL reads them, oldest first: chunks of rows with columns. */
+/** A segment or a memtable as SQL reads it: chunks of rows with columns. */
 export interface SqlPart {
-  /** Keys, with how many entries they have of each kind in all chunks together. */
+  /** By key: how many entries of each kind it has in all chunks together. */
   keys(): ReadonlyMap<string, Uint32Array>;
   /** The part alone, for whoever searches its texts. */
   readonly snapshot: Snapshot;
   readonly rowCount: number;
   readonly chunks: readonly SqlChunk[];
+  /** Whether no row is dead, and whether one lives. */
   readonly allLive: boolean;
   readonly hasLive: boolean;
-  /** Rows that may be those of ids, ascending; null where it is not known. Throws what reading throws. */
+  /** Finds the rows that documents with some ids may have, ascending; null where that is not known. Throws what reading throws. */
   rowsOf(ids: readonly string[]): Promise<Int32Array | null>;
   isLive(row: number): boolean;
 }
@@ -35,33 +36,34 @@ export interface EntryPlace {
 }
 
 export interface SqlChunk {
-  /** In the part. */
+  /** The number of its first row in the part. */
   readonly firstRow: number;
   readonly rowCount: number;
-  /** Keys, with how many entries they have of each kind. */
+  /** Lists keys, each with how many entries of each kind it has. */
   keys(): Iterable<readonly [string, Uint32Array]>;
-  /** How many entries of each kind the key has; null where it has no column. */
+  /** Tells how many entries of each kind a key has; null where it has no column. */
   counts(key: string): Uint32Array | null;
-  /** What is known of a key's values without reading them. */
+  /** Tells what is known of a key's values without reading them. */
   range(key: string): ColumnRange;
-  /** Columns of those keys that the chunk has. Others have their turn between two of them. Throws what reading throws. */
+  /** Reads the columns of some keys, as far as the chunk has them. Others have their turn between two. Throws what reading throws. */
   columns(names: readonly string[], turn: () => Promise<void>): Promise<ReadonlyMap<string, ColumnValues>>;
-  /** What columns of those names take where they are stored; 0 for memory. */
+  /** Tells how many bytes columns of some names take where they are stored; 0 for memory. */
   columnBytes(names: readonly string[]): number;
-  /** What documents take, unpacked; null for memory. */
+  /** How many bytes documents and their blocks take, unpacked; null for memory. */
   readonly documentBytes: { readonly perRow: number; readonly ofBlock: number } | null;
-  /** Dead rows, at most. */
+  /** How many rows may be dead at most. */
   readonly deadRows: number;
-  /** Of what is dead: grows with each row that dies, for any reader. */
+  /** Grows whenever a row dies, so that what is known of live rows can be told old or new. */
   readonly age: number;
   /** What is known of its live rows; see witnesses.ts. */
   readonly witnesses: Witnesses;
   /** Where its columns may be kept: its segment, and its number in it. Null for memory. */
   readonly place: { readonly reader: SegmentReader; readonly chunk: number } | null;
-  /** Of rows of the part, ascending. */
+  /** Reads documents by their rows in the part, ascending. Throws what reading throws. */
   documents(rows: readonly number[]): Promise<readonly EntryPlace[]>;
 }
 
+/** Opens the columns of all segments of a snapshot; answers its parts, oldest first. Throws what reading throws. */
 export async function sqlParts(snapshot: Snapshot, report: ReadReport): Promise<readonly SqlPart[]> {
   const segments = await Promise.all(
     [...snapshot.segments].reverse().map((segment) => segmentPart(snapshot, segment, report)),
@@ -71,7 +73,7 @@ export async function sqlParts(snapshot: Snapshot, report: ReadReport): Promise<
 
 function memtablePart(snapshot: Snapshot, source: Snapshot['memtables'][number]): SqlPart {
   const { memtable, rowCount } = source;
-  // Then none of its rows ever died.
+  // Where these are equal, none of its rows ever died.
   const allLive = memtable.liveCount === memtable.rowCount;
   const isLive = (row: number) => memtable.isLiveAt(row, snapshot.sequence);
   const chunks = memtableChunks(memtable, rowCount, snapshot.temporalKeys ?? new Set()).map(
@@ -134,7 +136,7 @@ function hasLiveRow(rowCount: number, isLive: (row: number) => boolean): boolean
   return false;
 }
 
-/** Ascending, each once, without those that are not there. */
+/** Sorts rows that were found, each once; those that are not there are negative. */
 function found(rows: Iterable<number>): Int32Array {
   return Int32Array.from(new Set([...rows].filter((row) => row >= 0))).sort();
 }
@@ -152,7 +154,7 @@ function witnessesOf(directory: ColumnDirectory, chunk: number): Witnesses {
 
 const ofDirectories = new WeakMap<ColumnDirectory, ReadonlyMap<string, Uint32Array>>();
 
-/** A directory never changes. */
+/** Answers the keys of all chunks of a segment, counted once: its directory never changes. */
 function keptKeys(directory: ColumnDirectory, chunks: readonly SqlChunk[]): ReadonlyMap<string, Uint32Array> {
   let keys = ofDirectories.get(directory);
   if (keys === undefined) {
@@ -176,7 +178,7 @@ function keysOf(chunks: readonly SqlChunk[]): ReadonlyMap<string, Uint32Array> {
   return keys;
 }
 
-/** Of rows without any key. */
+/** Makes the chunks of a segment none of whose rows has a key. */
 function plainChunks(rowCount: number, documents: SqlChunk['documents']): SqlChunk[] {
   return Array.from({ length: Math.ceil(rowCount / chunkRowsMax) }, (_, chunk) => ({
     firstRow: chunk * chunkRowsMax,
@@ -229,7 +231,7 @@ function storedChunk(source: {
         return column === null ? [] : [{ name, column }];
       });
       const places = there.map(({ column }) => column.place);
-      // One that is at hand takes milliseconds to unpack; those that are not come together.
+      // A block that is at hand takes milliseconds to unpack; the others are fetched together.
       for (const place of places) {
         blocks.cachedOrLocal(place, report);
         await turn();
@@ -247,7 +249,7 @@ function storedChunk(source: {
   };
 }
 
-/** Numbers that are no exact doubles are not known. */
+/** Tells the range of a column from its counts. It is unknown where numbers are no exact doubles. */
 function rangeOf(column: DirectoryColumn | null): ColumnRange {
   if (column === null) return 'none';
   const { counts, integerMin, integerMax, floatMin, floatMax } = column;

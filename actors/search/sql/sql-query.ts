@@ -154,7 +154,7 @@ export class SqlQuery {
       await this.#loader.load(chunk, columns, loaded);
       if (columns.includes(idColumn) && !first.includes(idColumn))
         loaded.set(idColumn, await this.#loader.ids(range, passing));
-      // Of most rows of a frame nothing is taken out, which would cost more than it saves.
+      // Where most rows of a frame pass they are not taken out of it: that would cost more than it saves.
       const isWhole = terms.length === 0 || (passing.length * 2 > end - from && this.#frameRows >= frameRows);
       if (isWhole) await this.#steps(this.#run.add({ ...frame, rows: passing }, passing));
       else await this.#addPieces(frame, passing);

@@ -7,7 +7,7 @@ import { documentMeta } from '../../storage/document-batch.ts';
 import { storedMembers } from '../../storage/meta.ts';
 import type { EntryPlace, SqlChunk } from './sql-parts.ts';
 
-/** What columns leave to the documents: nested values, very long strings, and numbers that are no doubles. */
+/** Reads from documents what a column does not hold: nested values, very long strings, and numbers that are no doubles. By row of the chunk. */
 export async function valuesElsewhere(
   chunk: Pick<SqlChunk, 'firstRow' | 'documents'>,
   key: string,
@@ -19,7 +19,7 @@ export async function valuesElsewhere(
   return new Map(rows.map((row, at) => [row, readValue(documents[at] as EntryPlace, key, type)]));
 }
 
-/** Whether some of a column's values that stand elsewhere are strings, of rows that live. */
+/** Whether a live row has a string that its column does not hold. */
 export async function hasTextElsewhere(
   chunk: SqlChunk,
   key: string,
@@ -50,13 +50,13 @@ function readValue(document: EntryPlace, key: string, type: SqlType): number | s
   return type === 'text' ? text : Number(text);
 }
 
-/** The JSON of the meta's member of that key. */
+/** Finds the JSON of a key in a document's meta; null where it has none. */
 function member({ buffer, offset }: EntryPlace, key: string): Buffer | null {
   const meta = documentMeta(buffer, offset);
   return meta === null ? null : (storedMembers(meta).get(key)?.value ?? null);
 }
 
-/** Without the space between tokens; numbers keep their digits. */
+/** Takes out the space between the tokens of a JSON text; numbers keep their digits. */
 function compact(json: string): string {
   return json.replace(/("(?:[^"\\]|\\.)*")|\s+/gu, (_, string: string | undefined) => string ?? '');
 }

@@ -13,7 +13,7 @@ import { asTexts, asValues, asWide, type Values } from '../frame/column-forms.ts
 import { type Comparison, flipped } from '../parse/syntax.ts';
 import type { SqlValue } from '../plan/bound.ts';
 
-/** Comparisons, by loops of their own: one is most of what a query does. Both sides are of one type. */
+/** Compares two columns of one type, row by row. Each kind of sides has a loop of its own: a comparison is most of what a query does. */
 export function compareColumns(operator: Comparison, left: Column, right: Column, rowCount: number): Column {
   const truths = new Uint8Array(rowCount);
   if (isText(left) || isText(right)) compareTexts(operator, left, right, truths);
@@ -48,7 +48,7 @@ function compareNumbers(operator: Comparison, left: Column, right: Column, truth
   markNulls(truths, b.nulls);
 }
 
-/** Integers of 64 bits, or such beside floats. */
+/** Compares integers of 64 bits, or such integers with floats. */
 function compareWide(operator: Comparison, a: Values, b: Values, truths: Uint8Array): void {
   const isFloat = [a, b].some(
     ({ kind, values }) => kind === 'numbers' && !(values as Float64Array).every(Number.isInteger),
@@ -97,7 +97,7 @@ function compareEach(operator: Comparison, a: Float64Array, b: Float64Array, tru
     truths[row] = holds[1 + Math.sign((a[row] as number) - (b[row] as number))] as number;
 }
 
-/** Their low halves are without a sign. */
+/** Compares integers of 64 bits by halves of 32, of which the lower ones have no sign. */
 function compareBigs(operator: Comparison, a: BigInt64Array, b: BigInt64Array, truths: Uint8Array): void {
   const holds = holdsFor(operator);
   const x = new Int32Array(a.buffer, a.byteOffset, a.length * 2);
@@ -173,7 +173,7 @@ function compareTexts(operator: Comparison, left: Column, right: Column, truths:
   markNulls(truths, a.nulls);
 }
 
-/** 1 for each string of the dictionary for which it holds. */
+/** Answers, by code, 1 for each string of a dictionary that compares so with `other`, and 0 for the rest. */
 export function codesThat(operator: Comparison, dictionary: Dictionary, other: string): Uint8Array {
   const wanted = dictionaryOf([other]);
   const holds = holdsFor(operator);
@@ -185,7 +185,7 @@ export function codesThat(operator: Comparison, dictionary: Dictionary, other: s
 
 const fewValues = 8;
 
-/** Whether a row's value is one of a list without NULLs. */
+/** Answers, by row, whether its value is one of a list without NULLs. */
 export function isIn(column: Column, list: readonly SqlValue[], rowCount: number): Uint8Array {
   const truths = new Uint8Array(rowCount);
   if (isText(column)) {
@@ -202,7 +202,7 @@ export function isIn(column: Column, list: readonly SqlValue[], rowCount: number
       truths[row] = wanted.has(values.values[row] as bigint) ? truthy : falsy;
   } else {
     const exact = exactNumbers(list);
-    // By one loop for each, where they are few.
+    // Few values have a loop each.
     const numbers = values.values;
     if (exact.size <= fewValues) {
       const each = new Uint8Array(rowCount);
@@ -221,7 +221,7 @@ export function isIn(column: Column, list: readonly SqlValue[], rowCount: number
 
 const wholeOfLists = new WeakMap<readonly SqlValue[], ReadonlySet<bigint>>();
 
-/** Made once for each list. */
+/** Answers a list's integers, collected once for each list. */
 function wholeNumbers(list: readonly SqlValue[]): ReadonlySet<bigint> {
   const known = wholeOfLists.get(list) ?? new Set(list.map((value) => BigInt(value as bigint)));
   wholeOfLists.set(list, known);
@@ -230,7 +230,7 @@ function wholeNumbers(list: readonly SqlValue[]): ReadonlySet<bigint> {
 
 const exactOfLists = new WeakMap<readonly SqlValue[], ReadonlySet<number>>();
 
-/** Those that are exact as doubles. Made once for each list. */
+/** Answers a list's numbers that are exact as doubles, collected once for each list. */
 function exactNumbers(list: readonly SqlValue[]): ReadonlySet<number> {
   const isExact = (value: SqlValue) => typeof value !== 'bigint' || BigInt(Number(value)) === value;
   const known = exactOfLists.get(list) ?? new Set(list.filter(isExact).map(Number));
@@ -238,7 +238,7 @@ function exactNumbers(list: readonly SqlValue[]): ReadonlySet<number> {
   return known;
 }
 
-/** Which strings of a dictionary are in a list. By lengths first: most are not. */
+/** Answers, by code, 1 for each string of a dictionary that is in a list. Looks at lengths first: most strings have none of the list's. */
 export function codesIn(dictionary: Dictionary, list: readonly SqlValue[]): Uint8Array {
   const byCode = new Uint8Array(dictionary.count);
   const byLength = stringsByLength(list);
@@ -253,7 +253,7 @@ export function codesIn(dictionary: Dictionary, list: readonly SqlValue[]): Uint
 
 const stringsOfLists = new WeakMap<readonly SqlValue[], ReadonlyMap<number, ReadonlySet<string>>>();
 
-/** A list's strings as a character for each byte of their UTF-8, by their lengths. Made once for each list. */
+/** Answers a list's strings by length, with a character for each byte of their UTF-8, collected once for each list. */
 function stringsByLength(list: readonly SqlValue[]): ReadonlyMap<number, ReadonlySet<string>> {
   const known = stringsOfLists.get(list);
   if (known !== undefined) return known;

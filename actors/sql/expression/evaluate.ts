@@ -1,8 +1,7 @@
-import { assert, must } from '../../../src/base/assert.ts';
+import { must } from '../../../src/base/assert.ts';
 import { minuteOf, secondsOfDay, truncateTime } from '../dates.ts';
 import {
   type Column,
-  columnLength,
   type Dictionary,
   falsy,
   isNullAt,
@@ -85,9 +84,9 @@ export class Evaluator {
       case 'literal':
         return this.#literal(bound);
       case 'column':
-        return checked(frame.column(bound.index), frame);
+        return frame.column(bound.index);
       case 'slot':
-        return checked(frame.slot(bound.index), frame);
+        return frame.slot(bound.index);
       case 'textMatch':
         return { kind: 'truths', values: frame.textMatch(bound.index) };
       case 'compare': {
@@ -310,14 +309,4 @@ function negated(truth: number): number {
 
 function truthOf(value: SqlValue): number {
   return value === null ? unknown : Number(value) === 0 ? falsy : truthy;
-}
-
-/** Asserts that a column that comes into an expression is as long as its frame. */
-function checked(column: Column, { rowCount }: Frame): Column {
-  const length = columnLength(column);
-  assert(
-    length === null || length === rowCount,
-    () => `a column of ${length} rows in a frame of ${rowCount}`,
-  );
-  return column;
 }

@@ -3,7 +3,7 @@ import { type Dictionary, startOf } from '../frame/column.ts';
 import { type WildcardText, wildcardText } from './wildcard-text.ts';
 
 /**
- * LIKE over UTF-8, in which `%` is any sequence and `_` one character. The worst case is linear in the text:
+ * A pattern of LIKE over UTF-8, in which `%` is any sequence and `_` one character. The worst case is linear in the text:
  *
  * 1. The pattern is cut at each `%`. The first piece stands at the begin of a string and the last one at its end: each is
  *    compared once, byte by byte.
@@ -21,7 +21,7 @@ export interface LikePattern {
   readonly last: Int16Array;
   /** Whether there is no `%`: `first` is the whole string then. */
   readonly isWhole: boolean;
-  /** What is looked for between them, in this order. */
+  /** The pieces that are looked for between them, in this order. */
   readonly between: readonly Wanted[];
   /** The text of a pattern that is one plain `%text%`, short enough for the native search; null for others. */
   readonly within: Buffer | null;
@@ -34,7 +34,7 @@ type Wanted = PlainText | WildcardText;
 interface PlainText {
   readonly kind: 'plain';
   readonly bytes: Uint8Array;
-  /** By how many bytes of the text have been found: how many of them another find may have begun with. */
+  /** By how many bytes of the piece were found: with how many of them another find may have begun. */
   readonly shorter: Uint16Array;
 }
 
@@ -43,7 +43,7 @@ const anyCharacter = -1;
 /** Node's search has tables for the last 250 bytes of what it looks for, and without them its worst case is not linear. */
 const nativeBytesMax = 250;
 
-/** `escapedBy` takes the meaning from a `%`, a `_` or itself after it; as the last character it is one like any other. */
+/** Parses a pattern. `escapedBy` takes the meaning from a `%`, a `_` or itself after it; as the last character it is one like any other. */
 export function likePattern(pattern: string, escapedBy: string | null): LikePattern {
   const pieces: (string | typeof anyCharacter)[][] = [[]];
   const characters = [...pattern];
@@ -110,7 +110,7 @@ export function matchDictionary(pattern: LikePattern, dictionary: Dictionary): U
   return matches;
 }
 
-/** One native search over all strings: what begins in one and ends in another is none. */
+/** Finds a text by one native search over all strings; what begins in one string and ends in another does not count. */
 function findWithin(text: Buffer, dictionary: Dictionary, matches: Uint8Array): void {
   const { bytes, ends, count } = dictionary;
   let code = 0;
@@ -139,7 +139,7 @@ function isLike(pattern: LikePattern, bytes: Uint8Array, start: number, end: num
   return endsWithLast(pattern.last, bytes, at, end);
 }
 
-/** Where the piece that begins at `at` ends; -1 where it does not match there. */
+/** Answers where a piece ends that begins at `at`; -1 where it does not match there. */
 function matchFirst(piece: Int16Array, bytes: Uint8Array, at: number, end: number): number {
   let position = at;
   for (let i = 0; i < piece.length; i++) {
@@ -151,7 +151,7 @@ function matchFirst(piece: Int16Array, bytes: Uint8Array, at: number, end: numbe
   return position;
 }
 
-/** Where the first find at or after `from` ends; -1 where there is none. */
+/** Answers where the first find at or after `from` ends; -1 where there is none. */
 function findPlain(
   { bytes: wanted, shorter }: PlainText,
   bytes: Uint8Array,
@@ -168,7 +168,7 @@ function findPlain(
   return -1;
 }
 
-/** Of each beginning of a text: how long the longest other beginning is that it ends with. */
+/** Answers, for each beginning of a text, how long the longest other beginning is that it ends with. */
 function shorterFinds(wanted: Uint8Array): Uint16Array {
   const shorter = new Uint16Array(wanted.length);
   let found = 0;
@@ -180,7 +180,7 @@ function shorterFinds(wanted: Uint8Array): Uint16Array {
   return shorter;
 }
 
-/** Compares from the end backwards, a character at a time. */
+/** Compares a piece with the end of a string, backwards, a character at a time. */
 function endsWithLast(piece: Int16Array, bytes: Uint8Array, from: number, end: number): boolean {
   let position = end;
   for (let i = piece.length - 1; i >= 0; i--) {

@@ -9,9 +9,9 @@
  */
 export interface WildcardText {
   readonly kind: 'wildcards';
-  /** Steps that a character of the text takes. */
+  /** How many steps each character of the text takes. */
   readonly words: number;
-  /** Where the first find at or after `from`, the begin of a character, ends; -1 where there is none before `end`. */
+  /** Answers where the first find ends that begins at or after `from`, the begin of a character; -1 where there is none before `end`. */
   find(bytes: Uint8Array, from: number, end: number): number;
 }
 
@@ -35,7 +35,7 @@ export function wildcardText(characters: readonly (string | null)[]): WildcardTe
   };
 }
 
-/** The characters that are wanted anywhere have a number each, from 1; all others are 0. */
+/** Numbers the characters that are wanted anywhere, from 1; all others are 0. */
 class CharacterClasses {
   readonly ofAscii = new Uint16Array(0x80);
   readonly ofOthers = new Map<number, number>();
@@ -60,12 +60,12 @@ class CharacterClasses {
   }
 }
 
-/** As it stands in UTF-8, in which half a surrogate pair is the replacement character. */
+/** Answers the code point that a character has in UTF-8, where half a surrogate pair is the replacement character. */
 function codePointOf(character: string): number {
   return Buffer.from(character).toString().codePointAt(0) ?? 0;
 }
 
-/** By the number of a character: the places that take it. */
+/** Makes, for each number of a character, the set of places that take it. */
 function masksOf(
   characters: readonly (string | null)[],
   classes: CharacterClasses,
@@ -91,7 +91,7 @@ interface Prepared {
   readonly last: number;
 }
 
-/** Hot: a set of one word. */
+/** Finds by a set of one word. Hot. */
 function findShort({ classes, masks, last }: Prepared, bytes: Uint8Array, from: number, end: number): number {
   const { ofAscii } = classes;
   let set = 0;
@@ -111,7 +111,7 @@ function findShort({ classes, masks, last }: Prepared, bytes: Uint8Array, from: 
   return -1;
 }
 
-/** Hot. */
+/** Finds by a set of several words. Hot. */
 function findLong(
   { classes, masks, last, set }: Prepared & { readonly set: Int32Array },
   bytes: Uint8Array,

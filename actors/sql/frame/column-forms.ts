@@ -5,6 +5,7 @@ import {
   type Dictionary,
   dictionaryOf,
   type Nulls,
+  ofFrame,
   type PackedIntegers,
   type Texts,
   unknown,
@@ -12,17 +13,17 @@ import {
 import type { Frame } from './frame.ts';
 import { PackedNumbers, takenBytes, takenIntegers } from './packed-numbers.ts';
 
-/** Columns in the form that a loop takes, whatever they came as. */
+/** A column of numbers in a form that loops take. */
 export type Values = Extract<Column, { kind: 'numbers' | 'wide' }>;
 
-/** Constants and truths as a value a row. */
+/** Makes a column of numbers, constants and truths among them, one with a value for each row. */
 export function asValues(column: Column, rowCount: number): Values {
   switch (column.kind) {
     case 'numbers':
     case 'wide':
       return column;
     case 'texts':
-      throw new TypeError('no number');
+      throw new TypeError('a column of texts has no numbers');
     case 'truths': {
       const nulls = column.values.map((truth) => (truth === unknown ? 1 : 0));
       return {
@@ -49,11 +50,13 @@ export function asValues(column: Column, rowCount: number): Values {
   }
 }
 
+/** The dictionaries of constants: the same object each time, because what is known of strings is known by it. */
 const ofConstants = new WeakMap<Column, Dictionary>();
 
+/** Makes a column of texts, constants among them, one with a code for each row. */
 export function asTexts(column: Column, rowCount: number): Texts {
   if (column.kind === 'texts') return column;
-  if (column.kind !== 'constant') throw new TypeError('no text');
+  if (column.kind !== 'constant') throw new TypeError('a column of numbers has no texts');
   const { value } = column;
   const codes = new Uint8Array(rowCount);
   let dictionary = ofConstants.get(column);
@@ -69,6 +72,7 @@ export function asTexts(column: Column, rowCount: number): Texts {
   };
 }
 
+/** Makes numbers integers of 64 bits, which they must be; NULL becomes 0. */
 export function asWide({ kind, values, nulls }: Values): BigInt64Array {
   if (kind === 'wide') return values as BigInt64Array;
   return BigInt64Array.from(values as Float64Array, (value, row) =>
@@ -76,7 +80,7 @@ export function asWide({ kind, values, nulls }: Values): BigInt64Array {
   );
 }
 
-/** The rows of a column in another order, some of them, or some of them twice. Of columns with a value a row. Hot: plain loops. */
+/** Picks rows of a column, in any order, and some of them twice if need be. Hot: plain loops over arrays of one kind. */
 export function taken(column: Column, rows: Int32Array): Column {
   switch (column.kind) {
     case 'constant':
@@ -104,7 +108,7 @@ export function taken(column: Column, rows: Int32Array): Column {
 type Numbers = Extract<Column, { kind: 'numbers' }>;
 type Wide = Extract<Column, { kind: 'wide' }>;
 
-/** By their codes: most that ask for these don't ask for the values. */
+/** Numbers of picked rows that have codes: most that ask for these don't ask for the values. */
 class TakenNumbers {
   readonly kind = 'numbers';
   readonly nulls: Nulls;
@@ -153,7 +157,7 @@ function takenNumbers(values: Float64Array, rows: Int32Array): Float64Array {
   return some;
 }
 
-/** By their halves: a big integer that stands alone is an object. */
+/** Picks integers of 64 bits by their halves: a big integer that stands alone is an object. */
 function takenBigs(values: BigInt64Array, rows: Int32Array): BigInt64Array {
   const some = new BigInt64Array(rows.length);
   const [to, from] = [some, values].map(
@@ -181,14 +185,14 @@ function takenNulls(nulls: Nulls, rows: Int32Array): Nulls {
   return nulls === null ? null : takenBytes(nulls, rows);
 }
 
-/** Some rows of a frame as a frame of their own. */
+/** Makes some rows of a frame a frame of their own. */
 export function takenFrame(frame: Frame, rows: Int32Array): Frame {
   const columns: Column[] = [];
   return {
     rowCount: rows.length,
     rows: null,
     column: (index) => {
-      const column = columns[index] ?? taken(frame.column(index), rows);
+      const column = columns[index] ?? ofFrame(taken(frame.column(index), rows), rows.length);
       columns[index] = column;
       return column;
     },
@@ -197,7 +201,7 @@ export function takenFrame(frame: Frame, rows: Int32Array): Frame {
   };
 }
 
-/** Rows from `from` to before `end`. */
+/** Cuts a column to the rows from `from` to before `end`, which share its memory. */
 export function sliced(column: Column, from: number, end: number): Column {
   if (column.kind === 'constant') return column;
   if (column.kind === 'truths') return { kind: 'truths', values: column.values.subarray(from, end) };
@@ -236,7 +240,7 @@ function slicedIntegers(
   return packed === undefined ? undefined : { ...packed, integers: packed.integers.subarray(from, end) };
 }
 
-/** The codes of a column, and what they are of; null where it has none. */
+/** Answers a column's codes, and the distinct values that they belong to; null where it has none. */
 export function codesOf(column: Column): Coded | null {
   if (column.kind === 'texts') return { codes: column.codes, of: column.dictionary };
   return column.kind === 'numbers' || column.kind === 'wide' ? (column.coded ?? null) : null;

@@ -1,15 +1,17 @@
+import { assert } from '../../../src/base/assert.ts';
 import { formatDate, formatTime } from '../dates.ts';
 import type { SqlType, SqlValue } from '../plan/bound.ts';
 import { SqlError } from '../sql-error.ts';
 
 /**
- * A column of a chunk, or what an expression makes of columns. Read-only; a row whose `nulls` is 1 is NULL, whatever its value.
+ * The values that a key of meta, or an expression, has in the rows of a frame or chunk. Read-only; a row whose `nulls` is 1 is NULL,
+ * whatever its value.
  *
- * - `numbers`: of every type but text; an int is one where all of the chunk's are exact as a double.
- * - `wide`: of int, otherwise.
- * - `texts`: UTF-8, by codes into a dictionary, in which the same string may stand twice.
- * - `truths`: of conditions: 0 false, 1 true, 2 unknown.
- * - `constant`: the same in every row.
+ * - `numbers`: doubles, for every type but text; for int where all of the chunk's integers are exact as doubles.
+ * - `wide`: integers of 64 bits, for int otherwise.
+ * - `texts`: UTF-8, as codes into a dictionary, in which the same string may stand twice.
+ * - `truths`: what conditions are: `falsy`, `truthy` or `unknown`.
+ * - `constant`: the same value in every row.
  */
 export type Column =
   | { readonly kind: 'constant'; readonly value: SqlValue }
@@ -18,7 +20,7 @@ export type Column =
       readonly values: Float64Array;
       readonly nulls: Nulls;
       readonly coded?: Coded | undefined;
-      /** The same, as it lies; of these, `values` are made when somebody asks. */
+      /** The same numbers as they are stored; then `values` are made when somebody asks for them. */
       readonly packed?: PackedIntegers | undefined;
     }
   | {
@@ -30,19 +32,20 @@ export type Column =
   | { readonly kind: 'texts'; readonly codes: Codes; readonly dictionary: Dictionary; readonly nulls: Nulls }
   | { readonly kind: 'truths'; readonly values: Uint8Array };
 
-/** The same values as numbers of distinct ones: what is known of one row's holds for all rows with its code. */
+/** A column's values as codes of distinct values: what is known of one row's value holds for all rows with its code. */
 export interface Coded {
   readonly codes: Codes;
-  /** What the codes are of: the same object for all columns whose codes mean the same. */
+  /** The distinct values that the codes belong to: the same object for all columns whose codes mean the same. */
   readonly of: object;
 }
 
-/** Whole numbers of every row, each less `base`. */
+/** Whole numbers, one for every row, each less `base`. */
 export interface PackedIntegers {
   readonly integers: Uint8Array | Uint16Array | Uint32Array;
   readonly base: number;
 }
 
+/** 1 for each row that is NULL, 0 for each other; null where no row is NULL. */
 export type Nulls = Uint8Array | null;
 export type Codes = Uint8Array | Uint16Array | Int32Array;
 export type Texts = Extract<Column, { kind: 'texts' }>;
@@ -51,14 +54,14 @@ export const falsy = 0;
 export const truthy = 1;
 export const unknown = 2;
 
-/** Strings one after the other; each ends where the next one begins. It may grow: codes stay what they are. */
+/** Strings by code, one after the other: each ends where the next one begins. A dictionary may grow; codes stay what they are. */
 export interface Dictionary {
   readonly count: number;
   readonly bytes: Buffer;
   readonly ends: Uint32Array;
-  /** No string stands in it twice. */
+  /** Whether no string stands in it twice. */
   readonly isDistinct?: boolean;
-  /** The code of a string, or -1. Where there is none, one has to look at all strings. */
+  /** Answers the code of a string, or -1. A dictionary without this function can only be searched string by string. */
   readonly codeOf?: (text: Buffer) => number;
 }
 
@@ -90,8 +93,18 @@ export function dictionaryOf(strings: readonly (string | Uint8Array)[]): Diction
   return { count: parts.length, bytes: Buffer.concat(parts), ends };
 }
 
-/** How many rows a column has, told without unpacking it; null for a constant, which has as many as are asked for. */
-export function columnLength(column: Column): number | null {
+/** Answers the column, and asserts that it is as long as its frame: called once for each column of a frame, and unpacks none. */
+export function ofFrame(column: Column, rowCount: number): Column {
+  const length = lengthOf(column);
+  assert(
+    length === null || length === rowCount,
+    () => `a column of ${length} rows in a frame of ${rowCount}`,
+  );
+  return column;
+}
+
+/** A constant has as many rows as are asked for: its length is null. */
+function lengthOf(column: Column): number | null {
   switch (column.kind) {
     case 'constant':
       return null;
@@ -117,7 +130,7 @@ export function isNullAt(column: Column, row: number): boolean {
   }
 }
 
-/** What stands in a row, as a plan's literals have it. */
+/** Answers the value of a row, in the form that a plan's literals have. */
 export function valueAt(column: Column, row: number, type: SqlType): SqlValue {
   if (isNullAt(column, row)) return null;
   switch (column.kind) {
@@ -136,7 +149,7 @@ export function valueAt(column: Column, row: number, type: SqlType): SqlValue {
   }
 }
 
-/** As JSON: integers whole however long, dates and times as text. */
+/** Writes a value as JSON: integers whole however long they are, dates and times as text. Throws `SqlError` for what JSON can not hold. */
 export function jsonOf(value: SqlValue, type: SqlType): string {
   if (value === null) return 'null';
   if (typeof value === 'bigint') return String(value);
@@ -144,16 +157,22 @@ export function jsonOf(value: SqlValue, type: SqlType): string {
   if (type === 'time') return `"${shown(formatTime(value as number))}"`;
   if (typeof value === 'string') return JSON.stringify(value);
   if (!Number.isFinite(value))
-    throw new SqlError(null, 'a number of the answer is larger than a float can be');
+    throw new SqlError(
+      null,
+      'a number of the answer is larger than a float can be: narrow the query with WHERE',
+    );
   return String(value === 0 ? 0 : value);
 }
 
 function shown(written: string | null): string {
   if (written !== null) return written;
-  throw new SqlError(null, 'a time of the answer is not within the years 0 to 9999');
+  throw new SqlError(
+    null,
+    'a time of the answer is outside of the years 0 to 9999: narrow the query with WHERE',
+  );
 }
 
-/** Bytes as bytes: less than 0, 0, or more. Hot. */
+/** Compares two strings by their bytes; answers a number below 0, 0, or above. Hot: ORDER BY, MIN and MAX of texts spend their time here. */
 export function compareBytes(a: Dictionary, codeA: number, b: Dictionary, codeB: number): number {
   let at = startOf(a, codeA);
   let other = startOf(b, codeB);

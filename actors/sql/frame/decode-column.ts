@@ -6,12 +6,12 @@ import type { SqlType } from '../plan/bound.ts';
 import { type Column, type Dictionary, dictionaryOf, type Nulls, type PackedIntegers } from './column.ts';
 import { numbersOf, PackedNumbers } from './packed-numbers.ts';
 
-/** What a column does not hold itself, by rows of its chunk: numbers, and strings or compact JSON. */
+/** By row of a chunk, what its column does not hold: numbers, and strings or compact JSON. */
 export type Elsewhere = ReadonlyMap<number, number | string>;
 
 /**
- * A stored column → the column of a type that is as wide as its values. Null where no row has a value. A column of one kind that
- * every row has is taken as it lies, as far as the column's form allows.
+ * Decodes a stored column to a type that is as wide as its values. A column of one kind that every row has is taken as it lies, as far
+ * as the form of `Column` allows.
  */
 export function decodeColumn(values: ColumnValues, type: SqlType, elsewhere: Elsewhere): DecodedColumn {
   if (type !== 'text' && hasIntegersOnly(values) && isNarrow(values))
@@ -19,12 +19,12 @@ export function decodeColumn(values: ColumnValues, type: SqlType, elsewhere: Els
   return type === 'text' ? decodeTexts(values, elsewhere) : decodeNumbers(values, elsewhere, type);
 }
 
-/** As it lies: frames unpack what they need into memory that the next frame uses again. */
+/** A column of whole numbers as it is stored: frames unpack what they need into memory that the next frame uses again. */
 export type PackedColumn = PackedIntegers & { readonly kind: 'packed' };
 
 export type DecodedColumn = Column | PackedColumn;
 
-/** Rows from `from` to before `end`; unpacked, where somebody asks, into `scratch`, which has room for them. */
+/** Makes a column of the rows from `from` to before `end`; unpacked, when somebody asks, into `scratch`, which has room for them. */
 export function unpacked(
   { integers, base }: PackedIntegers,
   { from, end, scratch }: { readonly from: number; readonly end: number; readonly scratch: Float64Array },
@@ -32,13 +32,13 @@ export function unpacked(
   return new PackedNumbers({ integers: integers.subarray(from, end), base }, scratch);
 }
 
-/** Each of them is a double. */
+/** Whether each integer of the column is exact as a double. */
 function isNarrow({ integerBytes, integerBase }: ColumnValues): boolean {
   const base = Number(integerBase);
   return integerBytes !== 8 && Number.isSafeInteger(base) && Number.isSafeInteger(base + 2 ** 32);
 }
 
-/** Calls back for each entry: its row and its kind. */
+/** Calls back for each entry of a stored column, with its row and its kind. */
 export function eachEntry(values: ColumnValues, visit: (row: number, kind: number) => void): void {
   const { entryCount, presence, rows, bitmap, uniformKind, kinds } = values;
   let row = -1;
@@ -57,7 +57,7 @@ function isWhole({ presence, uniformKind }: ColumnValues, kind: number): boolean
   return presence === presences.all && uniformKind === kind;
 }
 
-/** Integers, dates or times in every row. */
+/** Whether every row has an integer, or every row a date, or a time. */
 function hasIntegersOnly(values: ColumnValues): boolean {
   return isWholeKind(values.uniformKind) && isWhole(values, values.uniformKind);
 }
@@ -73,7 +73,7 @@ function decodeNumbers(values: ColumnValues, elsewhere: Elsewhere, type: SqlType
   const nulls = new Uint8Array(rowCount).fill(1);
   let [integer, float] = [0, 0];
   eachEntry(values, (row, kind) => {
-    // Of the type's kinds are all that live: a dead row's may be of any, and is NULL.
+    // Values of live rows are of the type's kinds. A dead row's may be of any kind, and becomes NULL.
     if (kind === valueKinds.null || kind === valueKinds.string) return;
     let value = 0;
     if (isWholeKind(kind)) value = numbers[integer++] as number;
@@ -100,14 +100,14 @@ function decodeWide(values: ColumnValues, integers: BigInt64Array): Column {
     if (kind === valueKinds.true || kind === valueKinds.false)
       decoded[row] = kind === valueKinds.true ? 1n : 0n;
     else if (isWholeKind(kind)) decoded[row] = integers[integer++] as bigint;
-    // NULL, or of a dead row.
+    // NULL, or a dead row's value.
     else return;
     nulls[row] = 0;
   });
   return { kind: 'wide', values: decoded, nulls: someNull(nulls) };
 }
 
-/** All integers of the column: as doubles, where each of them is one. */
+/** Answers all integers of a column: as doubles where these hold each of them, otherwise as 64 bits. */
 function integersOf(values: ColumnValues): Float64Array | BigInt64Array {
   const { integerBytes, integers, integerBase, wideIntegers } = values;
   if (isNarrow(values)) return numbersOf(integers, Number(integerBase), new Float64Array(integers.length));
@@ -163,7 +163,7 @@ function decodeTexts(values: ColumnValues, elsewhere: Elsewhere): Column {
   };
 }
 
-/** Codes of rows that are NULL name the first string, so there is one. */
+/** Adds strings to a dictionary, which gets one at least: rows that are NULL have code 0. */
 function withMore(stored: Dictionary, added: readonly string[]): Dictionary {
   if (added.length === 0 && stored.count > 0) return stored;
   const more = dictionaryOf(added.length === 0 && stored.count === 0 ? [''] : added);

@@ -1,6 +1,6 @@
 import type { PackedIntegers } from './column.ts';
 
-/** Whole numbers as they lie, which become doubles when somebody asks: into `scratch`, where there is one. */
+/** A column of whole numbers as they are stored, which become doubles when somebody asks for them; in `scratch`, where it is given. */
 export class PackedNumbers {
   readonly kind = 'numbers';
   readonly nulls = null;
@@ -25,7 +25,7 @@ export class PackedNumbers {
   }
 }
 
-/** Those of some rows. */
+/** Picks the packed integers of some rows. */
 export function takenIntegers({ integers, base }: PackedIntegers, rows: Int32Array): PackedIntegers {
   if (integers instanceof Uint8Array) return { integers: takenBytes(integers, rows), base };
   return integers instanceof Uint16Array
@@ -33,6 +33,7 @@ export function takenIntegers({ integers, base }: PackedIntegers, rows: Int32Arr
     : { integers: takenWords(integers, rows), base };
 }
 
+/** Picks the bytes of some rows. */
 export function takenBytes(bytes: Uint8Array, rows: Int32Array): Uint8Array {
   const some = new Uint8Array(rows.length);
   for (let i = 0; i < some.length; i++) some[i] = bytes[rows[i] as number] as number;
@@ -51,7 +52,7 @@ function takenWords(integers: Uint32Array, rows: Int32Array): Uint32Array {
   return some;
 }
 
-/** A loop for each width: one that takes them all is several times as slow. */
+/** Unpacks integers into `numbers`. There is a loop for each width: one loop for all of them is several times as slow. */
 export function numbersOf(
   integers: Uint8Array | Uint16Array | Uint32Array,
   base: number,

@@ -1,16 +1,16 @@
 import type { Comparison } from '../parse/syntax.ts';
 import type { PackedIntegers } from './column.ts';
 
-/** Rows whose whole number lies in a range, told from numbers as they lie. A loop for each width: one that takes them all is several times as slow. */
+/** A range of whole numbers, by which rows are picked from packed integers. */
 export interface WholeRange {
-  /** Both included. */
+  /** Both ends are included. */
   readonly least: number;
   readonly greatest: number;
-  /** Rows outside of it are meant. */
+  /** Whether the numbers outside of the range are meant. */
   readonly isOutside: boolean;
 }
 
-/** Whole numbers for which a comparison holds; null where the other is none. */
+/** Answers the whole numbers that compare so with `value`; null where that is no finite number. */
 export function wholeRange(operator: Comparison, value: number): WholeRange | null {
   if (!Number.isFinite(value)) return null;
   const [below, above] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
@@ -31,7 +31,10 @@ export function wholeRange(operator: Comparison, value: number): WholeRange | nu
   }
 }
 
-/** Of `rows`, ascending, those that are meant, into `passing`, which may be where they stand. */
+/**
+ * Picks, from ascending `rows`, those whose number the range means, into `passing`, which may be the memory of `rows`. There is a loop
+ * for each width: one loop for all of them is several times as slow.
+ */
 export function rowsInRange(
   { integers, base }: PackedIntegers,
   { least, greatest, isOutside }: WholeRange,
@@ -52,7 +55,7 @@ export function rowsInRange(
   return passing.subarray(0, count);
 }
 
-/** Without a sign, what is less than `from` lies past any span. */
+/** A range as the loops take it: without a sign, a number less than `from` lies past any span. */
 interface Range {
   readonly from: number;
   readonly span: number;

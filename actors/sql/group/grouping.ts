@@ -1,6 +1,6 @@
 import { assert, must } from '../../../src/base/assert.ts';
 import type { Evaluator } from '../expression/evaluate.ts';
-import type { Column } from '../frame/column.ts';
+import { type Column, ofFrame } from '../frame/column.ts';
 import { allRows, type Frame } from '../frame/frame.ts';
 import { PairInterner } from '../intern/pair-interner.ts';
 import type { Bound, SelectPlan } from '../plan/bound.ts';
@@ -89,7 +89,7 @@ export class Grouping {
       rows: null,
       column: none,
       slot: (index) => {
-        const slot = slots[index] ?? slotOf(index);
+        const slot = slots[index] ?? ofFrame(slotOf(index), end - from);
         slots[index] = slot;
         return slot;
       },

@@ -2,18 +2,18 @@ import type { SqlAnswer } from '../../../protocol/sql.ts';
 import type { TimeUnit } from '../dates.ts';
 import type { AggregateName, Comparison, TextMatch } from '../parse/syntax.ts';
 
-/** Expressions with their types and columns resolved, and what a statement does with them: the plan, plain data. */
+/** The type of a column or an expression; `null` where every value is NULL. */
 export type SqlType = SqlAnswer['types'][number];
 
-/** `int` as bigint, `float`, `date` and `time` as number. */
+/** A value of an expression: a bigint for `int`, a number for `float`, `date` (days) and `time` (seconds), a string for `text`. */
 export type SqlValue = bigint | number | string | null;
 
-/** `int` is also what conditions have: 1, 0 or NULL. */
+/** An expression with its type, its names resolved to columns. Conditions are of type `int`: 1, 0 or NULL. */
 export type Bound = { readonly type: SqlType } & (
   | { readonly kind: 'literal'; readonly value: SqlValue }
-  /** Of the scanned columns. */
+  /** The column of that index in the plan's list. */
   | { readonly kind: 'column'; readonly index: number }
-  /** Of the groups: their keys, then their aggregates. */
+  /** The key of groups of that index, or, behind the keys, their aggregate. */
   | { readonly kind: 'slot'; readonly index: number }
   | { readonly kind: 'compare'; readonly operator: Comparison; readonly left: Bound; readonly right: Bound }
   | {
@@ -45,7 +45,7 @@ export type Bound = { readonly type: SqlType } & (
       readonly branches: readonly { readonly when: Bound; readonly result: Bound }[];
       readonly otherwise: Bound;
     }
-  /** The first that is not NULL. */
+  /** The first operand that is not NULL. */
   | { readonly kind: 'coalesce'; readonly operands: readonly Bound[] }
   | { readonly kind: 'length'; readonly operand: Bound }
   | { readonly kind: 'truncate'; readonly unit: TimeUnit; readonly operand: Bound }
@@ -58,18 +58,18 @@ export type Bound = { readonly type: SqlType } & (
       /** Where the pattern stands. */
       readonly at: number;
     }
-  /** A date as the time of its begin, or an int as a float. */
+  /** A date becomes the time of its begin, an int a float. */
   | { readonly kind: 'convert'; readonly operand: Bound }
-  /** Of the plan's text matches. */
+  /** Whether a document's text matches; the index is one of the plan's text matches. */
   | { readonly kind: 'textMatch'; readonly index: number }
 );
 
 export interface BoundAggregate {
   readonly name: AggregateName;
-  /** Null: rows are counted. */
+  /** The expression that is aggregated; null for COUNT(*). */
   readonly argument: Bound | null;
   readonly distinct: boolean;
-  /** Of sums of integers: what is added to each value, once for all of them: SUM(x + 3) is SUM(x) and three times COUNT(x). */
+  /** What is added to each value of a sum of integers, taken out of the argument: SUM(x + 3) has x and 3, and is told from SUM(x). */
   readonly plus: bigint;
   readonly type: SqlType;
   readonly at: number;
@@ -86,10 +86,11 @@ export interface Output {
   readonly expression: Bound;
 }
 
+/** What a SELECT does, as plain data. */
 export interface SelectPlan {
   /** Names of the columns that are read. */
   readonly columns: readonly string[];
-  /** So many of them, the first ones, are of WHERE. */
+  /** How many of them WHERE reads; these come first. */
   readonly whereColumns: number;
   readonly textMatches: readonly TextMatch[];
   readonly where: Bound | null;
@@ -103,11 +104,11 @@ export interface SelectPlan {
   readonly orderBy: readonly BoundOrder[];
   readonly limit: number;
   readonly offset: number;
-  /** Texts are rewritten by a regex: a frame of rows takes longer. */
+  /** Whether texts are rewritten by a regex, so that a frame takes longer. */
   readonly replaces: boolean;
-  /** Expressions that stand in several places: a frame has them evaluated once. */
+  /** Expressions that stand in several places, so that a frame has them evaluated once. */
   readonly repeated: ReadonlySet<Bound>;
-  /** What a row of groups and answers costs, and of WHERE: see plan-weight.ts. */
+  /** What a row costs in groups and answers, and in WHERE, in the steps of plan-weight.ts. */
   readonly weight: number;
   readonly whereWeight: number;
 }

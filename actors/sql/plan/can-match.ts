@@ -1,22 +1,20 @@
 import { type Comparison, flipped } from '../parse/syntax.ts';
 import type { Bound } from './bound.ts';
 
-/**
- * Whether a condition can be true in any row of a chunk, from what is known of its columns without reading them. Pure; true where
- * it is not known.
- */
+/** What is known of a column's values in a chunk without reading them. */
 export type ColumnRange =
   /** No row has a value. */
   | 'none'
   | 'unknown'
-  /** Of numbers, both included. */
+  /** All values are numbers between these two, both included. */
   | {
       readonly least: number;
       readonly greatest: number;
-      /** No row is without one. */
+      /** Whether every row has a value. */
       readonly isEveryRow: boolean;
     };
 
+/** Whether a condition can be true in some row of a chunk; true where that is not known. Pure. */
 export function canMatch(condition: Bound, rangeOf: (column: number) => ColumnRange): boolean {
   switch (condition.kind) {
     case 'logic': {
@@ -46,7 +44,7 @@ export function canMatch(condition: Bound, rangeOf: (column: number) => ColumnRa
   }
 }
 
-/** Whether a term of a condition is true in every row of a chunk, as far as it is known; false where it is not. */
+/** Whether a term of a condition is surely true in every row of a chunk; false where that is not known. Pure. */
 export function mustMatch(term: Bound, rangeOf: (column: number) => ColumnRange): boolean {
   if (term.kind !== 'compare') return false;
   const { operator, left, right } = term;
@@ -79,7 +77,7 @@ function holdsSomewhere(
 
 type Range = Exclude<ColumnRange, string>;
 
-/** A column's range beside the number that it is compared with. */
+/** Answers a column's range beside the number that it is compared with. */
 function knownOf(
   compared: Bound,
   literal: Bound,

@@ -1,17 +1,17 @@
 import { valueKinds } from '../../columns/value-kinds.ts';
 import type { SqlColumn, SqlType } from './bound.ts';
 
-/** Columns of a namespace, from what the directories of its parts count. */
+/** Collects the columns of a namespace and their types, from what the directories of its parts count. */
 export class ColumnTypes {
   readonly #types = new Map<string, { type: SqlType; parts: number }>();
 
-  /** A part's column: how many entries of each kind, and whether some that it does not hold are strings. */
+  /** Adds a part's column: how many entries of each kind it has, and whether some that it does not hold are strings. */
   add(key: string, counts: Uint32Array, otherIsText: boolean): void {
     const known = this.#types.get(key) ?? { type: 'null', parts: 0 };
     this.#types.set(key, { ...known, type: wider(known.type, typeOf(counts, otherIsText)) });
   }
 
-  /** A segment or memtable has these. */
+  /** Counts a segment or memtable for each of its keys. */
   countPart(keys: Iterable<string>): void {
     for (const key of new Set(keys)) {
       const known = this.#types.get(key);
@@ -19,13 +19,13 @@ export class ColumnTypes {
     }
   }
 
-  /** In the order in which they came first; without the id, which is one always. */
+  /** Lists columns in the order in which they came first, without the id, which is always one. */
   list(): (SqlColumn & { readonly parts: number })[] {
     return [...this.#types].map(([name, { type, parts }]) => ({ name, type, parts }));
   }
 }
 
-/** A meta key of that name is no column. */
+/** The name of the column of ids; a key of that name in a meta is no column. */
 export const idColumn = 'id';
 
 /** Whether a meta's key is a column. */
@@ -49,7 +49,7 @@ function typeOf(counts: Uint32Array, otherIsText: boolean): SqlType {
 
 const widths: readonly SqlType[] = ['null', 'int', 'float', 'text'];
 
-/** Dates beside anything else, times too, are text. */
+/** Answers the type that holds values of both; dates and times are text beside anything else. */
 function wider(a: SqlType, b: SqlType): SqlType {
   if (a === b || b === 'null') return a;
   if (a === 'null') return b;

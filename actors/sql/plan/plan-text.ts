@@ -1,7 +1,7 @@
 import { formatDate, formatTime } from '../dates.ts';
 import type { Bound, SelectPlan } from './bound.ts';
 
-/** A plan as text, for developers and tests: one step a line, in the order in which they are taken. Pure. */
+/** Writes a plan as text, for developers and tests: one step a line, in the order in which steps are taken. Pure. */
 export function planText(plan: SelectPlan): string {
   const { columns, whereColumns, where, textMatches, grouping, having, outputs, orderBy, limit, offset } =
     plan;

@@ -1,14 +1,14 @@
 import type { Bound, SqlValue } from './bound.ts';
 
 /**
- * Bound expressions of one statement, each once: those that mean the same are one object with one number, which is how they are
+ * Keeps the bound expressions of one statement, each once: those that mean the same are one object with one number, which is how they are
  * compared. `at` is no part of what an expression means.
  */
 export class SharedBounds {
   readonly #numbers = new Map<Bound, number>();
   readonly #byKey = new Map<string, Bound>();
 
-  /** The object that stands for all that mean the same. */
+  /** Answers the one object that stands for all expressions that mean the same. */
   one(bound: Bound): Bound {
     if (this.#numbers.has(bound)) return bound;
     const key = this.#keyOf(bound);
@@ -19,13 +19,13 @@ export class SharedBounds {
     return bound;
   }
 
-  /** The same for expressions that mean the same, and for no others. */
+  /** Answers a number that expressions share if they mean the same, and only then. */
   number(bound: Bound): number {
     const one = this.one(bound);
     return this.#numbers.get(one) as number;
   }
 
-  /** Of the numbers of its parts: linear in how many it has. */
+  /** Makes the key of an expression from the numbers of its parts, in time that is linear in how many it has. */
   #keyOf(bound: Bound): string {
     const of = (part: Bound) => this.number(part);
     const { kind, type } = bound;
@@ -70,7 +70,7 @@ export class SharedBounds {
   }
 }
 
-/** Quoted where it is text, with its type else: 1 and 1.0 differ. */
+/** Writes a value so that 1, 1.0 and '1' differ. */
 function valueKey(value: SqlValue): string {
   if (typeof value === 'string') return JSON.stringify(value);
   return typeof value === 'bigint' ? `${value}n` : String(value);

@@ -1,3 +1,4 @@
+import { assert } from '../../../src/base/assert.ts';
 import type { Evaluator } from '../expression/evaluate.ts';
 import { type Column, type Texts, truthy } from '../frame/column.ts';
 import { takenFrame } from '../frame/column-forms.ts';
@@ -9,16 +10,16 @@ import { collectColumns } from '../plan/bound-parts.ts';
 import { type ColumnRange, mustMatch } from '../plan/can-match.ts';
 
 /**
- * WHERE, as terms all of which must be true. Each looks at the rows that those before it left: what a chunk's statistics say of all
- * rows is not looked at, what can be told from numbers as they lie is not unpacked, and where few rows are left the next terms see
- * these alone.
+ * Evaluates WHERE, as terms all of which must be true. Each term looks at the rows that those before it left. A term that a chunk's
+ * statistics say is true of all rows is not looked at, numbers are not unpacked where the packed ones tell enough, and where few rows
+ * are left the next terms see a frame of these alone.
  */
 export class RowFilter {
   readonly #terms: readonly Bound[];
-  /** By term: the columns that it reads. */
+  /** By term: the columns that it reads, by index. */
   readonly #columns = new Map<Bound, ReadonlySet<number>>();
   readonly #evaluator: Evaluator;
-  /** Of the frame that is looked at. */
+  /** The rows that pass in the frame that is looked at. */
   #passing = new Int32Array(0);
 
   constructor(where: Bound | null, evaluator: Evaluator) {
@@ -31,19 +32,19 @@ export class RowFilter {
     this.#evaluator = evaluator;
   }
 
-  /** Those that are not known to be true of all rows. */
+  /** Answers the terms that are not surely true in all rows of a chunk. */
   termsOf(rangeOf: (column: number) => ColumnRange): readonly Bound[] {
     return this.#terms.filter((term) => !mustMatch(term, rangeOf));
   }
 
-  /** Columns that some of its terms read. */
+  /** Answers the columns that some of its terms read, by index. */
   columnsOf(terms: readonly Bound[]): ReadonlySet<number> {
     const columns = new Set<number>();
     for (const term of terms) for (const column of this.#columns.get(term) ?? []) columns.add(column);
     return columns;
   }
 
-  /** Those of the rows for which the terms are true, until it is asked again. */
+  /** Picks the rows for which terms are true; the array lasts until the next call. */
   passing(terms: readonly Bound[], frame: Frame, rows: Int32Array): Int32Array {
     if (terms.length === 0) return rows;
     if (this.#passing.length < rows.length) this.#passing = new Int32Array(rows.length);
@@ -55,10 +56,11 @@ export class RowFilter {
       else if (left.length * sparseness < frame.rowCount) return this.#sparsely(terms.slice(at), frame, left);
       else left = rowsWhere(this.#evaluator.truths(term, frame), left, this.#passing);
     }
+    assert(left.length <= rows.length, () => `${left.length} of ${rows.length} rows pass`);
     return left;
   }
 
-  /** A column beside a literal, where it lies well; null otherwise. */
+  /** Picks rows by comparing a column with a literal without evaluating it; null where its form does not allow that. */
   #quickly(term: Bound, frame: Frame, rows: Int32Array): Int32Array | null {
     const asked = columnWithLiteral(term);
     if (asked === null) return null;
@@ -75,7 +77,7 @@ export class RowFilter {
     return null;
   }
 
-  /** The other terms see a frame of the rows that are left. */
+  /** Picks rows by evaluating terms over a frame of the rows that are left. */
   #sparsely(terms: readonly Bound[], frame: Frame, rows: Int32Array): Int32Array {
     const own = rows.slice();
     const some = takenFrame(frame, own);
@@ -86,7 +88,7 @@ export class RowFilter {
   }
 }
 
-/** So many rows of a frame for each that is left: then these are taken out of it. */
+/** Where a frame has more rows than so many for each that is left, these are taken out of it. */
 const sparseness = 4;
 
 function termsOf(where: Bound): readonly Bound[] {
@@ -110,7 +112,7 @@ function columnWithLiteral(term: Bound): ColumnWithLiteral | null {
   return { operator: as, index: column.index, literal };
 }
 
-/** Rows that have an integer of 64 bits. */
+/** Picks the rows that have an integer of 64 bits. */
 function rowsOfBig(
   { values, nulls }: Extract<Column, { kind: 'wide' }>,
   wanted: bigint,
@@ -129,7 +131,7 @@ function rowsOfBig(
   return nulls === null ? found : found.filter((row) => nulls[row] === 0);
 }
 
-/** Of a string that the dictionary finds: rows whose code it is, or is not. Null for other comparisons and dictionaries. */
+/** Picks the rows whose code is that of a string, or is not; null for other comparisons, and for dictionaries that can not find a string. */
 function rowsOfText(
   { codes, dictionary, nulls }: Texts,
   operator: Comparison,
@@ -156,7 +158,7 @@ function rowsOfText(
   return passing.subarray(0, count);
 }
 
-/** Hot. A row is written in any case, and kept where it is true: there is no branch to guess. Of truths only `truthy` is odd. */
+/** Picks the rows whose truth is `truthy`, the only odd one. Hot: each row is written and then kept or not, so there is no branch to guess. */
 export function rowsWhere(
   truths: Uint8Array,
   rows: Int32Array,

@@ -9,20 +9,22 @@ import type { Room } from '../room.ts';
 import { RowFilter, rowsWhere } from './row-filter.ts';
 import { TopRows } from './top-rows.ts';
 
-/** A SELECT while it runs: chunks go in one after the other, rows come out at the end. */
+/** The rows of an answer. */
 export interface SelectAnswer {
-  /** JSON arrays. */
+  /** Each a JSON array. */
   readonly rows: readonly string[];
+  /** Whether there are more rows than an answer may have. */
   readonly truncated: boolean;
 }
 
+/** Runs a SELECT: frames of rows go in one after the other, the rows of the answer come out at the end. */
 export class SelectRun {
   readonly #plan: SelectPlan;
   readonly #evaluator: Evaluator;
   readonly #grouping: Grouping | null;
   readonly #top: TopRows;
   readonly filter: RowFilter;
-  /** Rows that an answer has, after those that are left out. */
+  /** How many rows an answer has at most, after those that OFFSET leaves out. */
   readonly #rowsMax: number;
   readonly #groupsAtOnce: number;
 
@@ -39,7 +41,7 @@ export class SelectRun {
     this.#groupsAtOnce = Math.max(groupsMin, Math.min(groupsMax, Math.floor(stepsOfGroups / plan.weight)));
   }
 
-  /** What is held, in bytes, about. */
+  /** Bytes that it holds, about. */
   get bytes(): number {
     return this.#top.bytes + (this.#grouping?.bytes ?? 0) + this.#evaluator.bytes;
   }
@@ -49,21 +51,21 @@ export class SelectRun {
     return this.#rowsMax === 0 || (this.#grouping === null && this.#top.isComplete);
   }
 
-  /** Of those that pass, all that can be in the answer. Once for each frame: rows that an OFFSET leaves out are counted here. */
+  /** Cuts rows that pass to those that can be in the answer. Called once for each frame: it counts the rows that OFFSET leaves out. */
   wanted(rows: Int32Array): Int32Array {
     if (this.#grouping !== null) return rows;
     const from = this.#top.skip(rows.length);
     return rows.subarray(from, from + this.#top.room);
   }
 
-  /** `rows`: those that pass. Between two steps others may have their turn. */
+  /** Adds the rows of a frame that pass WHERE. Between two steps others may have their turn. */
   *add(frame: Frame, rows: Int32Array): Generator<Step, void, void> {
     if (rows.length === 0) return;
     if (this.#grouping === null) yield* this.#top.add(frame, rows);
     else yield* evaluated(() => this.#grouping?.add(frame, rows));
   }
 
-  /** What is left to do when all rows are in, some groups at a time: between them others may have their turn. */
+  /** Does what is left when all rows are in, some groups at a time. Between two steps others may have their turn. */
   *finish(): Generator<Step, void, void> {
     if (this.#grouping !== null) yield* this.#addGroups(this.#grouping);
     yield* this.#top.finish();
@@ -82,7 +84,7 @@ export class SelectRun {
     }
   }
 
-  /** After `finish`. */
+  /** Answers the rows; after `finish`. */
   answer(): SelectAnswer {
     const rows = this.#top.rows();
     return {
@@ -94,5 +96,5 @@ export class SelectRun {
 
 const groupsMax = 2_048;
 const groupsMin = 64;
-/** Of all expressions of some groups: a few milliseconds. */
+/** How much may be evaluated of some groups in one step: a few milliseconds. */
 const stepsOfGroups = 262_144;

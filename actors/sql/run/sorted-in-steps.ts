@@ -1,6 +1,6 @@
 /**
- * A stable merge sort that gives way: between two steps, of a millisecond or so each, others may have their turn. Sorts what is
- * given and may use its memory.
+ * Sorts by a stable merge sort that gives way: between two steps, of a millisecond or so each, others may have their turn. It may use
+ * the memory of `items`.
  */
 export function* sortedInSteps<T>(
   items: T[],
@@ -23,14 +23,14 @@ export function* sortedInSteps<T>(
   return runs[0] as T[];
 }
 
-/** Items of a run; and of a step of a merge. */
+/** How many items a run has, and one step of a merge. */
 const runLength = 2_048;
 
 function* mergedInSteps<T>(a: T[], b: T[], compare: (a: T, b: T) => number): Generator<undefined, T[], void> {
   const merged: T[] = [];
   let [i, j] = [0, 0];
   while (i < a.length && j < b.length) {
-    // Of equal ones the first run's came first.
+    // Where two are equal, the first run's came first.
     merged.push(compare(a[i] as T, b[j] as T) <= 0 ? (a[i++] as T) : (b[j++] as T));
     if (merged.length % runLength === 0) yield;
   }

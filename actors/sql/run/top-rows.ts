@@ -1,4 +1,5 @@
 import { limits } from '../../../protocol/limits.ts';
+import { assert } from '../../../src/base/assert.ts';
 import type { Evaluator } from '../expression/evaluate.ts';
 import { type Column, type Dictionary, isNullAt, jsonOf, startOf, valueAt } from '../frame/column.ts';
 import type { Frame } from '../frame/frame.ts';
@@ -9,11 +10,7 @@ import type { Room } from '../room.ts';
 import { SqlError } from '../sql-error.ts';
 import { sortedInSteps } from './sorted-in-steps.ts';
 
-/**
- * The first rows of an answer, in the order that was asked for; among rows that are alike, those that came first. A row is made
- * into JSON when it is known to be among the first of those seen so far, and twice as many are kept as are wanted, so that they
- * are seldom sorted.
- */
+/** What a row is ordered by. */
 type Key = number | bigint | Buffer | null;
 
 interface Kept {
@@ -23,9 +20,9 @@ interface Kept {
   readonly bytes: number;
 }
 
-/** Of a row beside its JSON. */
+/** What a kept row takes beside its JSON and its keys. */
 const rowBytes = 200;
-/** A millisecond or so. */
+/** How many bytes of JSON are made in one step: a millisecond or so. */
 const jsonBytesAtOnce = 262_144;
 
 function keyBytes(keys: readonly Key[]): number {
@@ -34,26 +31,31 @@ function keyBytes(keys: readonly Key[]): number {
   return bytes;
 }
 
+/**
+ * Keeps the first rows of an answer, in the order that was asked for; among rows that are alike, those that came first. A row is made
+ * into JSON when it is known to be among the first of those seen so far, and twice as many are kept as are wanted, so that they are
+ * seldom sorted.
+ */
 export class TopRows {
   readonly #outputs: readonly Output[];
   readonly #orderBy: readonly BoundOrder[];
   readonly #evaluator: Evaluator;
-  /** Rows that are kept: in an order those that are left out too. */
+  /** How many rows are kept: where there is an order, those that are left out too. */
   readonly #wanted: number;
-  /** Rows that come first and are left out, where there is no order. */
+  /** How many of the next rows are left out, where there is no order. */
   #skipped: number;
-  /** Rows at the beginning of those kept that are left out. */
+  /** How many of the kept rows are left out, where there is an order. */
   readonly #offset: number;
   #kept: Kept[] = [];
   #bytes = 0;
-  /** Bytes of JSON that were made. */
+  /** How many bytes of JSON were made so far. */
   #made = 0;
-  /** The last of those wanted, once there are enough. */
+  /** The last of the wanted rows, once there are enough. */
   #worst: Kept | null = null;
   #seen = 0;
   readonly #late: ByCodes;
 
-  /** `wanted`: how many, after `offset` others. */
+  /** `wanted`: how many rows, after `offset` others. */
   constructor(
     {
       outputs,
@@ -82,26 +84,26 @@ export class TopRows {
     return this.#bytes + this.#late.bytes;
   }
 
-  /** No further row can be among them. */
+  /** Whether no further row can be among the first. */
   get isComplete(): boolean {
     return this.#orderBy.length === 0 && this.#kept.length >= this.#wanted;
   }
 
-  /** How many further rows can be among them. */
+  /** How many further rows can be among the first. */
   get room(): number {
     return this.#orderBy.length === 0
       ? this.#skipped + this.#wanted - this.#kept.length
       : Number.POSITIVE_INFINITY;
   }
 
-  /** Of the next rows, the first ones that are left out: answers how many. */
+  /** Leaves out the first of the next rows, as far as OFFSET says; answers how many. */
   skip(count: number): number {
     const skipped = Math.min(this.#skipped, count);
     this.#skipped -= skipped;
     return skipped;
   }
 
-  /** Between two steps, each of some JSON or of some sorting, others may have their turn. */
+  /** Adds rows of a frame, in steps of some JSON or some sorting; between two of them others may have their turn. */
   *add(frame: Frame, rows: Int32Array): Generator<Step, void, void> {
     if (this.#wanted === 0) return;
     const from = this.skip(rows.length);
@@ -112,7 +114,7 @@ export class TopRows {
     this.#shown = null;
     for (let next = from; next < rows.length && !this.isComplete; ) {
       const start = next;
-      // What is shown of a frame is evaluated before a row of it is kept: until then it may be begun once more.
+      // A frame's outputs are evaluated before a row of it is kept, so that an interruption may begin it once more.
       next = yield* evaluated(() => this.#addSome(orders, frame, rows, start));
       if (this.#orderBy.length > 0 && this.#kept.length >= 2 * this.#wanted + 100) yield* this.#cut();
       if (next < rows.length) yield;
@@ -120,10 +122,10 @@ export class TopRows {
     this.#shown = null;
   }
 
-  /** The outputs of the frame, once a row of it is kept. */
+  /** The frame's outputs, once a row of it is kept. */
   #shown: readonly Column[] | null = null;
 
-  /** Rows from `from` on, until enough was made of them for one step. Answers the next one. */
+  /** Adds rows from `from` on, until enough JSON was made for one step. Answers where the next step begins. */
   #addSome(orders: readonly Column[], frame: Frame, rows: Int32Array, from: number): number {
     const madeMax = this.#made + jsonBytesAtOnce;
     const keptMax = this.#orderBy.length === 0 ? this.#wanted : 2 * this.#wanted + 100;
@@ -138,13 +140,14 @@ export class TopRows {
     return rows.length;
   }
 
-  /** When all rows are in: puts them in order. */
+  /** Puts the rows in order, when all are in. */
   *finish(): Generator<Step, void, void> {
     yield* this.#cut();
   }
 
-  /** After `finish`, in order, as JSON arrays. */
+  /** Answers the rows in order, each a JSON array; after `finish`. */
   rows(): readonly string[] {
+    assert(this.#kept.length <= this.#wanted, () => `${this.#kept.length} rows are kept, of ${this.#wanted}`);
     return this.#kept.slice(this.#offset).map(({ json }) => json);
   }
 
@@ -188,7 +191,7 @@ export class TopRows {
     return a.number - b.number;
   }
 
-  /** A string that once came too late as the first key does so for ever: the last of those wanted only comes sooner. */
+  /** Compares a text with another row's. One that once came too late as the first key always does: the last wanted row only moves up. */
   #compareText(
     { dictionary }: Extract<Column, { kind: 'texts' }>,
     code: number,
@@ -202,7 +205,7 @@ export class TopRows {
     return compared;
   }
 
-  /** Hot: of most rows the first key says that they are not. An iterator would be garbage of each row. */
+  /** Whether a row comes before another. Hot: the first key says of most rows that they do not; an iterator would be garbage for each row. */
   #isBetterThan(orders: readonly Column[], row: number, worst: Kept): boolean {
     for (let at = 0; at < this.#orderBy.length; at++) {
       const order = this.#orderBy[at] as BoundOrder;
@@ -225,7 +228,7 @@ export class TopRows {
           : compareKeys(keyAt(column, row), other, order);
       if (compared !== 0) return compared < 0;
     }
-    // It came later.
+    // Rows that are alike stand in the order in which they came.
     return false;
   }
 }

@@ -27,7 +27,7 @@ test('buffers of a query that has ended are used again, with zeros where zeros a
   assert.notEqual(second.zeros(megabyte).buffer, array.buffer);
 });
 
-test('no more are kept than a share of the memory, and none after a while', async () => {
+test('no more buffers are kept than a share of the memory, and none after a while', async () => {
   const memory = new MemoryBudget(64 * megabyte);
   const clock = new FakeClock();
   const buffers = new KeptBuffers(memory, clock);
@@ -40,7 +40,7 @@ test('no more are kept than a share of the memory, and none after a while', asyn
   assert.ok(buffers.take(megabyte).isNew);
 });
 
-test('an array grows to what can come, or by doubling where nobody knows', () => {
+test('an array grows to as many things as can come, or doubles where nobody knows', () => {
   const room = new Room(200_000);
   assert.equal(room.grown(new Int32Array(0), 1).length, 64);
   assert.equal(room.grown(new Int32Array(64), 65).length, 128);

@@ -64,7 +64,7 @@ test('columns are the id and all keys, with types as wide as their values', asyn
   assert.deepEqual(await answered(rows, 'DESCRIBE docs').then((answer) => answer.rows), found);
 });
 
-test('every kind of value comes back as what it is', async () => {
+test('every kind of value comes back as it was written', async () => {
   const rows = documents(
     '{"i": 435090932899640449, "f": 3.0, "t": true, "s": "it\\"s \\u00e9", "o": { "a" : [ 1, "x y" ] }, "m": 3, "z": null}',
     '{"i": -1, "f": 0.1, "t": false, "s": "", "o": [], "m": "three", "z": 1}',
@@ -87,7 +87,7 @@ test('SELECT * is the id and every column; the id of a document wins over a key 
   ]);
 });
 
-test('unnamed columns are named by their places', async () => {
+test('columns without a name are named by their places', async () => {
   const { columns } = await answered(
     documents('{"n": 1}'),
     'SELECT n, n + 1, n AS x, COUNT(n) y FROM docs GROUP BY n',
@@ -117,7 +117,7 @@ test('NULL is neither true nor false', async () => {
   ]);
 });
 
-test('aggregates over no rows, and over NULLs alone', async () => {
+test('aggregates answer for no rows, and for NULLs alone', async () => {
   const sql = 'SELECT COUNT(*), COUNT(n), COUNT(DISTINCT n), SUM(n), AVG(n), MIN(n), MAX(n) FROM docs';
   assert.deepEqual(await rowsOf(documents('{"n": 1}'), `${sql} WHERE n = 5`), [
     [0, 0, 0, null, null, null, null],
@@ -199,7 +199,7 @@ test('LIKE knows characters, not bytes', async () => {
   assert.deepEqual(await found("'%汐'"), ['潮汐']);
 });
 
-test('times of seconds, by minute, hour and day', async () => {
+test('times that count seconds are cut to minutes, hours and days', async () => {
   const rows = documents('{"t": 1700000059}', '{"t": 0}', '{"t": -1}', '{"t": null}');
   const sql =
     "SELECT DATE_TRUNC('minute', t), DATE_TRUNC('hour', t), DATE_TRUNC('day', t), EXTRACT(MINUTE FROM t) FROM docs";
@@ -213,7 +213,7 @@ test('times of seconds, by minute, hour and day', async () => {
   ]);
   for (const t of [435_090_932_899_640_449n, 253_402_300_800n, -62_167_219_201n, 9_000_000_000_000n]) {
     const error = await refusal(answered(documents(`{"t": ${t}}`), "SELECT DATE_TRUNC('day', t) FROM docs"));
-    assert.match(error.message, /not within the years 0 to 9999/, String(t));
+    assert.match(error.message, /outside of the years 0 to 9999/, String(t));
   }
   assert.deepEqual(
     await rowsOf(documents('{"t": 253402300799}'), "SELECT DATE_TRUNC('minute', t) FROM docs"),
@@ -243,7 +243,7 @@ test('REGEXP_REPLACE replaces every match, with groups', async () => {
     assert.ok((await refusal(answered(rows, sql))).fields?.sql?.startsWith(place), sql);
 });
 
-test('values that columns leave to the documents', async () => {
+test('values that columns leave to the documents are read from these', async () => {
   const long = 'x'.repeat(5_000);
   const rows = documents(
     `{"s": "${long}", "n": 1}`,
@@ -275,7 +275,7 @@ test('an answer has at most 10,000 rows, and says where there were more', async 
   assert.deepEqual(await rowsOf(rows, 'SELECT n FROM docs LIMIT 0'), []);
 });
 
-test('many groups, and replaced texts, over several frames', async () => {
+test('many groups, and replaced texts, are the same over several frames', async () => {
   const count = 40_000;
   const rows = Array.from({ length: count }, (_, at) =>
     document(at + 1, `{"n": ${at}, "s": "a${at % 3_000}"}`),
@@ -304,7 +304,7 @@ test('a float that leaves all bounds is refused, not answered as something else'
   assert.match(error.message, /^sql: a number of the answer is larger than a float can be/);
 });
 
-test('chunks are counted, and those that are read', async () => {
+test('an answer counts the chunks, and those that were read', async () => {
   const rows = Array.from({ length: 10_000 }, (_, at) => document(at + 1, `{"n": ${at}}`));
   const all = await answered(rows, 'SELECT SUM(n) FROM docs');
   assert.deepEqual(all.rows, [[49_995_000]]);
@@ -332,7 +332,7 @@ test('a query that takes too long ends with query_timeout', async () => {
   }
 });
 
-test('what groups and distinct values take is bounded', async () => {
+test('the memory of groups and distinct values is bounded', async () => {
   const long = 'x'.repeat(900);
   const rows = Array.from({ length: 400 }, (_, at) => document(at + 1, `{"s": "${long}${at}"}`));
   const { snapshot } = await snapshotOfRows(rows);
@@ -374,7 +374,7 @@ test('rows beyond a limit or a budget are on later pages, which make up the answ
   assert.deepEqual([whole.truncated, whole.next], [false, undefined]);
 });
 
-test('a cursor is of its statement, and a row that is over the budget is refused', async () => {
+test('a cursor goes with its statement, and a row that is over the budget is refused', async () => {
   const rows = documents('{"n": 1}', `{"n": 2, "s": "${'x'.repeat(3_000)}"}`);
   const context = contextOf((await snapshotOfRows(rows)).snapshot, new FakeClock());
   const { next } = JSON.parse(await runSql(context, { sql: 'SELECT n FROM docs', limit: 1 }));

@@ -144,7 +144,7 @@ test('a neighbour on the thread is answered while a heavy statement runs', async
   assert.ok(answered >= 20, `${answered}`);
 });
 
-test('a constant that is replaced in turns is replaced once, and replaced again', async () => {
+test('a constant that is replaced in turns is replaced once, and a new one again', async () => {
   const { snapshot } = await snapshotOfRows(rowsOf(100, (at) => `{"s": "a${at % 9}"}`));
   const inner = "REGEXP_REPLACE('abcabc', '(b)', '<\\1>')";
   const context = contextOf(snapshot, new FakeClock(), 60_000);
@@ -160,7 +160,7 @@ test('a constant that is replaced in turns is replaced once, and replaced again'
   assert.deepEqual(JSON.parse(await runSql(context, { sql })).rows, [['a<b>da<b>d', 100]]);
 });
 
-test('sorting what an answer leaves out gives way too, and keeps the order of what is alike', () => {
+test('sorting rows that OFFSET leaves out gives way too, and equal rows keep their order', () => {
   const items = Array.from({ length: 30_000 }, (_, at) => ({ key: (at * 7_919) % 101, at }));
   let steps = 0;
   const sorting = sortedInSteps([...items], (a, b) => a.key - b.key);
@@ -173,7 +173,7 @@ test('sorting what an answer leaves out gives way too, and keeps the order of wh
   );
 });
 
-test('an owner holds a quarter of what is free, alone half of all, and others always get some', () => {
+test('an owner holds a quarter of the free memory, an owner alone half of all, and others always get some', () => {
   const budget = new MemoryBudget(800 * 2 ** 20);
   const memory = new SqlMemory(budget, new FakeClock());
   const total = 400;

@@ -69,7 +69,7 @@ test('a corrected value takes its type with it, and an older reader still sees i
     assert.deepEqual((await asked(without(dead), sql)).rows, rows, `${sql} without ${dead}`);
 });
 
-test('integers of 64 bits beside dead values of other types', async () => {
+test('integers of 64 bits stay exact beside dead values of other types', async () => {
   const { without } = await segmentOf([
     '{"k": 9007199254740993}',
     '{"k": "a"}',
@@ -145,7 +145,7 @@ test('a memtable counts by what lives in it, and an empty one not at all', async
   ]);
 });
 
-test('columns are read for this only where fewer rows have a kind than are dead, and once', async () => {
+test('a column is read for its live kinds only where fewer rows have a kind than are dead, and once', async () => {
   const metas = Array.from(
     { length: 3_000 },
     (_, at) => `{"n": ${at}, "s": "a${at}", "rare": 1${at === 9 ? ', "typo": 1' : ''}}`,

@@ -29,7 +29,7 @@ const statements: readonly string[] = [
   'SELECT n + 1, n + 1 + SUM(f) FROM docs GROUP BY n + 1',
 ];
 
-test('statements have the plans that they had', () => {
+test('the statements of the golden file have the plans that stand there', () => {
   const path = join(repositoryRoot(), 'test/golden/sql-plans.txt');
   const made = statements
     .map((sql) => {
