@@ -98,7 +98,7 @@ export class GraphFiles {
     const file = await open(path, 'w');
     try {
       let next = 0;
-      const lane = async () => {
+      const reader = async () => {
         for (let offset = next; offset < size; offset = next) {
           next += rangeBytes;
           const length = Math.min(rangeBytes, size - offset);
@@ -109,8 +109,8 @@ export class GraphFiles {
           await file.write(object.bytes, 0, object.bytes.length, offset);
         }
       };
-      const lanes = await Promise.allSettled(Array.from({ length: rangesInFlight }, lane));
-      for (const settled of lanes) if (settled.status === 'rejected') throw settled.reason;
+      const readers = await Promise.allSettled(Array.from({ length: rangesInFlight }, reader));
+      for (const settled of readers) if (settled.status === 'rejected') throw settled.reason;
     } finally {
       await file.close();
     }
