@@ -58,12 +58,12 @@ export function namespaceJson(fields: {
   );
 }
 
-/** With the comma behind it; nothing for text only. */
+/** Writes the `vector` field with the comma behind it; nothing for text only. */
 function vectorConfigField(vector: VectorConfig | null): string {
   return vector === null ? '' : `"vector":{"dims":${vector.dims},"metric":"${vector.metric}"},`;
 }
 
-/** With the comma behind it; nothing where texts are not embedded. */
+/** Writes the `embed` field with the comma behind it; nothing where texts are not embedded. */
 function embedField(embed: EmbedConfig | null): string {
   return embed === null ? '' : `"embed":${JSON.stringify(embed)},`;
 }

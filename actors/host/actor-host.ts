@@ -37,7 +37,7 @@ import { WaitingReplays } from './waiting-replays.ts';
  * call reopens it from durable state. Which ones stay open is open-actors.ts.
  */
 
-/** After its deadline a query may put together what it found. */
+/** How long a query may put together what it found, after its deadline. */
 const lateAnswerMs = 2_000;
 /**
  * An opening is charged with the time that it took, so much at most, in milliseconds: what it does is done between waits for the
@@ -62,7 +62,7 @@ export class ActorHost {
   readonly #replays: WaitingReplays;
   readonly #quota: StorageQuota;
   readonly #readShares: ReadShares;
-  /** By namespace id: see `Opening.putAwayVersion`. */
+  /** Manifest versions by namespace id: see `Opening.putAwayVersion`. */
   readonly #putAwayVersions = new LruMap<string, number>(putAwayVersionsMax);
   readonly #openActorsMax: number;
   readonly #imports = new SerialByKey<string>();

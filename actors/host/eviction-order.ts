@@ -13,7 +13,7 @@ export interface Evictee {
   readonly cost: number;
 }
 
-/** Who asks once a minute is still using what is open. */
+/** How long something counts as used: who asks once a minute is still using it. */
 const usedWithinMs = 60_000;
 
 interface Line<E extends Evictee> {

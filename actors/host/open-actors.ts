@@ -34,7 +34,7 @@ export interface Evictable {
 
 export interface Slot<Actor> {
   readonly opening: Promise<Actor>;
-  /** Null while it opens. */
+  /** The open actor; null while it opens. */
   actor: Actor | null;
   lastUsedMs: number;
   /** Calls that hold it. */
@@ -167,7 +167,7 @@ interface Candidate extends Evictee {
   readonly putAway: () => void;
 }
 
-/** Where the actors of one name are kept; an empty name is the tenant's own. */
+/** Answers the key under which a name's actor is kept; an empty name is the tenant's own. */
 export function slotKey(tenantId: number, namespace: string): string {
   return `${tenantId}/${namespace}`;
 }
@@ -213,7 +213,7 @@ export class Eviction {
     return own > (memory.bytesMax * smallWritersPart) / Math.max(1, unstored.size);
   }
 
-  /** By owner, what its namespaces hold that a flush would store; looked up a few times a second at most. */
+  /** Adds up, by owner, what namespaces hold that a flush would store; a few times a second at most. */
   #unstoredBytes(): ReadonlyMap<number, number> {
     const now = this.#components.clock.monotonic();
     if (now - this.#unstored.atMs < lookAgainMs) return this.#unstored.byOwner;
@@ -287,7 +287,7 @@ export class Eviction {
     }
   }
 
-  /** In the background; one that fails is tried again when memory asks for it again. */
+  /** Flushes in the background. A flush that fails is tried again when memory asks for it again. */
   #flushFor({ slot, actor }: Candidate, bytes: number, then: () => void): void {
     const { memory } = this.#components;
     const before = memory.bytes;

@@ -21,7 +21,10 @@ interface Waiting {
   bytes: number;
 }
 
-/** At the start nothing else is in memory yet; the actors that take the records need the rest. */
+/**
+ * The share of the memory that waiting records may take: at the start nothing else is there yet, and the actors that take them
+ * need the rest.
+ */
 const budgetShareMax = 0.5;
 /** The share of that which stays when it is full: less is kept than fits, so that looking for the largest is rare. */
 const shareKept = 0.875;

@@ -12,7 +12,7 @@ import { batchBytes, type ColumnsChunk, type RowsBatch } from './row-writer.ts';
 export type ImportPart =
   | { readonly kind: 'rows'; readonly bytes: Uint8Array<ArrayBuffer>; readonly rowCount: number }
   | ({ readonly kind: 'chunk' } & ColumnsChunk)
-  /** All parts before it are void. */
+  /** Begins anew: all parts before it are void. */
   | { readonly kind: 'restart' }
   | { readonly kind: 'end'; readonly imported: ImportedRows }
   | { readonly kind: 'failed'; readonly error: ApiErrorWire };
@@ -68,7 +68,7 @@ export class PartsSender implements RestartingSink {
     return this.#send({ kind: 'end', imported }, []);
   }
 
-  /** Nothing is sent after it. */
+  /** Tells what is wrong with the file, and ends the parts: nothing is sent after it. */
   fail(error: unknown): void {
     const known =
       error instanceof ApiError

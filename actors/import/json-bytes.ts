@@ -32,7 +32,7 @@ export class JsonBytes {
   readonly bytes: Buffer<ArrayBuffer>;
   /** The same. */
   readonly view: DataView;
-  /** Where the next byte goes. */
+  /** The place of the next byte. */
   at = 0;
 
   constructor(buffer: ArrayBuffer) {
@@ -133,7 +133,7 @@ export class JsonBytes {
     }
   }
 
-  /** As `String` writes it; a whole one gets a fraction, so that it stays a float. */
+  /** Writes a double as `String` does; a whole one gets a fraction, so that it stays a float. */
   double(value: number): void {
     const magnitude = Math.abs(value);
     // With so few digits a decimal is the only one of its length that is read as this double, and no shorter one is.

@@ -69,7 +69,7 @@ export class RenderedValues {
     this.#problems.clear();
   }
 
-  /** Its JSON was written. */
+  /** Notes that the JSON of a value was written. */
   end(at: number, kind: number, number: number): void {
     this.kinds[at] = kind;
     this.numbers[at] = number;

@@ -193,7 +193,7 @@ export class RowWriter {
     return new Set(left);
   }
 
-  /** One more row whose meta was made without some of its text. */
+  /** Counts one more row whose meta was made without some of its text. */
   countTextOnly(): void {
     this.#textOnly++;
   }
@@ -255,7 +255,7 @@ export class RowWriter {
     if (values !== null) addBigInt(values, this.#chunk.rowCount, value);
   }
 
-  /** As JSON writes a number; a whole one gets a fraction, so that it stays a float. */
+  /** Writes a float as JSON has it; a whole one gets a fraction, so that it stays a float. */
   float(column: number, source: Buffer, start: number, end: number): void {
     const values = this.#member(column);
     const isNegative = source[start] === minus;
@@ -327,7 +327,7 @@ export class RowWriter {
     return isAscii;
   }
 
-  /** One of the values that were rendered before. */
+  /** Writes one of the values that were rendered before. */
   rendered(column: number, rendered: RenderedValues, at: number): void {
     const values = this.#member(column);
     const { json, starts, ends } = rendered;

@@ -33,7 +33,10 @@ export function widerKind(a: ColumnKind, b: ColumnKind): ColumnKind {
   return areNumbers ? 'float' : 'text';
 }
 
-/** As JSON writes a number, with a fraction or without; a whole one within 64 bits, for a double would lose digits of others. */
+/**
+ * Whether bytes are a number as JSON writes it, with a fraction or without; a whole one within 64 bits, for a double would lose
+ * digits of others.
+ */
 export function isFloat(bytes: Buffer, start: number, end: number): boolean {
   let at = start;
   if (bytes[at] === minus) at++;

@@ -23,7 +23,7 @@ export interface ListedLog {
 
 export type LogStanding =
   | { readonly kind: 'own'; readonly floor: number; readonly blobsInUse: ReadonlySet<string> }
-  /** Its records are not all in manifests. */
+  /** Some of its records are in no manifest yet. */
   | { readonly kind: 'needed' }
   | { readonly kind: 'done' }
   /** Done, and the view has forgotten it. */
@@ -46,7 +46,7 @@ export function planLogCollection(log: ListedLog, standing: LogStanding): string
   return [...slots, ...blobs, ...marker];
 }
 
-/** All objects under `prefix`, which is `log/` or within it, by their log. */
+/** Lists all objects under `prefix`, which is `log/` or within it, by their log. */
 export async function listLogs(
   store: ObjectStore,
   prefix: string = paths.logs,

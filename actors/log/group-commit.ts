@@ -45,7 +45,7 @@ export interface GroupCommitOptions {
   readonly limits?: FlowLimits;
   /** `bytes`: of its payload, in the log or in its blob. */
   readonly onStored: (record: RecordHead, position: LogPosition, bytes: number) => void;
-  /** After `onStored` of all of a group's records. */
+  /** Called after `onStored` of all of a group's records. */
   readonly onGroupStored: () => void;
   readonly onSealed: () => void;
 }

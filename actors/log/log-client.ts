@@ -11,7 +11,7 @@ export interface LogClient {
   /** The log of this process. */
   readonly logId: string;
   readonly viewVersion: number;
-  /** As GroupCommit.append. The payload lies in shared memory or is handed over. */
+  /** Appends a record, as GroupCommit.append does. The payload lies in shared memory or is handed over. */
   append(head: RecordHead, payload: Uint8Array, epoch: number): Promise<LogPosition>;
   /**
    * Resolves after every durable record of the target that the log still needs was replayed to this thread; rejects

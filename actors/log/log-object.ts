@@ -31,7 +31,7 @@ export interface RecordHead {
   readonly namespaceId: string;
   /** The target's version after this record: records of a target are contiguous. */
   readonly version: number;
-  /** Where the payload was too large for the log: its blob. The payload is then empty. */
+  /** The blob that has the payload, where that was too large for the log. The payload is then empty. */
   readonly blob: { readonly id: string; readonly length: number; readonly checksum: bigint } | null;
   /** The target's own words about the payload (sequence, time, …); opaque to the log. */
   readonly detail: unknown;

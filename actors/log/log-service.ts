@@ -48,7 +48,7 @@ const slotsAboveFloorMax = 1_200;
 /** How long a stop waits for the collection of the log: it is mostly a few objects. */
 const collectAtEndMsMax = 2_000;
 
-/** With the pauses between them two seconds. */
+/** How often sealing is tried: with the pauses between them, for two seconds. */
 const sealPatience: Patience = { triesMax: 5, pauseMs: (tries) => 200 * tries };
 /** Damaged is mostly what was damaged on its way: the next look tells. */
 const mayPass = (error: unknown) => error instanceof StoreError || error instanceof DataError;
@@ -58,7 +58,7 @@ const lookPatience: Patience = { ...sealPatience, passes: mayPass };
 interface OwnLog {
   readonly logId: string;
   readonly commit: GroupCommit;
-  /** Also in `#unflushed`, beside those of sealed logs. */
+  /** Its targets that are not flushed; also in `#unflushed`, beside those of sealed logs. */
   readonly unflushed: UnflushedTargets;
   /** The slot at and below which nobody needs the log; only rises. */
   floor: number;
@@ -69,7 +69,7 @@ export class LogService {
   readonly #components: LogComponents;
   readonly #commitMs: number;
   readonly #limits: FlowLimits;
-  /** Null until `open`. */
+  /** The own log; null until `open`. */
   #opened: OwnLog | null = null;
   #sealedLogs: SealedLog[] = [];
   readonly #unflushed = new Map<string, UnflushedTargets>();
@@ -356,12 +356,15 @@ export class LogService {
     return { ...this.#stored, waitingBytes, aboveFloorBytes: this.#slotBytes.total };
   }
 
-  /** As LogControl.listLogs. */
+  /** Lists logs, as LogControl.listLogs says. */
   listLogs(): Promise<void> {
     return this.#collection.list();
   }
 
-  /** As LogControl.collectLogs. Of a log that this process doesn't own, it knows only what the view and its marker say. */
+  /**
+   * Collects logs, as LogControl.collectLogs says. What it knows of logs of other processes is only what the view and their
+   * markers say.
+   */
   async collectLogs(named: NamedLogs): Promise<boolean> {
     const { logId, commit, floor } = this.#own;
     // Deposed: what this process knows may be old, so it deletes nothing, and it learns that it is over.

@@ -73,7 +73,7 @@ export async function* replayLog(
   }
 }
 
-/** Each call answers the next slot; some further ones are being read already. */
+/** Answers a function of which each call reads the next slot; some further ones are being read already. */
 function readAhead(
   store: Pick<ObjectStore, 'get'>,
   range: { readonly logId: string; readonly after: number; readonly through: number },
@@ -128,7 +128,7 @@ function checkChain(
   }
 }
 
-/** Null where the blob is missing. */
+/** Reads the payload from its blob; null where the blob is missing. */
 async function withBlob(
   store: Pick<ObjectStore, 'get'>,
   record: ReplayedRecord,

@@ -88,7 +88,10 @@ export interface ImportWrite {
   readonly payloadBytes: number;
 }
 
-/** In turn with every other commit, and with no write under way. `append` resolves when the record is durable. */
+/**
+ * Makes a segment part of the namespace. Called in turn with every other commit, and with no write under way. `append` resolves
+ * when the record is durable.
+ */
 export async function commitImport(
   components: ActorComponents,
   state: NamespaceState,

@@ -51,7 +51,7 @@ export async function commitManifest(
   cacheManifest(components, state.committed);
 }
 
-/** Each says since when it has tombstones: of one that had some before it is known. Pure. */
+/** Notes in each segment since when it has tombstones; what the manifest before says of that stays. Pure. */
 function withDeletionTimes(
   segments: readonly ManifestSegment[],
   before: readonly ManifestSegment[],

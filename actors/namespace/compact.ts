@@ -110,13 +110,13 @@ async function withGraphs(
 
 interface Merge {
   readonly choice: CompactionChoice;
-  /** As they were when the merge began. */
+  /** The segments that are merged, as they were when the merge began. */
   readonly inputs: readonly OpenSegment[];
   readonly merged: {
     readonly id: string;
     readonly built: BuiltSegment;
     readonly reader: SegmentReader;
-    /** Null where it gets them later, if any. */
+    /** The graphs of the merged segment; null where it gets them later, if any. */
     readonly graphs: readonly BuiltGraph[] | null;
   } | null;
 }

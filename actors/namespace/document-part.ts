@@ -18,7 +18,7 @@ import { documentBytes, type LiveDocument } from './read-document.ts';
  * A document that fits whole is answered as if there was no budget, byte for byte.
  */
 export interface AskedPart {
-  /** As the request has it: `120-180`, `120-` or `120`. Undefined: all lines. */
+  /** The lines as the request has them: `120-180`, `120-` or `120`. Undefined: all lines. */
   readonly lines: string | undefined;
   /** Lines at most. */
   readonly linesMax: number;

@@ -20,7 +20,7 @@ import type { NamespaceState } from './namespace-state.ts';
  */
 export interface EmbeddedBatch {
   readonly batch: LoadedBatch;
-  /** As the model counts them. */
+  /** How many tokens the texts have, as the model counts them. */
   readonly tokens: number;
 }
 

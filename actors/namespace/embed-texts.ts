@@ -94,7 +94,7 @@ function portionsOf(texts: readonly string[]): string[][] {
   return portions;
 }
 
-/** Asked for each time: a key that was forgotten is used no more. */
+/** Asks for the provider's key each time: a key that was forgotten is used no more. */
 async function providerKey(
   { directory, keyEncryptionKeys, logger }: ActorComponents,
   tenantId: number,

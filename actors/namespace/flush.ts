@@ -29,7 +29,7 @@ export function reachOf(state: NamespaceState): Reach {
   return { applied: new Map(state.applied), counters: state.counters, appliedBytes: state.appliedBytes };
 }
 
-/** One flush; the caller sees to it that no two run at once. */
+/** Flushes once. The caller sees to it that no two run at once. */
 export async function flushNamespace(components: ActorComponents, state: NamespaceState): Promise<void> {
   if (state.frozen.length === 0 && tailFits(state.memtable, components.limits.manifestTailBytesMax)) {
     await commitReach(components, state, reachOf(state), { segment: null, tail: tailOf(state.memtable) });
@@ -41,7 +41,7 @@ export async function flushNamespace(components: ActorComponents, state: Namespa
   await flushFrozen(components, state, frozen);
 }
 
-/** All of memory becomes segments, however little it is. In turn with every other commit, and with no write under way. */
+/** Makes segments of all that is in memory, however little it is. Called in turn with every other commit, and with no write under way. */
 export async function flushEverything(components: ActorComponents, state: NamespaceState): Promise<void> {
   if (state.memtable.rowCount > 0 || state.unflushedBytes > 0) freeze(state);
   for (let oldest = state.frozen[0]; oldest !== undefined; oldest = state.frozen[0])

@@ -32,7 +32,7 @@ const format = {
  */
 const firstAfterMs = 3_600_000;
 const retryAfterMs = 600_000;
-/** Between the store's clock, which says when an object was changed, and this server's. */
+/** How far the store's clock, which says when an object was changed, may differ from this server's. */
 const clockDifferenceMsMax = 3_600_000;
 
 /** Sweeps now and then until the answer is called. */

@@ -192,7 +192,7 @@ export class NamespaceActor {
     );
   }
 
-  /** Where the sequences of an import that begins now may begin. */
+  /** The first sequence that an import may have which begins now. */
   get firstSequenceOfImport(): number {
     return firstSequenceOfImport(this.#pipeline.lastSequence);
   }
@@ -302,7 +302,7 @@ export class NamespaceActor {
     return this.#upkeep.flush();
   }
 
-  /** As `flush`, and while it lasts writers wait sooner: the log is held up by this namespace's records. */
+  /** Flushes because this namespace's records hold up the log: while it lasts, writers wait sooner than during `flush`. */
   flushForLog(): Promise<void> {
     return this.#upkeep.flushForLog();
   }
@@ -397,7 +397,7 @@ export class NamespaceActor {
     });
   }
 
-  /** One that is lost is made good by the next, or by the next opening. */
+  /** Reports to the tenant. A report that is lost is made good by the next, or by the next opening. */
   async #report(): Promise<void> {
     this.#reportArmed = false;
     await this.#tell().catch(() => {});

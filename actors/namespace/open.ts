@@ -37,7 +37,7 @@ export async function openNamespace(
     readonly replayed: readonly ReplayedRecord[];
     /** What the tenant's ledger says was written to it; may lag behind. */
     readonly documentsKnown: number;
-    /** Not from the local disk, whatever it says. */
+    /** Whether the manifest must come from the store, whatever the local disk says. */
     readonly again: boolean;
     /** The manifest's version when this thread put the namespace away. */
     readonly putAwayVersion: number | null;
@@ -71,7 +71,7 @@ function beginsWith(replayed: readonly ReplayedRecord[], documentsKnown: number)
   return first === undefined ? documentsKnown === 0 : first.head.version === 1;
 }
 
-/** From the local disk where the copy there is surely current, else from the store. */
+/** Reads the manifest from the local disk where the copy there is surely current, else from the store. */
 async function loadManifest(
   components: ActorComponents,
   namespaceId: string,

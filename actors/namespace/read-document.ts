@@ -6,7 +6,7 @@ import type { DocumentPlace as SegmentPlace } from '../storage/segment-reader.ts
 import { isDeleted } from '../storage/tombstones.ts';
 import type { NamespaceState } from './namespace-state.ts';
 
-/** Where a live document lies at this moment. */
+/** The place of a live document at this moment. */
 export interface LiveDocument {
   readonly buffer: Buffer;
   readonly offset: number;

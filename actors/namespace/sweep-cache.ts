@@ -34,7 +34,7 @@ export function keepSweepingCache(components: Components): () => void {
   });
 }
 
-/** One round. Rejects with StoreError. */
+/** Makes one round. Rejects with StoreError. */
 export async function sweepCache(components: Components): Promise<void> {
   const { warmCache, clock } = components;
   let committed: Committed<Manifest> | 'unreadable' | null = null;

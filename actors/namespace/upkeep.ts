@@ -72,7 +72,7 @@ export class Upkeep {
     return this.#stopped || this.#hooks.isClosed();
   }
 
-  /** No commit begins any more. */
+  /** Ends upkeep: no commit begins any more. */
   stop(): void {
     this.#stopped = true;
     this.cancelTimers();
@@ -86,7 +86,7 @@ export class Upkeep {
     return true;
   }
 
-  /** No compaction begins any more; flushes go on. */
+  /** Ends compaction: none begins any more. Flushes go on. */
   drain(): void {
     this.#draining = true;
   }
@@ -134,7 +134,7 @@ export class Upkeep {
     this.#flushInBackground();
   }
 
-  /** So many vectors in memory that searching them takes a while: a segment of them can have a graph. */
+  /** Whether memory holds so many vectors that searching them takes a while: a segment of them can have a graph. */
   get #memtableAsksForGraphs(): boolean {
     const { vector, memtable } = this.#state;
     return vector !== null && paysForGraphs({ count: memtable.rowCount, dims: vector.dims });
@@ -265,7 +265,7 @@ export class Upkeep {
     );
   }
 
-  /** Until the policy finds nothing more. A failure leaves the segments as they are; the next flush tries again. */
+  /** Compacts until the policy finds nothing more. A failure leaves the segments as they are; the next flush tries again. */
   #compactInBackground(): void {
     if (this.#compacting !== null || this.#ending) return;
     this.#compacting = this.#compactAll()

@@ -10,7 +10,7 @@ export function dayOfMicros(writtenAt: number): string {
   return new Date(Math.floor(writtenAt / 1_000)).toISOString().slice(0, 10);
 }
 
-/** One more write request. The first day takes over those that are dropped. */
+/** Counts one more write request on its day. The first day takes over those that are dropped. */
 export function withWrite(
   days: readonly DayWrites[],
   writtenAt: number,

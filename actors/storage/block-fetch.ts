@@ -338,7 +338,7 @@ export class ObjectBlocks {
     return block;
   }
 
-  /** As `cached`, but looks on the local disk too. */
+  /** Answers a block as `cached` does, but looks on the local disk too. */
   cachedOrLocal(place: BlockPlace, report: DiskReport): Block | undefined {
     return this.cached(place.offset) ?? this.#local(place, report);
   }

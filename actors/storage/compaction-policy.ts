@@ -21,7 +21,7 @@ export interface SegmentSize {
   readonly bytes: number;
   readonly rows: number;
   readonly deletedRows: number;
-  /** It has held deleted rows for too long. */
+  /** Whether it has held deleted rows for too long. */
   readonly isOverdue?: boolean;
 }
 

@@ -34,7 +34,7 @@ compressor.setParameter(binding.CParameter.contentSizeFlag, 0);
 compressor.setParameter(binding.CParameter.checksumFlag, 0);
 const decompressor = new binding.DCtx();
 
-/** For this thread, from now on: level 1 takes two thirds of the time, for some percent more bytes. */
+/** Makes this thread compress at level 1 from now on: two thirds of the time, for some percent more bytes. */
 export function compressFast(): void {
   compressor.setParameter(binding.CParameter.compressionLevel, 1);
 }
@@ -42,7 +42,7 @@ export function compressFast(): void {
 /** Grows to the largest block's bound and stays: one per thread. */
 let scratch = Buffer.allocUnsafeSlow(0);
 
-/** For now: compresses, or keeps the raw bytes where compression does not make them smaller. */
+/** Compresses, or keeps the raw bytes where compression does not make them smaller. */
 export function compressBlock(raw: Uint8Array): CompressedBlock {
   const bound = binding.compressBound(raw.length);
   if (scratch.length < bound) scratch = Buffer.allocUnsafeSlow(bound);

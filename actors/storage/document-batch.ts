@@ -65,7 +65,7 @@ export function documentTextLength(buffer: Buffer, offset: number): number {
   return length === noText ? 0 : length;
 }
 
-/** Where the text begins in the buffer. */
+/** Answers where the text begins in the buffer. */
 export function documentTextStart(buffer: Buffer, offset: number): number {
   return offset + documentHeadBytes + buffer.readUInt16LE(offset + 4);
 }
@@ -90,7 +90,7 @@ export function documentMetaLength(buffer: Buffer, offset: number): number {
   return buffer.readUInt32LE(offset + 12);
 }
 
-/** Where the meta's JSON text begins in the buffer. */
+/** Answers where the meta's JSON text begins in the buffer. */
 export function documentMetaStart(buffer: Buffer, offset: number): number {
   return documentTextStart(buffer, offset) + documentTextLength(buffer, offset);
 }
@@ -108,7 +108,7 @@ export function documentDims(buffer: Buffer, offset: number): number {
   return buffer.readUInt16LE(offset + 6);
 }
 
-/** Where the vector's bytes begin in the buffer. */
+/** Answers where the vector's bytes begin in the buffer. */
 export function documentVectorStart(buffer: Buffer, offset: number): number {
   return offset + buffer.readUInt32LE(offset) - documentDims(buffer, offset) * 4;
 }

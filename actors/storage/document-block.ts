@@ -40,7 +40,7 @@ export class DocumentBlock {
     if (!this.#entriesFill(entriesStart)) throw damaged('entries do not fill it');
   }
 
-  /** Where the entry of the block's `index`-th row begins in `buffer`. */
+  /** Answers where the entry of the block's `index`-th row begins in `buffer`. */
   entryOffset(index: number): number {
     return this.#offsets[index] as number;
   }

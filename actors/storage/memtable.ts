@@ -30,7 +30,7 @@ export class Memtable {
   readonly #rowOfId = new Map<string, number>();
   #bytes = 0;
   #documentBytes = 0;
-  /** Once it is frozen. */
+  /** The ids of its live rows, once it is frozen; null before. */
   #presence: IdPresence | null = null;
 
   constructor(finder: RowFinder | null = null) {
@@ -89,7 +89,7 @@ export class Memtable {
     return this.#rowOfId.get(id) ?? -1;
   }
 
-  /** Nothing is added from here on. */
+  /** Freezes the memtable: nothing is added from here on. */
   freeze(): void {
     this.#presence = new IdPresence(this.#rowOfId.keys(), this.#rowOfId.size);
   }

@@ -120,7 +120,7 @@ function passOther(scan: JsonScan, field: VectorField, problem: string): void {
   note(field, problem);
 }
 
-/** No other JSON value begins with it. */
+/** The first byte of null: no other JSON value begins with it. */
 const firstOfNull = 0x6e;
 const minus = 0x2d;
 const zero = 0x30;

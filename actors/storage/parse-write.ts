@@ -443,7 +443,7 @@ function passWrongType(scan: JsonScan, field: FieldRange): void {
   field.start = wrongType;
 }
 
-/** No other JSON value begins with it. */
+/** The first byte of null: no other JSON value begins with it. */
 const firstOfNull = 0x6e;
 
 const halfPair = 'must be well-formed Unicode: it holds half of a surrogate pair';

@@ -26,7 +26,7 @@ export interface Reader {
   goOn(): void;
 }
 
-/** When a query must have answered. It goes with the query's reads, so that none is waited for any longer. */
+/** The moment at which a query must have answered. It goes with the query's reads, so that none is waited for any longer. */
 export class ReadDeadline {
   readonly #clock: Clock;
   readonly #limitMs: number;
@@ -53,7 +53,7 @@ export class ReadDeadline {
     return this.leftMs === 0;
   }
 
-  /** From now on `reader` is told when it waits and when it goes on. */
+  /** Tells `reader` from now on when it waits and when it goes on. */
   tell(reader: Reader): void {
     this.#reader = reader;
   }

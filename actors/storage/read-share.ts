@@ -18,7 +18,7 @@ export class ReadShare {
     this.#bytesMax = planBytesMax / threads;
   }
 
-  /** On their way now. */
+  /** Bytes that are on their way now. */
   get bytes(): number {
     return this.#bytes;
   }

@@ -187,7 +187,7 @@ export function encodeTail(toc: SegmentToc, tocOffset: number, objectKey: string
   return Buffer.concat([record, footer]);
 }
 
-/** Where the table of contents lies, from the last `footerBytes` bytes of an object of `size` bytes. */
+/** Answers where the table of contents lies, from the last `footerBytes` bytes of an object of `size` bytes. */
 export function decodeFooter(
   footer: Uint8Array,
   place: string,
@@ -233,7 +233,7 @@ export interface BlockPlace {
   readonly kind: number;
 }
 
-/** Where page `page` of a section of fixed-width entries lies. */
+/** Answers where page `page` of a section of fixed-width entries lies. */
 export function pagePlace(
   section: SegmentSection,
   entry: { readonly bytes: number; readonly perPage: number },

@@ -10,7 +10,7 @@ export interface SegmentGraph {
   readonly size: number;
   /** xxh64 of all its bytes, in hexadecimal: a damaged one must not be opened. */
   readonly checksum: string;
-  /** Its vectors are those of rows from the first to before the end. */
+  /** The rows whose vectors the graph has: from the first to before the end. */
   readonly firstRow: number;
   readonly endRow: number;
   /** Vectors in it. */

@@ -131,7 +131,7 @@ export class SegmentReader {
     return search.matches.at(-1) ?? null;
   }
 
-  /** As `findRow`, or `'miss'` where something is needed from the object store. */
+  /** Finds a row as `findRow` does, or answers `'miss'` where something is needed from the object store. */
   findCached(wanted: WantedIds, index: number, report: DiskReport): RowPlace | null | 'miss' {
     const at = index * idDigestWords;
     if (this.#filterSays(wanted, at, this.#filterInMemory) === 'absent') return null;

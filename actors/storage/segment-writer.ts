@@ -33,7 +33,7 @@ export interface RowIndexWriter {
   readonly section: string;
   /** The next row: the entry at `offset` of `buffer`. */
   add(buffer: Buffer, offset: number): void;
-  /** It holds as much as it may: `writePart` comes before the next row. */
+  /** Whether it holds as much as it may: then `writePart` comes before the next row. */
   readonly isFull: boolean;
   /** Writes what was added since the last part; those blocks lie among the documents', whose index knows their places. */
   writePart(append: AppendBlock): Promise<void>;

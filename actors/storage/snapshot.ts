@@ -8,7 +8,7 @@ export interface OpenSegment {
   readonly size: number;
   readonly reader: SegmentReader;
   readonly tombstones: Tombstones;
-  /** As the manifest has them. */
+  /** The graphs, as the manifest has them. */
   readonly graphs: readonly SegmentGraph[] | null;
 }
 

@@ -81,7 +81,7 @@ function bitmapBytes(lastByte: number): number {
   return Math.max(bitmapBytesMin, 2 ** Math.ceil(Math.log2(lastByte + 1)));
 }
 
-/** For another thread: pairs of chunk number and bitmap. */
+/** Makes what another thread can read: pairs of chunk number and bitmap. */
 export function tombstonesToWire(tombstones: Tombstones): unknown {
   return [tombstones.count, [...tombstones.chunks.entries()]];
 }

@@ -246,7 +246,7 @@ export class WarmCache {
     await this.removeObject(key);
   }
 
-  /** As `forgetObject`, but what is put of it later is kept again. */
+  /** Forgets an object as `forgetObject` does, but what is put of it later is kept again. */
   async removeObject(key: string): Promise<void> {
     this.remove(key);
     await this.#removeAll(`${key}@`);
@@ -371,7 +371,7 @@ export class WarmCache {
     }
   }
 
-  /** Its bytes can't be read from the disk any more. */
+  /** Forgets an entry whose bytes can't be read from the disk any more. */
   #erase(databases: Databases, head: Buffer): void {
     try {
       if (keyIn(head) !== 0) this.#keys?.forget(keyIn(head));

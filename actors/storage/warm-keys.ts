@@ -55,7 +55,7 @@ export class WarmKeys {
     return under(key, [sealed])[0];
   }
 
-  /** From here on nobody can open what was sealed with it. */
+  /** Forgets a key: from here on nobody can open what was sealed with it. */
   forget(number: number): void {
     if (number < 1 || number > this.#places) return;
     writeSync(this.#file, zeros, 0, keyBytes, placeOf(number));

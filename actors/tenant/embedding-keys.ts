@@ -99,7 +99,7 @@ export async function sealedAfterTrial(
   return { record, tokens };
 }
 
-/** As answers show it: never the key. */
+/** Writes a stored key as answers show it: never the key itself. */
 export function embeddingKeyItem({ provider, hint, createdAt, updatedAt }: ProviderKeyRecord): unknown {
   return { provider, hint, created_at: createdAt, updated_at: updatedAt };
 }

@@ -16,7 +16,7 @@ export class FrontRequests {
     this.#parts = parts;
   }
 
-  /** Before the front does anything. */
+  /** Begins a request, before the front does anything. */
   async begin(request: BegunRequest): Promise<BeganRequest> {
     const { log, requests } = this.#parts;
     const begun = requests.begin(request);

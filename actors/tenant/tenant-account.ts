@@ -35,7 +35,7 @@ export class TenantAccount {
     return this.#components.plans[this.#parts.log.state.tenant?.plan ?? 'free'];
   }
 
-  /** Counted by fronts: durable when it resolves. */
+  /** Takes what fronts have counted. It is durable when this resolves. */
   async noteUsage(notes: readonly UsageNote[]): Promise<void> {
     const { log, life } = this.#parts;
     // What a tenant used before it was deleted is asked for by nobody.

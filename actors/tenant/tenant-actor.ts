@@ -55,7 +55,7 @@ export class TenantActor {
     this.frontRequests = new FrontRequests({ log, requests });
   }
 
-  /** From its manifest and what was replayed; a tenant without either does not exist (yet). */
+  /** Opens a tenant from its manifest and what was replayed; a tenant without either does not exist (yet). */
   static async open(
     components: ActorComponents,
     tenantId: number,
@@ -125,7 +125,7 @@ export class TenantActor {
     await this.flush();
   }
 
-  /** It takes no further work; the next one begins from its manifest. */
+  /** Closes the actor: it takes no further work, and the next one begins from its manifest. */
   close(): void {
     this.#log.close();
   }

@@ -95,7 +95,7 @@ export class TenantDrops {
     });
   }
 
-  /** All that there is at this moment. */
+  /** Drops all that there is at this moment. */
   async dropAll(): Promise<void> {
     for (const [namespaceId, { name }] of [...this.#namespaces]) await this.#dropNamespace(namespaceId, name);
     await this.#dropClaims([...this.#claims]);

@@ -38,7 +38,7 @@ export class TenantLedger {
     return this.#news.size === 0;
   }
 
-  /** After the state has become another one. */
+  /** Adds up what is stored anew, after the state has become another one. */
   sumUp(): void {
     this.#storedBytes = 0;
     for (const { storedBytes } of this.#parts.log.state.names.values()) this.#storedBytes += storedBytes;
@@ -112,7 +112,7 @@ export class TenantLedger {
     assert(this.#storedBytes >= 0, () => `the namespaces of a tenant take ${this.#storedBytes} bytes`);
   }
 
-  /** Until now. */
+  /** Counts what was stored until now. */
   countStored(): void {
     const { state } = this.#parts.log;
     // A tombstone counts nothing.

@@ -28,7 +28,7 @@ interface LifeParts {
 export class TenantLife {
   readonly #components: Components;
   readonly #parts: LifeParts;
-  /** Its own end, from the moment it was asked for. */
+  /** The removal of this tenant, from the moment it was asked for. */
   #removal: Promise<void> | null = null;
 
   constructor(components: Components, parts: LifeParts) {

@@ -39,7 +39,7 @@ type Components = Pick<
 export interface EventHooks {
   /** Throws where the tenant takes no further event. */
   refuse(): void;
-  /** It is durable, and changes the state next: there what it deletes is still known. */
+  /** Called when an event is durable, just before it changes the state: what it deletes is still known there. */
   applying(event: TenantEvent): void;
 }
 
@@ -101,7 +101,7 @@ export class TenantLog {
     return this.#account.bytes;
   }
 
-  /** From its manifest, where there is one. Call once, before `replay`. */
+  /** Reads the manifest, where there is one. Call it once, before `replay`. */
   async load(): Promise<void> {
     this.#committed = await loadCommitted(
       this.#components.store,

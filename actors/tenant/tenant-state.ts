@@ -52,7 +52,7 @@ export function emptyTenant(): TenantState {
   };
 }
 
-/** From the event of its end on, and as a tombstone. */
+/** Whether a tenant is being deleted, from the event of its end on, or is a tombstone. */
 export function isDeleting({ tenant }: TenantState): boolean {
   return tenant?.status === 'deleting';
 }

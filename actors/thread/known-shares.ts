@@ -32,7 +32,7 @@ export class KnownShares {
     return this.#shares.get(tenant) ?? { owner: ownerOfUnknown(tenant), tenant, weight: 1 };
   }
 
-  /** For a task of a lane; `deadlineMs` from now, null where it is worth doing however late. */
+  /** Makes the claim of a lane's task. `deadlineMs` counts from now; null where the task is worth doing however late. */
   claim(tenant: number, deadlineMs: number | null = null): LaneClaim {
     const deadlineAt = deadlineMs === null ? null : this.#clock.now() + deadlineMs;
     return { share: this.of(tenant), deadlineAt };

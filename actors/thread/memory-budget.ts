@@ -99,7 +99,7 @@ export class MemoryAccount {
     return this.#bytes;
   }
 
-  /** From now on the holder has this many bytes on the line. */
+  /** Says that the holder has this many bytes on the line from now on. */
   set(line: MemoryLine, bytes: number): void {
     if (this.#released) return;
     const change = bytes - (this.#held.get(line) ?? 0);

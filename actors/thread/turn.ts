@@ -10,11 +10,11 @@ import { chargeTurn } from '../../src/base/turns.ts';
  */
 export interface TurnParts {
   readonly share: Share;
-  /** On the clock's monotonic scale. Time limits count from here, so that waiting for a turn is part of them. */
+  /** When it began, on the clock's monotonic scale. Time limits count from here, so that waiting for a turn is part of them. */
   readonly beganAt: number;
   /** What it is, for whoever looks for what holds up a thread: the operation's name. */
   readonly cause: string;
-  /** Null where nobody adds up what is charged. */
+  /** Where charges are added up; null where nobody does. */
   readonly charges: Charges | null;
 }
 
@@ -32,7 +32,7 @@ export class Turn {
     this.#charges = charges;
   }
 
-  /** Nobody waits for its answer any more: what it does may end at its next yield. */
+  /** Whether nobody waits for its answer any more: what it does may end at its next yield. */
   get cancelled(): boolean {
     return this.#cancelled;
   }
@@ -41,7 +41,7 @@ export class Turn {
     this.#cancelled = true;
   }
 
-  /** It has used so many milliseconds of the thread without giving way. */
+  /** Charges milliseconds that it has used of the thread without giving way. */
   charge(ms: number): void {
     chargeTurn(this.share, ms);
     this.#charges?.charge(this.share, ms);
@@ -49,7 +49,7 @@ export class Turn {
   }
 }
 
-/** For work that the server does for itself, and for tests: it begins now. */
+/** Makes a turn that begins now, for work that the server does for itself, and for tests. */
 export function ownTurn(clock: Pick<Clock, 'monotonic'>): Turn {
   return new Turn({ share: upkeepShare, beganAt: clock.monotonic(), cause: 'upkeep', charges: null });
 }

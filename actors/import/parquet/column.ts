@@ -179,7 +179,7 @@ export class ParquetColumn {
     this.#dictionaryBytes = bytes;
   }
 
-  /** Before anything of the page is unpacked: its rows must be left in the row group, and its bytes in what a file may hold. */
+  /** Counts a page before anything of it is unpacked: its rows must be left in the row group, and its bytes in what a file may hold. */
   #holdPage(header: PageHeader): void {
     const rows = pageRows(header);
     if (rows > this.#rowsLeft) throw new ParquetError('a column has more rows than its row group');

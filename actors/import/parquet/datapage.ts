@@ -38,7 +38,7 @@ export function readDictionaryPage(header: PageHeader, packed: Buffer, shape: Pa
   return readValues(raw, 0, { element: shape.element, encoding: 'PLAIN', count });
 }
 
-/** In a page of the first version, which rows are null is packed with the values. */
+/** Reads a data page of version 1, in which it is packed with the values which rows are null. */
 export function readDataPage(header: PageHeader, packed: Buffer, shape: PageShape): DataPage {
   const rows = pageRows(header);
   const raw = unpack(shape.codec, packed, header.uncompressed_page_size);
@@ -52,7 +52,7 @@ export function readDataPage(header: PageHeader, packed: Buffer, shape: PageShap
   return valuesOf(raw, { offset, rows, present, encoding }, shape);
 }
 
-/** In a page of the second version, which rows are null stands before the packed values. */
+/** Reads a data page of version 2, in which it stands before the packed values which rows are null. */
 export function readDataPageV2(header: PageHeader, packed: Buffer, shape: PageShape): DataPage {
   const rows = pageRows(header);
   const page = header.data_page_header_v2;

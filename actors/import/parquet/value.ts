@@ -28,7 +28,7 @@ export interface ParquetValue {
 }
 
 type Units = 'MILLIS' | 'MICROS' | 'NANOS';
-/** With hyphens and quotes. */
+/** What a UUID takes as JSON, with hyphens and quotes. */
 const uuidJsonBytesMax = 40;
 const perSecond: Readonly<Record<Units, bigint>> = {
   MILLIS: 1_000n,

@@ -181,7 +181,7 @@ test('records that wait for their actors are bounded, and those that were not ke
   second.kill();
 });
 
-test('of a target that is forgotten nothing is kept until it is read again', async () => {
+test('nothing is kept of a target that is forgotten until it is read again', async () => {
   const replays = new WaitingReplays(new MemoryBudget(20_000));
   const head = (namespaceId: string) => ({
     tenantId,

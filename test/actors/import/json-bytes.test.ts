@@ -16,7 +16,7 @@ const edges = [0, 1, 9, 10, 99, 2 ** 31 - 1, 2 ** 31, 999_999_999, 1e9, 1e9 + 1,
 describe('numbers are written as JavaScript writes them', () => {
   const random = seededRandom(1);
 
-  test('whole ones within 2^53', () => {
+  test('whole numbers within 2^53 are written digit by digit', () => {
     const some = Array.from({ length: 20_000 }, () => Math.floor(random() * 2 ** (random() * 53)));
     for (const value of [...edges.filter(Number.isSafeInteger), ...some])
       for (const signed of value === 0 ? [0] : [value, -value])
@@ -26,7 +26,7 @@ describe('numbers are written as JavaScript writes them', () => {
         );
   });
 
-  test('whole ones of 64 bits, by their halves', () => {
+  test('whole numbers of 64 bits are written by their halves', () => {
     const some = Array.from(
       { length: 20_000 },
       () => (BigInt(Math.floor(random() * 2 ** 32)) << 32n) | BigInt(Math.floor(random() * 2 ** 32)),
@@ -50,7 +50,7 @@ describe('numbers are written as JavaScript writes them', () => {
     }
   });
 
-  test('doubles, and whole ones with a fraction', () => {
+  test('doubles keep their value, and whole ones get a fraction', () => {
     const few = Array.from({ length: 50_000 }, () => {
       const digits = Math.floor(random() * 8);
       return Math.round(random() * 10 ** (random() * 14)) / 10 ** digits;
@@ -79,7 +79,7 @@ describe('numbers are written as JavaScript writes them', () => {
       }
   });
 
-  test('decimals, with all of their digits', () => {
+  test('decimals are imported with all of their digits', () => {
     for (let scale = 0; scale <= 9; scale++)
       for (let i = 0; i < 2_000; i++) {
         const value = Math.floor(random() * 2 ** (random() * 53)) - (i % 2) * 1_000;

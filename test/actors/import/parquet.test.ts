@@ -68,7 +68,7 @@ describe('files that DuckDB writes are what DuckDB reads', () => {
     });
   }
 
-  test('their types, texts, nulls and ids', async () => {
+  test('their types, texts, nulls and ids are kept', async () => {
     const namespace = await imported(await written(everything), { id: 'text', text: 'text,maybe' });
     const types = await sqlTypes(server, namespace);
     assert.deepEqual(
@@ -82,7 +82,7 @@ describe('files that DuckDB writes are what DuckDB reads', () => {
     assert.equal((await server.count(namespace, { q: 'é4' })).body.count, 16);
   });
 
-  test('many rows in many pages', async () => {
+  test('rows in many pages are all imported', async () => {
     const namespace = await imported(
       await written("SELECT i AS n, 'v' || (i % 1000) AS v FROM range(70000) t(i)"),
     );

@@ -27,7 +27,7 @@ test('a seal is as small as no group can be', () => {
   assert.equal(seal.bytes.length, emptyLogObjectBytes);
 });
 
-test('of the own log, slots at or under the floor go, and blobs that nothing in use names', () => {
+test('slots of the own log at or under the floor go, and blobs that nothing in use names', () => {
   const plan = planLogCollection(listed(), { kind: 'own', floor: 3, blobsInUse: new Set(['b2']) });
 
   assert.deepEqual(plan, [paths.logObject(logId, 3), paths.logBlob(logId, 'b1')]);
@@ -37,7 +37,7 @@ test('a log whose records are not all in manifests stays whole', () => {
   assert.deepEqual(planLogCollection(listed(), { kind: 'needed' }), []);
 });
 
-test('of a log that is done, everything goes but its seal, and the marker while the view names it', () => {
+test('everything of a log that is done goes but its seal, and the marker while the view names it', () => {
   const groups = [paths.logObject(logId, 3), paths.logObject(logId, 4)];
   const blobs = [paths.logBlob(logId, 'b1'), paths.logBlob(logId, 'b2')];
 

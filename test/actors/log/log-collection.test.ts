@@ -92,7 +92,7 @@ test('a log that is not done when logs are collected is looked at again soon', a
   assert.deepEqual(await groupsOf(logId), []);
 });
 
-test('of a log that was taken over nothing stays but its seal and its floor', async () => {
+test('nothing stays of a log that was taken over but its seal and its floor', async () => {
   const first = await start();
   await clock.run(first.createTenant());
   await clock.run(first.put('n', [{ id: 'a', text: 'tide' }]));

@@ -77,7 +77,7 @@ test('a commit that another one overtook while its outcome was unknown is depose
   assert.deepEqual(await stored(), other);
 });
 
-test('of two owners who commit at once one is deposed', async () => {
+test('where two owners commit at once one is deposed', async () => {
   const first = await commitOf(null, 'a');
   const landing = gate();
   store.plan = ({ operation }) => (operation === 'update' ? { until: landing.opened } : undefined);

@@ -286,7 +286,7 @@ test('scattered ids that are there are found without a document being read', asy
   assert.ok(counted.storeBytes <= (indexes[0] ?? 0) + (indexes[1] ?? 0), `${counted.storeBytes} bytes`);
 });
 
-test('of two rows with one id the newest is found', async () => {
+test('where two rows have one id the newest is found', async () => {
   const rows = [...randomRows(12, 10)];
   const twice = { ...(rows[3] as TestRow), sequence: 1000 };
   rows.push(twice);

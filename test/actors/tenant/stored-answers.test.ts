@@ -27,7 +27,7 @@ test('an answer is known for a day, and goes when a later one comes', () => {
   assert.deepEqual([...answers.keys()], ['b', 'c']);
 });
 
-test('of too many the oldest go; one that is stored again is the newest', () => {
+test('where answers are too many the oldest go; one that is stored again is the newest', () => {
   const answers = new Map<string, StoredAnswer>();
   for (let i = 0; i < limits.idempotentAnswersMax; i++) storeAnswer(answers, answer(String(i), i));
   storeAnswer(answers, answer('0', 5_000));
@@ -41,7 +41,7 @@ test('of too many the oldest go; one that is stored again is the newest', () => 
   assert.deepEqual([...answers.keys()].slice(-3), ['0', 'new', 'newer']);
 });
 
-test('of answers that are too long together the oldest go, and the newest stays', () => {
+test('where answers are too long together the oldest go, and the newest stays', () => {
   const answers = new Map<string, StoredAnswer>();
   const long = limits.idempotentAnswersBytesMax / 4;
   const of = (keyDigest: string, at: number): StoredAnswer => ({

@@ -42,7 +42,7 @@ const tell = (process: InProcess, ...notes: ReturnType<typeof note>[]) =>
   clock.run(process.host.handle(call(internalCalls.noteUsage, ''), packMessage(notes)));
 
 describe('the usage of a tenant', () => {
-  it('of one that did nothing is nothing, with its plan and its bill', async () => {
+  it('is nothing for a tenant that did nothing, with its plan and its bill', async () => {
     const process = await withTenant();
 
     const { plan, bill, ...counted } = await usage(process);
@@ -241,7 +241,7 @@ describe('the usage of a tenant', () => {
     process.kill();
   });
 
-  it('of a key is its own, by month, and goes with it', async () => {
+  it('is counted for each key by month, and goes with the key', async () => {
     const process = await withTenant();
     await tell(process, note(4));
     const [first] = (await clock.run(process.ask('listKeys', ''))).body;
@@ -287,7 +287,7 @@ describe('what a namespace reports', () => {
     ...more,
   });
 
-  it('is of the days on which it was written, as far as the tenant did not know it', () => {
+  it('counts on the days on which it was written, as far as the tenant did not know it', () => {
     const usage = emptyUsage();
     const days = [
       { day: '2024-02-09', writes: 4, docs: 40, bytes: 400 },
@@ -308,7 +308,7 @@ describe('what a namespace reports', () => {
     ]);
   });
 
-  it('is of the first day that it knows where it was written before', () => {
+  it('counts on the first day that it knows where it was written before', () => {
     const usage = emptyUsage();
     const days = [{ day: '2024-02-09', writes: 0, docs: 0, bytes: 0 }];
 

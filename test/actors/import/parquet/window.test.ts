@@ -39,7 +39,7 @@ function isAllFree(room: DictionaryRoom): boolean {
   return true;
 }
 
-test('of a dictionary only those values are rendered that a row has', () => {
+test('only those values of a dictionary are rendered that a row has', () => {
   const window = windowOf({ type: 'INT32' }, new DictionaryRoom());
   const dictionary = numbers([10, 20, 30, 40]);
   window.open(columnOf(dictionary, dictionary, [3, -1, 1, 3]), 4);
