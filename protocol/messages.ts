@@ -16,13 +16,13 @@ export interface ActorCall {
   readonly namespace: string;
   /** The path's own argument: a document's id or a key's; empty where the path has none. */
   readonly argument: string;
-  /** The query string as it came. */
+  /** The query string as it came, without its question mark. */
   readonly query: string;
   /** Milliseconds that this request may still take. */
   readonly deadlineMs: number;
   /** What the actor needs to know of who asks; see CallerNote. */
   readonly caller: CallerNote;
-  /** Digest of an `Idempotency-Key`, of operations that heed one. */
+  /** SHA-256 of the `Idempotency-Key`, of operations that heed one. */
   readonly idempotencyKey?: string;
 }
 
@@ -223,7 +223,7 @@ export interface EndedRequest extends BegunRequest {
 
 /** What a name that is not there yet is made with. */
 export interface NewNamespace {
-  /** Random, of whoever has stored something for it already. */
+  /** The namespace's id, random, where something was stored for it already; left out, it is given one. */
   readonly namespaceId?: string;
   /** Null for text only. */
   readonly vector: VectorConfig | null;

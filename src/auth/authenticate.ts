@@ -25,7 +25,7 @@ import { noCaps, type Principal, principalLimits, type TenantStatus } from './pr
 export interface Credential {
   readonly kind: 'key' | 'login' | 'oauth';
   readonly secret: string;
-  /** `X-Tenant` as sent. */
+  /** The header `X-Tenant` as it was sent; undefined without one. */
   readonly tenant: string | undefined;
 }
 
@@ -47,9 +47,9 @@ export interface KnownTenant {
 
 /** The tenants' own records, wherever their actors live. */
 export interface TenantDirectory {
-  /** Null where the key was revoked or never was. */
+  /** What is known of a key; null where it was revoked or never was. */
   key(tenantId: TenantId, keyId: KeyId): Promise<KnownKey | null>;
-  /** Null where there is no such tenant. */
+  /** What is known of a tenant; null where there is none. */
   tenant(tenantId: TenantId): Promise<KnownTenant | null>;
 }
 
@@ -119,14 +119,14 @@ export function unauthorized(sentence: string): ApiError {
 /** How many claims of keys in use are remembered; an entry is about 200 bytes. */
 const claimsMax = 50_000;
 
-/** One per front thread. */
+/** Finds the principal of a credential. There is one for each front thread. */
 export class Authenticator {
   readonly #components: AuthenticatorComponents;
   readonly #cache: KeyCache;
   /** Key digest → where its key is kept, which never changes: so a revocation sends nobody else to the object store. */
   readonly #claims = new LruMap<string, KeyClaim>(claimsMax);
 
-  /** `revalidateAfterMs`: see key-cache.ts. */
+  /** `revalidateAfterMs`: how old a cached credential may be before it is looked up again; null: any age. See key-cache.ts. */
   constructor(components: AuthenticatorComponents, revalidateAfterMs: number | null) {
     const { clock } = components;
     this.#components = components;

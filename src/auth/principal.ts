@@ -33,7 +33,7 @@ export interface Principal {
   readonly share: Share;
 }
 
-/** Per server; null means no limit. */
+/** What a principal may ask of one server; null means no limit. */
 export interface PrincipalLimits {
   /** Requests a second of the whole tenant: the plan's. */
   readonly tenantQps: number | null;
@@ -41,7 +41,7 @@ export interface PrincipalLimits {
   readonly keyQps: number | null;
   /** Requests in flight of the tenant. A key has the same bound, which its tenant always meets first. */
   readonly concurrency: number | null;
-  /** SQL queries in flight of the tenant. */
+  /** SQL queries of the tenant that may be in flight at once. */
   readonly sqlConcurrency: number | null;
 }
 

@@ -22,7 +22,7 @@ export interface AttemptsOptions {
 export interface Attempter {
   /** As the person typed it. */
   readonly email: string;
-  /** The client's, as text. */
+  /** The client's network address, as text. */
   readonly address: string;
 }
 
@@ -102,7 +102,7 @@ export class Attempts {
     this.#takeByAddress(this.#open, address);
   }
 
-  /** Throws 429 `rate_limited`. */
+  /** Counts a sign-up from an address. Throws 429 `rate_limited` where there were too many. */
   signup(address: string): void {
     this.#takeByAddress(this.#signups, address);
   }
@@ -151,7 +151,7 @@ export class Attempts {
   }
 }
 
-/** A digest: of one size whatever was sent. */
+/** A digest of an e-mail address, of one size whatever was sent. */
 function accountOf(email: string): string {
   return sha256Latin1(emailIdentity(email));
 }
@@ -183,7 +183,7 @@ function groupsOf(address: string): readonly string[] {
 }
 
 interface QuotaOptions {
-  /** Null: no limit. */
+  /** Attempts of one key in a window; null: no limit. */
   readonly max: number | null;
   readonly windowMs: number;
   readonly clock: Clock;
@@ -280,7 +280,7 @@ class LoginFailures {
     return this.#keys.get(key)?.atMs.filter((atMs) => atMs > sinceMs) ?? [];
   }
 
-  /** `over`: failures past the last that is free. */
+  /** How long a key waits, in milliseconds, after `over` failures past the last that is free. */
   #delayMs(over: number): number {
     return over < 0 ? 0 : Math.min(limits.loginDelayFirstMs * 2 ** over, this.#options.windowMs);
   }

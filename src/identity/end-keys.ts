@@ -23,7 +23,7 @@ export async function endKeysOf(
   for (const { tenantId, role } of tenants) await endKeys(tenantId, role === 'owner' ? null : id);
 }
 
-/** The second time, where the record says that it is due. */
+/** Ends the keys the second time, where the record says that this is due. */
 export async function finishEndingKeys(people: KeyEnder & PersonStore, person: Person): Promise<void> {
   if (!person.keysEnding) return;
   await endKeysOf(people, person);

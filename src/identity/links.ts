@@ -22,7 +22,7 @@ const lifetimesMs: Readonly<Record<LinkKind, number>> = {
 };
 
 export interface NewLink {
-  /** For the mail, and nowhere else. */
+  /** The token, which goes into the mail and nowhere else. */
   readonly token: string;
   readonly link: PersonLink;
 }

@@ -37,7 +37,7 @@ export interface LoginClaims {
   readonly tenantId: number | null;
 }
 
-/** Keys have 32 bytes. */
+/** What signs and verifies login tokens, from keys of 32 bytes. */
 export function loginTokens({ present, previous }: KeyRing, clock: Clock, random: Random): LoginTokens {
   const others = previous === null ? [] : [createSecretKey(previous)];
   return { keys: [createSecretKey(present), ...others], clock, random };

@@ -9,7 +9,7 @@ import type { Mail } from './mails.ts';
 export interface MailCarrier {
   /** Rejects with `MailRefused` where trying again is in vain, and with anything else where it may help. */
   carry(mail: Mail): Promise<void>;
-  /** After the last `carry`. */
+  /** Lets go of connections; call it after the last `carry`. */
   close(): void;
 }
 
@@ -23,7 +23,7 @@ export class MailServerLacksTls extends MailRefused {
   override name = 'MailServerLacksTls';
 }
 
-/** Null where there turns out to be nothing to send. */
+/** Composes a mail; null where there turns out to be nothing to send. */
 export type ComposeMail = () => Promise<Mail | null>;
 
 /**
@@ -59,7 +59,7 @@ export class MailQueue {
     return this.#stopping || this.#size >= limits.mailsWaitingMax;
   }
 
-  /** False where the queue is full: then nothing was begun. */
+  /** Takes a mail to be composed and sent. False where the queue is full: then nothing was begun. */
   post(kind: LinkKind, compose: ComposeMail): boolean {
     if (this.isFull) {
       const reason = this.#stopping ? 'the server stops' : 'the queue is full';
@@ -104,7 +104,7 @@ export class MailQueue {
     if (this.#size === 0) this.#whenIdle();
   }
 
-  /** Never rejects. */
+  /** Sends a mail, with its further tries. Never rejects. */
   async #send(letter: Letter): Promise<void> {
     letter.attempts += 1;
     try {

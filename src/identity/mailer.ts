@@ -20,7 +20,7 @@ export interface SmtpOptions {
 
 export type SmtpTls = 'required' | 'optional';
 
-/** From here on a mail server's answer means never. */
+/** From this number on a mail server's answer means that it will never take the mail. */
 const permanentFrom = 500;
 
 export function smtpCarrier({ url, from, tls }: SmtpOptions): MailCarrier {
@@ -71,7 +71,7 @@ async function openTransport(url: string, tls: SmtpTls): Promise<Transporter> {
   });
 }
 
-/** Null where trying again may help. */
+/** The refusal that an error is; null where trying again may help. */
 function refusalOf(error: unknown): MailRefused | null {
   const { responseCode, code } = error as { readonly responseCode?: unknown; readonly code?: unknown };
   if (typeof responseCode !== 'number' || responseCode < permanentFrom) return null;

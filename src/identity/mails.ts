@@ -1,6 +1,6 @@
 import type { LinkKind, LinkToMail } from './links.ts';
 
-/** The words of our mails. Pure. */
+/** A mail: whom it is for, and its words. */
 export interface Mail {
   /** What it is for, in a log and in a file's name. */
   readonly kind: LinkKind;
@@ -90,7 +90,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** The base URL is the operator's, and may hold an ampersand. */
+/** A text as HTML: the base URL is the operator's, and may hold an ampersand. */
 function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? character);
 }

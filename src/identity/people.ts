@@ -30,7 +30,7 @@ import { newNonce } from './stored-record.ts';
  * 4. the claim of the e-mail address, last: it decides who of two racing sign-ups has the address.
  */
 
-/** Runs argon2 on another thread. */
+/** Hashes and verifies passwords by argon2, on another thread. */
 export interface PasswordHasher {
   hash(password: string): Promise<string>;
   verify(
@@ -90,7 +90,7 @@ const emailClaimFormat = {
   check: storedCheck(z.strictObject({ personId: storedId<PersonId>(), nonce: z.string() })),
 } as const;
 
-/** Hashes one password nobody knows; that is all it waits for. */
+/** The components of people, ready to use: it hashes one password that nobody knows, and waits for nothing else. */
 export async function preparePeople(components: PeopleComponents): Promise<People> {
   const dummyHash = await components.hasher.hash(randomHex(components.random, 16));
   return { ...components, dummyHash };

@@ -21,7 +21,7 @@ const personSchema = z.strictObject({
   /** As typed, trimmed; unique by its lower-cased form. */
   email: z.string(),
   name: z.string(),
-  /** PHC format. */
+  /** The argon2id hash of the password, in PHC format. */
   passwordHash: z.string(),
   /** Rises when every login token made before must stop working: password change and reset. */
   generation: z.int(),

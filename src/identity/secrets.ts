@@ -9,10 +9,10 @@ import { type Random, randomHex } from '../base/random.ts';
  * a shared store must be given them: they have to agree, and losing one folder must not lose what they encrypt.
  */
 export interface Secrets {
-  /** 32 bytes each, as all of these. */
+  /** Keys that sign login tokens, of 32 bytes each, as all secrets are. */
   readonly loginTokenKeys: KeyRing;
   readonly keyEncryptionKeys: KeyRing;
-  /** Sign cursors; derived from the login-token keys. */
+  /** Keys that sign cursors; derived from the login-token keys. */
   readonly cursorKeys: KeyRing;
 }
 
@@ -21,7 +21,7 @@ export interface SecretsOptions {
   readonly objectStore: 'fs' | 's3';
   readonly loginTokenKey: Uint8Array | null;
   readonly keyEncryptionKey: Uint8Array | null;
-  /** Accepted beside the present ones while keys are rotated. */
+  /** The keys before, accepted beside the present ones while keys are rotated. */
   readonly previousLoginTokenKey: Uint8Array | null;
   readonly previousKeyEncryptionKey: Uint8Array | null;
   readonly random: Random;
@@ -63,7 +63,7 @@ function cursorKeyOf(loginTokenKey: Uint8Array): Uint8Array {
   return deriveKey(loginTokenKey, 'tidebase cursor v1');
 }
 
-/** 32 bytes from standard base64, or null. */
+/** The 32 bytes that a text in standard base64 stands for, or null. */
 export function parseSecret(base64: string): Uint8Array | null {
   if (!/^[A-Za-z0-9+/]{43}=$/.test(base64)) return null;
   const bytes = Buffer.from(base64, 'base64');

@@ -50,7 +50,7 @@ export async function newPasswordProblem(password: string): Promise<string | nul
   return `is one of the ${count} commonest passwords, which are guessed first: choose another, such as some words together`;
 }
 
-/** What can be nobody's password, or null. */
+/** What is wrong with a password that nobody can have, or null. */
 export function passwordProblem(password: string): string | null {
   if (!hasCharacters(password, passwordCharactersMin, passwordCharactersMax)) {
     return `must have ${passwordCharactersMin} to ${passwordCharactersMax} characters`;
