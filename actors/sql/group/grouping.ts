@@ -3,10 +3,10 @@ import type { Evaluator } from '../expression/evaluate.ts';
 import { type Column, ofFrame } from '../frame/column.ts';
 import { allRows, type Frame } from '../frame/frame.ts';
 import { PairInterner } from '../intern/pair-interner.ts';
-import type { Bound, SelectPlan } from '../plan/bound.ts';
+import type { Bound, BoundAggregate, SelectPlan } from '../plan/bound.ts';
 import { mayInterrupt } from '../plan/bound-parts.ts';
 import type { Room } from '../room.ts';
-import type { Aggregate } from './aggregate.ts';
+import type { Aggregate, GroupedRows } from './aggregate.ts';
 import { type KeyGroup, keyGroups } from './key-groups.ts';
 import { newAggregates } from './new-aggregates.ts';
 
@@ -62,10 +62,17 @@ export class Grouping {
     const last = groups.at(-1);
     assert(last === undefined || (0 <= last && last < groupCount), () => `group ${last} of ${groupCount}`);
     for (const argument of this.#longArguments) this.#evaluator.evaluate(argument, frame);
-    for (const [at, aggregate] of this.#aggregates.entries()) {
-      const { argument } = must(this.#plan.aggregates[at], 'an aggregate');
-      const column = argument === null ? null : this.#evaluator.evaluate(argument, frame);
-      aggregate.add({ column, rows, rowCount, groups, groupCount });
+    // Aggregates of one argument mostly stand beside each other, and are given the same object: a statement may have ninety.
+    let grouped: GroupedRows | null = null;
+    let argumentBefore: Bound | null = null;
+    for (let at = 0; at < this.#aggregates.length; at++) {
+      const { argument } = this.#plan.aggregates[at] as BoundAggregate;
+      if (grouped === null || argument !== argumentBefore) {
+        const column = argument === null ? null : this.#evaluator.evaluate(argument, frame);
+        grouped = { column, rows, rowCount, groups, groupCount };
+        argumentBefore = argument;
+      }
+      (this.#aggregates[at] as Aggregate).add(grouped);
     }
   }
 

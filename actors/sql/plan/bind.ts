@@ -122,6 +122,7 @@ class Binder {
     const shown = [...outputs, ...order].map(({ expression }) => expression);
     const later = [...ofRows, ...(boundHaving === null ? [] : [boundHaving]), ...shown];
     const all = boundWhere === null ? later : [boundWhere, ...later];
+    const parts = allParts(all);
     const plan: SelectPlan = {
       columns: this.#columns,
       whereColumns,
@@ -133,12 +134,12 @@ class Binder {
       orderBy: order,
       limit: limit ?? Number.POSITIVE_INFINITY,
       offset,
-      replaces: allParts(all).some(({ kind }) => kind === 'replace'),
+      replaces: parts.some(({ kind }) => kind === 'replace'),
       repeated: repeatedIn(all),
       weight: weighed(later, this.#keys, this.#aggregates),
       whereWeight: boundWhere === null ? 0 : weighed([boundWhere], [], []),
     };
-    checkPlan(plan, all);
+    checkPlan(plan, parts);
     return plan;
   }
 
@@ -342,11 +343,11 @@ class Binder {
 }
 
 /** Asserts that what a plan's expressions point to is there. */
-function checkPlan(plan: SelectPlan, roots: readonly Bound[]): void {
+function checkPlan(plan: SelectPlan, parts: readonly Bound[]): void {
   const { columns, whereColumns, textMatches, grouping } = plan;
   const slots = grouping === null ? 0 : grouping.keys.length + grouping.aggregates.length;
   assert(whereColumns <= columns.length, () => `${whereColumns} columns of WHERE, of ${columns.length}`);
-  for (const part of allParts(roots)) {
+  for (const part of parts) {
     if (part.kind !== 'column' && part.kind !== 'slot' && part.kind !== 'textMatch') continue;
     const count = { column: columns.length, slot: slots, textMatch: textMatches.length }[part.kind];
     assert(part.index < count, () => `${part.kind} ${part.index} of ${count}`);
