@@ -26,14 +26,15 @@ export function sqlPage(
   rows: readonly string[],
 ): SqlPage {
   const { cursor = '', max_bytes: bytesMax, limit = limits.sqlRowsMax } = request;
-  const scope = scopeOf(context, request);
-  const from = cursor === '' ? 0 : decodeCursor(context.cursorKeys, scope, cursor);
+  // Made only for an answer that has a cursor, or gets one: most have none, and its digest takes longer than a small query's rows.
+  const scope = () => scopeOf(context, request);
+  const from = cursor === '' ? 0 : decodeCursor(context.cursorKeys, scope(), cursor);
   let to = Math.min(rows.length, from + limit);
   if (bytesMax !== undefined) to = lastThatFits(rows, { from, to, bytesMax });
   if (from === 0 && to === rows.length) return { rows, next: null };
   return {
     rows: rows.slice(from, to),
-    next: to < rows.length ? encodeCursor(context.cursorKeys, scope, to) : null,
+    next: to < rows.length ? encodeCursor(context.cursorKeys, scope(), to) : null,
   };
 }
 
