@@ -3,7 +3,8 @@
 const usage = `tidebase serve                            start the server (settings are environment variables; see README.md)
 tidebase load FOLDER --namespace NAME     send a folder's text files as documents
 tidebase import FILE --namespace NAME     import a CSV, NDJSON or Parquet file
-                                          (both: --url and --key, or TIDEBASE_URL and TIDEBASE_API_KEY)
+tidebase mcp                              serve a server's tools to an MCP client that starts programs
+                                          (all three: --url and --key, or TIDEBASE_URL and TIDEBASE_API_KEY)
 `;
 
 async function main(args: readonly string[]): Promise<number> {
@@ -18,6 +19,8 @@ async function main(args: readonly string[]): Promise<number> {
       return (await import('./cli/load-folder.ts')).loadFolder(rest, process.env);
     case 'import':
       return (await import('./cli/send-file.ts')).sendFile(rest, process.env);
+    case 'mcp':
+      return (await import('./cli/serve-stdio.ts')).serveStdio(rest, process.env);
     case undefined:
     case 'help':
     case '--help':

@@ -111,7 +111,7 @@ function sentenceOf(target: WriteTarget, outcome: Outcome): string {
 }
 
 /** `fetch` says only that it failed; its cause says why. */
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? (error.cause ?? error) : error;
   return cause instanceof Error && cause.message !== '' ? cause.message : describeError(cause);
 }
