@@ -198,6 +198,10 @@ export const limits = {
   loginDelayFirstMs: 30_000,
   /** Failed logins of one account and network of which the time is kept: those that delay, and what runs side by side. */
   loginFailuresKeptMax: 100,
+  /** How long a person may look at what a client asks for before they have to sign in again. */
+  consentTicketMs: 10 * 60_000,
+  /** The query of `/oauth/authorize`: addresses, a state and a challenge. It goes along in the form. */
+  authorizeQueryCharactersMax: 8_000,
   /** How long an authorization code works: a browser's way back and one request. */
   oauthCodeMs: 60_000,
   /** How long tokens work: an access token works for an hour, a refresh token for 90 days from when it was given. */
@@ -234,6 +238,8 @@ export const limits = {
   metadataFailureKeptMs: 30_000,
   /** A registration that nobody let connect is gone after so long. */
   unusedClientMs: 24 * 3_600_000,
+  /** How often such registrations are listed: a thousand a request. */
+  clientSweepEveryMs: 3_600_000,
   /** Mails that wait for a mail server that is away, 2 KB each; a person whose mail is not taken can ask for it again. */
   mailsWaitingMax: 1_000,
   /** Connections to the mail server at once. */

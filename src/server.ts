@@ -25,6 +25,7 @@ import type { HttpEngine } from './front/http.ts';
 import type { UsageMeter } from './front/usage-meter.ts';
 import type { MailQueue } from './identity/mail-queue.ts';
 import { loadSecrets } from './identity/secrets.ts';
+import { keepSweepingClients } from './oauth/sweep-clients.ts';
 import { keepTidy } from './object-store/fs-tidy.ts';
 import type { ObjectStore } from './object-store/object-store.ts';
 import { openObjectStore } from './object-store/open-object-store.ts';
@@ -40,6 +41,7 @@ import {
   observersOf,
   usageWaitMs,
 } from './server-front.ts';
+import { withOauth } from './server-oauth.ts';
 import {
   actorThreads,
   cacheFolderOf,
@@ -149,6 +151,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   await Promise.all(threads.map((thread) => thread.start()));
 
   const stopCollecting = keepCollectingDead({ store, clock: systemClock, logger, log: log.control });
+  const stopSweeping = keepSweepingClients({ store, clock: systemClock, logger });
   const stopTidying = keepStoreTidy(storeSettings, logger);
 
   const cacheFolder = cacheFolderOf(settings);
@@ -170,7 +173,8 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     held: new HeldBytes(settings.memoryBytes, systemClock),
     logger,
   });
-  door.serve(handlerOf(front, { authenticator, metrics: mcp }));
+  const handler = handlerOf(front, { authenticator, metrics: mcp });
+  door.serve(withOauth(handler, { front, people, store, secrets, audit }));
   const stopping = {
     door,
     mails,
@@ -183,6 +187,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     logger,
     stopCollecting: () => {
       stopCollecting();
+      stopSweeping();
       stopTidying();
     },
   };

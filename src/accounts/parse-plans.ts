@@ -78,6 +78,7 @@ const attemptRules: Rules<AttemptLimits> = {
   login_window_seconds: count,
   login_per_address_minute: countOrNoLimit,
   signup_per_address_hour: countOrNoLimit,
+  register_per_address_hour: countOrNoLimit,
   forgot_per_account_hour: countOrNoLimit,
   forgot_per_address_hour: countOrNoLimit,
 };

@@ -55,6 +55,8 @@ export interface AttemptLimits {
   readonly login_window_seconds: number;
   readonly login_per_address_minute: number | null;
   readonly signup_per_address_hour: number | null;
+  /** OAuth clients that register themselves. */
+  readonly register_per_address_hour: number | null;
   readonly forgot_per_account_hour: number | null;
   readonly forgot_per_address_hour: number | null;
 }
@@ -157,6 +159,7 @@ export const builtInPlans: Plans = {
     login_window_seconds: 900,
     login_per_address_minute: 30,
     signup_per_address_hour: 20,
+    register_per_address_hour: 10,
     forgot_per_account_hour: 3,
     forgot_per_address_hour: 10,
   },

@@ -46,7 +46,7 @@ import { originRefusal } from './same-origin.ts';
  */
 export interface FrontComponents {
   readonly authenticator: Authenticator;
-  readonly attempts: Pick<Attempts, 'lookUpsFrom' | 'openRequest'>;
+  readonly attempts: Pick<Attempts, 'lookUpsFrom' | 'openRequest' | 'registration'>;
   readonly openRequests: OpenRequests;
   /** The public address, without a slash at its end. */
   readonly baseUrl: string;

@@ -45,6 +45,7 @@ export class Attempts {
   readonly #open: Quota;
   readonly #logins: Quota;
   readonly #signups: Quota;
+  readonly #registrations: Quota;
   readonly #lookUps: Quota;
   readonly #forgotten: { readonly byAccount: Quota; readonly byAddress: Quota };
 
@@ -62,6 +63,7 @@ export class Attempts {
     this.#open = quota(allowed.open_per_address_minute, minuteMs);
     this.#logins = quota(allowed.login_per_address_minute, minuteMs);
     this.#signups = quota(allowed.signup_per_address_hour, hourMs);
+    this.#registrations = quota(allowed.register_per_address_hour, hourMs);
     this.#lookUps = quota(limits.failedLookUpsPerMinuteMax, minuteMs);
     this.#forgotten = {
       byAccount: quota(allowed.forgot_per_account_hour, hourMs),
@@ -105,6 +107,11 @@ export class Attempts {
   /** Counts a sign-up from an address. Throws 429 `rate_limited` where there were too many. */
   signup(address: string): void {
     this.#takeByAddress(this.#signups, address);
+  }
+
+  /** Counts a client that registers itself. Throws 429 `rate_limited`. */
+  registration(address: string): void {
+    this.#takeByAddress(this.#registrations, address);
   }
 
   /** Throws 429 `rate_limited`. Whom the address refuses does not use up what the account has. */

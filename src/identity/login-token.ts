@@ -8,13 +8,11 @@ import type { Clock } from '../base/clock.ts';
 import { type Random, randomHex } from '../base/random.ts';
 
 /**
- * The door to jose, of which only JWTs are loaded: login tokens. Algorithm, type, issuer and audience are fixed here and
+ * The door to jose, of which only JWTs are loaded: login tokens, and others of one use each. Algorithm, type, issuer and audience are fixed here and
  * never taken from the token, and what the token says about keys (`jku`, `x5u`, `jwk`) is ignored.
  */
 const algorithm = 'HS256';
-const tokenType = 'login+jwt';
 const issuer = 'tidebase';
-const audience = 'tidebase-api';
 export const loginTokenSeconds = 24 * 60 * 60;
 /** Longer than any that we make; spares the work for what cannot be ours. */
 export const loginTokenCharactersMax = 1_000;
@@ -43,52 +41,76 @@ export function loginTokens({ present, previous }: KeyRing, clock: Clock, random
   return { keys: [createSecretKey(present), ...others], clock, random };
 }
 
-/** `tenantId`: the tenant that the token acts for where a request names none; null for the person's default. */
-export function signLoginToken(
+/** What a signed token is for: one kind is never taken for another. */
+export interface TokenUse {
+  readonly type: string;
+  readonly audience: string;
+}
+
+const login: TokenUse = { type: 'login+jwt', audience: 'tidebase-api' };
+
+/** Signs what a token says, with an end and an id of its own. */
+export function signToken(
   { keys: [key], clock, random }: LoginTokens,
-  person: { readonly id: PersonId; readonly generation: number },
-  tenantId: TenantId | null = null,
+  { type, audience }: TokenUse,
+  token: { readonly subject: string; readonly seconds: number; readonly claims: Record<string, unknown> },
 ): Promise<string> {
   const nowSeconds = Math.floor(clock.now() / 1000);
-  return new SignJWT({ gen: person.generation, ...(tenantId === null ? {} : { tenant: tenantId }) })
-    .setProtectedHeader({ alg: algorithm, typ: tokenType })
+  return new SignJWT(token.claims)
+    .setProtectedHeader({ alg: algorithm, typ: type })
     .setIssuer(issuer)
     .setAudience(audience)
-    .setSubject(String(person.id))
+    .setSubject(token.subject)
     .setIssuedAt(nowSeconds)
-    .setExpirationTime(nowSeconds + loginTokenSeconds)
+    .setExpirationTime(nowSeconds + token.seconds)
     .setJti(randomHex(random, 16))
     .sign(key);
 }
 
-/** Null for every token that is not ours, was changed or has expired. The generation is for the caller to compare. */
-export async function verifyLoginToken(
+/** What a token says; null for every one that is not ours and for this use, was changed or has expired. */
+export async function verifyToken(
   { keys, clock }: LoginTokens,
+  use: TokenUse,
   token: string,
-): Promise<LoginClaims | null> {
+): Promise<Readonly<Record<string, unknown>> | null> {
   if (token.length > loginTokenCharactersMax) return null;
   for (const key of keys) {
-    const claims = await verifyWith(key, token, clock);
-    if (claims !== 'signed-otherwise') return claims;
+    const payload = await verifyWith(key, { use, token, clock });
+    if (payload !== 'signed-otherwise') return payload;
   }
   return null;
 }
 
+/** `tenantId`: the tenant that the token acts for where a request names none; null for the person's default. */
+export function signLoginToken(
+  tokens: LoginTokens,
+  person: { readonly id: PersonId; readonly generation: number },
+  tenantId: TenantId | null = null,
+): Promise<string> {
+  const claims = { gen: person.generation, ...(tenantId === null ? {} : { tenant: tenantId }) };
+  return signToken(tokens, login, { subject: String(person.id), seconds: loginTokenSeconds, claims });
+}
+
+/** Null for every token that is not ours, was changed or has expired. The generation is for the caller to compare. */
+export async function verifyLoginToken(tokens: LoginTokens, token: string): Promise<LoginClaims | null> {
+  const payload = await verifyToken(tokens, login, token);
+  return payload && claimsOf(payload);
+}
+
 async function verifyWith(
   key: KeyObject,
-  token: string,
-  clock: Clock,
-): Promise<LoginClaims | null | 'signed-otherwise'> {
+  { use, token, clock }: { readonly use: TokenUse; readonly token: string; readonly clock: Clock },
+): Promise<Readonly<Record<string, unknown>> | null | 'signed-otherwise'> {
   try {
     const { payload } = await jwtVerify(token, key, {
       algorithms: [algorithm],
-      typ: tokenType,
+      typ: use.type,
       issuer,
-      audience,
+      audience: use.audience,
       requiredClaims: ['sub', 'exp', 'jti', 'gen'],
       currentDate: new Date(clock.now()),
     });
-    return claimsOf(payload);
+    return payload;
   } catch (error) {
     if (error instanceof JWSSignatureVerificationFailed) return 'signed-otherwise';
     if (error instanceof JOSEError || error instanceof TypeError) return null;

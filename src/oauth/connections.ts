@@ -60,6 +60,17 @@ export interface IssuedTokens {
 /** Checks that the client at the token endpoint is the one of the connection; throws OauthError `invalid_client`. */
 export type ClientCheck = (client: Connection['client']) => void;
 
+/** A code or token was used that had been used up long before: its connection has ended because of that. */
+export class ReplayError extends OauthError {
+  override name = 'ReplayError';
+  readonly place: TokenPlace;
+
+  constructor(place: TokenPlace, description: string) {
+    super('invalid_grant', description);
+    this.place = place;
+  }
+}
+
 export class Connections {
   readonly #components: ConnectionsComponents;
   readonly #turns = new SerialByKey<TenantId>();
@@ -160,10 +171,7 @@ export class Connections {
     });
     if (!outcome.replayed) return must(outcome.tokens, 'the tokens of a code that was used');
     await this.#forget(place);
-    throw new OauthError(
-      'invalid_grant',
-      'the code was used before: what came of it was ended, connect again',
-    );
+    throw new ReplayError(place, 'the code was used before: what came of it was ended, connect again');
   }
 
   /** Gives the next tokens for a refresh token, by the rules of refresh-tokens.ts. Throws OauthError `invalid_grant`. */
@@ -198,7 +206,7 @@ export class Connections {
     await this.#forget(place);
     const sentence =
       'the refresh token was replaced long ago and used again: the connection was ended, connect again';
-    throw new OauthError('invalid_grant', sentence);
+    throw new ReplayError(place, sentence);
   }
 
   /**

@@ -31,6 +31,7 @@ export const sides: readonly Side[] = [
       ['src/settings.ts'],
       ['src/server-threads.ts'],
       ['src/server-front.ts'],
+      ['src/server-oauth.ts'],
       ['src/server.ts'],
       ['src/cli'],
       ['src/main.ts'],
@@ -110,8 +111,6 @@ export const roomsOfWholeComments = [
 ] as const;
 
 export const entries: Entries = new Map([
-  ['src/oauth/authorize-request.ts', 'of the authorization server, whose routes are being built'],
-  ['src/oauth/clients.ts', 'of the authorization server, whose routes are being built'],
   [`${browser}/main.ts`, 'the pages, named in src/front/console/document.ts'],
   ['actors/worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/log/log-worker.ts', 'thread, named in src/router/worker-pool.ts'],

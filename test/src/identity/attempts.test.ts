@@ -254,6 +254,7 @@ test('null is no limit', async () => {
     login_failures_per_account: null,
     login_per_address_minute: null,
     signup_per_address_hour: null,
+    register_per_address_hour: null,
     forgot_per_account_hour: null,
     forgot_per_address_hour: null,
   });

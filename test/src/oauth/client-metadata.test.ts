@@ -8,6 +8,7 @@ import { registrationOf } from '../../../src/oauth/client-metadata.ts';
 import { type ClientComponents, findClient, keepClient, registerClient } from '../../../src/oauth/clients.ts';
 import { MetadataDocuments } from '../../../src/oauth/metadata-document.ts';
 import { OauthError } from '../../../src/oauth/oauth-error.ts';
+import { sweepClients } from '../../../src/oauth/sweep-clients.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 
 const redirect_uris = ['http://127.0.0.1/callback'];
@@ -91,4 +92,23 @@ test('a registration that nobody uses is gone after a day, one that was used sta
   await assert.rejects(findClient(components, unused.id), /register/);
   assert.deepEqual(await findClient(components, used.id), used);
   await assert.rejects(findClient(components, '../../account/person/1'), OauthError);
+});
+
+test('the sweep deletes registrations that are older than a day, and none that was used', async () => {
+  const objectStore = new MemoryObjectStore();
+  const clock = { ...systemClock };
+  const documents = new MetadataDocuments({ clock });
+  const components: ClientComponents = { objectStore, clock, random: systemRandom, documents };
+  const body = { redirect_uris, token_endpoint_auth_method: 'none' };
+  const unused = (await registerClient(components, body)).client;
+  const used = (await registerClient(components, body)).client;
+  await keepClient(components, used);
+  const inAnHour = (hours: number) => ({ ...systemClock, now: () => systemClock.now() + hours * 3_600_000 });
+
+  await sweepClients({ store: objectStore, clock: inAnHour(23) });
+  assert.equal((await findClient(components, unused.id)).id, unused.id);
+  await sweepClients({ store: objectStore, clock: inAnHour(25) });
+
+  await assert.rejects(findClient(components, unused.id), OauthError);
+  assert.equal((await findClient(components, used.id)).id, used.id);
 });
