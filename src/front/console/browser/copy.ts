@@ -8,13 +8,13 @@ export function copyable(text: string, what: string): HTMLElement {
 }
 
 /** Several lines, as they are typed into a shell. */
-export function snippet(text: string, what: string): HTMLElement {
+export function snippet(text: string, what: string, kind = 'Shell'): HTMLElement {
   const code = element('code', {}, text);
   const shown = element('pre', { tabindex: '0', role: 'region', 'aria-label': what }, code);
   const head = element(
     'div',
     { class: 'snippet-head' },
-    element('span', {}, 'Shell'),
+    element('span', {}, kind),
     copyButton(text, what, code),
   );
   return element('div', { class: 'snippet' }, head, shown);

@@ -10,6 +10,7 @@ export const consolePages = [
   { page: 'search', name: 'Search' },
   { page: 'sql', name: 'SQL' },
   { page: 'keys', name: 'API keys' },
+  { page: 'connections', name: 'Connections' },
   { page: 'usage', name: 'Usage' },
   { page: 'account', name: 'Account' },
 ] as const;

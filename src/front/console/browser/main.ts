@@ -7,6 +7,7 @@ import { notice } from './notices.ts';
 import { session } from './session.ts';
 import type { Me, Tenant } from './shapes.ts';
 import { accountView } from './views/account.ts';
+import { connectionsView } from './views/connections.ts';
 import { forgotView } from './views/forgot.ts';
 import { keysView } from './views/keys.ts';
 import { loginView } from './views/login.ts';
@@ -29,6 +30,7 @@ const consoleViews: Readonly<Record<ConsolePage, ConsoleView>> = {
   search: searchView,
   sql: sqlView,
   keys: keysView,
+  connections: connectionsView,
   usage: usageView,
   account: accountView,
 };

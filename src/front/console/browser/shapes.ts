@@ -33,6 +33,17 @@ interface KeyCaps {
   readonly cap_writes: number | null;
 }
 
+/** What an MCP client was let have. */
+export interface Connection {
+  readonly id: number;
+  readonly client: { readonly name: string };
+  readonly person: { readonly email: string };
+  readonly scope: 'read' | 'write';
+  readonly namespaces: readonly string[];
+  readonly created_at: string;
+  readonly last_used_at: string | null;
+}
+
 export interface Key extends KeyCaps {
   readonly id: number;
   readonly name: string;

@@ -13,6 +13,7 @@ type Holds<Answer extends Shape, Shape> = Answer extends Shape ? true : never;
 type Shapes = [
   Holds<account.SignupAnswer, shapes.SignedUp>,
   Holds<account.Me, shapes.Me>,
+  Holds<account.ConnectionItem, shapes.Connection>,
   Holds<account.Tenant, shapes.Tenant>,
   Holds<account.KeyItem, shapes.Key>,
   Holds<account.NewKey, shapes.MadeKey>,
@@ -27,7 +28,7 @@ type Shapes = [
 ];
 
 it('the shapes that the pages know are those of the interface', () => {
-  const held: Shapes = [true, true, true, true, true, true, true, true, true, true, true, true, true];
+  const held: Shapes = [true, true, true, true, true, true, true, true, true, true, true, true, true, true];
 
   assert.ok(held.every(Boolean));
 });
