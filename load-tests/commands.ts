@@ -69,6 +69,7 @@ export const measurements: readonly Command[] = [
 /** What `npm run prove -- NAME` knows: each ends with 1 where one answer was wrong. */
 export const proofs: readonly Command[] = [
   ownProgram('fuzz', '5 min', '100,000 requests made from /openapi.json: each answered as it says'),
+  ownProgram('mcp-conformance', '1 min', 'the protocol’s own suite, against /mcp, for both eras'),
   ownProgram('text-exactness', '30 min', 'searches of three corpora against RE2 run over all of their texts'),
   ownProgram('real-input', '1 min', 'every count of 5,000 and more real files against ripgrep'),
   {

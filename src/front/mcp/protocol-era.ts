@@ -18,7 +18,8 @@ export type Era = 'modern' | 'legacy';
 export const modernVersion = '2026-07-28';
 /** The newest first: what a client is offered that asks for one that we don't speak. */
 export const legacyVersions = ['2025-11-25', '2025-06-18', '2025-03-26'] as const;
-export const supportedVersions: ProtocolVersions = [modernVersion, ...legacyVersions];
+export const modernVersions: ProtocolVersions = [modernVersion];
+const supportedVersions: ProtocolVersions = [...modernVersions, ...legacyVersions];
 
 /** The version that allows batches. It has no version header. */
 const batchVersion = '2025-03-26';
@@ -47,7 +48,7 @@ export function eraOf(message: RpcMessage, header: HeaderOf): Era {
   const method = trimmed(header('mcp-method'));
   if (method !== undefined && method !== message.method)
     throw mismatch(`Mcp-Method is ${method}, and the body's method is ${message.method}`);
-  if (claimed !== modernVersion) throw unsupported(claimed);
+  if (claimed !== modernVersion) throw unsupported(claimed, modernVersions);
   if (named === undefined) throw mismatch('the header MCP-Protocol-Version is missing');
   if (method === undefined) throw mismatch('the header Mcp-Method is missing');
   if (message.method === 'tools/call') checkName(message, header);
@@ -69,7 +70,7 @@ export function checkBatch(messages: readonly (RpcMessage | RpcError)[], header:
 function legacy(named: string | undefined, { id }: RpcMessage): Era {
   if (named === undefined || supportedVersions.includes(named)) return 'legacy';
   if (id === null && isModern(named)) return 'legacy';
-  throw unsupported(named);
+  throw unsupported(named, supportedVersions);
 }
 
 /** Versions are dates. */
@@ -127,8 +128,9 @@ function mismatch(sentence: string): RpcError {
   return new RpcError('headerMismatch', `headers and body disagree: ${sentence}`);
 }
 
-function unsupported(requested: string | null): RpcError {
+/** `supported`: of the era of the request, as `server/discover` or `initialize` would tell it. */
+function unsupported(requested: string | null, supported: ProtocolVersions): RpcError {
   return new RpcError('unsupportedVersion', `this server does not speak version ${requested}`, {
-    data: { supported: supportedVersions, requested },
+    data: { supported, requested },
   });
 }

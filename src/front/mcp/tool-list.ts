@@ -1,6 +1,6 @@
 import { mcpInstructions, tools } from '../../../protocol/mcp-tools.ts';
 import { interfaceVersion } from '../../../protocol/version.ts';
-import { type Era, legacyVersions, modernVersion } from './protocol-era.ts';
+import { type Era, legacyVersions, modernVersions } from './protocol-era.ts';
 import type { DiscoverResult, Implementation, InitializeResult } from './sdk-types.ts';
 
 /** What the server says of itself and of its tools. All of it is made once, as JSON: it is asked for at each connection. */
@@ -27,7 +27,7 @@ export function toolListJson(era: Era, visible: 'all' | 'reading'): string {
 
 const discovered = {
   resultType: 'complete',
-  supportedVersions: [modernVersion],
+  supportedVersions: [...modernVersions],
   capabilities,
   instructions: mcpInstructions,
   ttlMs,
