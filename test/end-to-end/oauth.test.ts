@@ -366,6 +366,30 @@ describe('the authorization server', { concurrency: 1 }, () => {
     assert.ok((await connections()).every(({ id }) => id !== newest?.id));
   });
 
+  it('tells the audit log who allowed a connection, and of each that ended', async () => {
+    const { code, clientId, proof } = await connected();
+    await askTokens(url, {
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      code,
+      code_verifier: proof.verifier,
+    });
+    let events: { readonly event: string; readonly personId?: number; readonly target?: string }[] = [];
+    for (let tries = 0; tries < 100 && events.at(-1)?.event !== 'connection.ended'; tries++) {
+      await sleep(25);
+      const lines = filesBelow(join(folder, 'audit')).flatMap((file) =>
+        readFileSync(file, 'utf8').trim().split('\n'),
+      );
+      events = lines.map((line) => JSON.parse(line));
+    }
+
+    const [allowed, ended] = events.slice(-2);
+    assert.deepEqual([allowed?.event, ended?.event], ['connection.allowed', 'connection.ended']);
+    assert.equal(allowed?.personId, made.id);
+    assert.equal(allowed?.target, ended?.target);
+    assert.ok(events.some(({ event }) => event === 'person.logged-in'));
+  });
+
   /** A tool call whose body comes in two parts. */
   function slowCall(token: string) {
     let finish = () => {};
