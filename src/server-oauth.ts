@@ -3,7 +3,7 @@ import { systemRandom } from './base/random.ts';
 import type { AuditLog } from './front/audit.ts';
 import { readAssets } from './front/console/assets.ts';
 import { assetsPath } from './front/console/document.ts';
-import type { FrontComponents } from './front/handle.ts';
+import type { FrontComponents } from './front/front-components.ts';
 import type { HttpHandler } from './front/http-types.ts';
 import type { PageFrame } from './front/oauth/authorize-page.ts';
 import { resourceOf } from './front/oauth/metadata.ts';

@@ -29,6 +29,9 @@ export interface OperationCall {
   readonly idempotencyKey?: string | undefined;
 }
 
+/** Takes the REST answer of an operation call. `sent` of it must be released by whoever gets it. */
+export type OperationAnswered = (answer: HttpAnswer) => void;
+
 /** Where an operation was asked for: `mcp` is counted as `mcp_queries` and `mcp_writes` too. */
 export type Surface = 'rest' | 'mcp';
 
@@ -43,11 +46,11 @@ export class CalledExchange implements HttpExchange {
   readonly query: string;
   readonly #outer: HttpExchange;
   readonly #idempotencyKey: string | undefined;
-  readonly #answered: (answer: HttpAnswer) => void;
+  readonly #answered: OperationAnswered;
   #isAnswered = false;
 
   /** `answered` is called once, also where nobody waits any more: `sent` of the answer must be released by somebody. */
-  constructor(call: OperationCall, answered: (answer: HttpAnswer) => void) {
+  constructor(call: OperationCall, answered: OperationAnswered) {
     const { operation, query, body, outer } = call;
     this.requestId = outer.requestId;
     this.method = methodOf(operation, body);

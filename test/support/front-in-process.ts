@@ -13,7 +13,8 @@ import { type Message, PortChannel, type Respond } from '../../src/base/port-cha
 import { systemRandom } from '../../src/base/random.ts';
 import { Admission } from '../../src/front/admission.ts';
 import { ClientAddresses } from '../../src/front/client-address.ts';
-import { type FrontComponents, runOperation } from '../../src/front/handle.ts';
+import type { FrontComponents } from '../../src/front/front-components.ts';
+import { runOperation } from '../../src/front/handle.ts';
 import { HeldBytes } from '../../src/front/held-bytes.ts';
 import type { HttpAnswer, HttpExchange } from '../../src/front/http-types.ts';
 import type { Surface } from '../../src/front/operation-call.ts';
