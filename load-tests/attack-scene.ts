@@ -1,4 +1,5 @@
 import { type EmbeddingDouble, startEmbeddingDouble } from '../test/support/embedding-doubles.ts';
+import { textOption } from './options.ts';
 import { threadCpu, treeCpuSeconds } from './processes.ts';
 import { type RunningServer, startServer } from './server.ts';
 
@@ -35,12 +36,15 @@ export async function openScene(plans: PlansName, withProviders: boolean): Promi
     env.OPENAI_BASE_URL = providers.attacker.baseUrl;
     env.MISTRAL_BASE_URL = providers.neighbour.baseUrl;
   }
-  const server = await startServer({ env });
+  // For `node --cpu-prof`: profiles are written at an orderly end.
+  const profiles = textOption('profiles');
+  const nodeArguments = profiles === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`];
+  const server = await startServer({ env, nodeArguments });
   return {
     server,
     providers,
     async end() {
-      if (server.ending() === null) await server.kill();
+      if (server.ending() === null) await (profiles === null ? server.kill() : server.stop());
       await providers?.attacker.close();
       await providers?.neighbour.close();
     },

@@ -27,6 +27,7 @@ import { whenSegmentsRest } from './store-counts.ts';
  *   --list   --only=A1,A13   --plans=built-in or lifted (default: both)   --requests=10000 (searches of neighbours)
  *   --rate=900 (a second)   --neighbours=15   --verified (the attacker's address too)
  *   --quick: a smoke run of few requests, whose figures say little
+ *   --profiles=FOLDER: the server writes CPU profiles of its threads there when it ends
  *   --mix: twenty accounts that mix all of it beside fifty neighbours; --minutes=5
  */
 const requests = numberOption('requests', isQuick ? 1_500 : 10_000);
