@@ -158,6 +158,10 @@ export const limits = {
   transfersPart: 4,
   /** The least memory for bodies and answers, whatever its part is: one largest write, twice, as it came and as it is understood, must fit beside something else. */
   transferBytesMin: 192 * MiB,
+  /** Bytes of a slab, which bodies over 256 KB lie in while they come. */
+  bodySlabBytes: MiB,
+  /** Slabs that are kept for the next large body: one largest write. */
+  bodySlabsKept: 64,
   /** Bodies and answers up to this size are not held in a gate: the number of requests in flight bounds them. */
   unheldBytesMax: 16 * KiB,
   /** Requests that wait for memory of bodies, for a place or for the disk: each holds a connection and a kilobyte. */

@@ -69,20 +69,16 @@ export class HeldBytes {
     const amount = copiesOfBody * Math.min(chunkedBytesFirst, limitBytes);
     const hold = await this.#gate.reserveWithin(limits.roomWaitMs, { owner, amount, slow: exchange });
     if (hold === null) throw noRoom();
-    const chunks: Uint8Array[] = [];
-    let filled = 0;
-    // Some chunks may come while room is made for those before them.
+    // More may come while room is made for what came before.
     let room = Promise.resolve();
     try {
-      await exchange.streamBody(limitBytes, (chunk) => {
-        chunks.push(chunk);
-        filled += chunk.byteLength;
+      const body = await exchange.readBody(limitBytes, (filled) => {
         if (copiesOfBody * filled <= hold.amount) return undefined;
         room = room.then(() => this.#grow(hold, copiesOfBody * filled, copiesOfBody * limitBytes));
         return room;
       });
       hold.settle();
-      return { bytes: joined(chunks, filled), hold };
+      return { bytes: new Uint8Array(body), hold };
     } catch (error) {
       hold.release();
       throw error;
@@ -99,17 +95,6 @@ export class HeldBytes {
       await this.#clock.sleep(growAgainMs);
     }
   }
-}
-
-/** In a buffer of its own, which may be moved to another thread. */
-function joined(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return bytes;
 }
 
 function noRoom(): ApiError {

@@ -4,19 +4,18 @@
  */
 import { ApiError } from '../../protocol/errors.ts';
 import { assert } from '../base/assert.ts';
-import { letGo } from '../base/garbage.ts';
+import { type BodySlabs, CollectedBody } from './collected-body.ts';
 import { CHUNKED_BODY } from './http-guards.ts';
-import type { TakeChunk } from './http-types.ts';
+import type { NoteGrowth, TakeChunk } from './http-types.ts';
 
-/**
- * What a declared length reserves before its bytes arrive. A declaration costs the client nothing, so the rest
- * is reserved only once this much came; one copy of 256 KB is the price.
- */
-const reservedBytes = 256 * 1024;
+/** How long a body is taken to be at first that comes in chunks. */
+const expectedBytesMin = 256 * 1024;
 
 interface Reader {
   /** Takes pieces as they come; null where the whole body is asked for. */
   readonly take: TakeChunk | null;
+  /** Is told how many bytes were collected; null where nobody wants to know. */
+  readonly grown: NoteGrowth | null;
   readonly resolve: (body: ArrayBuffer) => void;
   readonly reject: (error: Error) => void;
 }
@@ -29,8 +28,7 @@ export class BodyIntake {
   /** True once the client sent the whole body. */
   complete = false;
   readonly #declaredBytes: number;
-  #bytes = new Uint8Array(0);
-  #filled = 0;
+  readonly #collected: CollectedBody;
   #limitBytes = Number.POSITIVE_INFINITY;
   #reader: Reader | null = null;
   #failure: Error | null = null;
@@ -38,8 +36,9 @@ export class BodyIntake {
   readonly #onFree: () => void;
 
   /** `declaredBytes` as `checkHead` gives it; `onFree` is called when the body's taker is no more held up. */
-  constructor(declaredBytes: number, onFree: () => void = () => {}) {
+  constructor(declaredBytes: number, slabs: BodySlabs, onFree: () => void = () => {}) {
     this.#declaredBytes = declaredBytes;
+    this.#collected = new CollectedBody(slabs, declaredBytes === CHUNKED_BODY ? -1 : declaredBytes);
     this.#onFree = onFree;
   }
 
@@ -56,31 +55,32 @@ export class BodyIntake {
   /** How long the body will be; where it comes in chunks, an estimate that grows with it. */
   get expectedBytes(): number {
     return this.#declaredBytes === CHUNKED_BODY
-      ? Math.max(reservedBytes, 2 * this.receivedBytes)
+      ? Math.max(expectedBytesMin, 2 * this.receivedBytes)
       : this.#declaredBytes;
   }
 
   /** Rejects with ApiError 413 past the limit, else with what `fail` gives. What arrives before is kept for the reader. */
-  read(limitBytes: number): Promise<ArrayBuffer> {
-    return this.#read(limitBytes, null);
+  read(limitBytes: number, grown: NoteGrowth | null = null): Promise<ArrayBuffer> {
+    return this.#read(limitBytes, { take: null, grown });
   }
 
   /** As `read`, handing pieces over; answers how many bytes there were. */
   async stream(limitBytes: number, take: TakeChunk): Promise<number> {
-    await this.#read(limitBytes, take);
+    await this.#read(limitBytes, { take, grown: null });
     return this.receivedBytes;
   }
 
-  #read(limitBytes: number, take: TakeChunk | null): Promise<ArrayBuffer> {
+  #read(limitBytes: number, { take, grown }: Pick<Reader, 'take' | 'grown'>): Promise<ArrayBuffer> {
     assert(this.#limitBytes === Number.POSITIVE_INFINITY, () => 'the body of an exchange is read once');
     this.#limitBytes = limitBytes;
     return new Promise((resolve, reject) => {
-      this.#reader = { take, resolve, reject };
+      this.#reader = { take, grown, resolve, reject };
       if (this.#failure !== null) this.fail(this.#failure);
-      else if (this.#declaredBytes > limitBytes || this.#filled > limitBytes)
+      else if (this.#declaredBytes > limitBytes || this.#collected.filled > limitBytes)
         this.fail(bodyTooLarge(limitBytes));
       else {
         if (take !== null) this.#handOverCollected(take);
+        else this.#noteGrowth();
         if (this.complete) this.#finish();
       }
     });
@@ -92,7 +92,7 @@ export class BodyIntake {
     if (last) this.complete = true;
     if (this.#failure !== null) return;
     const take = this.#reader?.take ?? null;
-    const bytes = take === null ? this.#filled + chunk.byteLength : this.receivedBytes;
+    const bytes = take === null ? this.#collected.filled + chunk.byteLength : this.receivedBytes;
     if (bytes > this.#limitBytes) {
       this.fail(bodyTooLarge(this.#limitBytes));
       return;
@@ -103,42 +103,43 @@ export class BodyIntake {
       return;
     }
     try {
-      this.#append(chunk, last);
+      this.#collected.append(chunk, last);
     } catch (cause) {
-      // The one way to fail is a refused allocation: the request is answered, the process lives.
-      this.fail(
-        new ApiError('unavailable', 'No memory for the request body now; try again.', {
-          retryAfter: 1,
-          cause,
-        }),
-      );
+      this.fail(noMemory(cause));
       return;
     }
+    this.#noteGrowth();
     if (last && this.#reader !== null) this.#finish();
   }
 
   /** Drops what was collected and what still comes, and rejects the reader's promise with `error`. */
   fail(error: Error): void {
     this.#failure = error;
-    // Bodies of clients that stall are ended one after the other: V8 would collect them far too late.
-    letGo(this.#bytes.byteLength);
-    this.#bytes = new Uint8Array(0);
-    this.#filled = 0;
+    this.#collected.drop();
     const reader = this.#reader;
     this.#reader = null;
     reader?.reject(error);
   }
 
   #handOverCollected(take: TakeChunk): void {
-    const bytes = this.#bytes.subarray(0, this.#filled);
-    this.#bytes = new Uint8Array(0);
-    this.#filled = 0;
-    if (bytes.byteLength > 0) this.#handOver(take, bytes);
+    if (this.#collected.filled === 0) return;
+    const bytes = this.#collected.take();
+    if (bytes instanceof ArrayBuffer) this.#handOver(take, new Uint8Array(bytes));
+    else this.#holdUp(bytes.then((joined) => take(new Uint8Array(joined))));
   }
 
   #handOver(take: TakeChunk, chunk: Uint8Array): void {
     const held = take(chunk);
-    if (held === undefined) return;
+    if (held !== undefined) this.#holdUp(held);
+  }
+
+  #noteGrowth(): void {
+    const held = this.#reader?.grown?.(this.#collected.filled);
+    if (held !== undefined) this.#holdUp(held);
+  }
+
+  /** Its client is held up while the promise is open; the body fails where it rejects. */
+  #holdUp(held: Promise<void>): void {
     const both: Promise<void> = (this.#heldUp === null ? held : Promise.all([this.#heldUp, held])).then(
       () => this.#free(both),
       (error: Error) => {
@@ -165,35 +166,23 @@ export class BodyIntake {
     resolve(nothing);
   }
 
-  #append(chunk: Uint8Array, last: boolean): void {
-    const needed = this.#filled + chunk.byteLength;
-    if (needed > this.#bytes.byteLength) this.#grow(needed, last);
-    this.#bytes.set(chunk, this.#filled);
-    this.#filled = needed;
-  }
-
-  #grow(neededBytes: number, last: boolean): void {
-    const grown = new Uint8Array(this.#roomFor(neededBytes, last));
-    grown.set(this.#bytes.subarray(0, this.#filled));
-    this.#bytes = grown;
-  }
-
-  #roomFor(neededBytes: number, last: boolean): number {
-    if (last) return neededBytes;
-    if (this.#declaredBytes === CHUNKED_BODY) {
-      return Math.max(neededBytes, Math.min(2 * neededBytes, this.#limitBytes));
-    }
-    if (neededBytes > reservedBytes) return Math.max(neededBytes, this.#declaredBytes);
-    return Math.max(neededBytes, Math.min(this.#declaredBytes, reservedBytes));
-  }
-
   #deliver(): void {
-    const bytes = this.#bytes;
     const reader = this.#reader;
-    this.#bytes = new Uint8Array(0);
     this.#reader = null;
-    reader?.resolve(bytes.byteLength === this.#filled ? bytes.buffer : bytes.buffer.slice(0, this.#filled));
+    if (reader === null) return;
+    const { resolve, reject } = reader;
+    const body = this.#collected.take();
+    if (body instanceof ArrayBuffer) resolve(body);
+    else body.then(resolve, (cause) => reject(noMemory(cause)));
   }
+}
+
+/** The one way to fail is a refused allocation: the request is answered, the process lives. */
+function noMemory(cause: unknown): ApiError {
+  return new ApiError('unavailable', 'there is no memory for the request body now: try again', {
+    retryAfter: 1,
+    cause,
+  });
 }
 
 /** 413 for a body that is longer than its operation takes. */

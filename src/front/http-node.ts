@@ -16,6 +16,7 @@ import { limits } from '../../protocol/limits.ts';
 import { assert } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, type Logger } from '../base/log.ts';
+import { BodySlabs } from './collected-body.ts';
 import { BodyIntake } from './http-body.ts';
 import { Deadlines, type Waiting } from './http-deadlines.ts';
 import {
@@ -37,6 +38,7 @@ import {
   type HttpExchange,
   type HttpListener,
   type HttpListenOptions,
+  type NoteGrowth,
   type TakeChunk,
 } from './http-types.ts';
 
@@ -66,12 +68,19 @@ interface Shared {
   readonly options: HttpListenOptions;
   readonly logger: Logger;
   readonly deadlines: Deadlines;
+  readonly slabs: BodySlabs;
   stopping: boolean;
 }
 
 /** Rejects where the port is taken. */
 export function listenNode(options: HttpListenOptions, logger: Logger, clock: Clock): Promise<HttpListener> {
-  const shared: Shared = { options, logger, deadlines: new Deadlines(clock), stopping: false };
+  const shared: Shared = {
+    options,
+    logger,
+    deadlines: new Deadlines(clock),
+    slabs: new BodySlabs(),
+    stopping: false,
+  };
   const server = createServer(serverOptions);
   server.on('request', (request, response) => new NodeExchange(shared, request, response, false).begin());
   server.on('checkContinue', (request, response) =>
@@ -188,8 +197,8 @@ class NodeExchange implements HttpExchange, Waiting {
     else this.#abortRuns.push(run);
   }
 
-  readBody(limitBytes: number): Promise<ArrayBuffer> {
-    return this.#askForBody(new ArrayBuffer(0), (intake) => intake.read(limitBytes));
+  readBody(limitBytes: number, grown?: NoteGrowth): Promise<ArrayBuffer> {
+    return this.#askForBody(new ArrayBuffer(0), (intake) => intake.read(limitBytes, grown));
   }
 
   streamBody(limitBytes: number, take: TakeChunk): Promise<number> {
@@ -206,7 +215,7 @@ class NodeExchange implements HttpExchange, Waiting {
     this.#bodyAsked = true;
     if (this.#phase !== 'handling') return Promise.reject(new ClientGone());
     if (this.#declaredBytes === 0) return Promise.resolve(empty);
-    const intake = new BodyIntake(this.#declaredBytes, () => {
+    const intake = new BodyIntake(this.#declaredBytes, this.#shared.slabs, () => {
       if (intake.waiting) this.#request.resume();
       else if (this.#phase === 'handling') this.#awaitHandler();
     });

@@ -48,8 +48,12 @@ export interface HttpExchange {
   header(name: string): string | undefined;
   /** Called once when the exchange becomes `aborted` before it was answered; at once where it already is. */
   onAbort(run: () => void): void;
-  /** The whole body as an ArrayBuffer of its own (it may be transferred to another thread). Empty where there is none. */
-  readBody(limitBytes: number): Promise<ArrayBuffer>;
+  /**
+   * The whole body as an ArrayBuffer of its own (it may be transferred to another thread). Empty where there is none. `grown`
+   * is told how many bytes there are, whenever more have come; the client is held up while its promise is open, and where that
+   * rejects, so does this.
+   */
+  readBody(limitBytes: number, grown?: NoteGrowth): Promise<ArrayBuffer>;
   /**
    * As `readBody`, piece by piece, for bodies that no memory has room for; answers how many bytes came. The client is held up
    * while a promise of `take` is open; where it rejects, so does this. A piece is the taker's to keep.
@@ -69,6 +73,7 @@ export interface HttpExchange {
   respond(answer: HttpAnswer): void;
 }
 
+export type NoteGrowth = (bytes: number) => Promise<void> | undefined;
 export type TakeChunk = (chunk: Uint8Array) => Promise<void> | undefined;
 
 export interface HttpAnswer {

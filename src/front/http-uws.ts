@@ -22,6 +22,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import { assert } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, type Logger } from '../base/log.ts';
+import { BodySlabs } from './collected-body.ts';
 import { BodyIntake } from './http-body.ts';
 import { Deadlines, type Waiting } from './http-deadlines.ts';
 import {
@@ -44,6 +45,7 @@ import {
   type HttpExchange,
   type HttpListener,
   type HttpListenOptions,
+  type NoteGrowth,
   type TakeChunk,
 } from './http-types.ts';
 import {
@@ -70,6 +72,7 @@ interface Shared {
   readonly options: HttpListenOptions;
   readonly logger: Logger;
   readonly deadlines: Deadlines;
+  readonly slabs: BodySlabs;
   /** Null where the parser takes any length. */
   readonly oversize: OversizeAnswers | null;
   stopping: boolean;
@@ -86,7 +89,7 @@ export function listenUws(
   const deadlines = new Deadlines(clock);
   const ownPath = `/${options.nextRequestId()}`;
   const oversize = engine === packagedEngine ? new OversizeAnswers(deadlines, { lingerMs, ownPath }) : null;
-  const shared: Shared = { options, logger, deadlines, oversize, stopping: false };
+  const shared: Shared = { options, logger, deadlines, slabs: new BodySlabs(), oversize, stopping: false };
   uws._cfg('silent'); // No header that names the server.
   const app = uws.App();
   oversize?.route(app);
@@ -217,8 +220,8 @@ class UwsExchange implements HttpExchange, Waiting {
     else this.#abortRuns.push(run);
   }
 
-  readBody(limitBytes: number): Promise<ArrayBuffer> {
-    return this.#askForBody(new ArrayBuffer(0), (intake) => intake.read(limitBytes));
+  readBody(limitBytes: number, grown?: NoteGrowth): Promise<ArrayBuffer> {
+    return this.#askForBody(new ArrayBuffer(0), (intake) => intake.read(limitBytes, grown));
   }
 
   streamBody(limitBytes: number, take: TakeChunk): Promise<number> {
@@ -411,7 +414,7 @@ class UwsExchange implements HttpExchange, Waiting {
   }
 
   #receive(response: UwsResponse): BodyIntake {
-    const intake = new BodyIntake(this.#declaredBytes, () => {
+    const intake = new BodyIntake(this.#declaredBytes, this.#shared.slabs, () => {
       if (this.#phase !== 'handling') return;
       if (intake.waiting) this.#resume();
       else this.#awaitHandler();

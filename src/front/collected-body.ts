@@ -1,0 +1,119 @@
+import { limits } from '../../protocol/limits.ts';
+import { yieldTurn } from '../base/turns.ts';
+
+/** The first bytes of a body lie in a buffer that grows: most bodies are small, and a declared length costs nothing to declare. */
+const headBytesMax = 256 * 1024;
+/** So many bytes are joined in one turn of the thread: some two milliseconds. */
+const joinedBytesMax = 4 * 1024 * 1024;
+
+/**
+ * Slabs of memory that large bodies lie in while they come. They are used again: a buffer for each body that stalls and is
+ * given up would be garbage of 60 MB, and collecting that garbage takes the thread longer than receiving it.
+ */
+export class BodySlabs {
+  readonly #free: Uint8Array[] = [];
+
+  take(): Uint8Array {
+    return this.#free.pop() ?? Buffer.allocUnsafeSlow(limits.bodySlabBytes);
+  }
+
+  /** What is kept is bounded; the rest is left to the collector. */
+  give(slabs: readonly Uint8Array[]): void {
+    for (const slab of slabs) {
+      if (this.#free.length >= limits.bodySlabsKept) return;
+      this.#free.push(slab);
+    }
+  }
+}
+
+/** The bytes of one body as they come. They are copied: the caller may reuse its chunks. */
+export class CollectedBody {
+  readonly #slabs: BodySlabs;
+  readonly #declaredBytes: number;
+  #head = new Uint8Array(0);
+  #taken: Uint8Array[] = [];
+  #filled = 0;
+
+  /** `declaredBytes`: what may come; negative where nobody knows. */
+  constructor(slabs: BodySlabs, declaredBytes: number) {
+    this.#slabs = slabs;
+    this.#declaredBytes = declaredBytes;
+  }
+
+  get filled(): number {
+    return this.#filled;
+  }
+
+  /** Throws RangeError where no memory is to be had. `last`: nothing comes after it. */
+  append(chunk: Uint8Array, last: boolean): void {
+    const toHead = Math.min(chunk.byteLength, headBytesMax - Math.min(this.#filled, headBytesMax));
+    if (toHead > 0) this.#appendToHead(toHead === chunk.byteLength ? chunk : chunk.subarray(0, toHead), last);
+    for (let from = toHead; from < chunk.byteLength; ) {
+      const at = (this.#filled - headBytesMax) % limits.bodySlabBytes;
+      if (at === 0) this.#taken.push(this.#slabs.take());
+      const slab = this.#taken.at(-1) as Uint8Array;
+      const piece = chunk.subarray(from, from + limits.bodySlabBytes - at);
+      slab.set(piece, at);
+      from += piece.byteLength;
+      this.#filled += piece.byteLength;
+    }
+  }
+
+  #appendToHead(chunk: Uint8Array, last: boolean): void {
+    const needed = this.#filled + chunk.byteLength;
+    if (needed > this.#head.byteLength) {
+      const grown = new Uint8Array(last ? needed : this.#roomFor(needed));
+      grown.set(this.#head.subarray(0, this.#filled));
+      this.#head = grown;
+    }
+    this.#head.set(chunk, this.#filled);
+    this.#filled = needed;
+  }
+
+  #roomFor(neededBytes: number): number {
+    const expected = this.#declaredBytes < 0 ? 2 * neededBytes : this.#declaredBytes;
+    return Math.max(neededBytes, Math.min(expected, headBytesMax));
+  }
+
+  /** Gives the memory back. What is appended later begins a new body. */
+  drop(): void {
+    this.#slabs.give(this.#taken);
+    this.#taken = [];
+    this.#head = new Uint8Array(0);
+    this.#filled = 0;
+  }
+
+  /**
+   * The body in a buffer of its own, of exact size, and nothing is collected any more. A large one is joined in several turns
+   * of the thread; it rejects with RangeError where no memory is to be had.
+   */
+  take(): ArrayBuffer | Promise<ArrayBuffer> {
+    const head = this.#head;
+    const [taken, filled] = [this.#taken, this.#filled];
+    this.#taken = [];
+    this.drop();
+    if (taken.length === 0) return head.byteLength === filled ? head.buffer : head.buffer.slice(0, filled);
+    return this.#join(head, taken, filled);
+  }
+
+  async #join(head: Uint8Array, taken: readonly Uint8Array[], filled: number): Promise<ArrayBuffer> {
+    try {
+      const joined = new Uint8Array(filled);
+      joined.set(head);
+      let at = head.byteLength;
+      let turnEnd = joinedBytesMax;
+      for (const slab of taken) {
+        if (at >= turnEnd) {
+          await yieldTurn();
+          turnEnd = at + joinedBytesMax;
+        }
+        const piece = slab.subarray(0, filled - at);
+        joined.set(piece, at);
+        at += piece.byteLength;
+      }
+      return joined.buffer;
+    } finally {
+      this.#slabs.give(taken);
+    }
+  }
+}
