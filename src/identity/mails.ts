@@ -1,3 +1,4 @@
+import { escapeHtml } from '../base/html-text.ts';
 import type { LinkKind, LinkToMail } from './links.ts';
 
 /** A mail: whom it is for, and its words. */
@@ -50,7 +51,7 @@ export function mailOf({ kind, person, token }: LinkToMail, baseUrl: string): Ma
     to: { name: person.name, address: person.email },
     subject,
     text: `${before}\n\n${link}\n\n${after}\n`,
-    html: page({ subject, before, button, after, link: escaped(link) }),
+    html: page({ subject, before, button, after, link: escapeHtml(link) }),
   };
 }
 
@@ -80,17 +81,4 @@ ${paragraph}Or copy it into your browser:<br><a href="${link}" style="color: #0b
 </body>
 </html>
 `;
-}
-
-const entities: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-/** A text as HTML: the base URL is the operator's, and may hold an ampersand. */
-function escaped(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => entities[character] ?? character);
 }

@@ -1,3 +1,5 @@
+import { escapeHtml } from '../../base/html-text.ts';
+
 /**
  * Markup whose values are escaped: text within a template is markup, and what is put in is text, unless it is markup itself. So what
  * a client calls itself stays text wherever it stands, in attributes (which are always quoted) too.
@@ -15,19 +17,7 @@ export function html(strings: TemplateStringsArray, ...values: readonly Value[])
 
 function markupOf(value: Value): string {
   if (value === null) return '';
-  if (typeof value === 'string' || typeof value === 'number') return escaped(String(value));
+  if (typeof value === 'string' || typeof value === 'number') return escapeHtml(String(value));
   if ('markup' in value) return value.markup;
   return value.map(({ markup }) => markup).join('');
-}
-
-const entities: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-function escaped(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => entities[character] ?? '');
 }
