@@ -84,8 +84,8 @@ export class CollectedBody {
   }
 
   /**
-   * The body in a buffer of its own, of exact size, and nothing is collected any more. A large one is joined in several turns
-   * of the thread; it rejects with RangeError where no memory is to be had.
+   * Gives the body in a buffer of its own, of exact size, and collects nothing any more. A body over 4 MB is joined in several
+   * turns of the thread. Throws, or rejects with, RangeError where no memory is to be had.
    */
   take(): ArrayBuffer | Promise<ArrayBuffer> {
     const head = this.#head;
@@ -96,24 +96,34 @@ export class CollectedBody {
     return this.#join(head, taken, filled);
   }
 
-  async #join(head: Uint8Array, taken: readonly Uint8Array[], filled: number): Promise<ArrayBuffer> {
-    try {
-      const joined = new Uint8Array(filled);
-      joined.set(head);
-      let at = head.byteLength;
-      let turnEnd = joinedBytesMax;
-      for (const slab of taken) {
-        if (at >= turnEnd) {
-          await yieldTurn();
-          turnEnd = at + joinedBytesMax;
-        }
-        const piece = slab.subarray(0, filled - at);
-        joined.set(piece, at);
-        at += piece.byteLength;
-      }
-      return joined.buffer;
-    } finally {
-      this.#slabs.give(taken);
-    }
+  #join(head: Uint8Array, taken: readonly Uint8Array[], filled: number): ArrayBuffer | Promise<ArrayBuffer> {
+    const joined = new Uint8Array(filled);
+    joined.set(head);
+    const at = joinSome(joined, taken, head.byteLength);
+    if (at < filled) return this.#joinRest(joined, taken, at);
+    this.#slabs.give(taken);
+    return joined.buffer;
   }
+
+  async #joinRest(
+    joined: Uint8Array<ArrayBuffer>,
+    taken: readonly Uint8Array[],
+    from: number,
+  ): Promise<ArrayBuffer> {
+    for (let at = from; at < joined.byteLength; at = joinSome(joined, taken, at)) await yieldTurn();
+    this.#slabs.give(taken);
+    return joined.buffer;
+  }
+}
+
+/** Copies what one turn may from the slabs into `joined`, from the byte `from` on, and answers where it has come to. */
+function joinSome(joined: Uint8Array, taken: readonly Uint8Array[], from: number): number {
+  let at = from;
+  for (const end = Math.min(joined.byteLength, from + joinedBytesMax); at < end; ) {
+    const slab = taken[Math.floor((at - headBytesMax) / limits.bodySlabBytes)] as Uint8Array;
+    const piece = slab.subarray(0, joined.byteLength - at);
+    joined.set(piece, at);
+    at += piece.byteLength;
+  }
+  return at;
 }

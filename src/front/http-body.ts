@@ -16,7 +16,7 @@ interface Reader {
   readonly take: TakeChunk | null;
   /** Is told how many bytes were collected; null where nobody wants to know. */
   readonly grown: NoteGrowth | null;
-  readonly resolve: (body: ArrayBuffer) => void;
+  readonly resolve: (body: ArrayBuffer | Promise<ArrayBuffer>) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -64,7 +64,7 @@ export class BodyIntake {
     return this.#read(limitBytes, { take: null, grown });
   }
 
-  /** As `read`, handing pieces over; answers how many bytes there were. */
+  /** Hands the body over piece by piece and answers how many bytes there were. Rejects as `read` does. */
   async stream(limitBytes: number, take: TakeChunk): Promise<number> {
     await this.#read(limitBytes, { take, grown: null });
     return this.receivedBytes;
@@ -124,8 +124,9 @@ export class BodyIntake {
   #handOverCollected(take: TakeChunk): void {
     if (this.#collected.filled === 0) return;
     const bytes = this.#collected.take();
-    if (bytes instanceof ArrayBuffer) this.#handOver(take, new Uint8Array(bytes));
-    else this.#holdUp(bytes.then((joined) => take(new Uint8Array(joined))));
+    // No more than one piece of the socket comes before the body is asked for, and that is joined at once.
+    assert(bytes instanceof ArrayBuffer, () => 'a body of many pieces was collected before it was asked for');
+    this.#handOver(take, new Uint8Array(bytes));
   }
 
   #handOver(take: TakeChunk, chunk: Uint8Array): void {
@@ -170,10 +171,11 @@ export class BodyIntake {
     const reader = this.#reader;
     this.#reader = null;
     if (reader === null) return;
-    const { resolve, reject } = reader;
-    const body = this.#collected.take();
-    if (body instanceof ArrayBuffer) resolve(body);
-    else body.then(resolve, (cause) => reject(noMemory(cause)));
+    try {
+      reader.resolve(this.#collected.take());
+    } catch (cause) {
+      reader.reject(noMemory(cause));
+    }
   }
 }
 
