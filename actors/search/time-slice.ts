@@ -56,7 +56,7 @@ export class TimeSlice implements MeasuredWork, Reader {
     }
   }
 
-  /** As `waitFor`, but answers 'late' at the deadline; then what was waited for goes on without anybody. */
+  /** Waits for work until the deadline, and answers 'late' then: the work goes on without anybody who waits for it. */
   async waitUntilDeadline<T>(work: Promise<T>): Promise<T | 'late'> {
     this.waits();
     const isSettled = await settledWithin(this.#clock, work, this.#deadline.leftMs);

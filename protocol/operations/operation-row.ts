@@ -55,7 +55,7 @@ export interface OperationRow {
   readonly bodyRequired?: boolean;
   /** What a wrong field answers: 422 `invalid` or, where the service says so, 400. */
   readonly inputCode?: 'invalid' | 'bad_request';
-  /** Null where the answer has no body; `text` is plain text. */
+  /** The shape of the answer's body; null where it has none, and `text` for plain text. */
   readonly answer: z.ZodType | 'text' | null;
   readonly parameters?: Readonly<Partial<Record<PathParameterName, z.ZodType>>>;
   /** The parameter that takes the rest of the path, slashes included. */

@@ -23,7 +23,7 @@ export interface MeasuredWork {
   rest(): void;
 }
 
-/** What runs just now. A thread does one thing at a time, so that no moment is counted twice. */
+/** The work that runs just now. A thread does one thing at a time, so that no moment is counted twice. */
 let running: MeasuredWork | null = null;
 let restIsArmed = false;
 

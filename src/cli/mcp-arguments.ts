@@ -17,7 +17,7 @@ Serves the tools of a Tidebase server to an MCP client that starts programs: mes
   --namespaces  only these namespaces: names, or the beginning of names and a star
 `;
 
-/** Null where help was asked for. Throws UsageError. */
+/** Reads the command's arguments; null where help was asked for. Throws UsageError. */
 export function parseMcpArguments(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,

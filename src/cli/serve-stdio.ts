@@ -104,7 +104,7 @@ async function forward(forwarding: Forwarding, line: Buffer): Promise<void> {
   }
 }
 
-/** Null for a batch, and for what is no message: the server says what is wrong with it. */
+/** Reads one message; null for a batch, and for what is none: the server says what is wrong with it. */
 function messageIn(line: Buffer): RpcMessage | null {
   try {
     const received = readMessages(line);

@@ -5,16 +5,16 @@ import type { Principal } from '../auth/principal.ts';
 /** A request for an operation that the front does itself. `body` is parsed JSON. */
 export interface FrontRequest {
   readonly body: unknown;
-  /** Null where the operation takes no credentials. */
+  /** The caller; null where the operation takes no credentials. */
   readonly principal: Principal | null;
-  /** As text; behind trusted proxies it is whom they name. */
+  /** The client's address as text: behind trusted proxies the one that they name. */
   readonly clientAddress: string;
   /** `X-Tenant` as sent. */
   readonly tenant: string | undefined;
   /** Tells the audit log whom a request without credentials turned out to be about. */
   readonly isAbout: (personId: PersonId) => void;
   readonly parameters: PathParameters;
-  /** Of what is made: the same one whenever this request is repeated with its `Idempotency-Key`. */
+  /** The id of what the operation makes: the same one whenever this request is repeated with its `Idempotency-Key`. */
   readonly plannedId: number;
 }
 

@@ -90,7 +90,7 @@ function authenticate(request: OperationRequest): void {
   );
 }
 
-/** Where every request enters whose caller is known, however it came. */
+/** Begins the work of a request whose caller is known. REST's requests and those within others all enter here. */
 function enter(request: OperationRequest, principal: Principal): void {
   const admitted = admit(request, principal);
   if (admitted instanceof ApiError) return fail(request, admitted);
@@ -126,7 +126,7 @@ async function serveAfter(request: Admitted, need: 'caller-address' | 'usage-tol
   askActor(request);
 }
 
-/** Where the errors of whatever waits end. */
+/** Answers with the error of work that was waited for, where it ends with one. */
 function settle(request: RequestInHand, work: Promise<void>): void {
   work.catch((error) => fail(request, error));
 }

@@ -8,9 +8,9 @@ import type { HttpExchange } from './http-types.ts';
 export interface Observed {
   readonly exchange: HttpExchange;
   readonly id: string;
-  /** Of the observer's clock. */
+  /** When the request began, in milliseconds of the observer's clock. */
   readonly beganMs: number;
-  /** Null where nothing is at its path. */
+  /** What was asked for; null where nothing is at the request's path. */
   readonly operation: Operation | null;
   readonly parameters: PathParameters;
   /** Once it is authenticated. */

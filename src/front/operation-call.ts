@@ -25,7 +25,7 @@ export interface OperationCall {
   /** The request that this is a part of: gives the id, the client's address, and the end of whoever waits for the answer. */
   readonly outer: HttpExchange;
   readonly surface: Surface;
-  /** As in the `Idempotency-Key` of its REST request; operations that heed none ignore it. */
+  /** What the `Idempotency-Key` of a REST request would say; operations that heed none ignore it. */
   readonly idempotencyKey?: string | undefined;
 }
 

@@ -28,7 +28,7 @@ export function signConsentTicket(
   });
 }
 
-/** Null for every ticket that is not ours, was changed or has expired. Generation and browser are for the caller to compare. */
+/** Reads a ticket; null for every one that is not ours, was changed or has expired. Generation and browser are for the caller to compare. */
 export async function verifyConsentTicket(tokens: LoginTokens, text: string): Promise<ConsentTicket | null> {
   const payload = await verifyToken(tokens, kind, text);
   const { sub, gen, browser } = payload ?? {};

@@ -91,7 +91,7 @@ export function signLoginToken(
   return signToken(tokens, login, { subject: String(person.id), seconds: loginTokenSeconds, claims });
 }
 
-/** Null for every token that is not ours, was changed or has expired. The generation is for the caller to compare. */
+/** Reads a login token; null for every one that is not ours, was changed or has expired. The generation is for the caller to compare. */
 export async function verifyLoginToken(tokens: LoginTokens, token: string): Promise<LoginClaims | null> {
   const payload = await verifyToken(tokens, login, token);
   return payload && claimsOf(payload);

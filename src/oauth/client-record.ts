@@ -69,7 +69,7 @@ async function storeAt(
   await claim(store, clock, path, encodeClient(client, path));
 }
 
-/** Null where nobody registered so, or did a day ago and was never let connect. Throws `StoreError` and `DataError`. */
+/** Reads a registration; null where nobody registered so, or did a day ago and was never let connect. Throws `StoreError` and `DataError`. */
 export async function readRegistration(
   store: Pick<ObjectStore, 'get'>,
   id: string,

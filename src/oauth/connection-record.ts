@@ -65,7 +65,7 @@ const connectionSchema = z.strictObject({
     .readonly(),
   /** Random, hexadecimal: refresh tokens are made of it and of the server's key. */
   seed: z.string(),
-  /** Null until the code was used. */
+  /** The refresh tokens; null until the code was used. */
   refresh: refreshSchema.readonly().nullable(),
   /** Access tokens that have not expired, oldest first. */
   access: z.array(accessTokenSchema).readonly(),

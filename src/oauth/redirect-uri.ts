@@ -54,7 +54,7 @@ export function redirectUriMatches(registered: readonly string[], asked: string)
   return registered.some((uri) => uri === asked || (wanted !== null && withoutLoopbackPort(uri) === wanted));
 }
 
-/** Null for what is no http address on the loopback. */
+/** The address without its port; null for what is no http address on the loopback. */
 function withoutLoopbackPort(uri: string): string | null {
   const match = /^http:\/\/(127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?([/?].*)?$/.exec(uri);
   return match === null ? null : `${match[1]}${match[2] ?? '/'}`;

@@ -10,7 +10,7 @@ import { manyLanguages } from '../support/many-languages.ts';
 /** Small: real code and prose of node_modules, and many scripts. Tens of megabytes are `npm run prove -- text-exactness`. */
 const bytesMax = 1_500_000;
 const fileEvery = 47;
-/** Of larger ones some of the patterns are refused, for the time that one call could take: test/actors/text/judge.test.ts. */
+/** Files over this size are left out: for them some patterns are refused, for the time that one call could take (test/actors/text/judge.test.ts). */
 const fileBytesMax = 64 * 1024;
 const wanted = { literals: 60, regexes: 69 };
 

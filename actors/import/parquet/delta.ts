@@ -139,7 +139,7 @@ function bitsAt(view: DataView, bit: number, width: number): number {
   return width === 32 ? word | 0 : word & ((1 << width) - 1);
 }
 
-/** The same where fewer than five bytes are left, which are read one by one. */
+/** Reads bits where fewer than five bytes are left, one byte after the other. */
 function bitsNearEnd(
   view: DataView,
   { first, shift, width }: { readonly first: number; readonly shift: number; readonly width: number },

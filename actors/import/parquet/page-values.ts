@@ -17,7 +17,7 @@ export interface WideIntegers {
 export interface StringValues {
   readonly kind: 'bytes';
   readonly source: Buffer;
-  /** The same bytes, for reading several at once. */
+  /** The page's bytes once more, for reading several at once. */
   readonly viewed: ViewedBytes;
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;

@@ -20,7 +20,7 @@ export type Column =
       readonly values: Float64Array;
       readonly nulls: Nulls;
       readonly coded?: Coded | undefined;
-      /** The same numbers as they are stored; then `values` are made when somebody asks for them. */
+      /** The column's numbers as they are stored; where they are given, `values` are made when somebody asks for them. */
       readonly packed?: PackedIntegers | undefined;
     }
   | {

@@ -85,7 +85,7 @@ export class PairInterner {
     return this.#direct[first * 2] === second ? known - 1 : this.internAny(first, second);
   }
 
-  /** As `intern`, for a first number of any size. One interner is asked by one of both alone. */
+  /** Answers the code of a pair whose first number may be of any size. An interner is asked by `intern` or by this, never by both. */
   internAny(first: number, second: number): number {
     const hash = hashPair(first, second);
     const slots = this.#parts[hash >>> (32 - partBits)] as Int32Array;

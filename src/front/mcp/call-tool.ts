@@ -70,7 +70,7 @@ export async function callTool(
   return { json, headers, isError: false, sent };
 }
 
-/** Of an operation whose answer has no body. */
+/** The result of a tool whose operation answers without a body. */
 const emptyAnswer = '{"deleted":true}';
 /** No budget allows as much, but names of columns are not counted by it. */
 const answerCharactersMax = 2 * limits.toolAnswerBytesMax;

@@ -26,7 +26,7 @@ export const rpcCodes = {
 export class RpcError extends Error {
   override name = 'RpcError';
   readonly code: number;
-  /** Of the HTTP answer, where the message came alone. */
+  /** The status of the HTTP answer, where the message came alone. */
   readonly status: number;
   readonly data: unknown;
 
@@ -55,7 +55,7 @@ export type Received =
   | { readonly kind: 'one'; readonly message: RpcMessage | RpcError }
   | { readonly kind: 'batch'; readonly messages: readonly (RpcMessage | RpcError)[] };
 
-/** Of what params hold, the members that are looked into. */
+/** The members of a message that are looked into; the others are kept as bytes. */
 const messageShape = { params: { arguments: {}, _meta: {} } };
 
 /** Reads a body. A message that is not one becomes the error that it is answered with. Throws RpcError where there is none at all. */

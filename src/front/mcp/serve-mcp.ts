@@ -147,7 +147,7 @@ interface Outcome {
   readonly sent: HttpAnswer['sent'];
 }
 
-/** As much as the largest answer of REST: what is left of a batch then is refused. */
+/** Answers the messages of a batch in turn. Together the answers are as large as REST's largest at most: the messages that are left then are refused. */
 async function answerBatch(
   mcp: McpComponents,
   request: Request,
@@ -290,7 +290,7 @@ async function refuseBusy(mcp: McpComponents, exchange: HttpExchange, refusal: A
   }
 }
 
-/** Null where too many requests that nobody is charged for are read already. */
+/** A place among the requests that nobody is charged for; null where too many of them are being read already. */
 function placeFor({ openRequests, clientAddresses }: McpComponents, exchange: HttpExchange) {
   try {
     return openRequests.enter(clientAddresses.of(exchange.remoteAddress, exchange.header('x-forwarded-for')));

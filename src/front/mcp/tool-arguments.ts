@@ -12,7 +12,7 @@ import { isAbsent, type Member, type Members, stringOf } from './json-members.ts
 export interface RestRequest {
   readonly parameters: Partial<Readonly<Record<PathParameterName, string>>>;
   readonly query: string;
-  /** Null where the operation takes none. */
+  /** The request's body; null where the operation takes none. */
   readonly body: Uint8Array<ArrayBuffer> | null;
 }
 

@@ -48,7 +48,7 @@ export interface ConsentView {
   readonly againHref: string;
 }
 
-/** As typed. */
+/** What a person has chosen on the page so far, as it was typed. */
 export interface ConsentChoice {
   readonly tenant: string;
   readonly access: string;

@@ -47,7 +47,7 @@ import { oauthPaths, resourceOf } from './metadata.ts';
  * person, and nobody is logged in by it.
  */
 export interface AuthorizeComponents {
-  /** Without a slash at its end. It is the issuer, too. */
+  /** The server's own address, without a slash at its end. It is the issuer, too. */
   readonly baseUrl: string;
   readonly clients: ClientComponents;
   readonly connections: Pick<Connections, 'allow'>;

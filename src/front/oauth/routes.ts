@@ -342,7 +342,7 @@ function refusalAnswer(
   return route.isPage ? problemAnswer(components, told) : oauthAnswer(told, exchange);
 }
 
-/** Null for what is a fault of ours. */
+/** The error as it is answered; null where it is a fault of the server's own. */
 function knownError(error: unknown): OauthError | ApiError | null {
   if (error instanceof OauthError || error instanceof ApiError) return error;
   if (error instanceof JsonSyntaxError)
