@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { NewKey, SignupAnswer } from '../../protocol/account.ts';
 import { limits } from '../../protocol/limits.ts';
 import { ApiClient } from '../support/api-client.ts';
 import { McpCaller, type McpRequest, modernRequest } from '../support/mcp-calls.ts';
+import { connectRaw } from '../support/raw-http.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
 /** `/mcp` as clients of both eras meet it, wrong ones above all. */
@@ -121,6 +123,37 @@ describe('/mcp', { concurrency: 1 }, () => {
       );
       const silent = await mcp.send({ body: [{ jsonrpc: '2.0', method: 'notifications/initialized' }] });
       assert.deepEqual([silent.status, silent.text], [202, '']);
+    });
+
+    it('does no more of a batch whose client has gone, and nothing of it stays in flight', async () => {
+      await api.call('POST', '/v1/namespaces/slow/docs', { docs: [{ id: 'a', text: 'ab'.repeat(500_000) }] });
+      const sumOf = async (pattern: RegExp) => {
+        const metrics = await (await fetch(metricsUrlOf(server.output))).text();
+        return [...metrics.matchAll(pattern)].reduce((sum, [, value]) => sum + Number(value), 0);
+      };
+      const counted = () => sumOf(/^tidebase_mcp_messages_total\{name="count",.*\} (\d+)$/gm);
+      const before = await counted();
+      const call = { name: 'count', arguments: { namespace: 'slow', query: 'a[ab]{100}c', regex: true } };
+      const calls = 40;
+      const body = JSON.stringify(
+        Array.from({ length: calls }, (_, id) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: call })),
+      );
+      const connection = await connectRaw(server.port);
+      connection.send(
+        `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nAuthorization: Bearer ${api.key}\r\n` +
+          `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+      );
+      await sleep(200);
+      connection.destroy();
+
+      let inFlight = -1;
+      for (let tries = 0; tries < 200 && inFlight !== 0; tries++) {
+        await sleep(50);
+        inFlight = await sumOf(/^tidebase_requests_in_flight (\d+)$/gm);
+      }
+      assert.equal(inFlight, 0);
+      const done = (await counted()) - before;
+      assert.ok(done > 0 && done < calls / 2, `${done} of ${calls} calls were begun`);
     });
   });
 

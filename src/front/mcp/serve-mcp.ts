@@ -156,10 +156,17 @@ async function answerBatch(
   checkBatch(messages, (name) => request.exchange.header(name));
   const outcomes: Outcome[] = [];
   let characters = 0;
-  for (const message of messages) {
-    const outcome = await doneInBatch(mcp, request, message, characters);
-    characters += outcome.json?.length ?? 0;
-    outcomes.push(outcome);
+  try {
+    for (const message of messages) {
+      if (request.exchange.aborted) throw new ClientGone();
+      const outcome = await doneInBatch(mcp, request, message, characters);
+      characters += outcome.json?.length ?? 0;
+      outcomes.push(outcome);
+    }
+  } catch (error) {
+    // Nobody gets the answers that there are: what they hold is let go.
+    for (const { sent } of outcomes) sent?.release();
+    throw error;
   }
   const answers = outcomes.flatMap(({ json }) => (json === null ? [] : [json]));
   send(mcp, request, outcomes, answers.length === 0 ? null : `[${answers.join(',')}]`);
