@@ -126,17 +126,24 @@ describe('/mcp', { concurrency: 1 }, () => {
     });
 
     it('does no more of a batch whose client has gone, and nothing of it stays in flight', async () => {
-      await api.call('POST', '/v1/namespaces/slow/docs', { docs: [{ id: 'a', text: 'ab'.repeat(500_000) }] });
+      await api.call('POST', '/v1/namespaces/slow/docs', {
+        docs: [{ id: 'a', text: `abc ${'ab'.repeat(500_000)}` }],
+      });
       const sumOf = async (pattern: RegExp) => {
         const metrics = await (await fetch(metricsUrlOf(server.output))).text();
         return [...metrics.matchAll(pattern)].reduce((sum, [, value]) => sum + Number(value), 0);
       };
       const counted = () => sumOf(/^tidebase_mcp_messages_total\{name="count",.*\} (\d+)$/gm);
       const before = await counted();
-      const call = { name: 'count', arguments: { namespace: 'slow', query: 'a[ab]{100}c', regex: true } };
+      const call = { name: 'count', arguments: { namespace: 'slow', query: 'a[ab]{900}c', regex: true } };
       const calls = 40;
       const body = JSON.stringify(
-        Array.from({ length: calls }, (_, id) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: call })),
+        Array.from({ length: calls }, (_, id) => ({
+          jsonrpc: '2.0',
+          id,
+          method: 'tools/call',
+          params: call,
+        })),
       );
       const connection = await connectRaw(server.port);
       connection.send(
