@@ -1,8 +1,7 @@
+/** People, tenants, API keys, scopes, usage, billing. */
 import { timestampSchema } from './document.ts';
 import { limits } from './limits.ts';
 import { choice, integer, list, queryBoolean, text, textBy, z } from './validate.ts';
-
-/** People, tenants, API keys, scopes, usage, billing. */
 
 export const scopes = ['read', 'write', 'admin'] as const;
 /** Each scope may do what the ones before it may. */
@@ -307,7 +306,15 @@ export const usageSchema = z.object({
   plan: planSchema,
   bill: billSchema,
   days: z
-    .array(z.object({ day: z.string().meta({ format: 'date' }), ...usageCounterFields }))
+    .array(
+      z.object({
+        day: z.string().meta({ format: 'date' }),
+        ...usageCounterFields,
+        bill_so_far: z
+          .number()
+          .meta({ description: "What the period's bill had come to by the end of this day." }),
+      }),
+    )
     .meta({ description: 'With days=true: every UTC day of the period so far.' })
     .optional(),
 });
@@ -329,6 +336,8 @@ export const billingSchema = z.object({
   bill: billSchema,
 });
 export type Billing = z.output<typeof billingSchema>;
+
+export const webhookAnswerSchema = z.object({ received: z.boolean() });
 
 export const redirectUrlSchema = z.object({ url: z.string().meta({ format: 'uri' }) });
 export type RedirectUrl = z.output<typeof redirectUrlSchema>;

@@ -1,9 +1,8 @@
+/** A document, and what every query reports about its own cost. */
 import type { MetaObject } from './filter.ts';
 import { documentIdProblem } from './ids.ts';
 import { limits } from './limits.ts';
-import { integer, list, queryInteger, text, textBy, z } from './validate.ts';
-
-/** A document, and what every query reports about its own cost. */
+import { choice, integer, list, queryInteger, text, textBy, z } from './validate.ts';
 
 export const documentIdSchema = textBy(documentIdProblem).meta({
   description: `Up to ${limits.documentIdBytesMax} bytes of UTF-8, one line; slashes are allowed.`,
@@ -85,7 +84,7 @@ export const temperatureSchema = z.enum(temperatures).meta({
 });
 
 /** The fields that every query's answer ends with. */
-export const queryReportFields = {
+export const queryFigureFields = {
   temperature: temperatureSchema,
   store_gets: z.int().meta({ description: "The query's own reads of object storage; 0 when warm." }),
   store_bytes: z.int(),
@@ -95,8 +94,8 @@ export const queryReportFields = {
     .meta({ description: "The query ran past the plan's time limit and the answer is partial." }),
 } as const;
 
-export const queryReportSchema = z.object(queryReportFields);
-export type QueryReport = z.output<typeof queryReportSchema>;
+export const answerFiguresSchema = z.object(queryFigureFields);
+export type AnswerFigures = z.output<typeof answerFiguresSchema>;
 
 export const timestampSchema = z.string().meta({ format: 'date-time', description: 'RFC 3339, UTC.' });
 
@@ -116,7 +115,7 @@ export const storedDocumentSchema = z.object({
     .meta({ description: 'The text, or the vector, was cut to fit limit or max_bytes: go on with lines.' })
     .optional(),
   written_at: timestampSchema,
-  ...queryReportFields,
+  ...queryFigureFields,
 });
 export type StoredDocument = z.output<typeof storedDocumentSchema>;
 
@@ -127,6 +126,14 @@ const minVersionDescription =
 export const minVersionSchema = integer(0).meta({ description: minVersionDescription });
 export const minVersionQuerySchema = queryInteger(0).meta({ description: minVersionDescription });
 
+/** What a read must have seen: every acknowledged write, or what the server that was asked can read by itself. */
+export const consistencies = ['strong', 'eventual'] as const;
+export const consistencySchema = choice(consistencies).meta({
+  description:
+    'strong, the default, sees every acknowledged write. eventual may be up to a second behind where several servers run, and is ' +
+    'answered also while the one that owns the namespace is out of reach. One server alone answers both the same.',
+});
+
 export const linesSchema = textBy(linesProblem).meta({
   description: 'The lines of the text to answer, from 1: 120-180, 120- for the rest, or 120 for one.',
   examples: ['120-180'],
@@ -134,6 +141,7 @@ export const linesSchema = textBy(linesProblem).meta({
 
 export const documentQuerySchema = z.strictObject({
   min_version: minVersionQuerySchema.optional(),
+  consistency: consistencySchema.optional(),
   lines: linesSchema.optional(),
   limit: queryInteger(1).meta({ description: 'Lines of the text to answer at most.' }).optional(),
   max_bytes: queryInteger(limits.answerBytesMin)

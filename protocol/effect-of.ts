@@ -12,6 +12,17 @@ export function effectOf(name: string): Effect {
   return named(name).effect;
 }
 
+/** Whether either table has the name: another server may have one from a later version. */
+export function isKnownCall(name: string): boolean {
+  return byName.has(name);
+}
+
+/** Whether its body is a file, of which an actor is told the path on its own server's disk. */
+export function takesFile(name: string): boolean {
+  const called = named(name);
+  return 'request' in called && called.request === 'file';
+}
+
 /** Whether a server that stops still serves it: what ends work that was begun. */
 export function endsBegunWork(name: string): boolean {
   const called = named(name);

@@ -2,6 +2,8 @@
  * The closed table of error codes. Clients branch on `code`; wording may change.
  * The code decides the HTTP status, whether the same request may be sent again, and who has to act.
  */
+import { limits } from './limits.ts';
+
 export type Remedy = 'retry' | 'fix-request' | 'fix-credentials' | 'upgrade-or-wait' | 'tell-us';
 
 interface ErrorKind {
@@ -95,7 +97,11 @@ export class ApiError extends Error {
 
 /** 404 for a namespace: the same sentence whether it is missing, another tenant's or outside the key's patterns. */
 export function noSuchNamespace(name: string): ApiError {
-  return new ApiError('not_found', `there is no namespace named "${name}"`);
+  // No namespace has a longer name: the rest of it would only make the sentence as long as the address.
+  const { namespaceNameCharactersMax } = limits;
+  const shown =
+    name.length <= namespaceNameCharactersMax ? name : `${name.slice(0, namespaceNameCharactersMax)}…`;
+  return new ApiError('not_found', `there is no namespace named "${shown}"`);
 }
 
 /** 400 for a request without the JSON body that its operation needs. */

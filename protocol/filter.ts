@@ -1,6 +1,3 @@
-import { ApiError } from './errors.ts';
-import { limits } from './limits.ts';
-
 /**
  * The metadata filter of search and count. Hand-written, because its keys are the user's data: they live in arrays
  * and are never the names of an object of ours.
@@ -8,6 +5,9 @@ import { limits } from './limits.ts';
  * A filter is a list of terms that must all hold. `{key: 3}` is one `eq`, `{key: [1, 2]}` one `in`,
  * `{key: {gte: 1, lt: 5}}` two terms of the same key.
  */
+import { ApiError } from './errors.ts';
+import { limits } from './limits.ts';
+
 export type MetaValue = null | boolean | number | bigint | string | readonly MetaValue[] | MetaObject;
 /** A JSON object; integers beyond 2^53 are bigint, every other number is a number. */
 export interface MetaObject {

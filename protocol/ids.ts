@@ -1,9 +1,9 @@
-import { limits } from './limits.ts';
-
 /**
  * Names and ids with one parser each. A namespace's name is the user's; its id is ours, random, made for each
  * creation and never used again, so that a name that was deleted and made again is another namespace.
  */
+import { limits } from './limits.ts';
+
 export type Brand<T, Name extends string> = T & { readonly __brand: Name };
 export type NamespaceName = Brand<string, 'NamespaceName'>;
 export type NamespaceId = Brand<string, 'NamespaceId'>;

@@ -38,6 +38,13 @@ const rows = {
    */
   setTenantStatus: { name: 'tenant.status', from: 'front', effect: { does: 'write' } },
   /**
+   * Tells the tenant what follows from its subscription: BillingChange, durable, and forgotten by every front, when it is answered. One
+   * that is older than what the tenant knows changes nothing.
+   */
+  setBilling: { name: 'tenant.billing', from: 'front', effect: { does: 'write', lost: 'unavailable' } },
+  /** → MeteredUsage, which is durable when it is answered; null where there is no such tenant. */
+  meteredUsage: { name: 'tenant.metered', from: 'front', effect: { does: 'write', lost: 'unavailable' } },
+  /**
    * Begins a request with an `Idempotency-Key` that the front does itself: BegunRequest → BeganRequest, or 409 or 422. Nothing that
    * the client asked for is done yet, and the same request may begin again.
    */

@@ -1,6 +1,3 @@
-import { errorKinds } from './errors.ts';
-import { z } from './validate.ts';
-
 /**
  * How the product's schemas become JSON Schema (draft 2020-12), for the OpenAPI document and for MCP tools: as what is sent
  * (`io: input`), so that answers may grow fields.
@@ -8,6 +5,9 @@ import { z } from './validate.ts';
  * Defaults are said in words. A generator of clients takes a property with a `default` for one that is always there, and its
  * client would demand it of whoever writes a request.
  */
+import { errorKinds } from './errors.ts';
+import { z } from './validate.ts';
+
 type Json = Record<string, unknown>;
 
 /** The one shape of every error answer. */

@@ -2,6 +2,10 @@
  * Every bound of the product: its unit is the end of its name, its reason the comment beside it.
  * Values whose comment begins with "Service" are part of the interface, and clients rely on them; the others are ours to change.
  */
+import { billingLimits } from './billing-limits.ts';
+import { clusterLimits } from './cluster-limits.ts';
+import { peerLimits } from './peer-limits.ts';
+
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
@@ -49,8 +53,13 @@ export const limits = {
    * may be written as an escape of six bytes, are below it. Whoever sends more is no person.
    */
   openBodyBytesMax: 16 * KiB,
-  /** Fields of the body of a request without credentials; none needs more than three. Each unknown one is an entry of the answer: 1,700 of them took 2 ms. */
-  openBodyFieldsMax: 20,
+  /**
+   * JSON values of the body of a request without credentials, itself among them: none needs more than four. Reading stops at the next one,
+   * so that nobody's 16 KB of brackets take a millisecond, and an answer names no 1,700 unknown fields.
+   */
+  openBodyValuesMax: 20,
+  ...clusterLimits,
+  ...billingLimits,
   /** Requests without credentials under way at once: 16 MB of bodies. */
   openRequestsMax: 1_000,
   /** Requests without credentials under way from one network, so that stalled bodies from one do not take all places. */
@@ -146,6 +155,8 @@ export const limits = {
   mcpBodyBytesMax: 4 * MiB,
   /** JSON-RPC messages of one batch: as many as the SDKs' own servers take. Each tool call among them counts as a request. */
   mcpBatchMax: 100,
+  /** Lists of tools, of about 29 KB each, that are kept whole by the id of the message that asked for them. */
+  toolListsKept: 32,
   /** The largest `max_bytes` of an MCP tool: the front thread writes such an answer twice, once as text, which takes 3 ms. */
   toolAnswerBytesMax: 1 * MiB,
   minVersionWaitMs: 1_000,
@@ -236,7 +247,9 @@ export const limits = {
   metadataDocumentBytesMax: 5 * KiB,
   metadataFetchMs: 2_500,
   metadataFetchesAtOnceMax: 32,
-  /** Documents, and failures, that are remembered at once: 1 KB each. */
+  /** Documents that one network has read at once: whoever names documents that never come leaves places for others. */
+  metadataFetchesOfNetworkMax: 4,
+  /** Documents that are remembered at once, and failures beside them: 1 KB each. */
   metadataDocumentsKeptMax: 1_000,
   metadataDocumentKeptMs: 10 * 60_000,
   metadataFailureKeptMs: 30_000,
@@ -274,6 +287,8 @@ export const limits = {
   /** Requests between threads that wait for an answer. */
   callsInFlightMax: 100_000,
 
+  ...peerLimits,
+
   /** A group is sent at once when it holds this much. */
   logGroupBytes: 4 * MiB,
   /** Larger records are uploaded as blobs before the record that names them: one slow PUT would hold up every tenant. */
@@ -284,7 +299,8 @@ export const limits = {
   sealProbeMax: 1_000_000,
   /** Log objects read side by side by a replay. */
   replayReadsInFlight: 16,
-  leaseRenewMs: 3_300,
+  /** How often a process looks for old records of its log and raises its floor. */
+  logHousekeepingMs: 10_000,
   /** How often the logs and leases of ended processes are listed: a thousand objects a request. */
   logCollectionEveryMs: 3_600_000,
 
@@ -419,8 +435,29 @@ const relations: readonly (readonly [boolean, string])[] = [
     'one namespace alone cannot be refused by the log',
   ],
   [limits.openRequestsOfNetworkMax < limits.openRequestsMax, 'one network cannot take all places'],
+  [
+    limits.metadataFetchesOfNetworkMax < limits.metadataFetchesAtOnceMax,
+    'one network cannot have all documents read',
+  ],
   [limits.threadSilentMsMax >= 10 * limits.threadBeatMs, 'a thread that misses a few beats is not silent'],
   [limits.searchLimitDefault <= limits.searchLimitMax, 'the default page is allowed'],
+  [limits.peerHeadBytesMax <= limits.peerCreditBytes, 'the head of a message needs no credit'],
+  [
+    limits.forwardsToPeerMax + 3 * limits.insideCallsToPeerMax + limits.peerPassedOnMax < limits.peerCallsMax,
+    'a connection has places for all kinds of calls, and for those that are passed on',
+  ],
+  [
+    limits.forwardBytesToPeerMax + 3 * limits.insideBytesToPeerMax < limits.peerCallBytesMax,
+    'a connection has room for the bodies of all kinds of calls',
+  ],
+  [
+    limits.servedForwardsMax + 3 * limits.servedInsideCallsMax < limits.callsInFlightMax,
+    'calls of other servers leave places for those of this one',
+  ],
+  [
+    limits.peerFrameBytesMax < limits.peerBatchBytes,
+    'a batch between servers has room for a frame of each kind',
+  ],
 ];
 for (const [holds, meaning] of relations) {
   if (!holds) throw new Error(`protocol/limits.ts contradicts itself: ${meaning}`);

@@ -1,4 +1,8 @@
-import { linesSchema, minVersionSchema } from './document.ts';
+/**
+ * The tools of the MCP server: each is one operation, told to an agent. A row here says what the table of operations cannot: how a
+ * tool describes itself, and where each argument stands in the REST request. Schemas are those of the operation.
+ */
+import { consistencySchema, linesSchema, minVersionSchema } from './document.ts';
 import { jsonSchemaOptions } from './json-schema.ts';
 import { limits } from './limits.ts';
 import {
@@ -14,11 +18,6 @@ import { countRequestSchema, searchRequestSchema, warmRequestSchema } from './se
 import { sqlRequestSchema } from './sql.ts';
 import { integer, text, z } from './validate.ts';
 import { deleteRequestSchema, putRequestSchema } from './write.ts';
-
-/**
- * The tools of the MCP server: each is one operation, told to an agent. A row here says what the table of operations cannot: how a
- * tool describes itself, and where each argument stands in the REST request. Schemas are those of the operation.
- */
 
 /** Where an argument goes. A body's field may be within another one: `vector.dims`. */
 export type Place =
@@ -98,7 +97,9 @@ const contextSchema = integer(0, limits.contextLinesMax).meta({
 });
 
 const regexSchema = z.boolean().meta({
-  description: 'Read query as an RE2 regex; case-sensitive unless it begins with (?i). Default: false.',
+  description:
+    'Read query as an RE2 regex; case-sensitive unless it begins with (?i). ^ and $ are the ends of the whole text, and those of ' +
+    'lines after (?m): (?m)^static. Default: false.',
 });
 
 /** The fields of a request body as arguments of the same names, but for those that are called otherwise or shown otherwise. */
@@ -187,7 +188,7 @@ const rows: Readonly<Record<string, ToolRow>> = {
   delete_namespace: {
     operation: 'deleteNamespace',
     title: 'Delete a namespace',
-    description: 'Deletes a namespace with all its documents, for good. Ask the person before you do it.',
+    description: 'Deletes a namespace with all its documents, for good: nothing brings them back.',
     arguments: [nameOfOne],
     hints: { destructive: true, repeatable: true },
     answer: z.object({ deleted: z.literal(true) }),
@@ -198,7 +199,7 @@ const rows: Readonly<Record<string, ToolRow>> = {
     description:
       'Writes documents, and deletes others by id, together or not at all. A document has an id of your choice (writing the same id ' +
       'again replaces it), text (what search finds) and meta (a flat JSON object that filters and SQL read; times as integer seconds ' +
-      'since 1970). Creates the namespace where it is missing.',
+      'since 1970). Creates the namespace where it is missing. A call may have 4 MB; more goes in several calls.',
     arguments: [namespace, ...fields(putRequestSchema)],
     hints: { repeatable: true },
   },
@@ -214,9 +215,10 @@ const rows: Readonly<Record<string, ToolRow>> = {
     title: 'Search documents',
     description:
       'Finds documents of one namespace whose text contains the query, newest first: literally and ignoring case, or with regex: true ' +
-      'as an RE2 regex (case-sensitive unless it begins with (?i)). A literal is one run of text and not a list of words; use a ' +
-      'regex for several. Each hit has id, the line that matched with its number, lines around it (before, after), and meta. An empty ' +
-      'query lists documents. With semantic or vector hits are ordered by meaning instead, also together with query and filter. ' +
+      'as an RE2 regex (case-sensitive unless it begins with (?i); (?m)^ for the start of a line). A literal is one run of text, also ' +
+      'within a word, and not a list of words: for documents that hold several, use sql_query with contains, for one of several the ' +
+      'regex a|b. A hit is a document: id, its first line that matched with the number, lines around it (before, after), and meta. ' +
+      'An empty query lists documents. With semantic or vector hits are ordered by meaning instead, also together with query and filter. ' +
       `${filterRules} Where next is not empty there are more: call again with the same arguments and cursor. Then get_document reads ` +
       `more lines of a hit, and count counts without reading. ${untrusted}`,
     arguments: [
@@ -252,11 +254,17 @@ const rows: Readonly<Record<string, ToolRow>> = {
     title: 'Count documents',
     description:
       'Counts the documents of one namespace that match, exactly, with the ids of the newest few. Takes query, regex and filter as ' +
-      'search does; with neither it counts all. Cheaper than searching where the number is the answer.',
+      'search does; with none it counts all. Cheaper than searching where the number is the answer. Where partial is true, it was ' +
+      'cut short and there may be more.',
     arguments: [
       namespace,
       ...fields(countRequestSchema, {
-        q: { name: 'query' },
+        q: {
+          name: 'query',
+          schema: countRequestSchema.shape.q.meta({
+            description: 'Plain text, matched literally and ignoring case. Empty counts all. Default: empty.',
+          }),
+        },
         regex: { schema: regexSchema },
         exact: {
           schema: z.boolean().meta({
@@ -285,6 +293,7 @@ const rows: Readonly<Record<string, ToolRow>> = {
         String(bytesDefault),
       ),
       query('min_version', minVersionSchema),
+      query('consistency', consistencySchema),
     ],
   },
   sql_query: {
@@ -293,8 +302,10 @@ const rows: Readonly<Record<string, ToolRow>> = {
     description:
       'Runs one SELECT over the table docs, whose columns are id and the top-level keys of meta; the text is no column. SHOW COLUMNS ' +
       'lists them with their types: call it first. WHERE, GROUP BY, HAVING, ORDER BY, LIMIT and OFFSET; COUNT, SUM, AVG, MIN, MAX, ' +
-      "COUNT(DISTINCT x); LIKE, IN, CASE, COALESCE, LENGTH, DATE_TRUNC, REGEXP_REPLACE. In WHERE, contains(text, 'words') and " +
-      "grep(text, 'regex') ask the text. No joins, subqueries, *, / or %. Where next is there, rows were cut: call again with cursor.",
+      "COUNT(DISTINCT x); LIKE, IN, CASE, COALESCE, LENGTH, DATE_TRUNC, REGEXP_REPLACE; + and -. In WHERE, contains(text, 'words') " +
+      "asks the text for a literal, ignoring case, and grep(text, 'regex') for an RE2 regex; join them by AND and OR. For ids below a " +
+      "folder: id LIKE 'src/%'. No joins, subqueries, multiplication or division. Where next is there, rows were cut: call again with " +
+      `the same sql and cursor. ${untrusted}`,
     arguments: [
       namespace,
       ...fields(sqlRequestSchema, {

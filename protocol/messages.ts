@@ -1,12 +1,17 @@
-import { ApiError, type ErrorCode } from './errors.ts';
-import type { EmbedConfig, VectorConfig } from './namespace.ts';
-import type { KeyRecord, StoredAnswer, TenantRecord, UsageCounters } from './stored-tenant.ts';
-
 /**
  * What crosses a thread, and nothing else does. Heads are MessagePack arrays (positions, not names: they are encoded
  * for every request), bodies are raw bytes; src/base/port-channel.ts carries both. Private to one build: what is stored has
  * its shapes in stored-*.ts, with versions.
  */
+import { ApiError, type ErrorCode } from './errors.ts';
+import type { EmbedConfig, VectorConfig } from './namespace.ts';
+import type {
+  BillingStanding,
+  KeyRecord,
+  StoredAnswer,
+  TenantRecord,
+  UsageCounters,
+} from './stored-tenant.ts';
 
 /** front → actor: one operation on a namespace, or on the tenant itself where the namespace is empty. */
 export interface ActorCall {
@@ -268,9 +273,21 @@ export interface Used
 
 /** A tenant and what it has used of the running period, as its actor knows it. */
 export interface TenantStanding extends TenantRecord {
-  /** `YYYY-MM`: the period. */
-  readonly month: string;
+  /** From when until when, in milliseconds since 1970. */
+  readonly period: { readonly startMs: number; readonly endMs: number };
   readonly used: Used;
+}
+
+/** What follows for a tenant from its subscription. */
+export interface BillingChange extends Pick<TenantRecord, 'plan' | 'status'> {
+  readonly billing: BillingStanding;
+}
+
+/** What is metered of a tenant, by UTC day, until a moment: no crash takes any of it back. */
+export interface MeteredUsage {
+  /** In milliseconds since 1970. */
+  readonly untilMs: number;
+  readonly days: readonly (readonly [day: string, usage: UsageCounters])[];
 }
 
 /** What a connection of an MCP client has used. */
@@ -282,7 +299,7 @@ export interface ConnectionUse {
 
 /** A key and what it has used of the running period. */
 export interface KeyStanding extends KeyRecord {
-  /** `YYYY-MM`: the period. */
+  /** `YYYY-MM`: caps are of calendar months, whatever the tenant's period. */
   readonly month: string;
   readonly usedQueries: number;
   readonly usedWrites: number;
@@ -302,8 +319,17 @@ export const logCalls = {
   replayTarget: 'replay-target',
   /** call: [confirm-open] → ['open'], ['sealed'] where another process has ended the log, or ['failed']. */
   confirmOpen: 'confirm-open',
-  /** notice to the actor: everything durable was replayed. */
+  /** call: [seen-open] → ['open', how many milliseconds before this call came the log was last surely open], or as confirm-open. */
+  seenOpen: 'seen-open',
+  /**
+   * notice to the actor: [replay-begin, standing, owners from the last settled placement on]: records of targets that have come
+   * since follow, and what was replayed of them before does not count.
+   */
+  replayBegin: 'replay-begin',
+  /** notice to the actor: [replay-end, placement]: everything durable was replayed that has come by then. */
   replayEnd: 'replay-end',
+  /** notice to the actor: [look-up, tenantId, namespace, namespaceId, logId]: how far of that log its manifest has; the answer is `flushed`. */
+  lookUp: 'look-up',
   /** notice to the actor: [flush, tenantId, namespace, namespaceId]: its records hold up the log's floor. */
   flush: 'flush',
 } as const;

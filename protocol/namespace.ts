@@ -1,9 +1,8 @@
+/** Create, describe, list, change and delete a namespace. */
 import { timestampSchema } from './document.ts';
 import { namespaceNameProblem } from './ids.ts';
 import { limits } from './limits.ts';
 import { choice, integer, queryInteger, text, textBy, z } from './validate.ts';
-
-/** Create, describe, list, change and delete a namespace. */
 
 export const namespaceNameSchema = textBy(namespaceNameProblem).meta({
   pattern: '^(?!\\.{1,2}$)[a-z0-9._-]+$',

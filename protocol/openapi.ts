@@ -1,3 +1,7 @@
+/**
+ * The operations table → an OpenAPI 3.1 document. Its schemas are JSON Schema draft 2020-12 as the schema library
+ * writes them, of what is sent (`io: input`), so that answers may grow fields. Operations that are not built are left out.
+ */
 import * as account from './account.ts';
 import * as document from './document.ts';
 import { errorSchema, jsonSchemaOptions } from './json-schema.ts';
@@ -10,10 +14,6 @@ import { z } from './validate.ts';
 import { interfaceVersion } from './version.ts';
 import * as write from './write.ts';
 
-/**
- * The operations table → an OpenAPI 3.1 document. Its schemas are JSON Schema draft 2020-12 as the schema library
- * writes them, of what is sent (`io: input`), so that answers may grow fields. Operations that are not built are left out.
- */
 type Json = Record<string, unknown>;
 
 /** Schemas that the document shows by name; every other schema stands where it is used. */
@@ -240,7 +240,12 @@ function requestBodyOf(operation: Operation): Json {
   const content =
     operation.request === 'file'
       ? { 'application/octet-stream': {} }
-      : { 'application/json': { schema: operation.request === null ? {} : schemaOf(operation.request) } };
+      : {
+          'application/json': {
+            schema:
+              operation.request === null || operation.request === 'signed' ? {} : schemaOf(operation.request),
+          },
+        };
   return { required: operation.bodyRequired, content };
 }
 

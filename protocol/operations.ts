@@ -1,3 +1,8 @@
+/**
+ * Every operation, once, from the rows in operations/. Routing, validation, metering, audit, the OpenAPI document, the MCP tool
+ * list and the authorisation test matrix are folds over this table: what is not here does not exist. See protocol/README.md for
+ * adding one.
+ */
 import { limits } from './limits.ts';
 import { accountRows } from './operations/accounts.ts';
 import { documentRows } from './operations/documents.ts';
@@ -10,11 +15,6 @@ import { searchRows } from './operations/search.ts';
 import { tenantRows } from './operations/tenants.ts';
 import type { z } from './validate.ts';
 
-/**
- * Every operation, once, from the rows in operations/. Routing, validation, metering, audit, the OpenAPI document, the MCP tool
- * list and the authorisation test matrix are folds over this table: what is not here does not exist. See protocol/README.md for
- * adding one.
- */
 const rows = {
   ...accountRows,
   ...keyRows,
@@ -45,6 +45,7 @@ function complete(name: OperationName, row: OperationRow): Operation {
     auth: row.auth ?? 'key-or-login',
     scope: row.scope ?? null,
     authority: row.authority ?? 'any',
+    whenSuspended: row.whenSuspended ?? false,
     outsidePatterns: row.outsidePatterns ?? 'forbidden',
     effect: completeEffect(row.effect),
     serves: row.serves,

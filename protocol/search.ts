@@ -1,8 +1,10 @@
+/** Search, count and warm: what is asked, and what is answered. */
 import {
+  consistencySchema,
   metaSchema,
   minVersionQuerySchema,
   minVersionSchema,
-  queryReportFields,
+  queryFigureFields,
   temperatureSchema,
   timestampSchema,
   vectorSchema,
@@ -21,8 +23,6 @@ import {
   text,
   z,
 } from './validate.ts';
-
-/** Search, count and warm: what is asked, and what is answered. */
 
 const described = {
   q: 'Plain text, matched literally and ignoring case. Empty lists documents.',
@@ -78,6 +78,7 @@ export const searchRequestSchema = z.strictObject({
   cursor: cursorSchema.optional(),
   scan: z.boolean().default(false).meta({ description: described.scan }),
   min_version: minVersionSchema.optional(),
+  consistency: consistencySchema.optional(),
   vector: vectorSchema.optional(),
   vector_b64: vectorBase64Schema.optional(),
   semantic: semanticSchema.optional(),
@@ -99,6 +100,7 @@ export const searchQuerySchema = z.strictObject({
   cursor: cursorSchema.optional(),
   scan: queryBoolean().default(false).meta({ description: described.scan }),
   min_version: minVersionQuerySchema.optional(),
+  consistency: consistencySchema.optional(),
   semantic: semanticSchema.optional(),
   context: queryInteger(0, limits.contextLinesMax).default(0).meta({ description: described.context }),
   exact: queryBoolean().meta({ description: described.exact }).optional(),
@@ -120,6 +122,7 @@ export const countRequestSchema = z.strictObject({
   limit: integer(0, limits.countIdsMax).meta({ description: described.idsLimit }).optional(),
   max_bytes: integer(limits.answerBytesMin).meta({ description: described.idBytes }).optional(),
   min_version: minVersionSchema.optional(),
+  consistency: consistencySchema.optional(),
 });
 type CountBody = z.output<typeof countRequestSchema>;
 
@@ -132,6 +135,7 @@ export const countQuerySchema = z.strictObject({
   limit: queryInteger(0, limits.countIdsMax).meta({ description: described.idsLimit }).optional(),
   max_bytes: queryInteger(limits.answerBytesMin).meta({ description: described.idBytes }).optional(),
   min_version: minVersionQuerySchema.optional(),
+  consistency: consistencySchema.optional(),
 });
 
 export interface CountRequest extends Omit<CountBody, 'filter'> {
@@ -244,7 +248,10 @@ function isAbsent(filter: unknown): filter is null | undefined {
 
 function checkPattern(query: string, isRegex: boolean, field: string): void {
   if (isRegex && query.length > limits.patternCharactersMax) {
-    throw invalidField(field, `a regex may have at most ${limits.patternCharactersMax} characters`);
+    throw invalidField(
+      field,
+      `a regex may have at most ${limits.patternCharactersMax} characters: this one has ${query.length}`,
+    );
   }
 }
 
@@ -278,7 +285,10 @@ const answerFields = {
   namespace: z.string(),
   docs: z.int().meta({ description: 'Live documents in the namespace at that version.' }),
   version: z.int().meta({ description: "The namespace's version that was read." }),
-  partial: z.boolean().meta({ description: 'The answer is incomplete.' }),
+  partial: z.boolean().meta({
+    description:
+      'The answer is incomplete: time ran out, or data could not be read. Go on with next where it is not empty; else ask for less.',
+  }),
   took_ms: z.number(),
 } as const;
 
@@ -287,7 +297,7 @@ export const searchAnswerSchema = z.object({
   hits: z.array(hitSchema).meta({ description: 'Text results come newest first.' }),
   next: z.string().meta({ description: 'Pass as cursor for the next page; empty means no more.' }),
   truncated: z.boolean().meta({ description: 'Hits were cut to fit max_bytes.' }).optional(),
-  ...queryReportFields,
+  ...queryFigureFields,
 });
 export type SearchAnswer = z.output<typeof searchAnswerSchema>;
 
@@ -299,13 +309,13 @@ export const countAnswerSchema = z.object({
   low: z.int().meta({ description: 'Estimates: the count is at least this.' }).optional(),
   high: z.int().meta({ description: 'Estimates: the count is at most this.' }).optional(),
   truncated: z.boolean().meta({ description: 'Ids were cut to fit max_bytes.' }).optional(),
-  ...queryReportFields,
+  ...queryFigureFields,
 });
 export type CountAnswer = z.output<typeof countAnswerSchema>;
 
 export const warmAnswerSchema = z.object({
   namespace: z.string(),
-  ...queryReportFields,
+  ...queryFigureFields,
   temperature: temperatureSchema,
   docs: z.int(),
   bytes_cached: z.int(),

@@ -1,9 +1,8 @@
-import { minVersionSchema, queryReportFields } from './document.ts';
+/** SQL over documents' metadata. */
+import { consistencySchema, minVersionSchema, queryFigureFields } from './document.ts';
 import { limits } from './limits.ts';
 import { cursorCharactersMax } from './search.ts';
 import { integer, text, z } from './validate.ts';
-
-/** SQL over documents' metadata. */
 
 /** One SELECT of many columns; nobody writes more by hand, and parsing is not free. */
 export const sqlTextBytesMax = 64 * 1024;
@@ -22,6 +21,7 @@ export const sqlRequestSchema = z.strictObject({
     .meta({ description: 'The next of the answer before, to the same statement.' })
     .optional(),
   min_version: minVersionSchema.optional(),
+  consistency: consistencySchema.optional(),
 });
 export type SqlRequest = z.output<typeof sqlRequestSchema>;
 
@@ -34,7 +34,9 @@ export const sqlAnswerSchema = z.object({
   rows: z.array(z.array(z.union([z.number(), z.string(), z.null()]))),
   chunks: z.int().meta({ description: 'Column blocks in the namespace.' }),
   scanned: z.int().meta({ description: 'Blocks read.' }),
-  partial: z.boolean(),
+  partial: z.boolean().meta({
+    description: 'Not all was read, because time ran out or data could not be read: ask for less, or again.',
+  }),
   truncated: z
     .boolean()
     .meta({ description: 'There are more rows: over 10,000, or over limit or max_bytes.' }),
@@ -43,6 +45,6 @@ export const sqlAnswerSchema = z.object({
     .meta({ description: 'Where limit or max_bytes cut the rows: pass as cursor to go on.' })
     .optional(),
   took_ms: z.number(),
-  ...queryReportFields,
+  ...queryFigureFields,
 });
 export type SqlAnswer = z.output<typeof sqlAnswerSchema>;

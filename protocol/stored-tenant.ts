@@ -1,7 +1,3 @@
-import { embedProviders, vectorMetrics } from './namespace.ts';
-import { storedBytes } from './stored-schema.ts';
-import { z } from './validate.ts';
-
 /**
  * What is stored of a tenant: in its manifest, and in the events of the log that change it. Both are the format `tenant` of
  * version.ts, so a field that is added, renamed or left out needs a new version there; FORMATS.md has the whole layout.
@@ -10,6 +6,10 @@ import { z } from './validate.ts';
  * Numbers are MessagePack's, times are milliseconds since 1970, dates as text are ISO 8601 in UTC. Fields that are not known
  * are refused: a server that would drop them loses what a newer one wrote.
  */
+import { embedProviders, vectorMetrics } from './namespace.ts';
+import { storedBytes } from './stored-schema.ts';
+import { z } from './validate.ts';
+
 const count = z.number();
 const id = z.int().min(0);
 const digest = z.string();
@@ -27,6 +27,22 @@ export const envelopeSchema = z.strictObject({
 });
 export type Envelope = Readonly<z.output<typeof envelopeSchema>>;
 
+export const billingStatuses = ['none', 'active', 'past_due', 'canceled'] as const;
+
+/** What a tenant knows of its subscription, as its billing record (src/billing/billing-record.ts) told it last. */
+export const billingStandingSchema = z.strictObject({
+  /** Counts the changes of the billing record: what is older than this is not taken any more. */
+  version: z.int().min(1),
+  status: z.enum(billingStatuses),
+  /** Whether it ends with its period. */
+  cancelAtPeriodEnd: z.boolean(),
+  /** The midnight, UTC, that its months are counted from, and before which nothing is billed; null without a subscription. */
+  anchorAt: count.nullable(),
+  /** When the last subscription ended: what was used before does not count against the free plan. Null before one has. */
+  endedAt: count.nullable(),
+});
+export type BillingStanding = Readonly<z.output<typeof billingStandingSchema>>;
+
 /** The tenant itself. A deleted one keeps its number and the status `deleting`, and every other field is empty. */
 export const tenantRecordSchema = z.strictObject({
   id,
@@ -38,6 +54,8 @@ export const tenantRecordSchema = z.strictObject({
   /** Whether the owner's address is verified: an unverified free tenant has a small part of its plan. */
   ownerVerified: z.boolean(),
   createdAt: z.string(),
+  /** Absent until somebody has subscribed. */
+  billing: billingStandingSchema.optional(),
 });
 export type TenantRecord = Readonly<z.output<typeof tenantRecordSchema>>;
 
@@ -222,6 +240,12 @@ const named = { name: z.string(), namespaceId: z.string() };
 export const tenantEventSchema = z.discriminatedUnion('kind', [
   event('tenant-created', { tenant: tenantRecordSchema, firstKey: keyRecordSchema.nullable() }),
   event('tenant-status', { status: tenantRecordSchema.shape.status }),
+  /** What follows for the tenant from its subscription. */
+  event('tenant-billing', {
+    plan: tenantRecordSchema.shape.plan,
+    status: tenantRecordSchema.shape.status,
+    billing: billingStandingSchema,
+  }),
   event('owner-verified', {}),
   /** With `answer`, that of the request which made the key or the name: kept with what it did, or neither is. */
   event('key-created', { key: keyRecordSchema, answer: storedAnswerSchema.nullable() }),
@@ -229,7 +253,7 @@ export const tenantEventSchema = z.discriminatedUnion('kind', [
   event('key-revoked', { keyId: id }),
   /** Ends all keys where `madeBy` is null, or those that this person made. */
   event('keys-ended', { madeBy: id.nullable() }),
-  /** Their use is forgotten; the connections themselves are no part of the tenant's manifest. */
+  /** Connections ended: their use is forgotten. The connections themselves are no part of the tenant's manifest. */
   event('connections-ended', { ids: z.array(id).readonly() }),
   event('answer-stored', { answer: storedAnswerSchema }),
   event('answer-forgotten', { keyDigest: digest }),

@@ -7,7 +7,7 @@
 export const interfaceVersion = '0.1.0';
 
 /** Counts what was added to the wire. Paths are under /v1 for as long as its first number is 0 or 1. */
-export const wireVersion = '0.1.14';
+export const wireVersion = '0.1.16';
 
 export const wireHistory: readonly string[] = [
   '0.1.0: accounts, keys, namespaces, documents, search, count, warm.',
@@ -25,7 +25,20 @@ export const wireHistory: readonly string[] = [
   '0.1.12: context and vector_b64 of searches; limit and max_bytes of counts, documents and SQL; lines of documents.',
   '0.1.13: connections of MCP clients, to list and to end.',
   '0.1.14: temperature says what it is: the coldest place that a query had to read.',
+  '0.1.15: consistency of document reads, searches, counts and SQL: strong or eventual.',
+  '0.1.16: checkout, portal and webhook; the bill by day; amounts of a bill are whole cents.',
 ];
+
+/**
+ * Versions of what servers of one cluster say to each other: frames, heads and the shapes of messages.ts. A server speaks every
+ * version from the least to the greatest, and the two of a connection take the greatest that both speak.
+ */
+export const peerVersions = {
+  least: 1,
+  greatest: 1,
+  /** The line at index n says what version n + 1 changed. */
+  history: ['Frames, credit, calls with names and deadlines.'],
+} as const;
 
 interface Format {
   readonly version: number;
@@ -77,7 +90,13 @@ export const formats = {
       'Dates and times, as imports have them.',
     ],
   },
-  clusterView: { version: 1, history: ['Members, leases and logs.'] },
+  clusterView: {
+    version: 2,
+    history: [
+      'Members, leases and logs.',
+      'States and protocols of members; placements, which rise with the owners.',
+    ],
+  },
   person: {
     version: 5,
     history: [
@@ -89,7 +108,7 @@ export const formats = {
     ],
   },
   tenant: {
-    version: 7,
+    version: 8,
     history: [
       'Keys and names of namespaces.',
       'Bound to the key that it is stored under.',
@@ -98,6 +117,7 @@ export const formats = {
       "Whether the owner's address is verified.",
       'Usage by day and by key, writes of each namespace, digests of keys, answers of requests that may be repeated.',
       'Envelopes that name their key-encryption key.',
+      'What the tenant knows of its subscription.',
     ],
   },
   envelope: {
@@ -108,8 +128,12 @@ export const formats = {
     ],
   },
   logFloor: {
-    version: 2,
-    history: ['The highest slot of a log that nobody needs.', 'Bound to the key that it is stored under.'],
+    version: 3,
+    history: [
+      'The highest slot of a log that nobody needs.',
+      'Bound to the key that it is stored under.',
+      'The placement of that slot.',
+    ],
   },
   swept: { version: 1, history: ['When orphans were last looked for, and up to which age.'] },
   keyClaim: {
@@ -120,6 +144,11 @@ export const formats = {
     version: 2,
     history: ['The person whom an address belongs to.', 'Bound to the key that it is stored under.'],
   },
+  billing: {
+    version: 1,
+    history: ['The customer and subscription of a tenant, events that were taken, and usage that was told.'],
+  },
+  customerClaim: { version: 1, history: ['Which tenant a customer of the payment provider is.'] },
   connections: {
     version: 1,
     history: ['What the people of a tenant let MCP clients have, with digests of codes and tokens.'],
@@ -128,6 +157,8 @@ export const formats = {
     version: 1,
     history: ['A registered OAuth client: name, redirect addresses, digest of its secret.'],
   },
+  /** The index of a backup, which lies beside the copies of the objects. */
+  backup: { version: 1, history: ['A line for each object: key, size, SHA-256, and where its bytes are.'] },
   cursor: { version: 1, history: ['Tenant, namespace, query hash and last sequence, signed.'] },
 } as const satisfies Record<string, Format>;
 

@@ -1,7 +1,8 @@
-import type { MessagePort } from 'node:worker_threads';
-import type { SealedLog } from './stored-log.ts';
-
 /** What the worker threads are started with, and the control calls between threads. Ports are moved, the rest copied. */
+import type { MessagePort } from 'node:worker_threads';
+import type { Temperature } from './document.ts';
+import type { Standing } from './placement.ts';
+
 type LogLevel = 'error' | 'info' | 'debug';
 
 /** Base URLs of embedding providers; null means the provider's own. */
@@ -31,7 +32,8 @@ export type StoreSettings = (
 
 export interface LogIdentity {
   readonly logId: string;
-  readonly viewVersion: number;
+  /** That of the view which has it as a new member. */
+  readonly placement: number;
 }
 
 export interface LogWorkerTask {
@@ -48,11 +50,13 @@ export interface LogWorkerTask {
 /** Control calls to the log thread. */
 export interface LogControl {
   /** Ends a log for ever and answers the slot of its seal. */
-  seal(logId: string, viewVersion: number): Promise<number>;
+  seal(logId: string, placement: number): Promise<number>;
   /** Answers which of the logs have all of their records in manifests. */
   doneAmong(logIds: readonly string[]): Promise<string[]>;
   /** Begins this process's own log. */
-  open(identity: LogIdentity, sealedLogs: readonly SealedLog[]): Promise<void>;
+  open(identity: LogIdentity, standing: Standing): Promise<void>;
+  /** Takes a later view, after every actor thread has: see LogService. */
+  adopt(standing: Standing): Promise<void>;
   /** Resolves when another process has ended this one's log; for most processes never. */
   whenSealed(): Promise<void>;
   /** Resolves after every durable record of the thread's targets was sent to it. */
@@ -79,6 +83,8 @@ export interface LogStatistics {
   /** What a restart would read of this process's log. */
   readonly aboveFloorBytes: number;
   readonly busySeconds: number;
+  /** CPU time of the thread. */
+  readonly cpuMs: number;
 }
 
 /** Log ids in a cluster view. */
@@ -106,8 +112,8 @@ export interface ActorWorkerTask {
   readonly store: StoreSettings;
   readonly identity: LogIdentity;
   readonly predecessors: readonly string[];
-  /** All logs that the view names: this process's own and the sealed ones. */
-  readonly logsOfView: readonly string[];
+  /** What the view that this process began with means for it. */
+  readonly standing: Standing;
   readonly cacheFolder: string;
   /** See ComputeThreadData. */
   readonly scratchFolder: string;
@@ -118,6 +124,8 @@ export interface ActorWorkerTask {
   readonly processMemoryBytes: number;
   /** The plans, as src/accounts/plans.ts has them. */
   readonly plans: object;
+  /** Whether there is a payment provider. */
+  readonly hasPayments: boolean;
   readonly cursorKeys: ServerKeys;
   readonly keyEncryptionKeys: ServerKeys;
   readonly logLevel: LogLevel;
@@ -127,6 +135,8 @@ export interface ActorWorkerTask {
 export interface ActorControl {
   /** Resolves once everything durable was replayed, so that calls may come. */
   ready(): Promise<void>;
+  /** Takes a later view: what has moved to other servers is answered no more. */
+  adopt(standing: Standing): Promise<void>;
   /** First on every thread: namespaces flush, and tell their tenants, which may live on other threads. */
   drainNamespaces(): Promise<void>;
   /** Then on every thread: tenants flush what they were told. */
@@ -147,12 +157,21 @@ export interface ActorStatistics {
   readonly vectors: VectorStatistics;
   /** Stored blocks that were not in memory, by where they were found. */
   readonly blocks: BlockStatistics;
-  /** Milliseconds of the thread, by whose shares paid for them. */
+  /** How many reads found their namespace open, opened it from the local disk, or from the object store. */
+  readonly foundAs: Readonly<Record<Temperature, number>>;
+  readonly cache: CacheStatistics;
+  /** Milliseconds of the thread's CPU time, by whose shares paid for them. */
   readonly chargedMs: { readonly tenants: number; readonly nobody: number; readonly upkeep: number };
   /** The longest stretch without a yield since the last look, and what it was. */
   readonly longestTurn: { readonly ms: number; readonly cause: string };
   /** Seconds that the thread has not waited for anything. */
   readonly busySeconds: number;
+}
+
+/** The thread's cache on the local disk. */
+export interface CacheStatistics {
+  readonly bytes: number;
+  readonly serving: boolean;
 }
 
 export interface BlockStatistics {
@@ -163,7 +182,7 @@ export interface BlockStatistics {
 /** Vectors of open namespaces that lie in segments large enough for graphs. */
 export interface VectorStatistics {
   readonly indexed: number;
-  /** Searched one by one until their graphs are built. */
+  /** Vectors that searches compare one by one, because their graphs are not built yet. */
   readonly waiting: number;
 }
 

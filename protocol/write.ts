@@ -1,8 +1,7 @@
+/** Put, patch, delete and import documents. */
 import { documentIdSchema, documentPatchSchema, documentSchema } from './document.ts';
 import { limits } from './limits.ts';
 import { choice, list, text, z } from './validate.ts';
-
-/** Put, patch, delete and import documents. */
 
 const waitSchema = z
   .boolean()

@@ -90,6 +90,7 @@ export const accountRows = {
     path: '/v1/me',
     tag: 'accounts',
     summary: 'Who is asking: person (with a key, whoever made it), tenant, plan, scope and key',
+    whenSuspended: true,
     effect: { does: 'read' },
     serves: 'front',
     statuses: [401],

@@ -29,6 +29,8 @@ export interface OperationRow {
   readonly scope?: Scope | null;
   /** `unlimited-admin`: an admin key without limits or caps, or the owner's login. `billing`: admin key or owner's login. */
   readonly authority?: 'any' | 'unlimited-admin' | 'billing';
+  /** Whether the people of a suspended tenant may do it: see who they are, and pay. Default false. */
+  readonly whenSuspended?: boolean;
   /** What a key hears of a namespace outside its patterns: 403, or 404 as of one that is missing. Default `forbidden`. */
   readonly outsidePatterns?: 'forbidden' | 'not_found';
   /** Whether it reads or writes, what is unknown after a crash, and what is metered and audited; see effect.ts. */
@@ -49,8 +51,8 @@ export interface OperationRow {
   readonly statuses: readonly number[];
   /** Query parameters; with several methods, those of its GET. */
   readonly query?: z.ZodObject | null;
-  /** The JSON body of the methods other than GET; `file` is an octet stream. */
-  readonly request?: z.ZodType | 'file' | null;
+  /** The JSON body of the methods other than GET; `file` is an octet stream, `signed` bytes that only their signature speaks for. */
+  readonly request?: z.ZodType | 'file' | 'signed' | null;
   /** False where an empty body counts as `{}`. */
   readonly bodyRequired?: boolean;
   /** What a wrong field answers: 422 `invalid` or, where the service says so, 400. */

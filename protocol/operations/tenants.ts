@@ -1,4 +1,5 @@
 import * as account from '../account.ts';
+import { limits } from '../limits.ts';
 import { DELETE, GET, idNumber, type OperationRows, POST } from './operation-row.ts';
 
 /** The tenants of a person, what they have used, and what it costs. */
@@ -36,7 +37,7 @@ export const tenantRows = {
     effect: { does: 'write', audits: 'tenant.deleted' },
     serves: 'front',
     success: 204,
-    statuses: [401, 403, 404, 409],
+    statuses: [401, 403, 404, 409, 502],
     answer: null,
     parameters: idNumber,
   },
@@ -60,6 +61,7 @@ export const tenantRows = {
     summary: 'Plan, subscription, and what this period costs',
     scope: 'admin',
     authority: 'billing',
+    whenSuspended: true,
     effect: { does: 'read' },
     serves: 'tenant',
     needsFirst: 'usage-told',
@@ -73,12 +75,12 @@ export const tenantRows = {
     summary: 'A page that subscribes the tenant to pro',
     scope: 'admin',
     authority: 'billing',
+    whenSuspended: true,
     effect: { does: 'write', audits: 'billing.checkout-opened' },
     serves: 'front',
     statuses: [401, 403, 409, 422, 501, 502],
     answer: account.redirectUrlSchema,
     idempotent: true,
-    built: false,
   },
   billingPortal: {
     methods: POST,
@@ -87,10 +89,26 @@ export const tenantRows = {
     summary: "The payment provider's page for cards, invoices and cancelling",
     scope: 'admin',
     authority: 'billing',
+    whenSuspended: true,
     effect: { does: 'write', audits: 'billing.portal-opened' },
     serves: 'front',
     statuses: [401, 403, 409, 501, 502],
     answer: account.redirectUrlSchema,
-    built: false,
+  },
+  billingWebhook: {
+    methods: POST,
+    path: '/v1/billing/webhook',
+    tag: 'billing',
+    summary: 'Events of the payment provider, signed by it',
+    description:
+      'For the payment provider alone. `Stripe-Signature` signs the body as it was sent, at most five minutes ago. An event that is answered 200 is durable; any other answer asks for it again.',
+    auth: 'none',
+    effect: { does: 'write', lost: 'unavailable', audits: 'billing.event-taken' },
+    serves: 'front',
+    statuses: [400, 429, 501, 502, 503],
+    request: 'signed',
+    inputCode: 'bad_request',
+    bodyBytesMax: limits.webhookBodyBytesMax,
+    answer: account.webhookAnswerSchema,
   },
 } as const satisfies OperationRows;

@@ -1,0 +1,29 @@
+/** Bounds of servers that share one object store: how soon they notice each other, and how long one waits for another. Part of limits.ts. */
+export const clusterLimits = {
+  /** A lease tells others that its process is there, and how long a start waits for one that is not. */
+  leaseRenewMs: 3_300,
+  /** The same of a server that others can evict: they are to notice soon. */
+  leaseRenewBesideOthersMs: 1_000,
+  /** A renewal that comes later than this after the one before was held up: the process, or the whole machine, stood still. */
+  leaseLateMsMax: 4_300,
+  /** Between two looks at the logs of others that are waited for: a barrier is on its way for about as long. */
+  barrierLookEveryMs: 100,
+  /** A process answers reads for so long at most after its log was last seen open. */
+  readEvidenceMsMax: 1_000,
+  /** While there are reads the next look begins when the last one is so old: it takes a fraction of what is left. */
+  readEvidenceRenewMs: 400,
+  /** Nobody takes over from a sealed log sooner: what its process knew may be read until then, and clocks do not go alike. */
+  readsOutliveSealMs: 1_200,
+  /** How long a request waits for what comes from another server: a view, its barriers, and what they leave behind. */
+  handOverWaitMs: 2_000,
+  /** Between two looks at the cluster view, by each server. */
+  viewPollMs: 1_000,
+  /** A member whose lease has not changed for so long is suspected: three renewals. */
+  suspectAfterMs: 10_000,
+  /** The same where its process also refuses connections: two renewals in a view of several. */
+  suspectRefusedAfterMs: 2_000,
+  /** Between two evictions by one server: what the first one was about may be at its end. */
+  evictionEveryMs: 5_000,
+  /** At most half of a view is evicted in this time; a lease that has not changed for as long is not counted. */
+  evictionWindowMs: 60_000,
+} as const;
