@@ -1,21 +1,6 @@
 import { assert } from './assert.ts';
 import type { Clock } from './clock.ts';
 
-/**
- * Bounds what many owners hold at once of one thing that there is little of: bytes of memory, bytes of a disk, places.
- *
- * 1. All together hold at most `max`.
- * 2. An owner may hold a quarter of what is free at that moment, so that one alone may hold much, and many hold little, and
- *    something is always left for who comes next. An owner who holds nothing may hold anything that fits.
- * 3. Who asks for more than may be had now can wait. What becomes free goes to the owner who has waited longest since it last
- *    got something, so that one who asks again and again is behind one who asks once; an owner who has reached its own bound
- *    lets others pass. What the first one waits for is kept free for it once it has waited for `keepAfterMs`: otherwise many
- *    small ones would pass a large one for ever.
- * 4. While somebody waits, holders that are slow are made to let go: first the one that would hold most for longest. Where an
- *    owner waits at its own bound, only its own holders are.
- *
- * Reserve before allocating; release when the thing itself is gone.
- */
 export interface ByteGateOptions {
   readonly max: number;
   readonly clock: Clock;
@@ -102,6 +87,21 @@ interface OwnerState {
   grantedMs: number;
 }
 
+/**
+ * Bounds what many owners hold at once of one thing that there is little of: bytes of memory, bytes of a disk, places.
+ *
+ * 1. All together hold at most `max`.
+ * 2. An owner may hold a quarter of what is free at that moment, so that one alone may hold much, and many hold little, and
+ *    something is always left for who comes next. An owner who holds nothing may hold anything that fits.
+ * 3. Who asks for more than may be had now can wait. What becomes free goes to the owner who has waited longest since it last
+ *    got something, so that one who asks again and again is behind one who asks once; an owner who has reached its own bound
+ *    lets others pass. What the first one waits for is kept free for it once it has waited for `keepAfterMs`: otherwise many
+ *    small ones would pass a large one for ever.
+ * 4. While somebody waits, holders that are slow are made to let go: first the one that would hold most for longest. Where an
+ *    owner waits at its own bound, only its own holders are.
+ *
+ * Reserve before allocating; release when the thing itself is gone.
+ */
 export class ByteGate {
   readonly #options: ByteGateOptions;
   readonly #ownersPart: number;

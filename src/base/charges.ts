@@ -45,13 +45,55 @@ export function shareKindOf({ owner, tenant }: Share): ShareKind {
   return owner === -1 && tenant === 0 ? 'upkeep' : 'tenants';
 }
 
-/** Divides what a thread was busy beyond what was charged on it, as the parts that are given: nobody works for nothing. */
+export const nothingCharged: ChargedMs = { tenants: 0, nobody: 0, upkeep: 0 };
+
+/** What a thread has done since its start, in milliseconds. */
+export interface ThreadTime {
+  readonly cpuMs: number;
+  /** The time in which it waited for nothing but a core. */
+  readonly busyMs: number;
+  /** What of it was charged, stretch by stretch. */
+  readonly charged: ChargedMs;
+  /** The proportion in which the rest is divided: how many requests it had of each. */
+  readonly parts: ChargedMs;
+}
+
+/**
+ * Divides the CPU time of a thread by whose it was, all of it, so that nobody works for nothing. A stretch of work lasts longer than
+ * the CPU time that it takes where threads wait for a core, so charges are only the proportion. Each look divides what has
+ * come since the look before, and the sums never fall, even where the CPU time that is told does.
+ */
+export class CpuShares {
+  #before: ThreadTime = { cpuMs: 0, busyMs: 0, charged: nothingCharged, parts: nothingCharged };
+  #sums: ChargedMs = nothingCharged;
+
+  divide(now: ThreadTime): ChargedMs {
+    const before = this.#before;
+    this.#before = { ...now, cpuMs: Math.max(before.cpuMs, now.cpuMs) };
+    const lasted = spreadBusyTime(
+      now.busyMs - before.busyMs,
+      kindsOf((kind) => now.charged[kind] - before.charged[kind]),
+      kindsOf((kind) => now.parts[kind] - before.parts[kind]),
+    );
+    const all = lasted.tenants + lasted.nobody + lasted.upkeep;
+    const cpuMs = Math.max(0, now.cpuMs - before.cpuMs);
+    const sums = this.#sums;
+    this.#sums = kindsOf(
+      (kind) => sums[kind] + (all === 0 ? Number(kind === 'upkeep') : lasted[kind] / all) * cpuMs,
+    );
+    return this.#sums;
+  }
+}
+
+/** Divides what a thread was busy beyond what was charged on it, as the parts that are given. */
 export function spreadBusyTime(busyMs: number, charged: ChargedMs, parts: ChargedMs): ChargedMs {
   const rest = Math.max(0, busyMs - charged.tenants - charged.nobody - charged.upkeep);
   const all = parts.tenants + parts.nobody + parts.upkeep;
-  const of = (kind: ShareKind) =>
-    charged[kind] + (all === 0 ? Number(kind === 'upkeep') : parts[kind] / all) * rest;
-  return { tenants: of('tenants'), nobody: of('nobody'), upkeep: of('upkeep') };
+  return kindsOf(
+    (kind) => charged[kind] + (all === 0 ? Number(kind === 'upkeep') : parts[kind] / all) * rest,
+  );
 }
 
-export const nothingCharged: ChargedMs = { tenants: 0, nobody: 0, upkeep: 0 };
+function kindsOf(value: (kind: ShareKind) => number): ChargedMs {
+  return { tenants: value('tenants'), nobody: value('nobody'), upkeep: value('upkeep') };
+}

@@ -18,6 +18,27 @@ export interface Clock {
   yieldTurn(share?: Share): Promise<void>;
 }
 
+/** A moment by both clocks: what has passed since is the larger one of what they say, for one may stand still and the other be set. */
+export interface Moment {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
+export function momentOf(clock: Pick<Clock, 'now' | 'monotonic'>): Moment {
+  return { monotonicMs: clock.monotonic(), wallMs: clock.now() };
+}
+
+/** How long before `later` a moment was, in milliseconds; negative where it came after. */
+export function msBetween(earlier: Moment, later: Moment): number {
+  return Math.max(later.monotonicMs - earlier.monotonicMs, later.wallMs - earlier.wallMs);
+}
+
+/** Before every other one. */
+export const noMoment: Moment = {
+  monotonicMs: Number.NEGATIVE_INFINITY,
+  wallMs: Number.NEGATIVE_INFINITY,
+};
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),

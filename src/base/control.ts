@@ -1,11 +1,11 @@
-import type { MessagePort } from 'node:worker_threads';
-import * as comlink from 'comlink';
-import nodeEndpoint from 'comlink/dist/esm/node-adapter.mjs';
-
 /**
  * The door to Comlink: the few control calls between threads (open, attach, drain, statistics). Never for requests:
  * each call is a message of its own.
  */
+import type { MessagePort } from 'node:worker_threads';
+import * as comlink from 'comlink';
+import nodeEndpoint from 'comlink/dist/esm/node-adapter.mjs';
+
 export type Remote<T> = comlink.Remote<T>;
 
 /** Lets the other end of `port` call the methods of `api`. */

@@ -2,11 +2,6 @@ import { appendFile, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from './clock.ts';
 
-/**
- * Lines for people to read later, in a folder with one file a UTC day: `2026-11-22.jsonl`, readable by its owner alone.
- * Files of days long past are deleted when a new day begins. Lines are written in their order, soon after they were given and
- * before `close` resolves; a failure is told of and costs its lines, never their giver.
- */
 export interface DailyFileOptions {
   readonly folder: string;
   readonly clock: Clock;
@@ -24,6 +19,11 @@ const dayMs = 24 * 3_600_000;
 /** Between two writes: a flood of lines is written some hundreds at a time, since each write opens the file. */
 const restMs = 100;
 
+/**
+ * Lines for people to read later, in a folder with one file a UTC day: `2026-11-22.jsonl`, readable by its owner alone.
+ * Files of days long past are deleted when a new day begins. Lines are written in their order, soon after they were given and
+ * before `close` resolves; a failure is told of and costs its lines, never their giver.
+ */
 export class DailyFile {
   readonly #options: DailyFileOptions;
   #waiting: string[] = [];

@@ -6,14 +6,14 @@ export interface Family {
   readonly name: string;
   /** One sentence without a full stop. */
   readonly help: string;
-  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly type: 'counter' | 'gauge' | 'histogram' | 'summary';
   readonly samples: readonly Sample[];
 }
 
 export interface Sample {
   readonly value: number;
   readonly labels?: Labels;
-  /** What follows the name in a histogram: `_bucket`, `_sum`, `_count`. */
+  /** What follows the name in a histogram or summary: `_bucket`, `_sum`, `_count`. */
   readonly suffix?: string;
 }
 
@@ -53,6 +53,24 @@ export function histogram(
     return [...buckets, { suffix: '_sum', labels, value: sum }, { suffix: '_count', labels, value: total }];
   });
   return { name, help, type: 'histogram', samples };
+}
+
+export interface Summary {
+  /** Values by quantile, of a window that the family's help names; 1 is the largest. */
+  readonly quantiles: readonly { readonly quantile: number; readonly value: number }[];
+  /** Since the start. */
+  readonly sum: number;
+  readonly count: number;
+}
+
+export function summary(name: string, help: string, { quantiles, sum, count }: Summary): Family {
+  const samples: Sample[] = quantiles.map(({ quantile, value }) => ({ labels: { quantile }, value }));
+  return {
+    name,
+    help,
+    type: 'summary',
+    samples: [...samples, { suffix: '_sum', value: sum }, { suffix: '_count', value: count }],
+  };
 }
 
 /** Families without samples are left out. */

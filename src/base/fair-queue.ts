@@ -1,18 +1,5 @@
 import type { Share } from './share.ts';
 
-/**
- * Says who is next where many want something that one has at a time: start-time fair queueing, owners first, and below each
- * owner its tenants.
- *
- * 1. Each owner has a virtual time: what it has used, divided by its weight. The owner with the least is next.
- * 2. An owner that comes back begins at the time of the one that was served last: it neither makes up for what it did not use
- *    while it was away, nor pays for what it used while nobody else wanted it.
- * 3. What something costs is often known only afterwards. Who takes an item may pay an estimate at once; `charge` adds
- *    what was missing, or gives back what was too much.
- * 4. What each tenant may have waiting is bounded.
- *
- * A choice looks at each owner that waits: some nanoseconds each.
- */
 export interface FairQueueOptions {
   /** Items of one tenant that may wait, and of all together. */
   readonly tenantMax: number;
@@ -44,6 +31,19 @@ const idleLinesMax = 1_000;
 /** A line's array is cut when so many of its items were taken. */
 const takenItemsMax = 64;
 
+/**
+ * Says who is next where many want something that one has at a time: start-time fair queueing, owners first, and below each
+ * owner its tenants.
+ *
+ * 1. Each owner has a virtual time: what it has used, divided by its weight. The owner with the least is next.
+ * 2. An owner that comes back begins at the time of the one that was served last: it neither makes up for what it did not use
+ *    while it was away, nor pays for what it used while nobody else wanted it.
+ * 3. What something costs is often known only afterwards. Who takes an item may pay an estimate at once; `charge` adds
+ *    what was missing, or gives back what was too much.
+ * 4. What each tenant may have waiting is bounded.
+ *
+ * A choice looks at each owner that waits: some nanoseconds each.
+ */
 export class FairQueue<T> {
   readonly #options: FairQueueOptions;
   readonly #owners = new Map<number, OwnerLine<T>>();

@@ -1,12 +1,13 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
-import { yieldTurn } from './turns.ts';
-
 /**
  * Bytes outside of V8's heap that nobody needs any more, and when a thread collects them. V8 does not count them when it
  * decides whether to, or far too late: a thread with a small heap, as the log's, would hold on to gigabytes. So each thread
  * counts what passes through it and what it lets go, and collects when that is more than its bound.
  */
+import { constants, PerformanceObserver } from 'node:perf_hooks';
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { yieldTurn } from './turns.ts';
+
 const mebibyte = 1024 * 1024;
 /** The part of what a process may hold that may be garbage of one thread; several threads see the same bytes. */
 const garbageShare = 1 / 16;
@@ -14,14 +15,38 @@ const garbageBytesMin = 16 * mebibyte;
 const passingBytesMaxDefault = 64 * mebibyte;
 const heldBytesMaxDefault = 512 * mebibyte;
 
-/** What this thread may keep alive that nobody needs. */
-const bounds = { passing: passingBytesMaxDefault, held: heldBytesMaxDefault };
+/**
+ * What this thread may keep alive that nobody needs. Most collections look at young objects only, which takes 2 ms instead of 10 and
+ * frees what passed through. What was held for long, as in a memtable, is found by every so many-th, which looks at all.
+ */
+const bounds = { passing: passingBytesMaxDefault, held: heldBytesMaxDefault, isSmallHeap: false };
+const collectionsPerFullOne = 4;
 
 /** Called once, when the thread begins; `memoryBytes` is what the whole process may hold. */
 export function boundGarbage(memoryBytes: number): void {
   const share = Math.max(garbageBytesMin, Math.floor(memoryBytes * garbageShare));
   bounds.passing = Math.min(share, passingBytesMaxDefault);
   bounds.held = Math.min(2 * share, heldBytesMaxDefault);
+}
+
+const smallHeap = { passingBytesMax: 16 * mebibyte, idleBytesMax: 4 * mebibyte };
+const idleMs = 250;
+let idle: ReturnType<typeof setTimeout> | null = null;
+
+/**
+ * Called after each task of a thread that has a heap of some megabytes, and perhaps nothing to do for long. All of such a heap is looked
+ * through in 10 ms, so it is done often, and once more when the thread is idle: otherwise each kept the last bytes that it had
+ * seen until its next task, half a gigabyte on twenty threads.
+ */
+export function collectBetweenTasks(): void {
+  bounds.passing = Math.min(bounds.passing, smallHeap.passingBytesMax);
+  bounds.isSmallHeap = true;
+  idle ??= setTimeout(() => {
+    if (seenBytes + getHeapStatistics().external_memory < smallHeap.idleBytesMax) return;
+    seenBytes = 0;
+    collectSoon(true);
+  }, idleMs).unref();
+  idle.refresh();
 }
 
 /** Memory that V8 does not know of: whoever makes it sees to `sawShared` where it passes through. */
@@ -44,14 +69,10 @@ export function toShared(bytes: Uint8Array): Buffer {
   return shared;
 }
 
-/**
- * Most collections look at young objects only, which takes 2 ms instead of 10 and frees what passed through. What was held
- * for long, as in a memtable, is found by every so many-th, which looks at all.
- */
-const collectionsPerFullOne = 4;
 let seenBytes = 0;
 let collections = 0;
 let heldBytes = 0;
+let steps: Steps | null = null;
 let collect: ((options?: { readonly type: 'minor' }) => void) | null = null;
 
 /** This thread holds, or has held, shared bytes that it did not count before. */
@@ -59,7 +80,7 @@ export function sawShared(bytes: number): void {
   seenBytes += bytes;
   if (seenBytes < bounds.passing) return;
   seenBytes = 0;
-  collectSoon(++collections % collectionsPerFullOne === 0);
+  collectSoon(bounds.isSmallHeap || ++collections % collectionsPerFullOne === 0);
 }
 
 /** Bytes that this thread held for long, blocks or an actor put away, are garbage now. */
@@ -71,9 +92,48 @@ export function letGo(bytes: number): void {
 /** After this turn, in which whoever brought the bytes still holds them. */
 function collectSoon(all: boolean): void {
   if (all) heldBytes = 0;
+  void yieldTurn().then(() => {
+    if (all && !bounds.isSmallHeap) collectBySteps();
+    else collectNow(all ? undefined : { type: 'minor' });
+  });
+}
+
+function collectNow(options?: { readonly type: 'minor' }): void {
   collect ??= collector();
-  const gc = collect;
-  void yieldTurn().then(() => (all ? gc() : gc({ type: 'minor' })));
+  collect(options);
+}
+
+/** More than what V8 lets grow outside of its heap before it begins to collect, which is 64 MB. */
+const pressureBytes = 96 * mebibyte;
+
+/**
+ * Has V8 look through all of the heap beside the thread's work, in steps: a heap of 180 MB that is collected at once stands still for a
+ * second where the cores are busy, and for 50 ms so. There is no call for it, but V8 begins when it is told of much new memory
+ * outside: a buffer that nobody touches, so that it takes none.
+ */
+function collectBySteps(): void {
+  steps ??= watchSteps();
+  // Garbage comes faster than the steps go: better a halt than memory without bound.
+  if (steps.underWay) return collectNow();
+  steps.underWay = true;
+  Buffer.allocUnsafeSlow(pressureBytes);
+}
+
+interface Steps {
+  /** Whether a collection was begun and is not known to have ended. */
+  underWay: boolean;
+}
+
+function watchSteps(): Steps {
+  const watched = { underWay: false };
+  const observer = new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      const { detail } = entry as unknown as { readonly detail: { readonly kind: number } };
+      if (detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR) watched.underWay = false;
+    }
+  });
+  observer.observe({ entryTypes: ['gc'] });
+  return watched;
 }
 
 /** As `sawShared`, for a message to or from another thread that holds shared bytes somewhere near its top. */

@@ -1,7 +1,7 @@
+/** The door to xxHash: checksums of stored bytes and hashes of document ids. Not for secrets. */
 import { createHash, hash } from 'node:crypto';
 import xxhash from 'xxhash-wasm';
 
-/** The door to xxHash: checksums of stored bytes and hashes of document ids. Not for secrets. */
 const { h64Raw, h64, create64 } = await xxhash();
 
 /** XXH64 of the bytes; a seed above 64 bits counts modulo 2^64. */

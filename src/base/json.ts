@@ -1,11 +1,10 @@
+/** The door to lossless-json, and the one way to read a small JSON text: a query, a filter, an account's body. */
 import { isUtf8 } from 'node:buffer';
 import { parse as parseLossless } from 'lossless-json';
 import { expectEnd, JsonSyntaxError, openScan, skipValue } from './json-scanner.ts';
 
 /** What `parseJson` throws; its callers need not know the scanner. */
 export { JsonSyntaxError };
-
-/** The door to lossless-json, and the one way to read a small JSON text: a query, a filter, an account's body. */
 
 /** What `parseJson` makes: as JSON.parse, but an integer that a double can't hold is a bigint. */
 export type JsonValue = null | boolean | number | bigint | string | readonly JsonValue[] | JsonObject;

@@ -1,12 +1,12 @@
-import { pino } from 'pino';
-import { standardError } from './standard-error.ts';
-
 /**
  * The door to pino. Three levels. `error`: a developer must look. `info`: state changed. `debug`: the rest. There is no
  * "warn". One JSON object a line on standard error: level, time, thread, the fields, message. Never document values, query
  * literals, keys or e-mail addresses: whoever logs leaves them out, and what slips through is taken out here twice, by the
  * name of its field and by its look.
  */
+import { pino } from 'pino';
+import { standardError } from './standard-error.ts';
+
 export type LogLevel = 'error' | 'info' | 'debug';
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 

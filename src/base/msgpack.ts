@@ -1,9 +1,9 @@
-import { Packr } from 'msgpackr';
-
 /**
  * The door to MessagePack. Plain maps and arrays only (no shared record structures), so that any reader of the
  * format can read what we store.
  */
+import { Packr } from 'msgpackr';
+
 const packr = new Packr({ useRecords: false, mapsAsObjects: true });
 
 /** The value's bytes in an array of their own (it may be transferred to another thread). */

@@ -2,14 +2,6 @@ import { sawShared } from './garbage.ts';
 import { packMessage, unpackMessage } from './msgpack.ts';
 import { atEndOfTurn } from './turns.ts';
 
-/**
- * Calls and notices over a MessagePort, batched: what one event-loop turn sends travels as one message, or a few where
- * it is much. One message a call costs several times more (measured: 29,000 against 106,000 requests a second).
- *
- * A message has a small head (anything MessagePack can hold) and at most one body. Bodies up to `inlineBytesMax`
- * are copied into the batch; larger ones are moved, so the sender must own the body's whole buffer and may not
- * touch it afterwards. Bodies on SharedArrayBuffers are neither copied nor moved: both sides then see the same bytes.
- */
 export interface Message {
   readonly head: unknown;
   readonly body: Uint8Array | null;
@@ -60,6 +52,14 @@ interface Waiting {
 /** [kind, call id, head, inline body or index into the moved bodies or null] */
 type Wire = [number, number, unknown, Uint8Array | number | null];
 
+/**
+ * Calls and notices over a MessagePort, batched: what one event-loop turn sends travels as one message, or a few where
+ * it is much. One message a call costs several times more (measured: 29,000 against 106,000 requests a second).
+ *
+ * A message has a small head (anything MessagePack can hold) and at most one body. Bodies up to `inlineBytesMax`
+ * are copied into the batch; larger ones are moved, so the sender must own the body's whole buffer and may not
+ * touch it afterwards. Bodies on SharedArrayBuffers are neither copied nor moved: both sides then see the same bytes.
+ */
 export class PortChannel {
   readonly #port: ChannelPort;
   readonly #handler: ChannelHandler;

@@ -1,8 +1,7 @@
-import { readdir } from 'node:fs/promises';
-import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
-import { counter, type Family, gauge } from './exposition.ts';
-
 /** How busy a thread and its process are, as the runtime and the kernel count it. */
+import { readdir, readFile } from 'node:fs/promises';
+import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
+import { counter, type Family, gauge, type Summary } from './exposition.ts';
 
 /** Seconds that the calling thread has not waited for anything. */
 export function busySeconds(): number {
@@ -15,24 +14,35 @@ const nanosecond = 1e-9;
 /** Watches the delays of the calling thread's turns from now on: a timer every 20 ms. */
 export class TurnDelays {
   readonly #histogram: IntervalHistogram = monitorEventLoopDelay({ resolution: resolutionMs });
+  #sum = 0;
+  #count = 0;
 
   constructor() {
     this.#histogram.enable();
   }
 
-  /** Since the last call, in seconds. */
-  take(): readonly { readonly quantile: number; readonly seconds: number }[] {
-    const delays = [0.5, 0.99, 1].map((quantile) => ({
+  /** Delays in seconds; the quantiles are those since the last call. */
+  take(): Summary {
+    const { count, mean } = this.#histogram;
+    const quantiles = [0.5, 0.99, 1].map((quantile) => ({
       quantile,
-      seconds: Math.max(0, this.#histogram.percentile(quantile * 100) * nanosecond - resolutionMs / 1_000),
+      value: lateness(this.#histogram.percentile(quantile * 100)),
     }));
+    // The mean of nothing is not a number.
+    if (count > 0) this.#sum += lateness(mean) * count;
+    this.#count += count;
     this.#histogram.reset();
-    return delays;
+    return { quantiles, sum: this.#sum, count: this.#count };
   }
 
   stop(): void {
     this.#histogram.disable();
   }
+}
+
+/** Seconds beyond the timer's own, of nanoseconds between two of its turns. */
+function lateness(nanoseconds: number): number {
+  return Math.max(0, nanoseconds * nanosecond - resolutionMs / 1_000);
 }
 
 /** Under the names that every Prometheus client uses. The heap is the calling thread's, the rest the process's. */
@@ -51,5 +61,9 @@ export async function processFamilies(): Promise<Family[]> {
   // Only Linux tells.
   const open = await readdir('/proc/self/fd').catch(() => null);
   if (open !== null) families.push(gauge('process_open_fds', 'Open file descriptors', open.length));
+  const bounds = await readFile('/proc/self/limits', 'utf8').catch(() => '');
+  const [, openMax] = /^Max open files +(\d+)/m.exec(bounds) ?? [];
+  if (openMax !== undefined)
+    families.push(gauge('process_max_fds', 'File descriptors that may be open', Number(openMax)));
   return families;
 }

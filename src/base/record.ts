@@ -1,7 +1,3 @@
-import { DataError } from './assert.ts';
-import { xxh64, xxh64Text } from './hash.ts';
-import { packMessage, unpackMessage } from './msgpack.ts';
-
 /**
  * The frame of every small durable record, little-endian:
  *
@@ -14,6 +10,9 @@ import { packMessage, unpackMessage } from './msgpack.ts';
  * Integers up to 2^53 and bigints of 64 bits come back as they went in; class instances and functions do not belong
  * here. Byte fields of a decoded value are views on the record's bytes.
  */
+import { DataError } from './assert.ts';
+import { xxh64, xxh64Text } from './hash.ts';
+import { packMessage, unpackMessage } from './msgpack.ts';
 
 /** One kind of record: how its bytes are recognised, and what its value must be. */
 export interface RecordFormat<T> {

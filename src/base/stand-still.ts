@@ -1,10 +1,10 @@
-import { BroadcastChannel } from 'node:worker_threads';
-
 /**
  * An end of the process from within. Node stops its threads wherever they are, and native code that is called into at
  * that moment may abort the process instead, with another exit code than the one it was to have. So every thread is first
  * asked to stand still in JavaScript.
  */
+import { BroadcastChannel } from 'node:worker_threads';
+
 const channelName = `stand-still-${process.pid}`;
 
 /** Called once by every thread but the main one, when it starts. It does not keep the thread alive. */

@@ -1,5 +1,3 @@
-import { writeSync } from 'node:fs';
-
 /**
  * Standard error for whole lines, of every thread: each is one write(2) by the thread itself. What a thread says right
  * before it dies is then read by somebody, where its own `process.stderr` would hand it to the main thread, which may be the
@@ -10,6 +8,8 @@ import { writeSync } from 'node:fs';
  * longest texts. Whoever reads the pipe may be slow: Node makes pipes non-blocking, and then a line waits a moment. A reader
  * that stands still costs lines, not the service.
  */
+import { writeSync } from 'node:fs';
+
 const descriptor = 2;
 /** PIPE_BUF of Linux. */
 const lineBytesMax = 4_096;

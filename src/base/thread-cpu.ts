@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 
 /**
  * The CPU time that the calling thread has used so far, in milliseconds: a thread of low priority is on a core for a part of
- * the time that a call of it lasts. Where neither Node nor Linux tells, the time that has passed.
+ * the time that a call of it lasts. Where neither Node nor Linux tells, the time in which it did not wait for events.
  */
 export function threadCpuMs(): number {
   const own = process as unknown as { threadCpuUsage?: () => { user: number; system: number } };
@@ -11,7 +11,7 @@ export function threadCpuMs(): number {
     const { user, system } = own.threadCpuUsage();
     return (user + system) / 1_000;
   }
-  return linuxThreadMs() ?? performance.now();
+  return linuxThreadMs() ?? performance.eventLoopUtilization().active;
 }
 
 /** Nanoseconds on a core are the first number of the kernel's file; reading it takes some 10 µs. */

@@ -1,10 +1,10 @@
-import { FairQueue } from './fair-queue.ts';
-import { type Share, upkeepShare } from './share.ts';
-
 /**
  * The end of a turn of this thread's event loop, in one order: first goes out what the turn has to send, then one of those
  * who gave way goes on. The other way round an answer that is ready waits for a slice of somebody's long work.
  */
+import { FairQueue } from './fair-queue.ts';
+import { type Share, upkeepShare } from './share.ts';
+
 const sends: (() => void)[] = [];
 /** Each is a request or a piece of upkeep that is under way, which others bound. */
 const yielding = new FairQueue<() => void>({
@@ -26,15 +26,26 @@ export interface MeasuredWork {
 /** The work that runs just now. A thread does one thing at a time, so that no moment is counted twice. */
 let running: MeasuredWork | null = null;
 let restIsArmed = false;
+/** When the first measured work of this turn began, by the clock of whoever told. */
+let turnBeganAt = 0;
 
-/** From now on this work runs; the stretch of what ran before has ended. */
-export function runs(work: MeasuredWork): void {
+/** From now on, which is `nowMs`, this work runs; the stretch of what ran before has ended. */
+export function runs(work: MeasuredWork, nowMs: number): void {
   if (running === work) return;
   running?.rest();
   running = work;
   if (restIsArmed) return;
   restIsArmed = true;
+  turnBeganAt = nowMs;
   atEndOfTurn(endStretch);
+}
+
+/**
+ * How long measured work has run in this turn of the event loop, whosever it was: work that waits for what is there already goes
+ * on in the same turn, after that of others, and all of them together hold up what comes from outside.
+ */
+export function turnMs(nowMs: number): number {
+  return restIsArmed ? nowMs - turnBeganAt : 0;
 }
 
 /** This work has ended its stretch itself: it waits, or it is done. */

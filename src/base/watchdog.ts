@@ -1,12 +1,12 @@
-import type { Clock } from './clock.ts';
-import { createLogger } from './log.ts';
-import { repeat } from './repeat.ts';
-
 /**
  * Whether threads still turn. Native code that never comes back, as over a damaged file that it has mapped, or a loop of
  * our own holds a thread for ever, and neither an exception nor a signal tells of it. So every watched thread counts its
  * turns in memory that its observer sees: no message, no queue, nothing to do for a thread that is busy but once a beat.
  */
+import type { Clock } from './clock.ts';
+import { createLogger } from './log.ts';
+import { repeat } from './repeat.ts';
+
 export type Pulse = SharedArrayBuffer;
 
 /** One counter of turns. */
