@@ -1,16 +1,17 @@
 import { totalBytes } from './keys.ts';
-import type {
-  CallOptions,
-  GetOptions,
-  ListOptions,
-  ListPage,
-  ListUploadsOptions,
-  ObjectStore,
-  PutResult,
-  StoredObject,
-  StreamResult,
-  Upload,
-  UploadPage,
+import {
+  type CallOptions,
+  type GetOptions,
+  type ListOptions,
+  type ListPage,
+  type ListUploadsOptions,
+  type ObjectStore,
+  type PutResult,
+  type StoredObject,
+  StoreError,
+  type StreamResult,
+  type Upload,
+  type UploadPage,
 } from './object-store.ts';
 
 export type CountedOperation = 'get' | 'put' | 'delete' | 'list';
@@ -33,6 +34,9 @@ export type OnStoreCall = (operation: CountedOperation, key: string, bytes: numb
 /** Bytes of a stream, as the store takes them. */
 export type OnStreamedBytes = (key: string, bytes: number) => void;
 
+/** Called where a call that was counted ended with a StoreError. */
+export type OnStoreFailure = (key: string) => void;
+
 type MutableCounts = { -readonly [K in keyof StoreCounts]: number };
 
 /** Counts the calls of the store it wraps, by kind of key. */
@@ -40,12 +44,19 @@ export class CountingObjectStore implements ObjectStore {
   readonly #store: ObjectStore;
   readonly #onCall: OnStoreCall | undefined;
   readonly #onStreamed: OnStreamedBytes | undefined;
+  readonly #onFailure: OnStoreFailure | undefined;
   #byKind = new Map<string, MutableCounts>();
 
-  constructor(store: ObjectStore, onCall?: OnStoreCall, onStreamed?: OnStreamedBytes) {
+  constructor(
+    store: ObjectStore,
+    onCall?: OnStoreCall,
+    onStreamed?: OnStreamedBytes,
+    onFailure?: OnStoreFailure,
+  ) {
     this.#store = store;
     this.#onCall = onCall;
     this.#onStreamed = onStreamed;
+    this.#onFailure = onFailure;
   }
 
   /** Since the start or the last `reset`. */
@@ -68,7 +79,7 @@ export class CountingObjectStore implements ObjectStore {
   async get(key: string, options?: GetOptions): Promise<StoredObject | null> {
     const counts = this.#begin('get', key, 0);
     counts.gets++;
-    const object = await this.#store.get(key, options);
+    const object = await this.#watched(key, this.#store.get(key, options));
     counts.bytesRead += object?.bytes.length ?? 0;
     return object;
   }
@@ -80,14 +91,14 @@ export class CountingObjectStore implements ObjectStore {
   ): Promise<StoredObject | 'unchanged' | null> {
     const counts = this.#begin('get', key, 0);
     counts.gets++;
-    const object = await this.#store.getIfChanged(key, etag, options);
+    const object = await this.#watched(key, this.#store.getIfChanged(key, etag, options));
     if (object !== 'unchanged') counts.bytesRead += object?.bytes.length ?? 0;
     return object;
   }
 
   putIfAbsent(key: string, bytes: readonly Uint8Array[], options?: CallOptions): Promise<PutResult> {
     this.#beginPut(key, bytes);
-    return this.#store.putIfAbsent(key, bytes, options);
+    return this.#watched(key, this.#store.putIfAbsent(key, bytes, options));
   }
 
   putIfMatch(
@@ -97,7 +108,7 @@ export class CountingObjectStore implements ObjectStore {
     options?: CallOptions,
   ): Promise<PutResult> {
     this.#beginPut(key, bytes);
-    return this.#store.putIfMatch(key, bytes, etag, options);
+    return this.#watched(key, this.#store.putIfMatch(key, bytes, etag, options));
   }
 
   putStream(key: string, chunks: AsyncIterable<Uint8Array>, options?: CallOptions): Promise<StreamResult> {
@@ -107,31 +118,41 @@ export class CountingObjectStore implements ObjectStore {
       counts.bytesWritten += bytes;
       this.#onStreamed?.(key, bytes);
     };
-    return this.#store.putStream(key, counted(chunks, onBytes), options);
+    return this.#watched(key, this.#store.putStream(key, counted(chunks, onBytes), options));
   }
 
   listUploads(prefix: string, options: ListUploadsOptions): Promise<UploadPage> {
     this.#begin('list', prefix, 0).lists++;
-    return this.#store.listUploads(prefix, options);
+    return this.#watched(prefix, this.#store.listUploads(prefix, options));
   }
 
   abortUpload(upload: Upload, options?: CallOptions): Promise<void> {
     this.#begin('delete', upload.key, 0).deletes++;
-    return this.#store.abortUpload(upload, options);
+    return this.#watched(upload.key, this.#store.abortUpload(upload, options));
   }
 
   delete(key: string, options?: CallOptions): Promise<void> {
     this.#begin('delete', key, 0).deletes++;
-    return this.#store.delete(key, options);
+    return this.#watched(key, this.#store.delete(key, options));
   }
 
   list(prefix: string, options: ListOptions): Promise<ListPage> {
     this.#begin('list', prefix, 0).lists++;
-    return this.#store.list(prefix, options);
+    return this.#watched(prefix, this.#store.list(prefix, options));
   }
 
   close(): Promise<void> {
     return this.#store.close();
+  }
+
+  /** The same call; its failure is counted. */
+  #watched<T>(key: string, call: Promise<T>): Promise<T> {
+    const onFailure = this.#onFailure;
+    if (onFailure !== undefined)
+      call.catch((error: unknown) => {
+        if (error instanceof StoreError) onFailure(key);
+      });
+    return call;
   }
 
   #beginPut(key: string, bytes: readonly Uint8Array[]): void {

@@ -1,10 +1,10 @@
-import fs from 'node:fs';
-import { promisify } from 'node:util';
-
 /**
  * The file calls of the folder store. Callbacks turned into promises: an object of `fs/promises` costs twice as much
  * for each small file.
  */
+import fs from 'node:fs';
+import { promisify } from 'node:util';
+
 export const openFile = promisify(fs.open);
 export const closeFile = promisify(fs.close);
 export const readFile = promisify(fs.read);

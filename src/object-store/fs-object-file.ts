@@ -1,11 +1,3 @@
-import fs from 'node:fs';
-import { promisify } from 'node:util';
-import { DataError } from '../base/assert.ts';
-import { xxh64 } from '../base/hash.ts';
-import { fileStat, missing, openFile, readFile, releaseFile, unless, writeNewFile } from './fs-calls.ts';
-import { cutRange, totalBytes } from './keys.ts';
-import type { ByteRange } from './object-store.ts';
-
 /**
  * One file of the folder store: a header of 32 bytes, then the object's bytes as they are.
  *
@@ -19,6 +11,14 @@ import type { ByteRange } from './object-store.ts';
  * Once a later version is current and on the disk, the file ends after its header: what was replaced is not kept.
  * The object's own bytes are checked by whoever knows their format.
  */
+import fs from 'node:fs';
+import { promisify } from 'node:util';
+import { DataError } from '../base/assert.ts';
+import { xxh64 } from '../base/hash.ts';
+import { fileStat, missing, openFile, readFile, releaseFile, unless, writeNewFile } from './fs-calls.ts';
+import { cutRange, totalBytes } from './keys.ts';
+import type { ByteRange } from './object-store.ts';
+
 const headerBytes = 32;
 const stateOffset = 4;
 const checkedOffset = 8;

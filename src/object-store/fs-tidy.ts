@@ -1,3 +1,7 @@
+/**
+ * What killed writers and earlier releases left in the folder of a store: bytes that nobody can read any more, but that
+ * are on the disk. Writers remove what they supersede; only what was cut off, or was never removed, is found here.
+ */
 import { join } from 'node:path';
 import { DataError } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
@@ -8,10 +12,6 @@ import { missing, readFolderEntries, unless } from './fs-calls.ts';
 import { FsFolders } from './fs-folders.ts';
 import { FsVersions, versionsMark } from './fs-versions.ts';
 
-/**
- * What killed writers and earlier releases left in the folder of a store: bytes that nobody can read any more, but that
- * are on the disk. Writers remove what they supersede; only what was cut off, or was never removed, is found here.
- */
 export interface TidyOptions {
   readonly folder: string;
   readonly clock: Clock;

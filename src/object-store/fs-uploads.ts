@@ -16,10 +16,6 @@ import { type FsFolders, removeFlatFolder } from './fs-folders.ts';
 import { placeOfHeader, writeHeader } from './fs-object-file.ts';
 import type { Upload } from './object-store.ts';
 
-/**
- * Uploads of the folder store: each has a folder of its own among the temporary files, with the object's file and one
- * that holds the key. Whoever removes it has aborted the upload: the object's file is gone when it is to be linked.
- */
 const keyName = 'key';
 const bytesName = 'bytes';
 const idPattern = /^[0-9a-f]+$/;
@@ -107,6 +103,10 @@ export class FsUpload {
   }
 }
 
+/**
+ * Uploads of the folder store: each has a folder of its own among the temporary files, with the object's file and one
+ * that holds the key. Whoever removes it has aborted the upload: the object's file is gone when it is to be linked.
+ */
 export async function fsUploads(folders: FsFolders): Promise<Upload[]> {
   const uploads = await Promise.all((await folders.uploadIds()).map((id) => uploadOf(folders, id)));
   return uploads.flat();

@@ -5,7 +5,7 @@ import { CountingObjectStore } from './counting-object-store.ts';
 import { FsObjectStore } from './fs-object-store.ts';
 import type { ObjectStore } from './object-store.ts';
 import type { S3Settings } from './s3-object-store.ts';
-import { countInto, countStreamedInto, type SharedCounters } from './store-counters.ts';
+import { countFailuresInto, countInto, countStreamedInto, type SharedCounters } from './store-counters.ts';
 
 /** A plain record: it crosses threads, each of which opens its own store. */
 export type ObjectStoreSettings = (
@@ -24,7 +24,12 @@ export async function openObjectStore(
   const store = await openUncounted(settings, clock, random);
   const { counters } = settings;
   if (counters === undefined) return store;
-  return new CountingObjectStore(store, countInto(counters), countStreamedInto(counters));
+  return new CountingObjectStore(
+    store,
+    countInto(counters),
+    countStreamedInto(counters),
+    countFailuresInto(counters),
+  );
 }
 
 async function openUncounted(

@@ -1,6 +1,5 @@
-import { sha256Hex } from '../base/hash.ts';
-
 /** The only file that spells object keys. The layout is that of the commit protocol; see actors/README.md. */
+import { sha256Hex } from '../base/hash.ts';
 
 const twentyDigits = (n: number) => String(n).padStart(20, '0');
 /** Spreads neighbours over prefixes, which S3 throttles one by one. */
@@ -19,6 +18,8 @@ export const paths = {
   logDone: (logId: string) => `log/${logId}/done`,
   /** What the keys of everything that a log consists of begin with. */
   logFolder: (logId: string) => `log/${logId}/`,
+  /** What the keys of a log's blobs begin with. */
+  logBlobs: (logId: string) => `log/${logId}/blob/`,
   logBlob: (logId: string, blobId: string) => `log/${logId}/blob/${blobId}`,
 
   /** What the keys of all namespaces begin with. */
@@ -33,9 +34,23 @@ export const paths = {
   /** A graph over vectors of a segment. */
   namespaceGraph: (namespaceId: string, id: string) => `ns/${fan(namespaceId)}/${namespaceId}/graph/${id}`,
 
+  /** What the keys of all tenants, people's accounts and OAuth clients begin with. */
+  tenants: 'tenant/',
+  accounts: 'account/',
+  people: 'account/person/',
+  emailClaims: 'account/email/',
+  oauth: 'oauth/',
+
   tenantManifest: (tenantId: number) => `tenant/${fan(String(tenantId))}/${tenantId}/manifest`,
   tenantSegment: (tenantId: number, segmentId: string) =>
     `tenant/${fan(String(tenantId))}/${tenantId}/segment/${segmentId}`,
+
+  /** The tenant's customer and subscription at the payment provider, and what was told there. */
+  tenantBilling: (tenantId: number) => `tenant/${fan(String(tenantId))}/${tenantId}/billing`,
+  /** What the keys of all claims of customers begin with. */
+  customerClaims: 'account/customer/',
+  /** The claim of a customer of the payment provider. */
+  customerClaim: (customerId: string) => `account/customer/${customerId}`,
 
   /** What the tenant's people let MCP clients have. */
   tenantConnections: (tenantId: number) => `tenant/${fan(String(tenantId))}/${tenantId}/connections`,
@@ -64,4 +79,9 @@ export function logSlotOfKey(key: string): number | null {
 /** The namespace that an object under `paths.namespaces` belongs to; null where the key is no such object's. */
 export function namespaceOfKey(key: string): string | null {
   return /^ns\/[^/]+\/([^/]+)\//.exec(key)?.[1] ?? null;
+}
+
+/** Whether the object is replaced by newer ones under its key, as manifests and records are. */
+export function isReplaced(key: string): boolean {
+  return !/^(?:(?:ns|tenant)\/[^/]+\/[^/]+\/(?:segment|deletes|graph)|log\/[^/]+\/blob)\//.test(key);
 }

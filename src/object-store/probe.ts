@@ -166,7 +166,7 @@ async function expectStored(
 
 function refusal(fault: string): Error {
   return new Error(
-    `this object store ${fault}. Tidebase needs a store with atomic conditional writes and consistent reads and ` +
-      'listings; it does not start on this one, because acknowledged writes would be lost.',
+    `this object store ${fault}; Tidebase needs one with atomic conditional writes and consistent reads and ` +
+      'listings, and does not start on this one, because acknowledged writes would be lost',
   );
 }

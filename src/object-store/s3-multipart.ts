@@ -1,11 +1,11 @@
-import type { Clock } from '../base/clock.ts';
-import { type PutResult, StoreError, type StreamResult } from './object-store.ts';
-import { inParts } from './uploads.ts';
-
 /**
  * A stream as one S3 object: one PUT where it fits a part, otherwise a multipart upload. Pure of the SDK: what it asks
  * for is `S3StreamCalls`, each of which is sent once.
  */
+import type { Clock } from '../base/clock.ts';
+import { type PutResult, StoreError, type StreamResult } from './object-store.ts';
+import { inParts } from './uploads.ts';
+
 export interface S3StreamCalls {
   /** The object under the key, null where there is none. */
   find(): Promise<{ readonly etag: string; readonly size: number } | null>;

@@ -1,14 +1,15 @@
+/**
+ * The calls of the object store that every thread of a process makes, by kind of key, in memory that all threads share:
+ * whoever reports them needs to ask nobody, and a thread that died has lost none. Counted when they begin, failures when they end.
+ */
 import {
   type CountedOperation,
   keyKind,
   type OnStoreCall,
+  type OnStoreFailure,
   type OnStreamedBytes,
 } from './counting-object-store.ts';
 
-/**
- * The calls of the object store that every thread of a process makes, by kind of key, in memory that all threads share:
- * whoever reports them needs to ask nobody, and a thread that died has lost none. Counted when they begin.
- */
 export type SharedCounters = SharedArrayBuffer;
 
 /** What `keyKind` answers; anything else counts as `other`. */
@@ -32,8 +33,10 @@ const kinds: readonly string[] = [
   'other',
 ];
 const operations: readonly CountedOperation[] = ['get', 'put', 'delete', 'list'];
-/** Cells of one kind of object: one for each operation, and one for the bytes of puts. */
-const cellsOfKind = operations.length + 1;
+const putBytesCell = operations.length;
+const failuresCell = putBytesCell + 1;
+/** Cells of one kind of object: one for each operation, one for the bytes of puts, one for failures. */
+const cellsOfKind = failuresCell + 1;
 const cellBytes = 8;
 
 export interface KindOfCalls {
@@ -44,6 +47,8 @@ export interface KindOfCalls {
   readonly lists: number;
   /** Bytes that puts carried, whether they were stored or not. */
   readonly putBytes: number;
+  /** Calls that ended with a StoreError; whoever called may have called again. */
+  readonly failures: number;
 }
 
 export function createSharedCounters(): SharedCounters {
@@ -56,7 +61,7 @@ export function countInto(counters: SharedCounters): OnStoreCall {
   return (operation, key, bytes) => {
     const first = firstCellOf(key);
     Atomics.add(cells, first + operations.indexOf(operation), 1n);
-    if (bytes > 0) Atomics.add(cells, first + operations.length, BigInt(bytes));
+    if (bytes > 0) Atomics.add(cells, first + putBytesCell, BigInt(bytes));
   };
 }
 
@@ -64,7 +69,15 @@ export function countInto(counters: SharedCounters): OnStoreCall {
 export function countStreamedInto(counters: SharedCounters): OnStreamedBytes {
   const cells = new BigInt64Array(counters);
   return (key, bytes) => {
-    Atomics.add(cells, firstCellOf(key) + operations.length, BigInt(bytes));
+    Atomics.add(cells, firstCellOf(key) + putBytesCell, BigInt(bytes));
+  };
+}
+
+/** As `countInto`, for calls that fail. */
+export function countFailuresInto(counters: SharedCounters): OnStoreFailure {
+  const cells = new BigInt64Array(counters);
+  return (key) => {
+    Atomics.add(cells, firstCellOf(key) + failuresCell, 1n);
   };
 }
 
@@ -82,6 +95,7 @@ export function readCounters(counters: SharedCounters): KindOfCalls[] {
   const cells = new BigInt64Array(counters);
   return kinds.map((kind, place) => {
     const cell = (index: number) => Number(Atomics.load(cells, place * cellsOfKind + index));
-    return { kind, gets: cell(0), puts: cell(1), deletes: cell(2), lists: cell(3), putBytes: cell(4) };
+    const calls = { gets: cell(0), puts: cell(1), deletes: cell(2), lists: cell(3) };
+    return { kind, ...calls, putBytes: cell(putBytesCell), failures: cell(failuresCell) };
   });
 }

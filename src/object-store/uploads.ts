@@ -1,6 +1,5 @@
-import type { Upload, UploadPage } from './object-store.ts';
-
 /** What the stores of uploads share. */
+import type { Upload, UploadPage } from './object-store.ts';
 
 /** The bytes of a stream in pieces of exactly `partBytes`, the last one shorter; at least one piece, which may be empty. */
 export async function* inParts(
