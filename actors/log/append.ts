@@ -1,10 +1,3 @@
-import { DataError } from '../../src/base/assert.ts';
-import type { Clock } from '../../src/base/clock.ts';
-import { describeError, type Logger } from '../../src/base/log.ts';
-import { type ObjectStore, StoreError } from '../../src/object-store/object-store.ts';
-import { paths } from '../../src/object-store/paths.ts';
-import { decodeLogObject, type LogObject } from './log-object.ts';
-
 /**
  * Puts one object into one slot of the log and finds out what became of it.
  *
@@ -16,6 +9,13 @@ import { decodeLogObject, type LogObject } from './log-object.ts';
  * 3. Anything else (time-out, 5xx, conflict): the outcome is unknown. The same bytes again, for the same slot, until
  *    it is known. A slot never gets other bytes: a late first try could otherwise surface beside them.
  */
+import { DataError } from '../../src/base/assert.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { describeError, type Logger } from '../../src/base/log.ts';
+import { type ObjectStore, StoreError } from '../../src/object-store/object-store.ts';
+import { paths } from '../../src/object-store/paths.ts';
+import { decodeLogObject, type LogObject } from '../../src/stored/log-object.ts';
+
 export type AppendOutcome = 'stored' | 'sealed';
 
 export interface SlotWrite {

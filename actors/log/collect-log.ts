@@ -1,8 +1,3 @@
-import { listAll } from '../../src/object-store/list-all.ts';
-import type { ListedObject, ObjectStore } from '../../src/object-store/object-store.ts';
-import { logSlotOfKey, paths } from '../../src/object-store/paths.ts';
-import { emptyLogObjectBytes } from './log-object.ts';
-
 /**
  * Which objects of logs nobody needs any more.
  *
@@ -14,6 +9,11 @@ import { emptyLogObjectBytes } from './log-object.ts';
  *
  * A delayed duplicate of a PUT may land after its slot was emptied. Nobody reads it, and the next round finds it.
  */
+import { listAll } from '../../src/object-store/list-all.ts';
+import type { ListedObject, ObjectStore } from '../../src/object-store/object-store.ts';
+import { logSlotOfKey, paths } from '../../src/object-store/paths.ts';
+import { emptyLogObjectBytes } from '../../src/stored/log-object.ts';
+
 export interface ListedLog {
   readonly logId: string;
   readonly slots: { readonly slot: number; readonly size: number }[];

@@ -1,16 +1,19 @@
 import { type FlowLimits, limits } from '../../protocol/limits.ts';
+import { type Owners, placementKey } from '../../protocol/placement.ts';
 import type { LogIdentity } from '../../protocol/worker-tasks.ts';
 import { assert } from '../../src/base/assert.ts';
 import { ByteGate, type Hold } from '../../src/base/byte-gate.ts';
+import { type Moment, momentOf, noMoment } from '../../src/base/clock.ts';
 import { FairQueue } from '../../src/base/fair-queue.ts';
 import { xxh64 } from '../../src/base/hash.ts';
+import { isOwn } from '../../src/base/owners.ts';
 import { randomHex } from '../../src/base/random.ts';
 import type { Share } from '../../src/base/share.ts';
 import { paths } from '../../src/object-store/paths.ts';
+import { decodeLogObject, encodeLogObject, type RecordHead } from '../../src/stored/log-object.ts';
 import { appendToSlot } from './append.ts';
 import { uploadBlob } from './blob.ts';
 import type { LogComponents } from './log-components.ts';
-import { decodeLogObject, encodeLogObject, type RecordHead } from './log-object.ts';
 import type { LogPosition } from './replay.ts';
 import { targetKey } from './unflushed.ts';
 
@@ -25,6 +28,11 @@ import { targetKey } from './unflushed.ts';
  *    After idle it lingers a moment, so that a new name and its first document ride together.
  * 3. One PUT is in flight. Its slot is resolved before the next is tried (append.ts); then its records are answered.
  * 4. A seal in the slot: this log is over. Everything waiting is refused as not written, and `onSealed` is called.
+ *
+ * Each header carries the placement of its writer. When the owners change, nothing of a target that has moved away gets into the
+ * log any more, from that turn on: what waits for a group, or behind a blob, is refused as not written. The first header with the
+ * new placement is the barrier that others wait for before they take such targets over; where no record is to be written, it is
+ * an object of its own.
  *
  * A target's submissions carry an epoch. After one was refused, everything of that epoch is refused, so that no record
  * enters the log whose predecessor did not; the target begins the next epoch once it has heard.
@@ -41,6 +49,7 @@ export class AppendRefused extends Error {
 }
 
 export interface GroupCommitOptions {
+  readonly owners: Owners;
   readonly commitMs: number;
   readonly limits?: FlowLimits;
   /** `bytes`: of its payload, in the log or in its blob. */
@@ -94,9 +103,16 @@ export class GroupCommit {
    * targets that were refused and never wrote again, at most one entry each.
    */
   readonly #failedEpochs = new Map<string, number>();
+  #owners: Owners;
+  /** The placement of the last header that was sent. */
+  #headed: number;
+  /** The slots whose headers were the first of their placements. */
+  #firstOf: { readonly placement: number; readonly slot: number }[] = [];
   #lastSlot = 0;
   #lastChecksum = 0n;
   #lastBeganMs = Number.NEGATIVE_INFINITY;
+  /** When the log was surely open: at the begin of a PUT that was stored, or of a GET that found nothing above the last slot. */
+  #seenOpen = noMoment;
   #sending = false;
   #sealed = false;
   #cancelTimer: (() => void) | null = null;
@@ -107,6 +123,8 @@ export class GroupCommit {
     this.#identity = identity;
     this.#options = options;
     this.#limits = options.limits ?? limits;
+    this.#owners = options.owners;
+    this.#headed = options.owners.placement;
     this.#waiting = new ByteGate({
       max: this.#limits.logQueueBytesMax,
       clock: components.clock,
@@ -120,6 +138,22 @@ export class GroupCommit {
     return this.#lastSlot;
   }
 
+  /** The placement in the header of a slot at or above the last one that was asked for. */
+  placementOf(slot: number): number {
+    while ((this.#firstOf[1]?.slot ?? Number.POSITIVE_INFINITY) <= slot) this.#firstOf.shift();
+    return this.#firstOf[0]?.placement ?? this.#headed;
+  }
+
+  /** Whether another process has ended this log, as far as is known here. */
+  get isSealed(): boolean {
+    return this.#sealed;
+  }
+
+  /** When the log was last surely open. */
+  get seenOpen(): Moment {
+    return this.#seenOpen;
+  }
+
   /** Bytes of records that have been taken and not answered yet. */
   get waitingBytes(): number {
     return this.#waiting.held;
@@ -131,17 +165,36 @@ export class GroupCommit {
   }
 
   /**
+   * Takes the owners of a later placement, and sends the barrier at once. Whoever calls sees to it that targets that have moved
+   * away are read no more: after the barrier they may be another's.
+   */
+  adopt(owners: Owners): void {
+    if (owners.placement <= this.#owners.placement) return;
+    this.#owners = owners;
+    void this.#send();
+  }
+
+  /**
    * Looks whether another process has ended this log, without writing. True: at the time of this call it had not.
    * Rejects with StoreError where that can't be said.
    */
   async confirmOpen(): Promise<boolean> {
-    if (this.#sealed) return false;
-    const slot = this.#lastSlot + 1;
-    const key = paths.logObject(this.#identity.logId, slot);
-    const found = await this.#components.store.get(key);
-    if (found === null || decodeLogObject(found.bytes, key).kind !== 'seal') return true;
-    // A PUT that is in flight meets the seal itself, and then answers its records.
-    if (!this.#sending) this.#end([]);
+    const beganAt = momentOf(this.#components.clock);
+    // A group that is on its way may have been stored, sealed above, taken over and collected: its slot is empty then, and the seal is in the next.
+    const free = this.#lastSlot + (this.#sending ? 2 : 1);
+    for (let slot = this.#lastSlot + 1; !this.#sealed; slot++) {
+      const key = paths.logObject(this.#identity.logId, slot);
+      const found = await this.#components.store.get(key);
+      if (found === null && slot < free) continue;
+      if (found === null) {
+        this.#noteOpen(beganAt);
+        return !this.#sealed;
+      }
+      if (decodeLogObject(found.bytes, key).kind !== 'seal') continue;
+      // A PUT that is in flight meets the seal itself, and then answers its records.
+      if (!this.#sending) this.#end([]);
+      return false;
+    }
     return false;
   }
 
@@ -171,6 +224,14 @@ export class GroupCommit {
   /** Resolves when what was submitted before has been answered, whatever is submitted meanwhile. */
   whenSettled(): Promise<void> {
     return this.#whenSettled(this.#taken);
+  }
+
+  /** Resolves when a header with the present placement is stored, or the log is over: nothing is on its way then. */
+  async whenBarred(): Promise<void> {
+    while (this.#sending || this.#owesBarrier)
+      await new Promise<void>((wake) => {
+        this.#waiters.push({ order: Number.NEGATIVE_INFINITY, wake });
+      });
   }
 
   #whenSettled(order: number): Promise<void> {
@@ -255,7 +316,7 @@ export class GroupCommit {
 
   #arm(): void {
     if (this.#sending || this.#isEmpty) return;
-    if (this.#queueBytes >= this.#limits.logGroupBytes) {
+    if (this.#owesBarrier || this.#queueBytes >= this.#limits.logGroupBytes) {
       void this.#send();
       return;
     }
@@ -268,19 +329,22 @@ export class GroupCommit {
 
   async #send(): Promise<void> {
     if (this.#sending || this.#isEmpty) return;
-    this.#sending = true;
     this.#cancelTimer?.();
     this.#cancelTimer = null;
-    this.#lastBeganMs = this.#components.clock.monotonic();
     const group = this.#takeGroup();
+    if (group.length === 0 && !this.#owesBarrier) return this.#wake();
+    this.#sending = true;
+    const beganAt = momentOf(this.#components.clock);
+    this.#lastBeganMs = beganAt.monotonicMs;
+    this.#headed = this.#owners.placement;
     const slot = this.#lastSlot + 1;
     const batchId = randomHex(this.#components.random, 16);
-    const { logId, viewVersion } = this.#identity;
+    const { logId } = this.#identity;
     const header = {
       logId,
       slot,
-      kind: 'group',
-      viewVersion,
+      kind: group.length === 0 ? 'barrier' : 'group',
+      placement: this.#headed,
       previousChecksum: this.#lastChecksum,
       batchId,
     } as const;
@@ -301,15 +365,32 @@ export class GroupCommit {
       !this.#sealed && slot === this.#lastSlot + 1,
       () => `slot ${slot} was stored after ${this.#lastSlot}`,
     );
+    this.#noteOpen(beganAt);
     this.#lastSlot = slot;
     this.#lastChecksum = checksum;
+    if (this.#firstOf.at(-1)?.placement !== header.placement)
+      this.#firstOf.push({ placement: header.placement, slot });
     this.#answer(group, slot);
     this.#arm();
     this.#wake();
   }
 
+  /** Evidence dates from the first try: a later one may find what the first one left, long after which a seal came. */
+  #noteOpen(at: Moment): void {
+    if (at.monotonicMs > this.#seenOpen.monotonicMs) this.#seenOpen = at;
+  }
+
   get #isEmpty(): boolean {
-    return this.#queue.size === 0 && this.#carried === null;
+    return this.#queue.size === 0 && this.#carried === null && !this.#owesBarrier;
+  }
+
+  /** Whether others wait for a header with the placement of now. */
+  get #owesBarrier(): boolean {
+    return !this.#sealed && this.#headed < this.#owners.placement;
+  }
+
+  #isOwn({ tenantId, namespace }: RecordHead): boolean {
+    return isOwn(this.#owners, placementKey(tenantId, namespace));
   }
 
   /** The next record, whoever's share has written least; of each target in the order in which they were submitted. */
@@ -327,6 +408,11 @@ export class GroupCommit {
     const group: Pending[] = [];
     let bytes = 0;
     for (let next = this.#next(); next !== null; next = this.#next()) {
+      if (!this.#isOwn(next.head)) {
+        this.#queueBytes -= next.payload.byteLength;
+        this.#abandon(next);
+        continue;
+      }
       if (group.length > 0 && bytes + next.payload.byteLength > this.#limits.logGroupBytes) {
         this.#carried = next;
         break;
@@ -347,7 +433,7 @@ export class GroupCommit {
       if (pending.head.blob !== null) this.#blobsOnTheWay.delete(pending.head.blob.id);
       pending.resolve(position);
     }
-    this.#options.onGroupStored();
+    if (group.length > 0) this.#options.onGroupStored();
   }
 
   #end(group: readonly Pending[]): void {

@@ -12,9 +12,6 @@ export interface LeaseComponents {
   readonly logger: Logger;
 }
 
-/** A beat that comes later than this was held up: the process, or the whole machine, stood still. */
-const lateMsMax = 1_000;
-
 /**
  * The heartbeat of a log's process: an object that changes every few seconds. It decides only how soon others suspect
  * this server, never whether anything is safe. `onLate` is called after this process stood still for so long that
@@ -23,7 +20,7 @@ const lateMsMax = 1_000;
 export function keepLease(
   { store, clock, logger }: LeaseComponents,
   logId: string,
-  onLate: () => void,
+  { everyMs, onLate }: { readonly everyMs: number; readonly onLate: () => void },
 ): () => void {
   let etag: string | null = null;
   let beat = 0;
@@ -45,7 +42,7 @@ export function keepLease(
       logger.debug('the lease was not renewed', { error: describeError(error) });
     }
     if (isLate()) onLate();
-    if (!stopped) cancel = clock.after(limits.leaseRenewMs, () => void renew());
+    if (!stopped) cancel = clock.after(everyMs, () => void renew());
   };
   void renew();
   return () => {
@@ -62,6 +59,6 @@ function lateness(clock: Clock): () => boolean {
     const passedMs = Math.max(clock.monotonic() - monotonicMs, clock.now() - wallMs);
     monotonicMs = clock.monotonic();
     wallMs = clock.now();
-    return passedMs > limits.leaseRenewMs + lateMsMax;
+    return passedMs > limits.leaseLateMsMax;
   };
 }

@@ -1,16 +1,15 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { logCalls } from '../../protocol/messages.ts';
 import type { PortChannel } from '../../src/base/port-channel.ts';
+import { encodeHead, type RecordHead } from '../../src/stored/log-object.ts';
 import type { KnownShares } from '../thread/known-shares.ts';
 import { AppendRefused, type Refusal } from './group-commit.ts';
-import { encodeHead, type RecordHead } from './log-object.ts';
 import type { LogPosition } from './replay.ts';
 
 /** The log as an actor sees it: a call over the port to the log thread. */
 export interface LogClient {
   /** The log of this process. */
   readonly logId: string;
-  readonly viewVersion: number;
   /** Appends a record, as GroupCommit.append does. The payload lies in shared memory or is handed over. */
   append(head: RecordHead, payload: Uint8Array, epoch: number): Promise<LogPosition>;
   /**
@@ -23,6 +22,8 @@ export interface LogClient {
    * moment was the truth. Rejects with 503 where that can't be said.
    */
   confirmOpen(): Promise<boolean>;
+  /** How many milliseconds ago at most the log was surely open, when this was called; null where it is sealed. Rejects with 503. */
+  seenOpen(): Promise<number | null>;
   /** The target's manifest contains everything up to the position. */
   flushed(target: { readonly tenantId: number; readonly namespaceId: string }, through: LogPosition): void;
   /** Resolves once the log has heard everything that it was told before. */
@@ -31,11 +32,11 @@ export interface LogClient {
 
 export function createLogClient(
   channel: PortChannel,
-  identity: { readonly logId: string; readonly viewVersion: number },
+  identity: { readonly logId: string },
   shares: Pick<KnownShares, 'of'>,
 ): LogClient {
   return {
-    ...identity,
+    logId: identity.logId,
     async append(head, payload, epoch) {
       const { owner, weight } = shares.of(head.tenantId);
       const answer = await channel.call([logCalls.append, encodeHead(head), epoch, owner, weight], payload);
@@ -50,6 +51,12 @@ export function createLogClient(
       const [kind] = answer.head as ['open' | 'sealed' | 'failed'];
       if (kind === 'failed') throw unreadable();
       return kind === 'open';
+    },
+    async seenOpen() {
+      const answer = await channel.call([logCalls.seenOpen]);
+      const [kind, ageMs] = answer.head as ['open', number] | ['sealed' | 'failed', undefined];
+      if (kind === 'failed') throw unreadable();
+      return kind === 'open' ? ageMs : null;
     },
     async replayTarget(target) {
       const answer = await channel.call([logCalls.replayTarget, target.tenantId, target.namespaceId]);

@@ -1,10 +1,11 @@
 import { type FlowLimits, limits } from '../../protocol/limits.ts';
 import { logCalls } from '../../protocol/messages.ts';
-import { actorThreadNames, placementKey } from '../../protocol/placement.ts';
-import type { SealedLog } from '../../protocol/stored-log.ts';
+import type { Standing } from '../../protocol/placement.ts';
 import type { LogIdentity, LogStatistics, NamedLogs } from '../../protocol/worker-tasks.ts';
 import { assert, DataError, must } from '../../src/base/assert.ts';
+import { momentOf, msBetween } from '../../src/base/clock.ts';
 import { describeError } from '../../src/base/log.ts';
+import { isOwn } from '../../src/base/owners.ts';
 import {
   type ChannelHandler,
   type ChannelPort,
@@ -12,21 +13,24 @@ import {
   PortChannel,
   type Respond,
 } from '../../src/base/port-channel.ts';
-import { rendezvousPick } from '../../src/base/rendezvous-hash.ts';
 import { Serial } from '../../src/base/serial.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
-import { type ObjectStore, StoreError } from '../../src/object-store/object-store.ts';
+import { SingleFlight } from '../../src/base/single-flight.ts';
+import { StoreError } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
-import { patientGet } from '../../src/object-store/patient-get.ts';
 import { type Patience, patiently } from '../../src/object-store/patiently.ts';
-import { readFloor, writeFloor } from './floor.ts';
+import { writeFloor } from '../../src/stored/log-floor.ts';
+import { headFromWire } from '../../src/stored/log-object.ts';
+import { ActorChannels } from './actor-channels.ts';
 import { AppendRefused, GroupCommit } from './group-commit.ts';
+import { HandOver } from './hand-over.ts';
 import { keepLease } from './lease.ts';
 import { LogCollection } from './log-collection.ts';
 import type { LogComponents } from './log-components.ts';
-import { headFromWire, type RecordHead } from './log-object.ts';
-import { type LogPosition, replayedToWire, replayLog } from './replay.ts';
+import type { LogPosition } from './replay.ts';
+import { Replays } from './replays.ts';
 import { sealLog } from './seal.ts';
+import { SealedLogs } from './sealed-logs.ts';
 import { SlotBytes } from './slot-bytes.ts';
 import { type LogTarget, UnflushedTargets } from './unflushed.ts';
 
@@ -39,8 +43,6 @@ export interface Placement {
   readonly count: number;
 }
 
-/** How often old records are looked for and the floor is raised. */
-const housekeepingMs = 10_000;
 /** Housekeeping also comes after each such part of the bytes that may lie above the floor. */
 const housekeepingShare = 1 / 4;
 /** Past this many slots above the floor, the targets that hold it back are flushed: replay stays short. */
@@ -54,11 +56,15 @@ const sealPatience: Patience = { triesMax: 5, pauseMs: (tries) => 200 * tries };
 const mayPass = (error: unknown) => error instanceof StoreError || error instanceof DataError;
 const lookPatience: Patience = { ...sealPatience, passes: mayPass };
 
+/** Between two tries to read the logs of others. */
+const takeAgainMs = 500;
+
 /** The log that this process writes. */
 interface OwnLog {
   readonly logId: string;
   readonly commit: GroupCommit;
-  /** Its targets that are not flushed; also in `#unflushed`, beside those of sealed logs. */
+  readonly handOver: HandOver;
+  /** Its targets that are not flushed. */
   readonly unflushed: UnflushedTargets;
   /** The slot at and below which nobody needs the log; only rises. */
   floor: number;
@@ -71,14 +77,14 @@ export class LogService {
   readonly #limits: FlowLimits;
   /** The own log; null until `open`. */
   #opened: OwnLog | null = null;
-  #sealedLogs: SealedLog[] = [];
-  readonly #unflushed = new Map<string, UnflushedTargets>();
+  readonly #isBesideOthers: boolean;
+  readonly #onLaterView: () => void;
+  readonly #sealedLogs = new SealedLogs();
   readonly #collection: LogCollection;
-  /** Replays that may still read below a floor that has risen since: nothing is deleted under them. */
-  #replaying = 0;
-  readonly #channels = new Map<number, PortChannel>();
-  readonly #attaching = new Serial();
-  #actorCount = 0;
+  readonly #replays: Replays;
+  readonly #channels = new ActorChannels();
+  readonly #handingOver = new Serial();
+  readonly #looking = new SingleFlight<string, boolean>();
   readonly #slotBytes = new SlotBytes();
   readonly #stored = { records: 0, recordBytes: 0, groups: 0 };
   #nextHousekeepingBytes: number;
@@ -92,22 +98,36 @@ export class LogService {
 
   constructor(
     components: LogComponents,
-    options: { readonly commitMs: number; readonly limits?: FlowLimits },
+    options: {
+      readonly commitMs: number;
+      readonly limits?: FlowLimits;
+      /** Whether other servers may own something, and remove this one. */
+      readonly besideOthers?: boolean;
+      /** Another member's log shows that there is a later view than the own one. */
+      readonly onLaterView?: () => void;
+    },
   ) {
     this.sealed = new Promise((resolve) => {
       this.#end = resolve;
     });
     this.#components = components;
+    this.#replays = new Replays(components, {
+      own: () => this.#own,
+      channels: this.#channels,
+      sealedLogs: this.#sealedLogs,
+    });
     this.#collection = new LogCollection(components.store);
     this.#commitMs = options.commitMs;
+    this.#isBesideOthers = options.besideOthers ?? false;
+    this.#onLaterView = options.onLaterView ?? (() => {});
     this.#limits = options.limits ?? limits;
     this.#nextHousekeepingBytes = this.#limits.logAboveFloorBytesMax * housekeepingShare;
   }
 
   /** Sealing again is safe: it finds its own seal. So a start does not fail for a moment's trouble of the store. */
-  seal(logId: string, viewVersion: number): Promise<number> {
+  seal(logId: string, placement: number): Promise<number> {
     const { store, random, clock } = this.#components;
-    return patiently(clock, sealPatience, () => sealLog(store, random, { logId, viewVersion }));
+    return patiently(clock, sealPatience, () => sealLog(store, random, { logId, placement }));
   }
 
   /** Logs of the list whose records are all in manifests, so that nobody needs them any more. */
@@ -122,13 +142,13 @@ export class LogService {
   }
 
   /** Begins this process's own log. Call it once, before `attach`. */
-  open(identity: LogIdentity, sealedLogs: readonly SealedLog[]): void {
+  open(identity: LogIdentity, standing: Standing): void {
     assert(this.#opened === null, () => `log ${this.#opened?.logId} is open already`);
     const { logId } = identity;
-    this.#sealedLogs = [...sealedLogs];
+    this.#sealedLogs.begin(standing.removed);
     const unflushed = new UnflushedTargets();
-    this.#unflushed.set(logId, unflushed);
     const commit = new GroupCommit(this.#components, identity, {
+      owners: standing.owners,
       commitMs: this.#commitMs,
       limits: this.#limits,
       onStored: (head, position, bytes) => {
@@ -145,9 +165,56 @@ export class LogService {
       },
       onSealed: () => this.#end(),
     });
-    const stopLease = keepLease(this.#components, logId, () => void this.#lookForSeal());
-    this.#opened = { logId, commit, unflushed, floor: 0, stopLease };
+    const stopLease = keepLease(this.#components, logId, {
+      everyMs: this.#isBesideOthers ? limits.leaseRenewBesideOthersMs : limits.leaseRenewMs,
+      onLate: () => void this.#lookForSeal(),
+    });
+    const handOver = new HandOver(
+      this.#components,
+      {
+        readsOutliveSealMs: this.#isBesideOthers ? limits.readsOutliveSealMs : 0,
+        onLaterView: this.#onLaterView,
+      },
+      standing,
+    );
+    this.#opened = { logId, commit, handOver, unflushed, floor: 0, stopLease };
     this.#scheduleHousekeeping();
+    void this.#handingOver.run(() => this.#takeOver());
+  }
+
+  /**
+   * Takes a later view, after all actor threads have: what has moved away is read no more. What has come is replayed to
+   * the actor threads, once whoever had it before can add nothing to it.
+   */
+  adopt(standing: Standing): void {
+    const { commit, handOver } = this.#own;
+    if (standing.version <= handOver.standing.version) return;
+    this.#sealedLogs.adopt(standing.removed);
+    const isMoved = handOver.adopt(standing);
+    commit.adopt(standing.owners);
+    if (isMoved || this.#sealedLogs.unread.length > 0) void this.#handingOver.run(() => this.#takeOver());
+  }
+
+  /** Replays what has come with the present placement; tried again while logs can't be read, given up where there is a later placement. */
+  async #takeOver(): Promise<void> {
+    const { commit, handOver } = this.#own;
+    const { placement } = handOver.standing.owners;
+    const isOver = () => this.#draining || placement !== handOver.standing.owners.placement;
+    while (!isOver()) {
+      try {
+        const logs = await handOver.whenEnded();
+        if (logs === null || isOver()) return;
+        await commit.whenSettled();
+        await this.#replays.whatCame(logs, isOver);
+        return;
+      } catch (error) {
+        if (!mayPass(error)) throw error;
+        this.#components.logger.error('what has come from other servers was not read yet', {
+          error: describeError(error),
+        });
+        await this.#components.clock.sleep(takeAgainMs);
+      }
+    }
   }
 
   /** Looks whether another process has sealed this log: an idle process, which writes nothing, would never hear of it. */
@@ -167,51 +234,20 @@ export class LogService {
    */
   attach(port: ChannelPort, placement: Placement): Promise<void> {
     // One at a time: the first replay of a sealed log finds out for all threads whom it concerns.
-    return this.#attaching.run(() => this.#attach(port, placement));
+    return this.#handingOver.run(() => this.#attach(port, placement));
   }
 
   async #attach(port: ChannelPort, placement: Placement): Promise<void> {
     const { commit } = this.#own;
-    this.#channels.get(placement.index)?.close();
-    this.#actorCount = placement.count;
+    this.#channels.close(placement.index);
     const channel: PortChannel = new PortChannel(
       port,
       this.#handler(() => channel),
       limits.messageInlineBytesMax,
     );
-    this.#channels.set(placement.index, channel);
+    this.#channels.set(channel, placement);
     await commit.whenSettled();
-    const names = actorThreadNames(placement.count);
-    const isTheirs = (head: RecordHead) =>
-      rendezvousPick(placementKey(head.tenantId, head.namespace), names) === placement.index;
-    const { store, clock } = this.#components;
-    await this.#replayTo(channel, isTheirs, patientGet(store, clock));
-    channel.notify([logCalls.replayEnd]);
-  }
-
-  async #replayTo(
-    channel: PortChannel,
-    wanted: (head: RecordHead) => boolean,
-    store: Pick<ObjectStore, 'get'> = this.#components.store,
-  ): Promise<void> {
-    this.#replaying++;
-    try {
-      await this.#replayAllTo(channel, wanted, store);
-    } finally {
-      this.#replaying--;
-    }
-  }
-
-  async #replayAllTo(
-    channel: PortChannel,
-    wanted: (head: RecordHead) => boolean,
-    store: Pick<ObjectStore, 'get'>,
-  ): Promise<void> {
-    for (const sealed of this.#sealedLogs) {
-      await this.#replay(channel, wanted, { store, logId: sealed.logId, through: sealed.sealSeq - 1 });
-    }
-    const { logId, commit } = this.#own;
-    await this.#replay(channel, wanted, { store, logId, through: commit.lastSlot });
+    await this.#replays.everythingTo(channel);
   }
 
   /** Replays one target's records to an actor that failed and begins again from its manifest. */
@@ -219,8 +255,7 @@ export class LogService {
     const [, tenantId, namespaceId] = message.head as [string, number, string];
     try {
       await this.#own.commit.whenSettled();
-      await this.#replayTo(channel, (head) => head.tenantId === tenantId && head.namespaceId === namespaceId);
-      respond(['done']);
+      respond([(await this.#replays.targetTo(channel, { tenantId, namespaceId })) ? 'done' : 'failed']);
     } catch (error) {
       // The actor asks again when it is called next; this thread and everybody else's records go on.
       this.#components.logger.error('a target was not replayed', {
@@ -236,30 +271,11 @@ export class LogService {
     this.#draining = true;
     this.#stopHousekeeping();
     await this.#opened?.commit.whenIdle();
+    await this.#opened?.commit.whenBarred();
     this.#opened?.stopLease();
     await this.#tidy();
     // What was deleted may be in the records that the manifests have: it is not to lie there until the next start.
     await settledWithin(this.#components.clock, this.#collect(), collectAtEndMsMax);
-  }
-
-  async #replay(
-    channel: PortChannel,
-    wanted: (head: RecordHead) => boolean,
-    log: { readonly store: Pick<ObjectStore, 'get'>; readonly logId: string; readonly through: number },
-  ): Promise<void> {
-    const { store } = log;
-    const { clock } = this.#components;
-    const known = this.#unflushed.get(log.logId);
-    const unflushed = known ?? new UnflushedTargets();
-    const after = await readFloor(store, log.logId);
-    for await (const record of replayLog(store, { logId: log.logId, after, through: log.through })) {
-      const { head, position, payload } = record;
-      // The first replay of a sealed log finds out whom it concerns; later ones must not forget what was flushed since.
-      if (known === undefined) unflushed.appended(head, { ...position, atMs: clock.monotonic() });
-      if (!wanted(head)) continue;
-      channel.notify([logCalls.replay, ...replayedToWire(record)], movable(payload));
-    }
-    if (known === undefined) this.#unflushed.set(log.logId, unflushed);
   }
 
   #handler(channel: () => PortChannel): ChannelHandler {
@@ -268,6 +284,7 @@ export class LogService {
         const [kind] = message.head as [string];
         if (kind === logCalls.append) this.#append(message, respond);
         else if (kind === logCalls.confirmOpen) void this.#confirmOpen(respond);
+        else if (kind === logCalls.seenOpen) void this.#seenOpen(respond);
         else if (kind === logCalls.hear) respond(['heard']);
         else void this.#replayTarget(channel(), message, respond);
       },
@@ -297,6 +314,21 @@ export class LogService {
     }
   }
 
+  async #seenOpen(respond: Respond): Promise<void> {
+    const { commit } = this.#own;
+    try {
+      const askedAt = momentOf(this.#components.clock);
+      // Appends are evidence too: under writes nobody has to look.
+      const isOld = msBetween(commit.seenOpen, askedAt) > limits.readEvidenceRenewMs;
+      const isOpen = !isOld || (await this.#looking.run('', () => commit.confirmOpen()));
+      const ageMs = Math.max(0, msBetween(commit.seenOpen, askedAt));
+      respond(isOpen && !commit.isSealed ? ['open', ageMs] : ['sealed']);
+    } catch (error) {
+      this.#components.logger.error('the own log was not looked at', { error: describeError(error) });
+      respond(['failed']);
+    }
+  }
+
   #flushed(message: Message): void {
     const [, tenantId, namespaceId, logId, slot, index] = message.head as [
       string,
@@ -307,13 +339,13 @@ export class LogService {
       number,
     ];
     const position: LogPosition = { logId, slot, index };
-    this.#unflushed
-      .get(logId)
-      ?.flushed({ tenantId, namespaceId }, position, this.#components.clock.monotonic());
+    const own = this.#own;
+    const unflushed = logId === own.logId ? own.unflushed : this.#sealedLogs.unflushedOf(logId);
+    unflushed?.flushed({ tenantId, namespaceId }, position, this.#components.clock.monotonic());
   }
 
   #scheduleHousekeeping(): void {
-    this.#stopHousekeeping = this.#components.clock.after(housekeepingMs, () => this.#keepHouse());
+    this.#stopHousekeeping = this.#components.clock.after(limits.logHousekeepingMs, () => this.#keepHouse());
   }
 
   #keepHouse(): void {
@@ -342,7 +374,7 @@ export class LogService {
 
   /** Deletes what the last floor freed. What is left at the end of the process its successor finds. */
   async #collect(): Promise<void> {
-    if (this.#replaying > 0 || this.#opened === null) return;
+    if (this.#replays.areRunning || this.#opened === null) return;
     const { logId, floor } = this.#opened;
     try {
       await this.#collection.collectOwn(logId, floor);
@@ -351,7 +383,7 @@ export class LogService {
     }
   }
 
-  statistics(): Omit<LogStatistics, 'busySeconds'> {
+  statistics(): Omit<LogStatistics, 'busySeconds' | 'cpuMs'> {
     const waitingBytes = this.#opened?.commit.waitingBytes ?? 0;
     return { ...this.#stored, waitingBytes, aboveFloorBytes: this.#slotBytes.total };
   }
@@ -372,11 +404,11 @@ export class LogService {
       await commit.confirmOpen();
       return true;
     }
-    if (this.#replaying > 0) return false;
+    if (this.#replays.areRunning) return false;
     const own = { logId, floor, blobsOnTheWay: commit.blobsOnTheWay };
-    const needed = new Set([...named.members, ...this.#sealedLogs.map(({ logId }) => logId)]);
+    const needed = new Set([...named.members, ...this.#sealedLogs.logs.map(({ logId }) => logId)]);
     await this.#collection.collectListed(own, needed, new Set(named.removed));
-    return this.#sealedLogs.length === 0;
+    return this.#sealedLogs.logs.length === 0;
   }
 
   #askForFlushes(): void {
@@ -388,40 +420,40 @@ export class LogService {
         this.#slotBytes.firstOfNewest(this.#limits.logAboveFloorBytesMax),
       ),
     };
-    for (const target of this.#own.unflushed.overdue(before)) this.#askForFlush(target);
+    const { handOver, logId, unflushed } = this.#own;
+    for (const target of unflushed.overdue(before))
+      if (handOver.isOwn(target)) this.#ask(logCalls.flush, target);
+    // What others have flushed, and what was flushed of a sealed log while it was open, only manifests tell.
+    for (const target of unflushed.targets())
+      if (!handOver.isOwn(target)) this.#ask(logCalls.lookUp, target, logId);
+    for (const { logId, target } of this.#sealedLogs.silent((each) => handOver.isOwn(each)))
+      if (this.#finishes(logId)) this.#ask(logCalls.lookUp, target, logId);
   }
 
-  #askForFlush(target: LogTarget): void {
-    const names = actorThreadNames(this.#actorCount);
-    const index = rendezvousPick(placementKey(target.tenantId, target.namespace), names);
-    this.#channels
-      .get(index)
-      ?.notify([logCalls.flush, target.tenantId, target.namespace, target.namespaceId]);
+  /** Whether it is this server that marks the sealed log as done: any one, as long as all agree. */
+  #finishes(logId: string): boolean {
+    return isOwn(this.#own.handOver.standing.owners, paths.logFolder(logId));
+  }
+
+  #ask(what: string, target: LogTarget, ...more: readonly string[]): void {
+    const { tenantId, namespace, namespaceId } = target;
+    this.#channels.of(target)?.notify([what, tenantId, namespace, namespaceId, ...more]);
   }
 
   /** Marks sealed logs that nobody needs as done, and raises the floor of the own one. */
   async #finishLogs(): Promise<void> {
     const { store } = this.#components;
-    for (const { logId } of [...this.#sealedLogs]) {
-      if (this.#unflushed.get(logId)?.size !== 0) continue;
+    for (const logId of this.#sealedLogs.finished) {
+      if (!this.#finishes(logId)) continue;
       await store.putIfAbsent(paths.logDone(logId), [new Uint8Array([1])]);
-      this.#sealedLogs = this.#sealedLogs.filter((sealed) => sealed.logId !== logId);
-      this.#unflushed.delete(logId);
+      this.#sealedLogs.marked(logId);
     }
     const own = this.#opened;
     if (own === null) return;
     const floor = own.unflushed.floor(own.commit.lastSlot);
     if (floor <= own.floor) return;
-    await writeFloor(store, own.logId, floor);
+    await writeFloor(store, own.logId, { floor, placement: own.commit.placementOf(floor) });
     own.floor = floor;
     this.#slotBytes.forget(floor);
   }
-}
-
-/**
- * A message moves its body's whole buffer: a payload that came as a blob has one of its own, one within a log object is
- * copied.
- */
-function movable(payload: Uint8Array): Uint8Array {
-  return payload.byteLength === payload.buffer.byteLength ? payload : new Uint8Array(payload);
 }

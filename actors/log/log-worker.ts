@@ -7,6 +7,7 @@ import { createLogger } from '../../src/base/log.ts';
 import { busySeconds } from '../../src/base/process-load.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { standStillWhenAsked } from '../../src/base/stand-still.ts';
+import { threadCpuMs } from '../../src/base/thread-cpu.ts';
 import { guardThreads, keepBeating } from '../../src/base/watchdog.ts';
 import { openObjectStore } from '../../src/object-store/open-object-store.ts';
 import { LogService } from './log-service.ts';
@@ -22,14 +23,15 @@ export default async function serveLog(task: LogWorkerTask): Promise<void> {
   const service = new LogService(components, { commitMs: task.commitMs });
   await new Promise<void>((resolve) => {
     const control: LogControl = {
-      seal: (logId, viewVersion) => service.seal(logId, viewVersion),
+      seal: (logId, placement) => service.seal(logId, placement),
       doneAmong: (logIds) => service.doneAmong(logIds),
-      open: async (identity, sealedLogs) => service.open(identity, sealedLogs),
+      open: async (identity, standing) => service.open(identity, standing),
+      adopt: async (standing) => service.adopt(standing),
       whenSealed: () => service.sealed,
       attach: (port, placement) => service.attach(port, placement),
       listLogs: () => service.listLogs(),
       collectLogs: (named) => service.collectLogs(named),
-      statistics: async () => ({ ...service.statistics(), busySeconds: busySeconds() }),
+      statistics: async () => ({ ...service.statistics(), busySeconds: busySeconds(), cpuMs: threadCpuMs() }),
       async drain() {
         await service.drain();
         // The answer to this very call has to leave the thread first.

@@ -4,8 +4,14 @@ import { xxh64 } from '../../src/base/hash.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { readIntact } from '../../src/object-store/read-intact.ts';
-import { readFloor } from './floor.ts';
-import { decodeLogObject, encodeHead, headFromWire, type LogObject, type RecordHead } from './log-object.ts';
+import { readFloor } from '../../src/stored/log-floor.ts';
+import {
+  decodeLogObject,
+  encodeHead,
+  headFromWire,
+  type LogObject,
+  type RecordHead,
+} from '../../src/stored/log-object.ts';
 
 /** A place in a log: a slot and the record within it. Everything up to a watermark is contained in a manifest. */
 export interface LogPosition {

@@ -4,9 +4,9 @@ import { type Random, randomHex } from '../../src/base/random.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { readIntact } from '../../src/object-store/read-intact.ts';
+import { readFloor } from '../../src/stored/log-floor.ts';
+import { decodeLogObject, encodeLogObject } from '../../src/stored/log-object.ts';
 import { listLogs } from './collect-log.ts';
-import { readFloor } from './floor.ts';
-import { decodeLogObject, encodeLogObject } from './log-object.ts';
 
 /**
  * Ends a log for ever: a seal object in the slot after its last group, by create-if-absent.
@@ -22,7 +22,7 @@ import { decodeLogObject, encodeLogObject } from './log-object.ts';
 export async function sealLog(
   store: ObjectStore,
   random: Random,
-  sealing: { readonly logId: string; readonly viewVersion: number },
+  sealing: { readonly logId: string; readonly placement: number },
 ): Promise<number> {
   // The last listed slot itself may hold a seal: an earlier sealer that did not get to change the view.
   let from = Math.max((await readFloor(store, sealing.logId)) + 1, await lastListed(store, sealing.logId));
@@ -38,16 +38,13 @@ export async function sealLog(
 async function sealFrom(
   store: ObjectStore,
   random: Random,
-  sealing: { readonly logId: string; readonly viewVersion: number; readonly from: number },
+  sealing: { readonly logId: string; readonly placement: number; readonly from: number },
 ): Promise<number> {
-  const { logId, viewVersion, from } = sealing;
+  const { logId, placement, from } = sealing;
   for (let slot = from; slot < from + limits.sealProbeMax; slot++) {
     const key = paths.logObject(logId, slot);
     const batchId = randomHex(random, 16);
-    const seal = encodeLogObject(
-      { logId, slot, kind: 'seal', viewVersion, previousChecksum: 0n, batchId },
-      [],
-    );
+    const seal = encodeLogObject({ logId, slot, kind: 'seal', placement, previousChecksum: 0n, batchId }, []);
     const put = await store.putIfAbsent(key, [seal.bytes]);
     if (put.kind === 'stored') return slot;
     const kind = await readIntact(store, key, ({ bytes }) => decodeLogObject(bytes, key).kind);

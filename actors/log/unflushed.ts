@@ -31,6 +31,10 @@ export class UnflushedTargets {
     return this.#entries.size;
   }
 
+  targets(): LogTarget[] {
+    return [...this.#entries.values()].map(({ target }) => target);
+  }
+
   appended(
     target: LogTarget,
     at: { readonly slot: number; readonly index: number; readonly atMs: number },

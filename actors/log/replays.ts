@@ -1,0 +1,143 @@
+import { logCalls } from '../../protocol/messages.ts';
+import type { PortChannel } from '../../src/base/port-channel.ts';
+import type { ObjectStore } from '../../src/object-store/object-store.ts';
+import { patientGet } from '../../src/object-store/patient-get.ts';
+import { readFloor } from '../../src/stored/log-floor.ts';
+import type { RecordHead } from '../../src/stored/log-object.ts';
+import type { ActorChannels } from './actor-channels.ts';
+import type { GroupCommit } from './group-commit.ts';
+import type { HandOver, LogToReplay } from './hand-over.ts';
+import type { LogComponents } from './log-components.ts';
+import { replayedToWire, replayLog } from './replay.ts';
+import type { SealedLogs } from './sealed-logs.ts';
+import { type LogTarget, UnflushedTargets } from './unflushed.ts';
+
+/** What replays read, and for whom. */
+export interface ReplayParts {
+  /** The own log, once it is open. */
+  readonly own: () => { readonly logId: string; readonly commit: GroupCommit; readonly handOver: HandOver };
+  readonly channels: ActorChannels;
+  readonly sealedLogs: SealedLogs;
+}
+
+/** Reads logs, of this process and of others, and sends their records to the actor threads that own their targets. */
+export class Replays {
+  readonly #components: LogComponents;
+  readonly #parts: ReplayParts;
+  #running = 0;
+
+  constructor(components: LogComponents, parts: ReplayParts) {
+    this.#components = components;
+    this.#parts = parts;
+  }
+
+  /** They may still read below a floor that has risen since: nothing is deleted under them. */
+  get areRunning(): boolean {
+    return this.#running > 0;
+  }
+
+  /** What has come with the present placement, to all threads; with that it is settled, unless it is over before. */
+  async whatCame(logs: readonly LogToReplay[], isOver: () => boolean): Promise<void> {
+    const { channels, sealedLogs } = this.#parts;
+    const { handOver } = this.#parts.own();
+    const { placement } = handOver.standing.owners;
+    for (const channel of channels.all()) this.#begin(channel);
+    const deliverTo = (head: RecordHead) => (isOver() || !handOver.hasCome(head) ? null : channels.of(head));
+    // Of a log that was sealed meanwhile somebody has to know when it is done with.
+    const unread = sealedLogs.unread
+      .filter(({ logId }) => !logs.some((log) => log.logId === logId))
+      .map(({ logId, sealSeq }) => ({ logId, through: sealSeq - 1 }));
+    const own = handOver.nothingHasCome ? [] : [this.#ownLog];
+    // At the start there is no thread yet: each hears everything when it is attached.
+    if (!channels.isEmpty) await this.#replayAll([...logs, ...unread, ...own], deliverTo);
+    if (isOver()) return;
+    handOver.settled();
+    for (const channel of channels.all()) channel.notify([logCalls.replayEnd, placement]);
+  }
+
+  /** Everything that is settled, to a thread that has just begun. What has come since follows with its placement. */
+  async everythingTo(channel: PortChannel): Promise<void> {
+    const { channels } = this.#parts;
+    const { handOver } = this.#parts.own();
+    const { store, clock } = this.#components;
+    this.#begin(channel);
+    const [settled] = handOver.chain;
+    if (!handOver.isSettled || settled === undefined) return;
+    const isTheirs = (head: RecordHead) =>
+      handOver.isOwn(head) && !handOver.hasCome(head) && channels.of(head) === channel;
+    await this.#replayAll(
+      [...handOver.logs(), this.#ownLog],
+      (head) => (isTheirs(head) ? channel : null),
+      patientGet(store, clock),
+    );
+    channel.notify([logCalls.replayEnd, settled.placement]);
+  }
+
+  /**
+   * One target's records to its thread. False where the owners have changed meanwhile: where it moved and came back, it is replayed
+   * for that, and nothing of this reading may follow then.
+   */
+  async targetTo(
+    channel: PortChannel,
+    { tenantId, namespaceId }: Pick<LogTarget, 'tenantId' | 'namespaceId'>,
+  ): Promise<boolean> {
+    const { handOver } = this.#parts.own();
+    const { placement } = handOver.standing.owners;
+    const isOver = () => placement !== handOver.standing.owners.placement;
+    const isIt = (head: RecordHead) => head.tenantId === tenantId && head.namespaceId === namespaceId;
+    const deliverTo = (head: RecordHead) => (isIt(head) && !isOver() ? channel : null);
+    await this.#replayAll([...handOver.logs(), this.#ownLog], deliverTo);
+    return !isOver();
+  }
+
+  get #ownLog(): LogToReplay {
+    const { logId, commit } = this.#parts.own();
+    return { logId, through: commit.lastSlot };
+  }
+
+  #begin(channel: PortChannel): void {
+    const { standing, chain } = this.#parts.own().handOver;
+    channel.notify([logCalls.replayBegin, standing, chain]);
+  }
+
+  async #replayAll(
+    logs: readonly LogToReplay[],
+    deliverTo: (head: RecordHead) => PortChannel | null,
+    store: Pick<ObjectStore, 'get'> = this.#components.store,
+  ): Promise<void> {
+    this.#running++;
+    try {
+      for (const log of logs)
+        if (!this.#parts.sealedLogs.isDone(log.logId)) await this.#replay({ store, ...log }, deliverTo);
+    } finally {
+      this.#running--;
+    }
+  }
+
+  async #replay(
+    log: LogToReplay & { readonly store: Pick<ObjectStore, 'get'> },
+    deliverTo: (head: RecordHead) => PortChannel | null,
+  ): Promise<void> {
+    const { store, logId, through } = log;
+    const { clock } = this.#components;
+    const { sealedLogs } = this.#parts;
+    // The first replay of a sealed log finds out whom it concerns; later ones must not forget what was flushed since.
+    const isFirst = sealedLogs.isUnread(logId);
+    const unflushed = new UnflushedTargets();
+    const after = await readFloor(store, logId);
+    for await (const record of replayLog(store, { logId, after, through })) {
+      const { head, position, payload } = record;
+      if (isFirst) unflushed.appended(head, { ...position, atMs: clock.monotonic() });
+      deliverTo(head)?.notify([logCalls.replay, ...replayedToWire(record)], movable(payload));
+    }
+    if (isFirst) sealedLogs.read(logId, unflushed);
+  }
+}
+
+/**
+ * A message moves its body's whole buffer: a payload that came as a blob has one of its own, one within a log object is
+ * copied.
+ */
+function movable(payload: Uint8Array): Uint8Array {
+  return payload.byteLength === payload.buffer.byteLength ? payload : new Uint8Array(payload);
+}
