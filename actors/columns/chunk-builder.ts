@@ -23,15 +23,6 @@ import { dateOf, noTemporal, timeOf } from './temporal.ts';
 import { chunkRowsMax, valueKinds } from './value-kinds.ts';
 import type { WantedMembers } from './wanted-members.ts';
 
-/**
- * Collects the metas of one chunk's rows, then gives them as columns.
- *
- * 1. Each member of a meta becomes an entry of its key's column: row, kind, value. JSON is scanned in place; nothing is made of a
- *    key or a string that was seen before. Who has the values already adds them to the columns himself (`columnOf`, `endRow`).
- * 2. At the chunk's end keys with the most entries become blocks (encode-column.ts).
- *
- * Memory: 11 bytes an entry and the distinct strings; small chunks take little. A thread's builders are used again.
- */
 export interface ChunkBounds {
   readonly rowsMax?: number;
   /** Keys of a chunk that have columns. */
@@ -70,6 +61,15 @@ interface Key {
   readonly wanted: number;
 }
 
+/**
+ * Collects the metas of one chunk's rows, then gives them as columns.
+ *
+ * 1. Each member of a meta becomes an entry of its key's column: row, kind, value. JSON is scanned in place; nothing is made of a
+ *    key or a string that was seen before. Who has the values already adds them to the columns himself (`columnOf`, `endRow`).
+ * 2. At the chunk's end keys with the most entries become blocks (encode-column.ts).
+ *
+ * Memory: 11 bytes an entry and the distinct strings; small chunks take little. A thread's builders are used again.
+ */
 export class ChunkBuilder {
   readonly #keys: Key[] = [];
   readonly #keyNumbers = new Map<string, number>();
@@ -303,7 +303,7 @@ export class ChunkBuilder {
     this.#stringBytes += strings.bytes - before;
   }
 
-  /** Short numbers by their digits, all others by text. */
+  /** Adds a number: a short one by its digits, any other by its text. */
   #addNumber(scan: JsonScan, key: number): void {
     const { bytes, position } = scan;
     const isNegative = bytes[position] === 0x2d;

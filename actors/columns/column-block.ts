@@ -1,6 +1,3 @@
-import { DataError } from '../../src/base/assert.ts';
-import { chunkRowsMax, kindBound, valueKinds, wholeCount } from './value-kinds.ts';
-
 /**
  * The values of one key in the rows of one chunk, as a block of the segment. Little-endian; every array begins at a
  * multiple of 8 bytes.
@@ -15,6 +12,9 @@ import { chunkRowsMax, kindBound, valueKinds, wholeCount } from './value-kinds.t
  *   u8 kind of each entry, where they differ
  *   dictionary: u32 end of each string, in the order of their first rows; their UTF-8 bytes
  */
+import { DataError } from '../../src/base/assert.ts';
+import { chunkRowsMax, kindBound, valueKinds, wholeCount } from './value-kinds.ts';
+
 export const columnHeadBytes = 72;
 
 export const presences = { all: 0, bitmap: 1, rows: 2 } as const;

@@ -3,22 +3,6 @@ import { DataError } from '../../src/base/assert.ts';
 import { type BlockPlace, blockHeaderBytes, blockKinds } from '../storage/segment-format.ts';
 import { chunkRowsMax, kindBound, valueKinds } from './value-kinds.ts';
 
-/**
- * Where the columns of a segment lie, and what is known of them without reading them. Rows stand in chunks, consecutive
- * ones of up to `chunkRowsMax`, and a chunk has a column for each of its most frequent keys.
- *
- * The directory is one block, little-endian, nothing to parse:
- *
- *   u32 chunks | u32 columns | u32 keys | u32 bytes of keys
- *   a chunk: u32 first row | u32 rows | u32 number of its first column | u32 1 where every key of its rows has a column
- *   a column, those of a chunk by ascending key: f64 offset of its block in the object | u32 length | u32 number of its key |
- *     u32 entries of each kind 1 … 10 | i64 least and i64 greatest integer, date or time | f64 least and f64 greatest float | u32 distinct
- *     strings | u32 zero
- *   a key: u32 end in what follows; UTF-8 of all keys
- *
- * The root, which the table of contents carries: place of the directory, rows of the segment, version of the format. Where
- * no row has any key there is no directory, and its length is 0.
- */
 export const columnsVersion = 2;
 
 const headBytes = 16;
@@ -106,6 +90,22 @@ export interface DirectoryColumn extends ColumnStatistics {
   readonly place: BlockPlace;
 }
 
+/**
+ * Where the columns of a segment lie, and what is known of them without reading them. Rows stand in chunks, consecutive
+ * ones of up to `chunkRowsMax`, and a chunk has a column for each of its most frequent keys.
+ *
+ * The directory is one block, little-endian, nothing to parse:
+ *
+ *   u32 chunks | u32 columns | u32 keys | u32 bytes of keys
+ *   a chunk: u32 first row | u32 rows | u32 number of its first column | u32 1 where every key of its rows has a column
+ *   a column, those of a chunk by ascending key: f64 offset of its block in the object | u32 length | u32 number of its key |
+ *     u32 entries of each kind 1 … 10 | i64 least and i64 greatest integer, date or time | f64 least and f64 greatest float | u32 distinct
+ *     strings | u32 zero
+ *   a key: u32 end in what follows; UTF-8 of all keys
+ *
+ * The root, which the table of contents carries: place of the directory, rows of the segment, version of the format. Where
+ * no row has any key there is no directory, and its length is 0.
+ */
 export class ColumnDirectory {
   readonly chunkCount: number;
   readonly #raw: Buffer;

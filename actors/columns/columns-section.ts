@@ -1,10 +1,10 @@
+/** The section `columns` of a segment: its documents' metas by key, written beside the rows and opened once. */
 import { DataError } from '../../src/base/assert.ts';
 import { OpenedOnce } from '../../src/base/single-flight.ts';
-import type { ReadReport } from '../storage/block-fetch.ts';
+import type { ReadTally } from '../storage/block-fetch.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
 import { ColumnDirectory, decodeColumnsRoot } from './column-directory.ts';
 
-/** The section `columns` of a segment: its documents' metas by key, written beside the rows and opened once. */
 export const columnsSection = 'columns';
 
 /** `none` where no row of the segment has any key. */
@@ -19,23 +19,23 @@ export function columnsAtHand(reader: SegmentReader): SegmentColumns | null {
 }
 
 /** One GET the first time, which may run beside other first reads. */
-export function openColumns(reader: SegmentReader, report: ReadReport): Promise<SegmentColumns> {
-  return directories.open(reader, () => open(reader, report));
+export function openColumns(reader: SegmentReader, tally: ReadTally): Promise<SegmentColumns> {
+  return directories.open(reader, () => open(reader, tally));
 }
 
-async function open(reader: SegmentReader, report: ReadReport): Promise<SegmentColumns> {
+async function open(reader: SegmentReader, tally: ReadTally): Promise<SegmentColumns> {
   const { root } = reader.section(columnsSection);
   if (root === null) throw new DataError(reader.objectKey, 0, 'columns without a root');
   const { directory, rowCount } = decodeColumnsRoot(root, reader.objectKey);
   if (rowCount !== reader.rowCount) throw new DataError(reader.objectKey, 0, 'columns of other rows');
-  return directory === null ? 'none' : read(reader, directory, report);
+  return directory === null ? 'none' : read(reader, directory, tally);
 }
 
 async function read(
   reader: SegmentReader,
   place: Parameters<SegmentReader['blocks']['fetchOne']>[0],
-  report: ReadReport,
+  tally: ReadTally,
 ): Promise<ColumnDirectory> {
-  const { raw } = await reader.blocks.fetchOne(place, report);
+  const { raw } = await reader.blocks.fetchOne(place, tally);
   return new ColumnDirectory(raw, reader.rowCount, { name: reader.objectKey, offset: place.offset });
 }

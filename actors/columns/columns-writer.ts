@@ -10,11 +10,6 @@ import {
 } from './column-directory.ts';
 import { columnsSection } from './columns-section.ts';
 
-/**
- * Writes the columns of a segment beside its rows, chunk by chunk.
- *
- * Memory: a chunk builder's, one column's block, and the directory so far.
- */
 export interface ColumnsOptions extends ChunkBounds {
   /** Keys that hold dates or times: their strings of such a form are held as numbers. */
   readonly temporalKeys?: Iterable<string>;
@@ -43,6 +38,11 @@ const idleBuilders: ChunkBuilder[] = [];
 /** More at a time are seldom; they are made, and forgotten. */
 const idleBuildersMax = 2;
 
+/**
+ * Writes the columns of a segment beside its rows, chunk by chunk.
+ *
+ * Memory: a chunk builder's, one column's block, and the directory so far.
+ */
 export function columnsWriter(options: ColumnsOptions = {}): RowIndexWriter {
   const writer = new ColumnsWriter(options);
   return {

@@ -1,3 +1,10 @@
+/**
+ * Which rows of a chunk pass a filter, as far as columns tell.
+ *
+ * 1. The directory alone answers a term where no value can pass, or all do, or no row has the key.
+ * 2. The columns of the other terms are read, and each is judged by one loop over its values; a string once for the whole
+ *    chunk. Verdicts are bits so that terms join by `&`.
+ */
 import type { BlockPlace } from '../storage/segment-format.ts';
 import { bitCount, type ColumnValues, presences } from './column-block.ts';
 import type { ColumnDirectory, DirectoryColumn } from './column-directory.ts';
@@ -7,13 +14,6 @@ import { dateOf, noTemporal, timeOf } from './temporal.ts';
 import { chunkRowsMax, isWholeKind, kindBound, valueKinds } from './value-kinds.ts';
 import { ask, no, type Verdict, yes } from './verdicts.ts';
 
-/**
- * Which rows of a chunk pass a filter, as far as columns tell.
- *
- * 1. The directory alone answers a term where no value can pass, or all do, or no row has the key.
- * 2. The columns of the other terms are read, and each is judged by one loop over its values; a string once for the whole
- *    chunk. Verdicts are bits so that terms join by `&`.
- */
 export type ChunkPlan =
   | { readonly kind: 'none' }
   /** All rows, without a look at columns; `isExact: false` where documents may still fail. */

@@ -1,10 +1,10 @@
-import type { Filter, FilterTerm, FilterValue, RangeOperator } from '../../protocol/filter.ts';
-
 /**
  * A filter as columns are compared with it. Every term asks whether a value is one of some values or in a range; `ne` is
  * `eq` the other way round. Numbers are said twice, as what an integer of 64 bits may be and as what a double may be, so
  * that a comparison of either kind is exact: filterMatches in protocol/filter.ts says what must come out.
  */
+import type { Filter, FilterTerm, FilterValue, RangeOperator } from '../../protocol/filter.ts';
+
 export interface ColumnTerm {
   readonly key: string;
   /** `ne`: rows without the key pass, and rows whose value is none of these. */

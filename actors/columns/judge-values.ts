@@ -1,14 +1,14 @@
+/**
+ * Loops over the values of one kind of a column: a verdict each, yes or no, into the caller's array. Hot: 65,536 values a
+ * call, some tens to hundreds of microseconds. Comparisons are sums: a branch that nobody can predict takes ten times as
+ * long.
+ */
 import type { ColumnValues } from './column-block.ts';
 import type { NumberTest } from './filter-terms.ts';
 import { hashBytes } from './hash-bytes.ts';
 import { stringBytesMax } from './string-table.ts';
 import { no, yes } from './verdicts.ts';
 
-/**
- * Loops over the values of one kind of a column: a verdict each, yes or no, into the caller's array. Hot: 65,536 values a
- * call, some tens to hundreds of microseconds. Comparisons are sums: a branch that nobody can predict takes ten times as
- * long.
- */
 const tableMax = 0x1_0000;
 const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;

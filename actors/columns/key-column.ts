@@ -2,10 +2,6 @@ import { type EncodedColumn, encodeColumn, wideInteger } from './encode-column.t
 import { noString, StringTable } from './string-table.ts';
 import { chunkRowsMax, valueKinds } from './value-kinds.ts';
 
-/**
- * The values of one key in the rows of a chunk that is being made, in the order of their rows. Memory: 11 bytes an entry, and the
- * distinct strings.
- */
 const entriesFirst = 64;
 
 /** How many of the last digits of a long number are read apart: the others are at most ten. */
@@ -19,6 +15,10 @@ function digitsOf(source: Buffer, start: number, end: number): number {
   return value;
 }
 
+/**
+ * The values of one key in the rows of a chunk that is being made, in the order of their rows. Memory: 11 bytes an entry, and the
+ * distinct strings.
+ */
 export class KeyColumn {
   readonly strings = new StringTable();
   #rows = new Uint16Array(entriesFirst);

@@ -1,11 +1,11 @@
-import { type JsonScan, unescapeInto } from '../../src/base/json-scanner.ts';
-import { type ViewedBytes, viewed } from '../../src/base/viewed-bytes.ts';
-import { hashBytes } from './hash-bytes.ts';
-
 /**
  * The distinct strings of one key in a chunk, numbered as they come. Open addressing over bytes: nothing is made for a string that
  * is there already. Hot: every string of every meta is looked up once.
  */
+import { type JsonScan, unescapeInto } from '../../src/base/json-scanner.ts';
+import { type ViewedBytes, viewed } from '../../src/base/viewed-bytes.ts';
+import { hashBytes } from './hash-bytes.ts';
+
 /** Strings beyond it are not held: whoever filters by them has the document read. */
 export const stringBytesMax = 1_024;
 

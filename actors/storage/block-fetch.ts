@@ -1,12 +1,3 @@
-import { DataError, must } from '../../src/base/assert.ts';
-import { SingleFlight } from '../../src/base/single-flight.ts';
-import type { ObjectStore } from '../../src/object-store/object-store.ts';
-import type { MemoryBudget } from '../thread/memory-budget.ts';
-import type { ReadDeadline } from './read-deadline.ts';
-import type { ReadShare } from './read-share.ts';
-import { BlockOwner, type BlockPlace, decodeBlock } from './segment-format.ts';
-import type { WarmCache } from './warm-cache.ts';
-
 /**
  * Blocks of immutable objects, from the nearest place that has them:
  *
@@ -17,9 +8,17 @@ import type { WarmCache } from './warm-cache.ts';
  * Checksums are verified wherever bytes come in. Damage on local disk is dropped and fetched again; damage from the
  * store is fetched once more, then it is a `DataError` with the object's key and the block's offset.
  */
+import { DataError, must } from '../../src/base/assert.ts';
+import { SingleFlight } from '../../src/base/single-flight.ts';
+import type { ObjectStore } from '../../src/object-store/object-store.ts';
+import type { MemoryBudget } from '../thread/memory-budget.ts';
+import type { ReadDeadline } from './read-deadline.ts';
+import type { ReadShare } from './read-share.ts';
+import { BlockOwner, type BlockPlace, decodeBlock } from './segment-format.ts';
+import type { WarmCache } from './warm-cache.ts';
 
 /** What one query read from the object store; reads that it shares count for whoever began them. */
-export interface ReadReport {
+export interface ReadTally {
   storeGets: number;
   storeBytes: number;
   /** Blocks and files that were read from this server's disk. */
@@ -31,12 +30,12 @@ export interface ReadReport {
 }
 
 /** Counts reads of the local disk, for looks that make no promise. */
-export type DiskReport = Pick<ReadReport, 'diskReads'>;
+export type DiskTally = Pick<ReadTally, 'diskReads'>;
 
-export function emptyReadReport(
+export function emptyReadTally(
   share: ReadShare | null = null,
   deadline: ReadDeadline | null = null,
-): ReadReport {
+): ReadTally {
   return {
     storeGets: 0,
     storeBytes: 0,
@@ -339,8 +338,8 @@ export class ObjectBlocks {
   }
 
   /** Answers a block as `cached` does, but looks on the local disk too. */
-  cachedOrLocal(place: BlockPlace, report: DiskReport): Block | undefined {
-    return this.cached(place.offset) ?? this.#local(place, report);
+  cachedOrLocal(place: BlockPlace, tally: DiskTally): Block | undefined {
+    return this.cached(place.offset) ?? this.#local(place, tally);
   }
 
   /** Whether memory or the local disk has the block, which may be damaged there. Nothing is read, nothing moves nearer. */
@@ -349,20 +348,20 @@ export class ObjectBlocks {
   }
 
   /** The blocks in the order of `places`. All reads have settled when it throws, unless it throws `ReadTimedOut`. */
-  async fetch(places: readonly BlockPlace[], report: ReadReport): Promise<Block[]> {
+  async fetch(places: readonly BlockPlace[], tally: ReadTally): Promise<Block[]> {
     const found = new Map<number, Block | Promise<Block>>();
     const missing: BlockPlace[] = [];
     for (const place of places) {
       if (found.has(place.offset)) continue;
-      const block = this.cachedOrLocal(place, report) ?? this.#loading.joined(place.offset);
+      const block = this.cachedOrLocal(place, tally) ?? this.#loading.joined(place.offset);
       if (block === undefined) missing.push(place);
       else found.set(place.offset, block);
     }
-    if (missing.length > 0) report.share?.refuseOver(missing.reduce((sum, { length }) => sum + length, 0));
-    for (const [offset, loading] of this.#load(missing, report)) found.set(offset, loading);
+    if (missing.length > 0) tally.share?.refuseOver(missing.reduce((sum, { length }) => sum + length, 0));
+    for (const [offset, loading] of this.#load(missing, tally)) found.set(offset, loading);
     const all = Promise.allSettled(places.map((place) => found.get(place.offset)));
     const isThere = missing.length === 0 && ![...found.values()].some((block) => block instanceof Promise);
-    const results = await (isThere || report.deadline === undefined ? all : report.deadline.wait(all));
+    const results = await (isThere || tally.deadline === undefined ? all : tally.deadline.wait(all));
     return results.map((result) => {
       if (result.status === 'rejected') throw result.reason;
       return must(result.value, 'a fetched block');
@@ -370,8 +369,8 @@ export class ObjectBlocks {
   }
 
   /** The block; `DataError`, `MissingObjectError` or the store's error where it can't be had. */
-  async fetchOne(place: BlockPlace, report: ReadReport): Promise<Block> {
-    const [block] = await this.fetch([place], report);
+  async fetchOne(place: BlockPlace, tally: ReadTally): Promise<Block> {
+    const [block] = await this.fetch([place], tally);
     return block as Block;
   }
 
@@ -379,25 +378,25 @@ export class ObjectBlocks {
    * Blocks that follow each other in the object, in their order, each decoded when its turn comes and kept nowhere:
    * memory is bounded by the bytes that are read ahead. Neither memory nor local disk is asked or filled.
    */
-  async *stream(places: readonly BlockPlace[], report: ReadReport): AsyncGenerator<Block, void, void> {
+  async *stream(places: readonly BlockPlace[], tally: ReadTally): AsyncGenerator<Block, void, void> {
     const ranges = planRanges(places, { gapBytesMax: 0, bytesMax: streamRangeBytes });
     const reading: { readonly range: RangePlan; readonly bytes: Promise<Uint8Array> }[] = [];
     let next = 0;
     const readAhead = () => {
       for (; reading.length < streamRangesAhead && next < ranges.length; next++) {
         const range = ranges[next] as RangePlan;
-        const bytes = this.#get(range, report);
+        const bytes = this.#get(range, tally);
         bytes.catch(() => {}); // The consumer may stop before it comes to a read that fails.
         reading.push({ range, bytes });
       }
     };
     for (readAhead(); reading.length > 0; ) {
       const { range, bytes } = reading.shift() as (typeof reading)[number];
-      const stored = await (report.deadline === undefined ? bytes : report.deadline.wait(bytes));
+      const stored = await (tally.deadline === undefined ? bytes : tally.deadline.wait(bytes));
       readAhead();
       for (const place of range.places) {
         const part = cut(stored, place.offset - range.offset, place.length);
-        yield await this.#decodeOrReread(place, part, report);
+        yield await this.#decodeOrReread(place, part, tally);
       }
     }
   }
@@ -408,7 +407,7 @@ export class ObjectBlocks {
     this.#options.cache.drop(this.#blocks);
   }
 
-  #local(place: BlockPlace, report: DiskReport): Block | undefined {
+  #local(place: BlockPlace, tally: DiskTally): Block | undefined {
     const { warmCache } = this.#options;
     if (warmCache === null) return undefined;
     const name = this.#nameOf(place);
@@ -417,7 +416,7 @@ export class ObjectBlocks {
     try {
       const block = this.#keep(place, stored);
       this.#found.fromDisk++;
-      report.diskReads++;
+      tally.diskReads++;
       return block;
     } catch (error) {
       if (!(error instanceof DataError)) throw error;
@@ -427,10 +426,10 @@ export class ObjectBlocks {
   }
 
   /** Starts the GETs, so that others who want the same blocks join them. */
-  #load(places: readonly BlockPlace[], report: ReadReport): Map<number, Promise<Block>> {
+  #load(places: readonly BlockPlace[], tally: ReadTally): Map<number, Promise<Block>> {
     const ranges = planRanges(places, { gapBytesMax: coalesceGapBytesMax, bytesMax: rangeBytesMax });
     const reads = inLanes(
-      ranges.map((range) => () => this.#get(range, report)),
+      ranges.map((range) => () => this.#get(range, tally)),
       rangesInFlightMax,
     );
     const loading = new Map<number, Promise<Block>>();
@@ -440,7 +439,7 @@ export class ObjectBlocks {
         const block = this.#loading.run(place.offset, async () => {
           const stored = cut(await read, place.offset - range.offset, place.length);
           await this.#turns?.take(place.length);
-          return this.#keepStored(place, stored, report);
+          return this.#keepStored(place, stored, tally);
         });
         loading.set(place.offset, block);
       }
@@ -449,14 +448,14 @@ export class ObjectBlocks {
   }
 
   /** A block that came from the store, once more where it is damaged. */
-  async #keepStored(place: BlockPlace, stored: Uint8Array, report: ReadReport): Promise<Block> {
+  async #keepStored(place: BlockPlace, stored: Uint8Array, tally: ReadTally): Promise<Block> {
     let intact = stored;
     let block: Block;
     try {
       block = this.#keep(place, stored);
     } catch (error) {
       if (!(error instanceof DataError)) throw error;
-      intact = await this.#get(place, report);
+      intact = await this.#get(place, tally);
       block = this.#keep(place, intact);
     }
     this.#found.fromStore++;
@@ -465,12 +464,12 @@ export class ObjectBlocks {
     return block;
   }
 
-  async #decodeOrReread(place: BlockPlace, stored: Uint8Array, report: ReadReport): Promise<Block> {
+  async #decodeOrReread(place: BlockPlace, stored: Uint8Array, tally: ReadTally): Promise<Block> {
     try {
       return this.#decode(place, stored);
     } catch (error) {
       if (!(error instanceof DataError)) throw error;
-      return this.#decode(place, await this.#get(place, report));
+      return this.#decode(place, await this.#get(place, tally));
     }
   }
 
@@ -490,14 +489,14 @@ export class ObjectBlocks {
     return new Block(raw, place.offset, this.#of);
   }
 
-  async #get(range: { offset: number; length: number }, report: ReadReport): Promise<Uint8Array> {
-    report.storeGets++;
+  async #get(range: { offset: number; length: number }, tally: ReadTally): Promise<Uint8Array> {
+    tally.storeGets++;
     const { offset, length } = range;
     const { store } = this.#options;
     const get = () => store.get(this.objectKey, { range: { offset, length } });
-    const object = await (report.share === undefined ? get() : report.share.read(length, get));
+    const object = await (tally.share === undefined ? get() : tally.share.read(length, get));
     if (object === null) throw new MissingObjectError(this.objectKey);
-    report.storeBytes += object.bytes.length;
+    tally.storeBytes += object.bytes.length;
     return object.bytes;
   }
 

@@ -1,5 +1,3 @@
-import { limits } from '../../protocol/limits.ts';
-
 /**
  * Which segments to merge: sizes in, choice out. Pure.
  *
@@ -17,6 +15,8 @@ import { limits } from '../../protocol/limits.ts';
  * documents are replaced over and over stays in proportion to what lives. One that has held deleted rows for too long is
  * rewritten however few they are.
  */
+import { limits } from '../../protocol/limits.ts';
+
 export interface SegmentSize {
   readonly bytes: number;
   readonly rows: number;

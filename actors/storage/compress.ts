@@ -1,10 +1,9 @@
-import binding from 'zstd-napi/binding.js';
-import { sawShared, sharedBuffer } from '../../src/base/garbage.ts';
-
 /**
  * The door to zstd. Its thin binding is used, not its convenience functions: those allocate what the compressed bytes
  * claim to hold, and damaged bytes may claim anything. Here the caller says how many bytes must come out.
  */
+import binding from 'zstd-napi/binding.js';
+import { sawShared, sharedBuffer } from '../../src/base/garbage.ts';
 
 /** How stored bytes were made; the number is part of the disk format. */
 export const codecs = { none: 0, zstd: 1 } as const;
@@ -39,7 +38,7 @@ export function compressFast(): void {
   compressor.setParameter(binding.CParameter.compressionLevel, 1);
 }
 
-/** Grows to the largest block's bound and stays: one per thread. */
+/** The thread's buffer for compressed bytes: it grows to what the largest block needs, and stays. */
 let scratch = Buffer.allocUnsafeSlow(0);
 
 /** Compresses, or keeps the raw bytes where compression does not make them smaller. */

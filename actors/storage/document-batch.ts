@@ -1,6 +1,3 @@
-import { assert, DataError } from '../../src/base/assert.ts';
-import { sharedBuffer } from '../../src/base/garbage.ts';
-
 /**
  * The one encoding of a document, shared by log records, manifests' tails and segment blocks. Little-endian.
  *
@@ -17,6 +14,9 @@ import { sharedBuffer } from '../../src/base/garbage.ts';
  * The readers of single entries trust their offset: it comes from `readBatch`, which has checked every entry, or from
  * a structure with its own checksum.
  */
+import { assert, DataError } from '../../src/base/assert.ts';
+import { sharedBuffer } from '../../src/base/garbage.ts';
+
 export const documentHeadBytes = 16;
 export const batchHeadBytes = 20;
 export const noText = 0xffffffff;

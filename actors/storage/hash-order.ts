@@ -1,10 +1,10 @@
-import { digestId, type IdDigestFunction, idDigestWords } from './id-digest.ts';
-
 /**
  * Sorts rows by the first 64 bits of their ids' digests. Least-significant-digit radix sort with 16-bit digits: four
  * passes, stable, no boxing of BigInts, and no input (such as ids chosen to collide) that makes it slow.
  * Hot while a segment is built: 1,000,000 digests in about 240 ms, 100,000 in about 28 ms (2-core machine).
  */
+import { digestId, type IdDigestFunction, idDigestWords } from './id-digest.ts';
+
 const digitBits = 16;
 const digits = 1 << digitBits;
 const digitMask = digits - 1;

@@ -1,5 +1,3 @@
-import { sha256Latin1 } from '../../src/base/hash.ts';
-
 /**
  * What a segment knows an id by: the first 128 bits of its SHA-256.
  *
@@ -8,6 +6,8 @@ import { sha256Latin1 } from '../../src/base/hash.ts';
  * xxh64 does not stand: colliding ids can be written down, with its seed unknown too. In return a look-up needs no more
  * than the index: nobody reads a document to see whether it has the id.
  */
+import { sha256Latin1 } from '../../src/base/hash.ts';
+
 export const idDigestWords = 4;
 
 /** Writes the four words of an id's digest at `at`. */

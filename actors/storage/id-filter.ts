@@ -1,9 +1,9 @@
-import { filterEntry } from './segment-format.ts';
-
 /**
  * Which ids a segment may hold: a Bloom filter in blocks of 64 bytes, so that one id is judged by one block. `words` are
  * digests as in id-digest.ts. Of ids that are not there about 1 in 150 passes, none that is there fails.
  */
+import { filterEntry } from './segment-format.ts';
+
 const bitsPerId = 12;
 const blockBits = filterEntry.bytes * 8;
 const bitMask = blockBits - 1;

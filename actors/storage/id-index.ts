@@ -1,5 +1,3 @@
-import { idEntry, pageCount, type SegmentSection } from './segment-format.ts';
-
 /**
  * Finding a digest among the pages of the section `ids`. Its first 64 bits, the hash, are spread evenly, so the page is
  * guessed:
@@ -11,6 +9,8 @@ import { idEntry, pageCount, type SegmentSection } from './segment-format.ts';
  * 4. Hashes that somebody chose are not spread evenly: after a few guesses the span is halved instead.
  * 5. Of the entries with the hash, those with the whole digest are the ones.
  */
+import { idEntry, pageCount, type SegmentSection } from './segment-format.ts';
+
 /** A row, and its document's block. */
 export interface RowPlace {
   readonly row: number;

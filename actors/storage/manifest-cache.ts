@@ -1,3 +1,8 @@
+/**
+ * The last manifest of a namespace on the local disk, so that opening it again costs no read of the store. Whether it
+ * is the current one is the reader's to judge, by its owner and by the life of the thread that cached it: what a thread
+ * cached last is lost where it dies.
+ */
 import { storedBytes, storedCheck } from '../../protocol/stored-schema.ts';
 import { z } from '../../protocol/validate.ts';
 import { DataError } from '../../src/base/assert.ts';
@@ -7,11 +12,6 @@ import { decodeManifest, encodeManifest, type Manifest } from './manifest.ts';
 import type { Committed } from './manifest-store.ts';
 import type { WarmCache } from './warm-cache.ts';
 
-/**
- * The last manifest of a namespace on the local disk, so that opening it again costs no read of the store. Whether it
- * is the current one is the reader's to judge, by its owner and by the life of the thread that cached it: what a thread
- * cached last is lost where it dies.
- */
 const format = {
   magic: 'TBMC',
   versions: [2],

@@ -1,11 +1,11 @@
-import type { Clock } from '../../src/base/clock.ts';
-import { type ObjectStore, StoreError } from '../../src/object-store/object-store.ts';
-import { readIntact } from '../../src/object-store/read-intact.ts';
-
 /**
  * Commits by compare-and-set, with the outcome always found out: an unknown PUT is sent again with the same bytes
  * until the object itself says whose bytes it holds.
  */
+import type { Clock } from '../../src/base/clock.ts';
+import { type ObjectStore, StoreError } from '../../src/object-store/object-store.ts';
+import { readIntact } from '../../src/object-store/read-intact.ts';
+
 export interface Versioned {
   readonly version: number;
   readonly nonce: string;

@@ -1,3 +1,4 @@
+/** What a namespace consists of: the one object that is changed by compare-and-set. Edits are pure. */
 import { storedBytes, storedCheck } from '../../protocol/stored-schema.ts';
 import { z } from '../../protocol/validate.ts';
 import { formats } from '../../protocol/version.ts';
@@ -7,7 +8,6 @@ import { type SegmentToc, segmentTocSchema } from './segment-format.ts';
 import { graphFromWire, graphToWire, graphWireSchema, type SegmentGraph } from './segment-graph.ts';
 import { decodeTombstones, encodeTombstones, type Tombstones } from './tombstones.ts';
 
-/** What a namespace consists of: the one object that is changed by compare-and-set. Edits are pure. */
 export interface LogWatermark {
   readonly slot: number;
   readonly index: number;

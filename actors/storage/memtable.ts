@@ -2,13 +2,6 @@ import { assert } from '../../src/base/assert.ts';
 import { documentEntryLength, documentId } from './document-batch.ts';
 import { IdPresence } from './id-presence.ts';
 
-/**
- * Recent writes of one namespace: rows in the order of their sequence, and the live row of each id.
- *
- * Rows are only ever added. One that is replaced or deleted remembers by which sequence, so a snapshot (a row count and
- * a sequence) goes on seeing what it saw. Documents stay in the buffers in which they came (a log record's payload);
- * a row is a buffer and an offset.
- */
 export const liveForever = Number.POSITIVE_INFINITY;
 
 /** A row costs about this much beside its document: the arrays, and the id in the map. */
@@ -20,6 +13,13 @@ export interface RowFinder {
   readonly bytes: number;
 }
 
+/**
+ * Recent writes of one namespace: rows in the order of their sequence, and the live row of each id.
+ *
+ * Rows are only ever added. One that is replaced or deleted remembers by which sequence, so a snapshot (a row count and
+ * a sequence) goes on seeing what it saw. Documents stay in the buffers in which they came (a log record's payload);
+ * a row is a buffer and an offset.
+ */
 export class Memtable {
   readonly finder: RowFinder | null;
   readonly #buffers: Buffer[] = [];

@@ -1,25 +1,9 @@
+/** A document's meta as raw JSON text: what was written is what is read, digit by digit. */
 import { invalidField } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
-import { assert, DataError } from '../../src/base/assert.ts';
-import {
-  anotherFollows,
-  code,
-  decodeString,
-  JsonSyntaxError,
-  nextByte,
-  openScan,
-  opensEmpty,
-  scanKey,
-  skipValue,
-} from '../../src/base/json-scanner.ts';
-
-/** A document's meta as raw JSON text: what was written is what is read, digit by digit. */
-
-interface Member {
-  /** `"key"` and value as they are written. */
-  readonly key: Buffer;
-  readonly value: Buffer;
-}
+import { DataError, must } from '../../src/base/assert.ts';
+import { JsonSyntaxError, openScan } from '../../src/base/json-scanner.ts';
+import { type ObjectMember, readObjectMembers } from '../../src/base/object-members.ts';
 
 /**
  * Merges a patch into a document's meta, key by key on the top level: a value replaces, `null` removes, other keys
@@ -48,7 +32,7 @@ const closeText = Buffer.from('}');
 const colonText = Buffer.from(':');
 const commaText = Buffer.from(',');
 
-function joined(merged: ReadonlyMap<string, Member>): Buffer {
+function joined(merged: ReadonlyMap<string, ObjectMember>): Buffer {
   const parts: Buffer[] = [];
   for (const { key, value } of merged.values())
     parts.push(parts.length === 0 ? openText : commaText, key, colonText, value);
@@ -56,7 +40,7 @@ function joined(merged: ReadonlyMap<string, Member>): Buffer {
 }
 
 /** By their decoded keys; of duplicates the last one. Throws DataError. */
-export function storedMembers(raw: Buffer): ReadonlyMap<string, Member> {
+export function storedMembers(raw: Buffer): ReadonlyMap<string, ObjectMember> {
   try {
     return members(raw);
   } catch (error) {
@@ -66,21 +50,7 @@ export function storedMembers(raw: Buffer): ReadonlyMap<string, Member> {
 }
 
 /** The top-level members by decoded key: a Map, because `__proto__` is a key like any other. */
-function members(raw: Buffer): Map<string, Member> {
-  const found = new Map<string, Member>();
-  const scan = openScan(raw);
-  assert(nextByte(scan) === code.openBrace, () => 'a meta is an object');
-  if (opensEmpty(scan, code.closeBrace)) return found;
-  do {
-    scanKey(scan);
-    const { stringStart: start, stringEnd: end } = scan;
-    nextByte(scan);
-    const valueStart = scan.position;
-    skipValue(scan, limits.jsonDepthMax);
-    found.set(decodeString(raw, { start, end }), {
-      key: raw.subarray(start - 1, end + 1),
-      value: raw.subarray(valueStart, scan.position),
-    });
-  } while (anotherFollows(scan, code.closeBrace));
-  return found;
+function members(raw: Buffer): Map<string, ObjectMember> {
+  const found = readObjectMembers(openScan(raw), raw, limits.jsonDepthMax);
+  return new Map(must(found, 'a meta that is an object').map((member) => [member.name, member]));
 }

@@ -23,7 +23,7 @@ export interface VectorField {
   /** What is wrong with it; null where nothing is. */
   problem: string | null;
   dims: number;
-  /** The first `dims` are the vector's. */
+  /** The vector's numbers: the first `dims` of this array. */
   readonly values: Float32Array;
 }
 

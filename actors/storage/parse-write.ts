@@ -1,3 +1,14 @@
+/**
+ * A write request's body → a write batch, without making a JavaScript value of any document.
+ *
+ * 1. The body is UTF-8 and starts without a byte order mark (native, a fraction of the cost of the rest).
+ * 2. One pass over the bytes. A document's fields are found as ranges, then copied to the batch when its brace
+ *    closes, so that fields may come in any order and the last of duplicate ones wins.
+ * 3. The first thing that is wrong ends the pass. Malformed JSON anywhere is 400 even where something understood but
+ *    wrong comes before it, so a 422 is held back until the whole body has passed the grammar.
+ *
+ * Hot: this is the ingest path. Measured in test/bench/parse-write.bench.ts.
+ */
 import { ApiError, invalidField, missingBody } from '../../protocol/errors.ts';
 import { documentIdProblem } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
@@ -45,17 +56,6 @@ import {
   type VectorField,
 } from './parse-vector.ts';
 
-/**
- * A write request's body → a write batch, without making a JavaScript value of any document.
- *
- * 1. The body is UTF-8 and starts without a byte order mark (native, a fraction of the cost of the rest).
- * 2. One pass over the bytes. A document's fields are found as ranges, then copied to the batch when its brace
- *    closes, so that fields may come in any order and the last of duplicate ones wins.
- * 3. The first thing that is wrong ends the pass. Malformed JSON anywhere is 400 even where something understood but
- *    wrong comes before it, so a 422 is held back until the whole body has passed the grammar.
- *
- * Hot: this is the ingest path. Measured in test/bench/parse-write.bench.ts.
- */
 export interface ParsedWrite {
   /** A batch as document-batch.ts describes it, in shared memory. */
   readonly batch: Buffer;

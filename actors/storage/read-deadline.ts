@@ -37,7 +37,7 @@ export class ReadDeadline {
   #waiting = 0;
   #silentSince = 0;
 
-  /** `limitMs` from `beganAt` on the monotonic scale, or from now. */
+  /** Makes the deadline that lies `limitMs` after `beganAt`, which is on the monotonic scale, or after now. */
   constructor(clock: Clock, limitMs: number, beganAt = clock.monotonic()) {
     this.#clock = clock;
     this.#limitMs = limitMs;

@@ -1,11 +1,3 @@
-import { storedBytes, storedCheck } from '../../protocol/stored-schema.ts';
-import { z } from '../../protocol/validate.ts';
-import { formats } from '../../protocol/version.ts';
-import { DataError } from '../../src/base/assert.ts';
-import { xxh64, xxh64Text } from '../../src/base/hash.ts';
-import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
-import { blockRawBytesMax, compressBlock, decompressBlock } from './compress.ts';
-
 /**
  * The bytes of a segment object, format only. All integers are little-endian.
  *
@@ -32,6 +24,14 @@ import { blockRawBytesMax, compressBlock, decompressBlock } from './compress.ts'
  *
  * Pages are uncompressed blocks of equal size (the last one may be shorter), so that page n's place is arithmetic.
  */
+import { storedBytes, storedCheck } from '../../protocol/stored-schema.ts';
+import { z } from '../../protocol/validate.ts';
+import { formats } from '../../protocol/version.ts';
+import { DataError } from '../../src/base/assert.ts';
+import { xxh64, xxh64Text } from '../../src/base/hash.ts';
+import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
+import { blockRawBytesMax, compressBlock, decompressBlock } from './compress.ts';
+
 export const segmentFormatVersion = formats.segment.version;
 
 export const blockHeaderBytes = 24;

@@ -4,10 +4,10 @@ import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import {
   type Block,
   type BlockFetcher,
-  type DiskReport,
+  type DiskTally,
   MissingObjectError,
   type ObjectBlocks,
-  type ReadReport,
+  type ReadTally,
 } from './block-fetch.ts';
 import { BlockIndex } from './block-index.ts';
 import { DocumentBlock } from './document-block.ts';
@@ -48,16 +48,12 @@ const bulkIdsMax = 1_024;
 const wholeFilterBytesMax = 512 * 1024;
 
 /** Reads the table of contents of a segment that no manifest describes. */
-export async function readToc(
-  store: ObjectStore,
-  objectKey: string,
-  report: ReadReport,
-): Promise<SegmentToc> {
+export async function readToc(store: ObjectStore, objectKey: string, tally: ReadTally): Promise<SegmentToc> {
   const get = async (range: { suffix: number } | { offset: number; length: number }) => {
-    report.storeGets++;
+    tally.storeGets++;
     const object = await store.get(objectKey, { range });
     if (object === null) throw new MissingObjectError(objectKey);
-    report.storeBytes += object.bytes.length;
+    tally.storeBytes += object.bytes.length;
     return object;
   };
   const tail = await get({ suffix: tailBytes });
@@ -119,64 +115,64 @@ export class SegmentReader {
    * Where the newest row with an id lies, null where there is none: the id is `wanted`'s `index`-th. Asks the filter where it
    * is in memory; reading it would take as long as reading the index.
    */
-  async findRow(wanted: WantedIds, index: number, report: ReadReport): Promise<RowPlace | null> {
+  async findRow(wanted: WantedIds, index: number, tally: ReadTally): Promise<RowPlace | null> {
     const at = index * idDigestWords;
     if (this.#filterSays(wanted, at, this.#filterInMemory) === 'absent') return null;
-    const pages = new FetchedPages(this.#cachedPages(report));
+    const pages = new FetchedPages(this.#cachedPages(tally));
     let search = searchIds(this.#ids, wanted.words, at, pages);
     while (search.kind === 'need') {
-      await this.#fetchPages(pageNumbers(search), pages, report);
+      await this.#fetchPages(pageNumbers(search), pages, tally);
       search = searchIds(this.#ids, wanted.words, at, pages);
     }
     return search.matches.at(-1) ?? null;
   }
 
   /** Finds a row as `findRow` does, or answers `'miss'` where something is needed from the object store. */
-  findCached(wanted: WantedIds, index: number, report: DiskReport): RowPlace | null | 'miss' {
+  findCached(wanted: WantedIds, index: number, tally: DiskTally): RowPlace | null | 'miss' {
     const at = index * idDigestWords;
     if (this.#filterSays(wanted, at, this.#filterInMemory) === 'absent') return null;
-    const search = searchIds(this.#ids, wanted.words, at, this.#cachedPages(report));
+    const search = searchIds(this.#ids, wanted.words, at, this.#cachedPages(tally));
     if (search.kind === 'need') return 'miss';
     return search.matches.at(-1) ?? null;
   }
 
   /** The newest row of each id, -1 where there is none. Reads no documents, and nothing but the filter for most others. */
-  async findRows(wanted: WantedIds, report: ReadReport): Promise<Int32Array> {
+  async findRows(wanted: WantedIds, tally: ReadTally): Promise<Int32Array> {
     const rows = new Int32Array(wanted.count).fill(-1);
-    const passed = wanted.order.filter(await this.#passing(wanted, report));
+    const passed = wanted.order.filter(await this.#passing(wanted, tally));
     for (let from = 0; from < passed.length; ) {
-      from = await this.#searchPiece(passed, from, wanted, rows, report);
+      from = await this.#searchPiece(passed, from, wanted, rows, tally);
     }
     return rows;
   }
 
   /** The document of a row that was found. */
-  async readPlace(place: RowPlace, report: ReadReport): Promise<DocumentPlace> {
-    return this.#placeOf(await this.#blocks.fetchOne(documentsOf(place), report), place.row);
+  async readPlace(place: RowPlace, tally: ReadTally): Promise<DocumentPlace> {
+    return this.#placeOf(await this.#blocks.fetchOne(documentsOf(place), tally), place.row);
   }
 
-  placeCached(place: RowPlace, report: DiskReport): DocumentPlace | 'miss' {
-    const block = this.#blocks.cachedOrLocal(documentsOf(place), report);
+  placeCached(place: RowPlace, tally: DiskTally): DocumentPlace | 'miss' {
+    const block = this.#blocks.cachedOrLocal(documentsOf(place), tally);
     return block === undefined ? 'miss' : this.#placeOf(block, place.row);
   }
 
   /** The document of a row. */
-  async readRow(row: number, report: ReadReport): Promise<DocumentPlace> {
-    const index = await this.blockIndex(report);
-    const block = await this.#blocks.fetchOne(index.place(index.blockOfRow(row)), report);
+  async readRow(row: number, tally: ReadTally): Promise<DocumentPlace> {
+    const index = await this.blockIndex(tally);
+    const block = await this.#blocks.fetchOne(index.place(index.blockOfRow(row)), tally);
     return this.#placeOf(block, row);
   }
 
-  rowCached(row: number, report: DiskReport): DocumentPlace | 'miss' {
+  rowCached(row: number, tally: DiskTally): DocumentPlace | 'miss' {
     if (this.#blockIndex === null) return 'miss';
-    const block = this.blockCached(this.#blockIndex.blockOfRow(row), report);
+    const block = this.blockCached(this.#blockIndex.blockOfRow(row), tally);
     if (block === 'miss') return 'miss';
     return { row, block, index: this.#indexIn(block, row) };
   }
 
   /** The index of the document blocks: one GET the first time, which may run beside other first reads. */
-  async blockIndex(report: ReadReport): Promise<BlockIndex> {
-    return this.#blockIndex ?? this.#loadingIndex.run('index', () => this.#loadBlockIndex(report));
+  async blockIndex(tally: ReadTally): Promise<BlockIndex> {
+    return this.#blockIndex ?? this.#loadingIndex.run('index', () => this.#loadBlockIndex(tally));
   }
 
   /** As far as it was read before. */
@@ -184,16 +180,16 @@ export class SegmentReader {
     return this.#blockIndex;
   }
 
-  async readBlock(index: number, report: ReadReport): Promise<DocumentBlock> {
-    const blocks = await this.blockIndex(report);
-    return this.#documents(await this.#blocks.fetchOne(blocks.place(index), report));
+  async readBlock(index: number, tally: ReadTally): Promise<DocumentBlock> {
+    const blocks = await this.blockIndex(tally);
+    return this.#documents(await this.#blocks.fetchOne(blocks.place(index), tally));
   }
 
   /** Blocks by their numbers, in that order; neighbours are one GET. */
-  async readBlocks(indexes: readonly number[], report: ReadReport): Promise<DocumentBlock[]> {
-    const blocks = await this.blockIndex(report);
+  async readBlocks(indexes: readonly number[], tally: ReadTally): Promise<DocumentBlock[]> {
+    const blocks = await this.blockIndex(tally);
     const places = indexes.map((index) => blocks.place(index));
-    return (await this.#blocks.fetch(places, report)).map((block) => this.#documents(block));
+    return (await this.#blocks.fetch(places, tally)).map((block) => this.#documents(block));
   }
 
   /** How many document blocks there are; null before their index was read. */
@@ -208,26 +204,26 @@ export class SegmentReader {
     return this.#blocks.isAtHand(place) ? place.length : 0;
   }
 
-  blockCached(index: number, report: DiskReport): DocumentBlock | 'miss' {
+  blockCached(index: number, tally: DiskTally): DocumentBlock | 'miss' {
     if (this.#blockIndex === null) return 'miss';
-    const block = this.#blocks.cachedOrLocal(this.#blockIndex.place(index), report);
+    const block = this.#blocks.cachedOrLocal(this.#blockIndex.place(index), tally);
     return block === undefined ? 'miss' : this.#documents(block);
   }
 
   /** All blocks, oldest first, once: past the caches, for whoever reads everything and comes back to nothing. */
-  async *blocksAscending(report: ReadReport): AsyncGenerator<DocumentBlock, void, void> {
-    const index = await this.blockIndex(report);
+  async *blocksAscending(tally: ReadTally): AsyncGenerator<DocumentBlock, void, void> {
+    const index = await this.blockIndex(tally);
     const places = Array.from({ length: index.count }, (_, at) => index.place(at));
-    for await (const block of this.#blocks.stream(places, report)) yield this.#documents(block);
+    for await (const block of this.#blocks.stream(places, tally)) yield this.#documents(block);
   }
 
-  async #loadBlockIndex(report: ReadReport): Promise<BlockIndex> {
+  async #loadBlockIndex(tally: ReadTally): Promise<BlockIndex> {
     const count = this.#index.entryCount;
     const places = Array.from({ length: pageCount(this.#index, blockEntry) }, (_, page) =>
       pagePlace(this.#index, blockEntry, page, blockKinds.blockIndex),
     );
     // Its neighbour comes with the same GET.
-    const pages = await this.#blocks.fetch([...places, ...this.#wholeFilter()], report);
+    const pages = await this.#blocks.fetch([...places, ...this.#wholeFilter()], tally);
     this.#blockIndex = new BlockIndex(
       count,
       pages.slice(0, places.length).map((page) => page.raw),
@@ -258,38 +254,38 @@ export class SegmentReader {
   }
 
   /** Reads what is missing of the filter, and answers which ids pass it. */
-  async #passing(wanted: WantedIds, report: ReadReport): Promise<(index: number) => boolean> {
+  async #passing(wanted: WantedIds, tally: ReadTally): Promise<(index: number) => boolean> {
     const pages = new Map<number, Buffer>();
     const missing = new Set<number>();
     for (let index = 0; index < wanted.count; index++) {
       const block = filterBlockOf(wanted.words, index * idDigestWords, this.#filter.entryCount);
       const page = Math.floor(block / filterEntry.perPage);
       if (pages.has(page) || missing.has(page)) continue;
-      const raw = this.#blocks.cachedOrLocal(this.#filterPlace(page), report)?.raw;
+      const raw = this.#blocks.cachedOrLocal(this.#filterPlace(page), tally)?.raw;
       if (raw === undefined) missing.add(page);
       else pages.set(page, raw);
     }
     const whole = missing.size === 0 ? [] : this.#wholeFilter();
     const numbers = whole.length > 0 ? [...whole.keys()] : [...missing];
     const places = numbers.map((page) => this.#filterPlace(page));
-    const blocks = await this.#blocks.fetch(places, report);
+    const blocks = await this.#blocks.fetch(places, tally);
     blocks.forEach((block, at) => {
       pages.set(numbers[at] as number, block.raw);
     });
     return (index) => this.#filterSays(wanted, index * idDigestWords, (page) => pages.get(page)) === 'maybe';
   }
 
-  #cachedPages(report: DiskReport): PageSource {
-    return { page: (page) => this.#blocks.cachedOrLocal(this.#pagePlace(page), report)?.raw };
+  #cachedPages(tally: DiskTally): PageSource {
+    return { page: (page) => this.#blocks.cachedOrLocal(this.#pagePlace(page), tally)?.raw };
   }
 
   #pagePlace(page: number): BlockPlace {
     return pagePlace(this.#ids, idEntry, page, blockKinds.ids);
   }
 
-  async #fetchPages(wanted: readonly number[], pages: FetchedPages, report: ReadReport): Promise<void> {
+  async #fetchPages(wanted: readonly number[], pages: FetchedPages, tally: ReadTally): Promise<void> {
     const places = wanted.map((page) => this.#pagePlace(page));
-    const blocks = await this.#blocks.fetch(places, report);
+    const blocks = await this.#blocks.fetch(places, tally);
     blocks.forEach((block, at) => {
       pages.set(wanted[at] as number, block.raw);
     });
@@ -301,9 +297,9 @@ export class SegmentReader {
     from: number,
     { words }: WantedIds,
     rows: Int32Array,
-    report: ReadReport,
+    tally: ReadTally,
   ): Promise<number> {
-    const pages = new FetchedPages(this.#cachedPages(report));
+    const pages = new FetchedPages(this.#cachedPages(tally));
     const ascending = new AscendingSearch(this.#ids, pages);
     const settle = (id: number, needed: Set<number>): boolean => {
       const result: IdSearch = ascending.search(words, id * idDigestWords);
@@ -319,7 +315,7 @@ export class SegmentReader {
       if (!settle(id, needed)) open.push(id);
     }
     while (open.length > 0) {
-      await this.#fetchPages([...needed], pages, report);
+      await this.#fetchPages([...needed], pages, tally);
       const again = new Set<number>();
       open = open.filter((id) => !settle(id, again));
       needed = again;

@@ -37,7 +37,7 @@ export interface RowIndexWriter {
   readonly isFull: boolean;
   /** Writes what was added since the last part; those blocks lie among the documents', whose index knows their places. */
   writePart(append: AppendBlock): Promise<void>;
-  /** Writes the rest; the section's root, or null where there was nothing for it to hold, and there is no section then. */
+  /** Writes what is left, and answers the section's root; null where the section holds nothing: then there is none. */
   finish(append: AppendBlock): Promise<Uint8Array | null>;
 }
 

@@ -1,11 +1,11 @@
-import { storedBytes, storedCheck } from '../../protocol/stored-schema.ts';
-import { formats } from '../../protocol/version.ts';
-import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
-
 /**
  * Which rows of a segment are replaced or deleted: bitmaps per 65,536 rows, copied on write, so that a running read
  * keeps the set it began with. A bitmap ends at most one doubling after its last row: most namespaces are small.
  */
+import { storedBytes, storedCheck } from '../../protocol/stored-schema.ts';
+import { formats } from '../../protocol/version.ts';
+import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
+
 const rowsPerChunk = 65_536;
 const bytesPerChunk = rowsPerChunk / 8;
 const bitmapBytesMin = 32;

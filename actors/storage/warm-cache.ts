@@ -34,18 +34,6 @@ import {
 import { WarmKeys } from './warm-keys.ts';
 import { WarmRoom } from './warm-room.ts';
 
-/**
- * Bytes under names on the local disk, one LMDB environment per thread. It may forget anything at any
- * time and never gives wrong bytes: whatever is read carries our own checksum of name and bytes, checked on a copy.
- *
- * - What was removed, replaced or evicted is gone from the disk when the call returns, though its bytes may lie in the
- *   environment for long: they are sealed with a key that is overwritten (warm-keys.ts). Files are unlinked instead.
- * - Immutable names (blocks of segments) are never stale. Manifests and names under `meta/` are replaced, and after a crash
- *   nothing or an older value may be there: their readers compare with the object store.
- * - `put` never waits and never fails: what can't be kept is not kept.
- * - Values above `inlineBytesMax` are files beside the environment, because LMDB needs neighbouring pages for them.
- * - Full means: the oldest go first, those read since they were last looked at once more round.
- */
 export interface WarmCacheOptions {
   readonly folder: string;
   /** What the cache may take of the disk, all in all. */
@@ -96,6 +84,18 @@ export function openWarmCache(options: WarmCacheOptions): WarmCache {
   return new WarmCache(options);
 }
 
+/**
+ * Bytes under names on the local disk, one LMDB environment per thread. It may forget anything at any
+ * time and never gives wrong bytes: whatever is read carries our own checksum of name and bytes, checked on a copy.
+ *
+ * - What was removed, replaced or evicted is gone from the disk when the call returns, though its bytes may lie in the
+ *   environment for long: they are sealed with a key that is overwritten (warm-keys.ts). Files are unlinked instead.
+ * - Immutable names (blocks of segments) are never stale. Manifests and names under `meta/` are replaced, and after a crash
+ *   nothing or an older value may be there: their readers compare with the object store.
+ * - `put` never waits and never fails: what can't be kept is not kept.
+ * - Values above `inlineBytesMax` are files beside the environment, because LMDB needs neighbouring pages for them.
+ * - Full means: the oldest go first, those read since they were last looked at once more round.
+ */
 export class WarmCache {
   readonly #paths: WarmFolder;
   readonly #bytesMax: number;

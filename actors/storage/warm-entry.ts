@@ -1,5 +1,3 @@
-import { xxh64, xxh64Text } from '../../src/base/hash.ts';
-
 /**
  * What the warm cache keeps under a name: a head that says what belongs to it, and the content, behind the head or in a file of
  * its own. LMDB has no checksums and hands out what a damaged page holds, so nothing is believed before name and bytes have
@@ -11,6 +9,8 @@ import { xxh64, xxh64Text } from '../../src/base/hash.ts';
  * The content is sealed with the key of that number (warm-keys.ts), its checksum too, which would tell a guess from the truth.
  * Of a file that was adopted as it was the key number is 0, and its checksum stands behind the head.
  */
+import { xxh64, xxh64Text } from '../../src/base/hash.ts';
+
 export const entryHeadBytes = 32;
 export const checksumBytes = 8;
 const headMagic = 0x3277_4254; // "TBw2"

@@ -1,12 +1,12 @@
+/**
+ * The door to LMDB: the environment of one warm cache. It trusts its file, so `warm-folder.ts` says whether it may be
+ * opened at all; a damaged page that gets through throws, or ends the process.
+ */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { diskPageBytes } from './warm-entry.ts';
 
-/**
- * The door to LMDB: the environment of one warm cache. It trusts its file, so `warm-folder.ts` says whether it may be
- * opened at all; a damaged page that gets through throws, or ends the process.
- */
 export interface Databases {
   readonly root: RootDatabase<Buffer, string>;
   /** Name → head, and the bytes where they are inline. */

@@ -11,16 +11,6 @@ import {
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/**
- * Whether the folder of a warm cache may be opened at all. LMDB trusts its file: a truncated one is a SIGBUS, a wrong
- * page number a SIGSEGV, and nothing is synchronised while we run. So a folder is used only where
- *
- * 1. its marker says that this format wrote it,
- * 2. it was closed in order, or the machine was not started anew since (the kernel still has what was written),
- * 3. the file is as long as its own head says.
- *
- * Anything else is wiped: the cache is disposable. Format 2 has sealed values.
- */
 const folderFormat = 2;
 
 interface Marker {
@@ -43,6 +33,16 @@ export interface WarmFolder {
   readonly keys: string;
 }
 
+/**
+ * Whether the folder of a warm cache may be opened at all. LMDB trusts its file: a truncated one is a SIGBUS, a wrong
+ * page number a SIGSEGV, and nothing is synchronised while we run. So a folder is used only where
+ *
+ * 1. its marker says that this format wrote it,
+ * 2. it was closed in order, or the machine was not started anew since (the kernel still has what was written),
+ * 3. the file is as long as its own head says.
+ *
+ * Anything else is wiped: the cache is disposable. Format 2 has sealed values.
+ */
 export function warmFolder(folder: string): WarmFolder {
   return {
     folder,
@@ -132,7 +132,7 @@ const head = {
   transaction: 152,
   bytes: 160,
 } as const;
-/** Pages at the end that a transaction took and gave back may never have been written. */
+/** How many pages may be missing at the end of a whole file: a transaction took them and gave them back, and they were never written. */
 const unwrittenPagesMax = 64;
 
 /** Whether the file is as long as the newer of its heads says; a file that is too short kills the process. */

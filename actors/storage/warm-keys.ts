@@ -2,6 +2,13 @@ import { createCipheriv } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readSync, writeSync } from 'node:fs';
 import type { Random } from '../../src/base/random.ts';
 
+const keyBytes = 16;
+/** A key is used once, so that its stream may begin at the same place each time. */
+const firstBlock = Buffer.alloc(16);
+const algorithm = 'aes-128-ctr';
+const zeros = Buffer.alloc(keyBytes);
+const readPieceBytes = 1024 * 1024;
+
 /**
  * The keys of a warm cache's values: each value has a key of its own, and a key is used for one value. Forgetting a key is how
  * a value is erased, because LMDB leaves the bytes of what it removes in free pages and in the gaps of used ones.
@@ -10,13 +17,6 @@ import type { Random } from '../../src/base/random.ts';
  * A forgotten key is overwritten where it lies. After a crash a place may belong to another value than an entry believes,
  * so what is opened with a key must be held against a checksum.
  */
-const keyBytes = 16;
-/** A key is used once, so that its stream may begin at the same place each time. */
-const firstBlock = Buffer.alloc(16);
-const algorithm = 'aes-128-ctr';
-const zeros = Buffer.alloc(keyBytes);
-const readPieceBytes = 1024 * 1024;
-
 export class WarmKeys {
   readonly #file: number;
   readonly #random: Random;

@@ -1,8 +1,3 @@
-import { statSync } from 'node:fs';
-import { join } from 'node:path';
-import type { Logger } from '../../src/base/log.ts';
-import { type FreeSpace, freeSpaceOf, type WarmFolder } from './warm-folder.ts';
-
 /**
  * How much a warm cache may take of its disk, looked up as it grows.
  *
@@ -10,6 +5,11 @@ import { type FreeSpace, freeSpaceOf, type WarmFolder } from './warm-folder.ts';
  * get a part of what the cache may take; where file and entries together still took more than all of it, because large
  * values came where small ones had been, only a new file helps.
  */
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Logger } from '../../src/base/log.ts';
+import { type FreeSpace, freeSpaceOf, type WarmFolder } from './warm-folder.ts';
+
 /** Growth stops below both: the disk belongs to others too, and LMDB does not survive a full one. */
 const freeBytesMin = 512 * 1024 * 1024;
 const freeShareMin = 0.05;

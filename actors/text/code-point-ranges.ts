@@ -1,7 +1,7 @@
+/** Sets of code points as ascending ranges; the operations that character classes need. */
 import { foldedPairs } from './fold.ts';
 import type { Ranges } from './regex-syntax.ts';
 
-/** Sets of code points as ascending ranges; the operations that character classes need. */
 const codePointMax = 0x10ffff;
 
 /** Any ranges, in any order and overlapping, put in order. */
@@ -38,13 +38,18 @@ export function withOrbits(ranges: Ranges): Ranges {
   return unionOf(ranges, rangesOf(members.map((codePoint) => [codePoint, codePoint] as const)));
 }
 
-/** By member, all that have company in their orbit. */
-const orbits = new Map<number, number[]>();
-for (const [codePoint, representative] of foldedPairs) {
-  const orbit = orbits.get(representative) ?? [representative];
-  orbit.push(codePoint);
-  orbits.set(representative, orbit);
-  orbits.set(codePoint, orbit);
+/** The orbit of each code point that has company in its own. */
+const orbits: ReadonlyMap<number, readonly number[]> = orbitsByMember();
+
+function orbitsByMember(): ReadonlyMap<number, readonly number[]> {
+  const found = new Map<number, number[]>();
+  for (const [codePoint, representative] of foldedPairs) {
+    const orbit = found.get(representative) ?? [representative];
+    orbit.push(codePoint);
+    found.set(representative, orbit);
+    found.set(codePoint, orbit);
+  }
+  return found;
 }
 
 /** The code points that RE2 takes for this one under (?i), itself among them. */

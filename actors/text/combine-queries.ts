@@ -1,9 +1,9 @@
-import type { TrigramQuery } from './trigram-query.ts';
-
 /**
  * AND and OR of queries, kept simple and small: flat, without repetition, without parts that others imply. What would be
  * too large is weakened, never made stronger: an AND loses parts, an OR becomes `all`.
  */
+import type { TrigramQuery } from './trigram-query.ts';
+
 export const all: TrigramQuery = { kind: 'all' };
 export const none: TrigramQuery = { kind: 'none' };
 
@@ -41,7 +41,7 @@ export function anyOf(queries: readonly TrigramQuery[]): TrigramQuery {
   return factored(needed);
 }
 
-/** (A and B) or (A and C) is A and (B or C). */
+/** Takes what all alternatives have in common out of them: (A and B) or (A and C) is A and (B or C). */
 function factored(alternatives: readonly TrigramQuery[]): TrigramQuery {
   const [first, ...others] = alternatives.map(conjunctsOf);
   if (first === undefined || others.length === 0) return joined('or', alternatives, none);
@@ -110,7 +110,7 @@ function hasPart(queries: readonly TrigramQuery[], wanted: TrigramQuery): boolea
   return keysOf(queries).has(keyOf(wanted));
 }
 
-/** Queries and their parts are compared again and again while a plan grows; they never change. */
+/** Kept by query, which is plain data that never changes: while a plan grows its parts are compared again and again. */
 const keys = new WeakMap<TrigramQuery, string>();
 const keySets = new WeakMap<readonly TrigramQuery[], ReadonlySet<string>>();
 

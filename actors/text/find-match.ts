@@ -1,3 +1,8 @@
+/**
+ * Finds one match of a pattern in a text by calls of RE2 that are short, whatever the pattern is: most texts by one call
+ * here; some piece by piece, with others' turns in between; and pieces that may take more than `limits.matchInlineMsMax` on
+ * a thread that nobody else waits for. What would take longer than `limits.matchWholeMsMax` even so is refused.
+ */
 import type { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import { noteSpent } from '../thread/spent.ts';
@@ -7,11 +12,6 @@ import { findInPiece, type MatchElsewhere, somewhere } from './match-task.ts';
 import { cheapNanoseconds, type QueryPattern } from './query-pattern.ts';
 import { type Match, refusal } from './regex.ts';
 
-/**
- * Finds one match of a pattern in a text by calls of RE2 that are short, whatever the pattern is: most texts by one call
- * here; some piece by piece, with others' turns in between; and pieces that may take more than `limits.matchInlineMsMax` on
- * a thread that nobody else waits for. What would take longer than `limits.matchWholeMsMax` even so is refused.
- */
 export interface FindSurroundings {
   readonly elsewhere: MatchElsewhere;
   /** When the thread and the query must give way to others, and how. */

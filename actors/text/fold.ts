@@ -1,5 +1,3 @@
-import { foldTable } from './fold-table.ts';
-
 /**
  * Case folding as RE2 does it: every code point becomes one representative of its orbit, the code points that RE2 takes
  * for one another under (?i) (simple folding, one code point for one; the dotted capital I and the sharp s with its
@@ -9,6 +7,8 @@ import { foldTable } from './fold-table.ts';
  * The index and the plans fold by this one table, and a document that RE2 matches without regard to case has the
  * folded bytes of the pattern. A test derives the table from the installed RE2 itself.
  */
+import { foldTable } from './fold-table.ts';
+
 const codePointsFolded = 0x20000;
 
 /** By code point, the low 16 bits of its representative, which lies in the same plane. Planes above these don't fold. */

@@ -1,6 +1,3 @@
-import { lineFeed } from './code-point-ranges.ts';
-import { linesEnd } from './line-pieces.ts';
-
 /**
  * How a text is given to RE2 piece by piece, because nothing can interrupt RE2 once it runs. A piece is one of these:
  *
@@ -10,6 +7,9 @@ import { linesEnd } from './line-pieces.ts';
  *    whatever follows. It has a character more on either side, so that `\b` and the borders of lines are what they are in
  *    the text; a match that begins at or after W is left to the next window, which sees more of it.
  */
+import { lineFeed } from './code-point-ranges.ts';
+import { linesEnd } from './line-pieces.ts';
+
 export interface Piece {
   /** Its bytes in the text. */
   readonly start: number;

@@ -230,7 +230,7 @@ interface Needed {
   readonly others: readonly TrigramQuery[];
 }
 
-/** They go with their query, which a thread keeps while it is asked again. */
+/** Kept by query, which is plain data that regex-plan.ts makes once for a pattern, and asked again for each memtable. */
 const neededBy = new WeakMap<TrigramQuery, Needed>();
 
 function neededOf(query: TrigramQuery): Needed {

@@ -1,9 +1,8 @@
+/** [a-z^\d[:alpha:]\pL] and the classes that have a name of their own. */
 import { complementOf, hasLineFeed, rangesOf, unionOf, withOrbits } from './code-point-ranges.ts';
 import { parseEscape } from './parse-escape.ts';
 import { NotUnderstood, type PatternScanner } from './pattern-scanner.ts';
 import type { Ranges, RegexNode } from './regex-syntax.ts';
-
-/** [a-z^\d[:alpha:]\pL] and the classes that have a name of their own. */
 
 const ascii = (text: string): Ranges =>
   rangesOf(Array.from(text.matchAll(/(.)-(.)/gsu), ([, a, b]) => [code(a), code(b)] as const));

@@ -1,6 +1,3 @@
-import { DataError } from '../../src/base/assert.ts';
-import { readVarint, varintBytesMax, varintEnd, writeVarint } from './varint.ts';
-
 /**
  * Posting lists: ascending numbers below a bound, in the fewest bytes that decode quickly.
  *
@@ -18,6 +15,9 @@ import { readVarint, varintBytesMax, varintEnd, writeVarint } from './varint.ts'
  * Measured on source code, documentation and log lines: 2.7 to 5.1 bits a posting, where varints take 8.0 to 8.6 and the
  * better of varints and bitmaps 3.7 to 6.1.
  */
+import { DataError } from '../../src/base/assert.ts';
+import { readVarint, varintBytesMax, varintEnd, writeVarint } from './varint.ts';
+
 export const blockEntries = 256;
 
 /** The largest k: gaps are below 2^20. */

@@ -1,3 +1,11 @@
+/**
+ * From a query to RE2's programs, for every caller alike: search, count, estimate, warm, SQL's conditions and REGEXP_REPLACE.
+ *
+ * 1. The pattern is parsed here, and how large RE2's program for it would be is estimated. What is too large is refused
+ *    before RE2 sees it: RE2 takes 200 ms to find that `\pL` 330 times is too much, and nothing can interrupt it.
+ * 2. RE2 compiles it, and may say that it is none.
+ * 3. What it refused, and what was refused here, is remembered for the thread: asking again costs a look-up.
+ */
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import { LruMap } from '../../src/base/lru.ts';
@@ -16,15 +24,6 @@ import { compileMatcher, type Matcher, refusal, refuseLong } from './regex.ts';
 import { planLiteral, planRegex } from './regex-plan.ts';
 import type { RegexNode } from './regex-syntax.ts';
 import type { TextCondition } from './trigram-query.ts';
-
-/**
- * From a query to RE2's programs, for every caller alike: search, count, estimate, warm, SQL's conditions and REGEXP_REPLACE.
- *
- * 1. The pattern is parsed here, and how large RE2's program for it would be is estimated. What is too large is refused
- *    before RE2 sees it: RE2 takes 200 ms to find that `\pL` 330 times is too much, and nothing can interrupt it.
- * 2. RE2 compiles it, and may say that it is none.
- * 3. What it refused, and what was refused here, is remembered for the thread: asking again costs a look-up.
- */
 
 /** What is known of a query before any text: RE2's programs, what they cost, and what the index must have of a match. */
 export interface QueryPattern {

@@ -26,7 +26,7 @@ export interface PatternPart {
   readonly end: number;
 }
 
-/** The piece that begins here. */
+/** Answers the piece of a pattern that begins at `at`. */
 export function partAt(pattern: string, at: number): PatternPart {
   if (pattern.startsWith('\\Q', at)) return quotedText(pattern, at);
   if (pattern.charAt(at) === '[') return characterClass(pattern, at);

@@ -1,13 +1,13 @@
+/**
+ * The door to RE2: the only judge of a match, literal or regex, always on UTF-8 bytes, so that a literal and its
+ * regex can't disagree and offsets are byte offsets. What a pattern costs is known before it comes here: query-pattern.ts.
+ */
 import RE2 from 're2';
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import { withGroups } from './capture-groups.ts';
 import { writeOutLiteral, writeOutText } from './quoted-text.ts';
 
-/**
- * The door to RE2: the only judge of a match, literal or regex, always on UTF-8 bytes, so that a literal and its
- * regex can't disagree and offsets are byte offsets. What a pattern costs is known before it comes here: query-pattern.ts.
- */
 export interface Matcher {
   test(text: Buffer): boolean;
   /** The leftmost match at or after a byte offset; null where there is none. */

@@ -1,6 +1,3 @@
-import { DataError } from '../../src/base/assert.ts';
-import { readVarint, varintBytesMax, varintEnd, writeVarint } from './varint.ts';
-
 /**
  * Row groups: what the text index points to. Consecutive rows until there are about 4 KB of text, or one larger document.
  * Finer groups make the index larger, coarser ones make more documents be read for a match. A document of a large text is
@@ -9,6 +6,9 @@ import { readVarint, varintBytesMax, varintEnd, writeVarint } from './varint.ts'
  * Encoded: a varint for each group, in order, nearly always one byte. 0 is a part of the next row, 1 a part of the next row
  * where lines are cut, and others are how many rows the group has, and one more.
  */
+import { DataError } from '../../src/base/assert.ts';
+import { readVarint, varintBytesMax, varintEnd, writeVarint } from './varint.ts';
+
 export const groupTextBytes = 4096;
 /** A group of empty documents is still work to verify. */
 const groupRowsMax = 256;

@@ -74,5 +74,5 @@ class TextFinder implements RowFinder {
   }
 }
 
-/** An empty text is still a row. */
+/** What indexing a row costs beside its text, in bytes of text. */
 const rowCost = 64;

@@ -1,13 +1,13 @@
+/** The section `text` of a segment: the trigram index of its documents' texts, written beside the rows and opened once. */
 import { DataError } from '../../src/base/assert.ts';
 import { OpenedOnce } from '../../src/base/single-flight.ts';
-import type { ReadReport } from '../storage/block-fetch.ts';
+import type { ReadTally } from '../storage/block-fetch.ts';
 import { documentTextLength, documentTextStart } from '../storage/document-batch.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
 import type { RowIndexWriter } from '../storage/segment-writer.ts';
 import { TrigramIndexReader } from './trigram-index-reader.ts';
 import { TrigramIndexWriter } from './trigram-index-writer.ts';
 
-/** The section `text` of a segment: the trigram index of its documents' texts, written beside the rows and opened once. */
 const section = 'text';
 
 export function textIndexWriter(): RowIndexWriter {
@@ -35,10 +35,10 @@ export function textIndexAtHand(reader: SegmentReader): TrigramIndexReader | nul
 }
 
 /** One GET the first time, which may run beside other first reads. */
-export function openTextIndex(reader: SegmentReader, report: ReadReport): Promise<TrigramIndexReader> {
+export function openTextIndex(reader: SegmentReader, tally: ReadTally): Promise<TrigramIndexReader> {
   return indexes.open(reader, async () => {
     const { root } = reader.section(section);
     if (root === null) throw new DataError(reader.objectKey, 0, 'a text index without a root');
-    return TrigramIndexReader.open(root, reader.blocks, report);
+    return TrigramIndexReader.open(root, reader.blocks, tally);
   });
 }

@@ -1,7 +1,3 @@
-import { lineFeed } from './code-point-ranges.ts';
-import { pieceEnd } from './text-pieces.ts';
-import type { MatchLength } from './trigram-query.ts';
-
 /**
  * Large texts are indexed twice: as a whole, and in parts. A text of megabytes has the trigrams of nearly every word
  * somewhere, so that each search would read it in vain; a part of it has them no more often than another document.
@@ -11,6 +7,10 @@ import type { MatchLength } from './trigram-query.ts';
  * 3. Where a line is so long that a part ends inside of it, only short matches are looked up by parts.
  * 4. Patterns whose matches may be longer are looked up by the whole.
  */
+import { lineFeed } from './code-point-ranges.ts';
+import { pieceEnd } from './text-pieces.ts';
+import type { MatchLength } from './trigram-query.ts';
+
 export const partBytes = 32 * 1024;
 /** From here on there are parts. Below it, they would cost more index than reading costs time. */
 export const partedBytesMin = 2 * partBytes;

@@ -1,9 +1,3 @@
-import { DataError } from '../../src/base/assert.ts';
-import { type BlockPlace, blockHeaderBytes, blockKinds } from '../storage/segment-format.ts';
-import { ageBound } from './postings.ts';
-import { trigramBound } from './trigram-page.ts';
-import { readVarint, varintEnd, writeVarint } from './varint.ts';
-
 /**
  * The trigram index of a segment. Its pages are blocks of the segment (segment-format.ts), so each has a checksum and is
  * bound to its place.
@@ -15,6 +9,12 @@ import { readVarint, varintEnd, writeVarint } from './varint.ts';
  * - Row groups, one block (row-groups.ts).
  * - The root, which the table of contents carries: places of the two, and how many groups and rows there are.
  */
+import { DataError } from '../../src/base/assert.ts';
+import { type BlockPlace, blockHeaderBytes, blockKinds } from '../storage/segment-format.ts';
+import { ageBound } from './postings.ts';
+import { trigramBound } from './trigram-page.ts';
+import { readVarint, varintEnd, writeVarint } from './varint.ts';
+
 export interface IndexSpan {
   /** The first row group of the span, by its number in the segment. */
   readonly firstGroup: number;

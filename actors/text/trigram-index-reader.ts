@@ -1,5 +1,5 @@
 import { must } from '../../src/base/assert.ts';
-import type { ObjectBlocks, ReadReport } from '../storage/block-fetch.ts';
+import type { ObjectBlocks, ReadTally } from '../storage/block-fetch.ts';
 import { type BlockPlace, blockKinds } from '../storage/segment-format.ts';
 import { type AgeSource, AllAges, Intersection, noAges, Union } from './age-sources.ts';
 import { PostingsCursor } from './postings.ts';
@@ -9,10 +9,6 @@ import { findInPage } from './trigram-page.ts';
 import { pagesOf, planSpan, type SpanPlan } from './trigram-plan.ts';
 import type { TrigramQuery } from './trigram-query.ts';
 
-/**
- * Answers which row groups of a segment may hold a match, newest first. A candidate is never a proof: a group has several
- * rows, its trigrams need not stand together, and some conditions are left out; every document is verified.
- */
 export type IndexBlocks = Pick<ObjectBlocks, 'objectKey' | 'cachedOrLocal' | 'fetch'>;
 
 /** Ages of the first window; each next one is four times as long. */
@@ -21,6 +17,10 @@ const windowGrowth = 4;
 /** Pages of older spans come in the same round as those of the newest, up to so many: about a megabyte. */
 const roundPagesMax = 96;
 
+/**
+ * Answers which row groups of a segment may hold a match, newest first. A candidate is never a proof: a group has several
+ * rows, its trigrams need not stand together, and some conditions are left out; every document is verified.
+ */
 export class TrigramIndexReader {
   readonly rowGroups: RowGroups;
   readonly #blocks: IndexBlocks;
@@ -34,9 +34,9 @@ export class TrigramIndexReader {
   }
 
   /** `root` is the section's. Reads two blocks that stand side by side: one GET. Memory: 16 bytes a page, 1.2 a group. */
-  static async open(root: Uint8Array, blocks: IndexBlocks, report: ReadReport): Promise<TrigramIndexReader> {
+  static async open(root: Uint8Array, blocks: IndexBlocks, tally: ReadTally): Promise<TrigramIndexReader> {
     const { sparse, rowGroups, groupCount, rowCount } = decodeIndexRoot(root, blocks.objectKey);
-    const [spans, groups] = await blocks.fetch([sparse, rowGroups], report);
+    const [spans, groups] = await blocks.fetch([sparse, rowGroups], tally);
     const name = blocks.objectKey;
     return new TrigramIndexReader(
       blocks,
@@ -90,13 +90,13 @@ export class CandidateGroups {
    * The next candidates, numbers of groups in descending order, at least one; null at the end. A promise only where pages
    * have to come from the object store: all of them in one round.
    */
-  next(report: ReadReport): Uint32Array | null | Promise<Uint32Array | null> {
+  next(tally: ReadTally): Uint32Array | null | Promise<Uint32Array | null> {
     for (;;) {
       const search = this.#searches[this.#at];
       if (search === undefined) return null;
       if (this.#source === null) {
-        search.pages ??= this.#pagesAtHand(search, report);
-        if (search.pages === null) return this.#readPages(report).then(() => this.next(report));
+        search.pages ??= this.#pagesAtHand(search, tally);
+        if (search.pages === null) return this.#readPages(tally).then(() => this.next(tally));
         this.#begin(search, search.pages);
       }
       const groups = this.#nextWindow(search.span);
@@ -137,10 +137,10 @@ export class CandidateGroups {
   }
 
   /** The span's pages where memory or the local disk has them all. */
-  #pagesAtHand({ span, plan }: SpanSearch, report: ReadReport): ReadonlyMap<number, Uint8Array> | null {
+  #pagesAtHand({ span, plan }: SpanSearch, tally: ReadTally): ReadonlyMap<number, Uint8Array> | null {
     const pages = new Map<number, Uint8Array>();
     for (const page of pagesOf(plan)) {
-      const block = this.#blocks.cachedOrLocal(placeOf(span, page), report);
+      const block = this.#blocks.cachedOrLocal(placeOf(span, page), tally);
       if (block === undefined) return null;
       pages.set(page, block.raw);
     }
@@ -148,7 +148,7 @@ export class CandidateGroups {
   }
 
   /** Reads the pages of the current span, and of older ones as long as they are few. */
-  async #readPages(report: ReadReport): Promise<void> {
+  async #readPages(tally: ReadTally): Promise<void> {
     const round: { readonly search: SpanSearch; readonly pages: readonly number[] }[] = [];
     let count = 0;
     for (let at = this.#at; at < this.#searches.length; at++) {
@@ -159,7 +159,7 @@ export class CandidateGroups {
       round.push({ search, pages });
     }
     const places = round.flatMap(({ search, pages }) => pages.map((page) => placeOf(search.span, page)));
-    const blocks = await this.#blocks.fetch(places, report);
+    const blocks = await this.#blocks.fetch(places, tally);
     let next = 0;
     for (const { search, pages } of round) {
       search.pages = new Map(pages.map((page) => [page, must(blocks[next++], 'a fetched page').raw]));

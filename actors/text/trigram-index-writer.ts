@@ -10,21 +10,6 @@ import { type FinishedPage, PageBuilder, trigramBound } from './trigram-page.ts'
 import { mergeRuns, PairSorter, pairsPerRun, type SortedRun } from './trigram-runs.ts';
 import { TrigramSet } from './trigram-set.ts';
 
-/**
- * Builds the trigram index of one segment, beside the writing of its rows:
- *
- * 1. A row joins the open row group or begins the next (row-groups.ts). A large text has a group of its own and one more
- *    for each of its parts (text-parts.ts).
- * 2. Its text is folded in pieces, and each trigram that the group does not have yet, by a bitmap of all trigrams, becomes
- *    a pair with the group. Two bytes 0xFF, which no UTF-8 has, end every text: so every text has trigrams, and one that
- *    has a byte or two has a trigram that begins with them.
- * 3. Pairs are sorted by the half million into runs (trigram-runs.ts).
- * 4. A span ends when its runs hold `runBytesMax`: they are merged, and each list goes into a page (trigram-page.ts).
- *
- * Memory: 14 MB, the runs of a span (40 MB, of 310 MB of source code or 115 MB of log lines), and 2 bytes a row group. A
- * larger segment has several spans, each with all of its trigrams: that costs a query a page more a trigram and span, in
- * the same round, and no disk is needed to sort.
- */
 export interface TrigramIndexWriterOptions {
   /** A span ends when its runs, which wait in memory, hold this many bytes. */
   readonly runBytesMax?: number;
@@ -58,6 +43,21 @@ const idleScratch: Scratch[] = [];
 /** More at a time are seldom; they are made, and forgotten. */
 const idleScratchMax = 2;
 
+/**
+ * Builds the trigram index of one segment, beside the writing of its rows:
+ *
+ * 1. A row joins the open row group or begins the next (row-groups.ts). A large text has a group of its own and one more
+ *    for each of its parts (text-parts.ts).
+ * 2. Its text is folded in pieces, and each trigram that the group does not have yet, by a bitmap of all trigrams, becomes
+ *    a pair with the group. Two bytes 0xFF, which no UTF-8 has, end every text: so every text has trigrams, and one that
+ *    has a byte or two has a trigram that begins with them.
+ * 3. Pairs are sorted by the half million into runs (trigram-runs.ts).
+ * 4. A span ends when its runs hold `runBytesMax`: they are merged, and each list goes into a page (trigram-page.ts).
+ *
+ * Memory: 14 MB, the runs of a span (40 MB, of 310 MB of source code or 115 MB of log lines), and 2 bytes a row group. A
+ * larger segment has several spans, each with all of its trigrams: that costs a query a page more a trigram and span, in
+ * the same round, and no disk is needed to sort.
+ */
 export class TrigramIndexWriter {
   readonly #scratch: Scratch;
   readonly #runBytesMax: number;

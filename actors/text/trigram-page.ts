@@ -1,3 +1,12 @@
+/**
+ * A page of the trigram index: entries in the order of their trigrams, each with its posting list. Little-endian.
+ *
+ *   u16 entry count | for each 32nd entry: u24 trigram, u16 where it begins after this table | entries
+ *
+ * An entry: its trigram less the one before, less one (not where the table has it) | the list's count, less one |
+ * where the count is more than two: the list's bytes | the list. All varints but the list. A list that would not fit a
+ * page with others has a page of its own.
+ */
 import { DataError } from '../../src/base/assert.ts';
 import {
   type DataPlace,
@@ -9,15 +18,6 @@ import {
 } from './postings.ts';
 import { readVarint, varintBytesMax, varintEnd, writeVarint } from './varint.ts';
 
-/**
- * A page of the trigram index: entries in the order of their trigrams, each with its posting list. Little-endian.
- *
- *   u16 entry count | for each 32nd entry: u24 trigram, u16 where it begins after this table | entries
- *
- * An entry: its trigram less the one before, less one (not where the table has it) | the list's count, less one |
- * where the count is more than two: the list's bytes | the list. All varints but the list. A list that would not fit a
- * page with others has a page of its own.
- */
 export const pageBytesTarget = 16 * 1024;
 
 const entriesPerRestart = 32;
@@ -34,7 +34,7 @@ export interface FinishedPage {
 
 /** Puts lists into pages, in the order of their trigrams. */
 export class PageBuilder {
-  /** Every number of the lists is below it. */
+  /** The bound of the lists' numbers: every one of them is below it. */
   readonly #bound: number;
   #entries = new Uint8Array(2 * pageBytesTarget);
   #entriesBytes = 0;

@@ -1,7 +1,3 @@
-import type { IndexSpan } from './trigram-index-format.ts';
-import { trigramBound } from './trigram-page.ts';
-import type { TrigramQuery } from './trigram-query.ts';
-
 /**
  * Which pages of a span a query reads: pure. What is left out, because there would be too much to read, only makes more
  * candidates.
@@ -11,6 +7,10 @@ import type { TrigramQuery } from './trigram-query.ts';
  * 2. Of a conjunction the parts with the smallest lists are read, as far as the sparse index tells: the mean of a page.
  * 3. Of a disjunction all parts, or none: then it is no condition.
  */
+import type { IndexSpan } from './trigram-index-format.ts';
+import { trigramBound } from './trigram-page.ts';
+import type { TrigramQuery } from './trigram-query.ts';
+
 export type SpanPlan =
   | { readonly kind: 'all' }
   | { readonly kind: 'none' }

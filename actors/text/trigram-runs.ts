@@ -1,7 +1,3 @@
-import { assert } from '../../src/base/assert.ts';
-import { trigramBound } from './trigram-page.ts';
-import { readVarint, varintBytesMax, varintEnd, writeVarint } from './varint.ts';
-
 /**
  * Sorting (trigram, group) pairs in bounded memory. Pairs arrive group by group:
  *
@@ -12,6 +8,10 @@ import { readVarint, varintBytesMax, varintEnd, writeVarint } from './varint.ts'
  *    before with a bit that says whether it is the trigram's last.
  * 4. Runs are merged by their heads: there are at most some 80, so the smallest is found by looking at each.
  */
+import { assert } from '../../src/base/assert.ts';
+import { trigramBound } from './trigram-page.ts';
+import { readVarint, varintBytesMax, varintEnd, writeVarint } from './varint.ts';
+
 export const pairsPerRun = 1 << 19;
 
 const groupBits = 20;
@@ -163,7 +163,7 @@ export class PairSorter {
 class RunReader {
   readonly #run: SortedRun;
   #at = 0;
-  /** Whose groups come next; `trigramBound` at the end. */
+  /** The trigram whose groups come next; `trigramBound` at the end. */
   trigram = -1;
 
   constructor(run: SortedRun) {

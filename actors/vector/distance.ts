@@ -1,5 +1,3 @@
-import type { VectorConfig } from '../../protocol/namespace.ts';
-
 /**
  * How far two vectors are from each other, in doubles over their float32 numbers, so that every way to an answer ends with
  * the same number.
@@ -7,6 +5,8 @@ import type { VectorConfig } from '../../protocol/namespace.ts';
  * - `cosine`: 1 less the cosine of their angle, 0 to 2. A vector of zeros has no direction: it is 1 from every other.
  * - `euclidean`: the length of their difference.
  */
+import type { VectorConfig } from '../../protocol/namespace.ts';
+
 export type Metric = VectorConfig['metric'];
 
 /** Distances from one vector. */

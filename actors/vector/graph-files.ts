@@ -5,17 +5,12 @@ import type { Clock } from '../../src/base/clock.ts';
 import { runningXxh64 } from '../../src/base/hash.ts';
 import { type Random, randomHex } from '../../src/base/random.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
-import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
+import { MissingObjectError, type ReadTally } from '../storage/block-fetch.ts';
 import { checksumText, type SegmentGraph } from '../storage/segment-graph.ts';
 import type { WarmCache } from '../storage/warm-cache.ts';
 import type { GraphShape } from './graph-shape.ts';
 import { type Graph, viewGraph } from './hnsw.ts';
 
-/**
- * Graphs as files on the local disk, which is how usearch reads them. It believes every byte, so none is opened before its
- * checksum was held against the manifest's: one that is damaged here is fetched again, one that is damaged in the store
- * is a `DataError`.
- */
 export interface GraphFilesOptions {
   readonly store: ObjectStore;
   readonly clock: Clock;
@@ -31,6 +26,11 @@ const rangesInFlight = 4;
 /** Checked without giving way: under a millisecond. */
 const pieceBytes = 512 * 1024;
 
+/**
+ * Graphs as files on the local disk, which is how usearch reads them. It believes every byte, so none is opened before its
+ * checksum was held against the manifest's: one that is damaged here is fetched again, one that is damaged in the store
+ * is a `DataError`.
+ */
 export class GraphFiles {
   readonly #options: GraphFilesOptions;
 
@@ -50,17 +50,17 @@ export class GraphFiles {
   }
 
   /** Throws `DataError`, `MissingObjectError`, or the store's error. */
-  async open(key: string, graph: SegmentGraph, shape: GraphShape, report: ReadReport): Promise<Graph> {
+  async open(key: string, graph: SegmentGraph, shape: GraphShape, tally: ReadTally): Promise<Graph> {
     const { warmCache } = this.#options;
     const local = warmCache?.pathOf(key) ?? null;
     if (local !== null) {
       if (await this.#isIntact(local, graph)) {
-        report.diskReads++;
+        tally.diskReads++;
         return viewGraph(local, shape, graph.expansion);
       }
       warmCache?.remove(key);
     }
-    const path = await this.#fetch(key, graph, report);
+    const path = await this.#fetch(key, graph, tally);
     try {
       // Mapped at its first place: moving or deleting the file afterwards does not change what is mapped.
       const opened = viewGraph(path, shape, graph.expansion);
@@ -77,13 +77,13 @@ export class GraphFiles {
   }
 
   /** The object as a file; once more where it came damaged. */
-  async #fetch(key: string, graph: SegmentGraph, report: ReadReport): Promise<string> {
+  async #fetch(key: string, graph: SegmentGraph, tally: ReadTally): Promise<string> {
     const { scratchFolder, random } = this.#options;
     await mkdir(scratchFolder, { recursive: true });
     const path = join(scratchFolder, randomHex(random, 16));
     try {
       for (let tries = 0; tries < 2; tries++) {
-        await this.#download(key, graph, path, report);
+        await this.#download(key, graph, path, tally);
         if (await this.#isIntact(path, graph)) return path;
       }
     } catch (error) {
@@ -94,7 +94,7 @@ export class GraphFiles {
     throw new DataError(key, 0, 'the checksum of a graph does not match');
   }
 
-  async #download(key: string, { size }: SegmentGraph, path: string, report: ReadReport): Promise<void> {
+  async #download(key: string, { size }: SegmentGraph, path: string, tally: ReadTally): Promise<void> {
     const file = await open(path, 'w');
     try {
       let next = 0;
@@ -102,10 +102,10 @@ export class GraphFiles {
         for (let offset = next; offset < size; offset = next) {
           next += rangeBytes;
           const length = Math.min(rangeBytes, size - offset);
-          report.storeGets++;
+          tally.storeGets++;
           const object = await this.#options.store.get(key, { range: { offset, length } });
           if (object === null) throw new MissingObjectError(key);
-          report.storeBytes += object.bytes.length;
+          tally.storeBytes += object.bytes.length;
           await file.write(object.bytes, 0, object.bytes.length, offset);
         }
       };

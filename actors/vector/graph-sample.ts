@@ -6,7 +6,7 @@ import { Nearest, type Ranked } from './nearest.ts';
 const neighbours = 10;
 /** Neighbours that are known exactly: among vectors that are all the same any of them will do. */
 const known = 64;
-/** What a search asks for that wants ten. */
+/** How many neighbours a search that wants ten asks a graph for. */
 const asked = 26;
 
 type Neighbour = Ranked & { readonly row: number };

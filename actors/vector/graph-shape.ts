@@ -1,6 +1,3 @@
-import type { GraphPrecision } from '../storage/segment-graph.ts';
-import { type Metric, squaredLength } from './distance.ts';
-
 /**
  * What a graph's numbers are, made of those of the vectors: they are as small as finds what should be found, and brought to a
  * size at which they tell the most. Distances of answers never come from them.
@@ -12,6 +9,9 @@ import { type Metric, squaredLength } from './distance.ts';
  *
  * A vector of zeros has no direction and is in no graph of `cosine`.
  */
+import type { GraphPrecision } from '../storage/segment-graph.ts';
+import { type Metric, squaredLength } from './distance.ts';
+
 export interface GraphShape {
   readonly dims: number;
   readonly metric: Metric;

@@ -1,8 +1,3 @@
-import { createRequire } from 'node:module';
-import { availableParallelism } from 'node:os';
-import { fileURLToPath } from 'node:url';
-import { distanceOf, type GraphShape, inShape, isInSight, type ShapedNumbers } from './graph-shape.ts';
-
 /**
  * The door to usearch: graphs (HNSW) over vectors, built in memory, saved to a file, and searched where a file is mapped.
  *
@@ -12,6 +7,11 @@ import { distanceOf, type GraphShape, inShape, isInSight, type ShapedNumbers } f
  * Its binary is asked without the package's JavaScript, which makes floats of 8-bit numbers: these are a third quicker to
  * search and to build than 16-bit floats, for half as many bytes come from memory.
  */
+import { createRequire } from 'node:module';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { distanceOf, type GraphShape, inShape, isInSight, type ShapedNumbers } from './graph-shape.ts';
+
 interface CompiledIndex {
   add(keys: BigUint64Array, vectors: ShapedNumbers, threads: number): void;
   search(
@@ -67,7 +67,7 @@ export const linkBytesPerVector = 2 * connectivity * 4 + 64;
 export const openGraphBytesPerVector = 64;
 
 export interface GraphMatches {
-  /** The nearest first, as far as the graph tells. */
+  /** The rows of the nearest vectors, the nearest first, as far as the graph tells. */
   readonly rows: Uint32Array;
   /** As the graph's numbers tell, which are rounded. */
   readonly distances: Float32Array;

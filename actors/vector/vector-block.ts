@@ -35,7 +35,7 @@ export class VectorBlockBuilder {
   readonly #values: Uint8Array;
   #count = 0;
 
-  /** For `countMax` vectors. */
+  /** Makes room for `countMax` vectors of `dims` numbers. */
   constructor(dims: number, countMax: number) {
     this.#dims = dims;
     this.#rows = new Uint32Array(countMax);

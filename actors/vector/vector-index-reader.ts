@@ -1,6 +1,6 @@
 import { DataError } from '../../src/base/assert.ts';
 import { OpenedOnce } from '../../src/base/single-flight.ts';
-import type { Block, ReadReport } from '../storage/block-fetch.ts';
+import type { Block, ReadTally } from '../storage/block-fetch.ts';
 import {
   type BlockPlace,
   blockKinds,
@@ -11,15 +11,6 @@ import {
 import type { SegmentReader } from '../storage/segment-reader.ts';
 import { type VectorBlock, vectorBlock } from './vector-block.ts';
 
-/**
- * The section `vectors` of a segment that has any: the vectors of its documents, in blocks (vector-block.ts) that lie among the
- * documents', and a directory of them, one block, little-endian:
- *
- *   u32 blocks | for each: f64 offset in the object | u32 length | u32 vectors | u32 row of the first
- *
- * The root, which the table of contents carries: u16 version | u16 dims | u32 rows of the segment | u32 vectors | u48 offset
- * and u32 length of the directory.
- */
 export const vectorsSection = 'vectors';
 export const vectorIndexVersion = 2;
 
@@ -68,6 +59,15 @@ export function encodeVectorDirectory(blocks: readonly WrittenVectors[]): Buffer
 /** Where a block of vectors lies, how many it has, and the row of the first. */
 export type VectorBlockPlace = BlockPlace & { readonly count: number; readonly firstRow: number };
 
+/**
+ * The section `vectors` of a segment that has any: the vectors of its documents, in blocks (vector-block.ts) that lie among the
+ * documents', and a directory of them, one block, little-endian:
+ *
+ *   u32 blocks | for each: f64 offset in the object | u32 length | u32 vectors | u32 row of the first
+ *
+ * The root, which the table of contents carries: u16 version | u16 dims | u32 rows of the segment | u32 vectors | u48 offset
+ * and u32 length of the directory.
+ */
 export class VectorIndexReader {
   readonly dims: number;
   readonly count: number;
@@ -132,13 +132,13 @@ export class VectorIndexReader {
 const indexes = new OpenedOnce<SegmentReader, VectorIndexReader | 'none'>();
 
 /** One GET the first time, which may run beside other first reads. */
-export function openVectors(reader: SegmentReader, report: ReadReport): Promise<VectorIndexReader | 'none'> {
+export function openVectors(reader: SegmentReader, tally: ReadTally): Promise<VectorIndexReader | 'none'> {
   return indexes.open(reader, async () => {
     const section = sectionOf(reader.toc, vectorsSection);
     if (section === null) return 'none';
     const root = decodeRoot(reader, section.root);
     const place = { ...root.directory, kind: blockKinds.vectorDirectory };
-    const { raw } = await reader.blocks.fetchOne(place, report);
+    const { raw } = await reader.blocks.fetchOne(place, tally);
     return new VectorIndexReader(raw, root, { name: reader.objectKey, offset: place.offset });
   });
 }

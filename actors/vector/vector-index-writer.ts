@@ -10,14 +10,14 @@ import {
   type WrittenVectors,
 } from './vector-index-reader.ts';
 
+const blockBytesMax = 16 * 1024;
+const runBytesMax = 1024 * 1024;
+
 /**
  * Writes the vectors of a segment beside its rows, apart from the documents: who looks for the nearest reads numbers and
  * nothing else. Blocks are small, for a graph's candidates are compared one by one, and stand together in runs, so that who
  * reads documents does so in few GETs. Memory: one run.
  */
-const blockBytesMax = 16 * 1024;
-const runBytesMax = 1024 * 1024;
-
 export function vectorIndexWriter(): RowIndexWriter {
   const writer = new VectorIndexWriter();
   return {
