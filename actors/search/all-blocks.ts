@@ -1,19 +1,14 @@
-import type { ReadReport } from '../storage/block-fetch.ts';
+import type { ReadTally } from '../storage/block-fetch.ts';
 import type { BlockIndex } from '../storage/block-index.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import { type BlockSource, blocksAheadMax, blocksPerReadMax, type WantedBlock } from './read-ahead.ts';
 
-/**
- * All document blocks of segments, from the newest to the oldest. The indexes of all segments are asked for at once: one
- * round. Who wants the newest rows and puts no condition on them knows how many: no more blocks than hold them are asked
- * for, and then one after the other, because deleted rows were counted as well.
- */
 export interface BlocksWanted {
   /** Sequences from here on are not wanted. */
   readonly below: number;
   /** How many rows will be enough; infinite where only reading them tells. */
   readonly rows: number;
-  readonly report: ReadReport;
+  readonly tally: ReadTally;
 }
 
 interface Opening {
@@ -25,6 +20,11 @@ interface Opening {
   next: number;
 }
 
+/**
+ * All document blocks of segments, from the newest to the oldest. The indexes of all segments are asked for at once: one
+ * round. Who wants the newest rows and puts no condition on them knows how many: no more blocks than hold them are asked
+ * for, and then one after the other, because deleted rows were counted as well.
+ */
 export class AllBlocks implements BlockSource {
   readonly aheadMax = blocksAheadMax;
   readonly firstRead: number;
@@ -33,19 +33,19 @@ export class AllBlocks implements BlockSource {
   readonly #rows: number;
   #rowsTaken = 0;
 
-  constructor(segments: readonly OpenSegment[], { below, rows, report }: BlocksWanted) {
+  constructor(segments: readonly OpenSegment[], { below, rows, tally }: BlocksWanted) {
     this.#rows = rows;
     this.firstRead = rows === Number.POSITIVE_INFINITY ? 1 : blocksPerReadMax;
     this.#left = segments
       .filter(({ reader }) => reader.toc.minSequence < below)
-      .map((segment) => open(segment, below, report));
+      .map((segment) => open(segment, below, tally));
   }
 
   get isEnough(): boolean {
     return this.#rowsTaken >= this.#rows;
   }
 
-  /** In order: a segment whose index is not known yet keeps older ones waiting. */
+  /** Answers the next blocks, in order: a segment whose index is not known yet keeps older ones waiting. */
   take(count: number): WantedBlock[] | Promise<WantedBlock[]> {
     const taken: WantedBlock[] = [];
     for (let opening = this.#left[0]; opening !== undefined; opening = this.#left[0]) {
@@ -71,13 +71,13 @@ export class AllBlocks implements BlockSource {
   }
 }
 
-function open(segment: OpenSegment, below: number, report: ReadReport): Opening {
+function open(segment: OpenSegment, below: number, tally: ReadTally): Opening {
   const take = (index: BlockIndex) => {
     opening.index = index;
     opening.next = index.blockOfSequence(below);
   };
   const { blockIndexAtHand } = segment.reader;
-  const opened = blockIndexAtHand === null ? segment.reader.blockIndex(report).then(take) : Promise.resolve();
+  const opened = blockIndexAtHand === null ? segment.reader.blockIndex(tally).then(take) : Promise.resolve();
   const opening: Opening = { segment, index: null, next: -1, opened };
   if (blockIndexAtHand !== null) take(blockIndexAtHand);
   // The consumer may stop before it comes to a segment that can't be read.

@@ -7,7 +7,7 @@ import type { ByteGate, Hold } from '../../src/base/byte-gate.ts';
 export interface AnswerRoom {
   /** Takes room for so many bytes of JSON more, or answers false where there is none. */
   take(bytes: number): boolean;
-  /** So many bytes that were taken are let go, for others of this answer. */
+  /** Lets go so many of the bytes that were taken, for others of this answer. */
   give(bytes: number): void;
 }
 
@@ -59,5 +59,5 @@ export class GatedRoom implements AnswerRoom {
   }
 }
 
-/** For answers that nobody else competes with. */
+/** Room without an end, for answers that nobody else competes with. */
 export const unboundedRoom: AnswerRoom = { take: () => true, give() {} };

@@ -1,3 +1,6 @@
+/**
+ * Answers as JSON text, written by hand: `meta` goes out as the bytes that came in, so that no number loses digits.
+ */
 import type { Temperature } from '../../protocol/document.ts';
 import type { SearchRequest } from '../../protocol/search.ts';
 import { documentId, documentMeta, documentText, documentVector } from '../storage/document-batch.ts';
@@ -5,9 +8,6 @@ import { firstLineOf, linesAfterFirst, linesAround, type MatchPlace, snippetOf }
 import { vectorJson } from '../vector/vector-json.ts';
 import type { ScannedDocument } from './scan.ts';
 
-/**
- * Answers as JSON text, written by hand: `meta` goes out as the bytes that came in, so that no number loses digits.
- */
 export function formatMicros(micros: number): string {
   const second = Math.floor(micros / 1_000_000);
   return `${secondText(second)}.${String(Math.floor(micros % 1_000_000)).padStart(6, '0')}Z`;
@@ -65,7 +65,10 @@ export function hitJson(
   );
 }
 
-/** With a comma behind them. Where nothing was searched for, the lines are those behind the first one that is not blank. */
+/**
+ * The lines around a match as fields, with a comma behind them. Where nothing was searched for, the lines are those behind the
+ * first one that is not blank.
+ */
 function contextFields(text: Buffer | null, match: MatchPlace | undefined, count: number): string {
   if (text === null) return '"before":[],"after":[],';
   const { before, after } =
@@ -75,7 +78,7 @@ function contextFields(text: Buffer | null, match: MatchPlace | undefined, count
   return `"before":${JSON.stringify(before)},"after":${JSON.stringify(after)},`;
 }
 
-/** With the comma before it; nothing where there is no vector. */
+/** The field of a vector, with the comma before it; nothing where there is no vector. */
 export function vectorField(vector: Float32Array | null): string {
   return vector === null ? '' : `,"vector":${vectorJson(vector)}`;
 }
@@ -95,10 +98,10 @@ export interface QueryFigures {
 
 const rounded = (ms: number) => Math.round(ms * 1_000) / 1_000;
 
-export function reportJson(report: QueryFigures): string {
+export function figuresJson(figures: QueryFigures): string {
   return (
-    `"temperature":"${report.temperature}","store_gets":${report.storeGets},"store_bytes":${report.storeBytes},` +
-    `"cpu_ms":${rounded(report.cpuMs)},"timed_out":${report.timedOut}`
+    `"temperature":"${figures.temperature}","store_gets":${figures.storeGets},"store_bytes":${figures.storeBytes},` +
+    `"cpu_ms":${rounded(figures.cpuMs)},"timed_out":${figures.timedOut}`
   );
 }
 

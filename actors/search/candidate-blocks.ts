@@ -1,5 +1,5 @@
 import { columnsAtHand, openColumns, type SegmentColumns } from '../columns/columns-section.ts';
-import type { ReadReport } from '../storage/block-fetch.ts';
+import type { ReadTally } from '../storage/block-fetch.ts';
 import type { BlockIndex } from '../storage/block-index.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
@@ -12,6 +12,15 @@ import type { TextCondition } from '../text/trigram-query.ts';
 import { FilterRows, type SegmentFilter } from './filter-rows.ts';
 import { type BlockSource, blocksAheadMax, type WantedBlock } from './read-ahead.ts';
 
+export interface CandidatesWanted {
+  readonly condition: TextCondition;
+  /** Sequences from here on are not wanted. */
+  readonly below: number;
+  /** What every row that is wanted passes. Default: nothing. */
+  readonly filter?: SegmentFilter | null;
+  readonly tally: ReadTally;
+}
+
 /**
  * The document blocks of segments that may hold a match, from the newest to the oldest, each with the rows to look at: those
  * that the text index names, and of them those that the columns of the filter's keys let pass.
@@ -20,15 +29,6 @@ import { type BlockSource, blocksAheadMax, type WantedBlock } from './read-ahead
  * indexes are there: two rounds, whatever the number of segments. Then candidates are taken from the newest segment on;
  * reading their blocks is one more round for a search that finds little.
  */
-export interface CandidatesWanted {
-  readonly condition: TextCondition;
-  /** Sequences from here on are not wanted. */
-  readonly below: number;
-  /** What every row that is wanted passes. Default: nothing. */
-  readonly filter?: SegmentFilter | null;
-  readonly report: ReadReport;
-}
-
 export class CandidateBlocks implements BlockSource {
   readonly firstRead = 1;
   /** Nobody knows how many of them match. */
@@ -87,7 +87,7 @@ interface Candidates extends WantedBlock {
   parts: Map<number, readonly number[]> | null;
 }
 
-/** Where a chunk has no more candidate groups than this, their documents are less to read than its columns. */
+/** Candidate groups of a chunk for which its columns are not read: up to so many, their documents are less to read than its columns. */
 const groupsWithoutColumnsMax = 16;
 
 /** Candidates of one segment that are read at once, in one round: 16 MB before compression at worst. */
@@ -243,7 +243,7 @@ class SegmentSearch {
 
   #nextGroups(): Promise<void> | null {
     const candidates = this.#candidates as Pick<CandidateGroups, 'next'>;
-    const next = candidates.next(this.#wanted.report);
+    const next = candidates.next(this.#wanted.tally);
     if (next instanceof Promise) return next.then((groups) => this.#accept(groups));
     this.#accept(next);
     return null;
@@ -259,7 +259,7 @@ class SegmentSearch {
   /** Null where all is in memory. */
   #open(): Promise<void> | null {
     const { reader } = this.#segment;
-    const { report, condition, filter = null } = this.#wanted;
+    const { tally, condition, filter = null } = this.#wanted;
     const index = reader.blockIndexAtHand;
     const text = condition.query.kind === 'all' ? 'none' : textIndexAtHand(reader);
     const columns = filter === null ? 'none' : columnsAtHand(reader);
@@ -268,9 +268,9 @@ class SegmentSearch {
       return null;
     }
     const reads = [
-      reader.blockIndex(report),
-      text ?? openTextIndex(reader, report),
-      columns ?? openColumns(reader, report),
+      reader.blockIndex(tally),
+      text ?? openTextIndex(reader, tally),
+      columns ?? openColumns(reader, tally),
     ] as const;
     return Promise.all(reads).then((opened) => {
       this.#begin(...opened);
@@ -279,7 +279,7 @@ class SegmentSearch {
   }
 
   #begin(index: BlockIndex, text: TrigramIndexReader | 'none', columns: SegmentColumns): void {
-    const { below, condition, filter = null, report } = this.#wanted;
+    const { below, condition, filter = null, tally } = this.#wanted;
     const { reader } = this.#segment;
     this.#index = index;
     this.#rowGroups = text === 'none' ? wholeSegment(reader.rowCount) : text.rowGroups;
@@ -288,13 +288,13 @@ class SegmentSearch {
     this.#rowEnd = index.firstRow(lastBlock) + index.rowCount(lastBlock);
     this.#candidates = text === 'none' ? oneGroup() : text.search(condition.query);
     if (filter === null) return;
-    this.#filter = new FilterRows(reader, columns, filter, report);
+    this.#filter = new FilterRows(reader, columns, filter, tally);
     // Beside the posting lists: whether they name rows of these chunks is not known yet, but a round later it is late.
     this.#filter.readAhead(chunksDown(this.#filter.chunkOfRow(this.#rowEnd - 1)));
   }
 }
 
-/** Where there is no condition, all rows are one group. */
+/** One group of all rows, for queries without a condition. */
 function wholeSegment(rowCount: number): Pick<RowGroups, 'rowsOf'> {
   return { rowsOf: () => ({ first: 0, end: rowCount, kind: 'rows', linesAreWhole: true, part: 0 }) };
 }

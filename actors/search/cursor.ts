@@ -4,13 +4,14 @@ import { type KeyRing, keysOf } from '../../src/accounts/key-ring.ts';
 import { sha256Hex } from '../../src/base/hash.ts';
 
 /**
- * Where the next page begins: a sequence, signed together with the tenant, the namespace and the query, so that it is
- * valid on every server and of no use with another query. 8 bytes of sequence and 16 of signature, base64url.
+ * What a cursor is valid for. A cursor says where the next page begins: a sequence, signed together with the tenant, the
+ * namespace and the query, so that it is valid on every server and of no use with another query. 8 bytes of sequence and 16 of
+ * signature, base64url.
  */
 export interface CursorScope {
   readonly tenantId: number;
   readonly namespaceId: string;
-  /** Of everything that decides which documents match, but not of the page's size. */
+  /** The digest of everything that decides which documents match; the page's size is not part of it. */
   readonly queryDigest: string;
 }
 

@@ -13,7 +13,7 @@ export interface DocumentTest {
 export interface DocumentInBuffer {
   readonly buffer: Buffer;
   readonly offset: number;
-  /** As of a scanned document. */
+  /** The parts of a large text to look at, as in `ScannedDocument`. */
   readonly parts?: readonly number[] | null;
 }
 

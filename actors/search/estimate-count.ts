@@ -1,4 +1,12 @@
-import type { ReadReport } from '../storage/block-fetch.ts';
+/**
+ * How many documents match, without judging all that may.
+ *
+ * 1. The index says how many candidates there are, live ones only; no document is read for that.
+ * 2. Groups of them, spread evenly from the oldest to the newest, are judged: `groupsMax` of the memtables' and as many
+ *    blocks of the segments.
+ * 3. The rest is taken to match as often as those did. What was judged bounds the answer from both sides, surely.
+ */
+import type { ReadTally } from '../storage/block-fetch.ts';
 import type { Memtable } from '../storage/memtable.ts';
 import { isReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
@@ -16,17 +24,9 @@ import { isOutOfTime, wantedBlocks } from './scan.ts';
 import { SpreadSample } from './spread-sample.ts';
 import type { TimeSlice } from './time-slice.ts';
 
-/**
- * How many documents match, without judging all that may.
- *
- * 1. The index says how many candidates there are, live ones only; no document is read for that.
- * 2. Groups of them, spread evenly from the oldest to the newest, are judged: `groupsMax` of the memtables' and as many
- *    blocks of the segments.
- * 3. The rest is taken to match as often as those did. What was judged bounds the answer from both sides, surely.
- */
 export interface Estimate {
   readonly count: number;
-  /** At least so many match, and at most so many. */
+  /** The least that can match; `high` is the most. */
   readonly low: number;
   readonly high: number;
   /** Whether the time was over before all groups were judged: the bounds hold, the count is rougher. */
@@ -39,7 +39,7 @@ export interface EstimateOptions {
   readonly condition: TextCondition;
   readonly groupsMax: number;
   readonly slice: TimeSlice;
-  readonly report: ReadReport;
+  readonly tally: ReadTally;
 }
 
 interface Place {
@@ -131,11 +131,11 @@ async function memtableCandidates(
 
 async function segmentCandidates(
   snapshot: Snapshot,
-  { condition, groupsMax, slice, report }: EstimateOptions,
+  { condition, groupsMax, slice, tally }: EstimateOptions,
 ): Promise<Candidates<WantedBlock> | null> {
   const found = new Candidates<WantedBlock>(groupsMax);
   const everything = Number.POSITIVE_INFINITY;
-  const source = wantedBlocks(snapshot, { condition, below: everything, rows: everything, report });
+  const source = wantedBlocks(snapshot, { condition, below: everything, rows: everything, tally });
   for (;;) {
     const taken = source.take(blocksPerLook);
     const blocks = taken instanceof Promise ? await slice.waitFor(taken) : taken;
@@ -188,10 +188,10 @@ async function judgeBlocks(
 
 async function judgeReadBlocks(
   candidates: Candidates<WantedBlock>,
-  { slice, report }: EstimateOptions,
+  { slice, tally }: EstimateOptions,
   judge: JudgeDocument,
 ): Promise<boolean> {
-  const blocks = readAhead(listed(candidates.sample.items), report, slice);
+  const blocks = readAhead(listed(candidates.sample.items), tally, slice);
   for await (const { block, ranges, tombstones } of blocks) {
     for (let at = 0; at < ranges.length; at += 2) {
       for (let row = ranges[at] as number; row < (ranges[at + 1] as number); row++) {

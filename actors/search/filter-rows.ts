@@ -9,24 +9,16 @@ import {
 } from '../columns/evaluate-filter.ts';
 import type { ColumnTerm } from '../columns/filter-terms.ts';
 import { storedColumn } from '../columns/stored-column.ts';
-import type { Block, ReadReport } from '../storage/block-fetch.ts';
+import type { Block, ReadTally } from '../storage/block-fetch.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
 import type { TimeSlice } from './time-slice.ts';
 
-/**
- * Which rows of a segment may pass a filter, as far as its columns tell: asked from the newest row down, chunk by chunk,
- * and only for chunks in which there is something to ask for.
- *
- * 1. Many chunks are settled by the directory, which is in memory.
- * 2. Columns of several chunks are asked for at a time, the more the longer a search goes on.
- * 3. A chunk is evaluated when its turn comes, about a millisecond; between two of them others have their turn.
- */
 export interface SegmentFilter {
   readonly terms: readonly ColumnTerm[];
   readonly slice: TimeSlice;
 }
 
-/** Of one round of columns: so much at first, and four times as much in each further one. */
+/** Bytes of columns that the first round reads; each further one reads four times as much. */
 const firstRoundBytes = 1024 * 1024;
 const roundBytesMax = 8 * 1024 * 1024;
 /** Columns of a round: they are unpacked together. At least those of one chunk. */
@@ -37,29 +29,37 @@ export type ChunkState = 'none' | 'all' | Uint32Array;
 
 interface ReadingChunk {
   readonly plan: ColumnsPlan;
-  /** By their offsets. */
+  /** The blocks that were read, by their offsets. */
   readonly blocks: Promise<ReadonlyMap<number, Block>>;
 }
 
 type ColumnsPlan = ChunkPlan & { readonly kind: 'columns' };
 
+/**
+ * Which rows of a segment may pass a filter, as far as its columns tell: asked from the newest row down, chunk by chunk,
+ * and only for chunks in which there is something to ask for.
+ *
+ * 1. Many chunks are settled by the directory, which is in memory.
+ * 2. Columns of several chunks are asked for at a time, the more the longer a search goes on.
+ * 3. A chunk is evaluated when its turn comes, about a millisecond; between two of them others have their turn.
+ */
 export class FilterRows {
   readonly #reader: SegmentReader;
   readonly #columns: SegmentColumns;
   readonly #filter: SegmentFilter;
-  readonly #report: ReadReport;
-  /** Of the chunks that were asked about lately. */
+  readonly #tally: ReadTally;
+  /** What is known of the chunks that were asked about lately, by their numbers. */
   readonly #states = new Map<number, ChunkState>();
   readonly #passed = new Set<number>();
   readonly #plans = new Map<number, ColumnsPlan>();
   readonly #reading = new Map<number, ReadingChunk>();
   #roundBytes = firstRoundBytes;
 
-  constructor(reader: SegmentReader, columns: SegmentColumns, filter: SegmentFilter, report: ReadReport) {
+  constructor(reader: SegmentReader, columns: SegmentColumns, filter: SegmentFilter, tally: ReadTally) {
     this.#reader = reader;
     this.#columns = columns;
     this.#filter = filter;
-    this.#report = report;
+    this.#tally = tally;
   }
 
   chunkOfRow(row: number): number {
@@ -82,7 +82,7 @@ export class FilterRows {
     return placesOf(plan.terms).every((place) => this.#reader.blocks.isAtHand(place));
   }
 
-  /** Until `reconsider`, any row of the chunk may pass: its documents are looked at instead of its columns. */
+  /** Lets any row of the chunk pass until `reconsider`: its documents are looked at instead of its columns. */
   letPass(chunk: number): void {
     this.#states.set(chunk, 'all');
     this.#passed.add(chunk);
@@ -163,7 +163,7 @@ export class FilterRows {
     this.#states.set(chunk, this.#evaluate(chunk, plan, blocks));
   }
 
-  /** Of all chunks, the last one first: those before it are read ahead. */
+  /** Settles all chunks, the last one first: those before it are read ahead. */
   async settleAll(chunkCount: number): Promise<ChunkState[]> {
     const states: ChunkState[] = [];
     for (let chunk = chunkCount - 1; chunk >= 0; chunk--) {
@@ -175,7 +175,7 @@ export class FilterRows {
 
   #fetch(terms: readonly PlannedTerm[]): Promise<ReadonlyMap<number, Block>> {
     return this.#reader.blocks
-      .fetch(placesOf(terms), this.#report)
+      .fetch(placesOf(terms), this.#tally)
       .then((blocks) => new Map(blocks.map((block) => [block.offset, block])));
   }
 

@@ -1,4 +1,4 @@
-/** As in the paper that named reciprocal rank fusion, and in most systems since. */
+/** The constant of the formula, as in the paper that named reciprocal rank fusion, and in most systems since. */
 const rankOffset = 60;
 
 export interface Fused<T> {

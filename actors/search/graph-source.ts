@@ -1,12 +1,12 @@
-import type { ReadReport } from '../storage/block-fetch.ts';
+import type { ReadTally } from '../storage/block-fetch.ts';
 import type { SegmentGraph } from '../storage/segment-graph.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import type { Graph } from '../vector/hnsw.ts';
 
-/** Where a search gets the graphs of a segment from. */
+/** Gives a search the graphs of a segment. */
 export interface GraphSource {
   /** Null where there are none, or they can't be had: the segment's vectors can be looked at without. Never rejects. */
-  open(segment: OpenSegment, report: ReadReport): Promise<readonly OpenGraph[] | null>;
+  open(segment: OpenSegment, tally: ReadTally): Promise<readonly OpenGraph[] | null>;
 }
 
 export interface OpenGraph {

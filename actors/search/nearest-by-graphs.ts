@@ -1,3 +1,11 @@
+/**
+ * The nearest rows as graphs tell, their distances as the vectors do.
+ *
+ * 1. Each graph names the nearest of its vectors, as many as should have enough rows among them that are looked at; four
+ *    times as many where it named too few.
+ * 2. Of what all graphs named, the nearest are compared by their own vectors, and then those that are hardly farther: the
+ *    numbers of graphs are rounded, and the first comparisons tell by how much.
+ */
 import { must } from '../../src/base/assert.ts';
 import type { Block } from '../storage/block-fetch.ts';
 import type { DistanceFrom } from '../vector/distance.ts';
@@ -9,14 +17,6 @@ import type { NearRow, SearchedSegment } from './near-row.ts';
 import { askMax, withSpare } from './plan-nearest.ts';
 import type { QueryContext } from './query.ts';
 
-/**
- * The nearest rows as graphs tell, their distances as the vectors do.
- *
- * 1. Each graph names the nearest of its vectors, as many as should have enough rows among them that are looked at; four
- *    times as many where it named too few.
- * 2. Of what all graphs named, the nearest are compared by their own vectors, and then those that are hardly farther: the
- *    numbers of graphs are rounded, and the first comparisons tell by how much.
- */
 export interface GraphSearch extends SearchedSegment {
   readonly graphs: readonly OpenGraph[];
   /** How many of its nearest each graph names first. */
@@ -98,7 +98,7 @@ async function namedBy(
   return named;
 }
 
-/** By their own vectors. Answers by how much a graph was wrong at most. */
+/** Compares the rows that graphs named by their own vectors. Answers by how much a graph was wrong at most. */
 async function compare(context: QueryContext, named: readonly Named[], wanted: Wanted): Promise<number> {
   let error = 0;
   for (const searched of new Set(named.map((candidate) => candidate.searched))) {
@@ -126,14 +126,14 @@ async function compare(context: QueryContext, named: readonly Named[], wanted: W
 
 /** Hot: mostly all of them are in memory, and then nothing is waited for. */
 function blocksAt(
-  { slice, report }: QueryContext,
+  { slice, tally }: QueryContext,
   blocks: SearchedSegment['segment']['reader']['blocks'],
   places: readonly VectorBlockPlace[],
 ): Block[] | Promise<Block[]> {
   const found: Block[] = [];
   for (const { offset } of places) {
     const block = blocks.cached(offset);
-    if (block === undefined) return slice.waitFor(blocks.fetch(places, report));
+    if (block === undefined) return slice.waitFor(blocks.fetch(places, tally));
     found.push(block);
   }
   return found;

@@ -103,7 +103,7 @@ async function searchSegments(
   wanted: NearestWanted,
   nearest: Nearest<NearRow>,
 ): Promise<boolean> {
-  const { snapshot, slice, report } = context;
+  const { snapshot, slice, tally } = context;
   const searched = await Promise.all(
     snapshot.segments.map((segment) => openSearched(context, segment, wanted.filter)),
   );
@@ -121,7 +121,7 @@ async function searchSegments(
       blocks: index.blocks.length,
       hasGraphs: (asked?.length ?? 0) > 0,
     });
-    const graphs = plan.kind === 'graph' ? await slice.waitFor(context.graphs.open(segment, report)) : null;
+    const graphs = plan.kind === 'graph' ? await slice.waitFor(context.graphs.open(segment, tally)) : null;
     if (plan.kind === 'graph' && graphs !== null) byGraphs.push({ ...each, graphs, ask: plan.ask });
     else if (!(await searchSegment(context, each, { ...wanted, nearest }))) return false;
   }
@@ -131,14 +131,14 @@ async function searchSegments(
   return !slice.timedOut;
 }
 
-/** Null where it has no vectors, or no row that is looked at. */
+/** Opens a segment's vectors and selects its rows; null where it has no vectors, or no row that is looked at. */
 async function openSearched(
   context: QueryContext,
   segment: OpenSegment,
   filter: Filter | null,
 ): Promise<SearchedSegment | null> {
   const [index, selected] = await Promise.all([
-    openVectors(segment.reader, context.report),
+    openVectors(segment.reader, context.tally),
     selectRows(context, segment, filter),
   ]);
   return index === 'none' || selected.count === 0 ? null : { segment, index, selected };
@@ -150,7 +150,7 @@ interface SegmentSearch extends NearestWanted {
 
 /** Every vector of the rows that are looked at. False where the deadline came. */
 async function searchSegment(
-  { slice, report }: QueryContext,
+  { slice, tally }: QueryContext,
   { segment, index, selected }: SearchedSegment,
   { distances, nearest }: SegmentSearch,
 ): Promise<boolean> {
@@ -162,7 +162,7 @@ async function searchSegment(
   };
   const { blocks, rowsOf } = blocksWith(index, selected, reader.rowCount);
   const ask = (from: number) => {
-    const asked = reader.blocks.fetch(blocks.slice(from, from + blocksAtOnce), report);
+    const asked = reader.blocks.fetch(blocks.slice(from, from + blocksAtOnce), tally);
     // Thrown when its turn comes; the search may end before.
     asked.catch(() => {});
     return asked;
@@ -191,7 +191,10 @@ async function searchSegment(
   return true;
 }
 
-/** Of few rows only their blocks are read, and which rows are of which block is known: `rowsOf` stands beside `blocks`. */
+/**
+ * The blocks that have some rows. Where the rows are few only their blocks are read, and each block's rows are known: `rowsOf`
+ * stands beside `blocks`.
+ */
 function blocksWith(
   { blocks }: VectorIndexReader,
   selected: SelectedRows,

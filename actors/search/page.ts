@@ -43,7 +43,7 @@ export class Page {
     return this.#isTruncated;
   }
 
-  /** Of the last hit; null before the first. */
+  /** The sequence of the last hit; null before the first. */
   get lastSequence(): number | null {
     return this.#lastSequence;
   }

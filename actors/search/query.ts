@@ -4,7 +4,7 @@ import type { VectorConfig } from '../../protocol/namespace.ts';
 import type { CountRequest, SearchRequest } from '../../protocol/search.ts';
 import type { KeyRing } from '../../src/accounts/key-ring.ts';
 import type { Holding, LargeBuffers } from '../sql/room.ts';
-import type { ReadReport } from '../storage/block-fetch.ts';
+import type { ReadTally } from '../storage/block-fetch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { ReadTimedOut } from '../storage/read-deadline.ts';
 import type { ReadFailure } from '../storage/read-failure.ts';
@@ -14,7 +14,7 @@ import type { MatchElsewhere } from '../text/match-task.ts';
 import type { QueryPatterns } from '../text/query-pattern.ts';
 import { noCondition, type TextCondition } from '../text/trigram-query.ts';
 import type { AnswerRoom } from './answer-room.ts';
-import { type QueryFigures, reportJson, tookJson } from './answers.ts';
+import { figuresJson, type QueryFigures, tookJson } from './answers.ts';
 import type { DocumentTest } from './document-filter.ts';
 import type { GraphSource } from './graph-source.ts';
 import { type ScanEnd, scanNewestFirst } from './scan.ts';
@@ -28,22 +28,22 @@ export interface QueryContext {
   readonly vector: VectorConfig | null;
   readonly snapshot: Snapshot;
   readonly slice: TimeSlice;
-  readonly report: ReadReport;
+  readonly tally: ReadTally;
   /** How the namespace was found: open, or opened from the local disk or the object store. */
   readonly foundAs: Temperature;
   readonly cursorKeys: KeyRing;
   readonly graphs: GraphSource;
-  /** Of the thread. */
+  /** The patterns that the thread has compiled. */
   readonly patterns: QueryPatterns;
-  /** For pieces of texts that RE2 may be long about. */
+  /** Runs RE2 on another thread, for pieces of texts that it may be long about. */
   readonly match: MatchElsewhere;
-  /** Where the answer's memory comes from. */
+  /** Counts the memory that the answer takes. */
   readonly room: AnswerRoom;
   /** What an SQL query may hold; it is given back by whoever made it. */
   readonly sqlHolding: Holding;
   /** Null: nothing is kept. */
   readonly keptColumns: KeptColumns | null;
-  /** For what queries count. Null: all of it is new. */
+  /** Memory for what queries count, used again; null where all of it is new. */
   readonly buffers: LargeBuffers | null;
   readonly monotonic: () => number;
   readonly beganAt: number;
@@ -55,7 +55,7 @@ export interface QueryContext {
 }
 
 /** The coldest place that a query had to read from, the opening of its namespace included. */
-export function temperatureOf(foundAs: Temperature, { storeGets, diskReads }: ReadReport): Temperature {
+export function temperatureOf(foundAs: Temperature, { storeGets, diskReads }: ReadTally): Temperature {
   if (storeGets > 0 || foundAs === 'cold') return 'cold';
   return diskReads > 0 ? 'local' : foundAs;
 }
@@ -107,18 +107,18 @@ export async function scan(
   visit: Parameters<typeof scanNewestFirst>[2],
 ): Promise<ScanEnd> {
   const { below, condition, filter, enough = Number.POSITIVE_INFINITY } = wanted;
-  const options = { below, enough, condition, filter, slice: context.slice, report: context.report };
+  const options = { below, enough, condition, filter, slice: context.slice, tally: context.tally };
   const end = await scanNewestFirst(context.snapshot, options, visit);
   if (end.kind === 'failed') context.readFailed(end.cause);
   return end;
 }
 
-export function queryReport(context: QueryContext, timedOut: boolean): QueryFigures {
-  const { foundAs, report, slice } = context;
+export function figuresOf(context: QueryContext, timedOut: boolean): QueryFigures {
+  const { foundAs, tally, slice } = context;
   return {
-    temperature: temperatureOf(foundAs, report),
-    storeGets: report.storeGets,
-    storeBytes: report.storeBytes,
+    temperature: temperatureOf(foundAs, tally),
+    storeGets: tally.storeGets,
+    storeBytes: tally.storeBytes,
     cpuMs: slice.cpuMs,
     timedOut,
   };
@@ -139,6 +139,6 @@ export function framed(context: QueryContext, end: ScanEnd, found: string): stri
   return (
     `{"namespace":${JSON.stringify(context.identity.name)},${found},` +
     `${tookJson(context.monotonic() - context.beganAt)},"partial":${isCutShort(end)},` +
-    `${reportJson(queryReport(context, isTimedOut(end)))}}`
+    `${figuresJson(figuresOf(context, isTimedOut(end)))}}`
   );
 }

@@ -1,9 +1,3 @@
-import type { ReadReport } from '../storage/block-fetch.ts';
-import type { DocumentBlock } from '../storage/document-block.ts';
-import type { SegmentReader } from '../storage/segment-reader.ts';
-import type { Tombstones } from '../storage/tombstones.ts';
-import type { TimeSlice } from './time-slice.ts';
-
 /**
  * Document blocks of segments, read before they are wanted, across segments: asked for without waiting for those before
  * them, one block, then twice as many each time, neighbours joined into one GET, while fewer are on their way or unread
@@ -12,14 +6,20 @@ import type { TimeSlice } from './time-slice.ts';
  *
  * What memory or the local disk has is unpacked when its turn comes: whoever stops early has not paid for it.
  */
+import type { ReadTally } from '../storage/block-fetch.ts';
+import type { DocumentBlock } from '../storage/document-block.ts';
+import type { SegmentReader } from '../storage/segment-reader.ts';
+import type { Tombstones } from '../storage/tombstones.ts';
+import type { TimeSlice } from './time-slice.ts';
+
 export interface WantedBlock {
   readonly reader: SegmentReader;
   readonly tombstones: Tombstones;
-  /** Of the block in its segment. */
+  /** The block's number in its segment. */
   readonly number: number;
   /** Rows of the segment to look at: pairs of first and end, the newest pair first. */
   readonly ranges: readonly number[];
-  /** Of rows with large texts: the parts (text-parts.ts) to look at, ascending; all where nothing is said. */
+  /** The parts (text-parts.ts) to look at of rows with large texts, by row, ascending; all where nothing is said. */
   readonly parts?: ReadonlyMap<number, readonly number[]> | null;
 }
 
@@ -41,18 +41,24 @@ export interface BlockSource {
 
 /** About 4 MB before compression: what takes as long to search as a round to S3. */
 export const blocksAheadMax = 32;
-/** As long as all of them are at hand: looking for those that nobody will want takes longer than finding out late. */
+/**
+ * Blocks that are looked for ahead while all of them are at hand: looking for those that nobody will want takes longer than
+ * finding out late.
+ */
 const nearBlocksAhead = 4;
 /** Blocks of one GET, so that the first of them come before the last are sent. */
 export const blocksPerReadMax = 16;
 
-/** In the source's order. A failed read ends it when its block's turn comes. What is waited for is no work of the slice. */
+/**
+ * Reads blocks in the source's order, some ahead. A failed read ends it when its block's turn comes. What is waited for is no
+ * work of the slice.
+ */
 export async function* readAhead(
   source: BlockSource,
-  report: ReadReport,
+  tally: ReadTally,
   slice: Pick<TimeSlice, 'waitFor'>,
 ): AsyncGenerator<ReadBlock, void, void> {
-  const ahead = new Ahead(source, report);
+  const ahead = new Ahead(source, tally);
   try {
     for (;;) {
       const reading = ahead.next();
@@ -64,8 +70,8 @@ export async function* readAhead(
       for (const wanted of reading.wanted) {
         const block =
           fetched?.get(wanted) ??
-          blockAtHand(wanted, report) ??
-          (await slice.waitFor(readAgain(wanted, report)));
+          blockAtHand(wanted, tally) ??
+          (await slice.waitFor(readAgain(wanted, tally)));
         yield { ...wanted, block };
         ahead.consumed();
       }
@@ -75,14 +81,14 @@ export async function* readAhead(
   }
 }
 
-function blockAtHand({ reader, number }: WantedBlock, report: ReadReport): DocumentBlock | null {
-  const block = reader.blockCached(number, report);
+function blockAtHand({ reader, number }: WantedBlock, tally: ReadTally): DocumentBlock | null {
+  const block = reader.blockCached(number, tally);
   return block === 'miss' ? null : block;
 }
 
-/** It was at hand when its neighbours were asked for, and has made room for others since. */
-function readAgain({ reader, number }: WantedBlock, report: ReadReport): Promise<DocumentBlock> {
-  return reader.readBlock(number, report);
+/** Reads a block that was at hand when its neighbours were asked for, and has made room for others since. */
+function readAgain({ reader, number }: WantedBlock, tally: ReadTally): Promise<DocumentBlock> {
+  return reader.readBlock(number, tally);
 }
 
 type Fetched = ReadonlyMap<WantedBlock, DocumentBlock>;
@@ -96,7 +102,7 @@ interface Reading {
 /** What is on its way, and what to ask for next. */
 class Ahead {
   readonly #source: BlockSource;
-  readonly #report: ReadReport;
+  readonly #tally: ReadTally;
   readonly #readings: Reading[] = [];
   #blocksAhead = 0;
   /** Blocks of the next read, at most. */
@@ -107,9 +113,9 @@ class Ahead {
   /** Whether anything had to be read. */
   #isFar = false;
 
-  constructor(source: BlockSource, report: ReadReport) {
+  constructor(source: BlockSource, tally: ReadTally) {
     this.#source = source;
-    this.#report = report;
+    this.#tally = tally;
     this.#size = source.firstRead;
   }
 
@@ -162,7 +168,7 @@ class Ahead {
 
   #read(wanted: readonly WantedBlock[]): void {
     if (wanted.length === 0) return;
-    const fetched = fetchMissing(wanted, this.#report);
+    const fetched = fetchMissing(wanted, this.#tally);
     fetched?.catch(() => {});
     this.#isFar ||= fetched !== null;
     this.#readings.push({ wanted, fetched });
@@ -172,14 +178,14 @@ class Ahead {
 }
 
 /** Null where nothing has to be read. */
-function fetchMissing(some: readonly WantedBlock[], report: ReadReport): Promise<Fetched> | null {
+function fetchMissing(some: readonly WantedBlock[], tally: ReadTally): Promise<Fetched> | null {
   const missing = some.filter(({ reader, number }) => reader.bytesAtHand(number) === 0);
   if (missing.length === 0) return null;
   const readers = [...new Set(missing.map(({ reader }) => reader))];
   const reads = readers.map(async (reader) => {
     const wanted = missing.filter((one) => one.reader === reader);
     const numbers = wanted.map(({ number }) => number);
-    const blocks = await reader.readBlocks(numbers, report);
+    const blocks = await reader.readBlocks(numbers, tally);
     return wanted.map((one, i) => [one, blocks[i] as DocumentBlock] as const);
   });
   return Promise.all(reads).then((fetched) => new Map(fetched.flat()));

@@ -7,10 +7,10 @@ export function readRows(context: QueryContext, rows: readonly NearRow[]): Promi
   return context.slice.waitFor(Promise.all(rows.map((near) => readRow(context, near))));
 }
 
-async function readRow({ report }: QueryContext, near: NearRow): Promise<ScannedDocument> {
+async function readRow({ tally }: QueryContext, near: NearRow): Promise<ScannedDocument> {
   if (near.segment === null) return documentInMemtable(near.memtable, near.row, null);
   const { reader } = near.segment;
-  const cached = reader.rowCached(near.row, report);
-  const { block, index } = cached === 'miss' ? await reader.readRow(near.row, report) : cached;
+  const cached = reader.rowCached(near.row, tally);
+  const { block, index } = cached === 'miss' ? await reader.readRow(near.row, tally) : cached;
   return documentInBlock(block, index, null);
 }

@@ -90,7 +90,7 @@ async function addSegment(
   const selected = await selectRows(context, segment, filter);
   size.documents += selected.count;
   if (!isWithin(size) || selected.count === 0) return;
-  const index = await context.slice.waitFor(reader.blockIndex(context.report));
+  const index = await context.slice.waitFor(reader.blockIndex(context.tally));
   const stored = storedBytes(index);
   const share = storedBytesOf(index, selected.list()) / Math.max(1, stored);
   size.bytes += reader.toc.docsRawBytes * share;
@@ -102,7 +102,7 @@ function storedBytes(index: BlockIndex): number {
   return bytes;
 }
 
-/** Of rows in ascending order; each has its share of its block. */
+/** The stored bytes of some rows, in ascending order: each has its share of its block. */
 function storedBytesOf(index: BlockIndex, rows: readonly number[]): number {
   let bytes = 0;
   for (const row of rows) {

@@ -51,8 +51,8 @@ export async function runCount(context: QueryContext, request: CountRequest): Pr
 async function runEstimate(context: QueryContext, request: CountRequest): Promise<string | null> {
   const test = testOf(context, { ...request, scan: true });
   if (isEverything(test)) return null;
-  const { slice, report } = context;
-  const options = { condition: test.condition, groupsMax: limits.estimateGroupsMax, slice, report };
+  const { slice, tally } = context;
+  const options = { condition: test.condition, groupsMax: limits.estimateGroupsMax, slice, tally };
   const isMatch = (found: Found) => found !== null;
   try {
     const estimate = await estimateCount(context.snapshot, options, (document) => {

@@ -48,10 +48,10 @@ interface VectorQuery {
   readonly distances: DistanceFrom;
 }
 
-/** With a text to match: how many of the nearest are judged first, for each hit, and at most. */
+/** How many of the nearest are judged first where there is a text to match, for each hit, and at most. */
 const judgedPerHit = 8;
 const judgedMax = 2_000;
-/** Of the judged, so many at least must match, or walking those that the index names is cheaper. */
+/** The share of the judged that must match, or walking those that the index names is cheaper. */
 const matchingShareMin = 1 / 16;
 
 /**
@@ -118,7 +118,7 @@ async function takeRows(
   return 'taken';
 }
 
-/** Of a page; some of them may be large. */
+/** Rows of a page that are read together; some of them may be large. */
 const rowsReadAtOnce = 32;
 
 async function searchDocuments(
@@ -165,12 +165,12 @@ interface KeptHit {
   readonly sequence: number;
   /** Null where the document has no vector. */
   readonly distance: number | null;
-  /** With all that was included, and without. */
+  /** The hit with all that was included; `bare` is without. */
   readonly json: string;
   readonly bare: string;
 }
 
-/** With a vector. */
+/** A kept hit that has a vector. */
 type NearHit = KeptHit & Ranked;
 
 interface Scored extends KeptHit {
@@ -179,7 +179,11 @@ interface Scored extends KeptHit {
 
 /** Throws ApiError 422 for a vector that the namespace's can't be compared with. */
 function distancesFrom({ vector }: QueryContext, numbers: readonly number[]): DistanceFrom {
-  if (vector === null) throw invalidField('vector', 'this namespace has no vectors');
+  if (vector === null)
+    throw invalidField(
+      'vector',
+      'this namespace has no vectors: search by q, or write documents with vectors into one that has vector.dims',
+    );
   if (numbers.length !== vector.dims)
     throw invalidField(
       'vector',

@@ -1,13 +1,13 @@
 import { ApiError, invalidField } from '../../protocol/errors.ts';
 import type { WarmRequest } from '../../protocol/search.ts';
-import { emptyReadReport } from '../storage/block-fetch.ts';
+import { emptyReadTally } from '../storage/block-fetch.ts';
 import { ReadTimedOut } from '../storage/read-deadline.ts';
 import { isReadFailure } from '../storage/read-failure.ts';
 import type { Snapshot } from '../storage/snapshot.ts';
 import { noCondition, type TextCondition } from '../text/trigram-query.ts';
-import { reportJson, tookJson } from './answers.ts';
+import { figuresJson, tookJson } from './answers.ts';
 import { areAtHand } from './candidate-blocks.ts';
-import { type QueryContext, queryReport } from './query.ts';
+import { figuresOf, type QueryContext } from './query.ts';
 import type { ReadBlock } from './read-ahead.ts';
 import { isOutOfTime, segmentBlocks } from './scan.ts';
 
@@ -42,7 +42,7 @@ export async function runWarm(context: QueryContext, request: WarmRequest): Prom
     `{"namespace":${JSON.stringify(identity.name)},"docs":${snapshot.documents},` +
     `"bytes_cached":${held.bytes},"queries":[${queries.join(',')}],` +
     `${tookJson(context.monotonic() - context.beganAt)},` +
-    `${reportJson(queryReport(context, end === 'timed-out' || held.timedOut))}}`
+    `${figuresJson(figuresOf(context, end === 'timed-out' || held.timedOut))}}`
   );
 }
 
@@ -64,11 +64,11 @@ function conditionOf(
 type End = 'complete' | 'timed-out' | 'full' | 'failed';
 
 async function bringNear(
-  { snapshot, slice, report, readFailed }: QueryContext,
+  { snapshot, slice, tally, readFailed }: QueryContext,
   condition: TextCondition,
 ): Promise<End> {
   const everything = Number.POSITIVE_INFINITY;
-  const wanted = { condition, below: everything, rows: everything, report };
+  const wanted = { condition, below: everything, rows: everything, tally };
   try {
     let first: ReadBlock | null = null;
     for await (const candidates of segmentBlocks(snapshot, wanted, slice)) {
@@ -88,11 +88,11 @@ async function bringNear(
 
 function isReady({ segments }: Snapshot, condition: TextCondition, held: Held): boolean {
   if (condition.query.kind === 'all') return held.isWhole;
-  return areAtHand(segments, { condition, below: Number.POSITIVE_INFINITY, report: emptyReadReport() });
+  return areAtHand(segments, { condition, below: Number.POSITIVE_INFINITY, tally: emptyReadTally() });
 }
 
 interface Held {
-  /** As stored, of the document blocks that a search would find without the object store. */
+  /** The stored bytes of the document blocks that a search would find without the object store. */
   readonly bytes: number;
   readonly isWhole: boolean;
   readonly timedOut: boolean;

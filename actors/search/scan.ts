@@ -1,6 +1,10 @@
+/**
+ * Walks a snapshot's live documents from the newest to the oldest: memtables, then segments from the last, each from
+ * its highest row down. Gives way between documents when its slice is over, and ends at the deadline.
+ */
 import type { Filter } from '../../protocol/filter.ts';
 import { columnTerms } from '../columns/filter-terms.ts';
-import type { ReadReport } from '../storage/block-fetch.ts';
+import type { ReadTally } from '../storage/block-fetch.ts';
 import { documentEntryLength } from '../storage/document-batch.ts';
 import type { DocumentBlock } from '../storage/document-block.ts';
 import type { Memtable } from '../storage/memtable.ts';
@@ -16,19 +20,15 @@ import type { SegmentFilter } from './filter-rows.ts';
 import { type BlockSource, type ReadBlock, readAhead } from './read-ahead.ts';
 import type { TimeSlice } from './time-slice.ts';
 
-/**
- * Walks a snapshot's live documents from the newest to the oldest: memtables, then segments from the last, each from
- * its highest row down. Gives way between documents when its slice is over, and ends at the deadline.
- */
 export interface ScannedDocument {
   readonly buffer: Buffer;
   readonly offset: number;
-  /** In its memtable or segment. */
+  /** The row's number in its memtable or segment. */
   readonly row: number;
   readonly sequence: number;
   /** Microseconds since 1970. */
   readonly writtenAt: number;
-  /** Of a large text: the parts (text-parts.ts) that may have a match within a line, ascending; null for the whole. */
+  /** The parts of a large text (text-parts.ts) that may have a match within a line, ascending; null for the whole. */
   readonly parts: readonly number[] | null;
 }
 
@@ -45,17 +45,17 @@ export type ScanEnd =
 
 /** How many documents are visited between two looks at the clock. */
 const documentsPerLook = 16;
-/** Without a live document that is wanted. */
+/** Blocks that are read without finding a live document that is wanted. */
 const lateBlocksMax = 8;
 /** A document counts once more for each of these bytes. */
 const bytesPerCount = 16 * 1024;
 
 interface Walk {
   readonly slice: TimeSlice;
-  readonly report: ReadReport;
+  readonly tally: ReadTally;
   readonly below: number;
   readonly visit: Visit;
-  /** Of memtables. */
+  /** Rows of memtables that were looked at. */
   visited: number;
   /** Looked at after the deadline, because no document was visited before. */
   lateBlocks: number;
@@ -67,7 +67,7 @@ export interface ScanOptions {
   /** Documents whose sequence is under this are visited. */
   readonly below: number;
   readonly slice: TimeSlice;
-  readonly report: ReadReport;
+  readonly tally: ReadTally;
   /** How many documents will be enough where that is known: no more is read ahead than holds them. */
   readonly enough?: number;
   /** What every document that is wanted satisfies: the others of segments are not read. Default: nothing. */
@@ -82,7 +82,7 @@ export interface BlocksOfSegments {
   readonly below: number;
   /** How many rows will be enough, where there is no condition. */
   readonly rows: number;
-  readonly report: ReadReport;
+  readonly tally: ReadTally;
 }
 
 export async function scanNewestFirst(
@@ -90,14 +90,14 @@ export async function scanNewestFirst(
   options: ScanOptions,
   visit: Visit,
 ): Promise<ScanEnd> {
-  const { below, slice, report, condition = noCondition } = options;
+  const { below, slice, tally, condition = noCondition } = options;
   const terms = columnTerms(options.filter ?? { terms: [] });
   const filter = terms.length === 0 ? null : { terms, slice };
   if (condition.query.kind === 'none') return { kind: 'complete' };
   const walk: Walk = {
     below,
     slice,
-    report,
+    tally,
     visit,
     visited: 0,
     lateBlocks: 0,
@@ -110,7 +110,7 @@ export async function scanNewestFirst(
   }
   const rows = (options.enough ?? Number.POSITIVE_INFINITY) - walk.visited;
   try {
-    const wanted = { below, report, condition, filter, rows };
+    const wanted = { below, tally, condition, filter, rows };
     for await (const candidates of segmentBlocks(snapshot, wanted, slice)) {
       const end = await scanBlock(walk, candidates);
       if (end !== null) return end;
@@ -133,7 +133,7 @@ export function segmentBlocks(
   wanted: BlocksOfSegments,
   slice: TimeSlice,
 ): AsyncGenerator<ReadBlock, void, void> {
-  return readAhead(wantedBlocks(snapshot, wanted), wanted.report, slice);
+  return readAhead(wantedBlocks(snapshot, wanted), wanted.tally, slice);
 }
 
 /** All blocks, or those that may hold what satisfies the condition. */

@@ -8,7 +8,7 @@ import type { QueryContext } from './query.ts';
 
 /** Which rows of a segment are looked at: the live ones, or those of them that may pass a filter as far as its columns tell. */
 export interface SelectedRows {
-  /** At most so many, and about. */
+  /** How many rows there are: at most so many, and about. */
   readonly count: number;
   has(row: number): boolean;
   /** All of them, ascending. */
@@ -17,7 +17,7 @@ export interface SelectedRows {
 
 /** Reads the columns that the filter asks for. Throws what reading throws. */
 export async function selectRows(
-  { slice, report }: QueryContext,
+  { slice, tally }: QueryContext,
   segment: OpenSegment,
   filter: Filter | null,
 ): Promise<SelectedRows> {
@@ -29,8 +29,8 @@ export async function selectRows(
     const list = () => Array.from({ length: reader.rowCount }, (_, row) => row).filter(isLive);
     return { count: live, has: isLive, list };
   }
-  const columns = await slice.waitFor(openColumns(reader, report));
-  const rows = new FilterRows(reader, columns, { terms, slice }, report);
+  const columns = await slice.waitFor(openColumns(reader, tally));
+  const rows = new FilterRows(reader, columns, { terms, slice }, tally);
   const chunkCount = rows.chunkOfRow(reader.rowCount - 1) + 1;
   const states = await rows.settleAll(chunkCount);
   const firstRows = states.map((_, chunk) => rows.firstRowOf(chunk));

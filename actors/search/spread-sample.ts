@@ -8,7 +8,7 @@ export class SpreadSample<T> {
   #stride = 1;
   #seen = 0;
 
-  /** Between half of `sizeMax` and `sizeMax` are kept of at least so many. */
+  /** Keeps at most `sizeMax`, and at least half of that once so many have come. */
   constructor(sizeMax: number) {
     this.#sizeMax = sizeMax;
   }
@@ -21,7 +21,7 @@ export class SpreadSample<T> {
     this.#stride *= 2;
   }
 
-  /** In the order in which they came. */
+  /** The sample, in the order in which its items came. */
   get items(): readonly T[] {
     return this.#kept;
   }

@@ -1,7 +1,7 @@
 import { limits } from '../../protocol/limits.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
-import { type MeasuredWork, rests, runs } from '../../src/base/turns.ts';
+import { type MeasuredWork, rests, runs, turnMs } from '../../src/base/turns.ts';
 import type { ReadDeadline, Reader } from '../storage/read-deadline.ts';
 import { ownTurn, type Turn } from '../thread/turn.ts';
 
@@ -32,10 +32,14 @@ export class TimeSlice implements MeasuredWork, Reader {
     return this.#turn.cancelled || this.#deadline.isOver;
   }
 
-  /** Whether it has run for a slice. Work that asks runs, even where nobody said that what it had waited for was there. */
+  /**
+   * Whether it has run for a slice, or this turn of the thread has been one, with the work of others. Work that asks runs, even
+   * where nobody said that what it had waited for was there.
+   */
   due(): boolean {
     if (!this.#isRunning) this.goOn();
-    return this.#clock.monotonic() - this.#sliceBegan >= limits.timeSliceMs;
+    const now = this.#clock.monotonic();
+    return now - this.#sliceBegan >= limits.timeSliceMs || turnMs(now) >= limits.timeSliceMs;
   }
 
   async giveWay(): Promise<void> {
@@ -83,9 +87,10 @@ export class TimeSlice implements MeasuredWork, Reader {
   /** A stretch of work begins, unless one is under way: what was waited for is there. */
   goOn(): void {
     if (this.#isRunning) return;
-    runs(this);
+    const now = this.#clock.monotonic();
+    runs(this, now);
     this.#isRunning = true;
-    this.#sliceBegan = this.#clock.monotonic();
+    this.#sliceBegan = now;
   }
 
   /** A stretch of work ends here: it is counted, and paid for. Called by the thread's turn, too, when other work runs. */

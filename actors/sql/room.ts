@@ -82,7 +82,7 @@ export class Room {
     return count <= array.length ? array : this.#replaced(array, count, countMax).larger;
   }
 
-  /** As `grown`, with zeros behind it. */
+  /** Grows an array as `grown` does, with zeros behind it. */
   grownWithZeros<T extends Numbers>(array: T, count: number): T {
     if (count <= array.length) return array;
     const { larger, isNew } = this.#replaced(array, count, this.countMax);

@@ -28,13 +28,15 @@ interface Asked {
   readonly names: readonly string[];
   readonly typeOf: (name: string) => SqlType;
   readonly temporalKeys: ReadonlySet<string>;
+  /** Gives way where the slice of the query is over. */
+  readonly turn: () => Promise<void>;
 }
 
 /** Makes columns of documents of a chunk's rows, one row for each; null where they have more keys than columns are made of. */
 export async function columnsOfDocuments(
   chunk: SqlChunk,
   documents: readonly EntryPlace[],
-  { names, typeOf, temporalKeys }: Asked,
+  { names, typeOf, temporalKeys, turn }: Asked,
 ): Promise<ReadonlyMap<string, DecodedColumn> | null> {
   const built = documentColumns(documents, temporalKeys);
   if (built === null) return null;
@@ -51,7 +53,7 @@ export async function columnsOfDocuments(
       name,
       values === undefined
         ? { kind: 'constant', value: null }
-        : decodeColumn(values, type, await valuesElsewhere(own, name, { values, type })),
+        : decodeColumn(values, type, await valuesElsewhere(own, name, { values, type, turn })),
     );
   }
   return columns;

@@ -20,7 +20,7 @@ export function rowsOfWeight(weight: number): number {
 }
 
 const stepsOfFrame = 524_288;
-/** With fewer rows, most of the time would be what an expression costs however few there are. */
+/** The fewest rows of a frame: with fewer, most of the time would be what an expression costs however few there are. */
 const frameRowsMin = 64;
 
 function isHashed({ keys, aggregates }: NonNullable<SelectPlan['grouping']>): boolean {

@@ -1,13 +1,13 @@
+/**
+ * Large buffers of SQL queries that have ended, for the next ones of the thread. A thread keeps some of its memory of them, and
+ * none once nobody has asked for a while.
+ */
 import { limits } from '../../../protocol/limits.ts';
 import { assert } from '../../../src/base/assert.ts';
 import type { Clock } from '../../../src/base/clock.ts';
 import type { LargeBuffers } from '../../sql/room.ts';
 import type { MemoryBudget } from '../../thread/memory-budget.ts';
 
-/**
- * Large buffers of SQL queries that have ended, for the next ones of the thread. A thread keeps some of its memory of them, and
- * none once nobody has asked for a while.
- */
 const memoryShare = 1 / 16;
 const idleMs = 10_000;
 
@@ -17,7 +17,7 @@ export class KeptBuffers implements LargeBuffers {
   readonly #memory: MemoryBudget;
   readonly #clock: Clock;
   readonly #bytesMax: number;
-  /** By length: the buffers that nobody uses. */
+  /** The buffers that nobody uses, by their length. */
   readonly #free = new Map<number, ArrayBuffer[]>();
   #bytes = 0;
   #stopWaiting = () => {};

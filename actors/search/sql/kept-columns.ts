@@ -1,3 +1,8 @@
+/**
+ * Keeps decoded columns of segments while they are warm, so that whoever asks again need not decode them. Texts of all chunks of a segment
+ * share one dictionary, and so do numbers that were asked for as keys: what a query knows of a code it knows of the whole segment.
+ * A thread keeps them within a share of its memory; what was not used for the longest time goes first.
+ */
 import { assert } from '../../../src/base/assert.ts';
 import type { Column } from '../../sql/frame/column.ts';
 import { sliced } from '../../sql/frame/column-forms.ts';
@@ -11,16 +16,11 @@ import { Room } from '../../sql/room.ts';
 import type { SegmentReader } from '../../storage/segment-reader.ts';
 import type { MemoryBudget } from '../../thread/memory-budget.ts';
 
-/**
- * Keeps decoded columns of segments while they are warm, so that whoever asks again need not decode them. Texts of all chunks of a segment
- * share one dictionary, and so do numbers that were asked for as keys: what a query knows of a code it knows of the whole segment.
- * A thread keeps them within a share of its memory; what was not used for the longest time goes first.
- */
 const memoryShare = 1 / 6;
 /** Whole numbers under it are looked up as quickly as codes, so they get none. */
 const smallMax = 65_536;
 
-/** With fewer rows for each distinct value, an expression is as quick for each row as for each value. */
+/** Rows for each distinct value below which codes are not kept: with fewer an expression is as quick for each row as for each value. */
 const rowsPerValueMin = 4;
 
 /** How many rows get their codes in one step: a millisecond or two, where all values are new. */

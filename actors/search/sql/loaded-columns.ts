@@ -19,7 +19,7 @@ const noValues: DecodedColumn = { kind: 'constant', value: null };
 /** The rows of a frame in their chunk. */
 export interface FrameRange {
   readonly chunk: SqlChunk;
-  /** From `from` to before `end`, by their numbers in the chunk. */
+  /** The first of the rows, by its number in the chunk; they go to before `end`. */
   readonly from: number;
   readonly end: number;
 }
@@ -31,7 +31,7 @@ export class LoadedColumns {
   readonly #columns: readonly string[];
   readonly #types: ReadonlyMap<string, SqlType>;
   readonly #uses: ReadonlyMap<string, ColumnUse>;
-  /** By column: memory for the numbers of a frame, which the next frame uses again. */
+  /** Memory for the numbers of a frame, by column, which the next frame uses again. */
   readonly #scratch: Float64Array[] = [];
 
   constructor(
@@ -86,12 +86,11 @@ export class LoadedColumns {
   async #decode(chunk: SqlChunk, name: string, values: ColumnValues | undefined): Promise<DecodedColumn> {
     if (values === undefined) return noValues;
     const type = this.typeOf(name);
-    const decoded = decodeColumn(values, type, await valuesElsewhere(chunk, name, { values, type }));
+    const turn = () => takeTurn(this.#context);
+    const decoded = decodeColumn(values, type, await valuesElsewhere(chunk, name, { values, type, turn }));
     await takeTurn(this.#context);
     const kept = this.#kept(chunk, name);
-    return kept === null
-      ? decoded
-      : kept.keep(chunk.place?.chunk ?? 0, decoded, () => takeTurn(this.#context));
+    return kept === null ? decoded : kept.keep(chunk.place?.chunk ?? 0, decoded, turn);
   }
 
   #kept({ place }: SqlChunk, name: string): KeptColumn | null {

@@ -21,7 +21,7 @@ export async function matchingRows(
     below: Number.POSITIVE_INFINITY,
     condition: pattern.condition,
     slice: context.slice,
-    report: context.report,
+    tally: context.tally,
   };
   const end = await scanNewestFirst(part.snapshot, options, ({ buffer, offset, row, parts }) => {
     const take = (found: Found) => {

@@ -23,8 +23,9 @@ interface Kept {
   last: BuiltChunk | null;
 }
 
+/** Kept by memtable, which actors/storage makes without knowing columns: chunks go when their memtable goes. */
 const kept = new WeakMap<Memtable, Kept>();
-/** What builds chunks; each use ends before the next one begins. */
+/** Builds the chunks of every query of this thread: it holds some megabytes, and nothing yields between its first row and its last. */
 let builder: ChunkBuilder | null = null;
 
 /**

@@ -50,7 +50,7 @@ export function idsOf(where: Bound | null, columns: readonly string[]): readonly
       return typeof other.value === 'string' ? [other.value] : null;
     }
     case 'in':
-      return where.negated || !isId(where.operand) ? null : where.values.map(String);
+      return where.negated || !isId(where.operand) ? null : where.list.values.map(String);
     default:
       return null;
   }

@@ -24,7 +24,7 @@ import { type CountedColumn, columnsOf } from './table-columns.ts';
 export async function runSql(context: QueryContext, request: SqlRequest): Promise<string> {
   const { sql } = request;
   const statement = locating(sql, () => parseSql(sql));
-  const parts = await reading(context, () => sqlParts(context.snapshot, context.report));
+  const parts = await reading(context, () => sqlParts(context.snapshot, context.tally));
   const wanted = statement.kind === 'select' ? namesIn(statement) : null;
   let columns = await reading(context, () => columnsOf(context, parts, wanted));
   if (statement.kind === 'showColumns') return showColumns(context, request, { columns, parts });
@@ -55,7 +55,7 @@ export async function runSql(context: QueryContext, request: SqlRequest): Promis
     if (!(error instanceof SqlError)) throw error;
     const { cpuMs } = spentBefore(error.cause);
     const shown = located(sql, error);
-    throw cpuMs > 0 ? noteSpent(shown, cpuMs, context.report) : shown;
+    throw cpuMs > 0 ? noteSpent(shown, cpuMs, context.tally) : shown;
   }
 }
 

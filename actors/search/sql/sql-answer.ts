@@ -46,7 +46,7 @@ function refuseLargeAnswer(context: QueryContext, rows: readonly string[]): void
 }
 
 /** Makes the error for a query that would take too much memory. Only its work could tell, so that is metered. */
-export function takesTooMuch({ slice, report }: QueryContext, problem: string, remedy: string): ApiError {
+export function takesTooMuch({ slice, tally }: QueryContext, problem: string, remedy: string): ApiError {
   const error = new ApiError('invalid', `sql: ${problem}: ${remedy}`, { fields: { sql: problem } });
-  return noteSpent(error, slice.cpuMs, report);
+  return noteSpent(error, slice.cpuMs, tally);
 }

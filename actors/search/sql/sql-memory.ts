@@ -1,14 +1,14 @@
+/**
+ * What the SQL queries of a thread may hold together, of its memory: each owner a quarter of what is free at that moment, and the
+ * only query of an owner up to half of all (`ByteGate`). So one alone may hold much, many hold little, and something is left for
+ * whoever comes next. Nobody waits: what does not fit now is refused.
+ */
 import { limits } from '../../../protocol/limits.ts';
 import { ByteGate, type Hold } from '../../../src/base/byte-gate.ts';
 import type { Clock } from '../../../src/base/clock.ts';
 import type { Holding } from '../../sql/room.ts';
 import type { MemoryBudget } from '../../thread/memory-budget.ts';
 
-/**
- * What the SQL queries of a thread may hold together, of its memory: each owner a quarter of what is free at that moment, and the
- * only query of an owner up to half of all (`ByteGate`). So one alone may hold much, many hold little, and something is left for
- * whoever comes next. Nobody waits: what does not fit now is refused.
- */
 const memoryShare = 1 / 2;
 
 /** What one query holds of that memory. */

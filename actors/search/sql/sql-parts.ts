@@ -6,7 +6,7 @@ import { openColumns } from '../../columns/columns-section.ts';
 import { storedColumn } from '../../columns/stored-column.ts';
 import { chunkRowsMax, valueKinds } from '../../columns/value-kinds.ts';
 import type { ColumnRange } from '../../sql/plan/can-match.ts';
-import type { ReadReport } from '../../storage/block-fetch.ts';
+import type { ReadTally } from '../../storage/block-fetch.ts';
 import { wantIds } from '../../storage/hash-order.ts';
 import type { SegmentReader } from '../../storage/segment-reader.ts';
 import type { OpenSegment, Snapshot } from '../../storage/snapshot.ts';
@@ -16,7 +16,7 @@ import { Witnesses } from './witnesses.ts';
 
 /** A segment or a memtable as SQL reads it: chunks of rows with columns. */
 export interface SqlPart {
-  /** By key: how many entries of each kind it has in all chunks together. */
+  /** How many entries of each kind a key has in all chunks together, by key. */
   keys(): ReadonlyMap<string, Uint32Array>;
   /** The part alone, for whoever searches its texts. */
   readonly snapshot: Snapshot;
@@ -57,16 +57,16 @@ export interface SqlChunk {
   readonly age: number;
   /** What is known of its live rows; see witnesses.ts. */
   readonly witnesses: Witnesses;
-  /** Where its columns may be kept: its segment, and its number in it. Null for memory. */
+  /** The place that its columns may be kept for: its segment, and its number in it. Null for memory. */
   readonly place: { readonly reader: SegmentReader; readonly chunk: number } | null;
   /** Reads documents by their rows in the part, ascending. Throws what reading throws. */
   documents(rows: readonly number[]): Promise<readonly EntryPlace[]>;
 }
 
 /** Opens the columns of all segments of a snapshot; answers its parts, oldest first. Throws what reading throws. */
-export async function sqlParts(snapshot: Snapshot, report: ReadReport): Promise<readonly SqlPart[]> {
+export async function sqlParts(snapshot: Snapshot, tally: ReadTally): Promise<readonly SqlPart[]> {
   const segments = await Promise.all(
-    [...snapshot.segments].reverse().map((segment) => segmentPart(snapshot, segment, report)),
+    [...snapshot.segments].reverse().map((segment) => segmentPart(snapshot, segment, tally)),
   );
   return [...segments, ...[...snapshot.memtables].reverse().map((source) => memtablePart(snapshot, source))];
 }
@@ -109,15 +109,15 @@ function memtablePart(snapshot: Snapshot, source: Snapshot['memtables'][number])
   };
 }
 
-async function segmentPart(snapshot: Snapshot, segment: OpenSegment, report: ReadReport): Promise<SqlPart> {
+async function segmentPart(snapshot: Snapshot, segment: OpenSegment, tally: ReadTally): Promise<SqlPart> {
   const { reader, tombstones } = segment;
-  const directory = await openColumns(reader, report);
-  const documents = (rows: readonly number[]) => readDocuments(segment, rows, report);
+  const directory = await openColumns(reader, tally);
+  const documents = (rows: readonly number[]) => readDocuments(segment, rows, tally);
   const chunks =
     directory === 'none'
       ? plainChunks(reader.rowCount, documents)
       : Array.from({ length: directory.chunkCount }, (_, chunk) =>
-          storedChunk({ segment, directory, chunk, documents, report }),
+          storedChunk({ segment, directory, chunk, documents, tally }),
         );
   return {
     snapshot: { ...snapshot, memtables: [], segments: [segment] },
@@ -126,7 +126,7 @@ async function segmentPart(snapshot: Snapshot, segment: OpenSegment, report: Rea
     keys: () => (directory === 'none' ? new Map() : keptKeys(directory, chunks)),
     allLive: tombstones.count === 0,
     hasLive: tombstones.count < reader.rowCount,
-    rowsOf: async (ids) => found(await reader.findRows(wantIds(ids), report)),
+    rowsOf: async (ids) => found(await reader.findRows(wantIds(ids), tally)),
     isLive: (row) => !isDeleted(tombstones, row),
   };
 }
@@ -141,27 +141,33 @@ function found(rows: Iterable<number>): Int32Array {
   return Int32Array.from(new Set([...rows].filter((row) => row >= 0))).sort();
 }
 
-const witnessesOfDirectories = new WeakMap<ColumnDirectory, Witnesses[]>();
-
-function witnessesOf(directory: ColumnDirectory, chunk: number): Witnesses {
-  let known = witnessesOfDirectories.get(directory);
-  if (known === undefined) {
-    known = Array.from({ length: directory.chunkCount }, () => new Witnesses());
-    witnessesOfDirectories.set(directory, known);
-  }
-  return must(known[chunk], 'a chunk');
+/** What SQL has found out about a segment's columns. */
+interface Known {
+  /** One a chunk. */
+  readonly witnesses: readonly Witnesses[];
+  /** The keys of all chunks, counted once. */
+  keys: ReadonlyMap<string, Uint32Array> | null;
 }
 
-const ofDirectories = new WeakMap<ColumnDirectory, ReadonlyMap<string, Uint32Array>>();
+/** Kept by directory, which never changes and which actors/columns makes without knowing SQL: it goes when the directory goes. */
+const knownOf = new WeakMap<ColumnDirectory, Known>();
 
-/** Answers the keys of all chunks of a segment, counted once: its directory never changes. */
+function knownOfDirectory(directory: ColumnDirectory): Known {
+  const known = knownOf.get(directory);
+  if (known !== undefined) return known;
+  const made = { witnesses: Array.from({ length: directory.chunkCount }, () => new Witnesses()), keys: null };
+  knownOf.set(directory, made);
+  return made;
+}
+
+function witnessesOf(directory: ColumnDirectory, chunk: number): Witnesses {
+  return must(knownOfDirectory(directory).witnesses[chunk], 'a chunk');
+}
+
 function keptKeys(directory: ColumnDirectory, chunks: readonly SqlChunk[]): ReadonlyMap<string, Uint32Array> {
-  let keys = ofDirectories.get(directory);
-  if (keys === undefined) {
-    keys = keysOf(chunks);
-    ofDirectories.set(directory, keys);
-  }
-  return keys;
+  const known = knownOfDirectory(directory);
+  known.keys ??= keysOf(chunks);
+  return known.keys;
 }
 
 function keysOf(chunks: readonly SqlChunk[]): ReadonlyMap<string, Uint32Array> {
@@ -202,9 +208,9 @@ function storedChunk(source: {
   readonly directory: ColumnDirectory;
   readonly chunk: number;
   readonly documents: SqlChunk['documents'];
-  readonly report: ReadReport;
+  readonly tally: ReadTally;
 }): SqlChunk {
-  const { segment, directory, chunk, documents, report } = source;
+  const { segment, directory, chunk, documents, tally } = source;
   const { blocks, objectKey } = segment.reader;
   const rowCount = directory.rowCount(chunk);
   const firstRow = directory.firstRow(chunk);
@@ -233,10 +239,10 @@ function storedChunk(source: {
       const places = there.map(({ column }) => column.place);
       // A block that is at hand takes milliseconds to unpack; the others are fetched together.
       for (const place of places) {
-        blocks.cachedOrLocal(place, report);
+        blocks.cachedOrLocal(place, tally);
         await turn();
       }
-      const read = await blocks.fetch(places, report);
+      const read = await blocks.fetch(places, tally);
       const columns = new Map<string, ColumnValues>();
       for (const [at, { name, column }] of there.entries()) {
         columns.set(name, storedColumn(must(read[at], 'a fetched column'), column, { objectKey, rowCount }));
@@ -273,12 +279,12 @@ function rangeOf(column: DirectoryColumn | null): ColumnRange {
 async function readDocuments(
   { reader }: OpenSegment,
   rows: readonly number[],
-  report: ReadReport,
+  tally: ReadTally,
 ): Promise<EntryPlace[]> {
-  const index = await reader.blockIndex(report);
+  const index = await reader.blockIndex(tally);
   const numbers = rows.map((row) => index.blockOfRow(row));
   const wanted = [...new Set(numbers)];
-  const blocks = await reader.readBlocks(wanted, report);
+  const blocks = await reader.readBlocks(wanted, tally);
   const byNumber = new Map(wanted.map((number, at) => [number, must(blocks[at], 'a block')]));
   return rows.map((row, at) => {
     const block = must(byNumber.get(numbers[at] as number), 'its block');

@@ -201,7 +201,8 @@ export class SqlQuery {
     const temporalKeys = this.#context.snapshot.temporalKeys ?? new Set();
     const typeOf = (name: string) => this.#loader.typeOf(name);
     const names = columns.filter((name) => name !== idColumn);
-    const made = await columnsOfDocuments(chunk, stored, { names, typeOf, temporalKeys });
+    const turn = () => takeTurn(this.#context);
+    const made = await columnsOfDocuments(chunk, stored, { names, typeOf, temporalKeys, turn });
     if (made === null) return false;
     const ids = () => dictionaryOf(stored.map(({ buffer, offset }) => documentId(buffer, offset)));
     const rowCount = passing.length;

@@ -7,29 +7,52 @@ import { documentMeta } from '../../storage/document-batch.ts';
 import { storedMembers } from '../../storage/meta.ts';
 import type { EntryPlace, SqlChunk } from './sql-parts.ts';
 
-/** Reads from documents what a column does not hold: nested values, very long strings, and numbers that are no doubles. By row of the chunk. */
+/** Gives way where the slice of a query is over. */
+type TakeTurn = () => Promise<void>;
+
+/**
+ * Reads from documents what a column does not hold: nested values, very long strings, and numbers that are no doubles. Answers them by
+ * their row of the chunk. `turn` is called between two documents, each of which may have a meta of 16 KB to be read through.
+ */
 export async function valuesElsewhere(
   chunk: Pick<SqlChunk, 'firstRow' | 'documents'>,
   key: string,
-  { values, type }: { readonly values: ColumnValues; readonly type: SqlType },
+  { values, type, turn }: { readonly values: ColumnValues; readonly type: SqlType; readonly turn: TakeTurn },
 ): Promise<Elsewhere> {
   const rows = rowsElsewhere(values);
   if (rows.length === 0) return new Map();
   const documents = await chunk.documents(rows.map((row) => chunk.firstRow + row));
-  return new Map(rows.map((row, at) => [row, readValue(documents[at] as EntryPlace, key, type)]));
+  const found = new Map<number, number | string>();
+  for (const [at, row] of rows.entries()) {
+    found.set(row, readValue(documents[at] as EntryPlace, key, type));
+    await turn();
+  }
+  return found;
 }
 
 /** Whether a live row has a string that its column does not hold. */
 export async function hasTextElsewhere(
   chunk: SqlChunk,
   key: string,
-  { values, isLive }: { readonly values: ColumnValues; readonly isLive: (row: number) => boolean },
+  {
+    values,
+    isLive,
+    turn,
+  }: {
+    readonly values: ColumnValues;
+    readonly isLive: (row: number) => boolean;
+    readonly turn: TakeTurn;
+  },
 ): Promise<boolean> {
   const rows = rowsElsewhere(values)
     .map((row) => chunk.firstRow + row)
     .filter(isLive);
   const documents = await chunk.documents(rows);
-  return documents.some((document) => member(document, key)?.[0] === code.quote);
+  for (const document of documents) {
+    if (member(document, key)?.[0] === code.quote) return true;
+    await turn();
+  }
+  return false;
 }
 
 function rowsElsewhere(values: ColumnValues): number[] {

@@ -41,9 +41,10 @@ async function isTextElsewhere(
   { chunks, isLive }: SqlPart,
   key: string,
 ): Promise<boolean> {
+  const turn = () => takeTurn(context);
   for (const chunk of chunks) {
-    const values = (await chunk.columns([key], () => takeTurn(context))).get(key);
-    if (values !== undefined && (await hasTextElsewhere(chunk, key, { values, isLive }))) return true;
+    const values = (await chunk.columns([key], turn)).get(key);
+    if (values !== undefined && (await hasTextElsewhere(chunk, key, { values, isLive, turn }))) return true;
   }
   return false;
 }

@@ -16,7 +16,7 @@ export class Witnesses {
 
 /** Rows that stand for the kinds of one key's values. */
 export interface Witness {
-  /** By kind: a row of the chunk that has it; of `missing`, the first live row that has the key. */
+  /** A row of the chunk that has a value of the kind, by kind; for `missing`, the first live row that has the key. */
   readonly rows: Int32Array;
   /** What was known at this age is true of all greater ones. */
   age: number;

@@ -53,7 +53,8 @@ function wideSums(
     if (nulls?.[row] === 1) continue;
     const [a, b] = [left[row] as bigint, right[row] as bigint];
     const sum = operator === '+' ? a + b : a - b;
-    if (BigInt.asIntN(64, sum) !== sum) throw new SqlError(at, `${a} ${operator} ${b} does not fit 64 bits`);
+    if (BigInt.asIntN(64, sum) !== sum)
+      throw new SqlError(at, `${a} ${operator} ${b} does not fit 64 bits: a float in the sum makes it one`);
     sums[row] = sum;
   }
   return sums;

@@ -11,7 +11,7 @@ import {
 } from '../frame/column.ts';
 import { asTexts, asValues, asWide, type Values } from '../frame/column-forms.ts';
 import { type Comparison, flipped } from '../parse/syntax.ts';
-import type { SqlValue } from '../plan/bound.ts';
+import type { ValueList } from '../plan/value-list.ts';
 
 /** Compares two columns of one type, row by row. Each kind of sides has a loop of its own: a comparison is most of what a query does. */
 export function compareColumns(operator: Comparison, left: Column, right: Column, rowCount: number): Column {
@@ -186,7 +186,7 @@ export function codesThat(operator: Comparison, dictionary: Dictionary, other: s
 const fewValues = 8;
 
 /** Answers, by row, whether its value is one of a list without NULLs. */
-export function isIn(column: Column, list: readonly SqlValue[], rowCount: number): Uint8Array {
+export function isIn(column: Column, list: ValueList, rowCount: number): Uint8Array {
   const truths = new Uint8Array(rowCount);
   if (isText(column)) {
     const texts = asTexts(column, rowCount);
@@ -197,11 +197,11 @@ export function isIn(column: Column, list: readonly SqlValue[], rowCount: number
   }
   const values = asValues(column, rowCount);
   if (values.kind === 'wide') {
-    const wanted = wholeNumbers(list);
+    const wanted = list.whole;
     for (let row = 0; row < rowCount; row++)
       truths[row] = wanted.has(values.values[row] as bigint) ? truthy : falsy;
   } else {
-    const exact = exactNumbers(list);
+    const { exact } = list;
     // Few values have a loop each.
     const numbers = values.values;
     if (exact.size <= fewValues) {
@@ -219,29 +219,9 @@ export function isIn(column: Column, list: readonly SqlValue[], rowCount: number
   return truths;
 }
 
-const wholeOfLists = new WeakMap<readonly SqlValue[], ReadonlySet<bigint>>();
-
-/** Answers a list's integers, collected once for each list. */
-function wholeNumbers(list: readonly SqlValue[]): ReadonlySet<bigint> {
-  const known = wholeOfLists.get(list) ?? new Set(list.map((value) => BigInt(value as bigint)));
-  wholeOfLists.set(list, known);
-  return known;
-}
-
-const exactOfLists = new WeakMap<readonly SqlValue[], ReadonlySet<number>>();
-
-/** Answers a list's numbers that are exact as doubles, collected once for each list. */
-function exactNumbers(list: readonly SqlValue[]): ReadonlySet<number> {
-  const isExact = (value: SqlValue) => typeof value !== 'bigint' || BigInt(Number(value)) === value;
-  const known = exactOfLists.get(list) ?? new Set(list.filter(isExact).map(Number));
-  exactOfLists.set(list, known);
-  return known;
-}
-
 /** Answers, by code, 1 for each string of a dictionary that is in a list. Looks at lengths first: most strings have none of the list's. */
-export function codesIn(dictionary: Dictionary, list: readonly SqlValue[]): Uint8Array {
+export function codesIn(dictionary: Dictionary, { byLength }: ValueList): Uint8Array {
   const byCode = new Uint8Array(dictionary.count);
-  const byLength = stringsByLength(list);
   for (let code = 0; code < dictionary.count; code++) {
     const same = byLength.get(lengthOf(dictionary, code));
     if (same === undefined) continue;
@@ -249,23 +229,6 @@ export function codesIn(dictionary: Dictionary, list: readonly SqlValue[]): Uint
     if (same.has(dictionary.bytes.toString('latin1', start, dictionary.ends[code]))) byCode[code] = 1;
   }
   return byCode;
-}
-
-const stringsOfLists = new WeakMap<readonly SqlValue[], ReadonlyMap<number, ReadonlySet<string>>>();
-
-/** Answers a list's strings by length, with a character for each byte of their UTF-8, collected once for each list. */
-function stringsByLength(list: readonly SqlValue[]): ReadonlyMap<number, ReadonlySet<string>> {
-  const known = stringsOfLists.get(list);
-  if (known !== undefined) return known;
-  const byLength = new Map<number, Set<string>>();
-  for (const value of list) {
-    const bytes = Buffer.from(String(value)).toString('latin1');
-    const same = byLength.get(bytes.length);
-    if (same === undefined) byLength.set(bytes.length, new Set([bytes]));
-    else same.add(bytes);
-  }
-  stringsOfLists.set(list, byLength);
-  return byLength;
 }
 
 function lengthOf(dictionary: Dictionary, code: number): number {

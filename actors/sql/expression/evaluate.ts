@@ -13,7 +13,8 @@ import { asTexts, asValues } from '../frame/column-forms.ts';
 import type { Frame, FrameRows } from '../frame/frame.ts';
 import type { SqlTurns } from '../interruption.ts';
 import { flipped } from '../parse/syntax.ts';
-import type { Bound, SqlValue } from '../plan/bound.ts';
+import type { Bound } from '../plan/bound.ts';
+import type { SqlValue } from '../plan/value-list.ts';
 import type { Room } from '../room.ts';
 import { added } from './arithmetic.ts';
 import { ChosenTexts, chooseNumbers } from './choose.ts';
@@ -37,7 +38,7 @@ export class Evaluator {
   readonly #chosen: ChosenTexts;
   readonly #judged: JudgedTexts;
   readonly #replaced: ReplacedTexts;
-  readonly #replacedConstants = new Map<Bound, { readonly value: SqlValue; readonly column: Column }>();
+  readonly #madeOfConstants = new Map<Bound, { readonly value: SqlValue; readonly column: Column }>();
   readonly #repeated: ReadonlySet<Bound>;
   /** The frame that `#known` is about. */
   #frame: Frame | null = null;
@@ -120,9 +121,9 @@ export class Evaluator {
       case 'coalesce':
         return this.#coalesce(bound, frame);
       case 'length':
-        return perText(this.evaluate(bound.operand, frame), frame, lengths);
+        return this.#perText(bound, frame, lengths);
       case 'replace':
-        return this.#replaceIn(bound, frame);
+        return this.#perText(bound, frame, (texts, rows) => this.#replaced.replace(bound, texts, rows));
       case 'truncate':
         return perNumber(this.evaluate(bound.operand, frame), (seconds) => truncateTime(bound.unit, seconds));
       case 'minute':
@@ -176,10 +177,10 @@ export class Evaluator {
     const values =
       operand.kind === 'texts'
         ? this.#judged.truths(bound, operand, frame.rowCount, {
-            judge: (some) => codesIn(some, bound.values),
+            judge: (some) => codesIn(some, bound.list),
             bytesAtOnce: Number.POSITIVE_INFINITY,
           })
-        : isIn(operand, bound.values, frame.rowCount);
+        : isIn(operand, bound.list, frame.rowCount);
     const [found, absent] = bound.negated ? [falsy, truthy] : [truthy, falsy];
     for (let row = 0; row < values.length; row++) {
       if (values[row] === truthy) values[row] = found;
@@ -272,19 +273,24 @@ export class Evaluator {
       : chooseNumbers(results, chosen);
   }
 
-  /** Replaces in texts; in a constant once: who evaluates an interrupted expression again must find the same dictionary. */
-  #replaceIn(bound: Extract<Bound, { kind: 'replace' }>, frame: Frame): Column {
+  /**
+   * Makes the column of texts that an expression's operand is another. Of a constant it does so once and answers the same column each
+   * time: who evaluates an interrupted expression again must find the same dictionary.
+   */
+  #perText(bound: OfOne, frame: Frame, make: (texts: Texts, rows: FrameRows) => Column): Column {
     const operand = this.evaluate(bound.operand, frame);
-    const replace = (texts: Texts, rows: FrameRows) => this.#replaced.replace(bound, texts, rows);
-    if (operand.kind !== 'constant') return perText(operand, frame, replace);
-    let made = this.#replacedConstants.get(bound);
+    if (operand.kind !== 'constant') return perText(operand, frame, make);
+    let made = this.#madeOfConstants.get(bound);
     if (made?.value !== operand.value) {
-      made = { value: operand.value, column: perText(operand, frame, replace) };
-      this.#replacedConstants.set(bound, made);
+      made = { value: operand.value, column: perText(operand, frame, make) };
+      this.#madeOfConstants.set(bound, made);
     }
     return made.column;
   }
 }
+
+/** An expression that is made of one other. */
+type OfOne = Extract<Bound, { readonly operand: Bound }>;
 
 /** What two truths are together, at the first one times 4 plus the second: one that decides wins over one that is unknown. */
 const andTable = Uint8Array.of(falsy, falsy, falsy, 0, falsy, truthy, unknown, 0, falsy, unknown, unknown, 0);

@@ -117,10 +117,10 @@ export class JudgedTexts {
 /** What is known of a dictionary's strings. */
 interface JudgedCodes {
   readonly dictionary: Dictionary;
-  /** By code, of the first `count` strings. */
+  /** The judgements of the first `count` strings, by code. */
   truths: Uint8Array;
   count: number;
-  /** By code: strings behind these, which were judged for the frame that is evaluated. */
+  /** The judgements, by code, of strings behind these, which were judged for the frame that is evaluated. */
   readonly far: Map<number, number>;
 }
 

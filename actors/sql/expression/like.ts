@@ -34,13 +34,16 @@ type Wanted = PlainText | WildcardText;
 interface PlainText {
   readonly kind: 'plain';
   readonly bytes: Uint8Array;
-  /** By how many bytes of the piece were found: with how many of them another find may have begun. */
+  /** With how many bytes another find may have begun, by how many bytes of the piece were found. */
   readonly shorter: Uint16Array;
 }
 
 const anyCharacter = -1;
 
-/** Node's search has tables for the last 250 bytes of what it looks for, and without them its worst case is not linear. */
+/**
+ * The longest text that Node's search is used for: it has tables for the last 250 bytes of what it looks for, and without them its
+ * worst case is not linear.
+ */
 const nativeBytesMax = 250;
 
 /** Parses a pattern. `escapedBy` takes the meaning from a `%`, a `_` or itself after it; as the last character it is one like any other. */

@@ -137,11 +137,11 @@ function noteReplaced(
 
 /** What one REGEXP_REPLACE has made. */
 interface Replaced {
-  /** Where the pattern stands. */
+  /** The pattern's place in the statement. */
   readonly at: number;
   readonly replacer: Replacer;
   /** The distinct results. */
   readonly results: TextInterner;
-  /** By the code of a string: the number of its result, plus one. */
+  /** The number of a string's result, plus one, by the string's code. */
   readonly byCodes: ByCodes;
 }

@@ -143,7 +143,7 @@ function findLong(
   return -1;
 }
 
-/** Where the character that was read last ended: an object for each would cost more than reading it. */
+/** The end of the character that was read last: an object for each would cost more than reading it. */
 let characterEnd = 0;
 
 /** Reads one character above ASCII and leaves its end in `characterEnd`. */

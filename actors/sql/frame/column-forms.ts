@@ -50,7 +50,7 @@ export function asValues(column: Column, rowCount: number): Values {
   }
 }
 
-/** The dictionaries of constants: the same object each time, because what is known of strings is known by it. */
+/** Kept by constant, a plain literal of an expression: its dictionary is the same object each time, because judgements are kept by dictionary. */
 const ofConstants = new WeakMap<Column, Dictionary>();
 
 /** Makes a column of texts, constants among them, one with a code for each row. */

@@ -1,6 +1,7 @@
 import { assert } from '../../../src/base/assert.ts';
 import { formatDate, formatTime } from '../dates.ts';
-import type { SqlType, SqlValue } from '../plan/bound.ts';
+import type { SqlType } from '../plan/bound.ts';
+import type { SqlValue } from '../plan/value-list.ts';
 import { SqlError } from '../sql-error.ts';
 
 /**

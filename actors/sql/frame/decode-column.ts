@@ -6,7 +6,7 @@ import type { SqlType } from '../plan/bound.ts';
 import { type Column, type Dictionary, dictionaryOf, type Nulls, type PackedIntegers } from './column.ts';
 import { numbersOf, PackedNumbers } from './packed-numbers.ts';
 
-/** By row of a chunk, what its column does not hold: numbers, and strings or compact JSON. */
+/** What a column of a chunk does not hold, by row: numbers, and strings or compact JSON. */
 export type Elsewhere = ReadonlyMap<number, number | string>;
 
 /**

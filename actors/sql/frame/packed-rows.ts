@@ -3,7 +3,7 @@ import type { PackedIntegers } from './column.ts';
 
 /** A range of whole numbers, by which rows are picked from packed integers. */
 export interface WholeRange {
-  /** Both ends are included. */
+  /** The first of the range; `greatest` is the last. */
   readonly least: number;
   readonly greatest: number;
   /** Whether the numbers outside of the range are meant. */
@@ -62,27 +62,10 @@ interface Range {
   readonly outside: number;
 }
 
-function ofBytes(
-  integers: Uint8Array,
-  { from, span, outside }: Range,
-  rows: Int32Array,
-  passing: Int32Array,
-) {
-  let count = 0;
-  for (let i = 0; i < rows.length; i++) {
-    const row = rows[i] as number;
-    passing[count] = row;
-    count += Number(((integers[row] as number) - from) >>> 0 <= span) ^ outside;
-  }
-  return count;
-}
+/** Answers how many rows pass. */
+type Loop<Integers> = (integers: Integers, range: Range, rows: Int32Array, passing: Int32Array) => number;
 
-function ofShorts(
-  integers: Uint16Array,
-  { from, span, outside }: Range,
-  rows: Int32Array,
-  passing: Int32Array,
-) {
+const ofBytes: Loop<Uint8Array> = (integers, { from, span, outside }, rows, passing) => {
   let count = 0;
   for (let i = 0; i < rows.length; i++) {
     const row = rows[i] as number;
@@ -90,14 +73,9 @@ function ofShorts(
     count += Number(((integers[row] as number) - from) >>> 0 <= span) ^ outside;
   }
   return count;
-}
+};
 
-function ofWords(
-  integers: Uint32Array,
-  { from, span, outside }: Range,
-  rows: Int32Array,
-  passing: Int32Array,
-) {
+const ofShorts: Loop<Uint16Array> = (integers, { from, span, outside }, rows, passing) => {
   let count = 0;
   for (let i = 0; i < rows.length; i++) {
     const row = rows[i] as number;
@@ -105,4 +83,14 @@ function ofWords(
     count += Number(((integers[row] as number) - from) >>> 0 <= span) ^ outside;
   }
   return count;
-}
+};
+
+const ofWords: Loop<Uint32Array> = (integers, { from, span, outside }, rows, passing) => {
+  let count = 0;
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i] as number;
+    passing[count] = row;
+    count += Number(((integers[row] as number) - from) >>> 0 <= span) ^ outside;
+  }
+  return count;
+};

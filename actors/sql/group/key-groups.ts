@@ -30,7 +30,7 @@ export class KeyGroup {
   readonly #plain: number;
   /** The keys whose values get numbers: the plain one alone where there is one, otherwise all. */
   readonly #interned: readonly Bound[];
-  /** By place in `#interned`. */
+  /** The interner of each key, by its place in `#interned`. */
   readonly #interners: readonly Interner[];
   /** Pairs of the first and the second of `#interned`, of these pairs and the third, and so on. */
   readonly #pairs: readonly PairInterner[];

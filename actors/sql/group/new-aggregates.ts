@@ -10,7 +10,7 @@ import { Sum } from './aggregates/sum.ts';
 import { TextExtreme } from './aggregates/text-extreme.ts';
 
 interface Surroundings {
-  /** For as many rows, and so groups, as can come. */
+  /** Makes aggregates for as many rows, and so groups, as can come. */
   readonly room: Room;
   /** Whether the statement has GROUP BY; without it there is one group. */
   readonly hasKeys: boolean;

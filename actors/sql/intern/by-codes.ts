@@ -1,6 +1,6 @@
 import type { Room } from '../room.ts';
 
-/** So many dictionaries are known at a time: each array is kept with the object that its codes belong to. */
+/** Dictionaries that are known at a time: each array is kept with the object that its codes belong to. */
 const dictionariesMax = 4;
 const codesFirst = 1_024;
 const noCodes = new Int32Array(0);

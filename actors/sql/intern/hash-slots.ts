@@ -3,7 +3,7 @@ import { assert } from '../../../src/base/assert.ts';
 /** Highest bits of a hash, which choose one of the parts of a table. */
 export const partBits = 6;
 
-/** By part: how full it may be. Parts fill alike, and each is grown at another time. */
+/** How full a part may be, by part. Parts fill alike, and each is grown at another time. */
 export const partFullness = Float64Array.from(
   { length: 1 << partBits },
   (_, part) => 0.5 + (0.2 * part) / (1 << partBits),
@@ -14,7 +14,7 @@ const partSlotsFirst = 64;
 /** The slots of an open-addressing table, in parts that grow one by one: others never wait until a large table is made anew. */
 export class HashSlots {
   readonly #parts = Array.from({ length: 1 << partBits }, () => new Int32Array(partSlotsFirst));
-  /** By part: how many of its slots are taken. */
+  /** How many slots of a part are taken, by part. */
   readonly #held = new Int32Array(1 << partBits);
   #length = partSlotsFirst << partBits;
 

@@ -20,7 +20,7 @@ export class LazyInterner implements Interner {
   /** The distinct values that all codes so far belong to: a dictionary, or the interner of a column that is kept. */
   #of: object | null = null;
   readonly #byCodes: ByCodes;
-  /** By number: its code. */
+  /** The code of each number. */
   #codes = new Int32Array(internedFirst);
   #count = 0;
   #nullNumber = -1;

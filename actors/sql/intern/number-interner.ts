@@ -15,15 +15,15 @@ const smallMax = 65_536;
  */
 export class NumberInterner implements Interner {
   readonly #slots = new HashSlots();
-  /** By number: the value, unless it is wide. */
+  /** The value of each number, unless it is wide. */
   #values = new Float64Array(internedFirst);
-  /** By whole number under `smallMax`: its number plus one. */
+  /** The number plus one of each whole number under `smallMax`. */
   readonly #small = new Int32Array(smallMax);
   /** Halves of integers beyond 2^53. */
   readonly #wide: PairInterner;
-  /** By pair of halves: the number of the integer. */
+  /** The number of the integer of each pair of halves. */
   #wideNumbers = new Int32Array(internedFirst);
-  /** By number: its pair of halves plus one, 0 where it has none. */
+  /** The pair of halves of each number, plus one; 0 where it has none. */
   #pairs = new Int32Array(0);
   #count = 0;
   readonly #room: Room;

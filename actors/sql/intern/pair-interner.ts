@@ -14,14 +14,14 @@ const pairSlotsFirst = 64;
  */
 export class PairInterner {
   readonly #parts = Array.from({ length: 1 << partBits }, () => new Int32Array(pairSlotsFirst * pairWords));
-  /** By part: how many of its slots are taken. */
+  /** How many slots of a part are taken, by part. */
   readonly #held = new Int32Array(1 << partBits);
   #slotBytes = (pairSlotsFirst * pairWords * 4) << partBits;
-  /** By first number: the second of its first pair, and that pair's number plus one. */
+  /** The second of a first number's first pair, and that pair's number plus one, by first number. */
   #direct = new Int32Array(internedFirst * 2);
   /** How many first numbers `#direct` has an entry for. */
   #directCount = 0;
-  /** By number: the pair. */
+  /** The pair of each number. */
   #first = new Int32Array(internedFirst);
   #second = new Int32Array(internedFirst);
   #count = 0;

@@ -17,7 +17,7 @@ const loopBytesMax = 96;
  */
 export class TextInterner implements Interner {
   readonly #slots = new HashSlots();
-  /** By number: the string's hash, and where it ends in `#blob`. */
+  /** The hash of each number's string, and where the string ends in `#blob`. */
   #hashes = new Int32Array(internedFirst);
   #ends = new Uint32Array(internedFirst);
   #blob = Buffer.from(new ArrayBuffer(internedFirst * bytesOfTextFirst));
@@ -25,7 +25,7 @@ export class TextInterner implements Interner {
   #blobBytes = 0;
   readonly #room: Room;
   readonly #byCodes: ByCodes;
-  /** The same object however many strings there are, so that what is known of its codes stays known. */
+  /** What codes belong to: the same object however many strings there are, so that what is known of its codes stays known. */
   readonly #dictionary = {
     count: 0,
     bytes: this.#blob,

@@ -1,4 +1,4 @@
-import type { FunctionName } from './syntax.ts';
+import { aggregateNames, type FunctionName, functions } from './syntax.ts';
 
 /** Words that end an expression: none of them names a column unless it is quoted. */
 export const reserved = new Set(
@@ -33,19 +33,18 @@ export const unsupported: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** Functions by their names in lower case; EXTRACT, which has a syntax of its own, is not among them. */
-export const functionNames: ReadonlyMap<string, Exclude<FunctionName, 'extract'>> = new Map([
-  ['length', 'length'],
+/** A function whose arguments stand in parentheses, separated by commas: EXTRACT has a syntax of its own. */
+type PlainFunction = Exclude<FunctionName, 'extract'>;
+
+/** Functions by each name that a statement may call them, in lower case: their own, and those of other dialects. */
+export const functionNames: ReadonlyMap<string, PlainFunction> = new Map<string, PlainFunction>([
+  ...functions.flatMap((name) => (name === 'extract' ? [] : [[name, name] as const])),
   ['char_length', 'length'],
   ['strlen', 'length'],
-  ['date_trunc', 'date_trunc'],
-  ['regexp_replace', 'regexp_replace'],
-  ['coalesce', 'coalesce'],
 ]);
 
 /** The functions that there are, as an error sentence lists them. */
-export const allowedFunctions =
-  'COUNT, SUM, AVG, MIN, MAX, LENGTH, DATE_TRUNC, EXTRACT, REGEXP_REPLACE, COALESCE, and in WHERE contains and grep';
+export const allowedFunctions = `${[...aggregateNames, ...functions].join(', ').toUpperCase()}, and in WHERE contains and grep`;
 
 /** The sentence that refuses what a word, in lower case, begins. */
 export function refusalOf(word: string): string {

@@ -99,7 +99,10 @@ class Parser {
     if (!this.#tokens.takeSymbol('*')) {
       const items = this.#list(() => this.#item());
       if (items.length <= limits.sqlColumnsMax) return items;
-      throw new SqlError(at, `an answer has at most ${limits.sqlColumnsMax} columns`);
+      throw new SqlError(
+        at,
+        `an answer has at most ${limits.sqlColumnsMax} columns: these are ${items.length}`,
+      );
     }
     if (this.#tokens.isSymbol(','))
       throw new SqlError(this.#tokens.token.at, '* stands alone: name the columns instead');
@@ -209,7 +212,10 @@ class Parser {
   #in(operand: Expression, negated: boolean): Expression {
     this.#tokens.expectSymbol('(');
     if (this.#tokens.isWord('select'))
-      throw new SqlError(this.#tokens.token.at, 'subqueries are not supported');
+      throw new SqlError(
+        this.#tokens.token.at,
+        'subqueries are not supported: send the inner SELECT as a request of its own',
+      );
     const { at } = this.#tokens.token;
     const expressions = this.#expressions;
     const list = this.#list(() => {
@@ -284,7 +290,10 @@ class Parser {
     }
     if (this.#tokens.takeSymbol('(')) {
       if (this.#tokens.isWord('select'))
-        throw new SqlError(this.#tokens.token.at, 'subqueries are not supported');
+        throw new SqlError(
+          this.#tokens.token.at,
+          'subqueries are not supported: send the inner SELECT as a request of its own',
+        );
       const inner = this.#expression();
       this.#tokens.expectSymbol(')');
       return inner;

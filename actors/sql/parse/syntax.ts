@@ -58,7 +58,9 @@ export interface TextMatch {
 
 export const aggregateNames = ['count', 'sum', 'avg', 'min', 'max'] as const;
 export type AggregateName = (typeof aggregateNames)[number];
-export type FunctionName = 'length' | 'date_trunc' | 'extract' | 'regexp_replace' | 'coalesce';
+/** The functions of one row's values, in the order in which an error sentence lists them. */
+export const functions = ['length', 'date_trunc', 'extract', 'regexp_replace', 'coalesce'] as const;
+export type FunctionName = (typeof functions)[number];
 
 export interface SelectItem {
   readonly expression: Expression;
@@ -87,7 +89,7 @@ export interface Select {
 
 export type Statement = Select | { readonly kind: 'showColumns' };
 
-/** By comparison: the one that means the same when both sides are exchanged. */
+/** The comparison that means the same when both sides are exchanged, by comparison. */
 export const flipped: Readonly<Record<Comparison, Comparison>> = {
   '=': '=',
   '<>': '<>',

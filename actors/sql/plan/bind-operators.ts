@@ -2,7 +2,7 @@ import { limits } from '../../../protocol/limits.ts';
 import type { TimeUnit } from '../dates.ts';
 import type { Expression, Literal } from '../parse/syntax.ts';
 import { SqlError } from '../sql-error.ts';
-import type { Bound, SqlType, SqlValue } from './bound.ts';
+import type { Bound, SqlType } from './bound.ts';
 import {
   boundLiteral,
   commonType,
@@ -13,6 +13,7 @@ import {
   isNumeric,
   typeName,
 } from './bound-types.ts';
+import { type SqlValue, ValueList } from './value-list.ts';
 
 /** What binding an operator or a function needs of the statement around it. */
 export interface Binding {
@@ -85,7 +86,14 @@ function bindIn({ operand, list, negated, at }: Of<'in'>, binding: Binding): Bou
   );
   if (values.length > limits.sqlInListMax)
     throw new SqlError(at, `IN takes at most ${limits.sqlInListMax} values: these are ${values.length}`);
-  return { kind: 'in', operand: binding.one(common), values, hasNull, negated, type: 'int' };
+  return {
+    kind: 'in',
+    operand: binding.one(common),
+    list: new ValueList(values),
+    hasNull,
+    negated,
+    type: 'int',
+  };
 }
 
 function bindLike({ operand, pattern, escapedBy, negated, at }: Of<'like'>, binding: Binding): Bound {

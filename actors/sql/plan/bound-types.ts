@@ -2,7 +2,8 @@ import { parseDate, parseTime, secondsOfDay } from '../dates.ts';
 import { shortened } from '../parse/shortened.ts';
 import type { Literal } from '../parse/syntax.ts';
 import { SqlError } from '../sql-error.ts';
-import type { Bound, SqlType, SqlValue } from './bound.ts';
+import type { Bound, SqlType } from './bound.ts';
+import type { SqlValue } from './value-list.ts';
 
 /** Makes a value of a statement a bound literal, of the type that it was written with. */
 export function boundLiteral(value: Literal['value']): Bound {

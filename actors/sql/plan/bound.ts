@@ -1,12 +1,10 @@
 import type { SqlAnswer } from '../../../protocol/sql.ts';
 import type { TimeUnit } from '../dates.ts';
 import type { AggregateName, Comparison, TextMatch } from '../parse/syntax.ts';
+import type { SqlValue, ValueList } from './value-list.ts';
 
 /** The type of a column or an expression; `null` where every value is NULL. */
 export type SqlType = SqlAnswer['types'][number];
-
-/** A value of an expression: a bigint for `int`, a number for `float`, `date` (days) and `time` (seconds), a string for `text`. */
-export type SqlValue = bigint | number | string | null;
 
 /** An expression with its type, its names resolved to columns. Conditions are of type `int`: 1, 0 or NULL. */
 export type Bound = { readonly type: SqlType } & (
@@ -28,7 +26,7 @@ export type Bound = { readonly type: SqlType } & (
   | {
       readonly kind: 'in';
       readonly operand: Bound;
-      readonly values: readonly SqlValue[];
+      readonly list: ValueList;
       readonly hasNull: boolean;
       readonly negated: boolean;
     }
@@ -55,7 +53,7 @@ export type Bound = { readonly type: SqlType } & (
       readonly operand: Bound;
       readonly pattern: string;
       readonly replacement: string;
-      /** Where the pattern stands. */
+      /** The pattern's place in the statement. */
       readonly at: number;
     }
   /** A date becomes the time of its begin, an int a float. */

@@ -1,5 +1,6 @@
 import { type Comparison, flipped } from '../parse/syntax.ts';
 import type { Bound } from './bound.ts';
+import type { SqlValue } from './value-list.ts';
 
 /** What is known of a column's values in a chunk without reading them. */
 export type ColumnRange =
@@ -28,10 +29,10 @@ export function canMatch(condition: Bound, rangeOf: (column: number) => ColumnRa
     }
     case 'in': {
       if (condition.negated) return true;
-      const { operand, values } = condition;
-      const isIn = (value: (typeof values)[number]) =>
+      const { operand, list } = condition;
+      const isIn = (value: SqlValue) =>
         holdsSomewhere('=', operand, { kind: 'literal', value, type: operand.type }, rangeOf);
-      return values.some(isIn);
+      return list.values.some(isIn);
     }
     case 'isNull':
       return (

@@ -60,7 +60,7 @@ function boundText(bound: Bound, names: Names): string {
     case 'not':
       return `not ${text(bound.operand)}`;
     case 'in': {
-      const values = bound.values.map((value) => literalText({ value, type: bound.operand.type }));
+      const values = bound.list.values.map((value) => literalText({ value, type: bound.operand.type }));
       const list = [...values, ...(bound.hasNull ? ['null'] : [])].join(', ');
       return `(${text(bound.operand)}${bound.negated ? ' not' : ''} in ${list})`;
     }

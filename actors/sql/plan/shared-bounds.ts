@@ -1,4 +1,5 @@
-import type { Bound, SqlValue } from './bound.ts';
+import type { Bound } from './bound.ts';
+import type { SqlValue } from './value-list.ts';
 
 /**
  * Keeps the bound expressions of one statement, each once: those that mean the same are one object with one number, which is how they are
@@ -44,8 +45,8 @@ export class SharedBounds {
       case 'coalesce':
         return `${kind} ${type} ${bound.operands.map(of).join(' ')}`;
       case 'in': {
-        const { operand, values, hasNull, negated } = bound;
-        return `${kind} ${of(operand)} ${hasNull} ${negated} ${values.map(valueKey).join(',')}`;
+        const { operand, list, hasNull, negated } = bound;
+        return `${kind} ${of(operand)} ${hasNull} ${negated} ${list.values.map(valueKey).join(',')}`;
       }
       case 'like': {
         const { operand, pattern, escapedBy, negated } = bound;

@@ -16,7 +16,7 @@ import { type ColumnRange, mustMatch } from '../plan/can-match.ts';
  */
 export class RowFilter {
   readonly #terms: readonly Bound[];
-  /** By term: the columns that it reads, by index. */
+  /** The columns that each term reads, by index. */
   readonly #columns = new Map<Bound, ReadonlySet<number>>();
   readonly #evaluator: Evaluator;
   /** The rows that pass in the frame that is looked at. */
@@ -88,7 +88,7 @@ export class RowFilter {
   }
 }
 
-/** Where a frame has more rows than so many for each that is left, these are taken out of it. */
+/** Rows of a frame for each that is left, above which the rest is taken out of it. */
 const sparseness = 4;
 
 function termsOf(where: Bound): readonly Bound[] {

@@ -18,7 +18,10 @@ export class DistinctCount implements Aggregate {
   readonly #pairs: PairInterner;
   readonly #counts: GroupNumbers;
   #numbers = new Int32Array(0);
-  /** Without GROUP BY there is one group, and each value is its own pair: pairs are made at the end, if anybody needs them. */
+  /**
+   * Whether there is one group: without GROUP BY each value is its own pair, and pairs are made at the end, if anybody needs
+   * them.
+   */
   #isAlone: boolean;
 
   /** `type`: the argument's. `room`: for as many rows as can come; there are no more groups, values and pairs than rows. */

@@ -3,7 +3,7 @@ import type { Room } from '../../room.ts';
 
 /** A number for each group, 0 at first, in one array that grows with the groups. */
 export class GroupNumbers {
-  /** By group. Read it anew after `makeRoom`, which may replace it; behind the groups there may be anything. */
+  /** A number for each group. Read it anew after `makeRoom`, which may replace it; behind the groups there may be anything. */
   values: Float64Array = new Float64Array(0);
   #count = 0;
   readonly #room: Room;

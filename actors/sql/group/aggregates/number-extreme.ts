@@ -11,9 +11,9 @@ const aWide = 2;
 export class NumberExtreme implements Aggregate {
   readonly #isMax: boolean;
   readonly #held: GroupNumbers;
-  /** By group: the least or greatest of its integers that came as 64 bits. */
+  /** The least or greatest of the integers that came as 64 bits, by group. */
   readonly #wide = new Map<number, bigint>();
-  /** By group: 0 where no value came, `aDouble` where `#held` has one, `aWide` where `#wide` alone does. */
+  /** What is known, by group: 0 where no value came, `aDouble` where `#held` has one, `aWide` where `#wide` alone does. */
   readonly #seen: GroupNumbers;
 
   /** `room`: for as many groups as can come. */

@@ -10,9 +10,9 @@ import { GroupNumbers, nullsOfCounts } from './group-numbers.ts';
 
 /** Whole numbers up to it add up exactly in pairs, as doubles. */
 const exactMax = 2 ** 52;
-/** So many halves of 32 bits add up to a safe integer. */
+/** Halves of 32 bits that add up to a safe integer. */
 const halvesMax = 2 ** 20;
-/** With more groups it is not worth looking whether a frame's rows are all of one. */
+/** Groups up to which it is worth looking whether a frame's rows are all of one. */
 const fewGroupsMax = 64;
 
 /**
@@ -25,7 +25,7 @@ export class Sum implements Aggregate {
   readonly #sums: GroupNumbers;
   /** How many values each group has. */
   readonly #counts: GroupNumbers;
-  /** By group: what the exact sum is more than the double in `#sums`. */
+  /** What the exact sum is more than the double in `#sums`, by group. */
   readonly #carried = new Map<number, bigint>();
 
   /** `type`: the argument's. `room`: for as many groups as can come. */

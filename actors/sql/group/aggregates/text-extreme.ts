@@ -9,7 +9,7 @@ const heldBytes = 100;
 /** MIN(x) and MAX(x) of texts, in the order of their bytes. */
 export class TextExtreme implements Aggregate {
   readonly #isMax: boolean;
-  /** By group: a dictionary of its one string, copied; null where no value came. */
+  /** A dictionary of a group's one string, copied, by group; null where no value came. */
   readonly #held: (Dictionary | null)[] = [];
   #bytes = 0;
 
