@@ -1,6 +1,6 @@
+/** What is asked of an embedding model, and what it answers; as tasks, which cross threads. */
 import type { EmbedRequest as ProviderRequest } from './provider-client.ts';
 
-/** What is asked of an embedding model, and what it answers; as tasks, which cross threads. */
 export type { Purpose } from './embedding-models.ts';
 export type { Embedded } from './provider-client.ts';
 

@@ -1,10 +1,10 @@
-import { limits } from '../../protocol/limits.ts';
-import type { embedProviders, keyedProviders } from '../../protocol/namespace.ts';
-
 /**
  * What we know of the providers' embedding models: which is the default, how long their vectors are, and how much a call
  * takes. A model that is not here can be used all the same: its namespace says the length, and the answer is checked.
  */
+import { limits } from '../../protocol/limits.ts';
+import type { embedProviders, keyedProviders } from '../../protocol/namespace.ts';
+
 export type EmbedProvider = (typeof embedProviders)[number];
 export type KeyedProvider = (typeof keyedProviders)[number];
 
@@ -147,7 +147,7 @@ export function mustScale(provider: EmbedProvider, model: string, asked: number 
   return known?.unscaledWhenShort === true && asked !== null && asked < known.ownDims;
 }
 
-/** Cohere wants to be told with every model, also with those that come after this table. */
+/** Whether a call says what its vectors are for. With Cohere each does, also for models that came after this table. */
 export function purposeIsParameter(provider: KeyedProvider, model: string): boolean {
   return provider === 'cohere' || knownModel(provider, model)?.purpose === 'parameter';
 }

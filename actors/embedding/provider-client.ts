@@ -1,3 +1,15 @@
+/**
+ * Vectors of texts from a provider:
+ *
+ * 1. the texts become calls that keep the provider's limits (`plan-calls.ts`);
+ * 2. some calls are under way at a time, each sent again while that may help and the time lasts (`provider-retries.ts`);
+ *    with each one that the provider finds too many, fewer are;
+ * 3. each answer is checked before it is taken (`provider-answer.ts`);
+ * 4. the first call that fails for good ends the others, and the caller is told why (`provider-errors.ts`).
+ *
+ * All or nothing: there are vectors for every text, or an `ApiError`. Reading answers takes a good part of a millisecond a
+ * vector, on the thread that calls; between two answers that thread does other work.
+ */
 import { ApiError } from '../../protocol/errors.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import type { Random } from '../../src/base/random.ts';
@@ -17,18 +29,6 @@ import { type CallAnswer, type CallComponents, callProvider } from './provider-c
 import { apiErrorOf, isRateLimit, type ProviderFailure } from './provider-errors.ts';
 import { retryInMs } from './provider-retries.ts';
 
-/**
- * Vectors of texts from a provider:
- *
- * 1. the texts become calls that keep the provider's limits (`plan-calls.ts`);
- * 2. some calls are under way at a time, each sent again while that may help and the time lasts (`provider-retries.ts`);
- *    with each one that the provider finds too many, fewer are;
- * 3. each answer is checked before it is taken (`provider-answer.ts`);
- * 4. the first call that fails for good ends the others, and the caller is told why (`provider-errors.ts`).
- *
- * All or nothing: there are vectors for every text, or an `ApiError`. Reading answers takes a good part of a millisecond a
- * vector, on the thread that calls; between two answers that thread does other work.
- */
 export interface EmbedRequest {
   readonly provider: KeyedProvider;
   readonly model: string;

@@ -1,10 +1,10 @@
-import { ApiError, type ErrorDetails } from '../../protocol/errors.ts';
-import type { KeyedProvider } from './embedding-models.ts';
-
 /**
  * What a provider did instead of embedding, and what the caller is told about it. Nothing here may repeat the tenant's
  * key: an error is logged, sent and kept, and the client's own errors carry the headers of the request.
  */
+import { ApiError, type ErrorDetails } from '../../protocol/errors.ts';
+import type { KeyedProvider } from './embedding-models.ts';
+
 export type ProviderFailure =
   | {
       readonly kind: 'refused';

@@ -1,13 +1,5 @@
 import type { ProviderFailure } from './provider-errors.ts';
 
-/**
- * Reads an error answer. The four providers' shapes, and those of proxies before them:
- *
- * - OpenAI: `{ error: { message, type, code } }`
- * - Google: `{ error: { code, message, status, details: [{ reason }, { retryDelay: "34s" }] } }`
- * - Cohere: `{ message }`
- * - Mistral: `{ object: "error", message, type, code }`, `{ detail: "…" }` or `{ detail: [{ msg }] }`
- */
 export interface RefusalAnswer {
   readonly status: number;
   /** Names in lower case. */
@@ -17,6 +9,14 @@ export interface RefusalAnswer {
   readonly nowMs: number;
 }
 
+/**
+ * Reads an error answer. The four providers' shapes, and those of proxies before them:
+ *
+ * - OpenAI: `{ error: { message, type, code } }`
+ * - Google: `{ error: { code, message, status, details: [{ reason }, { retryDelay: "34s" }] } }`
+ * - Cohere: `{ message }`
+ * - Mistral: `{ object: "error", message, type, code }`, `{ detail: "…" }` or `{ detail: [{ msg }] }`
+ */
 export function readRefusal({ status, headers, body, nowMs }: RefusalAnswer): ProviderFailure {
   const answer = parsed(body);
   const error = isRecord(answer.error) ? answer.error : answer;

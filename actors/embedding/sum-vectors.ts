@@ -1,7 +1,3 @@
-import { assert } from '../../src/base/assert.ts';
-import type { TokenPiece } from './token-pieces.ts';
-import { vectorDims } from './use-lite-graph.ts';
-
 /**
  * From the vectors of pieces to those of texts. The model's directions are all more or less the same one: the mean of any
  * texts' vectors is half as long as each of them, and says only that there is a text. Less this common part, the rest tells
@@ -11,6 +7,10 @@ import { vectorDims } from './use-lite-graph.ts';
  * The mean of 4,000 glosses of WordNet and 4,000 descriptions of Debian packages, in thousandths, a signed byte each. Another
  * one would be another model: vectors that are stored would have to be made again.
  */
+import { assert } from '../../src/base/assert.ts';
+import type { TokenPiece } from './token-pieces.ts';
+import { vectorDims } from './use-lite-graph.ts';
+
 const commonThousandths = new Int8Array(
   Buffer.from(
     '5ef4/Pz87tIZ7gb97fPMBuQb7wjt9wjsBh76E+vvKQER3yIQzwLv+A4EJeMWJvYJJA8iBvQH+g7+Bg/1xu3NDffyIfsj5+Lb6Qj5' +

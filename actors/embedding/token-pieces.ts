@@ -1,9 +1,9 @@
-import { positionsMax } from './use-lite-graph.ts';
-
 /**
  * How many texts become few calls of the model: a text's tokens are cut into pieces that the model can read, pieces of
  * like length are computed together. Pure.
  */
+import { positionsMax } from './use-lite-graph.ts';
+
 export interface TokenPiece {
   /** Which of the texts. */
   readonly text: number;

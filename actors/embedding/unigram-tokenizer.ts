@@ -1,5 +1,18 @@
 import { assert } from '../../src/base/assert.ts';
 
+export type Vocabulary = readonly (readonly [piece: string, score: number | null])[];
+
+export const unknownId = 0;
+/** Unknown, begin, end and three without a use: they stand in no text. */
+const reservedIds = 6;
+const slotBits = 16;
+const wordMark = '▁';
+/**
+ * Putting marks in order is quadratic in their number: a text of nothing else would take 15 s. No writing stacks more.
+ * The halfwidth voicing marks become such marks.
+ */
+const marksInARow = /([\p{M}\uff9e\uff9f]{64})[\p{M}\uff9e\uff9f]+/gu;
+
 /**
  * Text to the ids of a SentencePiece unigram vocabulary: of all ways to cut a text into pieces, the one whose pieces'
  * scores have the largest sum. The ids are those of the tokenizer that the model was published with, one by one.
@@ -14,19 +27,6 @@ import { assert } from '../../src/base/assert.ts';
  * Hot: 13 MB of source code a second; the model reads some 40 KB in that time. Characters are UTF-16 units: all pieces are of the first plane, so the
  * halves of a character beyond it are two unknown ones, which is one.
  */
-export type Vocabulary = readonly (readonly [piece: string, score: number | null])[];
-
-export const unknownId = 0;
-/** Unknown, begin, end and three without a use: they stand in no text. */
-const reservedIds = 6;
-const slotBits = 16;
-const wordMark = '▁';
-/**
- * Putting marks in order is quadratic in their number: a text of nothing else would take 15 s. No writing stacks more.
- * The halfwidth voicing marks become such marks.
- */
-const marksInARow = /([\p{M}\uff9e\uff9f]{64})[\p{M}\uff9e\uff9f]+/gu;
-
 export class UnigramTokenizer {
   /** The class of each UTF-16 unit: 1 … 255 where some piece has it, else 0. */
   readonly #classOf = new Uint8Array(0x10000);

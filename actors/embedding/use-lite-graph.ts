@@ -3,18 +3,6 @@ import { OnnxGraphBuilder } from './graph-builder.ts';
 import type { Weights } from './model-weights.ts';
 import type { OnnxGraph } from './onnx-encoder.ts';
 
-/**
- * Universal Sentence Encoder lite as a graph of ONNX operators: `ids` (batch × length, -1 behind a text's end) to `vectors`
- * (batch × 512, each of length 1). Weights have their names of the published graph, which this one follows:
- *
- * 1. Of each token its row of the embedding table, twice, and its place's sines and cosines: 256 numbers.
- * 2. Two layers. Each: normalise, attention of every token to every token, add; normalise, two dense layers with a cut at
- *    zero between them, add. The first widens to 512 numbers, adding its input through a dense layer.
- * 3. The mean of the tokens, a dense layer, tanh, and the length brought to 1.
- *
- * The published graph clears padding after each step. Here it is kept out of attention and out of the mean, the two places
- * where tokens meet; what stands at padded places in between is never read.
- */
 export const vectorDims = 512;
 /** Places that the model was trained with: it reads no further in a text. */
 export const positionsMax = 128;
@@ -35,6 +23,18 @@ const frequenciesName = `${stack}Layer_0/AddTimingSignal/TimingSignal/ExpandDims
 /** ONNX's number of the type that `Cast` makes: a float. */
 const castToFloat = { to: 1 };
 
+/**
+ * Universal Sentence Encoder lite as a graph of ONNX operators: `ids` (batch × length, -1 behind a text's end) to `vectors`
+ * (batch × 512, each of length 1). Weights have their names of the published graph, which this one follows:
+ *
+ * 1. Of each token its row of the embedding table, twice, and its place's sines and cosines: 256 numbers.
+ * 2. Two layers. Each: normalise, attention of every token to every token, add; normalise, two dense layers with a cut at
+ *    zero between them, add. The first widens to 512 numbers, adding its input through a dense layer.
+ * 3. The mean of the tokens, a dense layer, tanh, and the length brought to 1.
+ *
+ * The published graph clears padding after each step. Here it is kept out of attention and out of the mean, the two places
+ * where tokens meet; what stands at padded places in between is never read.
+ */
 export function useLiteGraph(weights: Weights): OnnxGraph {
   const graph = new OnnxGraphBuilder(weights);
   const isToken = graph.apply('Greater', ['ids', graph.integer(paddingId)]);

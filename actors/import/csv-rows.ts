@@ -1,5 +1,3 @@
-import { limits } from '../../protocol/limits.ts';
-
 /**
  * The rows of a CSV file (RFC 4180) in a window of its bytes: where the fields of one row lie. Rows end with LF, CRLF or CR;
  * fields with commas, quotes or line ends in them stand in quotes, and a quote in them is doubled. Stricter than most readers: a
@@ -7,6 +5,8 @@ import { limits } from '../../protocol/limits.ts';
  *
  * Hot: every byte of an import passes here.
  */
+import { limits } from '../../protocol/limits.ts';
+
 const quote = 0x22;
 const comma = 0x2c;
 const lineFeed = 0x0a;

@@ -5,10 +5,10 @@ import { viewed } from '../../src/base/viewed-bytes.ts';
 import { problemOfBytes } from './file-signature.ts';
 import { wrongFile } from './import-error.ts';
 
-/** A file read front to back: a window of its bytes, of which what is not used yet moves to the front when more are read. UTF-8. */
 const readBytes = 4 * 1024 * 1024;
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 
+/** A file read front to back: a window of its bytes, of which what is not used yet moves to the front when more are read. UTF-8. */
 export class FileWindow {
   readonly #file: FileHandle;
   readonly #size: number;

@@ -11,13 +11,6 @@ import { type RowSink, RowWriter } from './row-writer.ts';
 import { type DefinedColumn, parseTableDefinition } from './table-definition.ts';
 import { boolOf, type ColumnKind, isFloat, kindOf, widerKind } from './value-kind.ts';
 
-/**
- * A CSV file → rows.
- *
- * 1. The columns: of the table definition, or of the header. Kinds that nobody defined are inferred from the first rows.
- * 2. All rows. A value that is not of its column's inferred kind ends the pass: then all values are looked at, and the rows come
- *    once more, to a sink that has forgotten the first ones. So a column's kind is always that of all of its values.
- */
 export interface ImportRequest {
   readonly file: FileHandle;
   /** How long the file is, in bytes. */
@@ -42,6 +35,13 @@ export interface ImportedRows {
   readonly textOnly: number;
 }
 
+/**
+ * A CSV file → rows.
+ *
+ * 1. The columns: of the table definition, or of the header. Kinds that nobody defined are inferred from the first rows.
+ * 2. All rows. A value that is not of its column's inferred kind ends the pass: then all values are looked at, and the rows come
+ *    once more, to a sink that has forgotten the first ones. So a column's kind is always that of all of its values.
+ */
 export async function importCsv(request: ImportRequest, sink: RestartingSink): Promise<ImportedRows> {
   const reading = await openCsv(request);
   const { columns } = reading;
@@ -297,7 +297,7 @@ function notOfKind({ source, start, end }: CsvReader, kind: ColumnKind): string 
   return `${quoted(source.toString('utf8', start, end))} is no ${kindWords[kind]}`;
 }
 
-/** One row after the other, and one of its fields at a time as plain bytes. */
+/** Reads one row after the other, and gives one of its fields at a time as plain bytes. */
 class CsvReader {
   readonly row = new CsvRow();
   readonly #window: FileWindow;

@@ -1,3 +1,7 @@
+/**
+ * From the thread that reads a file to the one that makes its segment: entries and columns, which are moved, not copied. The
+ * reader is a few parts ahead at most: each part that was taken is a credit for another, and the memory of its entries comes back.
+ */
 import type { MessagePort } from 'node:worker_threads';
 import { ApiError } from '../../protocol/errors.ts';
 import { type ApiErrorWire, apiErrorFromWire, apiErrorToWire } from '../../protocol/messages.ts';
@@ -5,10 +9,6 @@ import { describeError } from '../../src/base/log.ts';
 import type { ImportedRows, RestartingSink } from './import-csv.ts';
 import { batchBytes, type ColumnsChunk, type RowsBatch } from './row-writer.ts';
 
-/**
- * From the thread that reads a file to the one that makes its segment: entries and columns, which are moved, not copied. The
- * reader is a few parts ahead at most: each part that was taken is a credit for another, and the memory of its entries comes back.
- */
 export type ImportPart =
   | { readonly kind: 'rows'; readonly bytes: Uint8Array<ArrayBuffer>; readonly rowCount: number }
   | ({ readonly kind: 'chunk' } & ColumnsChunk)

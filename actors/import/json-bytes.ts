@@ -1,5 +1,3 @@
-import type { ViewedBytes } from '../../src/base/viewed-bytes.ts';
-
 /**
  * Scalars as JSON, one behind the other in bytes of a fixed size. There is no check of it: who writes has seen to the room, and looks
  * at `at` afterwards, because what went past the end is lost.
@@ -7,7 +5,9 @@ import type { ViewedBytes } from '../../src/base/viewed-bytes.ts';
  * Hot: every value of an import passes here. A native call costs about 100 ns before its first byte, so that short ones are written
  * by loops.
  */
-/** A control character becomes six bytes. */
+import type { ViewedBytes } from '../../src/base/viewed-bytes.ts';
+
+/** How many bytes an escaped byte of a string takes at most: a control character becomes six. */
 export const escapedBytesMax = 6;
 /** What a number or a truth value takes as JSON at most: `-1.7976931348623157e+308`, and a fraction behind it. */
 export const scalarBytesMax = 32;
@@ -196,7 +196,7 @@ const fewDigitsBelow = 1e9;
 /** `String` writes smaller ones by an exponent. */
 const fewDigitsFrom = 1e-6;
 
-/** Whether one of the four bytes is a quote, a backslash or a control character. May say so of what is not ASCII. */
+/** Answers whether one of a word's four bytes is a quote, a backslash or a control character; it may say so of bytes that are not ASCII. */
 function mustEscape(word: number): boolean {
   const quotes = word ^ 0x22222222;
   const slashes = word ^ 0x5c5c5c5c;

@@ -1,15 +1,6 @@
 import { limits } from '../../protocol/limits.ts';
-import {
-  anotherFollows,
-  code,
-  decodeString,
-  JsonSyntaxError,
-  nextByte,
-  openScan,
-  opensEmpty,
-  scanKey,
-  skipValue,
-} from '../../src/base/json-scanner.ts';
+import { JsonSyntaxError, openScan } from '../../src/base/json-scanner.ts';
+import { readObjectMembers } from '../../src/base/object-members.ts';
 import { leftOutOf } from './long-row.ts';
 
 /** A row's object that is larger than a meta may be: the object without some of its text, and where the texts stand in it. */
@@ -52,22 +43,13 @@ export function withoutLongValues(
 }
 
 function membersOf(line: Buffer): Member[] {
-  const members: Member[] = [];
   const scan = openScan(line);
-  if (nextByte(scan) !== code.openBrace) throw new JsonSyntaxError('it does not begin with {', 0);
-  if (!opensEmpty(scan, code.closeBrace)) {
-    do {
-      scanKey(scan);
-      const { stringStart: start, stringEnd: end } = scan;
-      nextByte(scan);
-      const valueStart = scan.position;
-      skipValue(scan, limits.jsonDepthMax - 1);
-      const value = line.subarray(valueStart, scan.position);
-      const key = line.subarray(start - 1, end + 1);
-      const name = decodeString(line, { start, end });
-      members.push({ name, value, json: Buffer.concat([key, Buffer.from(':'), value]) });
-    } while (anotherFollows(scan, code.closeBrace));
-  }
+  const members = readObjectMembers(scan, line, limits.jsonDepthMax - 1);
+  if (members === null) throw new JsonSyntaxError('it does not begin with {', 0);
   if (scan.position < line.length) throw new JsonSyntaxError('something follows it', scan.position);
-  return members;
+  return members.map(({ name, key, value }) => ({
+    name,
+    value,
+    json: Buffer.concat([key, Buffer.from(':'), value]),
+  }));
 }

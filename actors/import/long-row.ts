@@ -6,7 +6,7 @@ import { wrongRow } from './import-error.ts';
  * What a row's meta leaves out where it would not fit: columns that are its text, for the text has them, the longest first.
  */
 export interface LongRow {
-  /** From 1. */
+  /** The row's number in the file, from 1. */
   readonly row: number;
   /** What each column takes in the meta as JSON, with its key and a comma; 0 where the row has none. */
   readonly bytes: readonly number[];

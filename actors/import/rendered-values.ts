@@ -1,14 +1,13 @@
-import type { ViewedBytes } from '../../src/base/viewed-bytes.ts';
-import type { StringTable } from '../columns/string-table.ts';
-import { valueKinds } from '../columns/value-kinds.ts';
-import { JsonBytes } from './json-bytes.ts';
-
 /**
  * Values of one column, each as JSON and as the entry of its key's column: made once, and written as often as they come. Those of a
  * dictionary, or of the rows that come next.
  *
  * Memory: a value's JSON, and `renderedValueBytes`.
  */
+import type { ViewedBytes } from '../../src/base/viewed-bytes.ts';
+import type { StringTable } from '../columns/string-table.ts';
+import { valueKinds } from '../columns/value-kinds.ts';
+import { JsonBytes } from './json-bytes.ts';
 
 /** Kinds beside those of columns, of which `missing` is one that was not rendered. `wide`: an integer of 64 bits by its halves. `broken`: one of which `problemOf` knows what is wrong. */
 export const renderedKinds = { ...valueKinds, wide: 254, broken: 255 } as const;

@@ -13,12 +13,6 @@ import { escapedBytesMax, JsonBytes } from './json-bytes.ts';
 import { leftOutOf, metaTooLong } from './long-row.ts';
 import { type RenderedValues, renderedKinds } from './rendered-values.ts';
 
-/**
- * Rows of typed columns → document entries, and their values in columns, without a JavaScript value of most of them. A row is
- * written front to back: `beginRow`, its id, `addText`…, `beginMeta`, its values, `endRow`.
- *
- * Hot: every value of an import passes here twice, as JSON of its document's meta and as an entry of its column.
- */
 export interface RowSink {
   /** Memory for a batch, with anything in it: one of those that it was given before, where it has that again. */
   batchBuffer(): ArrayBuffer;
@@ -55,6 +49,12 @@ interface Column {
   values: KeyColumn | null;
 }
 
+/**
+ * Rows of typed columns → document entries, and their values in columns, without a JavaScript value of most of them. A row is
+ * written front to back: `beginRow`, its id, `addText`…, `beginMeta`, its values, `endRow`.
+ *
+ * Hot: every value of an import passes here twice, as JSON of its document's meta and as an entry of its column.
+ */
 export class RowWriter {
   readonly #sink: RowSink;
   readonly #columns: readonly Column[];

@@ -1,10 +1,10 @@
-import { quoted, wrongParameter } from './import-error.ts';
-import type { ColumnKind } from './value-kind.ts';
-
 /**
  * `CREATE TABLE name (column TYPE …, …)`, or the list of columns alone, as an import's `schema`. Types are those of common SQL
  * dialects and of ClickHouse; what a dialect says beside them (NOT NULL, DEFAULT, keys, ENGINE …) is passed over.
  */
+import { quoted, wrongParameter } from './import-error.ts';
+import type { ColumnKind } from './value-kind.ts';
+
 export interface DefinedColumn {
   readonly name: string;
   readonly kind: ColumnKind;

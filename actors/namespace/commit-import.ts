@@ -1,3 +1,15 @@
+/**
+ * A segment that was made of a file becomes part of a namespace, by one record of the log that names it.
+ *
+ * 1. What the namespace holds in memory is flushed: the record's segment is newer than all segments, and a memtable newer than it.
+ * 2. Rows that it replaces are found by the ids of both sides, beside reads.
+ * 3. The record is appended. Once it is durable its segment and its tombstones are there, in one step.
+ * 4. A manifest that contains it is committed before any other: whoever replays the record finds it applied, or not at all.
+ *
+ * Writes wait meanwhile, in turn, and so does every other commit.
+ *
+ * Sequences of its rows were given when the segment was made, so far above the namespace's that nothing could come between.
+ */
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import { storedCheck } from '../../protocol/stored-schema.ts';
@@ -16,18 +28,6 @@ import { noTombstones, withDeleted } from '../storage/tombstones.ts';
 import { commitReached, flushEverything, reachOf } from './flush.ts';
 import type { NamespaceState, WriteStamp } from './namespace-state.ts';
 
-/**
- * A segment that was made of a file becomes part of a namespace, by one record of the log that names it.
- *
- * 1. What the namespace holds in memory is flushed: the record's segment is newer than all segments, and a memtable newer than it.
- * 2. Rows that it replaces are found by the ids of both sides, beside reads.
- * 3. The record is appended. Once it is durable its segment and its tombstones are there, in one step.
- * 4. A manifest that contains it is committed before any other: whoever replays the record finds it applied, or not at all.
- *
- * Writes wait meanwhile, in turn, and so does every other commit.
- *
- * Sequences of its rows were given when the segment was made, so far above the namespace's that nothing could come between.
- */
 const importedSegmentSchema = z.strictObject({
   id: z.string(),
   /** Bytes of the whole object. */
@@ -45,7 +45,7 @@ export type ImportedSegment = Readonly<z.output<typeof importedSegmentSchema>>;
 const checkImported = storedCheck(importedSegmentSchema);
 
 /** What the answer says of an import beside what was stored. */
-export interface ImportReport {
+export interface ImportFigures {
   /** Rows whose meta leaves out some of the columns that are their text. */
   readonly textOnly: number;
   readonly tookMs: () => number;

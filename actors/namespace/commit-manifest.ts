@@ -20,7 +20,7 @@ export async function commitManifest(
   state: NamespaceState,
   changes: Partial<Pick<Manifest, 'applied' | 'counters' | 'segments' | 'tail' | 'retired' | 'temporalKeys'>>,
 ): Promise<void> {
-  const { log, random, clock } = components;
+  const { log, random, clock, ownership } = components;
   const current = state.committed;
   const { namespaceId } = state.identity;
   const before = current?.value ?? firstManifest(state);
@@ -42,7 +42,7 @@ export async function commitManifest(
     retired,
     version: (current?.value.version ?? 0) + 1,
     nonce: randomHex(random, 16),
-    owner: { logId: log.logId, view: log.viewVersion },
+    owner: { logId: log.logId, view: ownership.placement },
   };
   checkManifest(next, current?.value ?? null);
   const key = paths.namespaceManifest(namespaceId);

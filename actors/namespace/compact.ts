@@ -18,7 +18,7 @@ import { paysForGraphs } from '../vector/plan-graphs.ts';
 import { vectorsOf } from '../vector/vector-index-reader.ts';
 import { chooseMerge } from './choose-merge.ts';
 import { commitManifest, segmentInManifest } from './commit-manifest.ts';
-import { buildGraphsOf, graphsOf, keepGraphs, removeFiles } from './index-vectors.ts';
+import { buildGraphsOf, graphsOf, keepGraphs, removeFiles, type UpkeepStep } from './index-vectors.ts';
 import type { NamespaceState } from './namespace-state.ts';
 import { overdueSegments } from './overdue-segments.ts';
 
@@ -34,10 +34,7 @@ import { overdueSegments } from './overdue-segments.ts';
 export async function compactOnce(
   components: ActorComponents,
   state: NamespaceState,
-  {
-    inTurn,
-    isQuiet,
-  }: { readonly inTurn: (work: () => Promise<void>) => Promise<void>; readonly isQuiet: boolean },
+  { inTurn, isQuiet }: UpkeepStep,
 ): Promise<boolean> {
   const overdue = overdueSegments(components, state);
   const choice = chooseMerge(state.segments, { isQuiet, overdue });

@@ -1,11 +1,3 @@
-import { type LineRange, parseLines } from '../../protocol/document.ts';
-import { invalidField } from '../../protocol/errors.ts';
-import { limits } from '../../protocol/limits.ts';
-import { formatMicros, type QueryFigures, rawMetaOf, reportJson, vectorField } from '../search/answers.ts';
-import { documentId, documentText, documentVector } from '../storage/document-batch.ts';
-import { cutBack } from '../text/snippet.ts';
-import { documentBytes, type LiveDocument } from './read-document.ts';
-
 /**
  * Part of a document, for readers with little room: some lines of its text, as many as a budget of bytes has room for.
  *
@@ -17,6 +9,14 @@ import { documentBytes, type LiveDocument } from './read-document.ts';
  *
  * A document that fits whole is answered as if there was no budget, byte for byte.
  */
+import { type LineRange, parseLines } from '../../protocol/document.ts';
+import { invalidField } from '../../protocol/errors.ts';
+import { limits } from '../../protocol/limits.ts';
+import { figuresJson, formatMicros, type QueryFigures, rawMetaOf, vectorField } from '../search/answers.ts';
+import { documentId, documentText, documentVector } from '../storage/document-batch.ts';
+import { cutBack } from '../text/snippet.ts';
+import { documentBytes, type LiveDocument } from './read-document.ts';
+
 export interface AskedPart {
   /** The lines as the request has them: `120-180`, `120-` or `120`. Undefined: all lines. */
   readonly lines: string | undefined;
@@ -32,7 +32,7 @@ const partFieldsBytes = 100;
 const textBytesMin = 256;
 
 /** The answer of a read of a part, as bytes. Throws 422 where the text does not have the first line that was asked for. */
-export function documentPartBytes(place: LiveDocument, report: QueryFigures, asked: AskedPart): Buffer {
+export function documentPartBytes(place: LiveDocument, figures: QueryFigures, asked: AskedPart): Buffer {
   const { buffer, offset } = place;
   const text = documentText(buffer, offset) ?? noText;
   const range = asked.lines === undefined ? null : parseLines(asked.lines);
@@ -40,14 +40,14 @@ export function documentPartBytes(place: LiveDocument, report: QueryFigures, ask
   const found = findLines(text, { first, last: Math.min(lastAsked, first + asked.linesMax - 1) });
   const head = `{"id":${JSON.stringify(documentId(buffer, offset))},"text":`;
   const tail = `"meta":${rawMetaOf(buffer, offset)}`;
-  const end = `,"written_at":"${formatMicros(place.writtenAt)}",${reportJson(report)}}`;
+  const end = `,"written_at":"${formatMicros(place.writtenAt)}",${figuresJson(figures)}}`;
   const besidesBytes = Buffer.byteLength(head) + Buffer.byteLength(tail) + end.length + partFieldsBytes;
   const bytesLeft = Math.max(textBytesMin, Math.min(asked.bytesMax, limits.answerBytesMax) - besidesBytes);
   const cut = cutToFit(text, found, bytesLeft);
   const vector = vectorField(documentVector(buffer, offset));
   const isVectorShown = cut.end === found.end && vector.length <= bytesLeft - cut.jsonBytes;
   const isTextWhole = cut.start === 0 && cut.end === text.length;
-  if (range === null && isTextWhole && isVectorShown) return documentBytes(place, report);
+  if (range === null && isTextWhole && isVectorShown) return documentBytes(place, figures);
   const isLimited = found.end < text.length && lastAsked - first >= asked.linesMax;
   const isCut = cut.end < found.end || isLimited || !isVectorShown;
   const last = found.first + countFeeds(text, cut.start, Math.max(cut.start, cut.end - 1));

@@ -12,18 +12,18 @@ import { embedTexts } from './embed-texts.ts';
 import { type LoadedBatch, loadBatch } from './loaded-batch.ts';
 import type { NamespaceState } from './namespace-state.ts';
 
-/**
- * The vectors that a write leaves to the namespace's model: of documents, and of patches, that have a text and no vector. The
- * batch is written anew with them, so that the log holds what was embedded and replaying it asks nobody.
- *
- * A text of white space says nothing to be found by, and gets none.
- */
 export interface EmbeddedBatch {
   readonly batch: LoadedBatch;
   /** How many tokens the texts have, as the model counts them. */
   readonly tokens: number;
 }
 
+/**
+ * The vectors that a write leaves to the namespace's model: of documents, and of patches, that have a text and no vector. The
+ * batch is written anew with them, so that the log holds what was embedded and replaying it asks nobody.
+ *
+ * A text of white space says nothing to be found by, and gets none.
+ */
 export async function embedBatch(
   components: ActorComponents,
   state: NamespaceState,

@@ -1,3 +1,15 @@
+/**
+ * From memory into the manifest.
+ *
+ * Small: what the memtable holds becomes the manifest's tail, by one compare-and-set; the memtable stays as it is.
+ * Large: 1. the memtable is frozen and a new one takes writes; 2. a compute thread makes a segment of its live rows and
+ * stores it; 3. a manifest that names the segment is committed; 4. the segment takes the frozen memtable's place in one
+ * step, rows that were replaced meanwhile being tombstones in it; 5. the log hears how far the manifest reaches.
+ *
+ * Tombstones of writes that are not in the manifest yet may be in it already: those writes are durable and are replayed
+ * before anything is read. The log hears last: a crash before costs a replay of what the segment has, the other order
+ * would lose it.
+ */
 import { assert } from '../../src/base/assert.ts';
 import { randomHex } from '../../src/base/random.ts';
 import { paths } from '../../src/object-store/paths.ts';
@@ -13,18 +25,6 @@ import { searchableMemtable } from '../text/searchable-memtable.ts';
 import { commitManifest, segmentInManifest } from './commit-manifest.ts';
 import type { FrozenMemtable, NamespaceState, Reach } from './namespace-state.ts';
 
-/**
- * From memory into the manifest.
- *
- * Small: what the memtable holds becomes the manifest's tail, by one compare-and-set; the memtable stays as it is.
- * Large: 1. the memtable is frozen and a new one takes writes; 2. a compute thread makes a segment of its live rows and
- * stores it; 3. a manifest that names the segment is committed; 4. the segment takes the frozen memtable's place in one
- * step, rows that were replaced meanwhile being tombstones in it; 5. the log hears how far the manifest reaches.
- *
- * Tombstones of writes that are not in the manifest yet may be in it already: those writes are durable and are replayed
- * before anything is read. The log hears last: a crash before costs a replay of what the segment has, the other order
- * would lose it.
- */
 export function reachOf(state: NamespaceState): Reach {
   return { applied: new Map(state.applied), counters: state.counters, appliedBytes: state.appliedBytes };
 }

@@ -1,3 +1,14 @@
+/**
+ * Imports a received file into a namespace, which may not exist yet:
+ *
+ * 1. The place is found: the namespace's id, and the sequences that its rows will have. A new namespace gets an id here and
+ *    is made only in step 3, so that a file that is wrong makes none.
+ * 2. A compute thread makes one segment of the file and stores it. Nothing names the segment yet.
+ * 3. The namespace's actor commits it: one record of the log names it, and a manifest (commit-import.ts).
+ *
+ * If the actor closes between 1 and 3, or the name is made or deleted, the segment's place is wrong: the segment is deleted and all
+ * three steps are done again, a few times at most.
+ */
 import { ApiError } from '../../protocol/errors.ts';
 import type { ActorCall, NewNamespace, ReceivedFile } from '../../protocol/messages.ts';
 import type { LaneClaim } from '../../protocol/worker-tasks.ts';
@@ -10,17 +21,6 @@ import { ActorClosed } from '../storage/manifest-store.ts';
 import { firstSequenceOfImport, type ImportedSegment, importedSegment } from './commit-import.ts';
 import type { NamespaceActor } from './namespace-actor.ts';
 
-/**
- * Imports a received file into a namespace, which may not exist yet:
- *
- * 1. The place is found: the namespace's id, and the sequences that its rows will have. A new namespace gets an id here and
- *    is made only in step 3, so that a file that is wrong makes none.
- * 2. A compute thread makes one segment of the file and stores it. Nothing names the segment yet.
- * 3. The namespace's actor commits it: one record of the log names it, and a manifest (commit-import.ts).
- *
- * If the actor closes between 1 and 3, or the name is made or deleted, the segment's place is wrong: the segment is deleted and all
- * three steps are done again, a few times at most.
- */
 export interface ImportHost {
   /** Throws ApiError 507 where the tenant's storage quota has no room for so many bytes, or for any. */
   admit(bytes: number): Promise<void>;
@@ -55,13 +55,13 @@ export async function importFile(
   for (let tries = 1; ; tries++) {
     const place = await findPlace(components, call, host);
     const { segment, key, textOnly } = await buildSegment(components, { asked, file, place, claim });
-    const report = { textOnly, tookMs: () => Math.round(clock.monotonic() - beganAt) };
+    const figures = { textOnly, tookMs: () => Math.round(clock.monotonic() - beganAt) };
     try {
       if (tries === 1) await host.admit(segment.size);
       return await host.withActor(place.creates, async (actor) => {
         if (actor.identity.namespaceId !== place.namespaceId)
           throw new ActorClosed(`"${call.namespace}" is another namespace now`);
-        return actor.import(segment, report);
+        return actor.import(segment, figures);
       });
     } catch (error) {
       // Nothing names the segment, so it may go at once. The sweep finds one whose deletion fails.

@@ -13,8 +13,16 @@ import { commitManifest, segmentInManifest } from './commit-manifest.ts';
 import type { NamespaceState } from './namespace-state.ts';
 import { overdueSegments } from './overdue-segments.ts';
 
+/** One step of the upkeep of segments as upkeep.ts starts it. */
+export interface UpkeepStep {
+  /** Runs a commit of the manifest after those that were asked for before. */
+  readonly inTurn: (work: () => Promise<void>) => Promise<void>;
+  /** No flush came for a while: small segments are worth the work too. */
+  readonly isQuiet: boolean;
+}
+
 /**
- * Graphs for segments that have none: built beside everything else, for a segment is searched without them meanwhile.
+ * Builds graphs for a segment that has none, beside everything else, for a segment is searched without them meanwhile.
  *
  * The largest first, which is the slowest to search. Segments that will be merged wait for what they become, and while flushes
  * follow each other those as small as a flush's wait too, for they will be; what is made of segments with graphs gets its
@@ -23,10 +31,7 @@ import { overdueSegments } from './overdue-segments.ts';
 export async function indexVectorsOnce(
   components: ActorComponents,
   state: NamespaceState,
-  {
-    inTurn,
-    isQuiet,
-  }: { readonly inTurn: (work: () => Promise<void>) => Promise<void>; readonly isQuiet: boolean },
+  { inTurn, isQuiet }: UpkeepStep,
 ): Promise<boolean> {
   // While flushes follow each other, only what is of several of them.
   const bytesMin = isQuiet ? 0 : 2 * components.limits.memtableBytesMax;
@@ -106,7 +111,7 @@ export async function removeFiles(built: readonly BuiltGraph[]): Promise<void> {
   await Promise.allSettled(built.map(({ path }) => rm(path, { force: true })));
 }
 
-/** Their files come into the local cache: who searches next needs not fetch what was just made here. */
+/** Brings the files of built graphs into the local cache: who searches next needs not fetch what was just made here. */
 export async function keepGraphs(
   { graphFiles }: ActorComponents,
   { identity }: NamespaceState,

@@ -1,3 +1,7 @@
+/**
+ * When the sweep runs, over any number of restarts: one small object remembers when the last one began and how far it
+ * looked, so that a server that is restarted every hour sweeps no more often than one that is not.
+ */
 import { limits } from '../../protocol/limits.ts';
 import { storedCheck } from '../../protocol/stored-schema.ts';
 import { z } from '../../protocol/validate.ts';
@@ -9,10 +13,6 @@ import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import { sweepOrphans } from './sweep-orphans.ts';
 
-/**
- * When the sweep runs, over any number of restarts: one small object remembers when the last one began and how far it
- * looked, so that a server that is restarted every hour sweeps no more often than one that is not.
- */
 const sweptSchema = z.strictObject({
   /** When the last sweep began, in milliseconds since 1970. */
   beganAtMs: z.number(),

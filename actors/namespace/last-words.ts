@@ -1,11 +1,12 @@
 import type { NamespaceReport } from '../../protocol/stored-tenant.ts';
 import { DataError } from '../../src/base/assert.ts';
+import { isImport } from '../../src/stored/import-mark.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
 import { isApplied, type Manifest, type NamespaceIdentity } from '../storage/manifest.ts';
 import { decodeImport } from './commit-import.ts';
 import { loadBatch } from './loaded-batch.ts';
 import { NamespaceState } from './namespace-state.ts';
-import { isImport, stampFromWire } from './write-pipeline.ts';
+import { stampFromWire } from './write-pipeline.ts';
 import { dayOfMicros } from './writes-by-day.ts';
 
 /** What a namespace tells its tenant: its counters at this moment. */

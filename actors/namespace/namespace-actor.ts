@@ -1,6 +1,7 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
+import { placementKey } from '../../protocol/placement.ts';
 import type { VectorStatistics } from '../../protocol/worker-tasks.ts';
 import { describeError } from '../../src/base/log.ts';
 import { Serial } from '../../src/base/serial.ts';
@@ -8,7 +9,7 @@ import { type ActorReply, reply, tokenMeter } from '../actor/actor-reply.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import { confirmedInTime } from '../log/confirmed-in-time.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
-import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
+import { MissingObjectError, type ReadTally } from '../storage/block-fetch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { ActorClosed } from '../storage/manifest-store.ts';
 import { MemoryAccount } from '../thread/memory-budget.ts';
@@ -18,7 +19,7 @@ import {
   encodeImport,
   firstSequenceOfImport,
   type ImportedSegment,
-  type ImportReport,
+  type ImportFigures,
 } from './commit-import.ts';
 import { eraseNamespace } from './drop.ts';
 import { embedBatch } from './embed-batch.ts';
@@ -36,10 +37,6 @@ import { updateNamespace } from './update-namespace.ts';
 import { Upkeep } from './upkeep.ts';
 import { type AppliedWrite, WritePipeline } from './write-pipeline.ts';
 
-/**
- * One namespace, one writer. Reads run beside each other over snapshots; writes go through the pipeline; flushes and
- * the change of owner run one at a time. An answer is JSON text.
- */
 export interface Opening {
   readonly identity: NamespaceIdentity;
   /** Null for text only. */
@@ -59,6 +56,10 @@ export interface Opening {
 
 const reportEveryMs = 300;
 
+/**
+ * One namespace, one writer. Reads run beside each other over snapshots; writes go through the pipeline; flushes and
+ * the change of owner run one at a time. An answer is JSON text.
+ */
 export class NamespaceActor {
   readonly #components: ActorComponents;
   readonly #state: NamespaceState;
@@ -68,6 +69,11 @@ export class NamespaceActor {
   readonly #upkeep: Upkeep;
   /** Resolves once the name is durable and this process owns the manifest: the first acknowledgement waits for it. */
   readonly #ready: Promise<void>;
+  /**
+   * Resolves once a name that another server makes is durable there; null where nothing is to be waited for. On this server its
+   * record goes ahead of the first one of the namespace, in the same log.
+   */
+  #naming: Promise<void> | null = null;
   readonly #account: MemoryAccount;
   #measuredSegments: NamespaceState['segments'] | null = null;
   #measuredManifest: NamespaceState['committed'] = null;
@@ -102,10 +108,10 @@ export class NamespaceActor {
   static async open(
     components: ActorComponents,
     opening: Opening,
-    report: ReadReport,
+    tally: ReadTally,
   ): Promise<NamespaceActor> {
     const { identity, created, ...rest } = opening;
-    const state = await openNamespace(components, identity, { isNew: created, ...rest, report });
+    const state = await openNamespace(components, identity, { isNew: created, ...rest, tally });
     return new NamespaceActor(components, state, opening);
   }
 
@@ -171,6 +177,7 @@ export class NamespaceActor {
       });
     }
     checkVectors(write, this.#state.vector);
+    if (this.#naming !== null) await this.#named();
     const created = this.#created;
     this.#created = false;
     const embedded = await embedBatch(this.#components, this.#state, write.batch, deadlineMs);
@@ -198,7 +205,8 @@ export class NamespaceActor {
   }
 
   /** A stored segment becomes part of the namespace. Answers once it is durable and seen. */
-  async import(segment: ImportedSegment, { textOnly, tookMs }: ImportReport): Promise<ActorReply> {
+  async import(segment: ImportedSegment, { textOnly, tookMs }: ImportFigures): Promise<ActorReply> {
+    if (this.#naming !== null) await this.#named();
     const created = this.#created;
     this.#created = false;
     const { rowCount, minSequence: firstSequence } = segment.toc;
@@ -360,10 +368,24 @@ export class NamespaceActor {
       ? this.#components.directory.confirm(tenantId, name, namespaceId)
       : Promise.resolve();
     confirmed.catch(() => {});
+    if (opening.created && !this.#components.ownership.isOwn(placementKey(tenantId, '')))
+      this.#naming = confirmed;
     await this.#upkeep.takeOwnership();
     await confirmed.catch((error: unknown) => {
       throw notConfirmed(error);
     });
+  }
+
+  /** Nothing may be seen of a namespace whose name may yet be lost with the server that makes it. */
+  async #named(): Promise<void> {
+    if (this.#naming === null) return;
+    try {
+      await confirmedInTime(this.#components.clock, this.#naming);
+      this.#naming = null;
+    } catch (cause) {
+      const sentence = 'the namespace was not made in time; nothing was written';
+      throw new ApiError('unavailable', sentence, { retryAfter: 1, cause });
+    }
   }
 
   /** Deleting no ids is a write of nothing: no record, no new version. */

@@ -28,7 +28,7 @@ import { runCount, runSearch } from '../search/run-search.ts';
 import { runWarm } from '../search/run-warm.ts';
 import { runSql } from '../search/sql/run-sql.ts';
 import { TimeSlice } from '../search/time-slice.ts';
-import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
+import { MissingObjectError, type ReadTally } from '../storage/block-fetch.ts';
 import { type ReadDeadline, ReadTimedOut } from '../storage/read-deadline.ts';
 import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
 import { readBody } from '../thread/request-body.ts';
@@ -44,7 +44,7 @@ import { takeSnapshot } from './take-snapshot.ts';
 
 /** How the namespace was found by this request, and what opening it read. */
 export interface OpenedNow {
-  readonly report: ReadReport;
+  readonly tally: ReadTally;
   readonly beganAt: number;
   /** When the query must have answered. */
   readonly deadline: ReadDeadline;
@@ -80,7 +80,7 @@ export class NamespaceQueries {
     return documentBytes(place, { temperature, storeGets: 0, storeBytes: 0, cpuMs, timedOut: false });
   }
 
-  #findWarm(id: string, read: ReadReport): LiveDocument | null | 'cold' {
+  #findWarm(id: string, read: ReadTally): LiveDocument | null | 'cold' {
     try {
       return findWarm(this.#state, id, read);
     } catch (error) {
@@ -143,7 +143,7 @@ export class NamespaceQueries {
       case 'getNamespace':
         return reply(this.describe());
       default:
-        throw new ApiError('not_implemented', `${call.operation} is not built yet`);
+        throw new ApiError('not_implemented', `nothing of a namespace does ${call.operation}`);
     }
   }
 
@@ -170,17 +170,17 @@ export class NamespaceQueries {
     const asked = documentQueryOf(call);
     await this.#waitForVersion(asked.min_version, opened);
     const slice = new TimeSlice(this.#components.clock, opened.deadline, opened.turn);
-    const { report: read } = opened;
-    const place = await spending({ slice, report: read }, async () => {
-      const found = await slice.waitFor(findDocument(this.#state, call.argument, read));
+    const { tally } = opened;
+    const place = await spending({ slice, tally }, async () => {
+      const found = await slice.waitFor(findDocument(this.#state, call.argument, tally));
       if (found === null) throw noSuchDocument(call.argument);
       return found;
     });
     if (place === null) throw noSuchDocument(call.argument);
-    const report: QueryFigures = {
-      storeGets: read.storeGets,
-      storeBytes: read.storeBytes,
-      temperature: temperatureOf(opened.foundAs, read),
+    const figures: QueryFigures = {
+      storeGets: tally.storeGets,
+      storeBytes: tally.storeBytes,
+      temperature: temperatureOf(opened.foundAs, tally),
       cpuMs: slice.cpuMs,
       timedOut: false,
     };
@@ -191,9 +191,9 @@ export class NamespaceQueries {
     } = asked;
     const isWhole = lines === undefined && asked.limit === undefined && asked.max_bytes === undefined;
     const packed = isWhole
-      ? documentBytes(place, report)
-      : documentPartBytes(place, report, { lines, linesMax, bytesMax });
-    return reply('', { packed, report: opened.report, cpuMs: slice.cpuMs });
+      ? documentBytes(place, figures)
+      : documentPartBytes(place, figures, { lines, linesMax, bytesMax });
+    return reply('', { packed, tally: opened.tally, cpuMs: slice.cpuMs });
   }
 
   async #search(call: ActorCall, asked: SearchRequest, opened: OpenedNow): Promise<ActorReply> {
@@ -265,7 +265,7 @@ export class NamespaceQueries {
       vector: this.#state.vector,
       snapshot: takeSnapshot(this.#state),
       slice,
-      report: opened.report,
+      tally: opened.tally,
       foundAs: opened.foundAs,
       cursorKeys,
       graphs: this.#graphs,
@@ -280,8 +280,8 @@ export class NamespaceQueries {
       readFailed: (failure) => this.#readFailed(failure, call, opened),
     };
     try {
-      const json = await spending({ slice, report: opened.report }, () => run(context));
-      return reply(json, { report: opened.report, cpuMs: slice.cpuMs });
+      const json = await spending({ slice, tally: opened.tally }, () => run(context));
+      return reply(json, { tally: opened.tally, cpuMs: slice.cpuMs });
     } finally {
       slice.end();
       room.release();

@@ -2,9 +2,10 @@ import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
 import { assert, DataError } from '../../src/base/assert.ts';
 import { toShared } from '../../src/base/garbage.ts';
 import { paths } from '../../src/object-store/paths.ts';
+import { isImport } from '../../src/stored/import-mark.ts';
 import { type ActorComponents, isGoneLog, refuseNewerOwner } from '../actor/components.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
-import type { ReadReport } from '../storage/block-fetch.ts';
+import type { ReadTally } from '../storage/block-fetch.ts';
 import {
   isApplied,
   type Manifest,
@@ -21,7 +22,7 @@ import { loadBatch } from './loaded-batch.ts';
 import { adoptManifest, NamespaceState } from './namespace-state.ts';
 import { SegmentLookUp } from './segment-look-up.ts';
 import { loadTombstones } from './tombstone-objects.ts';
-import { applyDurable, isImport, stampFromWire } from './write-pipeline.ts';
+import { applyDurable, stampFromWire } from './write-pipeline.ts';
 
 /**
  * A namespace from its durable state: the manifest, then the records of the log that it does not contain, in order.
@@ -41,7 +42,7 @@ export async function openNamespace(
     readonly again: boolean;
     /** The manifest's version when this thread put the namespace away. */
     readonly putAwayVersion: number | null;
-    readonly report: ReadReport;
+    readonly tally: ReadTally;
   },
 ): Promise<NamespaceState> {
   const state = new NamespaceState(identity, options.vector, options.embed);
@@ -49,7 +50,7 @@ export async function openNamespace(
   if (committed !== null) {
     refuseNewerOwner(components, committed.value.owner);
     assert(committed.value.state === 'live', () => `namespace ${identity.namespaceId} is deleted`);
-    const value = await loadTombstones(components, committed.value, options.report);
+    const value = await loadTombstones(components, committed.value, options.tally);
     adoptManifest(
       state,
       { ...committed, value },
@@ -78,17 +79,17 @@ async function loadManifest(
   options: {
     readonly again: boolean;
     readonly putAwayVersion: number | null;
-    readonly report: ReadReport;
+    readonly tally: ReadTally;
   },
 ): Promise<Committed<Manifest> | null> {
-  const { report } = options;
+  const { tally } = options;
   const local = options.again ? null : cachedManifest(components.warmCache, namespaceId);
   if (local !== null && isCurrent(components, local, options.putAwayVersion)) return local;
   const key = paths.namespaceManifest(namespaceId);
-  report.storeGets++;
+  tally.storeGets++;
   const committed = await loadCommitted(components.store, key, manifestCodec);
   if (committed === null) return null;
-  report.storeBytes += committed.size;
+  tally.storeBytes += committed.size;
   cacheManifest(components, committed);
   return committed;
 }

@@ -3,8 +3,16 @@ import { limits } from '../../protocol/limits.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import type { Share } from '../../src/base/share.ts';
 import { chargeTurn } from '../../src/base/turns.ts';
-import { emptyReadReport } from '../storage/block-fetch.ts';
-import { BatchBuilder, documentMeta, documentText, documentVector } from '../storage/document-batch.ts';
+import { emptyReadTally } from '../storage/block-fetch.ts';
+import {
+  BatchBuilder,
+  batchHeadBytes,
+  type DocumentParts,
+  documentMeta,
+  documentText,
+  documentVector,
+  encodedDocumentLength,
+} from '../storage/document-batch.ts';
 import { mergeMeta } from '../storage/meta.ts';
 import { type ParsedPatch, readPatches } from '../storage/parse-write.ts';
 import { type LoadedBatch, loadBatch } from './loaded-batch.ts';
@@ -24,7 +32,7 @@ interface Current {
  * the thread after each slice.
  *
  * @throws ApiError 404 for an id that is not there; 413 where the documents are larger together than a write's body may be:
- * a patch of a few bytes makes a document of megabytes, so the sum is looked at before each one is copied.
+ * a patch of a few bytes makes a document of megabytes, so all of them are added up before the first one is copied.
  */
 export async function mergePatches(
   state: NamespaceState,
@@ -33,10 +41,11 @@ export async function mergePatches(
   clock: Clock,
   share: Share,
 ): Promise<LoadedBatch> {
-  const builder = new BatchBuilder({ bytesExpected: patches.buffer.byteLength * 2 });
+  const slice = new WriteSlice(clock, share);
   const merged = new Map<string, Current>();
+  const documents: DocumentParts[] = [];
   let bytes = 0;
-  let sliceBegan = clock.monotonic();
+  let bytesExpected = batchHeadBytes;
   for (const [index, patch] of readPatches(patches.buffer).entries()) {
     // The same id twice in one request: the second builds on the first.
     const current = merged.get(patch.id) ?? (await currentDocument(state, pipeline, patch.id));
@@ -45,14 +54,39 @@ export async function mergePatches(
     bytes += bytesOf(next);
     if (bytes > limits.writeBodyBytesMax) throw tooMuchMerged(index);
     merged.set(patch.id, next);
-    builder.addDocument({ id: patch.id, ...next });
-    const spentMs = clock.monotonic() - sliceBegan;
-    if (spentMs < limits.timeSliceMs) continue;
-    chargeTurn(share, spentMs);
-    await clock.yieldTurn(share);
-    sliceBegan = clock.monotonic();
+    const document = { id: patch.id, ...next };
+    documents.push(document);
+    bytesExpected += encodedDocumentLength(document);
+    await slice.giveWayWhenDue();
+  }
+  // The buffer is made as long as the batch becomes: one that grows copies what is in it, megabytes in one turn.
+  const builder = new BatchBuilder({ bytesExpected });
+  for (const document of documents) {
+    builder.addDocument(document);
+    await slice.giveWayWhenDue();
   }
   return loadBatch(builder.finish());
+}
+
+/** Counts what a write uses of its thread before it is submitted, and gives way after each slice. */
+class WriteSlice {
+  readonly #clock: Clock;
+  readonly #share: Share;
+  #began: number;
+
+  constructor(clock: Clock, share: Share) {
+    this.#clock = clock;
+    this.#share = share;
+    this.#began = clock.monotonic();
+  }
+
+  async giveWayWhenDue(): Promise<void> {
+    const spentMs = this.#clock.monotonic() - this.#began;
+    if (spentMs < limits.timeSliceMs) return;
+    chargeTurn(this.#share, spentMs);
+    await this.#clock.yieldTurn(this.#share);
+    this.#began = this.#clock.monotonic();
+  }
 }
 
 async function currentDocument(
@@ -62,7 +96,7 @@ async function currentDocument(
 ): Promise<Current | null> {
   const pending = pipeline.overlaid(id);
   if (pending === null) return null;
-  const place = pending ?? (await findDocument(state, id, emptyReadReport()));
+  const place = pending ?? (await findDocument(state, id, emptyReadTally()));
   if (place === null) return null;
   const { buffer, offset } = place;
   return {

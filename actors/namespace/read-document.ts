@@ -1,5 +1,5 @@
-import { formatMicros, type QueryFigures, reportJson, vectorField } from '../search/answers.ts';
-import type { DiskReport, ReadReport } from '../storage/block-fetch.ts';
+import { figuresJson, formatMicros, type QueryFigures, vectorField } from '../search/answers.ts';
+import type { DiskTally, ReadTally } from '../storage/block-fetch.ts';
 import { documentId, documentMeta, documentText, documentVector } from '../storage/document-batch.ts';
 import { type WantedIds, wantIdForNow, wantIds } from '../storage/hash-order.ts';
 import type { DocumentPlace as SegmentPlace } from '../storage/segment-reader.ts';
@@ -15,11 +15,7 @@ export interface LiveDocument {
 }
 
 /** Without a promise where memory or the local disk has the answer: null there is none, 'cold' only a read of a segment can tell. */
-export function findWarm(
-  state: NamespaceState,
-  id: string,
-  report: DiskReport,
-): LiveDocument | null | 'cold' {
+export function findWarm(state: NamespaceState, id: string, tally: DiskTally): LiveDocument | null | 'cold' {
   for (const memtable of state.memtablesNewestFirst()) {
     const row = memtable.find(id);
     if (row < 0) continue;
@@ -29,21 +25,21 @@ export function findWarm(
       writtenAt: memtable.writtenAtOf(row),
     };
   }
-  return state.segments.length === 0 ? null : findWarmInSegments(state, wantIdForNow(id), report);
+  return state.segments.length === 0 ? null : findWarmInSegments(state, wantIdForNow(id), tally);
 }
 
 function findWarmInSegments(
   state: NamespaceState,
   wanted: WantedIds,
-  report: DiskReport,
+  tally: DiskTally,
 ): LiveDocument | null | 'cold' {
   for (let i = state.segments.length - 1; i >= 0; i--) {
     const segment = state.segments[i];
     if (segment === undefined) continue;
-    const found = segment.reader.findCached(wanted, 0, report);
+    const found = segment.reader.findCached(wanted, 0, tally);
     if (found === 'miss') return 'cold';
     if (found === null || isDeleted(segment.tombstones, found.row)) continue;
-    const place = segment.reader.placeCached(found, report);
+    const place = segment.reader.placeCached(found, tally);
     return place === 'miss' ? 'cold' : inBlock(place);
   }
   return null;
@@ -56,19 +52,19 @@ function findWarmInSegments(
 export async function findDocument(
   state: NamespaceState,
   id: string,
-  report: ReadReport,
+  tally: ReadTally,
 ): Promise<LiveDocument | null> {
-  const warm = findWarm(state, id, report);
+  const warm = findWarm(state, id, tally);
   if (warm !== 'cold') return warm;
   const wanted = wantIds([id]);
   const asked = [...state.segments].reverse();
-  const answers = await Promise.allSettled(asked.map(({ reader }) => reader.findRow(wanted, 0, report)));
+  const answers = await Promise.allSettled(asked.map(({ reader }) => reader.findRow(wanted, 0, tally)));
   for (const [i, { reader, tombstones }] of asked.entries()) {
     const answer = answers[i];
     if (answer?.status === 'rejected') throw answer.reason;
     const place = answer?.value ?? null;
     if (place !== null && !isDeleted(tombstones, place.row))
-      return inBlock(await reader.readPlace(place, report));
+      return inBlock(await reader.readPlace(place, tally));
   }
   return null;
 }
@@ -78,11 +74,11 @@ function inBlock({ block, index }: SegmentPlace): LiveDocument {
 }
 
 /** The answer of a single read, as bytes. Meta goes out as it came in. */
-export function documentBytes(place: LiveDocument, report: QueryFigures): Buffer {
+export function documentBytes(place: LiveDocument, figures: QueryFigures): Buffer {
   const { buffer, offset } = place;
   const text = documentText(buffer, offset);
   const vector = vectorField(documentVector(buffer, offset));
-  const tail = `${vector},"written_at":"${formatMicros(place.writtenAt)}",${reportJson(report)}}`;
+  const tail = `${vector},"written_at":"${formatMicros(place.writtenAt)}",${figuresJson(figures)}}`;
   const meta = documentMeta(buffer, offset) ?? noMeta;
   if (text === null || !isPlain(text))
     return Buffer.from(`${escapedHead(place, text)}${meta.toString()}${tail}`);

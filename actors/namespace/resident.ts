@@ -1,3 +1,4 @@
+/** What an open namespace holds in memory, for the thread's budget. Pure. */
 import type { Manifest } from '../storage/manifest.ts';
 import type { Committed } from '../storage/manifest-store.ts';
 import { sectionOf } from '../storage/segment-format.ts';
@@ -5,8 +6,6 @@ import type { OpenSegment } from '../storage/snapshot.ts';
 import { tombstoneBytes } from '../storage/tombstones.ts';
 import { openGraphBytesPerVector } from '../vector/hnsw.ts';
 import type { NamespaceState } from './namespace-state.ts';
-
-/** What an open namespace holds in memory, for the thread's budget. Pure. */
 
 /** An open actor without a document: its objects, closures and map entries. Measured by `test/bench/open-actors.bench.ts`. */
 export const openNamespaceBytes = 6_000;

@@ -5,7 +5,7 @@ import { OpenedOnce } from '../../src/base/single-flight.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import type { GraphSource, OpenGraph } from '../search/graph-source.ts';
-import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
+import { MissingObjectError, type ReadTally } from '../storage/block-fetch.ts';
 import type { SegmentGraph } from '../storage/segment-graph.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 
@@ -27,12 +27,12 @@ export class SegmentGraphs implements GraphSource {
     this.#vector = vector;
   }
 
-  async open({ graphs }: OpenSegment, report: ReadReport): Promise<readonly OpenGraph[] | null> {
+  async open({ graphs }: OpenSegment, tally: ReadTally): Promise<readonly OpenGraph[] | null> {
     if (graphs === null || graphs.length === 0) return null;
     const known = opened.atHand(graphs);
     if (known !== null) return known === 'unusable' ? null : known;
     try {
-      const found = await opened.open(graphs, () => this.#openAll(graphs, report));
+      const found = await opened.open(graphs, () => this.#openAll(graphs, tally));
       return found === 'unusable' ? null : found;
     } catch (error) {
       this.#log('graphs are not to be had; vectors are searched without them', error);
@@ -42,10 +42,10 @@ export class SegmentGraphs implements GraphSource {
 
   async #openAll(
     graphs: readonly SegmentGraph[],
-    report: ReadReport,
+    tally: ReadTally,
   ): Promise<readonly OpenGraph[] | 'unusable'> {
     try {
-      return await Promise.all(graphs.map((graph) => this.#openOne(graph, report)));
+      return await Promise.all(graphs.map((graph) => this.#openOne(graph, tally)));
     } catch (error) {
       if (!(error instanceof DataError || error instanceof MissingObjectError)) throw error;
       this.#log('a graph is damaged or gone; vectors are searched without it', error);
@@ -53,11 +53,11 @@ export class SegmentGraphs implements GraphSource {
     }
   }
 
-  async #openOne(of: SegmentGraph, report: ReadReport): Promise<OpenGraph> {
+  async #openOne(of: SegmentGraph, tally: ReadTally): Promise<OpenGraph> {
     const key = paths.namespaceGraph(this.#namespaceId, of.id);
     const { dims, metric } = this.#vector;
     const shape = { dims, metric, precision: of.precision, scale: of.scale };
-    return { graph: await this.#components.graphFiles.open(key, of, shape, report), of };
+    return { graph: await this.#components.graphFiles.open(key, of, shape, tally), of };
   }
 
   #log(message: string, error: unknown): void {

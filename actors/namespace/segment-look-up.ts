@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/base/clock.ts';
 import { SingleFlight } from '../../src/base/single-flight.ts';
-import { emptyReadReport } from '../storage/block-fetch.ts';
+import { emptyReadTally } from '../storage/block-fetch.ts';
 import { type WantedIds, wantIds } from '../storage/hash-order.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import type { LoadedBatch } from './loaded-batch.ts';
@@ -53,7 +53,7 @@ export class SegmentLookUp {
 
   async #askSegment({ id, reader }: OpenSegment): Promise<void> {
     this.#wanted ??= wantIds(this.#ids);
-    const rows = await reader.findRows(this.#wanted, emptyReadReport());
+    const rows = await reader.findRows(this.#wanted, emptyReadTally());
     this.#answered.set(id, rows.some((row) => row >= 0) ? rows : null);
   }
 }

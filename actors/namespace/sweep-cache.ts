@@ -1,3 +1,10 @@
+/**
+ * Finds in this thread's part of the local disk what should have been forgotten: of namespaces that were deleted while it was
+ * closed, or elsewhere, and of segments whose merge a process did not survive. What is deleted or merged while a thread serves
+ * it forgets at once.
+ *
+ * Each namespace that the cache has something of costs one read of its manifest. A wrong answer costs reads of the store.
+ */
 import { limits } from '../../protocol/limits.ts';
 import { DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
@@ -9,13 +16,6 @@ import { cachedManifest } from '../storage/manifest-cache.ts';
 import { type Committed, loadCommitted } from '../storage/manifest-store.ts';
 import { manifestCodec } from './commit-manifest.ts';
 
-/**
- * Finds in this thread's part of the local disk what should have been forgotten: of namespaces that were deleted while it was
- * closed, or elsewhere, and of segments whose merge a process did not survive. What is deleted or merged while a thread serves
- * it forgets at once.
- *
- * Each namespace that the cache has something of costs one read of its manifest. A wrong answer costs reads of the store.
- */
 type Components = Pick<ActorComponents, 'store' | 'warmCache' | 'clock' | 'logger'>;
 
 const everyMs = 24 * 3_600_000;

@@ -1,13 +1,3 @@
-import { listAll, listAllUploads } from '../../src/object-store/list-all.ts';
-import type { ListedObject } from '../../src/object-store/object-store.ts';
-import { namespaceOfKey, paths } from '../../src/object-store/paths.ts';
-import type { ActorComponents } from '../actor/components.ts';
-import { type Manifest, objectsOfManifest } from '../storage/manifest.ts';
-import { loadCommitted } from '../storage/manifest-store.ts';
-import { manifestCodec } from './commit-manifest.ts';
-import { eraseNamespace } from './drop.ts';
-import { overdueIn } from './overdue-segments.ts';
-
 /**
  * Finds objects of namespaces that no manifest names, and manifests that no name leads to: what uploads leave behind
  * that were never committed, and duplicates of requests that arrive after their object was deleted.
@@ -24,6 +14,16 @@ import { overdueIn } from './overdue-segments.ts';
  *    was changed since shortly before the last sweep is looked at for that: of everything else that sweep knew.
  * 6. Uploads that began a day ago are aborted.
  */
+import { listAll, listAllUploads } from '../../src/object-store/list-all.ts';
+import type { ListedObject } from '../../src/object-store/object-store.ts';
+import { namespaceOfKey, paths } from '../../src/object-store/paths.ts';
+import type { ActorComponents } from '../actor/components.ts';
+import { type Manifest, objectsOfManifest } from '../storage/manifest.ts';
+import { loadCommitted } from '../storage/manifest-store.ts';
+import { manifestCodec } from './commit-manifest.ts';
+import { eraseNamespace } from './drop.ts';
+import { overdueIn } from './overdue-segments.ts';
+
 export interface Sweep {
   /** What was last modified after this and at or before `untilMs` is looked at; milliseconds since 1970. */
   readonly afterMs: number;

@@ -1,9 +1,13 @@
+/**
+ * Tombstone sets that are too large for the manifest: each is an immutable object, stored before a manifest names it and
+ * retired when the next one names another.
+ */
 import { DataError } from '../../src/base/assert.ts';
 import { randomHex } from '../../src/base/random.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { putOnce } from '../../src/object-store/put-once.ts';
 import type { ActorComponents } from '../actor/components.ts';
-import { MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
+import { MissingObjectError, type ReadTally } from '../storage/block-fetch.ts';
 import type { Manifest, ManifestSegment, RetiredObject } from '../storage/manifest.ts';
 import {
   decodeTombstonesObject,
@@ -12,11 +16,6 @@ import {
   type Tombstones,
   tombstonesInlineBytesMax,
 } from '../storage/tombstones.ts';
-
-/**
- * Tombstone sets that are too large for the manifest: each is an immutable object, stored before a manifest names it and
- * retired when the next one names another.
- */
 
 /** The segments as the next manifest holds them: their large sets are stored. `current`: those of the one before. */
 export function storeTombstones(
@@ -69,14 +68,14 @@ export function retiredTombstones(
 export async function loadTombstones(
   components: ActorComponents,
   manifest: Manifest,
-  report: ReadReport,
+  tally: ReadTally,
 ): Promise<Manifest> {
   if (manifest.segments.every(({ tombstonesObject }) => tombstonesObject === null)) return manifest;
   const segments = await Promise.all(
     manifest.segments.map(async (segment) => {
       if (segment.tombstonesObject === null) return segment;
       const key = paths.namespaceTombstones(manifest.namespaceId, segment.tombstonesObject.id);
-      const tombstones = readLocal(components, key) ?? (await readStored(components, key, report));
+      const tombstones = readLocal(components, key) ?? (await readStored(components, key, tally));
       if (tombstones.count !== segment.tombstones.count)
         throw new DataError(key, 0, `${tombstones.count} rows where the manifest counts others`);
       return { ...segment, tombstones };
@@ -100,12 +99,12 @@ function readLocal({ warmCache }: ActorComponents, key: string): Tombstones | nu
 async function readStored(
   { store, warmCache }: ActorComponents,
   key: string,
-  report: ReadReport,
+  tally: ReadTally,
 ): Promise<Tombstones> {
-  report.storeGets++;
+  tally.storeGets++;
   const object = await store.get(key);
   if (object === null) throw new MissingObjectError(key);
-  report.storeBytes += object.size;
+  tally.storeBytes += object.size;
   const tombstones = decodeTombstonesObject(object.bytes, key);
   warmCache?.put(key, object.bytes);
   return tombstones;

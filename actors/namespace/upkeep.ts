@@ -15,10 +15,6 @@ import type { NamespaceState } from './namespace-state.ts';
 import { nextOverdueMs, overdueSegments } from './overdue-segments.ts';
 import { WritePace } from './write-pace.ts';
 
-/**
- * What happens to a namespace unseen: ownership, flushes, compactions, collection. Everything that changes the manifest
- * runs one at a time; a build or a merge runs beside it.
- */
 export interface UpkeepHooks {
   /** Whether the actor takes no work any more. */
   readonly isClosed: () => boolean;
@@ -39,6 +35,10 @@ const shareWhileLogWaits = 1 / 8;
 /** Deletes come in batches: one flush for those of this long. */
 const reclaimAfterMs = 500;
 
+/**
+ * What happens to a namespace unseen: ownership, flushes, compactions, collection. Everything that changes the manifest
+ * runs one at a time; a build or a merge runs beside it.
+ */
 export class Upkeep {
   readonly #components: ActorComponents;
   readonly #state: NamespaceState;
@@ -295,7 +295,7 @@ export class Upkeep {
     });
   }
 
-  /** Graphs for all segments that lack them, in the background. A failure leaves them so; a search a minute later tries again. */
+  /** Makes graphs for all segments that lack them, in the background. A failure leaves them so; a search a minute later tries again. */
   indexVectors(): void {
     if (this.#indexing !== null || this.#ending) return;
     if (this.#components.clock.monotonic() < this.#indexNotBefore) return;

@@ -8,7 +8,7 @@
  */
 /** Times what flushes get done, by how many memtables wait: they end up between one and two. */
 const shares = [Number.POSITIVE_INFINITY, 1.2, 1, 0.8];
-/** However far writers are ahead: beyond it they are refused, which they can see. */
+/** The longest delay of a write, however far writers are ahead: beyond it they are refused, which they can see. */
 const delayMsMax = 1_000;
 /** A timer is no more exact. */
 const delayMsMin = 2;

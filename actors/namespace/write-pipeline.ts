@@ -7,10 +7,11 @@ import { describeError } from '../../src/base/log.ts';
 import { orDamage } from '../../src/base/record.ts';
 import { Serial } from '../../src/base/serial.ts';
 import { StoreError } from '../../src/object-store/object-store.ts';
+import { importMark } from '../../src/stored/import-mark.ts';
+import type { RecordHead } from '../../src/stored/log-object.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import type { Refusal } from '../log/group-commit.ts';
 import { isNotWritten } from '../log/log-client.ts';
-import type { RecordHead } from '../log/log-object.ts';
 import type { LogPosition } from '../log/replay.ts';
 import { ActorClosed } from '../storage/manifest-store.ts';
 import type { LoadedBatch } from './loaded-batch.ts';
@@ -23,17 +24,6 @@ import {
 } from './namespace-state.ts';
 import { isLarge, SegmentLookUp } from './segment-look-up.ts';
 
-/**
- * The way of a write through one namespace.
- *
- * 1. In turn: it gets its version, sequences and time from what was submitted before it, joins the overlay, and its
- *    record goes to the log without waiting for the ones before.
- * 2. Beside the PUT, the rows that it replaces are looked up in the segments that there are.
- * 3. Durable, in log order: it is applied to the memtable in one step and leaves the overlay. Then it is answered.
- * 4. Refused ("nothing written"): it and all that were submitted after it are refused; the overlay is dropped and the
- *    next write builds on the applied state.
- * 5. Any other failure: the state is not that of the log any more. Nothing is submitted after it; the actor closes.
- */
 export interface AppliedWrite {
   readonly version: number;
   readonly deleted: number;
@@ -47,6 +37,17 @@ type Overlaid = {
 
 const applyRetryMs = 200;
 
+/**
+ * The way of a write through one namespace.
+ *
+ * 1. In turn: it gets its version, sequences and time from what was submitted before it, joins the overlay, and its
+ *    record goes to the log without waiting for the ones before.
+ * 2. Beside the PUT, the rows that it replaces are looked up in the segments that there are.
+ * 3. Durable, in log order: it is applied to the memtable in one step and leaves the overlay. Then it is answered.
+ * 4. Refused ("nothing written"): it and all that were submitted after it are refused; the overlay is dropped and the
+ *    next write builds on the applied state.
+ * 5. Any other failure: the state is not that of the log any more. Nothing is submitted after it; the actor closes.
+ */
 export class WritePipeline {
   readonly #components: ActorComponents;
   readonly #state: NamespaceState;
@@ -311,13 +312,6 @@ function notWritten(refusal: Refusal): ApiError {
   return refusal === 'busy'
     ? new ApiError('write_busy', 'the log has no room; nothing was written', options)
     : new ApiError('unavailable', 'the log could not take this write; nothing was written', options);
-}
-
-/** Third part of the detail of an import's record, whose payload is no batch. */
-const importMark = 'import';
-
-export function isImport(detail: unknown): boolean {
-  return (detail as readonly unknown[])[2] === importMark;
 }
 
 const checkDetail = storedCheck(z.tuple([z.int(), z.int(), z.literal(importMark).optional()]));

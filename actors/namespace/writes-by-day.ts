@@ -1,9 +1,9 @@
-import type { DayWrites } from '../../protocol/stored-tenant.ts';
-
 /**
  * When the last writes of an open namespace came: its counters say how many there were, but not on which day, and usage
  * is by day. Kept in memory alone: the log's records are counted again, by their own time, when they are replayed.
  */
+import type { DayWrites } from '../../protocol/stored-tenant.ts';
+
 const daysMax = 3;
 
 export function dayOfMicros(writtenAt: number): string {

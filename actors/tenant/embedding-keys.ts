@@ -9,13 +9,13 @@ import { type KeyedProvider, modelOf } from '../embedding/embedding-models.ts';
 import { readBody } from '../thread/request-body.ts';
 import type { TenantLog } from './tenant-log.ts';
 
-/** The keys of embedding providers that a tenant has stored. */
 type Components = Pick<ActorComponents, 'lanes' | 'keyEncryptionKeys' | 'random' | 'clock' | 'shares'>;
 
 /** What shows that a key works. */
 const probe = 'tide';
 const callMsMax = 20_000;
 
+/** The keys of embedding providers that a tenant has stored. */
 export class EmbeddingKeys {
   readonly #components: Components;
   readonly #log: TenantLog;
@@ -58,7 +58,7 @@ export function keyedProviderOf(name: string): KeyedProvider {
   if (provider !== undefined) return provider;
   throw new ApiError(
     'not_found',
-    `there is no provider ${JSON.stringify(name.slice(0, 100))} whose keys are stored`,
+    `there is no provider ${JSON.stringify(name.slice(0, 100))} whose keys are stored; there are ${keyedProviders.join(', ')}`,
   );
 }
 

@@ -3,12 +3,12 @@ import type { TenantEvent } from '../../protocol/stored-tenant.ts';
 import type { IdempotentRequests } from './idempotent-requests.ts';
 import type { TenantLog } from './tenant-log.ts';
 
-/** Requests with an `Idempotency-Key` that the front does itself: each begins and ends here by a call of its own. */
 interface FrontRequestsParts {
   readonly log: TenantLog;
   readonly requests: IdempotentRequests;
 }
 
+/** Requests with an `Idempotency-Key` that the front does itself: each begins and ends here by a call of its own. */
 export class FrontRequests {
   readonly #parts: FrontRequestsParts;
 

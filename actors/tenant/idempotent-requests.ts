@@ -5,6 +5,13 @@ import { openAnswer, sealAnswer } from '../../src/accounts/answer-envelope.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import { storedAnswer } from './stored-answers.ts';
 
+type Components = Pick<ActorComponents, 'clock' | 'random' | 'keyEncryptionKeys'>;
+
+interface KnownAnswers {
+  readonly tenantId: number;
+  answers(): ReadonlyMap<string, StoredAnswer>;
+}
+
 /**
  * Requests with an `Idempotency-Key`, of one tenant. A key is one request's: sent again, it is answered as it was the first
  * time; while the first is under way, 409; with another request, 422.
@@ -15,13 +22,6 @@ import { storedAnswer } from './stored-answers.ts';
  *
  * Only success is kept: a refusal has changed nothing, and its reason may be gone when the request comes again.
  */
-type Components = Pick<ActorComponents, 'clock' | 'random' | 'keyEncryptionKeys'>;
-
-interface KnownAnswers {
-  readonly tenantId: number;
-  answers(): ReadonlyMap<string, StoredAnswer>;
-}
-
 export class IdempotentRequests {
   readonly #components: Components;
   readonly #known: KnownAnswers;

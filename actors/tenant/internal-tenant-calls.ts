@@ -3,6 +3,7 @@ import { internalCalls } from '../../protocol/internal-calls.ts';
 import type {
   ActorCall,
   BegunRequest,
+  BillingChange,
   EmbedChange,
   EndedRequest,
   NewNamespace,
@@ -51,6 +52,11 @@ export async function handleInternalTenantCall(
     case internalCalls.setTenantStatus:
       await actor.life.setStatus((unpackMessage(body) as Pick<TenantRecord, 'status'>).status);
       return packed(null);
+    case internalCalls.setBilling:
+      await actor.life.setBilling(unpackMessage(body) as BillingChange);
+      return packed(null);
+    case internalCalls.meteredUsage:
+      return packed(await actor.meteredUsage());
     case internalCalls.beginRequest:
       return packed(await actor.frontRequests.begin(unpackMessage(body) as BegunRequest));
     case internalCalls.endRequest:
@@ -77,7 +83,7 @@ export async function handleInternalTenantCall(
     case internalCalls.storedBytes:
       return packed(actor.ledger.storedBytes);
     default:
-      throw new ApiError('not_implemented', `${call.operation} is not built yet`);
+      throw new ApiError('not_implemented', `nothing of a tenant does ${call.operation}`);
   }
 }
 

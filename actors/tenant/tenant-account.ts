@@ -1,20 +1,20 @@
 import { ApiError } from '../../protocol/errors.ts';
-import type { TenantStanding } from '../../protocol/messages.ts';
+import type { TenantStanding, Used } from '../../protocol/messages.ts';
 import type { UsageNote } from '../../protocol/stored-tenant.ts';
-import { noRoomSentence, usedUp, usedUpSentence } from '../../src/accounts/allowance.ts';
+import { noRoomSentence, nothingUsed, usedUp, usedUpSentence } from '../../src/accounts/allowance.ts';
+import { billingPeriodOf, midnightFrom } from '../../src/accounts/billing-period.ts';
 import type { Plan } from '../../src/accounts/plans.ts';
-import { periodOf } from '../../src/accounts/usage.ts';
+import type { Period } from '../../src/accounts/usage.ts';
 import { must } from '../../src/base/assert.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import type { TenantLedger } from './tenant-ledger.ts';
 import type { TenantLife } from './tenant-life.ts';
 import type { TenantLog } from './tenant-log.ts';
 import { isDeleting } from './tenant-state.ts';
-import { usedNow } from './tenant-usage.ts';
+import { usedIn } from './tenant-usage.ts';
 import type { UsageOfTenant } from './usage-answers.ts';
 
-/** The tenant's plan, and what it has used of it. */
-type Components = Pick<ActorComponents, 'clock' | 'plans'>;
+type Components = Pick<ActorComponents, 'clock' | 'plans' | 'hasPayments'>;
 
 interface AccountParts {
   readonly log: TenantLog;
@@ -22,6 +22,7 @@ interface AccountParts {
   readonly life: TenantLife;
 }
 
+/** The tenant's plan, and what it has used of it. */
 export class TenantAccount {
   readonly #components: Components;
   readonly #parts: AccountParts;
@@ -33,6 +34,11 @@ export class TenantAccount {
 
   get plan(): Plan {
     return this.#components.plans[this.#parts.log.state.tenant?.plan ?? 'free'];
+  }
+
+  /** Whether this server has a payment provider. */
+  get canSubscribe(): boolean {
+    return this.#components.hasPayments;
   }
 
   /** Takes what fronts have counted. It is durable when this resolves. */
@@ -47,11 +53,20 @@ export class TenantAccount {
 
   /** The tenant and what it has used of this period; null where there is none. */
   standing(): TenantStanding | null {
-    const { tenant, usage } = this.#parts.log.state;
+    const { tenant } = this.#parts.log.state;
     if (tenant === null) return null;
     this.#parts.ledger.countStored();
     const nowMs = this.#components.clock.now();
-    return { ...tenant, month: periodOf(nowMs).month, used: usedNow(usage, nowMs) };
+    const period = billingPeriodOf(tenant, nowMs);
+    const { startMs, endMs } = period;
+    return { ...tenant, period: { startMs, endMs }, used: this.#used(period, nowMs) };
+  }
+
+  /** What counts against the plan's allowances: on the day that a subscription ended nothing does, for most of it was paid. */
+  #used(period: Period, nowMs: number): Used {
+    const { tenant, usage } = this.#parts.log.state;
+    const endedAt = tenant?.plan === 'free' ? (tenant.billing?.endedAt ?? 0) : 0;
+    return nowMs < midnightFrom(endedAt) ? nothingUsed : usedIn(usage, period);
   }
 
   usage(): UsageOfTenant {
@@ -69,14 +84,15 @@ export class TenantAccount {
 
   /** Throws 402 where the allowance of the hosted embedding model has no room for so many tokens. */
   admitHosted(tokens: number): void {
-    const { plan, tenant, usage, nowMs } = this.usage();
-    const used = usedNow(usage, nowMs);
+    const { plan, tenant, nowMs } = this.usage();
+    const period = billingPeriodOf(tenant, nowMs);
+    const used = this.#used(period, nowMs);
     const up = usedUp(plan, tenant, used, 'hosted-tokens');
     // The one that makes it full still fits.
     const withThese = { ...used, hostedTokens: used.hostedTokens + Math.max(0, tokens - 1) };
     const past = up ?? usedUp(plan, tenant, withThese, 'hosted-tokens');
     if (past === null) return;
-    const resets = periodOf(nowMs).end;
+    const resets = period.end;
     const sentence =
       up === null
         ? noRoomSentence(past, plan, { resets, left: past.included - used.hostedTokens, needed: tokens })

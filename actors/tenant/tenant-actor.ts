@@ -1,7 +1,9 @@
+import type { MeteredUsage } from '../../protocol/messages.ts';
 import type { TenantEvent } from '../../protocol/stored-tenant.ts';
 import { Serial } from '../../src/base/serial.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
+import { ActorClosed } from '../storage/manifest-store.ts';
 import { EmbeddingKeys } from './embedding-keys.ts';
 import { FrontRequests } from './front-requests.ts';
 import { IdempotentRequests } from './idempotent-requests.ts';
@@ -102,13 +104,17 @@ export class TenantActor {
    */
   flush(): Promise<void> {
     return this.#flushes.run(async () => {
-      // Until there is none: what is deleted meanwhile would be in this manifest too.
-      while (!this.#drops.isEmpty) await this.#drops.dropAll();
-      if (isDeleting(this.#log.state) && !(await this.#dropTenant())) return;
-      if (this.isFlushed || this.closed) return;
+      if (!(await this.#dropAll()) || this.isFlushed || this.closed) return;
       this.ledger.committing();
       await this.#log.commit();
     });
+  }
+
+  /** False where the process ends before it is done. */
+  async #dropAll(): Promise<boolean> {
+    // Until there is none: what is deleted meanwhile would be in this manifest too.
+    while (!this.#drops.isEmpty) await this.#drops.dropAll();
+    return !isDeleting(this.#log.state) || this.#dropTenant();
   }
 
   /** False where the process ends before it is done. */
@@ -118,6 +124,22 @@ export class TenantActor {
     this.names.changed();
     this.ledger.sumUp();
     return true;
+  }
+
+  /**
+   * What is metered until now, once its manifest has it; null where there is no such tenant. The manifest is written also where
+   * no event is new: what is stored is counted all the time.
+   */
+  meteredUsage(): Promise<MeteredUsage | null> {
+    return this.#flushes.run(async () => {
+      if (this.life.isGone || !(await this.#dropAll())) return null;
+      if (this.closed) throw new ActorClosed(`the actor of tenant ${this.#log.tenantId} has closed`);
+      const { usage, nowMs: untilMs } = this.account.usage();
+      const days = [...usage.days];
+      this.ledger.committing();
+      await this.#log.commit();
+      return { untilMs, days };
+    });
   }
 
   async drain(): Promise<void> {

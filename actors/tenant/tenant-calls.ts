@@ -56,7 +56,7 @@ export async function handleTenantCall(
       return json(200, usageAnswer(actor.account.usage(), days));
     }
     case 'billing':
-      return json(200, billingAnswer(actor.account.usage()));
+      return json(200, billingAnswer(actor.account.usage(), actor.account.canSubscribe));
     case 'createNamespace':
       return createNamespace(actor, call, body ?? new Uint8Array());
     case 'listNamespaces':

@@ -7,7 +7,6 @@ import { deleteKeyClaims, dropEach } from './remove-tenant.ts';
 import type { TenantLog } from './tenant-log.ts';
 import { entryOf, keysThatEnd } from './tenant-state.ts';
 
-/** What deletions leave behind, until it is gone: objects of namespaces, claims of keys. */
 type Components = Pick<ActorComponents, 'store' | 'clock' | 'logger' | 'directory'>;
 
 interface DroppedNamespace {
@@ -18,6 +17,7 @@ interface DroppedNamespace {
   writesLogged: number;
 }
 
+/** What deletions leave behind, until it is gone: objects of namespaces, claims of keys. */
 export class TenantDrops {
   readonly #components: Components;
   readonly #log: TenantLog;
@@ -120,6 +120,7 @@ export class TenantDrops {
     if (!isDone) return false;
     await this.#dropClaims([...state.keys.values()].map(({ digest }) => digest));
     await this.#components.store.delete(paths.tenantConnections(tenantId));
+    await this.#components.store.delete(paths.tenantBilling(tenantId));
     return true;
   }
 

@@ -15,7 +15,6 @@ import type { TenantLog } from './tenant-log.ts';
 import { patternsOf } from './tenant-state.ts';
 import { keyUse } from './tenant-usage.ts';
 
-/** The API keys of a tenant. */
 type Components = Pick<ActorComponents, 'store' | 'clock' | 'random' | 'directory'>;
 
 interface KeysParts {
@@ -44,6 +43,7 @@ interface AskedFor {
   readonly namespaces: readonly string[];
 }
 
+/** The API keys of a tenant. */
 export class TenantKeys {
   readonly #components: Components;
   readonly #parts: KeysParts;

@@ -7,7 +7,6 @@ import type { TenantLog } from './tenant-log.ts';
 import { applyReport, entryOf, isDeleting, isNews, withReport } from './tenant-state.ts';
 import { countStored, meterWrites } from './tenant-usage.ts';
 
-/** What the tenant's namespaces have reported: writes that are metered, and bytes in the store. */
 type Components = Pick<ActorComponents, 'clock' | 'logger'>;
 
 interface LedgerParts {
@@ -15,6 +14,7 @@ interface LedgerParts {
   readonly drops: TenantDrops;
 }
 
+/** What the tenant's namespaces have reported: writes that are metered, and bytes in the store. */
 export class TenantLedger {
   readonly #components: Components;
   readonly #parts: LedgerParts;

@@ -1,4 +1,5 @@
 import { ApiError } from '../../protocol/errors.ts';
+import type { BillingChange } from '../../protocol/messages.ts';
 import type { KeyRecord, TenantRecord } from '../../protocol/stored-tenant.ts';
 import { describeError } from '../../src/base/log.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
@@ -6,6 +7,14 @@ import type { ActorComponents } from '../actor/components.ts';
 import { dropWaitMs, keepDropping } from './keep-dropping.ts';
 import type { TenantLog } from './tenant-log.ts';
 import { isDeleting } from './tenant-state.ts';
+
+type Components = Pick<ActorComponents, 'clock' | 'logger' | 'directory'>;
+
+interface LifeParts {
+  readonly log: TenantLog;
+  /** Steps 2 and 3. */
+  readonly flush: () => Promise<void>;
+}
 
 /**
  * A tenant's own beginning, status and end. One that is deleted goes in this order:
@@ -17,14 +26,6 @@ import { isDeleting } from './tenant-state.ts';
  *
  * So after a crash anywhere between, the replay of the event opens its actor and has it flushed, which does the rest.
  */
-type Components = Pick<ActorComponents, 'clock' | 'logger' | 'directory'>;
-
-interface LifeParts {
-  readonly log: TenantLog;
-  /** Steps 2 and 3. */
-  readonly flush: () => Promise<void>;
-}
-
 export class TenantLife {
   readonly #components: Components;
   readonly #parts: LifeParts;
@@ -68,6 +69,19 @@ export class TenantLife {
     this.refuseLeaving();
     if (this.#tenant.status === status) return this.#components.directory.forget(log.tenantId);
     await log.confirmed(log.appendAndForget({ kind: 'tenant-status', status }));
+  }
+
+  /**
+   * Takes what follows from the subscription, unless something newer is known: durable, and known to every front, when it resolves.
+   * A tenant that is gone hears nothing.
+   */
+  async setBilling({ plan, status, billing }: BillingChange): Promise<void> {
+    const { log } = this.#parts;
+    if (this.#tenant === null) throw noSuchTenant();
+    this.refuseLeaving();
+    const known = this.#tenant.billing?.version ?? 0;
+    if (billing.version <= known) return this.#components.directory.forget(log.tenantId);
+    await log.confirmed(log.appendAndForget({ kind: 'tenant-billing', plan, status, billing }));
   }
 
   /** Whether its end was asked for and may be durable soon. */

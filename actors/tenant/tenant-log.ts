@@ -26,13 +26,9 @@ import {
   tombstoneOf,
 } from './tenant-state.ts';
 
-/**
- * The durable half of one tenant: its state, the events that change it, and its manifest. Every change is an event in the log;
- * it is applied once durable, in log order.
- */
 type Components = Pick<
   ActorComponents,
-  'store' | 'clock' | 'random' | 'log' | 'memory' | 'directory' | 'logsOfView' | 'keyEncryptionKeys'
+  'store' | 'clock' | 'random' | 'log' | 'memory' | 'directory' | 'ownership' | 'keyEncryptionKeys'
 >;
 
 /** What the tenant's other parts have to say about an event. */
@@ -49,6 +45,10 @@ const keyBytes = 900;
 const patternBytes = 90;
 const nameBytes = 500;
 
+/**
+ * The durable half of one tenant: its state, the events that change it, and its manifest. Every change is an event in the log;
+ * it is applied once durable, in log order.
+ */
 export class TenantLog {
   readonly tenantId: number;
   readonly #components: Components;
@@ -129,7 +129,9 @@ export class TenantLog {
   #replay(record: ReplayedRecord): void {
     const { head, position, payload, damage } = record;
     this.#unflushed = true;
-    if (isApplied({ applied: this.#applied }, position)) return;
+    // A log that the view has forgotten since its records came is done: its watermark is still in the manifest, and nowhere else.
+    const isFlushed = this.#committed !== null && isApplied(this.#committed.value, position);
+    if (isFlushed || isApplied({ applied: this.#applied }, position)) return;
     if (damage !== undefined) throw damage;
     const place = `${paths.logObject(position.logId, position.slot)}, record ${position.index}`;
     this.#apply(decodeTenantEvent(payload, place), head.version, position);
@@ -208,13 +210,13 @@ export class TenantLog {
   /** Puts the state of this moment into the manifest, and tells the log how far that reaches. One at a time. */
   async commit(): Promise<void> {
     this.#unflushed = false;
-    const { log, random, keyEncryptionKeys: keys } = this.#components;
+    const { log, random, ownership, keyEncryptionKeys: keys } = this.#components;
     resealSecrets(this.#state, { tenantId: this.tenantId, keys, random });
     const applied = new Map(this.#applied);
     const next: TenantManifest = {
       version: (this.#committed?.value.version ?? 0) + 1,
       nonce: randomHex(random, 16),
-      owner: { logId: log.logId, view: log.viewVersion },
+      owner: { logId: log.logId, view: ownership.placement },
       applied,
       state: copyOfState(this.#state),
     };

@@ -14,10 +14,6 @@ import type { TenantLog } from './tenant-log.ts';
 import { entryOf, isDeleting } from './tenant-state.ts';
 import { createdOn } from './tenant-usage.ts';
 
-/**
- * The names of a tenant's namespaces. A name that is being made is known as pending, so that two writers who race to make it
- * get one namespace.
- */
 type Components = Pick<ActorComponents, 'clock' | 'random'>;
 
 interface NamesParts {
@@ -32,6 +28,10 @@ interface PendingName extends NewNamespace {
   readonly durable: Promise<void>;
 }
 
+/**
+ * The names of a tenant's namespaces. A name that is being made is known as pending, so that two writers who race to make it
+ * get one namespace.
+ */
 export class TenantNames {
   readonly #components: Components;
   readonly #parts: NamesParts;

@@ -131,6 +131,11 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
     case 'tenant-status':
       if (state.tenant !== null) state.tenant = { ...state.tenant, status: event.status };
       return;
+    case 'tenant-billing': {
+      const { plan, status, billing } = event;
+      if (state.tenant !== null) state.tenant = { ...state.tenant, plan, status, billing };
+      return;
+    }
     case 'owner-verified':
       if (state.tenant !== null) state.tenant = { ...state.tenant, ownerVerified: true };
       return;
@@ -241,10 +246,10 @@ export interface TenantManifest {
   readonly state: TenantState;
 }
 
-/** Version 6 has envelopes that do not name their key, and is otherwise the same. */
+/** Version 7 knows no subscriptions; version 6 has envelopes that do not name their key too. */
 const tenantManifestFormat = {
   magic: 'TBTM',
-  versions: [formats.tenant.version, 6],
+  versions: [formats.tenant.version, 7, 6],
   check: storedCheck(tenantManifestSchema),
 } as const;
 

@@ -13,7 +13,7 @@ import {
   addToDay,
   dayOf,
   gbMonths,
-  periodOf,
+  type Period,
   type UsageDays,
   usageOf,
 } from '../../src/accounts/usage.ts';
@@ -130,13 +130,12 @@ export function meterTaken(
   });
 }
 
-export function usedNow(usage: UsageState, nowMs: number): Used {
-  const period = periodOf(nowMs);
+export function usedIn(usage: UsageState, period: Period): Used {
   const counters = usageOf(usage.days, period);
   return { ...counters, gbMonths: gbMonths(counters, period) };
 }
 
-/** Answers what a key has used in the running period. */
+/** Answers what a key has used in the running calendar month. */
 export function keyUse(
   usage: UsageState,
   keyId: number,

@@ -1,8 +1,9 @@
 import type { Billing, Usage } from '../../protocol/account.ts';
 import type { DayUsage, TenantRecord } from '../../protocol/stored-tenant.ts';
 import { billOf } from '../../src/accounts/billing.ts';
+import { type BillingPeriod, billingPeriodOf } from '../../src/accounts/billing-period.ts';
 import type { Plan } from '../../src/accounts/plans.ts';
-import { daysUntil, gbMonths, type Period, periodOf, usageOf } from '../../src/accounts/usage.ts';
+import { daysUntil, gbMonths, noUsage, type Period, sumUsage, usageOf } from '../../src/accounts/usage.ts';
 import type { UsageState } from './tenant-usage.ts';
 
 /** What a tenant is told of its usage. Pure. */
@@ -17,36 +18,38 @@ export interface UsageOfTenant {
 
 export function usageAnswer(of: UsageOfTenant, withDays: boolean): Usage {
   const { plan, usage, nowMs } = of;
-  const period = periodOf(nowMs);
+  const period = billingPeriodOf(of.tenant, nowMs);
   const counters = usageOf(usage.days, period);
   return {
     period_start: period.start,
     month: period.month,
     ...shown({ ...counters, storedBytes: of.storedBytes }, period),
     plan,
-    bill: billOf(plan, counters, gbMonths(counters, period)),
-    ...(withDays
-      ? {
-          days: daysUntil(usage.days, period, nowMs).map(({ day, usage: ofDay }) => ({
-            day,
-            ...shown(ofDay, period),
-          })),
-        }
-      : {}),
+    bill: billOf(plan, counters, period),
+    ...(withDays ? { days: dayAnswers(of, period) } : {}),
   };
 }
 
-/** Nobody can subscribe yet: the payment provider comes later. */
-export function billingAnswer(of: UsageOfTenant): Billing {
-  const period = periodOf(of.nowMs);
+function dayAnswers({ plan, usage, nowMs }: UsageOfTenant, period: BillingPeriod) {
+  let soFar = noUsage;
+  return daysUntil(usage.days, period, nowMs).map(({ day, usage: ofDay }) => {
+    soFar = sumUsage(soFar, ofDay);
+    return { day, ...shown(ofDay, period), bill_so_far: billOf(plan, soFar, period).total };
+  });
+}
+
+/** Makes the answer about a tenant's plan and bill. `configured`: whether this server has a payment provider. */
+export function billingAnswer(of: UsageOfTenant, configured: boolean): Billing {
+  const { billing } = of.tenant;
+  const period = billingPeriodOf(of.tenant, of.nowMs);
   const { bill, period_start, month, plan, days, ...usage } = usageAnswer(of, false);
   return {
     tenant_id: of.tenant.id,
     plan: of.tenant.plan,
-    configured: false,
-    subscribed: false,
-    status: 'none',
-    cancel_at_period_end: false,
+    configured,
+    subscribed: billing?.status === 'active' || billing?.status === 'past_due',
+    status: billing?.status ?? 'none',
+    cancel_at_period_end: billing?.cancelAtPeriodEnd ?? false,
     period_start: period.start,
     period_end: period.end,
     usage,

@@ -1,3 +1,7 @@
+/**
+ * The door to hyparquet, which reads Parquet's footers and page headers. Their sizes are checked before the library reads them
+ * (thrift.ts). Why its decoders of pages are not used: see the decision in actors/import/README.md.
+ */
 import { parquetHeader } from 'hyparquet/src/column.js';
 import { parquetMetadata } from 'hyparquet/src/metadata.js';
 import type { FileMetaData, PageHeader, SchemaElement } from 'hyparquet/src/types.js';
@@ -5,10 +9,6 @@ import { limits } from '../../../protocol/limits.ts';
 import { asParquetError, ParquetError, refusing } from './parquet-error.ts';
 import { checkThrift, thriftReader } from './thrift.ts';
 
-/**
- * The door to hyparquet, which reads Parquet's footers and page headers. Their sizes are checked before the library reads them
- * (thrift.ts). Why its decoders of pages are not used: see the decision in actors/import/README.md.
- */
 export type { FileMetaData, PageHeader, SchemaElement };
 
 /** What a footer says of one column in one row group. */

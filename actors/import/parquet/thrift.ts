@@ -1,9 +1,9 @@
-import { ParquetError, tooFewValues } from './parquet-error.ts';
-
 /**
  * Thrift's compact protocol, in which Parquet writes footers and page headers. hyparquet reads them; here their sizes are checked
  * before it does, because it believes each count that it finds. Numbers of this protocol stand in delta-encoded pages too.
  */
+import { ParquetError, tooFewValues } from './parquet-error.ts';
+
 export interface ThriftReader {
   readonly view: DataView;
   offset: number;

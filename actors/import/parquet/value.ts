@@ -160,36 +160,30 @@ class BoolValue extends Value {
   }
 }
 
-class IntValue extends Value {
+abstract class IntegerValue extends Value {
   readonly kind = 'int';
-  readonly #isUnsigned: boolean;
+  protected readonly isUnsigned: boolean;
 
   constructor(isUnsigned: boolean) {
     super();
-    this.#isUnsigned = isUnsigned;
+    this.isUnsigned = isUnsigned;
   }
+}
 
+class IntValue extends IntegerValue {
   render(values: PageValues, place: number, into: RenderedValues, at: number): void {
     const stored = values.kind === 'numbers' ? (values.values[place] as number) : 0;
-    const value = this.#isUnsigned ? stored >>> 0 : stored;
+    const value = this.isUnsigned ? stored >>> 0 : stored;
     into.json.integer(value);
     into.end(at, renderedKinds.integer, value);
   }
 }
 
-class BigIntValue extends Value {
-  readonly kind = 'int';
-  readonly #isUnsigned: boolean;
-
-  constructor(isUnsigned: boolean) {
-    super();
-    this.#isUnsigned = isUnsigned;
-  }
-
+class BigIntValue extends IntegerValue {
   render(values: PageValues, place: number, into: RenderedValues, at: number): void {
     if (values.kind !== 'bigints') return into.endBroken(at, 'it is no number');
     const [low, high] = [values.halves[place * 2] as number, values.halves[place * 2 + 1] as number];
-    if (high < 0 && this.#isUnsigned) {
+    if (high < 0 && this.isUnsigned) {
       const whole = BigInt.asUintN(64, values.values[place] as bigint);
       const nearest = Number(whole);
       into.json.ascii(String(whole));

@@ -1,15 +1,14 @@
+/**
+ * The values of one field in the rows that come next, ready to be written: rendered column by column, each kind in a loop of its
+ * own. Those of a dictionary are rendered when they come first, for all of its pages; a text that stands for itself is not rendered, but copied from
+ * its page when its row is written.
+ */
 import { escapedBytesMax } from '../json-bytes.ts';
 import { type RawStrings, RenderedValues, renderedKinds, renderedValueBytes } from '../rendered-values.ts';
 import type { ParquetColumn } from './column.ts';
 import { countOf, type PageValues, type StringValues } from './page-values.ts';
 import { ParquetError } from './parquet-error.ts';
 import type { ParquetValue } from './value.ts';
-
-/**
- * The values of one field in the rows that come next, ready to be written: rendered column by column, each kind in a loop of its
- * own. Those of a dictionary are rendered when they come first, for all of its pages; a text that stands for itself is not rendered, but copied from
- * its page when its row is written.
- */
 
 const rowsMax = 2_048;
 /** Values of all fields that a window holds at most: with many fields it has few rows. */
