@@ -8,10 +8,11 @@ import {
   noCaller,
   noMeter,
 } from '../protocol/messages.ts';
+import type { Owners, Standing } from '../protocol/placement.ts';
 import type { ActorControl, ActorWorkerTask } from '../protocol/worker-tasks.ts';
 import type { Plans } from '../src/accounts/plans.ts';
 import { ByteGate } from '../src/base/byte-gate.ts';
-import { Charges, type ShareKind, spreadBusyTime } from '../src/base/charges.ts';
+import { Charges, CpuShares, type ShareKind } from '../src/base/charges.ts';
 import { systemClock } from '../src/base/clock.ts';
 import { exposeControl } from '../src/base/control.ts';
 import { boundGarbage, letGo } from '../src/base/garbage.ts';
@@ -21,12 +22,14 @@ import { busySeconds } from '../src/base/process-load.ts';
 import { randomHex, systemRandom } from '../src/base/random.ts';
 import { type Share, upkeepShare } from '../src/base/share.ts';
 import { standStillWhenAsked } from '../src/base/stand-still.ts';
+import { threadCpuMs } from '../src/base/thread-cpu.ts';
 import { atEndOfTurn, waitingTurns } from '../src/base/turns.ts';
 import { keepBeating } from '../src/base/watchdog.ts';
 import { openObjectStore } from '../src/object-store/open-object-store.ts';
 import type { ActorReply } from './actor/actor-reply.ts';
 import type { ActorComponents } from './actor/components.ts';
 import { createDirectory } from './actor/directory.ts';
+import { Ownership } from './actor/ownership.ts';
 import { remoteLanes } from './compute/remote-lanes.ts';
 import { ActorHost } from './host/actor-host.ts';
 import { createLogClient } from './log/log-client.ts';
@@ -70,6 +73,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
   let host: ActorHost | null = null;
   let thread: Thread | null = null;
   const charges = new Charges();
+  const cpuShares = new CpuShares();
   const calls = { tenants: 0, nobody: 0, upkeep: 0 };
   const logChannel = new PortChannel(
     task.log,
@@ -111,8 +115,10 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     directory: createDirectory(frontChannel),
     threadLife,
     orderlyEnd: takeOrderlyEnd(warmCache, task.predecessors),
-    logsOfView: new Set(task.logsOfView),
+    ownership: new Ownership(systemClock, task.standing),
+    evidence: null,
     plans: task.plans as Plans,
+    hasPayments: task.hasPayments,
     cursorKeys: task.cursorKeys,
     keyEncryptionKeys: task.keyEncryptionKeys,
   };
@@ -132,19 +138,27 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
         if (task.index === 0) stopSweeping = keepSweeping(components);
         stopSweepingCache = keepSweepingCache(components);
       },
+      adopt: async (standing) => serving.adopt(standing),
       drainNamespaces: () => serving.drainNamespaces(),
       async drain() {
         stopSweeping();
         stopSweepingCache();
         await serving.drain();
-        noteOrderlyEnd(warmCache, { logId: task.identity.logId, threadLife });
+        // What another server owned meanwhile may be older here than in the store.
+        if (components.ownership.placement === task.standing.owners.placement)
+          noteOrderlyEnd(warmCache, { logId: task.identity.logId, threadLife });
         setImmediate(resolve);
       },
       leave: () => warmCache.leave(),
       statistics: async () => ({
         ...serving.statistics(),
         busySeconds: busySeconds(),
-        chargedMs: spreadBusyTime(busySeconds() * 1_000, charges.ms, calls),
+        chargedMs: cpuShares.divide({
+          cpuMs: threadCpuMs(),
+          busyMs: busySeconds() * 1_000,
+          charged: charges.ms,
+          parts: { ...calls },
+        }),
         longestTurn: charges.takeLongest(),
       }),
     };
@@ -176,7 +190,12 @@ function refuseCall(_message: Message, respond: Respond): void {
 
 function onLogNotice(host: ActorHost | null, replay: Replay, message: Message): void {
   const [kind, ...rest] = message.head as [string, ...unknown[]];
-  if (kind === logCalls.replayEnd) {
+  if (kind === logCalls.replayBegin) {
+    const [standing, chain] = rest as [Standing, readonly Owners[]];
+    host?.beginReplay(standing, chain);
+  } else if (kind === logCalls.replayEnd) {
+    const [placement] = rest as [number];
+    host?.endReplay(placement);
     replay.end();
   } else if (kind === logCalls.replay) {
     host?.acceptReplay(replayedFromWire(rest, message.body ?? new Uint8Array()));
@@ -184,6 +203,10 @@ function onLogNotice(host: ActorHost | null, replay: Replay, message: Message): 
     const [tenantId, namespace, namespaceId] = rest as [number, string, string];
     // A flush that fails is asked for again by the log's next round.
     host?.flush(tenantId, namespace, namespaceId).catch(() => {});
+  } else if (kind === logCalls.lookUp) {
+    const [tenantId, namespace, namespaceId, logId] = rest as [number, string, string, string];
+    // And so is a look that fails.
+    host?.lookUp({ tenantId, namespace, namespaceId }, logId).catch(() => {});
   }
 }
 
@@ -282,8 +305,8 @@ function serveWarm(host: ActorHost, logger: Logger, call: ActorCall, respond: Re
 const warmAnswer = actorAnswerToWire({ status: 200, headers: [], meter: noMeter });
 
 function respondReply(respond: Respond, reply: ActorReply): void {
-  const { documents, bytes, cpuMs, embedTokens, hostedTokens, report, headers } = reply;
-  const { storeGets, storeBytes } = report;
+  const { documents, bytes, cpuMs, embedTokens, hostedTokens, tally, headers } = reply;
+  const { storeGets, storeBytes } = tally;
   const meter = { documents, bytes, cpuMs, storeGets, storeBytes, embedTokens, hostedTokens };
   const body = reply.packed ?? ownBytes(reply.json);
   respond(actorAnswerToWire({ status: reply.status, headers, meter }), body);

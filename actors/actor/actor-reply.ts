@@ -1,5 +1,5 @@
 import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
-import { emptyReadReport, type ReadReport } from '../storage/block-fetch.ts';
+import { emptyReadTally, type ReadTally } from '../storage/block-fetch.ts';
 
 /** What an actor of either kind answers to a call; worker.ts sends it on. */
 export interface ActorReply {
@@ -7,7 +7,7 @@ export interface ActorReply {
   readonly json: string;
   /** The answer's bytes where they are not made from `json`: a document, or MessagePack between threads. */
   readonly packed?: Uint8Array;
-  readonly report: ReadReport;
+  readonly tally: ReadTally;
   readonly cpuMs: number;
   readonly documents: number;
   readonly bytes: number;
@@ -23,7 +23,7 @@ export function reply(json: string, metered: Partial<ActorReply> = {}): ActorRep
   return {
     status: 200,
     json,
-    report: emptyReadReport(),
+    tally: emptyReadTally(),
     cpuMs: 0,
     documents: 0,
     bytes: 0,

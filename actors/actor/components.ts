@@ -19,6 +19,8 @@ import type { QueryPatterns } from '../text/query-pattern.ts';
 import type { KnownShares } from '../thread/known-shares.ts';
 import type { MemoryBudget } from '../thread/memory-budget.ts';
 import type { GraphFiles } from '../vector/graph-files.ts';
+import type { Ownership } from './ownership.ts';
+import type { ReadEvidence } from './read-evidence.ts';
 
 /** What an actor is built with: the thread makes one of these, top to bottom, in worker.ts. */
 export interface ActorComponents {
@@ -46,10 +48,13 @@ export interface ActorComponents {
   readonly threadLife: string;
   /** How the thread before this one ended, in the server's process before: null where it died, or is not known. */
   readonly orderlyEnd: OrderlyEnd | null;
-  /** Logs that the view named when this process joined it: its own, and those that were or may have to be replayed. */
-  readonly logsOfView: ReadonlySet<string>;
+  readonly ownership: Ownership;
+  /** Null where no other server can take over. */
+  readonly evidence: ReadEvidence | null;
   /** Limits and prices: a tenant's record names its plan. */
   readonly plans: Plans;
+  /** Whether there is a payment provider to subscribe at. */
+  readonly hasPayments: boolean;
   /** Signs cursors; the same on every server. */
   readonly cursorKeys: KeyRing;
   /** Opens the sealed keys of embedding providers. */
@@ -88,11 +93,11 @@ export interface NamespaceDirectory {
  * sealed, and all its records in manifests. So one that a view as new as the owner's does not name any more is done.
  */
 export function isGoneLog(
-  { logsOfView, log }: Pick<ActorComponents, 'logsOfView' | 'log'>,
+  { ownership }: Pick<ActorComponents, 'ownership'>,
   owner: { readonly view: number },
   logId: string,
 ): boolean {
-  return owner.view <= log.viewVersion && !logsOfView.has(logId);
+  return owner.view <= ownership.placement && !ownership.namesLog(logId);
 }
 
 /**
@@ -100,10 +105,10 @@ export function isGoneLog(
  * What it holds of older logs must not be applied to that manifest: their watermarks may be forgotten there already.
  */
 export function refuseNewerOwner(
-  { log }: Pick<ActorComponents, 'log'>,
+  { ownership }: Pick<ActorComponents, 'ownership'>,
   owner: { readonly view: number },
 ): void {
-  if (owner.view <= log.viewVersion) return;
+  if (owner.view <= ownership.placement) return;
   throw new ApiError('unavailable', 'this data is served by another process now; nothing was written', {
     retryAfter: 1,
   });

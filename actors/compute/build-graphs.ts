@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { must } from '../../src/base/assert.ts';
 import { runningXxh64 } from '../../src/base/hash.ts';
 import { type ByteSink, streamOnce } from '../../src/object-store/put-once.ts';
-import { BlockCache, BlockFetcher, emptyReadReport } from '../storage/block-fetch.ts';
+import { BlockCache, BlockFetcher, emptyReadTally } from '../storage/block-fetch.ts';
 import { checksumText } from '../storage/segment-graph.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
 import { isDeleted, type Tombstones, tombstonesFromWire } from '../storage/tombstones.ts';
@@ -15,6 +15,9 @@ import { type GraphPart, planGraphs } from '../vector/plan-graphs.ts';
 import type { VectorBlock } from '../vector/vector-block.ts';
 import { openVectors, type VectorIndexReader } from '../vector/vector-index-reader.ts';
 import type { BuildGraphsTask, BuiltGraph, GraphComponents } from './lanes.ts';
+
+const cacheBytes = 4 * 1024 * 1024;
+const filePieceBytes = 1024 * 1024;
 
 /**
  * Graphs over the vectors of one segment, stored as objects of their own.
@@ -29,15 +32,12 @@ import type { BuildGraphsTask, BuiltGraph, GraphComponents } from './lanes.ts';
  *
  * Memory: one graph, and of the segment what waits on its way.
  */
-const cacheBytes = 4 * 1024 * 1024;
-const filePieceBytes = 1024 * 1024;
-
 export async function buildGraphs(components: GraphComponents, task: BuildGraphsTask): Promise<BuiltGraph[]> {
   const { store, scratchFolder } = components;
   await mkdir(scratchFolder, { recursive: true });
   const fetcher = new BlockFetcher({ store, warmCache: null, cache: new BlockCache(cacheBytes) });
   const reader = new SegmentReader(task.segmentKey, task.toc, fetcher);
-  const index = await openVectors(reader, emptyReadReport());
+  const index = await openVectors(reader, emptyReadTally());
   if (index === 'none') return [];
   const source = { reader, index, tombstones: tombstonesFromWire(task.tombstones), metric: task.metric };
   const graphs: BuiltGraph[] = [];
@@ -130,7 +130,7 @@ async function sampleOf(
   const places = Array.from({ length: count }, (_, at) =>
     must(index.blocks[part.firstBlock + Math.floor(at * step)], 'a block of the part'),
   );
-  const blocks = await reader.blocks.fetch(places, emptyReadReport());
+  const blocks = await reader.blocks.fetch(places, emptyReadTally());
   const sampled: { row: number; vector: Float32Array }[] = [];
   for (const [at, block] of blocks.entries()) {
     const { rows, values } = index.vectorsOf(block, must(places[at], 'its place'));
@@ -177,7 +177,7 @@ async function buildWith(
   const { dims } = index;
   let leftOut = 0;
   let at = 0;
-  for await (const raw of reader.blocks.stream(places, emptyReadReport())) {
+  for await (const raw of reader.blocks.stream(places, emptyReadTally())) {
     const block = index.vectorsOf(raw, must(places[at++], 'its place'));
     const { rows, values } = block;
     const kept: number[] = [];

@@ -1,10 +1,11 @@
+/** Entry of the compute lanes' threads: one short task a call. A lane has tasks of one kind, and loads what that kind needs. */
 import { workerData } from 'node:worker_threads';
 import { ApiError } from '../../protocol/errors.ts';
 import { apiErrorToWire } from '../../protocol/messages.ts';
 import type { ComputeThreadData } from '../../protocol/worker-tasks.ts';
 import { unreachable } from '../../src/base/assert.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { boundGarbage, sawSharedIn, toShared } from '../../src/base/garbage.ts';
+import { boundGarbage, collectBetweenTasks, sawSharedIn, toShared } from '../../src/base/garbage.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { standStillWhenAsked } from '../../src/base/stand-still.ts';
 import { lowerThreadPriority } from '../../src/base/thread-priority.ts';
@@ -13,9 +14,9 @@ import { openObjectStore } from '../../src/object-store/open-object-store.ts';
 import type { Embedded } from '../embedding/embed-request.ts';
 import type { SentenceModel } from '../embedding/sentence-model.ts';
 import type { MatchRunner } from '../text/match-task.ts';
+import { type LaneAnswer, withCpuTime } from './lane-answer.ts';
 import type { ComputeResult, ComputeTask } from './lanes.ts';
 
-/** Entry of the compute lanes' threads: one short task a call. A lane has tasks of one kind, and loads what that kind needs. */
 standStillWhenAsked();
 const {
   store: storeSettings,
@@ -35,8 +36,14 @@ function objectStore(): Promise<ObjectStore> {
   return opening;
 }
 
-export default async function compute(task: ComputeTask): Promise<ComputeResult<unknown>> {
+export default async function compute(task: ComputeTask): Promise<LaneAnswer<ComputeResult<unknown>>> {
   sawSharedIn(task);
+  const result = await resultOf(task);
+  collectBetweenTasks();
+  return withCpuTime(result);
+}
+
+async function resultOf(task: ComputeTask): Promise<ComputeResult<unknown>> {
   try {
     return { ok: true, value: await run(task) };
   } catch (error) {

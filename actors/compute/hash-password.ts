@@ -1,9 +1,9 @@
-import { type Algorithm, hashSync, verifySync } from '@node-rs/argon2';
-
 /**
  * The door to argon2. One hash takes 20 to 110 ms of a core and 19 MiB. It is done synchronously on the calling thread, which
  * is the hash lane's: so it has that thread's priority and takes none of the threads that wait for the disk.
  */
+import { type Algorithm, hashSync, verifySync } from '@node-rs/argon2';
+
 const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 /** A constant enum of the library's declarations, which have no values at run time: argon2id, version 19. */
 const algorithm = 2 as Algorithm.Argon2id;

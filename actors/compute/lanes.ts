@@ -1,3 +1,7 @@
+/**
+ * Work that would hold up an actor thread, done on compute threads. The front side owns the threads; an actor asks for
+ * a task by a control call. Tasks and results hold only what may cross a thread.
+ */
 import type { MessagePort } from 'node:worker_threads';
 import type { ApiErrorWire } from '../../protocol/messages.ts';
 import type { LaneClaim } from '../../protocol/worker-tasks.ts';
@@ -12,10 +16,6 @@ import type { SegmentGraph } from '../storage/segment-graph.ts';
 import type { MatchElsewhere, MatchTask } from '../text/match-task.ts';
 import type { Metric } from '../vector/distance.ts';
 
-/**
- * Work that would hold up an actor thread, done on compute threads. The front side owns the threads; an actor asks for
- * a task by a control call. Tasks and results hold only what may cross a thread.
- */
 /** What a task that stores something is given. */
 export interface ComputeComponents {
   readonly store: ObjectStore;

@@ -1,5 +1,5 @@
 import { streamOnce } from '../../src/object-store/put-once.ts';
-import { BlockCache, BlockFetcher, emptyReadReport } from '../storage/block-fetch.ts';
+import { BlockCache, BlockFetcher, emptyReadTally } from '../storage/block-fetch.ts';
 import type { DocumentBlock } from '../storage/document-block.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
 import { SegmentWriter } from '../storage/segment-writer.ts';
@@ -49,7 +49,7 @@ function livingRows({ reader, tombstones }: MergeInput): number {
 async function copyInput(input: MergeInput, writer: SegmentWriter): Promise<void> {
   const { reader, tombstones } = input;
   if (livingRows(input) === 0) return;
-  for await (const block of reader.blocksAscending(emptyReadReport())) {
+  for await (const block of reader.blocksAscending(emptyReadTally())) {
     await copyLiving(block, tombstones, writer);
   }
   reader.close();

@@ -1,4 +1,4 @@
-import { BlockCache, BlockFetcher, emptyReadReport } from '../storage/block-fetch.ts';
+import { BlockCache, BlockFetcher, emptyReadTally } from '../storage/block-fetch.ts';
 import type { WantedIds } from '../storage/hash-order.ts';
 import { idDigestWords } from '../storage/id-digest.ts';
 import { blockKinds, idEntry, pageCount, pagePlace } from '../storage/segment-format.ts';
@@ -26,7 +26,7 @@ export async function replacedRows(
   for await (const ids of idsInOrder(reader)) {
     addDuplicates(ids, own);
     for (const other of others) {
-      const found = await other.reader.findRows(ids.wanted, emptyReadReport());
+      const found = await other.reader.findRows(ids.wanted, emptyReadTally());
       for (const row of found) if (row >= 0) other.rows.push(row);
     }
   }
@@ -51,7 +51,7 @@ async function* idsInOrder(reader: SegmentReader): AsyncGenerator<IdsInOrder, vo
     const places = Array.from({ length: end - first }, (_, at) =>
       pagePlace(section, idEntry, first + at, blockKinds.ids),
     );
-    const blocks = await reader.blocks.fetch(places, emptyReadReport());
+    const blocks = await reader.blocks.fetch(places, emptyReadTally());
     const entries = Buffer.concat([kept, ...blocks.map(({ raw }) => raw)]);
     const cut = end === pages ? entries.length : lastHash(entries);
     kept = Buffer.from(entries.subarray(cut));

@@ -1,8 +1,13 @@
+/**
+ * The actors of this thread: opens them once and lazily, hands them their calls, closes one that failed so that the next
+ * call reopens it from durable state. Which ones stay open is open-actors.ts.
+ */
 import { documentChangeOf, effectOf, endsBegunWork } from '../../protocol/effect-of.ts';
 import { ApiError, noSuchNamespace } from '../../protocol/errors.ts';
 import { internalCalls } from '../../protocol/internal-calls.ts';
 import { limits } from '../../protocol/limits.ts';
 import type { ActorCall, NewNamespace, ReceivedFile, ResolvedNamespace } from '../../protocol/messages.ts';
+import { type Owners, placementKey, type Standing } from '../../protocol/placement.ts';
 import type { ActorStatistics, VectorStatistics } from '../../protocol/worker-tasks.ts';
 import { DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
@@ -19,7 +24,7 @@ import { importFile } from '../namespace/import-file.ts';
 import { NamespaceActor } from '../namespace/namespace-actor.ts';
 import type { OpenedNow } from '../namespace/namespace-queries.ts';
 import { namespaceOf, type PreparedWrite, prepareWrite } from '../namespace/prepare-write.ts';
-import { emptyReadReport, MissingObjectError, type ReadReport } from '../storage/block-fetch.ts';
+import { emptyReadTally, MissingObjectError, type ReadTally } from '../storage/block-fetch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { ActorClosed, Deposed } from '../storage/manifest-store.ts';
 import { ReadDeadline, ReadTimedOut } from '../storage/read-deadline.ts';
@@ -28,14 +33,19 @@ import { ReadShares } from '../storage/read-share.ts';
 import { TenantActor } from '../tenant/tenant-actor.ts';
 import { handleTenantCall } from '../tenant/tenant-calls.ts';
 import { ownTurn, type Turn } from '../thread/turn.ts';
-import { type Evictable, Eviction, type Held, hold, OpenActors, slotKey, withHeld } from './open-actors.ts';
+import { appliedInStore } from './applied-in-store.ts';
+import {
+  type Evictable,
+  Eviction,
+  type Held,
+  hold,
+  OpenActors,
+  placementKeyOfSlot,
+  slotKey,
+  withHeld,
+} from './open-actors.ts';
 import { StorageQuota } from './storage-quota.ts';
 import { WaitingReplays } from './waiting-replays.ts';
-
-/**
- * The actors of this thread: opens them once and lazily, hands them their calls, closes one that failed so that the next
- * call reopens it from durable state. Which ones stay open is open-actors.ts.
- */
 
 /** How long a query may put together what it found, after its deadline. */
 const lateAnswerMs = 2_000;
@@ -51,11 +61,16 @@ const recoverAgainMsMin = 250;
 const recoverAgainMsMax = 30_000;
 /** Manifest versions remembered of namespaces that were put away, about 120 bytes each; others are read from the store. */
 const putAwayVersionsMax = 50_000;
+/** A look-up of a name is on its way for seconds at most. */
+const droppedMax = 10_000;
+const noCache = { bytes: 0, serving: false };
 
 export class ActorHost {
   readonly #components: ActorComponents;
   /** Ids of namespaces that are being dropped: an actor that is still opening has not heard of it. */
   readonly #dropping = new Set<string>();
+  /** Ids that were dropped lately, which are never used again: whoever looked the name up before may only now begin to open one. */
+  readonly #dropped = new LruMap<string, true>(droppedMax);
   readonly #namespaces: OpenActors<NamespaceActor>;
   readonly #tenants: OpenActors<TenantActor>;
   readonly #eviction: Eviction;
@@ -63,10 +78,13 @@ export class ActorHost {
   readonly #quota: StorageQuota;
   readonly #readShares: ReadShares;
   /** Manifest versions by namespace id: see `Opening.putAwayVersion`. */
-  readonly #putAwayVersions = new LruMap<string, number>(putAwayVersionsMax);
+  #putAwayVersions = new LruMap<string, number>(putAwayVersionsMax);
   readonly #openActorsMax: number;
   readonly #imports = new SerialByKey<string>();
-  #recovering: Promise<void> = Promise.resolve();
+  readonly #foundAs = { warm: 0, local: 0, cold: 0 };
+  #recovering: Promise<unknown> = Promise.resolve();
+  /** Whether `recover` was called: what comes later is recovered as it comes. */
+  #recovers = false;
   #draining = false;
   #beginDrain = () => {};
   readonly #drainBegan: Promise<void>;
@@ -97,9 +115,45 @@ export class ActorHost {
     this.#replays.accept(record);
   }
 
-  /** Opens and flushes every replayed target in the background, so that the old logs are soon done with. */
+  /** Opens and flushes every replayed target in the background, so that the old logs are soon done with; those that come later too. */
   recover(): void {
-    this.#recovering = this.#recoverAll(this.#replays.targets());
+    this.#recovers = true;
+    this.#recoverWaiting();
+  }
+
+  #recoverWaiting(): void {
+    const { ownership } = this.#components;
+    const targets = this.#replays.targets().filter((target) => ownership.isReady(keyOf(target)));
+    this.#recovering = Promise.all([this.#recovering, this.#recoverAll(targets)]);
+  }
+
+  /**
+   * Takes a later view. In this turn everything that is not this server's any more is put away, before its log says so to others: from
+   * then on they may own it.
+   */
+  adopt(standing: Standing): void {
+    const { ownership } = this.#components;
+    if (!ownership.adopt(standing)) return;
+    // Whatever moved away and comes back may have been changed elsewhere.
+    this.#putAwayVersions = new LruMap(putAwayVersionsMax);
+    const isOwnSlot = (key: string) => ownership.isOwn(placementKeyOfSlot(key));
+    this.#namespaces.giveUp((key) => !isOwnSlot(key));
+    this.#tenants.giveUp((key) => !isOwnSlot(key));
+    this.#replays.drop((target) => !ownership.isOwn(keyOf(target)));
+  }
+
+  /** Records of targets that have come to this server follow: see `logCalls.replayBegin`. */
+  beginReplay(standing: Standing, chain: readonly Owners[]): void {
+    const { ownership } = this.#components;
+    this.adopt(standing);
+    ownership.begin(chain);
+    this.#replays.drop((target) => !ownership.isReady(keyOf(target)));
+  }
+
+  /** Everything that has come by this placement was replayed: it may be opened. */
+  endReplay(placement: number): void {
+    this.#components.ownership.settle(placement);
+    if (this.#recovers && !this.#draining) this.#recoverWaiting();
   }
 
   /** Answers a document that memory has, without a promise: by far the most frequent call. Null where the call must take the long way. */
@@ -107,8 +161,11 @@ export class ActorHost {
     if (call.query !== '') return null;
     const slot = this.#namespaces.get(slotKey(call.tenantId, call.namespace));
     if (slot === undefined || slot.actor === null || slot.actor.closed) return null;
+    if (this.#components.evidence?.isFresh() === false) return null;
     slot.lastUsedMs = this.#components.clock.monotonic();
-    return slot.actor.queries.getWarm(call.argument, slot.lastUsedMs);
+    const answer = slot.actor.queries.getWarm(call.argument, slot.lastUsedMs);
+    if (answer !== null) this.#foundAs.warm++;
+    return answer;
   }
 
   /** Answers a call. `turn` says whose request it is, and whether anybody still waits for it. */
@@ -127,8 +184,13 @@ export class ActorHost {
     if (effectOf(call.operation).meters === 'write') this.#refuseWhileFull(call.tenantId);
     memory.add('bodies', bodyBytes);
     try {
-      return await this.#untilOpen(() => this.#handle(call, body, turn));
+      const answer = await this.#untilOpen(() => this.#handle(call, body, turn));
+      // What a change answers its record in the log has confirmed.
+      if (tellsWhatIs(call)) await this.#confirm();
+      return answer;
     } catch (error) {
+      // That something is not there is an answer too.
+      if (error instanceof ApiError && error.status === 404) await this.#confirm();
       if (!(error instanceof StoreError)) throw error;
       throw new ApiError('unavailable', 'object storage did not answer; try again', {
         retryAfter: 1,
@@ -140,6 +202,12 @@ export class ActorHost {
     }
   }
 
+  /** Answers may go out that were made before; throws 503 where another server may own what they tell of. */
+  async #confirm(): Promise<void> {
+    const { evidence } = this.#components;
+    if (evidence !== null && !evidence.isFresh()) await evidence.confirm();
+  }
+
   #refuseWhileFull(tenantId: number): void {
     if (!this.#eviction.isFullFor(tenantId)) return;
     const sentence =
@@ -148,6 +216,9 @@ export class ActorHost {
   }
 
   async #handle(call: ActorCall, body: Uint8Array | null, turn: Turn): Promise<ActorReply> {
+    const key = placementKey(call.tenantId, call.namespace);
+    const { ownership } = this.#components;
+    if (!ownership.isReady(key)) await ownership.whenReady(key);
     if (call.operation === internalCalls.dropNamespace) return this.#drop(call);
     if (call.operation === internalCalls.collectNamespace) return this.#collect(call);
     if (call.namespace === '')
@@ -172,7 +243,7 @@ export class ActorHost {
     const { documentOffsets, buffer } = write.batch;
     const adds = documentOffsets.length > 0;
     if (adds) await this.#quota.admit(tenantId, caller.storageQuotaBytes, buffer.byteLength);
-    const opening = { create: namespaceOf(write), report: emptyReadReport() };
+    const opening = { create: namespaceOf(write), tally: emptyReadTally() };
     return this.#untilOpen(() =>
       this.#inNamespace(call, opening, async (actor) => {
         const written = await this.#guard(call, actor, () => actor.write(write, call.deadlineMs));
@@ -190,7 +261,7 @@ export class ActorHost {
       importFile(this.#components, call, file, {
         admit: (bytes) => this.#quota.admit(tenantId, caller.storageQuotaBytes, bytes),
         withActor: (create, work) =>
-          this.#inNamespace(call, { create, report: emptyReadReport() }, (actor) =>
+          this.#inNamespace(call, { create, tally: emptyReadTally() }, (actor) =>
             this.#guard(call, actor, () => work(actor)),
           ),
       }),
@@ -198,7 +269,7 @@ export class ActorHost {
   }
 
   #update(call: ActorCall, body: Uint8Array): Promise<ActorReply> {
-    const opening = { create: null, report: emptyReadReport() };
+    const opening = { create: null, tally: emptyReadTally() };
     return this.#inNamespace(call, opening, (actor) =>
       this.#guard(call, actor, () => actor.update(body, call.deadlineMs)),
     );
@@ -236,6 +307,13 @@ export class ActorHost {
     await this.#recoverNamespace({ tenantId, namespace, namespaceId });
   }
 
+  /** Tells the log how far of it the target's manifest has, whoever owns the target now. Nothing is told of one that has none yet. */
+  async lookUp(target: LogTarget, logId: string): Promise<void> {
+    const { log } = this.#components;
+    const through = await appliedInStore(this.#components, target, logId);
+    if (through !== null) log.flushed(target, { logId, ...through });
+  }
+
   /** Makes everything accepted durable and flushes it. No call is taken any more. */
   async drain(): Promise<void> {
     const ended = await Promise.allSettled([this.drainNamespaces()]);
@@ -259,7 +337,7 @@ export class ActorHost {
   }
 
   statistics(): Omit<ActorStatistics, 'busySeconds' | 'chargedMs' | 'longestTurn'> {
-    const { memory, fetcher } = this.#components;
+    const { memory, fetcher, warmCache } = this.#components;
     return {
       openNamespaces: this.#namespaces.size,
       openTenants: this.#tenants.size,
@@ -268,6 +346,8 @@ export class ActorHost {
       residentBytesBy: memory.lines,
       vectors: this.#vectors(),
       blocks: { ...fetcher.found },
+      foundAs: { ...this.#foundAs },
+      cache: warmCache?.stats() ?? noCache,
     };
   }
 
@@ -289,9 +369,9 @@ export class ActorHost {
     const deadline = new ReadDeadline(clock, Math.min(call.deadlineMs, querySeconds * 1_000), turn.beganAt);
     const share = this.#readShares.of(call.tenantId, readInflightBytes);
     // An opening is everybody's who asks meanwhile: it goes on where this query's time is over.
-    const opening = emptyReadReport(share);
+    const opening = emptyReadTally(share);
     const wasOpen = this.#namespaces.get(slotKey(call.tenantId, call.namespace))?.actor?.closed === false;
-    const holding = this.#namespace(call, { create: null, report: opening });
+    const holding = this.#namespace(call, { create: null, tally: opening });
     const held = await deadline.wait(holding).catch((error) => {
       if (error instanceof ReadTimedOut) void holding.then(({ release }) => release()).catch(() => {});
       throw error;
@@ -300,8 +380,9 @@ export class ActorHost {
     const answering = withHeld(held, (actor) => {
       const foundAs = wasOpen ? 'warm' : opening.storeGets > 0 ? 'cold' : 'local';
       const { storeGets, storeBytes, diskReads } = opening;
-      const report = { ...emptyReadReport(share, deadline), storeGets, storeBytes, diskReads };
-      const opened: OpenedNow = { report, beganAt, deadline, turn, foundAs };
+      this.#foundAs[foundAs]++;
+      const tally = { ...emptyReadTally(share, deadline), storeGets, storeBytes, diskReads };
+      const opened: OpenedNow = { tally, beganAt, deadline, turn, foundAs };
       return this.#guard(call, actor, async () => {
         try {
           return await actor.queries.handle(call, body, opened);
@@ -346,7 +427,7 @@ export class ActorHost {
   /** Runs work with the namespace's actor, which stays open until it has ended. */
   async #inNamespace<T>(
     call: Pick<ActorCall, 'tenantId' | 'namespace'>,
-    options: { readonly create: NewNamespace | null; readonly report: ReadReport },
+    options: { readonly create: NewNamespace | null; readonly tally: ReadTally },
     work: (actor: NamespaceActor) => Promise<T>,
   ): Promise<T> {
     return withHeld(await this.#namespace(call, options), work);
@@ -354,7 +435,7 @@ export class ActorHost {
 
   async #namespace(
     call: Pick<ActorCall, 'tenantId' | 'namespace'>,
-    options: { readonly create: NewNamespace | null; readonly report: ReadReport },
+    options: { readonly create: NewNamespace | null; readonly tally: ReadTally },
   ): Promise<Held<NamespaceActor>> {
     const { clock, directory } = this.#components;
     const key = slotKey(call.tenantId, call.namespace);
@@ -372,11 +453,15 @@ export class ActorHost {
     }
     const resolved = await directory.resolve(call.tenantId, call.namespace, options.create);
     if (resolved === null) throw noSuchNamespace(call.namespace);
+    // It may have moved away while its name was looked up.
+    this.#components.ownership.require(placementKey(call.tenantId, call.namespace));
     const { namespaceId, createdAt } = resolved;
+    if (this.#dropping.has(namespaceId) || this.#dropped.get(namespaceId) === true)
+      throw new ActorClosed(`"${call.namespace}" was deleted meanwhile`);
     const identity = { tenantId: call.tenantId, name: call.namespace, namespaceId, createdAt };
     this.#eviction.makeRoomFor(this.#namespaces, this.#openActorsMax);
     // Another call may have opened it while the name was looked up: then this one joins it.
-    const open = () => this.#openNamespace(identity, resolved, options.report);
+    const open = () => this.#openNamespace(identity, resolved, options.tally);
     return hold(
       this.#namespaces.openOnce(key, () => this.#opening(open)),
       clock,
@@ -386,7 +471,7 @@ export class ActorHost {
   async #openNamespace(
     identity: NamespaceIdentity,
     { created, documentsKnown, vector, embed }: ResolvedNamespace,
-    report: ReadReport,
+    tally: ReadTally,
   ): Promise<NamespaceActor> {
     const again = await this.#replays.readAgain(identity, this.#components.log);
     const putAwayVersion = this.#putAwayVersions.get(identity.namespaceId) ?? null;
@@ -394,7 +479,7 @@ export class ActorHost {
     const known = { created, documentsKnown, putAwayVersion };
     const opening = { identity, vector, embed, replayed, again, ...known };
     try {
-      const actor = await NamespaceActor.open(this.#components, opening, report);
+      const actor = await NamespaceActor.open(this.#components, opening, tally);
       this.#replays.taken(identity);
       return actor;
     } catch (error) {
@@ -423,6 +508,7 @@ export class ActorHost {
         this.#replays.forget(target);
       }
     }
+    this.#components.ownership.require(placementKey(tenantId, ''));
     this.#eviction.makeRoomFor(this.#tenants, this.#openActorsMax);
     const open = async () => {
       await this.#replays.readAgain(target, log);
@@ -465,6 +551,8 @@ export class ActorHost {
         this.#namespaces.delete(key, slot);
         await held.actor.drop();
       } else {
+        // Whoever owns it now may have it open.
+        this.#components.ownership.require(placementKey(call.tenantId, call.namespace));
         await this.#dropById({
           tenantId: call.tenantId,
           namespace: call.namespace,
@@ -479,12 +567,13 @@ export class ActorHost {
     } finally {
       held?.release();
       this.#dropping.delete(call.argument);
+      this.#dropped.set(call.argument, true);
     }
     return nothingToSay();
   }
 
   async #collect(call: ActorCall): Promise<ActorReply> {
-    await this.#inNamespace(call, { create: null, report: emptyReadReport() }, async (actor) => {
+    await this.#inNamespace(call, { create: null, tally: emptyReadTally() }, async (actor) => {
       if (actor.identity.namespaceId === call.argument) await this.#guard(call, actor, () => actor.collect());
     });
     return nothingToSay();
@@ -503,8 +592,10 @@ export class ActorHost {
     let left = targets;
     for (let delayMs = recoverAgainMsMin; ; delayMs = Math.min(delayMs * 2, recoverAgainMsMax)) {
       const failed: LogTarget[] = [];
-      for (const target of left)
-        if (!this.#draining && !(await this.#recoverOne(target))) failed.push(target);
+      for (const target of left) {
+        if (this.#draining || !this.#components.ownership.isReady(keyOf(target))) continue;
+        if (!(await this.#recoverOne(target))) failed.push(target);
+      }
       if (failed.length === 0 || this.#draining) return;
       left = failed;
       await Promise.race([this.#components.clock.sleep(delayMs), this.#drainBegan]);
@@ -515,7 +606,7 @@ export class ActorHost {
     const { tenantId, namespace, namespaceId } = head;
     const resolved = await this.#components.directory.resolve(tenantId, namespace, null);
     if (resolved?.namespaceId === namespaceId) {
-      const opening = { create: null, report: emptyReadReport() };
+      const opening = { create: null, tally: emptyReadTally() };
       await this.#inNamespace({ tenantId, namespace }, opening, (actor) => actor.flush());
       return;
     }
@@ -538,6 +629,15 @@ export class ActorHost {
       return false;
     }
   }
+}
+
+/** Whether the answer tells what there is, and not only what became of a change. */
+function tellsWhatIs({ operation }: ActorCall): boolean {
+  return effectOf(operation).does === 'read' || operation === internalCalls.resolveNamespace;
+}
+
+function keyOf({ tenantId, namespace }: LogTarget): string {
+  return placementKey(tenantId, namespace);
 }
 
 function receivedFile(body: Uint8Array): ReceivedFile {

@@ -1,6 +1,7 @@
 import type { Clock } from '../../src/base/clock.ts';
 import { describeError, type Logger } from '../../src/base/log.ts';
 import type { BlockCache } from '../storage/block-fetch.ts';
+import { ActorClosed } from '../storage/manifest-store.ts';
 import type { KnownShares } from '../thread/known-shares.ts';
 import type { MemoryBudget } from '../thread/memory-budget.ts';
 import { type Evictee, evictionOrder } from './eviction-order.ts';
@@ -41,6 +42,8 @@ export interface Slot<Actor> {
   users: number;
   /** A flush that memory asked for is under way. */
   flushing: boolean;
+  /** It moved to another server while it opened. */
+  moved: boolean;
 }
 
 /** The open actors of one kind, by key. */
@@ -76,11 +79,13 @@ export class OpenActors<Actor extends Evictable> {
       lastUsedMs: this.#clock.monotonic(),
       users: 0,
       flushing: false,
+      moved: false,
     };
     this.#slots.set(key, slot);
     slot.opening.then(
       (actor) => {
         slot.actor = actor;
+        if (slot.moved) actor.close();
       },
       () => this.delete(key, slot),
     );
@@ -90,6 +95,16 @@ export class OpenActors<Actor extends Evictable> {
   /** Forgets the slot, unless another one has taken its place. */
   delete(key: string, slot: Slot<Actor>): void {
     if (this.#slots.get(key) === slot) this.#slots.delete(key);
+  }
+
+  /** Closes what has moved to another server, whoever holds it; what they have begun ends by itself. */
+  giveUp(hasMoved: (key: string) => boolean): void {
+    for (const [key, slot] of [...this.#slots]) {
+      if (!hasMoved(key)) continue;
+      slot.moved = true;
+      this.#slots.delete(key);
+      slot.actor?.close();
+    }
   }
 
   putAway(key: string, slot: Slot<Actor>): void {
@@ -115,7 +130,9 @@ export async function hold<Actor>(slot: Slot<Actor>, clock: Clock): Promise<Held
   slot.users++;
   slot.lastUsedMs = clock.monotonic();
   try {
-    return { actor: await slot.opening, release };
+    const actor = await slot.opening;
+    if (slot.moved) throw new ActorClosed('it has moved to another server');
+    return { actor, release };
   } catch (error) {
     release();
     throw error;
@@ -170,6 +187,11 @@ interface Candidate extends Evictee {
 /** Answers the key under which a name's actor is kept; an empty name is the tenant's own. */
 export function slotKey(tenantId: number, namespace: string): string {
   return `${tenantId}/${namespace}`;
+}
+
+/** The placement key of what is kept under a slot's key. */
+export function placementKeyOfSlot(key: string): string {
+  return key.endsWith('/') ? key.slice(0, -1) : key;
 }
 
 function tenantOfSlot(key: string): number {

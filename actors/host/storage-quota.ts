@@ -2,14 +2,6 @@ import { ApiError } from '../../protocol/errors.ts';
 import { LruMap } from '../../src/base/lru.ts';
 import type { ActorComponents } from '../actor/components.ts';
 
-/**
- * Whether a tenant may store more. What it stores is its actor's to know, from what its namespaces report; a thread asks
- * at most once in `askEveryMs` and adds what it has let in itself since.
- *
- * So a tenant may pass its quota by what it writes in the time between a write and its being known: the report takes up
- * to 300 ms, the answer is up to a second old, on each thread. Refusing exactly would cost every write a call to
- * another actor, and the overshoot is deleted or paid for like everything else that is stored. One write alone cannot pass it.
- */
 interface Known {
   readonly askedAtMs: number;
   bytes: number;
@@ -21,6 +13,14 @@ const askEveryMs = 1_000;
 /** Tenants that write through one thread at a time; of a forgotten one the tenant is asked again. */
 const tenantsMax = 10_000;
 
+/**
+ * Whether a tenant may store more. What it stores is its actor's to know, from what its namespaces report; a thread asks
+ * at most once in `askEveryMs` and adds what it has let in itself since.
+ *
+ * So a tenant may pass its quota by what it writes in the time between a write and its being known: the report takes up
+ * to 300 ms, the answer is up to a second old, on each thread. Refusing exactly would cost every write a call to
+ * another actor, and the overshoot is deleted or paid for like everything else that is stored. One write alone cannot pass it.
+ */
 export class StorageQuota {
   readonly #components: Pick<ActorComponents, 'clock' | 'directory'>;
   readonly #known = new LruMap<number, Known>(tenantsMax);

@@ -69,9 +69,15 @@ export class WaitingReplays {
     if (this.#bytes > this.#bytesMax) this.#forgetLargest(this.#bytesMax * shareKept);
   }
 
-  /** The records of a target that wait, in the order of the log. */
+  /** The records of a target that wait, in the order in which they were written, whichever logs they are in. */
   of(target: Target): readonly ReplayedRecord[] {
-    return this.#waiting.get(targetKey(target))?.records ?? [];
+    const records = this.#waiting.get(targetKey(target))?.records ?? [];
+    return records.toSorted((a, b) => a.head.version - b.head.version);
+  }
+
+  /** Drops the records of targets that have moved to other servers, or that will be replayed again. */
+  drop(isOver: (target: LogTarget) => boolean): void {
+    for (const { target } of [...this.#waiting.values()]) if (isOver(target)) this.taken(target);
   }
 
   /** Forgets the records of a target whose actor has them. */

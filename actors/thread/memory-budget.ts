@@ -32,7 +32,7 @@ export type MemoryLine =
 export type MemoryLines = Readonly<Record<MemoryLine, number>>;
 
 /** What passes through soon, and is collected with the youngest objects. */
-const passing: ReadonlySet<MemoryLine> = new Set(['memtables', 'overlay', 'bodies', 'queries']);
+const passing: ReadonlySet<MemoryLine> = new Set(['overlay', 'bodies', 'queries']);
 
 export class MemoryBudget {
   readonly bytesMax: number;

@@ -1,10 +1,10 @@
-import { ApiError } from '../../protocol/errors.ts';
-import { type Meter, noMeter } from '../../protocol/messages.ts';
-
 /**
  * What a query had used when it was refused. A query that ran out of time has used that time, and one for a document that is not there
  * has looked for it: both are metered. The meter travels with the error that ends the query, whatever kind of error that is.
  */
+import { ApiError } from '../../protocol/errors.ts';
+import { type Meter, noMeter } from '../../protocol/messages.ts';
+
 const used = Symbol('what the query had used');
 
 interface MeteredError extends Error {
@@ -26,13 +26,13 @@ function wasNoQuery(error: Error, { storeGets }: StoreReads): boolean {
 
 /** Runs the work of a query, and notes with the error that ends it what it has used by then. */
 export async function spending<T>(
-  { slice, report }: { readonly slice: { readonly cpuMs: number }; readonly report: StoreReads },
+  { slice, tally }: { readonly slice: { readonly cpuMs: number }; readonly tally: StoreReads },
   work: () => Promise<T>,
 ): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof Error && !wasNoQuery(error, report)) noteSpent(error, slice.cpuMs, report);
+    if (error instanceof Error && !wasNoQuery(error, tally)) noteSpent(error, slice.cpuMs, tally);
     throw error;
   }
 }

@@ -3,11 +3,6 @@ import type { Clock } from '../../src/base/clock.ts';
 import { type Share, upkeepShare } from '../../src/base/share.ts';
 import { chargeTurn } from '../../src/base/turns.ts';
 
-/**
- * One request's claim on its thread, from the moment in which its message is taken: whose it is, when its time began to run,
- * and whether anybody still waits for it. What it uses is charged to its share, stretch by stretch, so that the next slice of
- * the thread goes to whoever has used least.
- */
 export interface TurnParts {
   readonly share: Share;
   /** When it began, on the clock's monotonic scale. Time limits count from here, so that waiting for a turn is part of them. */
@@ -18,6 +13,11 @@ export interface TurnParts {
   readonly charges: Charges | null;
 }
 
+/**
+ * One request's claim on its thread, from the moment in which its message is taken: whose it is, when its time began to run,
+ * and whether anybody still waits for it. What it uses is charged to its share, stretch by stretch, so that the next slice of
+ * the thread goes to whoever has used least.
+ */
 export class Turn {
   readonly share: Share;
   readonly beganAt: number;
