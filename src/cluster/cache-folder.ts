@@ -1,8 +1,3 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import type { Clock } from '../base/clock.ts';
-import { describeError, type Logger } from '../base/log.ts';
-
 /**
  * Whether this server's local cache may have ended the process before: native code trusts what it maps, and a damaged
  * file of it ends every process that reads it. The cache is only a copy, so it is given up
@@ -13,6 +8,11 @@ import { describeError, type Logger } from '../base/log.ts';
  * - where the number of actor threads changes: a namespace may live on another thread then, and only its thread forgets
  *   what is deleted.
  */
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../base/clock.ts';
+import { describeError, type Logger } from '../base/log.ts';
+
 export interface CacheFolderOptions {
   readonly folder: string;
   /** One folder each, named by its number. */

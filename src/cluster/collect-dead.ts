@@ -1,3 +1,8 @@
+/**
+ * What processes leave behind when they end: the objects of their logs, and their leases. Now and then everything is
+ * listed, and only then is the view read: whatever was listed was in the view before it had an object, so what the view
+ * does not name any more is nobody's.
+ */
 import { limits } from '../../protocol/limits.ts';
 import type { LogControl } from '../../protocol/worker-tasks.ts';
 import type { Clock } from '../base/clock.ts';
@@ -8,11 +13,6 @@ import type { ObjectStore } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
 import { readView } from './view.ts';
 
-/**
- * What processes leave behind when they end: the objects of their logs, and their leases. Now and then everything is
- * listed, and only then is the view read: whatever was listed was in the view before it had an object, so what the view
- * does not name any more is nobody's.
- */
 export interface CollectComponents {
   readonly store: ObjectStore;
   readonly clock: Clock;

@@ -1,23 +1,23 @@
-import { type SealedLog, sealedLogSchema } from '../../protocol/stored-log.ts';
+/**
+ * The cluster view: which logs are open and which were sealed. One object, changed by compare-and-set
+ * (change-view.ts) in the ways of plan-view.ts; a single server is a view of one member.
+ */
+import type { Owners, Standing } from '../../protocol/placement.ts';
+import { sealedLogSchema } from '../../protocol/stored-log.ts';
 import { storedCheck } from '../../protocol/stored-schema.ts';
 import { z } from '../../protocol/validate.ts';
-import { formats } from '../../protocol/version.ts';
-import type { LogControl, LogIdentity } from '../../protocol/worker-tasks.ts';
+import { formats, peerVersions } from '../../protocol/version.ts';
 import { DataError } from '../base/assert.ts';
-import type { Clock } from '../base/clock.ts';
-import { type Random, randomHex } from '../base/random.ts';
 import { decodeRecord, encodeRecord } from '../base/record.ts';
-import { type ObjectStore, StoreError } from '../object-store/object-store.ts';
+import type { ObjectStore } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
 import { readIntact } from '../object-store/read-intact.ts';
 
-/**
- * The cluster view: which logs are open and which were sealed. One object, changed by compare-and-set; a single server
- * is a view of one member. Every restart is a change of the view, with the new process as the successor of the old.
- */
 const viewSchema = z.strictObject({
   /** Rises by one with each change. */
   version: z.int().min(0),
+  /** Rises by one with each change of the active members, and so of who owns what; what stands in the headers of logs. */
+  placement: z.int().min(0),
   /** New for each change: tells one's own change whose answer was lost. */
   nonce: z.string(),
   /** The processes that write, each to a log of its own. */
@@ -25,9 +25,13 @@ const viewSchema = z.strictObject({
     .array(
       z.strictObject({
         logId: z.string(),
+        /** What places data: the same in each process of one server. */
         serverId: z.string(),
         address: z.string(),
-        state: z.literal('active'),
+        /** `joining` owns nothing yet, `leaving` nothing any more. */
+        state: z.enum(['joining', 'active', 'leaving']),
+        /** Which versions of the protocol between servers it speaks. */
+        protocol: z.strictObject({ least: z.int().min(1), greatest: z.int().min(1) }),
       }),
     )
     .readonly(),
@@ -35,144 +39,94 @@ const viewSchema = z.strictObject({
   removed: z.array(sealedLogSchema).readonly(),
 });
 export type ClusterView = Readonly<z.output<typeof viewSchema>>;
+export type ClusterMember = ClusterView['members'][number];
+
+/** Version 1 knew one member, which was active, and no placement: each of its changes was one of the owners. */
+const firstViewSchema = z.strictObject({
+  version: z.int().min(0),
+  nonce: z.string(),
+  members: z.array(
+    z.strictObject({
+      logId: z.string(),
+      serverId: z.string(),
+      address: z.string(),
+      state: z.literal('active'),
+    }),
+  ),
+  removed: z.array(sealedLogSchema),
+});
+const checkNow = storedCheck(viewSchema);
+const checkFirst = storedCheck(firstViewSchema);
+const firstProtocol = { least: 1, greatest: 1 } as const;
 
 const viewFormat = {
   magic: 'TBVW',
-  versions: [formats.clusterView.version],
-  check: storedCheck(viewSchema),
+  versions: [formats.clusterView.version, 1],
+  check: (value: unknown, version: number): ClusterView => {
+    if (version !== 1) return checkNow(value);
+    const { members, ...first } = checkFirst(value);
+    return {
+      ...first,
+      placement: first.version,
+      members: members.map((member) => ({ ...member, protocol: firstProtocol })),
+    };
+  },
 } as const;
 
-export interface JoinComponents {
-  readonly store: ObjectStore;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Pick<LogControl, 'seal' | 'doneAmong'>;
+/** What this build speaks to other servers. */
+export const ownProtocol: ClusterMember['protocol'] = {
+  least: peerVersions.least,
+  greatest: peerVersions.greatest,
+};
+
+/** The view before any server has ever started. */
+export const emptyView: ClusterView = { version: 0, placement: 0, nonce: '', members: [], removed: [] };
+
+/** Who owns what in a view, as the server knows it that has this id. */
+export function ownersOf({ placement, members }: ClusterView, self: string): Owners {
+  const active = members.filter(({ state }) => state === 'active');
+  return { placement, servers: active.map(({ serverId }) => serverId), self };
 }
 
-export interface Joined {
-  readonly identity: LogIdentity;
-  /** Logs to replay. */
-  readonly sealedLogs: readonly SealedLog[];
-  /** Logs of this server's own earlier processes that this start sealed. */
-  readonly predecessors: readonly string[];
+/** What the threads of a member have to know of a view; null where the log is no member of it (any more). */
+export function standingOf(view: ClusterView, logId: string): Standing | null {
+  const self = view.members.find((member) => member.logId === logId);
+  if (self === undefined) return null;
+  // Who is joining has never owned anything: nobody waits for its log.
+  const others = view.members.filter((member) => member !== self && member.state !== 'joining');
+  return {
+    version: view.version,
+    owners: ownersOf(view, self.serverId),
+    others: others.map((member) => member.logId),
+    removed: view.removed,
+    logs: [...view.members, ...view.removed].map((each) => each.logId),
+  };
 }
 
-/** A change of the view that others kept overtaking this often is given up: something is wrong with this store. */
-const attemptsMax = 20;
-/** Changes of one start whose outcome was not known; a store that goes on so is left to the next start. */
-const unknownMax = 5;
-/** After a change whose outcome is not known; a store that is throttled wants rest. */
-const unknownPauseMs = 200;
-/** Another member whose lease has not changed for this long has died; see rule 6 of the commit protocol. */
-const suspectAfterMs = 10_000;
-
-/**
- * Makes this process a member with a log of its own.
- *
- * 1. The log of this server's previous process, which the view still names, is sealed: from here on nothing more gets
- *    into it, however long that process was paused.
- * 2. Then the view is changed: the old log is removed, with the slot of its seal, and the new one is a member. A crash
- *    between the two leaves a sealed log in the view, which the next start seals again.
- */
-export async function joinCluster(
-  components: JoinComponents,
-  serverId: string,
-  address: string,
-): Promise<Joined> {
-  const { store, clock, random, log } = components;
-  let unknown = 0;
-  for (let attempt = 0; attempt < attemptsMax; attempt++) {
-    // Another one each time: a change whose outcome was not known may still come to be, and is then sealed like any other.
-    const logId = newLogId(clock, random);
-    const found = await loadView(store);
-    const current = found?.view ?? emptyView;
-    await waitForOthers(components, current, serverId);
-    const version = current.version + 1;
-    const ended = await Promise.all(
-      current.members.map(async (member) => ({
-        logId: member.logId,
-        sealSeq: await log.seal(member.logId, version),
-      })),
-    );
-    const done = new Set(await log.doneAmong(current.removed.map((removed) => removed.logId)));
-    const sealedLogs = [...current.removed.filter((removed) => !done.has(removed.logId)), ...ended];
-    const next: ClusterView = {
-      version,
-      nonce: randomHex(random, 16),
-      members: [{ logId, serverId, address, state: 'active' }],
-      removed: sealedLogs,
-    };
-    const change = { next, etag: found?.etag ?? null };
-    const onUnknown = (error: StoreError) => {
-      if (++unknown === unknownMax) throw error;
-    };
-    if (await replaceView(components, change, onUnknown)) {
-      const predecessors = current.members.filter((m) => m.serverId === serverId).map((m) => m.logId);
-      return { identity: { logId, viewVersion: version }, sealedLogs, predecessors };
-    }
-  }
-  throw new Error('the cluster view could not be changed: other processes kept changing it');
+export interface LoadedView {
+  readonly view: ClusterView;
+  /** Null where there is no object yet. */
+  readonly etag: string | null;
 }
 
 /** The view as it is now; an empty one where no server has ever started. */
 export async function readView(store: ObjectStore): Promise<ClusterView> {
-  return (await loadView(store))?.view ?? emptyView;
+  return (await loadView(store)).view;
 }
 
-/** Null before the first process. A view that is gone would be taken for that, and nobody would replay the logs. */
-async function loadView(store: ObjectStore): Promise<{ view: ClusterView; etag: string } | null> {
+/** Reads the view. One that is gone would be taken for that of the first start, and nobody would replay the logs. */
+export async function loadView(store: ObjectStore): Promise<LoadedView> {
   const found = await readIntact(store, paths.view, ({ bytes, etag }) => ({ view: decodeView(bytes), etag }));
   if (found !== null) return found;
   const { objects } = await store.list(paths.logs, { limit: 1 });
   if (objects.length > 0) throw new DataError(paths.view, 0, 'there are logs and no view that names them');
-  return null;
-}
-
-const emptyView: ClusterView = { version: 0, nonce: '', members: [], removed: [] };
-
-/** Several servers on one store come later: until then a living one is not pushed aside. */
-async function waitForOthers(components: JoinComponents, view: ClusterView, serverId: string): Promise<void> {
-  const others = view.members.filter((member) => member.serverId !== serverId);
-  for (const { logId, address } of others) {
-    const before = await components.store.get(paths.lease(logId));
-    if (before === null) continue;
-    await components.clock.sleep(suspectAfterMs);
-    const after = await components.store.get(paths.lease(logId));
-    if (after !== null && after.etag !== before.etag) {
-      throw new Error(
-        `another server (${address}) is running on this object store. Stop it first, or give this one a bucket or folder of its own.`,
-      );
-    }
-  }
-}
-
-/** True where the view is now `next`; also where that is learned only from the object itself. */
-async function replaceView(
-  { store, clock }: Pick<JoinComponents, 'store' | 'clock'>,
-  { next, etag }: { readonly next: ClusterView; readonly etag: string | null },
-  onUnknown: (error: StoreError) => void,
-): Promise<boolean> {
-  const bytes = [encodeRecord(viewFormat, next)];
-  try {
-    const put =
-      etag === null
-        ? await store.putIfAbsent(paths.view, bytes)
-        : await store.putIfMatch(paths.view, bytes, etag);
-    if (put.kind === 'stored') return true;
-  } catch (error) {
-    if (!(error instanceof StoreError) || error.outcome === 'not-applied') throw error;
-    onUnknown(error);
-    await clock.sleep(unknownPauseMs);
-  }
-  const found = await store.get(paths.view);
-  return found !== null && decodeView(found.bytes).nonce === next.nonce;
+  return { view: emptyView, etag: null };
 }
 
 export function decodeView(bytes: Uint8Array): ClusterView {
   return decodeRecord(bytes, paths.view, viewFormat);
 }
 
-/** Time, so that logs sort by age, and 80 random bits, so that no two processes ever share one. */
-function newLogId(clock: Clock, random: Random): string {
-  return clock.now().toString(36).padStart(10, '0') + randomHex(random, 10);
+export function encodeView(view: ClusterView): Uint8Array {
+  return encodeRecord(viewFormat, view);
 }

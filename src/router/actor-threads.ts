@@ -1,3 +1,4 @@
+/** One actor thread and the ports to it. One that dies is started again; what it was asked meanwhile is refused. */
 import { MessageChannel } from 'node:worker_threads';
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
@@ -20,7 +21,6 @@ import { createPulse, type Watchdog } from '../base/watchdog.ts';
 import { type ComputeLane, NotRun } from './compute-lane.ts';
 import { ResidentThread, workerEntries } from './worker-pool.ts';
 
-/** One actor thread and the ports to it. One that dies is started again; what it was asked meanwhile is refused. */
 export type ActorTaskSettings = Omit<
   ActorWorkerTask,
   'control' | 'front' | 'log' | 'lanes' | 'pulse' | 'index' | 'threads' | 'cacheFolder'

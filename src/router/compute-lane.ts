@@ -3,16 +3,17 @@ import type { Clock } from '../base/clock.ts';
 import { FairQueue } from '../base/fair-queue.ts';
 import type { Share } from '../base/share.ts';
 
-/**
- * A lane: threads for one kind of task, and the queue before them. Who waits is served in the order of fair-queue.ts, and an
- * owner may not have more tasks running than there are free places, so that whoever comes next finds one. A thread's work
- * can't be interrupted, so a task pays when it has ended, by the time that it took; what it is expected to take it pays when
- * it begins, or an owner would have as many begin as it likes before the first is paid.
- */
 export interface LanePool {
   readonly slots: number;
-  run(task: object, moved: readonly (ArrayBuffer | MessagePort)[]): Promise<unknown>;
+  run(task: object, moved: readonly (ArrayBuffer | MessagePort)[]): Promise<LaneResult>;
   end(): Promise<void>;
+}
+
+/** What a thread of a lane answers. */
+export interface LaneResult {
+  readonly result: unknown;
+  /** CPU time of its thread since it answered before, in milliseconds. */
+  readonly cpuMs: number;
 }
 
 export interface ComputeLaneOptions {
@@ -22,8 +23,8 @@ export interface ComputeLaneOptions {
   readonly queueMax: number;
   /** And of those, one tenant's. */
   readonly tenantQueueMax: number;
-  /** Hears what each task has used, in milliseconds. */
-  readonly onUsed?: (share: Share, ms: number) => void;
+  /** Hears what each task has used, in milliseconds of CPU time. */
+  readonly onUsed?: (share: Share, cpuMs: number) => void;
 }
 
 export interface LaneTask {
@@ -53,6 +54,12 @@ interface Waiting {
 /** The part of the average of the last tasks that is the last one's. */
 const newestPart = 1 / 8;
 
+/**
+ * A lane: threads for one kind of task, and the queue before them. Who waits is served in the order of fair-queue.ts, and an
+ * owner may not have more tasks running than there are free places, so that whoever comes next finds one. A thread's work
+ * can't be interrupted, so a task pays when it has ended, by the time that it took a place; what it is expected to take it pays when
+ * it begins, or an owner would have as many begin as it likes before the first is paid.
+ */
 export class ComputeLane {
   readonly #options: ComputeLaneOptions;
   readonly #queue: FairQueue<Waiting>;
@@ -115,12 +122,15 @@ export class ComputeLane {
     this.#count(share.owner, 1);
     pool
       .run(asked.task, asked.moved ?? [])
-      .then(resolve, reject)
+      .then(({ result, cpuMs }) => {
+        onUsed?.(share, cpuMs);
+        resolve(result);
+      })
+      .catch(reject)
       .finally(() => {
         const tookMs = clock.monotonic() - beganMs;
         this.#queue.charge(share, tookMs - expectedMs);
         this.#expectedMs += newestPart * (tookMs - this.#expectedMs);
-        onUsed?.(share, tookMs);
         this.#count(share.owner, -1);
         this.#pump();
       });

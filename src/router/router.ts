@@ -12,14 +12,12 @@ import {
 import { actorThreadNames, placementKey } from '../../protocol/placement.ts';
 import { must } from '../base/assert.ts';
 import { LruMap } from '../base/lru.ts';
-import type { ChannelHandler, Message, PortChannel } from '../base/port-channel.ts';
+import type { ChannelHandler, Message } from '../base/port-channel.ts';
 import { rendezvousPick } from '../base/rendezvous-hash.ts';
+import type { StreamedBody } from '../peers/message.ts';
 import type { ActorThread } from './actor-threads.ts';
+import { type Deliver, type Delivery, LocalDelivery } from './delivery.ts';
 
-/**
- * One call: deliver this message to that namespace's or tenant's actor. Placement is a hint: an actor that finds itself
- * in the wrong place is fenced by the log and by its manifest, never by this table.
- */
 export interface RouterOptions {
   /** A tenant changed: what the front has cached of it is void. */
   readonly forgetTenant: (tenantId: number) => void;
@@ -28,20 +26,37 @@ export interface RouterOptions {
 /** A thread as the router knows it: the channel to it, null while it starts or restarts. */
 type Channelled = Pick<ActorThread, 'channel'>;
 
-/** A call that is under way. */
-export interface Delivery {
-  readonly channel: PortChannel;
-  readonly id: number;
+/** What the router needs of a cluster: who else there is. */
+export interface Others {
+  /** Whether the actor of that name lives on this server. */
+  isOwn(tenantId: number, namespace: string): boolean;
+  /** Has another server do it. */
+  forward: Deliver;
+  /** Has another server do what takes a file, which it receives while this one reads it. It calls back exactly once. */
+  forwardFile(
+    call: ActorCall,
+    body: StreamedBody,
+    answer: (message: Message) => void,
+    fail: (error: ApiError) => void,
+  ): void;
+  /** Resolves when all other servers have forgotten what they had cached of a tenant, or have had their time. */
+  forgetTenant(tenantId: number): Promise<void>;
 }
 
 /** Placements remembered, so that a request costs one look-up instead of a hash for each thread. */
 const placementsMax = 100_000;
 
+/**
+ * One call: deliver this message to that namespace's or tenant's actor. Placement is a hint: an actor that finds itself
+ * in the wrong place is fenced by the log and by its manifest, never by this table.
+ */
 export class Router {
   readonly #options: RouterOptions;
   readonly #placements = new LruMap<string, number>(placementsMax);
   #threads: readonly Channelled[] = [];
   #names: readonly string[] = [];
+  /** Null where this server is alone. */
+  #others: Others | null = null;
 
   constructor(options: RouterOptions) {
     this.#options = options;
@@ -53,11 +68,29 @@ export class Router {
     this.#names = actorThreadNames(threads.length);
   }
 
+  /** Before the first delivery, where there may be other servers. */
+  join(others: Others): void {
+    this.#others = others;
+  }
+
   /**
    * Calls back exactly once. A body is handed over: the caller may not touch it afterwards. Answers what `cancel` takes; null
    * where nothing is under way.
    */
   deliver(
+    call: ActorCall,
+    body: Uint8Array | null,
+    answer: (message: Message) => void,
+    fail: (error: ApiError) => void,
+  ): Delivery | null {
+    const others = this.#others;
+    if (others !== null && !others.isOwn(call.tenantId, call.namespace))
+      return others.forward(call, body, answer, fail);
+    return this.deliverHere(call, body, answer, fail);
+  }
+
+  /** As `deliver`, to an actor of this server, whoever owns it. */
+  deliverHere(
     call: ActorCall,
     body: Uint8Array | null,
     answer: (message: Message) => void,
@@ -73,12 +106,12 @@ export class Router {
       return null;
     }
     const id = channel.callWith(actorCallToWire(call), body, answer, () => fail(lostOnTheWay(call)));
-    return { channel, id };
+    return new LocalDelivery(channel, id);
   }
 
   /** Nobody waits for the answer any more. It comes all the same, and may come sooner. */
-  cancel({ channel, id }: Delivery): void {
-    channel.cancel(id);
+  cancel(delivery: Delivery): void {
+    delivery.cancel();
   }
 
   /** As `deliver`, as a promise. */
@@ -86,14 +119,30 @@ export class Router {
     return new Promise((resolve, reject) => this.deliver(call, body, resolve, reject));
   }
 
-  /** What actors ask of others goes the same way as what clients ask. */
+  /** Whether another server owns what the call is about: then a file goes there by `callWithFile`, without being received here. */
+  isElsewhere({ tenantId, namespace }: Pick<ActorCall, 'tenantId' | 'namespace'>): boolean {
+    return this.#others !== null && !this.#others.isOwn(tenantId, namespace);
+  }
+
+  /**
+   * Has the other server that owns it do a call with a file. The end of the body is what lets it begin: until then nothing is done. Rejects
+   * with `ApiError`.
+   */
+  callWithFile(call: ActorCall, file: StreamedBody): Promise<Message> {
+    const others = must(this.#others, 'another server');
+    return new Promise((resolve, reject) => others.forwardFile(call, file, resolve, reject));
+  }
+
+  /** Makes the handler of what actors ask of others: it goes the same way as what clients ask. */
   handler(): ChannelHandler {
     return {
       call: (message, respond) => {
         const call = actorCallFromWire(message.head);
         if (call.operation === internalCalls.forgetTenant) {
           this.#options.forgetTenant(call.tenantId);
-          respond(actorAnswerToWire({ status: 200, headers: [], meter: noMeter }));
+          const forgotten = () => respond(actorAnswerToWire({ status: 200, headers: [], meter: noMeter }));
+          if (this.#others === null) forgotten();
+          else void this.#others.forgetTenant(call.tenantId).then(forgotten);
           return;
         }
         this.deliver(

@@ -5,9 +5,11 @@ import {
   actorAnswerFromWire,
   type BeganRequest,
   type BegunRequest,
+  type BillingChange,
   type ConnectionUse,
   type EndedRequest,
   type KeyStanding,
+  type MeteredUsage,
   noCaller,
   type TenantStanding,
 } from '../../protocol/messages.ts';
@@ -23,9 +25,9 @@ export interface Tenants {
   create(tenant: TenantRecord, firstKey: KeyRecord | null): Promise<void>;
   get(tenantId: number): Promise<TenantStanding | null>;
   key(tenantId: number, keyId: number): Promise<KeyStanding | null>;
-  /** What a front has counted: durable when it resolves, with what the tenant has used by then. */
   /** What all its namespaces take in the object store, in bytes, as they have told. */
   storedBytes(tenantId: number): Promise<number>;
+  /** Takes what a front has counted: durable when it resolves, with what the tenant has used by then. */
   noteUsage(tenantId: number, notes: readonly UsageNote[]): Promise<TenantStanding | null>;
   /** Durable, and known to every front, when it resolves. */
   ownerVerified(tenantId: number): Promise<void>;
@@ -37,6 +39,10 @@ export interface Tenants {
   connectionUse(tenantId: number): Promise<readonly ConnectionUse[]>;
   /** Durable, and known to every front, when it resolves. Throws 404 where there is none, or none any more. */
   setStatus(tenantId: number, status: TenantRecord['status']): Promise<void>;
+  /** Durable, and known to every front, when it resolves; what is older than the tenant knows changes nothing. Throws 404. */
+  setBilling(tenantId: number, change: BillingChange): Promise<void>;
+  /** What is metered of it, durably; null where there is no such tenant. */
+  meteredUsage(tenantId: number): Promise<MeteredUsage | null>;
   /** A request with an `Idempotency-Key` that the front does. Throws 409 and 422; see actors/tenant/idempotent-requests.ts. */
   beginRequest(tenantId: number, request: BegunRequest): Promise<BeganRequest>;
   endRequest(tenantId: number, request: EndedRequest): Promise<void>;
@@ -88,6 +94,11 @@ export function tenantsThrough(router: Pick<Router, 'call'>): Tenants {
     async setStatus(tenantId, status) {
       await ask(internalCalls.setTenantStatus, { tenantId }, packMessage({ status }));
     },
+    async setBilling(tenantId, change) {
+      await ask(internalCalls.setBilling, { tenantId }, packMessage(change));
+    },
+    meteredUsage: async (tenantId) =>
+      (await ask(internalCalls.meteredUsage, { tenantId })) as MeteredUsage | null,
     beginRequest: async (tenantId, request) =>
       (await ask(internalCalls.beginRequest, { tenantId }, packMessage(request))) as BeganRequest,
     async endRequest(tenantId, request) {

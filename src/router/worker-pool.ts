@@ -1,6 +1,3 @@
-import type { MessagePort } from 'node:worker_threads';
-import { Piscina } from 'piscina';
-
 /**
  * The door to Piscina, which owns every worker thread: starts them, restarts one that died, ends them.
  *
@@ -8,6 +5,9 @@ import { Piscina } from 'piscina';
  * message ports; only short compute tasks go through Piscina's queue. `atomics: 'disabled'` because the default freezes
  * the timers of an idle worker. Resident tasks get no abort signal: Piscina ends the thread of an aborted task.
  */
+import type { MessagePort } from 'node:worker_threads';
+import { Piscina } from 'piscina';
+import type { LaneResult } from './compute-lane.ts';
 
 /** Both sides of the house meet here: the worker side is only ever named, never imported. */
 const entryOf = (name: string) => new URL(`../../actors/${name}.js`, import.meta.url).href;
@@ -67,9 +67,9 @@ export class TaskPool {
   }
 
   /** Rejects with what the task throws, and where its thread dies. */
-  run(task: object, moved: readonly (ArrayBuffer | MessagePort)[]): Promise<unknown> {
+  run(task: object, moved: readonly (ArrayBuffer | MessagePort)[]): Promise<LaneResult> {
     this.#pool ??= this.#start();
-    return this.#pool.run(task, { transferList: [...moved] });
+    return this.#pool.run(task, { transferList: [...moved] }) as Promise<LaneResult>;
   }
 
   async end(): Promise<void> {

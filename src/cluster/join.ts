@@ -1,0 +1,112 @@
+import { limits } from '../../protocol/limits.ts';
+import type { Standing } from '../../protocol/placement.ts';
+import type { LogControl, LogIdentity } from '../../protocol/worker-tasks.ts';
+import { must } from '../base/assert.ts';
+import type { Clock } from '../base/clock.ts';
+import { type Random, randomHex } from '../base/random.ts';
+import { paths } from '../object-store/paths.ts';
+import { changeView, type ViewComponents } from './change-view.ts';
+import { type PlannedView, planEntrance } from './plan-view.ts';
+import { Suspicion } from './suspicion.ts';
+import { type ClusterMember, type ClusterView, ownProtocol, standingOf } from './view.ts';
+
+export interface JoinComponents extends ViewComponents {
+  readonly log: Pick<LogControl, 'seal' | 'doneAmong'>;
+  /** Whether it joins beside other servers that live, instead of refusing to. */
+  readonly besideOthers?: boolean;
+}
+
+export interface Joined {
+  readonly identity: LogIdentity;
+  readonly view: ClusterView;
+  /** What the view of this start means for this process. */
+  readonly standing: Standing;
+  /** Logs of this server's own earlier processes that this start sealed; none where another server may have owned their data since. */
+  readonly predecessors: readonly string[];
+}
+
+/**
+ * Makes this process a member with a log of its own.
+ *
+ * 1. The log of this server's previous process, which the view still names, is sealed: from here on nothing more gets
+ *    into it, however long that process was paused.
+ * 2. Then the view is changed: the old log is removed, with the slot of its seal, and the new one is a member. A crash
+ *    between the two leaves a sealed log in the view, which the next start seals again.
+ */
+export async function joinCluster(
+  components: JoinComponents,
+  serverId: string,
+  address: string,
+): Promise<Joined> {
+  const { clock, random } = components;
+  let predecessors: readonly string[] = [];
+  let logId = '';
+  const joined = await changeView(components, (view) => {
+    // Another one each time: a change whose outcome was not known may still come to be, and is then sealed like any other.
+    logId = newLogId(clock, random);
+    const isAlone = view.members.every((member) => member.serverId === serverId);
+    predecessors = isAlone ? view.members.map((member) => member.logId) : [];
+    return planJoin(components, view, { logId, serverId, address, protocol: ownProtocol });
+  });
+  const view = must(joined, 'a view that names this process');
+  return {
+    identity: { logId, placement: view.placement },
+    view,
+    standing: must(standingOf(view, logId), 'a view that names this process'),
+    predecessors,
+  };
+}
+
+/** Seals the logs of members that have ended, and answers the view without them: those of this server, and without others beside it all. */
+async function planJoin(
+  components: JoinComponents,
+  view: ClusterView,
+  newcomer: Omit<ClusterMember, 'state'>,
+): Promise<PlannedView | null> {
+  const { log, besideOthers = false } = components;
+  if (!besideOthers) await waitForOthers(components, view, newcomer.serverId);
+  const ended = view.members.filter((member) => !besideOthers || member.serverId === newcomer.serverId);
+  const sealed = await Promise.all(
+    ended.map(async ({ logId }) => ({
+      logId,
+      sealSeq: await log.seal(logId, view.placement + 1),
+    })),
+  );
+  const done = await log.doneAmong(view.removed.map(({ logId }) => logId));
+  return planEntrance(view, { newcomer, sealed, done });
+}
+
+/** Waits out the leases of other servers, all at once. Throws while one of them lives. */
+async function waitForOthers(
+  { store, clock }: Pick<JoinComponents, 'store' | 'clock'>,
+  view: ClusterView,
+  serverId: string,
+): Promise<void> {
+  const others = view.members.filter((member) => member.serverId !== serverId);
+  const suspicion = new Suspicion(clock.monotonic());
+  const look = () =>
+    Promise.all(
+      others.map(async ({ logId }) => {
+        const etag = (await store.get(paths.lease(logId)))?.etag ?? null;
+        suspicion.lease(logId, etag, clock.monotonic());
+        return etag !== null;
+      }),
+    );
+  const hadLease = await look();
+  if (!hadLease.includes(true)) return;
+  await clock.sleep(limits.suspectAfterMs);
+  const lookedAgainMs = clock.monotonic();
+  const hasLease = await look();
+  const living = others.find(
+    ({ logId }, at) => hasLease[at] === true && suspicion.stillMs(logId, lookedAgainMs) <= 0,
+  );
+  if (living === undefined) return;
+  throw new Error(
+    `another server (${living.address}) is running on this object store: stop it first, or give this one a bucket or folder of its own`,
+  );
+}
+
+/** Time, so that logs sort by age, and 80 random bits, so that no two processes ever share one. */
+function newLogId(clock: Clock, random: Random): string {
+  return clock.now().toString(36).padStart(10, '0') + randomHex(random, 10);
+}

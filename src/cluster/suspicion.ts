@@ -1,0 +1,105 @@
+/**
+ * Who is suspected to have died. A suspicion decides only how soon a member is evicted, never whether that is safe: whoever is
+ * suspected wrongly meets the seal of its log and comes back as a new member. So what is kept here is peace:
+ *
+ * 1. A lease tells by changing, and by nothing else: no clock of another machine is believed, nor the wall clock of this one.
+ * 2. Who could not renew its own lease all the time suspects nobody: it is the store that is away, or this machine that slept.
+ * 3. A connection that was refused says sooner that a process has ended than its lease does, where the lease agrees.
+ * 4. One eviction in a while, and never more than half of a view in a minute, unless leases have stood still for that minute.
+ */
+
+import { limits } from '../../protocol/limits.ts';
+
+interface SeenLease {
+  /** Null where there is none. */
+  readonly etag: string | null;
+  readonly sinceMs: number;
+}
+
+/** Members as they look from here. All times are of this machine's monotonic clock, in milliseconds. */
+export class Suspicion {
+  readonly #leases = new Map<string, SeenLease>();
+  readonly #refusedSinceMs = new Map<string, number>();
+  readonly #evictedAtMs: number[] = [];
+  #renewedAtMs: number;
+  #steadySinceMs: number;
+
+  constructor(nowMs: number) {
+    this.#renewedAtMs = nowMs;
+    this.#steadySinceMs = nowMs;
+  }
+
+  /** The own lease was renewed, or was tried to be. One that comes late counts as none: this process stood still. */
+  ownLease(isRenewed: boolean, nowMs: number): void {
+    const isLate = nowMs - this.#renewedAtMs > limits.leaseLateMsMax;
+    if (!isRenewed || isLate) this.#steadySinceMs = nowMs;
+    if (isRenewed) this.#renewedAtMs = nowMs;
+  }
+
+  /** A member's lease was read. */
+  lease(logId: string, etag: string | null, nowMs: number): void {
+    const seen = this.#leases.get(logId);
+    if (seen === undefined || seen.etag !== etag) this.#leases.set(logId, { etag, sinceMs: nowMs });
+  }
+
+  /** A member that has once shown this log's name on a connection refuses another one. */
+  refused(logId: string, nowMs: number): void {
+    if (!this.#refusedSinceMs.has(logId)) this.#refusedSinceMs.set(logId, nowMs);
+  }
+
+  /** A member has answered. */
+  answered(logId: string): void {
+    this.#refusedSinceMs.delete(logId);
+  }
+
+  /** A member was evicted from here. */
+  evicted(logId: string, nowMs: number): void {
+    this.#evictedAtMs.push(nowMs);
+    this.forget([logId]);
+  }
+
+  /** Logs that are no members any more. */
+  forget(logIds: Iterable<string>): void {
+    for (const logId of logIds) {
+      this.#leases.delete(logId);
+      this.#refusedSinceMs.delete(logId);
+    }
+  }
+
+  /** For how long the member's lease has stood still, as far as is known; 0 where it was never read. */
+  stillMs(logId: string, nowMs: number): number {
+    const seen = this.#leases.get(logId);
+    return seen === undefined ? 0 : nowMs - seen.sinceMs;
+  }
+
+  /** Whom to evict now: the one whose lease has stood still for longest, or nobody. `others` are all other members. */
+  whom(others: readonly string[], nowMs: number): string | null {
+    if (nowMs - this.#steadySinceMs < limits.suspectAfterMs || this.#isLate(nowMs)) return null;
+    const last = this.#evictedAtMs.at(-1);
+    if (last !== undefined && nowMs - last < limits.evictionEveryMs) return null;
+    const stillest = others
+      .filter((logId) => this.#isSuspected(logId, nowMs))
+      .toSorted((a, b) => this.stillMs(b, nowMs) - this.stillMs(a, nowMs))[0];
+    if (stillest === undefined) return null;
+    const isLongDead = this.stillMs(stillest, nowMs) >= limits.evictionWindowMs;
+    return isLongDead || this.#leavesHalf(others.length + 1, nowMs) ? stillest : null;
+  }
+
+  #isLate(nowMs: number): boolean {
+    return nowMs - this.#renewedAtMs > limits.leaseLateMsMax;
+  }
+
+  #isSuspected(logId: string, nowMs: number): boolean {
+    const stillMs = this.stillMs(logId, nowMs);
+    if (stillMs >= limits.suspectAfterMs) return true;
+    const refusedSinceMs = this.#refusedSinceMs.get(logId) ?? nowMs;
+    return Math.min(stillMs, nowMs - refusedSinceMs) >= limits.suspectRefusedAfterMs;
+  }
+
+  /** Whether at least half of those who were members a minute ago are members after one more eviction. */
+  #leavesHalf(members: number, nowMs: number): boolean {
+    while ((this.#evictedAtMs[0] ?? nowMs) < nowMs - limits.evictionWindowMs) this.#evictedAtMs.shift();
+    const evicted = this.#evictedAtMs.length;
+    return 2 * (evicted + 1) <= members + evicted;
+  }
+}

@@ -1,0 +1,202 @@
+import { limits } from '../../protocol/limits.ts';
+import type { Clock } from '../base/clock.ts';
+import {
+  type Asked,
+  askedToWire,
+  type CallOutcome,
+  type PeerAnswer,
+  PeerCallError,
+  refusals,
+} from './call.ts';
+import { frameKinds, type PeerFrame, PeerProtocolError } from './frame.ts';
+import type { FrameWriter } from './frame-writer.ts';
+import { IncomingBody } from './incoming-body.ts';
+import { endUnread, HeadTooLarge, type ReceivedBody, type SentBody } from './message.ts';
+import { Messages, type Sending } from './messages.ts';
+
+/** A call and who waits for its end: exactly one of the two is called, once. */
+export interface WaitingCall {
+  readonly asked: Asked;
+  readonly body: SentBody;
+  /** When nobody waits any more, by the monotonic clock. */
+  readonly deadlineAt: number;
+  answered(answer: PeerAnswer): void;
+  failed(error: PeerCallError): void;
+}
+
+interface Waiting {
+  readonly call: WaitingCall;
+  readonly sending: Sending;
+  /** Counted against `peerCallBytesMax`. */
+  readonly bytes: number;
+}
+
+/** How often calls are looked at whose deadline may have passed. */
+const lookEveryMs = 100;
+
+/** The calling side of a connection: it asks, and the other side answers. */
+export class CallingSide {
+  readonly #writer: FrameWriter;
+  readonly #clock: Clock;
+  readonly #messages: Messages;
+  /** Calls whose answer has not begun. */
+  readonly #waiting = new Map<number, Waiting>();
+  #nextId = 1;
+  #bytes = 0;
+  #closed: string | null = null;
+  #leaving = false;
+  #stopLooking: (() => void) | null = null;
+
+  constructor(writer: FrameWriter, clock: Clock) {
+    this.#writer = writer;
+    this.#clock = clock;
+    this.#messages = new Messages(writer, {
+      mayBegin: (id) => this.#mayBegin(id),
+      came: (id, said, body) => this.#answered(id, said, body),
+      aborted: (id) => this.#fail(id, 'lost', 'the other server gave it up'),
+      unwanted: () => {},
+      sourceFailed: (id) => this.#sourceFailed(id),
+    });
+  }
+
+  /** Calls that wait for an answer. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** Whether nothing is under way, either way. */
+  get isIdle(): boolean {
+    return this.#waiting.size === 0 && this.#messages.isIdle;
+  }
+
+  /** Whether calls can be made. */
+  get takesCalls(): boolean {
+    return this.#closed === null && !this.#leaving;
+  }
+
+  /** Answers the call's id, for `cancel`; 0 where it has failed already. */
+  call(call: WaitingCall): number {
+    const refusal = this.#refusalNow();
+    if (refusal !== null) return notSent(call, refusal);
+    if (this.#waiting.size >= limits.peerCallsMax || this.#bytes >= limits.peerCallBytesMax)
+      return notSent(call, 'the other server has too many requests in flight', true);
+    const id = this.#nextId++;
+    try {
+      const sending = this.#messages.send(id, askedToWire(call.asked), call.body);
+      const bytes = call.body instanceof Uint8Array ? call.body.byteLength : 0;
+      this.#waiting.set(id, { call, sending, bytes });
+      this.#bytes += bytes;
+    } catch (error) {
+      if (!(error instanceof HeadTooLarge)) throw error;
+      return notSent(call, error.message);
+    }
+    this.#stopLooking ??= this.#clock.after(lookEveryMs, () => this.#look());
+    return id;
+  }
+
+  /** Nobody waits for the answer any more, which comes all the same. */
+  cancel(id: number): void {
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return;
+    if (waiting.sending.hasLeft) this.#writer.send(frameKinds.cancel, id);
+    else this.#giveUp(id, 'nobody waits for it any more');
+  }
+
+  /** Throws `PeerProtocolError`. */
+  take(frame: PeerFrame): void {
+    if (this.#messages.take(frame)) return;
+    if (frame.kind === frameKinds.refused) this.#refused(frame.id, frame.content);
+    else if (frame.kind === frameKinds.bye) this.#leaving = true;
+  }
+
+  close(reason: string): void {
+    if (this.#closed !== null) return;
+    this.#closed = reason;
+    this.#stopLooking?.();
+    this.#messages.close(reason);
+    for (const [id, { sending }] of [...this.#waiting])
+      this.#fail(id, sending.hasLeft ? 'lost' : 'not-sent', reason);
+  }
+
+  #refusalNow(): string | null {
+    if (this.#closed !== null) return this.#closed;
+    return this.#leaving ? 'the other server is leaving' : null;
+  }
+
+  #mayBegin(id: number): boolean {
+    if (id >= this.#nextId) throw new PeerProtocolError('an answer to what nobody asked');
+    return this.#waiting.has(id);
+  }
+
+  #answered(id: number, head: unknown, body: ReceivedBody): void {
+    const waiting = this.#remove(id);
+    if (waiting === null) {
+      if (body instanceof IncomingBody) body.close();
+      return;
+    }
+    // A request that was answered before it was read needs no more of its body.
+    if (waiting.sending.stop()) this.#writer.send(frameKinds.abort, id);
+    waiting.call.answered({ head, body });
+  }
+
+  #refused(id: number, content: Uint8Array): void {
+    const refusal = refusals[content[0] ?? refusals.length];
+    if (refusal === undefined) throw new PeerProtocolError('a refusal without a reason');
+    this.#waiting.get(id)?.sending.stop();
+    // The first of its name may have been done.
+    if (refusal === 'copy') this.#fail(id, 'lost', 'a request of this name has come before');
+    else this.#remove(id)?.call.failed(new PeerCallError('refused', refusal, refusal === 'busy'));
+  }
+
+  /** What is left of the body can't be had: its client has gone, say. */
+  #sourceFailed(id: number): void {
+    const hasLeft = this.#waiting.get(id)?.sending.hasLeft === true;
+    this.#fail(id, hasLeft ? 'lost' : 'not-sent', 'its body did not come to its end');
+  }
+
+  #fail(id: number, outcome: CallOutcome, reason: string): void {
+    this.#remove(id)?.call.failed(new PeerCallError(outcome, reason));
+  }
+
+  /** Ends a call from this side. The other one is told where it knows of it. */
+  #giveUp(id: number, reason: string): void {
+    const sending = this.#waiting.get(id)?.sending;
+    if (sending === undefined) return;
+    const { hasLeft } = sending;
+    if (sending.stop()) this.#writer.send(frameKinds.abort, id);
+    if (hasLeft) {
+      this.#writer.send(frameKinds.cancel, id);
+      this.#writer.send(frameKinds.enough, id);
+    }
+    this.#fail(id, hasLeft ? 'lost' : 'not-sent', reason);
+  }
+
+  #remove(id: number): Waiting | null {
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return null;
+    this.#waiting.delete(id);
+    this.#bytes -= waiting.bytes;
+    return waiting;
+  }
+
+  #look(): void {
+    this.#stopLooking = null;
+    const now = this.#clock.monotonic();
+    for (const [id, { call }] of [...this.#waiting])
+      if (call.deadlineAt <= now) this.#giveUp(id, 'it took longer than it may');
+    if (this.#waiting.size > 0) this.#stopLooking = this.#clock.after(lookEveryMs, () => this.#look());
+  }
+}
+
+const noId = 0;
+
+function notSent(call: WaitingCall, reason: string, isFull = false): number {
+  failUnsent(call, reason, isFull);
+  return noId;
+}
+
+/** Ends a call of which nothing has left. Whoever made a stream for it hears that nobody reads it. */
+export function failUnsent(call: WaitingCall, reason: string, isFull = false): void {
+  call.failed(new PeerCallError('not-sent', reason, isFull));
+  endUnread(call.body);
+}

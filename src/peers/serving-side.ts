@@ -1,0 +1,171 @@
+import { limits } from '../../protocol/limits.ts';
+import { describeError, type Logger } from '../base/log.ts';
+import {
+  type Asked,
+  askedFromWire,
+  type PassOn,
+  type PeerHandler,
+  type PeerRefusal,
+  refusals,
+  type ServedCall,
+} from './call.ts';
+import { frameKinds, type PeerFrame, PeerProtocolError } from './frame.ts';
+import type { FrameWriter } from './frame-writer.ts';
+import type { PeerIdentity } from './hello.ts';
+import { IncomingBody } from './incoming-body.ts';
+import { endUnread, HeadTooLarge, type ReceivedBody, type SentBody } from './message.ts';
+import { Messages } from './messages.ts';
+import type { RequestNames } from './request-names.ts';
+
+export interface ServingOptions {
+  readonly self: PeerIdentity;
+  readonly from: PeerIdentity;
+  readonly handler: PeerHandler;
+  /** What does requests that are for another server. */
+  readonly passOn: PassOn;
+  /** The names that came on any connection of this server. */
+  readonly names: RequestNames;
+  readonly logger: Logger;
+  /** Whether no more calls are taken. */
+  readonly isLeaving: () => boolean;
+}
+
+interface Served {
+  cancelled: boolean;
+  /** Whether the caller does not take the answer any more. */
+  unwanted: boolean;
+  onCancel: (() => void) | null;
+}
+
+/** The serving side of a connection: it is asked, and answers each call once. */
+export class ServingSide {
+  readonly #writer: FrameWriter;
+  readonly #options: ServingOptions;
+  readonly #messages: Messages;
+  readonly #served = new Map<number, Served>();
+  #closed = false;
+
+  constructor(writer: FrameWriter, options: ServingOptions) {
+    this.#writer = writer;
+    this.#options = options;
+    this.#messages = new Messages(writer, {
+      mayBegin: (id) => {
+        if (this.#served.has(id)) throw new PeerProtocolError('a call begins twice');
+        return true;
+      },
+      came: (id, said, body) => this.#asked(id, said, body),
+      // The body fails, and the handler answers that.
+      aborted: () => {},
+      unwanted: (id) => {
+        const served = this.#served.get(id);
+        if (served !== undefined) served.unwanted = true;
+      },
+      sourceFailed: (_, cause) =>
+        this.#options.logger.debug('an answer ended early', { error: describeError(cause) }),
+    });
+  }
+
+  /** Calls that were not answered yet. */
+  get waiting(): number {
+    return this.#served.size;
+  }
+
+  /** Throws `PeerProtocolError`. */
+  take(frame: PeerFrame): void {
+    if (this.#messages.take(frame)) return;
+    if (frame.kind === frameKinds.cancel) this.#cancel(frame.id);
+  }
+
+  close(reason: string): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#messages.close(reason);
+    for (const id of [...this.#served.keys()]) this.#cancel(id);
+  }
+
+  #asked(id: number, said: unknown, body: ReceivedBody): void {
+    const asked = askedFromWire(said);
+    const refusal = this.#refusalOf(asked.name);
+    if (refusal !== null) {
+      this.#refuse(id, refusal, body);
+      return;
+    }
+    const served: Served = { cancelled: false, unwanted: false, onCancel: null };
+    this.#served.set(id, served);
+    const { self, from, handler, logger } = this.#options;
+    if (asked.to !== '' && asked.to !== self.logId) return this.#passOn(id, served, asked, body);
+    const call: ServedCall = {
+      head: asked.head,
+      body,
+      from,
+      name: asked.name,
+      deadlineMs: asked.deadlineMs,
+      placement: asked.placement,
+      onCancel: (run) => {
+        if (served.cancelled) run();
+        else served.onCancel = run;
+      },
+    };
+    try {
+      handler.call(call, (head, answer = null) => this.#respond(id, served, head, answer));
+    } catch (error) {
+      logger.error('a call of another server failed', { error: describeError(error) });
+      this.#giveUp(id, served);
+    }
+  }
+
+  /** The other server hears it as if it came from who asked, and as one that is passed on no further. */
+  #passOn(id: number, served: Served, asked: Asked, body: ReceivedBody): void {
+    served.onCancel = this.#options.passOn(asked, body, {
+      answered: (answer) => this.#respond(id, served, answer.head, answer.body),
+      failed: (error) => {
+        if (error.outcome === 'lost') this.#giveUp(id, served);
+        else if (this.#served.get(id) === served) {
+          this.#served.delete(id);
+          this.#refuse(id, error.isFull ? 'busy' : 'unreachable', body);
+        }
+      },
+    });
+  }
+
+  #refusalOf(name: ServedCall['name']): PeerRefusal | null {
+    if (this.#options.isLeaving()) return 'leaving';
+    if (this.#served.size >= limits.peerCallsMax) return 'busy';
+    return this.#options.names.admit(name) ? null : 'copy';
+  }
+
+  #refuse(id: number, refusal: PeerRefusal, body: ReceivedBody): void {
+    this.#writer.send(frameKinds.refused, id, Uint8Array.of(refusals.indexOf(refusal)));
+    if (body instanceof IncomingBody) body.close();
+  }
+
+  #respond(id: number, served: Served, head: unknown, body: SentBody): void {
+    if (this.#served.get(id) !== served) return;
+    this.#served.delete(id);
+    if (this.#closed || served.unwanted) {
+      endUnread(body);
+      return;
+    }
+    try {
+      this.#messages.send(id, head, body);
+    } catch (error) {
+      if (!(error instanceof HeadTooLarge)) throw error;
+      this.#options.logger.error('an answer for another server has a head that is too large');
+      this.#writer.send(frameKinds.abort, id);
+    }
+  }
+
+  /** The caller hears that there will be no answer, and that it may have been done. */
+  #giveUp(id: number, served: Served): void {
+    if (this.#served.get(id) !== served) return;
+    this.#served.delete(id);
+    this.#writer.send(frameKinds.abort, id);
+  }
+
+  #cancel(id: number): void {
+    const served = this.#served.get(id);
+    if (served === undefined || served.cancelled) return;
+    served.cancelled = true;
+    served.onCancel?.();
+  }
+}

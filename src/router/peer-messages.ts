@@ -1,0 +1,89 @@
+/**
+ * What routers of two servers say to each other, as heads of peers' calls. Arrays, as between threads: a forwarded call is encoded for
+ * every request. Whoever changes a shape here, or one of `ActorCallWire` and `ActorAnswerWire`, moves `peerVersions`.
+ */
+import { isKnownCall } from '../../protocol/effect-of.ts';
+import type { ActorCallWire, ApiErrorWire } from '../../protocol/messages.ts';
+
+const asks = { call: 0, forget: 1, view: 2 } as const;
+const replies = { done: 0, failed: 1, moved: 2 } as const;
+
+export type RouterAsk =
+  /** A call for an actor of the other server. */
+  | { readonly kind: 'call'; readonly call: ActorCallWire }
+  /** What is cached of this tenant is void. */
+  | { readonly kind: 'forget'; readonly tenantId: number }
+  /** The body is a cluster view. */
+  | { readonly kind: 'view' };
+
+export type RouterReply =
+  /** `head` is the actor's, as it crosses threads. */
+  | { readonly kind: 'done'; readonly head: unknown }
+  /** It ended with an error, which says by its code what was done. */
+  | { readonly kind: 'failed'; readonly error: ApiErrorWire }
+  /** It was not begun: the other server does not own it, as far as it knows. Here is which placement that is. */
+  | { readonly kind: 'moved'; readonly placement: number };
+
+export function callAsk(call: ActorCallWire): unknown {
+  return [asks.call, call];
+}
+
+export function forgetAsk(tenantId: number): unknown {
+  return [asks.forget, tenantId];
+}
+
+export const viewAsk: unknown = [asks.view];
+
+/** Null for what this version does not know. */
+export function readAsk(head: unknown): RouterAsk | null {
+  if (!Array.isArray(head)) return null;
+  const [kind, value] = head as [unknown, unknown];
+  switch (kind) {
+    case asks.call:
+      return isCall(value) ? { kind: 'call', call: value } : null;
+    case asks.forget:
+      return Number.isSafeInteger(value) ? { kind: 'forget', tenantId: value as number } : null;
+    case asks.view:
+      return { kind: 'view' };
+    default:
+      return null;
+  }
+}
+
+export function doneReply(head: unknown): unknown {
+  return [replies.done, head];
+}
+
+export function failedReply(error: ApiErrorWire): unknown {
+  return [replies.failed, error];
+}
+
+export function movedReply(placement: number): unknown {
+  return [replies.moved, placement];
+}
+
+/** Null for what this version does not know. */
+export function readReply(head: unknown): RouterReply | null {
+  if (!Array.isArray(head)) return null;
+  const [kind, value] = head as [unknown, unknown];
+  switch (kind) {
+    case replies.done:
+      return { kind: 'done', head: value };
+    case replies.failed:
+      return { kind: 'failed', error: value as ApiErrorWire };
+    case replies.moved:
+      return Number.isSafeInteger(value) ? { kind: 'moved', placement: value as number } : null;
+    default:
+      return null;
+  }
+}
+
+/** Fields of the shortest form of a call. */
+const callFieldsMin = 15;
+
+function isCall(value: unknown): value is ActorCallWire {
+  if (!Array.isArray(value) || value.length < callFieldsMin) return false;
+  const [operation, tenantId, namespace] = value as [unknown, unknown, unknown];
+  const isNamed = typeof operation === 'string' && isKnownCall(operation);
+  return isNamed && Number.isSafeInteger(tenantId) && typeof namespace === 'string';
+}
