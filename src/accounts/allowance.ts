@@ -1,9 +1,8 @@
-import type { Used } from '../../protocol/messages.ts';
-import { allowedShare, type Plan } from './plans.ts';
-
 /**
  * What a plan with a hard limit lets a tenant use in a period. An unverified owner's tenant has a share of it. Pure.
  */
+import type { Used } from '../../protocol/messages.ts';
+import { allowedShare, type Plan } from './plans.ts';
 
 export const nothingUsed: Used = {
   queries: 0,
@@ -33,6 +32,16 @@ interface Allowance {
   readonly what: string;
   readonly included: (plan: Plan) => number | null;
   readonly used: (used: Used) => number;
+}
+
+const storedMonths = (used: Used) => used.gbMonths;
+
+/**
+ * Whether the quota alone keeps a tenant within its GB-months. Only one that had another plan before can have used more, and it is told
+ * by the quota, 507, until it stores less.
+ */
+function isBoundByQuota({ storage_quota_gb }: Plan, gbMonths: number): boolean {
+  return storage_quota_gb !== null && storage_quota_gb <= gbMonths;
 }
 
 const allowances: readonly Allowance[] = [
@@ -76,7 +85,7 @@ const allowances: readonly Allowance[] = [
     needs: ['write'],
     what: 'GB-months of storage',
     included: (plan) => plan.included_gb_months,
-    used: (used) => used.gbMonths,
+    used: storedMonths,
   },
   {
     needs: ['hosted-tokens'],
@@ -98,6 +107,7 @@ export function usedUp(
   for (const { needs, what, included, used: amount } of allowances) {
     const whole = included(plan);
     if (whole === null || !needs.includes(need)) continue;
+    if (amount === storedMonths && isBoundByQuota(plan, whole)) continue;
     // To nine digits: a hundred times 0.07 is a little more than 7.
     const [spent, limit] = [amount(used), Number((whole * share).toPrecision(9))];
     if (spent >= limit) return { what, included: limit, unverified: spent < whole };
@@ -114,9 +124,9 @@ export function hasAllowances(plan: Plan): boolean {
 export function usedUpSentence({ what, included, unverified }: UsedUp, plan: Plan, resets: string): string {
   const amount = `${shown(included)} ${what}`;
   if (unverified) {
-    return `Until its owner's e-mail address is verified this tenant has ${Number((plan.unverified_share * 100).toPrecision(6))}% of the ${plan.name} plan, and its ${amount} of this month are used up: verify the address.`;
+    return `until its owner's e-mail address is verified this tenant has ${Number((plan.unverified_share * 100).toPrecision(6))}% of the ${plan.name} plan, and its ${amount} of this month are used up: verify the address`;
   }
-  return `The ${plan.name} plan's ${amount} of this month are used up: wait until ${resets} or upgrade to pro.`;
+  return `the ${plan.name} plan's ${amount} of this month are used up: wait until ${resets} or upgrade to pro`;
 }
 
 /** For a 402: one request needs more than is left. */
@@ -128,7 +138,7 @@ export function noRoomSentence(
   const remedy = unverified
     ? "verify the address of the tenant's owner"
     : `wait until ${resets} or upgrade to pro`;
-  return `This request needs at least ${shown(needed)} ${what}, and ${shown(left)} of this month's ${shown(included)} of the ${plan.name} plan are left: send less, or ${remedy}.`;
+  return `this request needs at least ${shown(needed)} ${what}, and ${shown(left)} of this month's ${shown(included)} of the ${plan.name} plan are left: send less, or ${remedy}`;
 }
 
 function shown(amount: number): string {

@@ -1,13 +1,13 @@
+/**
+ * An answer that is kept for the repetition of its request: it may show an API key, of which the object store holds nothing but
+ * the digest. So it is stored as an envelope that opens for this tenant and this request only.
+ */
 import type { Envelope } from '../../protocol/stored-tenant.ts';
 import { sha256Hex } from '../base/hash.ts';
 import type { Random } from '../base/random.ts';
 import { type ContextOf, openEnvelope, resealEnvelope, sealEnvelope } from './envelope.ts';
 import type { KeyRing } from './key-ring.ts';
 
-/**
- * An answer that is kept for the repetition of its request: it may show an API key, of which the object store holds nothing but
- * the digest. So it is stored as an envelope that opens for this tenant and this request only.
- */
 export interface AnswerOwner {
   readonly tenantId: number;
   /** Digest of the `Idempotency-Key`. */

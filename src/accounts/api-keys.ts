@@ -1,11 +1,11 @@
-import { crc32 } from 'node:zlib';
-import { sha256Hex } from '../base/hash.ts';
-import type { Random } from '../base/random.ts';
-
 /**
  * An API key: `tb_`, 30 random base62 characters (178 bits), 6 base62 characters of the CRC-32 of all before them.
  * The checksum lets typing errors and garbage be refused without a look-up; it is no secret and proves nothing.
  */
+import { crc32 } from 'node:zlib';
+import { sha256Hex } from '../base/hash.ts';
+import type { Random } from '../base/random.ts';
+
 const keyPrefix = 'tb_';
 const randomCharacters = 30;
 const checksumCharacters = 6;

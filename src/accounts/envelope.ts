@@ -1,10 +1,3 @@
-import { createCipheriv, createDecipheriv } from 'node:crypto';
-import type { Envelope } from '../../protocol/stored-tenant.ts';
-import { formats } from '../../protocol/version.ts';
-import { assert } from '../base/assert.ts';
-import type { Random } from '../base/random.ts';
-import { type KeyRing, keyName, keysOf } from './key-ring.ts';
-
 /**
  * Secrets as they are stored.
  *
@@ -15,6 +8,12 @@ import { type KeyRing, keyName, keysOf } from './key-ring.ts';
  * Both with AES-256-GCM. What the secret is and whose, and which step this is, are authenticated with them: an envelope that was
  * moved to another place does not open.
  */
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+import type { Envelope } from '../../protocol/stored-tenant.ts';
+import { formats } from '../../protocol/version.ts';
+import { assert } from '../base/assert.ts';
+import type { Random } from '../base/random.ts';
+import { type KeyRing, keyName, keysOf } from './key-ring.ts';
 
 /** What is authenticated with each of the two, different for every kind of secret, every place and every version. */
 export interface EnvelopeContext {

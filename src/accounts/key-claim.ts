@@ -1,3 +1,7 @@
+/**
+ * The object that leads from a key's digest to its tenant. It is only a signpost: whether the key lives is the tenant's
+ * record, so a claim without a record, left by a crash, lets nobody in.
+ */
 import type { KeyId, TenantId } from '../../protocol/ids.ts';
 import { storedCheck, storedId } from '../../protocol/stored-schema.ts';
 import { z } from '../../protocol/validate.ts';
@@ -10,10 +14,6 @@ import type { ObjectStore } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
 import { readIntact } from '../object-store/read-intact.ts';
 
-/**
- * The object that leads from a key's digest to its tenant. It is only a signpost: whether the key lives is the tenant's
- * record, so a claim without a record, left by a crash, lets nobody in.
- */
 const keyClaimSchema = z.strictObject({ tenantId: storedId<TenantId>(), keyId: storedId<KeyId>() });
 export type KeyClaim = Readonly<z.output<typeof keyClaimSchema>>;
 
@@ -23,7 +23,7 @@ const format = {
   check: storedCheck(keyClaimSchema),
 } as const;
 
-/** Writing the same claim again is success. Throws `StoreError`. */
+/** Writes the claim of a key. Writing the same claim again is success. Throws `StoreError`. */
 export async function writeKeyClaim(
   store: ObjectStore,
   clock: Clock,

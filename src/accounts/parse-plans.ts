@@ -99,7 +99,7 @@ export function parsePlans(json: string): Plans {
   for (const [name, rules] of Object.entries(parts)) {
     if (Object.hasOwn(top, name)) problems.push(...partProblems(name, top[name], rules));
   }
-  if (problems.length > 0) throw new PlansError(`The plans file cannot be used: ${problems.join('; ')}.`);
+  if (problems.length > 0) throw new PlansError(`the plans file cannot be used: ${problems.join('; ')}`);
   // Every field of the type was just found with its type, and no other.
   return top as unknown as Plans;
 }
@@ -109,9 +109,9 @@ function parseObject(json: string): Record<string, unknown> {
   try {
     value = JSON.parse(json);
   } catch (cause) {
-    throw new PlansError('The plans file cannot be used: it is not JSON.', { cause });
+    throw new PlansError('the plans file cannot be used: it is not JSON', { cause });
   }
-  if (!isObject(value)) throw new PlansError('The plans file cannot be used: it must be a JSON object.');
+  if (!isObject(value)) throw new PlansError('the plans file cannot be used: it must be a JSON object');
   return value;
 }
 

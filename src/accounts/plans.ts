@@ -1,9 +1,9 @@
-import { limits } from '../../protocol/limits.ts';
-
 /**
  * Plans, prices and limits as data: built in, or from the operator's plans file (`TIDEBASE_PLANS_FILE`).
  * Field names are those of the interface (the `plan` of a usage answer). Null means: no limit.
  */
+import { limits } from '../../protocol/limits.ts';
+
 export type PlanName = 'free' | 'pro';
 
 export interface Plan {

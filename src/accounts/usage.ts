@@ -1,9 +1,8 @@
-import type { DayUsage, UsageCounters, UsageNote } from '../../protocol/stored-tenant.ts';
-
 /**
- * What is metered: counters of a tenant by UTC day, their sums over a billing period, which is a calendar month in UTC.
- * All pure; times are milliseconds since 1970.
+ * What is metered: counters of a tenant by UTC day, and their sums over a period of whole UTC days. Which period a tenant has is
+ * billing-period.ts. All pure; times are milliseconds since 1970.
  */
+import type { DayUsage, UsageCounters, UsageNote } from '../../protocol/stored-tenant.ts';
 
 export type CounterName = keyof UsageCounters;
 
@@ -17,6 +16,8 @@ export interface Period {
   readonly month: string;
   readonly startMs: number;
   readonly endMs: number;
+  /** Hours of its whole month, also where it began within one: a gigabyte that is stored for as long is a GB-month. */
+  readonly hours: number;
 }
 
 export const noUsage: UsageCounters = {
@@ -36,20 +37,25 @@ export const noUsage: UsageCounters = {
 };
 
 const counterNames = Object.keys(noUsage) as readonly CounterName[];
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
+export const hourMs = 3_600_000;
+export const dayMs = 24 * hourMs;
 const gigabyte = 1e9;
 
 export function dayOf(atMs: number): string {
   return new Date(atMs).toISOString().slice(0, 10);
 }
 
+/** The period between two midnights. */
+export function periodBetween(startMs: number, endMs: number, hours = (endMs - startMs) / hourMs): Period {
+  const start = dayOf(startMs);
+  return { start, end: dayOf(endMs), month: start.slice(0, 7), startMs, endMs, hours };
+}
+
+/** The calendar month, in UTC. */
 export function periodOf(atMs: number): Period {
   const at = new Date(atMs);
   const startMs = Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), 1);
-  const endMs = Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1, 1);
-  const start = dayOf(startMs);
-  return { start, end: dayOf(endMs), month: start.slice(0, 7), startMs, endMs };
+  return periodBetween(startMs, Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1, 1));
 }
 
 export function sumUsage(a: UsageCounters, b: UsageNote['counters']): UsageCounters {
@@ -84,9 +90,9 @@ export function usageOf(days: UsageDays, { start, end }: Period): UsageCounters 
   return sum;
 }
 
-/** A gigabyte that is stored for the whole period is one. */
-export function gbMonths({ gbHours }: Pick<UsageCounters, 'gbHours'>, { startMs, endMs }: Period): number {
-  return gbHours / ((endMs - startMs) / hourMs);
+/** Gigabytes that would have taken as much, stored for the whole month. */
+export function gbMonths({ gbHours }: Pick<UsageCounters, 'gbHours'>, { hours }: Period): number {
+  return gbHours / hours;
 }
 
 /** The days of the period until today, those without usage too: what is stored stays from one to the next. */

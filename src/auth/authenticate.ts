@@ -1,3 +1,4 @@
+/** Headers → principal. Whether the principal may do what it asks is authorize.ts. */
 import type { Scope } from '../../protocol/account.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
@@ -18,8 +19,6 @@ import type { ObjectStore } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
 import { KeyCache, type LoadedPrincipal } from './key-cache.ts';
 import { noCaps, type Principal, principalLimits, type TenantStatus } from './principal.ts';
-
-/** Headers → principal. Whether the principal may do what it asks is authorize.ts. */
 
 /** What a request brings to say who it is. */
 export interface Credential {
@@ -226,7 +225,7 @@ export class Authenticator {
     return { principal, expiresAt: access.expiresAt };
   }
 
-  /** `text` is that of `cacheText`: the token, and the tenant asked for. */
+  /** Finds out whose a login token is; null for nobody's. `text` is that of `cacheText`: the token, and the tenant asked for. */
   async #loadLogin(text: string): Promise<LoadedPrincipal | null> {
     const { objectStore, tenants, loginTokens, plans } = this.#components;
     const [token = '', asked] = text.split(' ');

@@ -17,15 +17,20 @@ export type Authority = Scope | 'manage-keys' | 'billing' | 'login';
 /**
  * Answers null where the principal may do it, else 403 `forbidden`. `namespace` is the name that the request names, if any: one
  * outside the key's patterns is refused in the same way whether it exists or not, with 403, or with the 404 of a missing
- * namespace where the operation says `not_found`. Pure.
+ * namespace where the operation says `not_found`. A suspended tenant's people may do what the operation lets them, and its keys
+ * nothing. Pure.
  */
 export function authorize(
   principal: Principal,
   required: Authority,
   namespace: string | null,
-  outsidePatterns: Operation['outsidePatterns'] = 'forbidden',
+  { outsidePatterns, whenSuspended }: Pick<Operation, 'outsidePatterns' | 'whenSuspended'> = {
+    outsidePatterns: 'forbidden',
+    whenSuspended: false,
+  },
 ): ApiError | null {
-  if (principal.tenantStatus === 'suspended') return forbidden('the tenant is suspended');
+  if (principal.tenantStatus === 'suspended' && !(whenSuspended && principal.auth === 'login'))
+    return forbidden('the tenant is suspended: its people can log in and pay what is due');
   const refusal = refusalOf(principal, required);
   if (refusal !== null) return forbidden(refusal);
   if (namespace !== null && !namespaceAllowed(principal.namespaces, namespace)) {

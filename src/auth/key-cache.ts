@@ -6,13 +6,6 @@ import { SingleFlight } from '../base/single-flight.ts';
 import type { LookUpGuard } from '../identity/attempts.ts';
 import type { Principal } from './principal.ts';
 
-/**
- * Credential text → principal, on one front thread. A hit is one Map look-up by the text: no hashing, no promise.
- *
- * Revocation: `invalidateTenant` and `invalidatePerson` take effect at once. An answer that was being loaded while its
- * tenant or person was invalidated is neither cached nor given to anybody: it is loaded again, also for those who asked
- * before. So once a revocation was confirmed by every front thread, no request is let in by what it revoked.
- */
 export interface KeyCacheOptions {
   readonly clock: Clock;
   /** Finds the principal from the records; null where the credential is nobody's. May throw; failures are not kept. */
@@ -55,6 +48,13 @@ interface OwnerSlot {
   entries: number;
 }
 
+/**
+ * Credential text → principal, on one front thread. A hit is one Map look-up by the text: no hashing, no promise.
+ *
+ * Revocation: `invalidateTenant` and `invalidatePerson` take effect at once. An answer that was being loaded while its
+ * tenant or person was invalidated is neither cached nor given to anybody: it is loaded again, also for those who asked
+ * before. So once a revocation was confirmed by every front thread, no request is let in by what it revoked.
+ */
 export class KeyCache {
   readonly #options: KeyCacheOptions;
   readonly #entries: LruMap<string, Entry>;

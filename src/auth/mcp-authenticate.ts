@@ -1,13 +1,13 @@
-import { ApiError } from '../../protocol/errors.ts';
-import type { LookUpGuard } from '../identity/attempts.ts';
-import { type Authenticator, anyCredentialOf, type HeaderOf } from './authenticate.ts';
-import type { Principal } from './principal.ts';
-
 /**
  * Who calls `/mcp`: an API key (in either header), a login token, or an OAuth access token (`tbo_…`). The principal says all that
  * a connection may do: `scope` (`read` or `write` for OAuth), `namespaces` (empty: all), `tenantStatus`, `auth`, `connectionId`.
  * Refusals are answered as RFC 9728 asks: their 401 says where the description of the authorization server is.
  */
+import { ApiError } from '../../protocol/errors.ts';
+import type { LookUpGuard } from '../identity/attempts.ts';
+import { type Authenticator, anyCredentialOf, type HeaderOf } from './authenticate.ts';
+import type { Principal } from './principal.ts';
+
 export interface McpAuthenticator {
   /** The principal where it is known, without waiting; undefined where it must be looked up. Throws as `authenticate` does. */
   peek(header: HeaderOf): Principal | undefined;
@@ -23,7 +23,7 @@ export interface McpAuthenticator {
 export const oauthScopes = ['read', 'write'] as const;
 export type OauthScope = (typeof oauthScopes)[number];
 
-/** `baseUrl`: the public address, without a slash at its end. */
+/** Makes what finds out who calls `/mcp`. `baseUrl`: the public address, without a slash at its end. */
 export function mcpAuthenticator(
   authenticator: Pick<Authenticator, 'peek' | 'authenticate'>,
   baseUrl: string,

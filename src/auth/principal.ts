@@ -22,7 +22,7 @@ export interface Principal {
   /** What the person who logged in is in the tenant; null for keys, and for connections, which never act as an owner. */
   readonly role: Role | null;
   readonly keyId: KeyId | null;
-  /** The OAuth connection (src/oauth/grant-record.ts) that asks; null for keys and logins. */
+  /** The OAuth connection (src/oauth/connection-record.ts) that asks; null for keys and logins. */
   readonly connectionId: number | null;
   readonly scope: Scope;
   /** Names or `prefix*` patterns; empty means every namespace. */

@@ -7,10 +7,6 @@ import { sha256Latin1 } from '../base/hash.ts';
 import { LruMap } from '../base/lru.ts';
 import { emailIdentity } from './sign-up-rules.ts';
 
-/**
- * How often somebody may try, by the account that they name and by the address that they come from. An account counts
- * whether or not it exists, so a refusal says nothing of that. Counted per server and in memory: a restart forgives.
- */
 export interface AttemptsOptions {
   readonly limits: AttemptLimits;
   readonly clock: Clock;
@@ -37,6 +33,10 @@ const unguarded: LookUpGuard = { begin() {}, failed() {} };
 const minuteMs = 60_000;
 const hourMs = 3_600_000;
 
+/**
+ * How often somebody may try, by the account that they name and by the address that they come from. An account counts
+ * whether or not it exists, so a refusal says nothing of that. Counted per server and in memory: a restart forgives.
+ */
 export class Attempts {
   readonly #sparesLoopback: boolean;
   readonly #clock: Clock;

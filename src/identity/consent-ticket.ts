@@ -1,11 +1,11 @@
-import { type PersonId, parseId48 } from '../../protocol/ids.ts';
-import { limits } from '../../protocol/limits.ts';
-import { type LoginTokens, signToken, verifyToken } from './login-token.ts';
-
 /**
  * That a person has just shown who they are on the page where clients ask to connect: it goes into that page's next form, so that
  * neither a password nor a login token has to. It is good for that page alone, in the browser that it was made for.
  */
+import { type PersonId, parseId48 } from '../../protocol/ids.ts';
+import { limits } from '../../protocol/limits.ts';
+import { type LoginTokens, signToken, verifyToken } from './login-token.ts';
+
 export interface ConsentTicket {
   readonly personId: PersonId;
   /** The person's generation; another one now means that the ticket was revoked. */

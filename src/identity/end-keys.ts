@@ -1,6 +1,3 @@
-import type { PersonId, TenantId } from '../../protocol/ids.ts';
-import { type Person, type PersonStore, updatePerson } from './person-record.ts';
-
 /**
  * Ends the keys of somebody who could not show that the address was theirs: whoever signs up with another's address gets keys
  * before anybody has proved anything. When a reset is what first verifies the address, all keys of the person's own tenants
@@ -10,6 +7,9 @@ import { type Person, type PersonStore, updatePerson } from './person-record.ts'
  * still works; the second ends what was made between. The record remembers that the second time is due (`keysEnding`), so
  * that after a crash the next login does it, before it lets anybody in.
  */
+import type { PersonId, TenantId } from '../../protocol/ids.ts';
+import { type Person, type PersonStore, updatePerson } from './person-record.ts';
+
 export interface KeyEnder {
   /** Ends the keys and connections of a tenant, or with a person those that they made: durable, and forgotten by every front, when it resolves. */
   readonly endKeys: (tenantId: TenantId, madeBy: PersonId | null) => Promise<void>;

@@ -1,15 +1,15 @@
-import { ApiError } from '../../protocol/errors.ts';
-import { limits } from '../../protocol/limits.ts';
-import { sha256Hex } from '../base/hash.ts';
-import { type Random, randomHex } from '../base/random.ts';
-import type { Person, PersonLink } from './person-record.ts';
-
 /**
  * Tokens of mailed links, and which of them work. Pure; using one up is a compare-and-set of the person's record.
  *
  * A token is 12 hexadecimal digits of the person's id, which leads to the record, and 40 of chance. Digits and the first
  * letters only: mail programs take a mark at the end of a link for the end of a sentence.
  */
+import { ApiError } from '../../protocol/errors.ts';
+import { limits } from '../../protocol/limits.ts';
+import { sha256Hex } from '../base/hash.ts';
+import { type Random, randomHex } from '../base/random.ts';
+import type { Person, PersonLink } from './person-record.ts';
+
 export type LinkKind = PersonLink['kind'];
 
 const idCharacters = 12;

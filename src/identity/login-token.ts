@@ -1,3 +1,7 @@
+/**
+ * The door to jose, of which only JWTs are loaded: login tokens, and others of one use each. Algorithm, type, issuer and audience are fixed here and
+ * never taken from the token, and what the token says about keys (`jku`, `x5u`, `jwk`) is ignored.
+ */
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { JOSEError, JWSSignatureVerificationFailed } from 'jose/errors';
 import { SignJWT } from 'jose/jwt/sign';
@@ -7,10 +11,6 @@ import type { KeyRing } from '../accounts/key-ring.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Random, randomHex } from '../base/random.ts';
 
-/**
- * The door to jose, of which only JWTs are loaded: login tokens, and others of one use each. Algorithm, type, issuer and audience are fixed here and
- * never taken from the token, and what the token says about keys (`jku`, `x5u`, `jwk`) is ignored.
- */
 const algorithm = 'HS256';
 const issuer = 'tidebase';
 export const loginTokenSeconds = 24 * 60 * 60;

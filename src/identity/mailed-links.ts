@@ -1,3 +1,10 @@
+/**
+ * What mailed links do: verify an address, set a password anew.
+ *
+ * Whoever proves that mail to the address reaches them has verified it, and the tenants that they own are told before
+ * the link is used up. A crash between the two leaves a link that works, so that trying again tells them again, which
+ * changes nothing; the other order would leave tenants that nobody tells any more.
+ */
 import { ApiError, invalidField } from '../../protocol/errors.ts';
 import type { PersonId } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
@@ -14,14 +21,6 @@ import {
 import { findPerson, type People } from './people.ts';
 import { type Person, readPerson, updatePerson } from './person-record.ts';
 import { newPasswordProblem } from './sign-up-rules.ts';
-
-/**
- * What mailed links do: verify an address, set a password anew.
- *
- * Whoever proves that mail to the address reaches them has verified it, and the tenants that they own are told before
- * the link is used up. A crash between the two leaves a link that works, so that trying again tells them again, which
- * changes nothing; the other order would leave tenants that nobody tells any more.
- */
 
 /** Uses the link up, and says whose it was. Throws 400 `bad_request` where it does not work. */
 export async function verifyAddress(people: People, token: string): Promise<PersonId> {

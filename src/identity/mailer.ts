@@ -1,11 +1,11 @@
-import type { SendMailOptions, Transporter } from 'nodemailer';
-import { limits } from '../../protocol/limits.ts';
-import { type MailCarrier, MailRefused, MailServerLacksTls } from './mail-queue.ts';
-
 /**
  * The door to nodemailer: mails by SMTP. Loaded with the first mail, because it takes longer than the rest of a start and most
  * servers on somebody's own machine have no mail server.
  */
+import type { SendMailOptions, Transporter } from 'nodemailer';
+import { limits } from '../../protocol/limits.ts';
+import { type MailCarrier, MailRefused, MailServerLacksTls } from './mail-queue.ts';
+
 export interface SmtpOptions {
   /** `smtp://user:password@host:port`; nodemailer's options may follow as a query. */
   readonly url: string;

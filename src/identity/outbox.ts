@@ -1,3 +1,9 @@
+/**
+ * Where mails go while there is no mail server: each is a text file that names whom it is for. Plain text and not a MIME
+ * message, which would break the link into pieces that only a mail program puts together again.
+ *
+ * The file's path is logged, and nothing of what is in it. Names sort by time; the oldest files go.
+ */
 import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limits } from '../../protocol/limits.ts';
@@ -7,12 +13,6 @@ import { type Random, randomHex } from '../base/random.ts';
 import type { MailCarrier } from './mail-queue.ts';
 import type { Mail } from './mails.ts';
 
-/**
- * Where mails go while there is no mail server: each is a text file that names whom it is for. Plain text and not a MIME
- * message, which would break the link into pieces that only a mail program puts together again.
- *
- * The file's path is logged, and nothing of what is in it. Names sort by time; the oldest files go.
- */
 export interface OutboxComponents {
   readonly folder: string;
   readonly from: string;

@@ -35,7 +35,7 @@ export class PasswordGate {
   }
 }
 
-/** By when a full queue is empty, at 20 to 110 ms each; not for all the same, or all would come back at once. */
+/** Seconds after which callers that were refused may come again: by when a full queue is empty, at 20 to 110 ms each; not for all the same, or all would come back at once. */
 const retrySeconds = [2, 3, 4, 5, 6] as const;
 let refused = 0;
 

@@ -1,3 +1,11 @@
+/**
+ * Signing up, in this order, so that a crash at any point leaves nothing that anybody can reach:
+ *
+ * 1. the person object, which only the claim of step 4 leads to;
+ * 2. the tenant and its first admin key;
+ * 3. the claim of the key's digest: the key, which nobody has been shown yet, would work from here on;
+ * 4. the claim of the e-mail address, last: it decides who of two racing sign-ups has the address.
+ */
 import { ApiError } from '../../protocol/errors.ts';
 import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
 import { storedCheck, storedId } from '../../protocol/stored-schema.ts';
@@ -20,15 +28,6 @@ import { type LinkToMail, makeLink } from './links.ts';
 import { encodePerson, type Person, type PersonStore, readPerson, updatePerson } from './person-record.ts';
 import { checkSignup, emailIdentity, passwordProblem, type SignupInput } from './sign-up-rules.ts';
 import { newNonce } from './stored-record.ts';
-
-/**
- * Signing up, in this order, so that a crash at any point leaves nothing that anybody can reach:
- *
- * 1. the person object, which only the claim of step 4 leads to;
- * 2. the tenant and its first admin key;
- * 3. the claim of the key's digest: the key, which nobody has been shown yet, would work from here on;
- * 4. the claim of the e-mail address, last: it decides who of two racing sign-ups has the address.
- */
 
 /** Hashes and verifies passwords by argon2, on another thread. */
 export interface PasswordHasher {
@@ -199,7 +198,7 @@ function noAccountMade(cause: Error): ApiError {
 }
 
 function addressTaken(): ApiError {
-  const problem = 'an account has this address';
+  const problem = 'an account has this address already: log in, or reset its password';
   return new ApiError('conflict', `email: ${problem}`, { fields: { email: problem } });
 }
 

@@ -42,8 +42,8 @@ export async function loadSecrets(options: SecretsOptions): Promise<Secrets> {
   const missing = given.filter(([, secret]) => secret === null).map(([name]) => name);
   if (options.objectStore === 's3' && missing.length > 0) {
     throw new SecretsError(
-      `With TIDEBASE_OBJECT_STORE=s3 ${missing.join(' and ')} must be set, each to ${secretBytes} random bytes in ` +
-        'base64: a key that exists only in one folder would be lost with it.',
+      `${missing.join(' and ')} must be set with TIDEBASE_OBJECT_STORE=s3, each to ${secretBytes} random bytes in ` +
+        'base64: a key that exists only in one folder would be lost with it',
     );
   }
   const { random } = options;
@@ -79,7 +79,7 @@ async function keptSecret(folder: string, name: string, random: Random): Promise
   const kept = (await readIfThere(file)) ?? (await makeSecret(folder, file, random));
   const secret = parseSecret(kept.trim());
   if (secret === null) {
-    throw new SecretsError(`${file} must hold ${secretBytes} bytes in base64: put the file back as it was.`);
+    throw new SecretsError(`${file} must hold ${secretBytes} bytes in base64: put the file back as it was`);
   }
   return secret;
 }
@@ -89,7 +89,7 @@ async function readIfThere(file: string): Promise<string | null> {
     return await readFile(file, 'utf8');
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return null;
-    throw new SecretsError(`${file} cannot be read.`, { cause: error });
+    throw new SecretsError(`${file} cannot be read`, { cause: error });
   }
 }
 

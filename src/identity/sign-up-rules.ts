@@ -1,3 +1,4 @@
+/** What people may choose: address, name and password. */
 import {
   emailProblem,
   nameCharactersMax,
@@ -7,8 +8,6 @@ import {
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import { isCommonPassword } from './common-passwords.ts';
-
-/** What people may choose: address, name and password. */
 
 export interface SignupInput {
   readonly email: string;

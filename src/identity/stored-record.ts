@@ -54,7 +54,7 @@ export async function readRecord<T extends { readonly nonce: string }>(
 export async function updateRecord<T extends { readonly nonce: string }>(
   { objectStore, clock, random }: RecordStore,
   record: StoredRecord<T>,
-  change: (value: T) => T,
+  change: (value: T) => T | Promise<T>,
 ): Promise<T | null> {
   const triedNonces = new Set<string>();
   let failure: StoreError | null = null;
@@ -69,7 +69,7 @@ export async function updateRecord<T extends { readonly nonce: string }>(
       if (triedNonces.has(stored.value.nonce)) return stored.value;
       // After the last try only whether that one has won.
       if (attempt === updateAttemptsMax) break;
-      const changed = change(stored.value);
+      const changed = await change(stored.value);
       if (changed === stored.value) return changed;
       const next = { ...changed, nonce: newNonce(random) };
       triedNonces.add(next.nonce);

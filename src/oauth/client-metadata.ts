@@ -1,3 +1,7 @@
+/**
+ * What clients say of themselves, checked: in a registration (RFC 7591), or in a document at the address that is their id. Pure.
+ * Members that we know nothing of are ignored, as the RFC asks.
+ */
 import { limits } from '../../protocol/limits.ts';
 import { sha256Hex } from '../base/hash.ts';
 import { type Random, randomHex } from '../base/random.ts';
@@ -5,10 +9,6 @@ import { type ClientAuthMethod, clientAuthMethods, type OauthClient } from './cl
 import { OauthError } from './oauth-error.ts';
 import { redirectUriProblem } from './redirect-uri.ts';
 
-/**
- * What clients say of themselves, checked: in a registration (RFC 7591), or in a document at the address that is their id. Pure.
- * Members that we know nothing of are ignored, as the RFC asks.
- */
 type Metadata = Readonly<Record<string, unknown>>;
 
 /** A client that registers, and its secret where it asked for one: shown once, never stored. */
@@ -101,7 +101,10 @@ function redirectUrisOf({ redirect_uris: uris }: Metadata): readonly string[] {
   return uris as readonly string[];
 }
 
-/** Trimmed; null where there is none. Marks that turn text round or are not seen could make a name another one's. */
+/**
+ * Trimmed; null where there is none. Marks that turn text round or are not seen could make a name another one's, a name of nothing
+ * that is seen would be none, and marks that pile up would cover the page.
+ */
 function nameOf({ client_name: name }: Metadata): string | null {
   if (name === undefined || name === null || name === '') return null;
   const trimmed = typeof name === 'string' ? name.trim() : '';
@@ -110,8 +113,9 @@ function nameOf({ client_name: name }: Metadata): string | null {
     trimmed.length >= 1 &&
     trimmed.length <= clientNameCharactersMax &&
     trimmed.isWellFormed() &&
-    !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(trimmed);
+    !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|\p{M}{5}/u.test(trimmed) &&
+    trimmed.replace(/[\p{Default_Ignorable_Code_Point}\p{M}\p{Z}\u2800]/gu, '') !== '';
   if (isRight) return trimmed;
-  const sentence = `client_name must have 1 to ${clientNameCharactersMax} characters, and none that are not seen`;
+  const sentence = `client_name must have 1 to ${clientNameCharactersMax} characters, and none that are not seen or pile up`;
   throw new OauthError('invalid_client_metadata', sentence);
 }

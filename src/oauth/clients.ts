@@ -1,3 +1,4 @@
+/** Who may ask to connect: clients that registered, and clients that have a document. */
 import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import type { ObjectStore } from '../object-store/object-store.ts';
@@ -6,7 +7,6 @@ import { keepRegistration, type OauthClient, readRegistration, storeRegistration
 import { isDocumentId, type MetadataDocuments } from './metadata-document.ts';
 import { OauthError } from './oauth-error.ts';
 
-/** Who may ask to connect: clients that registered, and clients that have a document. */
 export interface ClientComponents {
   readonly objectStore: ObjectStore;
   readonly clock: Clock;
@@ -14,14 +14,18 @@ export interface ClientComponents {
   readonly documents: MetadataDocuments;
 }
 
-/** Throws OauthError `invalid_client` where there is none of this id, and `StoreError`. */
-export async function findClient(components: ClientComponents, id: string): Promise<OauthClient> {
-  if (isDocumentId(id)) return components.documents.clientOf(id);
+/** Finds the client of an id. Throws OauthError `invalid_client` where there is none, and `StoreError`. `network`: who asks. */
+export async function findClient(
+  components: ClientComponents,
+  id: string,
+  network: string,
+): Promise<OauthClient> {
+  if (isDocumentId(id)) return components.documents.clientOf(id, network);
   const found = await readRegistration(components.objectStore, id, components.clock.now());
   if (found !== null) return found;
   throw new OauthError(
     'invalid_client',
-    'no client has registered with this client_id, or it did and was not used for a day: register',
+    'this client is not known here, or registered and was not used within a day: register, and connect again',
   );
 }
 

@@ -1,3 +1,8 @@
+/**
+ * The connections of a tenant: what its people let MCP clients have (OAuth calls them grants). One object a tenant, so that
+ * using up a code, rotating a refresh token, ending one connection or all of them, and refusing one too many are each one
+ * compare-and-set, and with the tenant they go by one delete. No token is in it, only digests. Times are milliseconds since 1970.
+ */
 import type { PersonId, TenantId } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
 import { storedCheck, storedId } from '../../protocol/stored-schema.ts';
@@ -9,11 +14,6 @@ import type { ObjectStore } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
 import { clientAuthMethods } from './client-record.ts';
 
-/**
- * The connections of a tenant: what its people let MCP clients have (OAuth calls them grants). One object a tenant, so that
- * using up a code, rotating a refresh token, ending one connection or all of them, and refusing one too many are each one
- * compare-and-set, and with the tenant they go by one delete. No token is in it, only digests. Times are milliseconds since 1970.
- */
 export const connectionScopes = ['read', 'write'] as const;
 /** `write` includes `read`. */
 export type ConnectionScope = (typeof connectionScopes)[number];

@@ -21,14 +21,6 @@ import { verifierFits } from './pkce.ts';
 import { numberOfRefreshToken, planRefresh, refreshToken, repeatedToken } from './refresh-tokens.ts';
 import { makeToken, placeOfToken, type TokenPlace, tokenDigest } from './tokens.ts';
 
-/**
- * What happens to connections. Each is one compare-and-set of the tenant's record, so that of any number of servers that use
- * one code, or rotate one token, one has done it and the others see that. On one server a tenant's changes wait for each other,
- * a bounded number of them.
- *
- * Changes that take something away (`end`, `endAll`, a replay, a revocation) are durable first and then told to every front by
- * `forget`: when they are answered, no server lets the tokens in.
- */
 export interface ConnectionsComponents extends RecordStore {
   /** What refresh tokens are made with. */
   readonly keys: KeyRing;
@@ -71,6 +63,14 @@ export class ReplayError extends OauthError {
   }
 }
 
+/**
+ * What happens to connections. Each is one compare-and-set of the tenant's record, so that of any number of servers that use
+ * one code, or rotate one token, one has done it and the others see that. On one server a tenant's changes wait for each other,
+ * a bounded number of them.
+ *
+ * Changes that take something away (`end`, `endAll`, a replay, a revocation) are durable first and then told to every front by
+ * `forget`: when they are answered, no server lets the tokens in.
+ */
 export class Connections {
   readonly #components: ConnectionsComponents;
   readonly #turns = new SerialByKey<TenantId>();

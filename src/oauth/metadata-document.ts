@@ -1,3 +1,9 @@
+/**
+ * Clients whose id is the https address of a document about them. Anybody can make the server ask for one, so: https only, a name
+ * and no number as the host, addresses that are all public (judged in the look-up whose answer the connection uses, so that
+ * a name cannot be another one a moment later), no redirect, 5 KB, 2.5 seconds in all, so many at once and of these some for one network, and each
+ * answer, a failure too, is kept for a while. Failures have a place of their own: they displace no client.
+ */
 import { type LookupAddress, lookup as lookupName } from 'node:dns';
 import { request } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
@@ -12,12 +18,6 @@ import type { OauthClient } from './client-record.ts';
 import { OauthError } from './oauth-error.ts';
 import { arePublic } from './public-address.ts';
 
-/**
- * Clients whose id is the https address of a document about them. Anybody can make the server ask for one, so: https only, a name
- * and no number as the host, addresses that are all public (judged in the look-up whose answer the connection uses, so that
- * a name cannot be another one a moment later), no redirect, 5 KB, 2.5 seconds in all, so many at once, and each answer, a
- * failure too, is kept for a while.
- */
 export interface DocumentComponents {
   readonly clock: Clock;
   /** For tests: another look-up of names, and another judge of their addresses. */
@@ -27,7 +27,10 @@ export interface DocumentComponents {
   readonly authority?: string;
 }
 
-type Kept = { readonly at: number } & ({ readonly client: OauthClient } | { readonly refusal: OauthError });
+interface Kept<Value> {
+  readonly at: number;
+  readonly value: Value;
+}
 
 /** Whether a client's id says that it has such a document. */
 export function isDocumentId(id: string): boolean {
@@ -36,45 +39,63 @@ export function isDocumentId(id: string): boolean {
 
 export class MetadataDocuments {
   readonly #components: DocumentComponents;
-  readonly #kept = new LruMap<string, Kept>(limits.metadataDocumentsKeptMax);
+  readonly #clients = new LruMap<string, Kept<OauthClient>>(limits.metadataDocumentsKeptMax);
+  readonly #refusals = new LruMap<string, Kept<OauthError>>(limits.metadataDocumentsKeptMax);
   readonly #fetching = new SingleFlight<string, OauthClient>();
+  readonly #fetchesOf = new Map<string, number>();
 
   constructor(components: DocumentComponents) {
     this.#components = components;
   }
 
-  /** Throws OauthError `invalid_client` for an id that can be none or whose document is not to be had, and what it lacks otherwise. */
-  async clientOf(id: string): Promise<OauthClient> {
+  /**
+   * Throws OauthError `invalid_client` for an id that can be none or whose document is not to be had, and what it lacks otherwise.
+   * `network`: who asks, so that documents that never come take not all places from others.
+   */
+  async clientOf(id: string, network: string): Promise<OauthClient> {
     const url = documentUrl(id);
-    const kept = this.#stillKept(id);
-    if (kept !== null) {
-      if ('client' in kept) return kept.client;
-      throw kept.refusal;
-    }
-    if (this.#fetching.joined(id) === undefined && this.#fetching.size >= limits.metadataFetchesAtOnceMax)
+    const client = this.#stillKept(this.#clients.get(id), limits.metadataDocumentKeptMs);
+    if (client !== null) return client;
+    const refusal = this.#stillKept(this.#refusals.get(id), limits.metadataFailureKeptMs);
+    if (refusal !== null) throw refusal;
+    const joined = this.#fetching.joined(id);
+    return joined ?? this.#fetching.run(id, () => this.#placed(network, () => this.#fetch(id, url)));
+  }
+
+  #stillKept<Value>(kept: Kept<Value> | undefined, keptMs: number): Value | null {
+    return kept !== undefined && this.#components.clock.monotonic() < kept.at + keptMs ? kept.value : null;
+  }
+
+  /** Throws where no place is free for this network. */
+  async #placed<Value>(network: string, work: () => Promise<Value>): Promise<Value> {
+    const ofNetwork = this.#fetchesOf.get(network) ?? 0;
+    if (
+      this.#fetching.size >= limits.metadataFetchesAtOnceMax ||
+      ofNetwork >= limits.metadataFetchesOfNetworkMax
+    )
       throw new OauthError(
         'temporarily_unavailable',
         'too many documents of clients are being read: try again in a moment',
       );
-    return this.#fetching.run(id, () => this.#fetch(id, url));
-  }
-
-  #stillKept(id: string): Kept | null {
-    const kept = this.#kept.get(id);
-    if (kept === undefined) return null;
-    const keptMs = 'client' in kept ? limits.metadataDocumentKeptMs : limits.metadataFailureKeptMs;
-    return this.#components.clock.monotonic() < kept.at + keptMs ? kept : null;
+    this.#fetchesOf.set(network, ofNetwork + 1);
+    try {
+      return await work();
+    } finally {
+      const left = (this.#fetchesOf.get(network) ?? 0) - 1;
+      if (left > 0) this.#fetchesOf.set(network, left);
+      else this.#fetchesOf.delete(network);
+    }
   }
 
   async #fetch(id: string, url: URL): Promise<OauthClient> {
     const { clock } = this.#components;
     try {
       const client = documentedClient(id, await fetchDocument(url, this.#components), clock.now());
-      this.#kept.set(id, { at: clock.monotonic(), client });
+      this.#clients.set(id, { at: clock.monotonic(), value: client });
       return client;
     } catch (error) {
       const refusal = error instanceof OauthError ? error : notToBeHad('it could not be read');
-      this.#kept.set(id, { at: clock.monotonic(), refusal });
+      this.#refusals.set(id, { at: clock.monotonic(), value: refusal });
       throw refusal;
     }
   }
@@ -93,6 +114,11 @@ function documentUrl(id: string): URL {
 
 function notToBeHad(why: string): OauthError {
   return new OauthError('invalid_client', `the document at client_id is not to be had: ${why}`);
+}
+
+/** One sentence for a name that has no address and for one of somebody's own network: nobody learns here which names that has. */
+function nowherePublic(): OauthError {
+  return notToBeHad('its host has no address on the public network');
 }
 
 function fetchDocument(url: URL, components: DocumentComponents): Promise<unknown> {
@@ -161,12 +187,11 @@ function guardedLookUp(components: DocumentComponents): LookupFunction {
     lookUp(host).then(
       (addresses) => {
         const [first] = addresses;
-        if (first === undefined || !judge(addresses))
-          return done(notToBeHad('its host is not on the public network'), '');
+        if (first === undefined || !judge(addresses)) return done(nowherePublic(), '');
         if (options.all === true) done(null, [...addresses]);
         else done(null, first.address, first.family);
       },
-      () => done(notToBeHad('its host has no address'), ''),
+      () => done(nowherePublic(), ''),
     );
   };
 }

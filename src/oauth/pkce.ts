@@ -1,6 +1,6 @@
+/** Proof that whoever brings a code is who asked for it (RFC 7636). S256 alone: `plain` would show the proof with the request. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 
-/** Proof that whoever brings a code is who asked for it (RFC 7636). S256 alone: `plain` would show the proof with the request. */
 const challengeForm = /^[A-Za-z0-9_-]{43}$/;
 const verifierForm = /^[A-Za-z0-9._~-]{43,128}$/;
 

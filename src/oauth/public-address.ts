@@ -8,8 +8,13 @@ import ipaddr from 'ipaddr.js';
  */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
-  return ipaddr.process(address).range() === 'unicast';
+  const parsed = ipaddr.process(address);
+  // All else of IPv6 is nobody's yet, but for old forms that carry an IPv4 address (`::7f00:1`).
+  if (parsed.kind() === 'ipv6' && !parsed.match(globalUnicast)) return false;
+  return parsed.range() === 'unicast';
 }
+
+const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /** Whether a name's addresses are all public: one that is not, beside others, is an attempt. */
 export function arePublic(addresses: readonly LookupAddress[]): boolean {

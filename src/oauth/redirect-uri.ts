@@ -1,9 +1,8 @@
-import { limits } from '../../protocol/limits.ts';
-
 /**
  * Where a person's browser may be sent with a code. Pure. Addresses are compared and used as they were written, never as a URL
  * parser would write them; the one exception is the port of a loopback address, which a program takes as it is free (RFC 8252).
  */
+import { limits } from '../../protocol/limits.ts';
 
 /** Schemes whose addresses a browser would run, show or read itself, or that make another program of the system act. */
 const refusedSchemes: ReadonlySet<string> = new Set([
@@ -17,16 +16,27 @@ const refusedSchemes: ReadonlySet<string> = new Set([
   'intent:',
   'jar:',
   'javascript:',
+  'ldap:',
+  'ldaps:',
   'mailto:',
-  'ms-settings:',
+  'mk:',
+  'res:',
+  'search:',
   'search-ms:',
+  'shell:',
+  'smb:',
   'sms:',
+  'ssh:',
   'tel:',
+  'telnet:',
   'vbscript:',
   'view-source:',
   'ws:',
   'wss:',
 ]);
+
+/** Settings, installers, troubleshooters and Office documents open by these. */
+const schemesOfWindows = 'ms-';
 
 /** Printable ASCII but for quotes, angle brackets, backslash, caret, backtick and braces: what a parser would leave out or change. */
 const addressCharacters = /^[!#-;=?-[\]_a-z~]+$/;
@@ -44,7 +54,9 @@ export function redirectUriProblem(uri: string): string | null {
   if (url.protocol === 'https:') return null;
   if (url.protocol === 'http:' && !isLoopbackUri(uri))
     return 'may be http only on this computer (127.0.0.1, localhost or [::1]): use https';
-  return refusedSchemes.has(url.protocol) ? `must not be a ${url.protocol} address` : null;
+  return refusedSchemes.has(url.protocol) || url.protocol.startsWith(schemesOfWindows)
+    ? `must not be a ${url.protocol} address`
+    : null;
 }
 
 /** Whether an address is among those that a client is known by. */

@@ -1,8 +1,3 @@
-import { createHmac } from 'node:crypto';
-import { type KeyRing, keysOf } from '../accounts/key-ring.ts';
-import type { Connection } from './connection-record.ts';
-import { type TokenPlace, tokenDigest, tokenOf } from './tokens.ts';
-
 /**
  * Refresh tokens and what presenting one means. Pure.
  *
@@ -16,6 +11,11 @@ import { type TokenPlace, tokenDigest, tokenOf } from './tokens.ts';
  *
  * The number is part of the token, so that an old one is recognised as ours although nothing of it is stored any more.
  */
+import { createHmac } from 'node:crypto';
+import { type KeyRing, keysOf } from '../accounts/key-ring.ts';
+import type { Connection } from './connection-record.ts';
+import { type TokenPlace, tokenDigest, tokenOf } from './tokens.ts';
+
 const numberCharacters = 8;
 const proofCharacters = 40;
 

@@ -1,3 +1,4 @@
+/** Registrations that nobody has let connect for a day are deleted: by their age in the listing, without being read. */
 import { limits } from '../../protocol/limits.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, type Logger } from '../base/log.ts';
@@ -6,7 +7,6 @@ import { listAll } from '../object-store/list-all.ts';
 import type { ObjectStore } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
 
-/** Registrations that nobody has let connect for a day are deleted: by their age in the listing, without being read. */
 export interface SweepComponents {
   readonly store: ObjectStore;
   readonly clock: Clock;

@@ -1,8 +1,3 @@
-import { crc32 } from 'node:zlib';
-import type { TenantId } from '../../protocol/ids.ts';
-import { sha256Hex } from '../base/hash.ts';
-import { type Random, randomHex } from '../base/random.ts';
-
 /**
  * The secrets of a connection, as text: an authorization code (`tbc_`), an access token (`tbo_`), a refresh token (`tbr_`).
  *
@@ -10,6 +5,11 @@ import { type Random, randomHex } from '../base/random.ts';
  * CRC-32 of all before them. The ids lead to the record, and the checksum lets garbage be refused without a look-up. Digits
  * and lower-case letters only, so that what takes secrets out of log lines by their look (base/log.ts) takes out all of it.
  */
+import { crc32 } from 'node:zlib';
+import type { TenantId } from '../../protocol/ids.ts';
+import { sha256Hex } from '../base/hash.ts';
+import { type Random, randomHex } from '../base/random.ts';
+
 export type TokenKind = 'code' | 'access' | 'refresh';
 
 export interface TokenPlace {
