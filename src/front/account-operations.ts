@@ -8,12 +8,12 @@ import type { Tenants } from '../router/tenants.ts';
 import type { FrontOperation } from './front-operation.ts';
 import { type PeopleOperationsComponents, peopleOperations } from './people-operations.ts';
 
-/** The operations that the front does itself: accounts. `body` is parsed JSON. */
 export interface AccountComponents extends PeopleOperationsComponents {
   readonly tenants: Tenants;
   readonly store: ObjectStore;
 }
 
+/** The operations that the front does itself: accounts. `body` is parsed JSON. */
 export function accountOperations(components: AccountComponents): ReadonlyMap<OperationName, FrontOperation> {
   return new Map<OperationName, FrontOperation>([
     ...peopleOperations(components),

@@ -4,13 +4,6 @@ import type { Clock } from '../base/clock.ts';
 import { LruMap } from '../base/lru.ts';
 import { type HeaderList, rateLimitHeaders } from './rate-limit-headers.ts';
 
-/**
- * Requests in flight and requests a second, per tenant and per key, on one front thread. Checked before anything else is
- * spent on a request: one look-up for most, two for keys with a rate of their own. A refused request counts for neither.
- *
- * Windows are whole seconds of the monotonic clock. A client can therefore send two windows' worth around the turn of a
- * second; a sliding window would cost more state and would make `RateLimit-Reset` a guess.
- */
 export interface AdmissionOptions {
   readonly clock: Clock;
   readonly tenantsMax?: number;
@@ -34,7 +27,7 @@ export interface AdmissionTicket {
    * its place.
    */
   withdraw(): void;
-  /** Run by `release`. One at most. */
+  /** Has `release` run something; a later call takes the place of an earlier one. */
   whenReleased(run: () => void): void;
 }
 
@@ -45,9 +38,18 @@ interface Counter {
   sqlInFlight: number;
 }
 
+/**
+ * Requests in flight and requests a second, per tenant and per key, on one front thread. Checked before anything else is
+ * spent on a request: one look-up for most, two for keys with a rate of their own. A refused request counts for neither.
+ *
+ * Windows are whole seconds of the monotonic clock. A client can therefore send two windows' worth around the turn of a
+ * second; a sliding window would cost more state and would make `RateLimit-Reset` a guess.
+ */
 export class Admission {
   readonly #clock: Clock;
   readonly #inFlight = { count: 0 };
+  /** The refusals that were made, by their sentence. */
+  readonly #refusals = new Map<string, { readonly headers: HeaderList; readonly error: ApiError }>();
   readonly #tenants: LruMap<number, Counter>;
   readonly #keys: LruMap<number, Counter>;
 
@@ -73,15 +75,15 @@ export class Admission {
   }
 
   /**
-   * Or 429 `rate_limited` with `retryAfter` and the rate-limit headers: answered, not thrown, because a throw was a sixth of what a
-   * refusal of a flood costs.
+   * Lets a request in, or answers 429 `rate_limited` with `retryAfter` and the rate-limit headers: answered, not thrown,
+   * because a throw was a sixth of what a refusal of a flood costs.
    */
   admit({ tenantId, keyId, limits }: Principal, isSql = false): AdmissionTicket | ApiError {
     const window = Math.floor(this.#clock.monotonic() / windowMs);
     const tenant = counterOf(this.#tenants, tenantId, window);
     const key = limits.keyQps === null || keyId === null ? null : counterOf(this.#keys, keyId, window);
     const refusal = refusalOf(limits, tenant, key) ?? (isSql ? sqlRefusalOf(limits, tenant) : null);
-    if (refusal !== null) return rateLimited(refusal, headersOf(limits, tenant, key));
+    if (refusal !== null) return this.#rateLimited(refusal, headersOf(limits, tenant, key));
     tenant.requests += 1;
     tenant.inFlight += 1;
     if (isSql) tenant.sqlInFlight += 1;
@@ -89,7 +91,27 @@ export class Admission {
     if (key !== null) key.requests += 1;
     return new Ticket(tenant, this.#inFlight, { headers: headersOf(limits, tenant, key), isSql, key });
   }
+
+  /**
+   * The refusal with this sentence. A flood is refused with the same words again and again, so an error and its bytes are made once:
+   * they were a third of what a refusal costs. Header lists are shared already, and of one sentence they differ only where something
+   * is left of the second.
+   */
+  #rateLimited(sentence: string, headers: HeaderList): ApiError {
+    const kept = this.#refusals.get(sentence);
+    if (kept?.headers === headers) return kept.error;
+    const error = new ApiError('rate_limited', `${sentence}: try again in a second`, {
+      retryAfter: 1,
+      headers,
+    });
+    if (this.#refusals.size >= refusalsKeptMax) this.#refusals.clear();
+    this.#refusals.set(sentence, { headers, error });
+    return error;
+  }
 }
+
+/** Refusals that are kept: as many as there are limits and kinds of them. */
+const refusalsKeptMax = 1_000;
 
 class Ticket implements AdmissionTicket {
   readonly headers: HeaderList;
@@ -155,20 +177,20 @@ function counterOf(counters: LruMap<number, Counter>, id: number, window: number
 function refusalOf(limits: PrincipalLimits, tenant: Counter, key: Counter | null): string | null {
   const { tenantQps, keyQps, concurrency } = limits;
   if (concurrency !== null && tenant.inFlight >= concurrency) {
-    return `More than ${concurrency} requests are in flight.`;
+    return `more than ${concurrency} requests are in flight`;
   }
   if (key !== null && keyQps !== null && key.requests >= keyQps) {
-    return `The key's limit of ${keyQps} requests a second is reached.`;
+    return `the key's limit of ${keyQps} requests a second is reached`;
   }
   if (tenantQps !== null && tenant.requests >= tenantQps) {
-    return `The limit of ${tenantQps} requests a second is reached.`;
+    return `the limit of ${tenantQps} requests a second is reached`;
   }
   return null;
 }
 
 function sqlRefusalOf({ sqlConcurrency }: PrincipalLimits, { sqlInFlight }: Counter): string | null {
   if (sqlConcurrency === null || sqlInFlight < sqlConcurrency) return null;
-  return `More than ${sqlConcurrency} SQL queries run at once.`;
+  return `more than ${sqlConcurrency} SQL queries run at once`;
 }
 
 /** The limit is the tighter one; what remains is whatever ends first. */
@@ -178,24 +200,4 @@ function headersOf({ tenantQps, keyQps }: PrincipalLimits, tenant: Counter, key:
   const ofTenant = tenantQps === null ? limit : tenantQps - tenant.requests;
   const ofKey = key === null ? limit : limit - key.requests;
   return rateLimitHeaders(limit, Math.max(0, Math.min(ofTenant, ofKey)));
-}
-
-/**
- * A flood is refused with the same words again and again, so an error and its bytes are made once: they were a third of what a
- * refusal costs. Header lists are shared already, and of one sentence they differ only where something is left of the second.
- */
-const refusals = new Map<string, { readonly headers: HeaderList; readonly error: ApiError }>();
-/** As many as there are limits and kinds of refusals. */
-const refusalsKeptMax = 1_000;
-
-function rateLimited(sentence: string, headers: HeaderList): ApiError {
-  const kept = refusals.get(sentence);
-  if (kept?.headers === headers) return kept.error;
-  const error = new ApiError('rate_limited', `${sentence} Try again in a second.`, {
-    retryAfter: 1,
-    headers,
-  });
-  if (refusals.size >= refusalsKeptMax) refusals.clear();
-  refusals.set(sentence, { headers, error });
-  return error;
 }

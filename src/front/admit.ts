@@ -43,8 +43,7 @@ export async function admitAgain(request: Admitted): Promise<void> {
 }
 
 function refuseUnauthorized({ operation, parameters }: OperationRequest, principal: Principal): void {
-  const { outsidePatterns } = operation;
-  const refusal = authorize(principal, authorityOf(operation), parameters.name ?? null, outsidePatterns);
+  const refusal = authorize(principal, authorityOf(operation), parameters.name ?? null, operation);
   if (refusal !== null) throw refusal;
   if (operation.auth !== 'login') return;
   const notLogin = authorize(principal, 'login', null);

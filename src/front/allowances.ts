@@ -3,25 +3,19 @@ import { limits } from '../../protocol/limits.ts';
 import type { KeyStanding, TenantStanding, Used } from '../../protocol/messages.ts';
 import { hasAllowances, type Need, nothingUsed, usedUp, usedUpSentence } from '../accounts/allowance.ts';
 import type { Plans } from '../accounts/plans.ts';
-import { type Period, periodOf } from '../accounts/usage.ts';
+import { type Period, periodBetween, periodOf } from '../accounts/usage.ts';
 import type { Principal } from '../auth/principal.ts';
 import type { Clock } from '../base/clock.ts';
 import { LruMap } from '../base/lru.ts';
 
-/**
- * What tenants and keys have used of the running period, as one front thread knows it, so that a request past its
- * allowance or its key's cap is refused before an actor hears of it.
- *
- * Two counts of the same thing are kept as one, the larger: what this front has counted since it first heard of the
- * tenant, and what the tenant's actor tells, which is behind by what was not reported yet. So on one server a limit is
- * met exactly but for the requests that are under way, and with several within a second of their traffic.
- */
 type Counts = { -readonly [Name in keyof Used]: number };
 
 interface Account {
-  period: Period;
+  /** What the plan's allowances are of. Caps of keys are of calendar months, whatever it is. */
+  readonly period: Pick<Period, 'startMs' | 'end' | 'endMs'>;
   readonly used: Counts;
-  readonly keys: Map<number, KeyCounts>;
+  month: Period;
+  keys: Map<number, KeyCounts>;
 }
 
 interface KeyCounts {
@@ -33,6 +27,14 @@ interface KeyCounts {
 
 const names = Object.keys(nothingUsed) as readonly (keyof Used)[];
 
+/**
+ * What tenants and keys have used of the running period, as one front thread knows it, so that a request past its
+ * allowance or its key's cap is refused before an actor hears of it.
+ *
+ * Two counts of the same thing are kept as one, the larger: what this front has counted since it first heard of the
+ * tenant, and what the tenant's actor tells, which is behind by what was not reported yet. So on one server a limit is
+ * met exactly but for the requests that are under way, and with several within a second of their traffic.
+ */
 export class Allowances {
   readonly #plans: Plans;
   readonly #clock: Clock;
@@ -47,15 +49,15 @@ export class Allowances {
   }
 
   /** What a tenant's actor says. */
-  learn({ id, month, used }: TenantStanding): void {
-    const { used: known, period } = this.#account(id);
-    // Said in one month and heard in the next: it is not of this one.
-    if (month !== period.month) return;
+  learn({ id, period, used }: TenantStanding): void {
+    // Said in one period and heard in the next: it is not of this one.
+    if (this.#clock.now() >= period.endMs) return;
+    const { used: known } = this.#accountIn(id, period);
     for (const name of names) known[name] = Math.max(known[name], used[name]);
   }
 
   learnKey(tenantId: number, { id, month, usedQueries, usedWrites }: KeyStanding): void {
-    if (month !== this.#account(tenantId).period.month) return;
+    if (month !== this.#account(tenantId).month.month) return;
     const known = this.#key(tenantId, id);
     known.queries = Math.max(known.queries, usedQueries);
     known.writes = Math.max(known.writes, usedWrites);
@@ -85,11 +87,15 @@ export class Allowances {
         running[counts] -= 1;
       };
     }
-    const { end, endMs } = this.#account(tenantId).period;
+    const { end, endMs } = this.#account(tenantId).month;
     const what = counts === 'query' ? 'queries' : 'write requests';
-    throw new ApiError('rate_limited', `The key's cap of ${cap} ${what} a month is reached, until ${end}.`, {
-      retryAfter: Math.max(1, Math.ceil((endMs - this.#clock.now()) / 1_000)),
-    });
+    throw new ApiError(
+      'rate_limited',
+      `the key's cap of ${cap} ${what} a month is reached: wait until ${end}, or use another key`,
+      {
+        retryAfter: Math.max(1, Math.ceil((endMs - this.#clock.now()) / 1_000)),
+      },
+    );
   }
 
   /** 402 where the plan's allowance for what is needed is used up, else null. */
@@ -106,8 +112,26 @@ export class Allowances {
   #account(tenantId: number): Account {
     const known = this.#accounts.get(tenantId);
     const nowMs = this.#clock.now();
-    if (known !== undefined && nowMs < known.period.endMs) return known;
-    const account = { period: periodOf(nowMs), used: { ...nothingUsed }, keys: new Map<number, KeyCounts>() };
+    if (known === undefined || nowMs >= known.period.endMs) return this.#begin(tenantId, periodOf(nowMs));
+    if (nowMs >= known.month.endMs) {
+      known.month = periodOf(nowMs);
+      known.keys = new Map();
+    }
+    return known;
+  }
+
+  /** The account of a tenant whose period is known: another one, with the plan or the month, begins at nothing. */
+  #accountIn(tenantId: number, { startMs, endMs }: TenantStanding['period']): Account {
+    const known = this.#account(tenantId);
+    if (known.period.startMs === startMs && known.period.endMs === endMs) return known;
+    return this.#begin(tenantId, periodBetween(startMs, endMs));
+  }
+
+  #begin(tenantId: number, period: Account['period']): Account {
+    const month = periodOf(this.#clock.now());
+    const known = this.#accounts.get(tenantId);
+    const keys = known?.month.month === month.month ? known.keys : new Map<number, KeyCounts>();
+    const account: Account = { period, used: { ...nothingUsed }, month, keys };
     this.#accounts.set(tenantId, account);
     return account;
   }

@@ -8,6 +8,7 @@ import { admitAgain } from './admit.ts';
 import { fail, sendAnswer } from './answer.ts';
 import { scopedKeyDigest } from './idempotency.ts';
 import { countAnswer } from './metering.ts';
+import { passFileOn } from './pass-file-on.ts';
 import type { Admitted } from './request.ts';
 import type { Answer } from './response.ts';
 
@@ -31,6 +32,19 @@ export function askActor(request: Admitted): void {
 export async function askForImport(request: Admitted): Promise<void> {
   const { front, exchange, principal } = request;
   exchange.allowHandlerMs(limits.importDeadlineMs);
+  const call = actorCallOf(request);
+  if (front.router.isElsewhere(call)) {
+    const message = await passFileOn(exchange, {
+      admit: async (bytes) => {
+        await admitAgain(request);
+        exchange.mayTakeEffect();
+        request.receivedBytes = bytes;
+      },
+      send: (file) => front.router.callWithFile(call, file),
+    });
+    sendAnswer(request, meteredAnswer(request, message));
+    return;
+  }
   const { share } = principal;
   const quotaBytes = storageQuotaBytes(front.plans[principal.planName], principal);
   const message = await front.files.withBody(exchange, { share, quotaBytes }, async (file) => {

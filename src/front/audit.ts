@@ -1,13 +1,3 @@
-import { createHmac } from 'node:crypto';
-import { limits } from '../../protocol/limits.ts';
-import type { Clock } from '../base/clock.ts';
-import { DailyFile } from '../base/daily-file.ts';
-import { describeError, type LogFields, type Logger, withoutSecrets } from '../base/log.ts';
-import { emailIdentity } from '../identity/sign-up-rules.ts';
-import type { HttpExchange } from './http-types.ts';
-import type { Observed } from './observed.ts';
-import type { Answer } from './response.ts';
-
 /**
  * Who did what to accounts, keys and tenants: a line for each such request, whether it was done or refused, in a file a day
  * under the data folder and, at `info`, in the log. The file is for whoever runs one server and asks a year's question of a
@@ -18,6 +8,16 @@ import type { Answer } from './response.ts';
  * else is left of it. Requests without a valid credential, to operations that
  * need one, are no events: metrics count them.
  */
+import { createHmac } from 'node:crypto';
+import { limits } from '../../protocol/limits.ts';
+import type { Clock } from '../base/clock.ts';
+import { DailyFile } from '../base/daily-file.ts';
+import { describeError, type LogFields, type Logger, withoutSecrets } from '../base/log.ts';
+import { emailIdentity } from '../identity/sign-up-rules.ts';
+import type { HttpExchange } from './http-types.ts';
+import type { Observed } from './observed.ts';
+import type { Answer } from './response.ts';
+
 /** A line, beside its time. */
 export interface AuditEntry {
   readonly event: string;
@@ -27,7 +27,7 @@ export interface AuditEntry {
   readonly status?: number;
   /** The answer is that of an earlier request with the same Idempotency-Key: nothing was done again. */
   readonly replayed?: true | undefined;
-  /** Of an error. */
+  /** The code of an error. */
   readonly code?: string | undefined;
   /** Who asked: their tenant, person and, where a key asked, its id and not the person's. */
   readonly tenantId?: number | undefined;
@@ -35,7 +35,7 @@ export interface AuditEntry {
   readonly keyId?: number | undefined;
   /** What it was done to: the id of a key or of a tenant, a provider, or a namespace's name. */
   readonly target?: string | undefined;
-  /** Of a key that was made. */
+  /** The scope of a key that was made. */
   readonly scope?: string | undefined;
   readonly account?: string | undefined;
   readonly clientAddress?: string;
@@ -45,9 +45,9 @@ export interface AuditComponents {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly folder: string;
-  /** Of the digests of e-mail addresses. */
+  /** The key of the digests of e-mail addresses. */
   readonly key: Uint8Array;
-  /** Where a request came from. */
+  /** Says which address a request came from. */
   readonly addressOf: (exchange: HttpExchange) => string;
 }
 
@@ -78,7 +78,7 @@ export class AuditLog {
     this.record({ event, ...entryOf(request, answer, key), clientAddress });
   }
 
-  /** Also for what no request did. */
+  /** Records an event, also one that no request did. */
   record(entry: AuditEntry): void {
     const { clock, logger } = this.#components;
     const time = new Date(clock.now()).toISOString();

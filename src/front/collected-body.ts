@@ -3,7 +3,7 @@ import { yieldTurn } from '../base/turns.ts';
 
 /** The first bytes of a body lie in a buffer that grows: most bodies are small, and a declared length costs nothing to declare. */
 const headBytesMax = 256 * 1024;
-/** So many bytes are joined in one turn of the thread: some two milliseconds. */
+/** Bytes that are joined in one turn of the thread: some two milliseconds. */
 const joinedBytesMax = 4 * 1024 * 1024;
 
 /**

@@ -10,7 +10,6 @@ import type { ObjectStore } from '../object-store/object-store.ts';
 import type { Tenants } from '../router/tenants.ts';
 import type { FrontOperation, FrontRequest } from './front-operation.ts';
 
-/** The list of what MCP clients were let have, and its end. */
 export interface ConnectionComponents {
   readonly connections: Pick<Connections, 'list' | 'end'>;
   readonly tenants: Pick<Tenants, 'connectionUse'>;
@@ -19,6 +18,7 @@ export interface ConnectionComponents {
   readonly tellUsage: (tenantId: number) => Promise<unknown>;
 }
 
+/** The list of what MCP clients were let have, and its end. */
 export function connectionOperations(
   components: ConnectionComponents,
 ): readonly (readonly [OperationName, FrontOperation])[] {

@@ -1,3 +1,7 @@
+/**
+ * The server's place on the network. It listens from the first moment, so that a port that is taken is found out before
+ * anything else is begun, and answers 503 until there is somebody to serve.
+ */
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import { systemClock } from '../base/clock.ts';
@@ -8,10 +12,6 @@ import { type HttpEngine, listenHttp } from './http.ts';
 import type { HttpExchange, HttpHandler, OwnAnswer } from './http-types.ts';
 import { respond } from './response.ts';
 
-/**
- * The server's place on the network. It listens from the first moment, so that a port that is taken is found out before
- * anything else is begun, and answers 503 until there is somebody to serve.
- */
 export interface FrontDoor {
   /** The public address, without a slash at its end. */
   readonly baseUrl: string;
@@ -64,7 +64,7 @@ export async function openDoor(
   const listener = await listenHttp(options, logger, systemClock).catch((cause: unknown) => {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new CannotListen(
-      `port ${port} on ${host} can't be listened on (${reason}). Set TIDEBASE_PORT to a free one, or 0 for any.`,
+      `port ${port} on ${host} can't be listened on (${reason}): set TIDEBASE_PORT to a free one, or 0 for any`,
     );
   });
   logger.info('listening', { engine: listener.engine, port: listener.port });

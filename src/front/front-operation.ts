@@ -2,9 +2,11 @@ import type { PersonId } from '../../protocol/ids.ts';
 import type { PathParameters } from '../../protocol/routing.ts';
 import type { Principal } from '../auth/principal.ts';
 
-/** A request for an operation that the front does itself. `body` is parsed JSON. */
+/** A request for an operation that the front does itself. `body` is parsed JSON; of a signed one the bytes, as they were sent. */
 export interface FrontRequest {
   readonly body: unknown;
+  /** The `Stripe-Signature` of a signed body. */
+  readonly signature?: string | undefined;
   /** The caller; null where the operation takes no credentials. */
   readonly principal: Principal | null;
   /** The client's address as text: behind trusted proxies the one that they name. */

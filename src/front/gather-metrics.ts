@@ -1,26 +1,39 @@
+import { temperatures } from '../../protocol/document.ts';
 import { wireVersion } from '../../protocol/version.ts';
 import type { ActorStatistics, LogControl, LogStatistics } from '../../protocol/worker-tasks.ts';
-import { type ChargedMs, type Charges, nothingCharged, spreadBusyTime } from '../base/charges.ts';
+import {
+  type ChargedMs,
+  type Charges,
+  type CpuShares,
+  nothingCharged,
+  type ShareKind,
+  type ThreadTime,
+} from '../base/charges.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Remote } from '../base/control.ts';
-import { counter, exposition, type Family, gauge, type Sample } from '../base/exposition.ts';
+import { counter, exposition, type Family, gauge, type Sample, summary } from '../base/exposition.ts';
 import { busySeconds, processFamilies, type TurnDelays } from '../base/process-load.ts';
+import { threadCpuMs } from '../base/thread-cpu.ts';
 import { type KindOfCalls, readCounters, type SharedCounters } from '../object-store/store-counters.ts';
 import type { ActorThread } from '../router/actor-threads.ts';
 import type { ComputeLane } from '../router/compute-lane.ts';
 import type { McpMetrics } from './mcp/mcp-metrics.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 
-/** All that `/metrics` tells, gathered when it is asked for: whoever counts has no more to do than to count. */
 export interface MetricsSources {
   readonly clock: Clock;
   readonly requests: RequestMetrics;
   readonly mcp: McpMetrics;
+  readonly bounds: { readonly memoryBytes: number; readonly cacheBytes: number };
   /** Requests that were admitted and not answered yet. */
   readonly inFlight: () => number;
+  /** What bodies and answers on their way hold. */
+  readonly heldBytes: () => number;
   readonly engine: string;
   readonly counters: SharedCounters;
   readonly turnDelays: TurnDelays;
+  /** Whose the front thread's time was, and that of threads that only Node knows. */
+  readonly cpuShares: { readonly front: CpuShares; readonly others: CpuShares };
   /** What there is once the server has started. */
   readonly running: () => RunningParts | null;
 }
@@ -35,6 +48,7 @@ export interface RunningParts {
 /** A thread that does long work, or restarts, is left out of a scrape and not waited for: scrapers give up after ten seconds. */
 const threadAnswerMsMax = 2_000;
 
+/** All that `/metrics` tells, gathered when it is asked for: whoever counts has no more to do than to count. */
 export async function gatherMetrics(sources: MetricsSources): Promise<string> {
   const running = sources.running();
   const within = <T>(answer: Promise<T>) => answerWithin(sources.clock, answer, threadAnswerMsMax);
@@ -48,6 +62,7 @@ export async function gatherMetrics(sources: MetricsSources): Promise<string> {
     ...sources.requests.families(),
     ...sources.mcp.families(),
     gauge('tidebase_requests_in_flight', 'Requests that are being worked on', sources.inFlight()),
+    gauge('tidebase_front_held_bytes', 'What bodies and answers on their way hold', sources.heldBytes()),
     ...threadFamilies(threads, log),
     ...shareFamilies(sources, { threads, log, lanes: running?.laneCharges.ms ?? nothingCharged }),
     ...logFamilies(log),
@@ -68,18 +83,18 @@ async function answerWithin<T>(clock: Clock, answer: Promise<T>, ms: number): Pr
   return first;
 }
 
-function aboutFamilies({ engine, turnDelays }: MetricsSources): Family[] {
+function aboutFamilies({ engine, turnDelays, bounds }: MetricsSources): Family[] {
   const labels = { version: wireVersion, node: process.versions.node, http: engine };
-  const delays = turnDelays.take();
   return [
     gauge('tidebase_build_info', 'What runs: version of the interface, Node, HTTP server', [
       { labels, value: 1 },
     ]),
-    gauge('tidebase_uptime_seconds', 'Since the process started', process.uptime()),
-    gauge(
+    gauge('tidebase_memory_limit_bytes', 'TIDEBASE_MEMORY_BYTES, or its default', bounds.memoryBytes),
+    gauge('tidebase_cache_limit_bytes', 'TIDEBASE_CACHE_BYTES, or its default', bounds.cacheBytes),
+    summary(
       'tidebase_front_turn_delay_seconds',
-      'How late turns of the front thread came since the last scrape; 1 is the latest',
-      delays.map(({ quantile, seconds }) => ({ labels: { quantile }, value: seconds })),
+      'How late turns of the front thread came; quantiles since the last scrape, 1 is the latest',
+      turnDelays.take(),
     ),
   ];
 }
@@ -131,6 +146,24 @@ function threadFamilies(threads: Threads, log: LogStatistics | null): Family[] {
       { labels: { from: 'disk' }, value: sum(({ blocks }) => blocks.fromDisk) },
       { labels: { from: 'store' }, value: sum(({ blocks }) => blocks.fromStore) },
     ]),
+    counter(
+      'tidebase_namespaces_found_total',
+      'Reads by where their namespace was found: in memory, on the local disk, or in the object store',
+      temperatures.map((temperature) => ({
+        labels: { temperature },
+        value: sum(({ foundAs }) => foundAs[temperature]),
+      })),
+    ),
+    gauge(
+      'tidebase_cache_bytes',
+      'What the cache on the local disk holds',
+      each(({ cache }) => cache.bytes),
+    ),
+    gauge(
+      'tidebase_cache_up',
+      'Whether the cache on the local disk is in use; a disk that fails, or is full, turns it off',
+      each(({ cache }) => (cache.serving ? 1 : 0)),
+    ),
     gauge(
       'tidebase_vectors_indexed',
       'Vectors of open namespaces that graphs find',
@@ -146,17 +179,28 @@ function threadFamilies(threads: Threads, log: LogStatistics | null): Family[] {
 
 /** Whose shares paid for what the process did: what no request or task was charged with is divided as its thread's requests were. */
 function shareFamilies(
-  { requests }: MetricsSources,
+  { requests, cpuShares }: MetricsSources,
   from: { readonly threads: Threads; readonly log: LogStatistics | null; readonly lanes: ChargedMs },
 ): Family[] {
   const charged = new Map<string, ChargedMs>([
-    ['front', spreadBusyTime(busySeconds() * 1_000, nothingCharged, requests.byShare)],
-    ['log', { ...nothingCharged, tenants: (from.log?.busySeconds ?? 0) * 1_000 }],
+    [
+      'front',
+      cpuShares.front.divide({
+        cpuMs: threadCpuMs(),
+        busyMs: busySeconds() * 1_000,
+        charged: nothingCharged,
+        parts: { ...requests.byShare },
+      }),
+    ],
     ['lanes', from.lanes],
   ]);
+  if (from.log !== null) charged.set('log', { ...nothingCharged, tenants: from.log.cpuMs });
   from.threads.forEach((statistics, index) => {
     if (statistics !== null) charged.set(`actor-${index}`, statistics.chargedMs);
   });
+  // Where a thread has not answered, its time would be taken for theirs.
+  if (from.log !== null && !from.threads.includes(null))
+    charged.set('others', cpuShares.others.divide(timeOfOthers([...charged.values()])));
   const seconds = [...charged].flatMap(([thread, byShare]) =>
     Object.entries(byShare).map(([share, ms]) => ({ labels: { thread, share }, value: ms / 1_000 })),
   );
@@ -168,7 +212,7 @@ function shareFamilies(
   return [
     counter(
       'tidebase_share_cpu_seconds_total',
-      'Time that shares were charged with, by thread and whose they are',
+      'CPU time that shares were charged with, by thread and whose they are',
       seconds,
     ),
     gauge(
@@ -177,6 +221,15 @@ function shareFamilies(
       longest,
     ),
   ];
+}
+
+/** What Node's own threads do for all others, collecting garbage, compiling and calling the disk: divided as the time of those is. */
+function timeOfOthers(told: readonly ChargedMs[]): ThreadTime {
+  const { user, system } = process.cpuUsage();
+  const sum = (kind: ShareKind) => told.reduce((ms, charged) => ms + charged[kind], 0);
+  const charged = { tenants: sum('tenants'), nobody: sum('nobody'), upkeep: sum('upkeep') };
+  const toldMs = charged.tenants + charged.nobody + charged.upkeep;
+  return { cpuMs: (user + system) / 1_000 - toldMs, busyMs: toldMs, charged, parts: nothingCharged };
 }
 
 function logFamilies(log: LogStatistics | null): Family[] {
@@ -205,6 +258,11 @@ const storeMetrics: readonly {
   { name: 'gets', help: 'GETs of objects and of parts of them', value: ({ gets }) => gets },
   { name: 'deletes', help: 'Deleted objects', value: ({ deletes }) => deletes },
   { name: 'lists', help: 'Pages of listings', value: ({ lists }) => lists },
+  {
+    name: 'failures',
+    help: 'Calls that failed; whoever made them may have made them again',
+    value: ({ failures }) => failures,
+  },
 ];
 
 /** Calls of the object store by kind of object. */

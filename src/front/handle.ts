@@ -152,7 +152,10 @@ function wrongMethod(exchange: HttpExchange, allow: string): ApiError {
   });
 }
 
-/** Without the path: a key that was pasted into it would be in the logs of whoever logs errors. */
+/**
+ * The 404 for paths that are none, which does not repeat the path: a key that was pasted into it would be in the logs of
+ * whoever logs errors.
+ */
 function nothingThere(): ApiError {
   return new ApiError('not_found', 'there is nothing at this path: GET /openapi.json lists what there is');
 }

@@ -6,14 +6,9 @@ import type { Share } from '../base/share.ts';
 import { CHUNKED_BODY } from './http-guards.ts';
 import type { HttpExchange } from './http-types.ts';
 
-/**
- * The memory of requests that are on their way: bodies that come, until their actor has dropped them, and answers, until
- * their last byte has left. All of it goes through one gate, which shares it by owner. Who finds no room waits with the
- * body unread, so that the client is held up and nothing of it is in our memory.
- */
 export interface HeldBody {
   readonly bytes: Uint8Array;
-  /** To be released when the body is dropped; null where it was too small to be held. */
+  /** The reservation of the body's memory, to be released when the body is dropped; null where it was too small to be held. */
   readonly hold: Hold | null;
 }
 
@@ -23,11 +18,16 @@ const copiesOfBody = 2;
 const chunkedBytesFirst = 256 * 1024;
 const growAgainMs = 100;
 
+/**
+ * The memory of requests that are on their way: bodies that come, until their actor has dropped them, and answers, until
+ * their last byte has left. All of it goes through one gate, which shares it by owner. Who finds no room waits with the
+ * body unread, so that the client is held up and nothing of it is in our memory.
+ */
 export class HeldBytes {
   readonly #gate: ByteGate;
   readonly #clock: Clock;
 
-  /** `memoryBytes`: TIDEBASE_MEMORY_BYTES. */
+  /** `memoryBytes`: what the whole process may take (`TIDEBASE_MEMORY_BYTES`); requests hold a part of it. */
   constructor(memoryBytes: number, clock: Clock) {
     const max = Math.max(memoryBytes / limits.transfersPart, limits.transferBytesMin);
     this.#gate = new ByteGate({ max, clock, waitersMax: limits.roomWaitersMax });
@@ -85,7 +85,7 @@ export class HeldBytes {
     }
   }
 
-  /** To the amount that is needed, and on to twice of what it was where that is to be had. */
+  /** Grows a hold to the amount that is needed, and on to twice of what it was where that is to be had. */
   async #grow(hold: Hold, needed: number, most: number): Promise<void> {
     if (hold.amount >= needed || hold.grow(Math.min(Math.max(2 * hold.amount, needed), most) - hold.amount))
       return;

@@ -139,7 +139,7 @@ export class BodyIntake {
     if (held !== undefined) this.#holdUp(held);
   }
 
-  /** Its client is held up while the promise is open; the body fails where it rejects. */
+  /** Holds the client up while the promise is open; the body fails where it rejects. */
   #holdUp(held: Promise<void>): void {
     const both: Promise<void> = (this.#heldUp === null ? held : Promise.all([this.#heldUp, held])).then(
       () => this.#free(both),

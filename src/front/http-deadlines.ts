@@ -8,7 +8,7 @@ import type { Clock } from '../base/clock.ts';
 export const sweepMs = 250;
 
 export interface Waiting {
-  /** On the scale of `Deadlines.soonMs`. */
+  /** When it expires, on the scale of `Deadlines.soonMs`. */
   readonly dueMs: number;
   /** Called at each sweep at or after `dueMs` until the exchange leaves the list or moves its `dueMs` on. */
   expire(): void;

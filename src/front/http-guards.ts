@@ -49,7 +49,7 @@ function bodyLength(length: string | undefined, coding: string | undefined): num
 }
 
 function refused(what: string): ApiError {
-  return new ApiError('bad_request', `The request head has ${what}.`);
+  return new ApiError('bad_request', `the request head has ${what}`);
 }
 
 /** The values of equal names joined with ", ", or undefined. */
@@ -65,12 +65,12 @@ export function headerOf(headers: readonly string[], name: string): string | und
 
 const notHeaderText = /[^\t\x20-\x7e]/;
 
-/** A line break in a value would let a caller's text write headers or a whole second answer. */
+/** Asserts that a header's value has no line break: it would let a caller's text write headers, or a whole second answer. */
 export function assertHeaderText(value: string): void {
   assert(!notHeaderText.test(value), () => 'a header of an answer holds a character that no header may hold');
 }
 
-/** Of every answer with a body: it is what its type says, whatever it looks like to a browser. */
+/** The header of every answer with a body: it is what its type says, whatever it looks like to a browser. */
 export const plainType: HttpAnswer['headers'] = [['x-content-type-options', 'nosniff']];
 
 /** What the engines answer on their own account. The connection ends: what follows on it can't be trusted. */
@@ -98,22 +98,22 @@ export function isBodiless(status: number): boolean {
 
 /** What the door answers when the handler throws. */
 export function brokenHandler(): ApiError {
-  return new ApiError('internal', 'Something went wrong on our side.');
+  return new ApiError('internal', 'the server failed to answer: its log says why');
 }
 
 /** What the door answers when the handler is silent. */
 export function silentHandler(mayTakeEffect: boolean): ApiError {
   if (mayTakeEffect) {
-    const sentence = 'The request took longer than the server allows: it may or may not be applied.';
+    const sentence = 'the request took longer than the server allows: it may or may not be applied';
     return new ApiError('write_unknown', sentence, { retryAfter: 1 });
   }
-  return new ApiError('unavailable', 'The request took longer than the server allows; try again.', {
+  return new ApiError('unavailable', 'the request took longer than the server allows: try again', {
     retryAfter: 1,
   });
 }
 
 export function lateBody(): ApiError {
-  return new ApiError('bad_request', 'The request body did not arrive in time.', { status: 408 });
+  return new ApiError('bad_request', 'the request body did not arrive in time', { status: 408 });
 }
 
 /** What a body fails with that came so slowly that others needed its memory. */

@@ -8,6 +8,26 @@ const floorBytesPerMs = 16;
 /** The pace of the last seconds is what counts, not that of the whole transfer. */
 const sampleMs = 1_000;
 
+/** A transfer that others may need to end: the body that a handler waits for, or the answer that its client reads. */
+interface Transfer {
+  readonly phase: string;
+  readonly pace: Pace | null;
+  readonly intake: {
+    readonly waiting: boolean;
+    readonly isHeldUp: boolean;
+    readonly expectedBytes: number;
+  } | null;
+  readonly answerBytes: number;
+}
+
+/** Seconds until an exchange's transfer is done at its present pace; 0 where none is under way, or we hold it up ourselves. */
+export function secondsLeftOf({ phase, pace, intake, answerBytes }: Transfer, nowMs: number): number {
+  if (pace === null) return 0;
+  if (phase === 'writing') return pace.secondsLeft(answerBytes, nowMs);
+  if (phase !== 'handling' || intake?.waiting !== true || intake.isHeldUp) return 0;
+  return pace.secondsLeft(intake.expectedBytes, nowMs);
+}
+
 export class Pace {
   readonly #windowMs: number;
   #windowBeganMs: number;
@@ -31,7 +51,7 @@ export class Pace {
     return this.#windowBeganMs + this.#windowMs;
   }
 
-  /** So many bytes have come or gone since the transfer began. */
+  /** Notes how many bytes have come or gone since the transfer began. */
   moved(bytes: number, nowMs: number): void {
     this.#bytes = bytes;
     if (nowMs - this.#sampleBeganMs < sampleMs) return;
@@ -61,8 +81,8 @@ export class Pace {
   }
 
   /**
-   * At the pace since it was last asked, or of the last seconds; 0 in its first second, of which nothing is known, infinite
-   * where nothing moves.
+   * Seconds until the transfer is done, at the pace since it was last asked, or of the last seconds; 0 in its first second, of
+   * which nothing is known, infinite where nothing moves.
    */
   secondsLeft(totalBytes: number, nowMs: number): number {
     this.moved(this.#bytes, nowMs);

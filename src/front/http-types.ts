@@ -34,9 +34,9 @@ export interface HttpExchange {
   readonly requestId: string;
   /** Upper case. */
   readonly method: string;
-  /** As sent, percent-encoded, without the query. */
+  /** The path as it was sent, percent-encoded, without the query. */
   readonly path: string;
-  /** As sent, without the question mark; empty where there is none. */
+  /** The query as it was sent, without the question mark; empty where there is none. */
   readonly query: string;
   /** The client's address as text, from the socket; IPv4 always in its four-part form. Ask before answering: then it may be empty. */
   readonly remoteAddress: string;
@@ -55,8 +55,8 @@ export interface HttpExchange {
    */
   readBody(limitBytes: number, grown?: NoteGrowth): Promise<ArrayBuffer>;
   /**
-   * As `readBody`, piece by piece, for bodies that no memory has room for; answers how many bytes came. The client is held up
-   * while a promise of `take` is open; where it rejects, so does this. A piece is the taker's to keep.
+   * Reads the body as `readBody` does, but piece by piece, for bodies that no memory has room for; answers how many bytes came.
+   * The client is held up while a promise of `take` is open; where it rejects, so does this. A piece is the taker's to keep.
    */
   streamBody(limitBytes: number, take: TakeChunk): Promise<number>;
   /** The handler deadline of this exchange. Before its body is asked for. */
@@ -80,7 +80,7 @@ export interface HttpAnswer {
   readonly status: number;
   /** Values in printable ASCII, else an assertion error. Length, date and connection are the door's own. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** Must not change until it was sent. */
+  /** The answer's bytes or text, which must not change until they are sent. */
   readonly body: Uint8Array | string;
   /** Ends the connection after the answer: for answers given with an unread body. */
   readonly close?: boolean;

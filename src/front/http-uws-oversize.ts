@@ -1,9 +1,3 @@
-import { connect } from 'node:net';
-import { ApiError } from '../../protocol/errors.ts';
-import type { Deadlines, Waiting } from './http-deadlines.ts';
-import type { HttpAnswer } from './http-types.ts';
-import type { UwsApp, UwsResponse, UwsSocket } from './http-uws-load.ts';
-
 /**
  * An answer to heads that the packaged uWebSockets can't take: a Content-Length of ten digits and more. Its parser keeps the
  * length in 30 bits, and cuts the connection in the turn in which the handler was called, with everything that was written.
@@ -16,6 +10,11 @@ import type { UwsApp, UwsResponse, UwsSocket } from './http-uws-load.ts';
  *
  * An upgrade needs the app's context, which uWebSockets shows to a handler of an upgrade alone: one connection to ourselves brings it.
  */
+import { connect } from 'node:net';
+import { ApiError } from '../../protocol/errors.ts';
+import type { Deadlines, Waiting } from './http-deadlines.ts';
+import type { HttpAnswer } from './http-types.ts';
+import type { UwsApp, UwsResponse, UwsSocket } from './http-uws-load.ts';
 
 /** The longest length that its parser takes, in bytes. */
 export const declaredBytesMax = 999_999_999;
@@ -38,7 +37,7 @@ export class OversizeAnswers {
     this.#ownPath = options.ownPath;
   }
 
-  /** Before the app's other routes. A client's own upgrade is a request like any other. */
+  /** Adds the routes that answer, before the app's other routes. A client's own upgrade is a request like any other. */
   route(app: UwsApp): void {
     app.ws('/*', {
       sendPingsAutomatically: false,

@@ -19,35 +19,23 @@
  */
 import { STATUS_CODES } from 'node:http';
 import { ApiError } from '../../protocol/errors.ts';
-import { assert } from '../base/assert.ts';
+import { must } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
-import { describeError, type Logger } from '../base/log.ts';
+import type { Logger } from '../base/log.ts';
 import { BodySlabs } from './collected-body.ts';
+import { ExchangeBase, type ListenerShared } from './http-base.ts';
 import { BodyIntake } from './http-body.ts';
-import { Deadlines, type Waiting } from './http-deadlines.ts';
+import { Deadlines } from './http-deadlines.ts';
 import {
   addressText,
   assertHeaderText,
-  brokenHandler,
   CHUNKED_BODY,
   checkHead,
   errorAnswer,
-  evictedBody,
-  headerOf,
   isBodiless,
-  lateBody,
-  silentHandler,
 } from './http-guards.ts';
 import { Pace } from './http-pace.ts';
-import {
-  ClientGone,
-  type HttpAnswer,
-  type HttpExchange,
-  type HttpListener,
-  type HttpListenOptions,
-  type NoteGrowth,
-  type TakeChunk,
-} from './http-types.ts';
+import { ClientGone, type HttpAnswer, type HttpListener, type HttpListenOptions } from './http-types.ts';
 import {
   type LoadedUws,
   packagedEngine,
@@ -68,14 +56,9 @@ const lingerMs = 2_000;
 const nudgeMs = 4_000;
 
 /** What the exchanges of one listener share. */
-interface Shared {
-  readonly options: HttpListenOptions;
-  readonly logger: Logger;
-  readonly deadlines: Deadlines;
-  readonly slabs: BodySlabs;
+interface Shared extends ListenerShared {
   /** Null where the parser takes any length. */
   readonly oversize: OversizeAnswers | null;
-  stopping: boolean;
 }
 
 /** Rejects where the port is taken. */
@@ -152,54 +135,22 @@ function accept(shared: Shared, response: UwsResponse, request: UwsRequest): voi
   }
 }
 
-/** `closing`: answered in full, the connection ends once the rest of the body was thrown away. */
-type Phase = 'handling' | 'writing' | 'closing' | 'over';
-
-class UwsExchange implements HttpExchange, Waiting {
-  readonly requestId: string;
+class UwsExchange extends ExchangeBase<Shared> {
   readonly method: string;
   readonly path: string;
   readonly query: string;
-  dueMs = 0;
-  readonly #shared: Shared;
-  readonly #headers: readonly string[];
   #response: UwsResponse | null;
-  #phase: Phase = 'handling';
   /** True while uWS is inside the call that brought the request: it corks by itself then, and can't abort. */
   #inTurn = true;
-  #answered = false;
-  #gone = false;
-  #mayTakeEffect = false;
-  #handlerMs: number | null = null;
-  /** As `checkHead` gives it. */
-  #declaredBytes = 0;
-  #bodyAsked = false;
-  #intake: BodyIntake | null = null;
-  /** Of the body, then of the answer. */
-  #pace: Pace | null = null;
-  /** Bytes of the answer that is being written, its end included. */
-  #answerBytes = 0;
-  #sent: HttpAnswer['sent'] | null = null;
   #paused = false;
   #remoteAddress: string | null = null;
-  #abortRuns: (() => void)[] | null = null;
 
   constructor(shared: Shared, response: UwsResponse, request: UwsRequest, headers: readonly string[]) {
-    this.requestId = shared.options.nextRequestId();
-    this.#shared = shared;
+    super(shared, headers);
     this.#response = response;
-    this.#headers = headers;
     this.method = request.getCaseSensitiveMethod();
     this.path = request.getUrl();
     this.query = request.getQuery() ?? '';
-  }
-
-  get aborted(): boolean {
-    return this.#gone;
-  }
-
-  get declaredBytes(): number {
-    return this.#declaredBytes;
   }
 
   get remoteAddress(): string {
@@ -210,94 +161,27 @@ class UwsExchange implements HttpExchange, Waiting {
     return this.#remoteAddress;
   }
 
-  header(name: string): string | undefined {
-    return headerOf(this.#headers, name);
+  protected override takeIn(): BodyIntake {
+    return this.intake ?? this.#receive(must(this.#response, 'the response of a request that is handled'));
   }
 
-  onAbort(run: () => void): void {
-    if (this.#gone) run();
-    else if (this.#abortRuns === null) this.#abortRuns = [run];
-    else this.#abortRuns.push(run);
+  protected override awaitRest(intake: BodyIntake): void {
+    this.pace = new Pace(this.shared.options.bodyDeadlineMs, this.shared.deadlines.soonMs);
+    this.#awaitBody(intake, this.pace);
+    if (intake.isHeldUp) this.#pause();
+    else this.#resume();
   }
 
-  readBody(limitBytes: number, grown?: NoteGrowth): Promise<ArrayBuffer> {
-    return this.#askForBody(new ArrayBuffer(0), (intake) => intake.read(limitBytes, grown));
+  protected override cut(): void {
+    this.#response?.close();
   }
 
-  streamBody(limitBytes: number, take: TakeChunk): Promise<number> {
-    return this.#askForBody(0, (intake) => intake.stream(limitBytes, take));
-  }
-
-  allowHandlerMs(ms: number): void {
-    this.#handlerMs = ms;
-  }
-
-  /** `empty`: what there is without a body. */
-  #askForBody<T>(empty: T, ask: (intake: BodyIntake) => Promise<T>): Promise<T> {
-    assert(!this.#bodyAsked, () => 'the body of an exchange is read once');
-    this.#bodyAsked = true;
-    if (this.#response === null || this.#phase !== 'handling') return Promise.reject(new ClientGone());
-    if (this.#declaredBytes === 0) return Promise.resolve(empty);
-    const intake = this.#intake ?? this.#receive(this.#response);
-    const body = ask(intake);
-    if (intake.waiting) {
-      this.#pace = new Pace(this.#shared.options.bodyDeadlineMs, this.#shared.deadlines.soonMs);
-      this.#awaitBody(intake, this.#pace);
-      if (intake.isHeldUp) this.#pause();
-      else this.#resume();
-    }
-    return body;
-  }
-
-  mayTakeEffect(): void {
-    this.#mayTakeEffect = true;
-  }
-
-  secondsLeft(): number {
-    const intake = this.#intake;
-    const pace = this.#pace;
-    if (pace === null) return 0;
-    const { soonMs } = this.#shared.deadlines;
-    if (this.#phase === 'writing') return pace.secondsLeft(this.#answerBytes, soonMs);
-    if (this.#phase !== 'handling' || intake?.waiting !== true || intake.isHeldUp) return 0;
-    return pace.secondsLeft(intake.expectedBytes, soonMs);
-  }
-
-  evict(): void {
-    if (this.#phase === 'writing') this.#response?.close();
-    else if (this.#phase === 'handling' && this.#intake?.waiting === true) {
-      this.#intake.fail(evictedBody());
-      this.#awaitHandler();
-    }
-  }
-
-  respond(answer: HttpAnswer): void {
-    assert(!this.#answered, () => 'an exchange is answered once');
-    this.#sent = answer.sent ?? null;
-    this.#answer(answer);
-    this.#answered = true;
-    if (this.#response === null || this.#phase === 'closing') this.#hasSent();
-  }
-
-  /** Nothing of the answer is in our memory any more. */
-  #hasSent(): void {
-    const sent = this.#sent;
-    this.#sent = null;
-    sent?.release();
-  }
-
-  #answerMyself(error: ApiError): void {
-    if (this.#phase !== 'handling') return;
-    this.#answer(errorAnswer(error, this.requestId));
-    this.#shared.options.onOwnAnswer?.({ requestId: this.requestId, status: error.status });
-  }
-
-  #answer(answer: HttpAnswer): void {
+  protected override answer(answer: HttpAnswer): void {
     const response = this.#response;
-    if (response === null || this.#phase !== 'handling') return;
+    if (response === null || this.phase !== 'handling') return;
     const closing = answer.close === true || this.#mustClose();
     // Nobody will ask for the body any more: what still comes of it is thrown away, not collected.
-    if (this.#bodyUnread() && this.#intake?.waiting === false) this.#intake.fail(new ClientGone());
+    if (this.#bodyUnread() && this.intake?.waiting === false) this.intake.fail(new ClientGone());
     const head = headText(answer, closing);
     const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
     if (this.#inTurn) this.#write(response, answer.status, head, body, closing);
@@ -307,23 +191,17 @@ class UwsExchange implements HttpExchange, Waiting {
   /** Checks the head and calls the handler. */
   begin(): void {
     try {
-      this.#declaredBytes = checkHead(this.#headers);
+      this.bodyBytes = checkHead(this.headers);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      this.#answerMyself(error);
+      this.answerMyself(error);
       return;
     }
-    if (this.#declaredBytes > declaredBytesMax && this.#shared.oversize !== null) {
-      this.#refuseLength(this.#shared.oversize);
+    if (this.bodyBytes > declaredBytesMax && this.shared.oversize !== null) {
+      this.#refuseLength(this.shared.oversize);
       return;
     }
-    try {
-      this.#shared.options.handler(this);
-    } catch (error) {
-      const { requestId } = this;
-      this.#shared.logger.error('the HTTP handler threw', { requestId, error: describeError(error) });
-      this.#answerMyself(brokenHandler());
-    }
+    this.callHandler();
   }
 
   /** The parser cuts the connection after this turn. */
@@ -334,92 +212,54 @@ class UwsExchange implements HttpExchange, Waiting {
     const answer = errorAnswer(error, this.requestId);
     if (!oversize.answer(response, headText(answer, true), answer.body)) return;
     this.#finish();
-    this.#shared.options.onOwnAnswer?.({ requestId: this.requestId, status: error.status });
+    this.shared.options.onOwnAnswer?.({ requestId: this.requestId, status: error.status });
   }
 
-  /** Before uWS gets control back: whatever may still happen to this exchange is registered here. */
+  /** Called before uWS gets control back: whatever may still happen to this exchange is registered here. */
   leaveTurn(): void {
     this.#inTurn = false;
     const response = this.#response;
     if (response === null) return;
     response.onAborted(() => this.#onAborted());
-    if (this.#declaredBytes !== 0 && this.#intake === null) this.#receive(response);
-    if (this.#phase === 'handling' && this.#intake?.waiting !== true) this.#awaitHandler();
-    this.#shared.deadlines.add(this);
+    if (this.bodyBytes !== 0 && this.intake === null) this.#receive(response);
+    if (this.phase === 'handling' && this.intake?.waiting !== true) this.awaitHandler();
+    this.shared.deadlines.add(this);
   }
 
-  expire(): void {
-    if (this.#phase === 'writing') this.#expireWriting();
-    else if (this.#phase !== 'handling') this.#response?.close();
-    else if (this.#intake?.waiting && this.#pace !== null) this.#expireBody(this.#intake, this.#pace);
-    else this.#expireHandler();
-  }
-
-  #expireBody(intake: BodyIntake, pace: Pace): void {
-    const { sweptMs } = this.#shared.deadlines;
-    if (intake.isHeldUp) pace.restart(sweptMs);
-    if (sweptMs < pace.dueMs || pace.kept(sweptMs)) {
-      if (!intake.isHeldUp) {
-        this.#response?.pause();
-        this.#response?.resume();
-      }
-      this.#awaitBody(intake, pace);
-      return;
+  protected override keepReceiving(intake: BodyIntake, pace: Pace): void {
+    if (!intake.isHeldUp) {
+      this.#response?.pause();
+      this.#response?.resume();
     }
-    intake.fail(lateBody());
-    this.#awaitHandler();
-  }
-
-  #expireWriting(): void {
-    const { sweptMs } = this.#shared.deadlines;
-    if (this.#pace?.kept(sweptMs)) this.dueMs = this.#pace.dueMs;
-    else this.#response?.close();
-  }
-
-  #expireHandler(): void {
-    this.#answerMyself(silentHandler(this.#mayTakeEffect));
-    this.#abandon();
-  }
-
-  /** Nobody waits for the handler's answer any more. */
-  #abandon(): void {
-    this.#gone = true;
-    this.#intake?.fail(new ClientGone());
-    const runs = this.#abortRuns;
-    this.#abortRuns = null;
-    for (const run of runs ?? []) run();
+    this.#awaitBody(intake, pace);
   }
 
   #onAborted(): void {
-    const wasHandling = this.#phase === 'handling';
+    const wasHandling = this.phase === 'handling';
     this.#finish();
-    if (wasHandling) this.#abandon();
+    if (wasHandling) this.departure.abandon(this.intake);
   }
 
   #finish(): void {
-    this.#phase = 'over';
+    this.phase = 'over';
     this.#response = null;
-    this.#hasSent();
-    if (!this.#inTurn) this.#shared.deadlines.delete(this);
-  }
-
-  #awaitHandler(): void {
-    this.dueMs = this.#shared.deadlines.soonMs + (this.#handlerMs ?? this.#shared.options.handlerDeadlineMs);
+    this.hasSent();
+    if (!this.#inTurn) this.shared.deadlines.delete(this);
   }
 
   #awaitBody(intake: BodyIntake, pace: Pace): void {
-    const { soonMs } = this.#shared.deadlines;
+    const { soonMs } = this.shared.deadlines;
     pace.moved(intake.receivedBytes, soonMs);
     this.dueMs = Math.min(pace.dueMs, soonMs + nudgeMs);
   }
 
   #receive(response: UwsResponse): BodyIntake {
-    const intake = new BodyIntake(this.#declaredBytes, this.#shared.slabs, () => {
-      if (this.#phase !== 'handling') return;
+    const intake = new BodyIntake(this.bodyBytes, this.shared.slabs, () => {
+      if (this.phase !== 'handling') return;
       if (intake.waiting) this.#resume();
-      else this.#awaitHandler();
+      else this.awaitHandler();
     });
-    this.#intake = intake;
+    this.intake = intake;
     response.onData((chunk, last) => this.#onData(intake, chunk, last));
     return intake;
   }
@@ -427,13 +267,13 @@ class UwsExchange implements HttpExchange, Waiting {
   #onData(intake: BodyIntake, chunk: ArrayBuffer, last: boolean): void {
     const wasWaiting = intake.waiting;
     intake.take(new Uint8Array(chunk), last);
-    if (wasWaiting) this.#pace?.moved(intake.receivedBytes, this.#shared.deadlines.soonMs);
-    if (this.#phase === 'closing') {
+    if (wasWaiting) this.pace?.moved(intake.receivedBytes, this.shared.deadlines.soonMs);
+    if (this.phase === 'closing') {
       if (last) this.dueMs = 0;
     } else if (wasWaiting) {
-      if (!intake.waiting) this.#awaitHandler();
+      if (!intake.waiting) this.awaitHandler();
       else if (intake.isHeldUp && !last) this.#pause();
-    } else if (!last && !this.#bodyAsked) this.#pause();
+    } else if (!last && !this.bodyAsked) this.#pause();
   }
 
   /** The handler has not asked for the body yet: what arrived in one piece with the head is kept, the rest waits in the kernel. */
@@ -450,11 +290,11 @@ class UwsExchange implements HttpExchange, Waiting {
   }
 
   #bodyUnread(): boolean {
-    return this.#declaredBytes !== 0 && this.#intake?.complete !== true;
+    return this.bodyBytes !== 0 && this.intake?.complete !== true;
   }
 
   #mustClose(): boolean {
-    return this.#shared.stopping || this.#declaredBytes === CHUNKED_BODY || this.#bodyUnread();
+    return this.shared.stopping || this.bodyBytes === CHUNKED_BODY || this.#bodyUnread();
   }
 
   #write(response: UwsResponse, status: number, head: string, body: Uint8Array, closing: boolean): void {
@@ -498,15 +338,15 @@ class UwsExchange implements HttpExchange, Waiting {
 
   /** Writes on whenever the client has read, until its write deadline. */
   #writeRest(response: UwsResponse, body: Uint8Array, totalBytes: number): void {
-    this.#phase = 'writing';
-    const pace = new Pace(this.#shared.options.writeDeadlineMs, this.#shared.deadlines.soonMs);
-    this.#pace = pace;
-    this.#answerBytes = totalBytes;
+    this.phase = 'writing';
+    const pace = new Pace(this.shared.options.writeDeadlineMs, this.shared.deadlines.soonMs);
+    this.pace = pace;
+    this.answerBytes = totalBytes;
     this.dueMs = pace.dueMs;
     const ends = totalBytes > body.byteLength;
     response.onWritable((offset) => {
-      if (this.#phase !== 'writing') return true;
-      pace.moved(offset, this.#shared.deadlines.soonMs);
+      if (this.phase !== 'writing') return true;
+      pace.moved(offset, this.shared.deadlines.soonMs);
       const [taken, done] = response.tryEnd(body.subarray(offset), totalBytes);
       if (done) this.#finish();
       else if (taken && ends) this.#linger();
@@ -515,11 +355,11 @@ class UwsExchange implements HttpExchange, Waiting {
   }
 
   #linger(): void {
-    this.#phase = 'closing';
-    this.#hasSent();
+    this.phase = 'closing';
+    this.hasSent();
     this.#resume();
     // Due at the next sweep where nothing is left to read: by then the answer has left our buffers.
-    this.dueMs = this.#bodyUnread() ? this.#shared.deadlines.soonMs + lingerMs : 0;
+    this.dueMs = this.#bodyUnread() ? this.shared.deadlines.soonMs + lingerMs : 0;
   }
 }
 

@@ -1,3 +1,7 @@
+/**
+ * `Idempotency-Key` on the front: what is a key, whose it is, and the requests that the front does itself. Those that a tenant's
+ * actor does are remembered there with what they did; see actors/tenant/idempotent-requests.ts.
+ */
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import { replayedHeader } from '../../protocol/messages.ts';
@@ -9,10 +13,6 @@ import { type Random, randomId48 } from '../base/random.ts';
 import type { Tenants } from '../router/tenants.ts';
 import type { Answer } from './response.ts';
 
-/**
- * `Idempotency-Key` on the front: what is a key, whose it is, and the requests that the front does itself. Those that a tenant's
- * actor does are remembered there with what they did; see actors/tenant/idempotent-requests.ts.
- */
 export interface RequestMemory {
   begin: Tenants['beginRequest'];
   end: Tenants['endRequest'];

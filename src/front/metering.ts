@@ -1,3 +1,4 @@
+/** What an operation is counted as, and what it is refused for; the counting itself is usage-meter.ts and allowances.ts. */
 import type { ApiError } from '../../protocol/errors.ts';
 import type { Meter } from '../../protocol/messages.ts';
 import type { Operation } from '../../protocol/operations.ts';
@@ -6,7 +7,6 @@ import type { Allowances } from './allowances.ts';
 import type { Surface } from './operation-call.ts';
 import type { UsageMeter } from './usage-meter.ts';
 
-/** What an operation is counted as, and what it is refused for; the counting itself is usage-meter.ts and allowances.ts. */
 export interface Metering {
   readonly allowances: Allowances;
   readonly meter: UsageMeter;
@@ -37,6 +37,11 @@ const oneWrite = { queries: 0, writes: 1 };
 const oneMcpQuery = { mcpQueries: 1 };
 const oneMcpWrite = { mcpWrites: 1 };
 
+/** Counts that a key or connection was used, and nothing else: its tenant is told once a minute at most. */
+export function countUse({ meter }: Pick<Metering, 'meter'>, principal: Principal): void {
+  meter.count(principal, null, noKeyUse);
+}
+
 /** An answer of an actor. Only what was done is counted. */
 export function countAnswer(
   { allowances, meter }: Metering,
@@ -54,8 +59,7 @@ export function countAnswer(
   const isMcp = answer.surface === 'mcp';
   // A refusal costs nothing, unless work was done before it: a query that ran out of its time has had it.
   const isWorthless = cpuMs === 0 && storeGets === 0;
-  if (answer.status >= 400 && (meters !== 'query' || isWorthless))
-    return meter.count(principal, null, noKeyUse);
+  if (answer.status >= 400 && (meters !== 'query' || isWorthless)) return countUse({ meter }, principal);
   if (meters === 'query') {
     const outBytes = answer.bodyBytes;
     const used = { queries: 1, outBytes, cpuMs, storeGets, storeBytes, ...tokens, ...(isMcp && oneMcpQuery) };

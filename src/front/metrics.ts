@@ -1,13 +1,13 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { CannotListen } from './door.ts';
-
 /**
  * `GET /metrics` in Prometheus' text format, on a port of its own: it needs no credentials, and what is asked there meets
  * none of the limits and costs none of the deadlines of the service.
  */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { CannotListen } from './door.ts';
+
 export interface MetricsDoor {
-  /** Without the path. */
+  /** The address of the listener, without the path. */
   readonly url: string;
   close(): void;
 }
@@ -46,7 +46,7 @@ function listening(server: Server, host: string, port: number): Promise<void> {
     server.once('error', (cause) =>
       reject(
         new CannotListen(
-          `port ${port} on ${host} can't be listened on (${cause.message}). Set TIDEBASE_METRICS_PORT to a free one.`,
+          `port ${port} on ${host} can't be listened on (${cause.message}): set TIDEBASE_METRICS_PORT to a free one`,
         ),
       ),
     );

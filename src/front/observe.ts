@@ -61,7 +61,7 @@ export class RequestObserver {
       this.#components.logger.debug('the door answered itself', { requestId, status });
   }
 
-  /** No path, query or body: names of documents and questions are the tenant's. */
+  /** Logs a request without its path, query or body: names of documents and questions are the tenant's. */
   #log({ id, operation, principal, beganMs }: Observed, status: number | null): void {
     this.#components.logger.debug('answered', {
       requestId: id,

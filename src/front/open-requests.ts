@@ -9,6 +9,7 @@ import { networkOf } from '../identity/attempts.ts';
  */
 export class OpenRequests {
   #underWay = 0;
+  #signed = 0;
   readonly #ofNetwork = new Map<string, number>();
 
   /** Takes a place until the answer, which `leave` gives back. Throws 429 `rate_limited` where none is free. */
@@ -20,6 +21,17 @@ export class OpenRequests {
     this.#underWay += 1;
     this.#ofNetwork.set(network, ofNetwork + 1);
     return { leave: () => this.#leave(network) };
+  }
+
+  /** As `enter`, for events that are signed, whose bodies are larger. */
+  enterSigned(): { leave(): void } {
+    if (this.#signed >= limits.webhooksAtOnceMax) throw tooMany('to this server');
+    this.#signed += 1;
+    return {
+      leave: () => {
+        this.#signed -= 1;
+      },
+    };
   }
 
   get underWay(): number {
@@ -35,6 +47,6 @@ export class OpenRequests {
 }
 
 function tooMany(where: string): ApiError {
-  const sentence = `too many sign-ups, logins and the like ${where} are under way: try again in a second`;
+  const sentence = `too many sign-ups, logins, events and the like ${where} are under way: try again in a second`;
   return new ApiError('rate_limited', sentence, { retryAfter: 1 });
 }

@@ -32,7 +32,7 @@ export interface OperationCall {
 /** Takes the REST answer of an operation call. `sent` of it must be released by whoever gets it. */
 export type OperationAnswered = (answer: HttpAnswer) => void;
 
-/** Where an operation was asked for: `mcp` is counted as `mcp_queries` and `mcp_writes` too. */
+/** The interface through which an operation was asked for: `mcp` is counted as `mcp_queries` and `mcp_writes` too. */
 export type Surface = 'rest' | 'mcp';
 
 /**

@@ -24,7 +24,6 @@ import type { Person } from '../identity/person-record.ts';
 import type { Tenants } from '../router/tenants.ts';
 import type { FrontOperation, FrontRequest } from './front-operation.ts';
 
-/** Signing up, logging in, and what mailed links are for. */
 export interface PeopleOperationsComponents {
   /** Made on first use: it starts the lane that hashes passwords. */
   readonly people: () => Promise<People>;
@@ -38,6 +37,7 @@ export interface PeopleOperationsComponents {
   readonly forgetLogins: (personId: number) => void;
 }
 
+/** Signing up, logging in, and what mailed links are for. */
 export function peopleOperations(
   components: PeopleOperationsComponents,
 ): readonly (readonly [OperationName, FrontOperation])[] {
@@ -107,13 +107,14 @@ async function verifyEmail(
   return { verified: true };
 }
 
-/** Of a key: for the person who made it. */
+/** Mails a new verification link to the person who made the key. */
 async function resendVerification(
   components: PeopleOperationsComponents,
   { principal }: FrontRequest,
 ): Promise<unknown> {
   const { personId } = must(principal, 'a principal');
-  if (personId === null) throw new ApiError('bad_request', 'Nobody in particular made this key.');
+  if (personId === null)
+    throw new ApiError('bad_request', 'no person made this key: use one that a person made');
   // Before the minute begins that a person then has to wait.
   if (components.mails.isFull) throw tooManyMails();
   const link = await renewVerification(await components.people(), personId);
@@ -168,7 +169,7 @@ function post({ mails, baseUrl }: PeopleOperationsComponents, link: LinkToMail):
 }
 
 function tooManyMails(): ApiError {
-  return new ApiError('rate_limited', 'Too many mails wait to be sent: try again in a minute.', {
+  return new ApiError('rate_limited', 'too many mails wait to be sent: try again in a minute', {
     retryAfter: 60,
   });
 }

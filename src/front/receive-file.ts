@@ -19,6 +19,9 @@ const waitingBytesMax = 8 * 1024 * 1024;
 /** A file whose length is not known takes at first, and then always more. */
 const unknownBytesStep = 16 * 1024 * 1024;
 
+/** What a file comes from: a client, or another server that passes a client's on. */
+export type FileSource = Pick<HttpExchange, 'declaredBytes' | 'streamBody' | 'secondsLeft' | 'evict'>;
+
 export interface FileReceiverOptions {
   /** Made where it is missing; what is in it at a start is somebody else's to remove. */
   readonly folder: string;
@@ -47,30 +50,30 @@ export class FileReceiver {
   }
 
   /**
-   * Runs work with the body of an exchange as a file, which is gone afterwards.
+   * Runs work with the body of a source as a file, which is gone afterwards.
    *
    * @throws ApiError 413 for a body over the limit; 507 where it can't fit into what `quotaBytes` leaves of the tenant's quota; 429 where
    * there is no place or no room on the disk within `limits.roomWaitMs`; 503 where the disk is full.
    */
   async withBody<T>(
-    exchange: HttpExchange,
+    source: FileSource,
     { share, quotaBytes }: { readonly share: Share; readonly quotaBytes: number | null },
     work: (file: ReceivedFile) => Promise<T>,
   ): Promise<T> {
-    const place = await this.#reserve(this.#places, exchange, share, 1);
+    const place = await this.#reserve(this.#places, source, share, 1);
     const holds = [place];
     const path = join(this.#options.folder, `received-${randomHex(this.#options.random, 8)}`);
     try {
-      await this.#refuseOverQuota(exchange, share.tenant, quotaBytes);
-      const declared = exchange.declaredBytes === CHUNKED_BODY ? unknownBytesStep : exchange.declaredBytes;
+      await this.#refuseOverQuota(source, share.tenant, quotaBytes);
+      const declared = source.declaredBytes === CHUNKED_BODY ? unknownBytesStep : source.declaredBytes;
       const room = await this.#reserve(
         this.#disk,
-        exchange,
+        source,
         share,
         Math.min(declared, limits.importBodyBytesMax),
       );
       holds.push(room);
-      const bytes = await this.#receive(exchange, path, room);
+      const bytes = await this.#receive(source, path, room);
       // From here on it is the server's pace.
       for (const hold of holds) hold.settle();
       if (bytes === 0) throw new ApiError('bad_request', 'this request needs a file as its body');
@@ -81,15 +84,15 @@ export class FileReceiver {
     }
   }
 
-  async #reserve(gate: ByteGate, exchange: HttpExchange, { owner }: Share, amount: number): Promise<Hold> {
-    const hold = await gate.reserveWithin(limits.roomWaitMs, { owner, amount, slow: exchange });
+  async #reserve(gate: ByteGate, source: FileSource, { owner }: Share, amount: number): Promise<Hold> {
+    const hold = await gate.reserveWithin(limits.roomWaitMs, { owner, amount, slow: source });
     if (hold === null) throw busy();
     return hold;
   }
 
   /** How much a file will take is known when its segment is made; here it is only seen that it can't fit. */
   async #refuseOverQuota(
-    { declaredBytes }: HttpExchange,
+    { declaredBytes }: FileSource,
     tenantId: number,
     quotaBytes: number | null,
   ): Promise<void> {
@@ -106,7 +109,7 @@ export class FileReceiver {
     );
   }
 
-  async #receive(exchange: HttpExchange, path: string, room: Hold): Promise<number> {
+  async #receive(source: FileSource, path: string, room: Hold): Promise<number> {
     // Asked for at once: a client that goes away meanwhile is heard of.
     const output = new FileOutput(async () => {
       await mkdir(this.#options.folder, { recursive: true });
@@ -115,7 +118,7 @@ export class FileReceiver {
     });
     let received = 0;
     try {
-      const bytes = await exchange.streamBody(limits.importBodyBytesMax, (chunk) => {
+      const bytes = await source.streamBody(limits.importBodyBytesMax, (chunk) => {
         received += chunk.byteLength;
         const missing = received - room.amount;
         if (missing > 0 && !room.grow(unknownBytesStep + missing)) return Promise.reject(busy());
@@ -160,7 +163,7 @@ class FileOutput {
     this.#opening.catch(() => {});
   }
 
-  /** A promise where no more should come for now. */
+  /** Writes a chunk. Answers a promise where no more should come until it resolves. */
   write(chunk: Uint8Array): Promise<void> | undefined {
     this.#waiting.push(chunk);
     this.#waitingBytes += chunk.byteLength;

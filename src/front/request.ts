@@ -25,7 +25,7 @@ export interface RequestInHand extends Observed {
 /** A request for an operation. */
 export interface OperationRequest extends RequestInHand {
   readonly operation: Operation;
-  /** On the observer's clock: when the whole request was here. The time that a query may take counts from then. */
+  /** When the whole request was here, on the observer's clock. The time that a query may take counts from then. */
   completeMs: number;
   /** The body that came with an operation call; null where the client sends it, or the operation takes none. */
   readonly given: Uint8Array | null;

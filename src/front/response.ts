@@ -1,12 +1,12 @@
+/** An answer, whoever made it → head and bytes. */
 import { successorOf } from '../../protocol/routing.ts';
 import { plainType } from './http-guards.ts';
 import type { HttpAnswer, HttpExchange } from './http-types.ts';
 import type { HeaderList } from './rate-limit-headers.ts';
 
-/** An answer, whoever made it → head and bytes. */
 export interface Answer {
   readonly status: number;
-  /** Beside the content type and those that every answer has. */
+  /** The headers beside the content type and those that every answer has. */
   readonly headers: HeaderList;
   readonly body: Uint8Array | string;
   readonly contentType?: string;

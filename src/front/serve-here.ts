@@ -1,8 +1,9 @@
+/** Operations that the front does itself, those of people above all: what they do is account-operations.ts and its neighbours. */
 import { ApiError } from '../../protocol/errors.ts';
 import type { PersonId } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
 import { takesBody } from '../../protocol/operations.ts';
-import { parseJson } from '../base/json.ts';
+import { JsonSyntaxError, parseJson } from '../base/json.ts';
 import { sendAnswer } from './answer.ts';
 import { keyDigestOf } from './ask-actor.ts';
 import { checkRequest, notBuilt } from './check-request.ts';
@@ -12,8 +13,6 @@ import type { Admitted, OperationRequest } from './request.ts';
 import type { Answer } from './response.ts';
 import { originRefusal } from './same-origin.ts';
 import { receiveOpenBody } from './take-body.ts';
-
-/** Operations that the front does itself, those of people above all: what they do is account-operations.ts and its neighbours. */
 
 /** Does an admitted one, once only where it brings an `Idempotency-Key`. */
 export async function serveHere(request: Admitted): Promise<void> {
@@ -37,8 +36,10 @@ export async function serveOpen(request: OperationRequest): Promise<void> {
     : null;
   if (foreign !== null) throw foreign;
   const address = clientAddressOf(request);
-  front.attempts.openRequest(address);
-  const place = front.openRequests.enter(address);
+  // One provider tells of all tenants, from few addresses: it has places of its own, and no number a minute.
+  const isSigned = operation.request === 'signed';
+  if (!isSigned) front.attempts.openRequest(address);
+  const place = isSigned ? front.openRequests.enterSigned() : front.openRequests.enter(address);
   try {
     checkRequest(request);
     await receiveOpenBody(request);
@@ -71,25 +72,41 @@ async function run(request: OperationRequest, plannedId: number): Promise<Answer
   const isAbout = (personId: PersonId) => {
     request.personId = personId;
   };
-  const value = await work({ principal, body, parameters, plannedId, clientAddress, tenant, isAbout });
+  const signature = operation.request === 'signed' ? exchange.header('stripe-signature') : undefined;
+  const value = await work({
+    principal,
+    body,
+    signature,
+    parameters,
+    plannedId,
+    clientAddress,
+    tenant,
+    isAbout,
+  });
   return { status, headers: noHeaders, body: operation.answer === null ? '' : JSON.stringify(value) };
 }
 
 /** The body as parsed JSON; undefined where the operation takes none. Throws JsonSyntaxError. */
 function parseBody(request: OperationRequest): unknown {
   if (request.body === null) return undefined;
-  const parsed = parseJson(request.body, {
-    depthMax: limits.jsonDepthMax,
-    valuesMax: limits.jsonValuesMax,
-  });
-  const { auth, inputCode } = request.operation;
-  if (auth !== 'none' || typeof parsed !== 'object' || parsed === null) return parsed;
-  const fields = Object.keys(parsed).length;
-  if (fields > limits.openBodyFieldsMax)
-    throw new ApiError(inputCode, `the body has ${fields} fields: send those of this operation alone`);
-  const { email } = parsed as { readonly email?: unknown };
-  if (typeof email === 'string') request.email = email;
-  return parsed;
+  if (request.operation.request === 'signed') return request.body;
+  if (request.operation.auth === 'none') return parseOpenBody(request, request.body);
+  return parseJson(request.body, { depthMax: limits.jsonDepthMax, valuesMax: limits.jsonValuesMax });
+}
+
+/** The body of an operation that takes no credentials: it is read no further than its few fields reach. */
+function parseOpenBody(request: OperationRequest, body: Uint8Array): unknown {
+  const valuesMax = limits.openBodyValuesMax;
+  try {
+    const parsed = parseJson(body, { depthMax: limits.jsonDepthMax, valuesMax });
+    const email = typeof parsed === 'object' && parsed !== null && 'email' in parsed ? parsed.email : null;
+    if (typeof email === 'string') request.email = email;
+    return parsed;
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError) || error.kind !== 'size') throw error;
+    const sentence = `the body has more than ${valuesMax} values: send the fields of this operation alone`;
+    throw new ApiError(request.operation.inputCode, sentence);
+  }
 }
 
 /** The client's address as text; behind trusted proxies it is whom they name. */

@@ -10,11 +10,21 @@ import { dayOf, periodOf } from '../accounts/usage.ts';
 import type { Principal } from '../auth/principal.ts';
 import { DataError, must } from '../base/assert.ts';
 import { SerialByKey } from '../base/serial-by-key.ts';
+import type { PaidPlans } from '../billing/paid-plans.ts';
 import { type Person, type PersonStore, readPerson, updatePerson } from '../identity/person-record.ts';
 import { StoreError } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
 import type { Tenants } from '../router/tenants.ts';
 import type { FrontOperation, FrontRequest } from './front-operation.ts';
+
+export interface TenantComponents {
+  readonly tenants: Tenants;
+  readonly persons: PersonStore;
+  /** Null where nobody can subscribe. */
+  readonly billing: Pick<PaidPlans, 'end'> | null;
+}
+
+type Membership = Person['tenants'][number];
 
 /**
  * The tenants of a person. A person's record lists them; the tenant itself is its actor's. On one server a person's are made
@@ -24,16 +34,9 @@ import type { FrontOperation, FrontRequest } from './front-operation.ts';
  * Making one: the tenant first, the list last. One that surely did not get into the list is deleted again; a crash between
  * leaves a tenant that nobody can reach.
  *
- * Deleting one: the tenant first (durably, and forgotten by every front), the list last. A crash between leaves a number in the
+ * Deleting one: its subscription ends before all else; then the tenant first (durably, and forgotten by every front), the list last. A crash between leaves a number in the
  * list that leads to a tombstone, which counts as nothing and leaves the list when it is next read.
  */
-export interface TenantComponents {
-  readonly tenants: Tenants;
-  readonly persons: PersonStore;
-}
-
-type Membership = Person['tenants'][number];
-
 export function tenantOperations(components: TenantComponents): ReadonlyMap<OperationName, FrontOperation> {
   const turns: Turns = new SerialByKey();
   return new Map<OperationName, FrontOperation>([
@@ -43,13 +46,13 @@ export function tenantOperations(components: TenantComponents): ReadonlyMap<Oper
   ]);
 }
 
-/** By person. */
+/** Runs one person's changes one after the other. */
 type Turns = SerialByKey<number>;
 
 async function inTurn<T>(turns: Turns, request: FrontRequest, change: () => Promise<T>): Promise<T> {
   const personId = must(principalOf(request).personId, 'the person of a login');
   if (turns.waiting(personId) < limits.tenantChangesAtOnceMax) return turns.run(personId, change);
-  const sentence = 'Too many tenants are being made and deleted at once; nothing was done: try again.';
+  const sentence = 'too many tenants are being made and deleted at once; nothing was done: try again';
   throw new ApiError('unavailable', sentence, { retryAfter: 5 });
 }
 
@@ -67,7 +70,7 @@ async function listTenants(components: TenantComponents, principal: Principal): 
   return tenant.status === 'deleting' ? [] : [shown(tenant, 'owner')];
 }
 
-/** In the order in which they were made. */
+/** The tenants of a person that are not deleted, in the order in which they were made. */
 async function livingTenants(components: TenantComponents, person: Person) {
   const listed = await Promise.all(
     person.tenants.map(async ({ tenantId, role }) => ({
@@ -100,8 +103,10 @@ async function createTenant(components: TenantComponents, request: FrontRequest)
   });
   // Numbers are drawn by chance: another tenant may have had this one.
   if (made.status !== 'deleting' && made.ownerId !== person.id)
-    throw new ApiError('unavailable', 'Two tenants got one id: try again.', { retryAfter: 1 });
-  if (made.status === 'deleting') throw new ApiError('conflict', 'The tenant was made and deleted again.');
+    throw new ApiError('unavailable', 'two tenants got one id; no tenant was made: try again', {
+      retryAfter: 1,
+    });
+  if (made.status === 'deleting') throw new ApiError('conflict', 'the tenant was made and deleted again');
   const listed = await enterList(components, person, id);
   // Who verified an address after it was read here has told only the tenants that were listed by then.
   if (listed.verified && !made.ownerVerified) {
@@ -124,7 +129,7 @@ function withOneMore({ tenantsMade }: Person, nowMs: number): Person['tenantsMad
   const { month, endMs } = periodOf(nowMs);
   const count = tenantsMade.month === month ? tenantsMade.count : 0;
   if (count < limits.tenantsMadePerMonthMax) return { month, count: count + 1 };
-  const sentence = `An account makes at most ${limits.tenantsMadePerMonthMax} tenants a month, deleted ones included: the next one from ${dayOf(endMs)} on.`;
+  const sentence = `an account makes at most ${limits.tenantsMadePerMonthMax} tenants a month, deleted ones included: the next one from ${dayOf(endMs)} on`;
   throw new ApiError('conflict', sentence);
 }
 
@@ -150,7 +155,7 @@ async function enterList(
     // Nobody can reach it, so it may as well go; where that fails it stays, and still nobody can.
     await tenants.setStatus(tenantId, 'deleting').catch(() => {});
     if (!(error instanceof StoreError)) throw error;
-    const sentence = 'Object storage failed; no tenant was made: try again.';
+    const sentence = 'object storage failed; no tenant was made: try again';
     throw new ApiError('unavailable', sentence, { retryAfter: 1, cause: error });
   }
 }
@@ -168,14 +173,16 @@ async function deleteTenant(components: TenantComponents, request: FrontRequest)
   const membership = person.tenants.find((each) => each.tenantId === tenantId);
   if (membership === undefined) throw new ApiError('not_found', 'there is no such tenant');
   refuseDeletion(person, membership);
+  // Nobody pays for what is not there: where this fails nothing is deleted.
+  await components.billing?.end(membership.tenantId);
   await components.tenants.setStatus(membership.tenantId, 'deleting');
   await leaveList(components, person, (each) => each === tenantId);
 }
 
 function refuseDeletion({ defaultTenantId }: Person, { tenantId, role }: Membership): void {
-  if (role !== 'owner') throw new ApiError('forbidden', 'Only its owner may delete a tenant.');
+  if (role !== 'owner') throw new ApiError('forbidden', 'only its owner may delete a tenant');
   if (tenantId !== defaultTenantId) return;
-  throw new ApiError('conflict', "This is the account's own tenant: it stays as long as the account does.");
+  throw new ApiError('conflict', "this is the account's own tenant: it stays as long as the account does");
 }
 
 async function leaveList(
@@ -194,7 +201,7 @@ async function personOf({ persons }: TenantComponents, { personId }: Principal):
   return must(await readPerson(persons.objectStore, id), 'the person who is logged in');
 }
 
-/** It was made before anything led to it, and its tombstone stays: one that is missing is damage. */
+/** The tenant of an id that something led to. It was made before that, and its tombstone stays: one that is missing is damage. */
 async function tenantOf({ tenants }: TenantComponents, tenantId: number): Promise<TenantRecord> {
   const tenant = await tenants.get(tenantId);
   if (tenant !== null) return tenant;
@@ -206,6 +213,6 @@ function shown({ id, name, plan, status, createdAt }: TenantRecord, role: Role):
 }
 
 function tooMany(): ApiError {
-  const sentence = `An account has at most ${limits.tenantsOfPersonMax} tenants: delete one that is not needed.`;
+  const sentence = `an account has at most ${limits.tenantsOfPersonMax} tenants: delete one that is not needed`;
   return new ApiError('conflict', sentence);
 }

@@ -7,12 +7,6 @@ import type { Principal } from '../auth/principal.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, type Logger } from '../base/log.ts';
 
-/**
- * Counts what answers have used, by tenant, UTC day and key, and tells the tenants' actors so often, who have it
- * written to the log. A crash loses what was not told: a second's queries at most, in the customer's favour. What may
- * have been told is never told again, so nothing counts twice. Writes are metered where they are applied; of them a front
- * tells only which key was used.
- */
 export interface UsageMeterComponents {
   readonly clock: Clock;
   readonly logger: Logger;
@@ -35,13 +29,19 @@ interface Pending {
   telling: Promise<void> | null;
 }
 
-/** With what the log takes until it is durable, less than the second that a crash may lose. */
+/** How often usage is told: with what the log takes until it is durable, less than the second that a crash may lose. */
 export const tellEveryMs = 700;
 /** When a key was used last is all that such requests leave behind: it need not cost a log object a second. */
 export const tellTouchedEveryMs = 60_000;
 
 const dayMs = 86_400_000;
 
+/**
+ * Counts what answers have used, by tenant, UTC day and key, and tells the tenants' actors so often, who have it
+ * written to the log. A crash loses what was not told: a second's queries at most, in the customer's favour. What may
+ * have been told is never told again, so nothing counts twice. Writes are metered where they are applied; of them a front
+ * tells only which key was used.
+ */
 export class UsageMeter {
   readonly #components: UsageMeterComponents;
   readonly #tenants = new Map<number, Pending>();
@@ -76,7 +76,7 @@ export class UsageMeter {
     this.#arm(used !== null || keyUse.writes > 0 ? tellEveryMs : tellTouchedEveryMs);
   }
 
-  /** Of one tenant, or of all: when what was counted until now is durable, or cannot be. */
+  /** Tells what was counted of one tenant, or of all. Resolves when it is durable, or cannot be. */
   async flush(tenantId?: number): Promise<void> {
     const all = tenantId === undefined ? [...this.#tenants.keys()] : [tenantId];
     await Promise.all(all.map((each) => this.#flushed(each)));
@@ -175,7 +175,7 @@ function isNotWritten(error: unknown): boolean {
   return error instanceof ApiError && (error.code === 'unavailable' || error.code === 'write_busy');
 }
 
-/** Of what could not be told for days, the oldest are given up. */
+/** Joins notes that could not be told; where that lasts for days, the oldest are given up. */
 function merged(older: readonly OpenNote[], newer: readonly OpenNote[]): OpenNote[] {
   const notes = [...older];
   for (const note of newer) {

@@ -1,22 +1,22 @@
+/**
+ * The browser's files, as `npm run build` left them beside this one. They are served under a folder named by the digest of
+ * all of them: modules find each other by relative paths, and what an address holds never changes.
+ */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { must } from '../../base/assert.ts';
 
-/**
- * The browser's files, as `npm run build` left them beside this one. They are served under a folder named by the digest of
- * all of them: modules find each other by relative paths, and what an address holds never changes.
- */
 export interface Asset {
-  /** Such as `views/search.js`. */
+  /** The path below the pages' folder, such as `views/search.js`. */
   readonly name: string;
   readonly type: string;
   readonly body: Buffer;
 }
 
 export interface Assets {
-  /** Of all files together, in hexadecimal. */
+  /** The digest of all files together, in hexadecimal. */
   readonly digest: string;
   readonly files: readonly Asset[];
 }

@@ -2,7 +2,7 @@ import type { Assets } from './assets.ts';
 
 /** What the pages say of the server that serves them. */
 export interface ServerFacts {
-  /** Where a server without a mail server puts its mails, as words for a person; null where it sends them. */
+  /** The folder in which a server without a mail server puts its mails, as words for a person; null where it sends them. */
   readonly mailFiles: string | null;
 }
 

@@ -1,3 +1,7 @@
+/**
+ * The pages that a person sees: path → bytes, all made once. They are plain files with nothing of anybody's in them; what
+ * they show, the browser asks of the public interface. A request for an operation never gets here.
+ */
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import type { HttpExchange } from '../http-types.ts';
@@ -6,10 +10,6 @@ import type { Answer } from '../response.ts';
 import { type Asset, readAssets } from './assets.ts';
 import { assetsFolder, assetsPath, pageDocument, type ServerFacts } from './document.ts';
 
-/**
- * The pages that a person sees: path → bytes, all made once. They are plain files with nothing of anybody's in them; what
- * they show, the browser asks of the public interface. A request for an operation never gets here.
- */
 interface Page {
   readonly type: string;
   readonly headers: HeaderList;

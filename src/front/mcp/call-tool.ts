@@ -1,3 +1,7 @@
+/**
+ * One tool call: its arguments become a REST request, which runs as every other one, and the answer's bytes become the result,
+ * once as they are and once as text. Nothing of an answer is parsed and printed again.
+ */
 import { ApiError } from '../../../protocol/errors.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { type Tool, tools } from '../../../protocol/mcp-tools.ts';
@@ -5,18 +9,14 @@ import type { Principal } from '../../auth/principal.ts';
 import type { HttpAnswer, HttpExchange } from '../http-types.ts';
 import type { OperationCall } from '../operation-call.ts';
 import { stringOf } from './json-members.ts';
-import { RpcError, type RpcMessage } from './json-rpc.ts';
+import { type AnswerParts, RpcError, type RpcMessage } from './json-rpc.ts';
 import type { Era } from './protocol-era.ts';
 import { errorForTool, restRequestOf } from './tool-arguments.ts';
 import { modernTail } from './tool-list.ts';
 
-/**
- * One tool call: its arguments become a REST request, which runs as every other one, and the answer's bytes become the result,
- * once as they are and once as text. Nothing of an answer is parsed and printed again.
- */
 export interface ToolResult {
-  /** The result, as JSON. */
-  readonly json: string;
+  /** The result's JSON. */
+  readonly result: AnswerParts;
   /** Headers of the REST answer that the outer answer repeats: rate limits, and when to try again. */
   readonly headers: HttpAnswer['headers'];
   readonly isError: boolean;
@@ -63,11 +63,12 @@ export async function callTool(
   }
   const { status, body, sent } = answer;
   const headers = answer.headers.filter(([name]) => isPassedOn(name));
-  const text = typeof body === 'string' ? body : textOf(body);
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+  const text = textOf(bytes);
   if (status >= 400) return { ...failed(era, errorForTool(tool, text)), headers, sent };
   if (text.length > answerCharactersMax) return { ...failed(era, tooLarge()), headers, sent };
-  const json = resultOf(era, text === '' ? emptyAnswer : text, false);
-  return { json, headers, isError: false, sent };
+  const result = text === '' ? resultOf(era, emptyAnswer, false) : resultOf(era, text, false, bytes);
+  return { result, headers, isError: false, sent };
 }
 
 /** The result of a tool whose operation answers without a body. */
@@ -81,20 +82,30 @@ function tooLarge(): string {
 }
 
 function failed(era: Era, json: string): ToolResult {
-  return { json: resultOf(era, json, true), headers: [], isError: true, sent: undefined };
+  return { result: resultOf(era, json, true), headers: [], isError: true, sent: undefined };
 }
 
 /** An error before there was an answer of the operation, such as a refusal of the whole request. */
-export function errorResultJson(era: Era, error: ApiError): string {
-  return failed(era, Buffer.from(error.toBody()).toString()).json;
+export function errorResult(era: Era, error: ApiError): AnswerParts {
+  return failed(era, Buffer.from(error.toBody()).toString()).result;
 }
 
-/** `answer` stands in it as it is, and once more as a string. */
-function resultOf(era: Era, answer: string, isError: boolean): string {
-  return (
+const tails = {
+  modern: { done: Buffer.from(`${modernTail}}`), error: Buffer.from(`,"isError":true${modernTail}}`) },
+  legacy: { done: Buffer.from('}'), error: Buffer.from(',"isError":true}') },
+};
+
+/** The answer stands in it as a string, and once more as its own bytes. */
+function resultOf(
+  era: Era,
+  answer: string,
+  isError: boolean,
+  bytes: Uint8Array = Buffer.from(answer),
+): AnswerParts {
+  const text =
     `{${era === 'modern' ? '"resultType":"complete",' : ''}"content":[{"type":"text","text":${JSON.stringify(answer)}}],` +
-    `"structuredContent":${answer}${isError ? ',"isError":true' : ''}${era === 'modern' ? modernTail : ''}}`
-  );
+    '"structuredContent":';
+  return [Buffer.from(text), bytes, tails[era][isError ? 'error' : 'done']];
 }
 
 function textOf(bytes: Uint8Array): string {

@@ -21,12 +21,26 @@ const patternsMax = 100;
 export function narrowingOf(query: string): Narrowing {
   if (query === '') return noNarrowing;
   let narrowing = noNarrowing;
-  for (const [name, value] of parseQueryString(query)) {
+  for (const [name, value] of parametersOf(query)) {
     if (name === 'read_only') narrowing = { ...narrowing, readOnly: booleanOf(value) };
     else if (name === 'namespaces') narrowing = { ...narrowing, namespaces: patternsOf(value) };
     else throw wrong(name, 'is not a parameter of /mcp, which has read_only and namespaces');
   }
   return narrowing;
+}
+
+/** What is wrong with an address is told with one status: the message in the body is not looked at. */
+function parametersOf(query: string): ReturnType<typeof parseQueryString> {
+  try {
+    return parseQueryString(query);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    throw new ApiError(
+      'bad_request',
+      error.message,
+      error.fields === undefined ? {} : { fields: error.fields },
+    );
+  }
 }
 
 function booleanOf(value: string): boolean {

@@ -1,3 +1,7 @@
+/**
+ * Finds the parts of a JSON text without making values: an argument of a tool goes into a REST body as the bytes that it came in,
+ * and integers of 64 bits among them keep their digits.
+ */
 import { limits } from '../../../protocol/limits.ts';
 import { checkEncoding, JsonSyntaxError } from '../../base/json.ts';
 import {
@@ -13,10 +17,6 @@ import {
   skipValue,
 } from '../../base/json-scanner.ts';
 
-/**
- * Finds the parts of a JSON text without making values: an argument of a tool goes into a REST body as the bytes that it came in,
- * and integers of 64 bits among them keep their digits.
- */
 export interface Member {
   /** The value as it is written. */
   readonly json: Buffer;
@@ -83,7 +83,7 @@ function readObject(read: Read, shape: Shape): Members {
   if (opensEmpty(scan, code.closeBrace)) return members;
   do {
     scanKey(scan);
-    const name = decodeString(scan.bytes, { start: scan.stringStart, end: scan.stringEnd });
+    const name = lastString(scan);
     members.set(name, readMember(read, Object.hasOwn(shape, name) ? shape[name] : undefined));
     if (members.size > membersMax)
       throw new JsonSyntaxError(`an object has more than ${membersMax} members`, scan.position, 'size');
@@ -91,9 +91,19 @@ function readObject(read: Read, shape: Shape): Members {
   return members;
 }
 
+/** Hot: to parse what has no escape takes twice as long as to read it. */
+function lastString({ bytes, stringStart: start, stringEnd: end, stringEscaped }: JsonScan): string {
+  return stringEscaped ? decodeString(bytes, { start, end }) : bytes.toString('utf8', start, end);
+}
+
 /** The string that a member is, or null where it is none. */
 export function stringOf(member: Member | undefined): string | null {
-  return member?.json[0] === code.quote ? (JSON.parse(member.json.toString()) as string) : null;
+  const json = member?.json;
+  if (json?.[0] !== code.quote) return null;
+  const content = { start: 1, end: json.length - 1 };
+  return json.includes(code.backslash)
+    ? decodeString(json, content)
+    : json.toString('utf8', content.start, content.end);
 }
 
 /** Whether a member is missing or null: optional fields that are null count as absent. */

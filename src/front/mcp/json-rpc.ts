@@ -1,9 +1,9 @@
+/** JSON-RPC 2.0 as MCP uses it: messages out of bytes, and answers as bytes. Ids go back as they were written. */
 import type { ApiError } from '../../../protocol/errors.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { JsonSyntaxError } from '../../base/json.ts';
 import { type Member, type Members, readMembers, stringOf } from './json-members.ts';
 
-/** JSON-RPC 2.0 as MCP uses it: messages out of bytes, and answers as bytes. Ids go back as they were written. */
 export interface RpcMessage {
   /** A string or a number, as JSON; null for a notification, which nobody answers. */
   readonly id: string | null;
@@ -90,9 +90,31 @@ function invalid(sentence: string): RpcError {
   return new RpcError('invalidRequest', `this is no JSON-RPC request: ${sentence}`);
 }
 
-/** `result` as JSON. */
-export function resultJson(id: string, result: string): string {
-  return `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
+/** An answer as pieces of JSON in UTF-8, one behind the other: what is long in it is copied once, into what is sent. */
+export type AnswerParts = readonly Uint8Array[];
+
+const closing = Buffer.from('}');
+
+/** The answer of a message that was done; `result` is JSON, in parts. */
+export function resultParts(id: string, result: AnswerParts): AnswerParts {
+  return [Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":`), ...result, closing];
+}
+
+export function errorParts(id: string | null, error: RpcError): AnswerParts {
+  return [Buffer.from(errorJson(id, error))];
+}
+
+export function partsBytes(parts: AnswerParts): number {
+  return parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+}
+
+const opening = Buffer.from('[');
+const between = Buffer.from(',');
+const end = Buffer.from(']');
+
+/** The answers of a batch as one. */
+export function batchParts(answers: readonly AnswerParts[]): AnswerParts {
+  return [...answers.flatMap((answer, at) => [at === 0 ? opening : between, ...answer]), end];
 }
 
 export function errorJson(id: string | null, { code, message, data }: RpcError): string {

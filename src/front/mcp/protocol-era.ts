@@ -1,8 +1,3 @@
-import type { HeaderOf } from '../../auth/authenticate.ts';
-import { stringOf } from './json-members.ts';
-import { RpcError, type RpcMessage } from './json-rpc.ts';
-import type { ProtocolVersions } from './sdk-types.ts';
-
 /**
  * Which of MCP's two eras a request is of, and whether its headers agree with it.
  *
@@ -13,6 +8,11 @@ import type { ProtocolVersions } from './sdk-types.ts';
  *
  * The order of the checks is that of the SDKs' servers, so that a client is told the same first.
  */
+import type { HeaderOf } from '../../auth/authenticate.ts';
+import { stringOf } from './json-members.ts';
+import { RpcError, type RpcMessage } from './json-rpc.ts';
+import type { ProtocolVersions } from './sdk-types.ts';
+
 export type Era = 'modern' | 'legacy';
 
 export const modernVersion = '2026-07-28';
@@ -36,7 +36,7 @@ export function eraOf(message: RpcMessage, header: HeaderOf): Era {
   const claimed = claimedVersion(message);
   const isNamedModern = named !== undefined && isModern(named);
   if (message.method === 'initialize' && !(isModern(claimed ?? '') && envelopeProblem(message) === null)) {
-    if (isNamedModern) throw mismatch(`initialize is of older versions than the header's ${named}`);
+    if (isNamedModern) throw mismatch(`initialize is of older versions than the header's ${shown(named)}`);
     return 'legacy';
   }
   const isModernRequest = isNamedModern || isModern(claimed ?? '') || message.method === 'server/discover';
@@ -44,10 +44,10 @@ export function eraOf(message: RpcMessage, header: HeaderOf): Era {
   const problem = envelopeProblem(message);
   if (problem !== null) throw new RpcError('invalidParams', problem);
   if (named !== undefined && named !== claimed)
-    throw mismatch(`MCP-Protocol-Version is ${named}, and _meta says ${claimed}`);
+    throw mismatch(`MCP-Protocol-Version is ${shown(named)}, and _meta says ${shown(claimed)}`);
   const method = trimmed(header('mcp-method'));
   if (method !== undefined && method !== message.method)
-    throw mismatch(`Mcp-Method is ${method}, and the body's method is ${message.method}`);
+    throw mismatch(`Mcp-Method is ${shown(method)}, and the body's method is ${shown(message.method)}`);
   if (claimed !== modernVersion) throw unsupported(claimed, modernVersions);
   if (named === undefined) throw mismatch('the header MCP-Protocol-Version is missing');
   if (method === undefined) throw mismatch('the header Mcp-Method is missing');
@@ -107,7 +107,7 @@ function checkName({ params }: RpcMessage, header: HeaderOf): void {
   if (sent === undefined) throw mismatch('the header Mcp-Name is missing');
   const decoded = decodedHeader(sent);
   if (decoded === null) throw mismatch('Mcp-Name begins as base64 and is none');
-  if (decoded !== name) throw mismatch(`Mcp-Name is ${sent}, and the body's name is ${name}`);
+  if (decoded !== name) throw mismatch(`Mcp-Name is ${shown(sent)}, and the body's name is ${shown(name)}`);
 }
 
 /** A value that no header can carry comes as `=?base64?…?=`. Null where that is not base64 of UTF-8. */
@@ -120,6 +120,13 @@ function decodedHeader(value: string): string | null {
   return Buffer.from(text).equals(bytes) ? text : null;
 }
 
+/** What a client wrote, as far as a sentence needs it. */
+function shown(text: string | null | undefined): string {
+  return String(text).slice(0, shownCharactersMax);
+}
+
+const shownCharactersMax = 100;
+
 function trimmed(value: string | undefined): string | undefined {
   return value?.replace(/^[ \t]+|[ \t]+$/g, '');
 }
@@ -130,7 +137,7 @@ function mismatch(sentence: string): RpcError {
 
 /** `supported`: of the era of the request, as `server/discover` or `initialize` would tell it. */
 function unsupported(requested: string | null, supported: ProtocolVersions): RpcError {
-  return new RpcError('unsupportedVersion', `this server does not speak version ${requested}`, {
-    data: { supported, requested },
+  return new RpcError('unsupportedVersion', `this server does not speak version ${shown(requested)}`, {
+    data: { supported, requested: requested && shown(requested) },
   });
 }

@@ -1,3 +1,12 @@
+/**
+ * `POST /mcp`, from bytes to answer. It keeps nothing between requests.
+ *
+ * 1. Host, origin, method and the address's parameters are judged, then who calls: all before the body is read.
+ * 2. The request is admitted. One that calls tools is withdrawn again: each call is admitted as the REST request that it is.
+ * 3. The body is read, within what its owner may have in memory, and the caller is looked up again: it may have been long.
+ * 4. The message is read, its era told, and its method done. Several messages of one body are done one after the other.
+ * 5. The answer is held until it has left. What is refused before the message is known has JSON-RPC's shape as well.
+ */
 import { ApiError } from '../../../protocol/errors.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { authorize } from '../../auth/authorize.ts';
@@ -9,26 +18,29 @@ import type { Admission, AdmissionTicket } from '../admission.ts';
 import type { ClientAddresses } from '../client-address.ts';
 import { answersUnread, type HeldBody, type HeldBytes } from '../held-bytes.ts';
 import { ClientGone, type HttpAnswer, type HttpExchange } from '../http-types.ts';
+import { countUse, type Metering } from '../metering.ts';
 import type { OpenRequests } from '../open-requests.ts';
 import { respond } from '../response.ts';
-import { callTool, errorResultJson, type RunOperation, toolOf } from './call-tool.ts';
+import { callTool, errorResult, type RunOperation, toolOf } from './call-tool.ts';
 import { type Narrowing, narrowed, narrowingOf } from './connection.ts';
-import { foreignRefusal } from './host-refusal.ts';
+import { type ForeignRefusal, foreignRefusalOf } from './host-refusal.ts';
 import { stringOf } from './json-members.ts';
-import { errorJson, RpcError, type RpcMessage, readMessages, resultJson, rpcErrorOf } from './json-rpc.ts';
+import {
+  type AnswerParts,
+  batchParts,
+  errorJson,
+  errorParts,
+  partsBytes,
+  RpcError,
+  type RpcMessage,
+  readMessages,
+  resultParts,
+  rpcErrorOf,
+} from './json-rpc.ts';
 import type { McpMetrics } from './mcp-metrics.ts';
 import { checkBatch, type Era, eraOf } from './protocol-era.ts';
-import { discoverJson, initializeJson, toolListJson } from './tool-list.ts';
+import { discoverResult, initializeResult, ToolLists } from './tool-list.ts';
 
-/**
- * `POST /mcp`, from bytes to answer. It keeps nothing between requests.
- *
- * 1. Host, origin, method and the address's parameters are judged, then who calls: all before the body is read.
- * 2. The request is admitted. One that calls tools is withdrawn again: each call is admitted as the REST request that it is.
- * 3. The body is read, within what its owner may have in memory, and the caller is looked up again: it may have been long.
- * 4. The message is read, its era told, and its method done. Several messages of one body are done one after the other.
- * 5. The answer is held until it has left. What is refused before the message is known has JSON-RPC's shape as well.
- */
 export interface McpComponents {
   readonly authenticator: McpAuthenticator;
   readonly attempts: Pick<Attempts, 'lookUpsFrom'>;
@@ -39,6 +51,7 @@ export interface McpComponents {
   readonly held: HeldBytes;
   readonly run: RunOperation;
   readonly metrics: McpMetrics;
+  readonly metering: Pick<Metering, 'meter'>;
   readonly logger: Logger;
   /** The public address, without a slash at its end. */
   readonly baseUrl: string;
@@ -46,7 +59,14 @@ export interface McpComponents {
 
 export const mcpPath = '/mcp';
 
-export function createMcp(mcp: McpComponents): (exchange: HttpExchange) => void {
+interface Mcp extends McpComponents {
+  readonly foreignRefusal: ForeignRefusal;
+  readonly lists: ToolLists;
+}
+
+export function createMcp(components: McpComponents): (exchange: HttpExchange) => void {
+  const foreignRefusal = foreignRefusalOf(components.baseUrl);
+  const mcp: Mcp = { ...components, foreignRefusal, lists: new ToolLists() };
   return (exchange) => {
     serve(mcp, exchange).catch((error: unknown) => fail(mcp, exchange, error));
   };
@@ -60,7 +80,7 @@ interface Request {
   readonly ticket: AdmissionTicket;
 }
 
-async function serve(mcp: McpComponents, exchange: HttpExchange): Promise<void> {
+async function serve(mcp: Mcp, exchange: HttpExchange): Promise<void> {
   const narrowing = judgeHead(mcp, exchange);
   const principal = await callerOf(mcp, exchange);
   const ticket = mcp.admission.admit(principal);
@@ -69,6 +89,8 @@ async function serve(mcp: McpComponents, exchange: HttpExchange): Promise<void> 
   try {
     body = await mcp.held.readBody(exchange, principal.share, limits.mcpBodyBytesMax);
     const byNow = mcp.authenticator.peek((name) => exchange.header(name)) ?? (await callerOf(mcp, exchange));
+    // Whatever it asks: what a connection or key was last used for need not be metered.
+    countUse(mcp.metering, byNow);
     await answerBody(mcp, { exchange, principal: byNow, narrowing, ticket }, body.bytes);
   } catch (error) {
     ticket.release();
@@ -79,11 +101,8 @@ async function serve(mcp: McpComponents, exchange: HttpExchange): Promise<void> 
 }
 
 /** What needs no look-up. Throws ApiError. */
-function judgeHead({ baseUrl }: McpComponents, exchange: HttpExchange): Narrowing {
-  const foreign = foreignRefusal(
-    { host: exchange.header('host'), origin: exchange.header('origin') },
-    baseUrl,
-  );
+function judgeHead({ foreignRefusal }: Mcp, exchange: HttpExchange): Narrowing {
+  const foreign = foreignRefusal({ host: exchange.header('host'), origin: exchange.header('origin') });
   if (foreign !== null) throw foreign;
   if (exchange.method !== 'POST') {
     const sentence = `${exchange.method} is not allowed here: this server has no streams and no sessions; allowed: POST`;
@@ -110,23 +129,18 @@ async function callerOf(mcp: McpComponents, exchange: HttpExchange): Promise<Pri
   return principal;
 }
 
-async function answerBody(mcp: McpComponents, request: Request, bytes: Uint8Array): Promise<void> {
+async function answerBody(mcp: Mcp, request: Request, bytes: Uint8Array): Promise<void> {
   const header = (name: string) => request.exchange.header(name);
   const received = readMessages(bytes);
   if (received.kind === 'batch') return answerBatch(mcp, request, received.messages);
   const { message } = received;
   if (message instanceof RpcError) throw message;
   const outcome = await outcomeOf(mcp, request, message, () => eraOf(message, header));
-  send(mcp, request, [outcome], outcome.json);
+  send(mcp, request, [outcome], outcome.answer);
 }
 
 /** The answer to a message, a refusal too. Throws what is no refusal. */
-async function outcomeOf(
-  mcp: McpComponents,
-  request: Request,
-  message: RpcMessage,
-  era: () => Era,
-): Promise<Outcome> {
+async function outcomeOf(mcp: Mcp, request: Request, message: RpcMessage, era: () => Era): Promise<Outcome> {
   try {
     return await done(mcp, request, message, era());
   } catch (error) {
@@ -134,14 +148,14 @@ async function outcomeOf(
     if (!(refusal instanceof RpcError)) throw error;
     mcp.metrics.count(message.method, 'refused');
     const headers = error instanceof ApiError ? retryHeaders(error) : [];
-    return { json: errorJson(message.id, refusal), status: refusal.status, headers, sent: undefined };
+    return { answer: errorParts(message.id, refusal), status: refusal.status, headers, sent: undefined };
   }
 }
 
 /** What a message came to. */
 interface Outcome {
   /** The JSON-RPC answer; null for a notification. */
-  readonly json: string | null;
+  readonly answer: AnswerParts | null;
   readonly status: number;
   readonly headers: HttpAnswer['headers'];
   readonly sent: HttpAnswer['sent'];
@@ -149,18 +163,18 @@ interface Outcome {
 
 /** Answers the messages of a batch in turn. Together the answers are as large as REST's largest at most: the messages that are left then are refused. */
 async function answerBatch(
-  mcp: McpComponents,
+  mcp: Mcp,
   request: Request,
   messages: readonly (RpcMessage | RpcError)[],
 ): Promise<void> {
   checkBatch(messages, (name) => request.exchange.header(name));
   const outcomes: Outcome[] = [];
-  let characters = 0;
+  let bytes = 0;
   try {
     for (const message of messages) {
       if (request.exchange.aborted) throw new ClientGone();
-      const outcome = await doneInBatch(mcp, request, message, characters);
-      characters += outcome.json?.length ?? 0;
+      const outcome = await doneInBatch(mcp, request, message, bytes);
+      bytes += partsBytes(outcome.answer ?? []);
       outcomes.push(outcome);
     }
   } catch (error) {
@@ -168,24 +182,24 @@ async function answerBatch(
     for (const { sent } of outcomes) sent?.release();
     throw error;
   }
-  const answers = outcomes.flatMap(({ json }) => (json === null ? [] : [json]));
-  send(mcp, request, outcomes, answers.length === 0 ? null : `[${answers.join(',')}]`);
+  const answers = outcomes.flatMap(({ answer: each }) => (each === null ? [] : [each]));
+  send(mcp, request, outcomes, answers.length === 0 ? null : batchParts(answers));
 }
 
 /** Answers of one batch take no more together than the largest one of a single call, twice. */
-const batchCharactersMax = 4 * limits.toolAnswerBytesMax;
+const batchBytesMax = 4 * limits.toolAnswerBytesMax;
 
 async function doneInBatch(
-  mcp: McpComponents,
+  mcp: Mcp,
   request: Request,
   message: RpcMessage | RpcError,
-  characters: number,
+  bytesBefore: number,
 ): Promise<Outcome> {
-  if (message instanceof RpcError) return { ...nothing, status: 200, json: errorJson(null, message) };
+  if (message instanceof RpcError) return { ...nothing, status: 200, answer: errorParts(null, message) };
   const outcome = await outcomeOf(mcp, request, message, () => {
     if (message.method === 'initialize')
       throw new RpcError('invalidRequest', 'initialize can not be part of a batch');
-    if (characters > batchCharactersMax)
+    if (bytesBefore > batchBytesMax)
       throw new RpcError(
         'invalidRequest',
         'the answers before this one fill the batch: send this one by itself',
@@ -195,16 +209,16 @@ async function doneInBatch(
   return { ...outcome, status: 200 };
 }
 
-const nothing = { json: null, status: 202, headers: [], sent: undefined } as const;
+const nothing = { answer: null, status: 202, headers: [], sent: undefined } as const;
 
 /** Does one message. Throws RpcError for what is no method or has wrong parameters, ApiError for what its token lacks. */
-async function done(mcp: McpComponents, request: Request, message: RpcMessage, era: Era): Promise<Outcome> {
+async function done(mcp: Mcp, request: Request, message: RpcMessage, era: Era): Promise<Outcome> {
   const { id, method, params } = message;
   if (id === null) return nothing;
   if (method === 'tools/call') return called(mcp, request, message, era);
-  const answered = (result: string): Outcome => {
+  const answered = (answer: AnswerParts): Outcome => {
     mcp.metrics.count(method, 'done');
-    return { ...nothing, status: 200, json: resultJson(id, result) };
+    return { ...nothing, status: 200, answer };
   };
   if (method === 'tools/list') {
     const cursor = params?.get('cursor');
@@ -212,15 +226,17 @@ async function done(mcp: McpComponents, request: Request, message: RpcMessage, e
       throw new RpcError('invalidParams', 'this cursor is not from here: the list of tools has one page', {
         status: 200,
       });
-    return answered(toolListJson(era, mayWrite(request) ? 'all' : 'reading'));
+    return answered(mcp.lists.answer(id, era, mayWrite(request) ? 'all' : 'reading'));
   }
-  if (method === 'server/discover' && era === 'modern') return answered(discoverJson);
+  if (method === 'server/discover' && era === 'modern') return answered(resultParts(id, [discoverResult]));
   if (method === 'initialize' && era === 'legacy')
-    return answered(initializeJson(stringOf(params?.get('protocolVersion'))));
-  if (method === 'ping' && era === 'legacy') return answered('{}');
+    return answered(resultParts(id, [initializeResult(stringOf(params?.get('protocolVersion')))]));
+  if (method === 'ping' && era === 'legacy') return answered(resultParts(id, [pong]));
   const sentence = `there is no method ${JSON.stringify(method.slice(0, 100))}: this server has tools/list and tools/call`;
   throw new RpcError('methodNotFound', sentence, { status: era === 'modern' ? 404 : 200 });
 }
+
+const pong = Buffer.from('{}');
 
 function mayWrite({ principal, narrowing }: Request): boolean {
   return authorize(narrowed(principal, narrowing), 'write', null) === null;
@@ -234,15 +250,28 @@ async function called(mcp: McpComponents, request: Request, message: RpcMessage,
     throw insufficientScope(mcp.baseUrl);
   ticket.withdraw();
   const caller = { principal: narrowed(principal, narrowing), outer: exchange };
-  const { json, headers, isError, sent } = await callTool(mcp.run, { tool, message, era }, caller);
+  const { result, headers, isError, sent } = await callTool(mcp.run, { tool, message, era }, caller);
   mcp.metrics.count(tool.name, isError ? 'refused' : 'done');
-  return { json: resultJson(message.id ?? 'null', json), status: 200, headers, sent };
+  return { answer: resultParts(message.id ?? 'null', result), status: 200, headers, sent };
+}
+
+const noBody = Buffer.alloc(0);
+
+/** The parts as one; one part is itself. */
+function joined(parts: AnswerParts): Uint8Array {
+  const [first = noBody, ...others] = parts;
+  return others.length === 0 ? first : Buffer.concat(parts);
 }
 
 /** The request's flight ends, and what its calls hold is let go, when the answer has left. */
-function send(mcp: McpComponents, request: Request, outcomes: readonly Outcome[], json: string | null): void {
+function send(
+  mcp: McpComponents,
+  request: Request,
+  outcomes: readonly Outcome[],
+  parts: AnswerParts | null,
+): void {
   const { exchange, principal, ticket } = request;
-  const body = json === null ? '' : Buffer.from(json);
+  const body = parts === null ? noBody : joined(parts);
   const hold =
     body.length <= limits.unheldBytesMax ? null : mcp.held.holdAnswer(exchange, principal.share, body.length);
   const sent = {
@@ -258,7 +287,7 @@ function send(mcp: McpComponents, request: Request, outcomes: readonly Outcome[]
   }
   const last = outcomes.findLast(({ headers }) => headers.length > 0)?.headers ?? ticket.headers;
   const status =
-    json === null ? 202 : Math.max(...outcomes.map(({ status: each }) => (each === 202 ? 200 : each)));
+    parts === null ? 202 : Math.max(...outcomes.map(({ status: each }) => (each === 202 ? 200 : each)));
   answer(mcp, exchange, { status, headers: last, body }, sent);
 }
 
@@ -282,7 +311,7 @@ async function refuseBusy(mcp: McpComponents, exchange: HttpExchange, refusal: A
     )
       throw refusal;
     const tool = toolOf(message);
-    const result = errorResultJson(
+    const result = errorResult(
       eraOf(message, (name) => exchange.header(name)),
       refusal,
     );
@@ -290,7 +319,7 @@ async function refuseBusy(mcp: McpComponents, exchange: HttpExchange, refusal: A
     answer(mcp, exchange, {
       status: 200,
       headers: retryHeaders(refusal),
-      body: resultJson(message.id, result),
+      body: Buffer.concat(resultParts(message.id, result)),
     });
   } finally {
     place.leave();

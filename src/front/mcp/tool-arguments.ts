@@ -1,3 +1,7 @@
+/**
+ * The arguments of a tool call as the REST request of its operation. Values of the body are copied as bytes and never parsed, so
+ * that the operation judges what the client wrote; only their names are judged here, and what stands in a path.
+ */
 import { ApiError } from '../../../protocol/errors.ts';
 import { limits } from '../../../protocol/limits.ts';
 import type { Argument, Tool } from '../../../protocol/mcp-tools.ts';
@@ -5,10 +9,6 @@ import type { PathParameterName } from '../../../protocol/operations/operation-r
 import { inputError, reportedFieldsMax } from '../../../protocol/validate.ts';
 import { isAbsent, type Member, type Members, stringOf } from './json-members.ts';
 
-/**
- * The arguments of a tool call as the REST request of its operation. Values of the body are copied as bytes and never parsed, so
- * that the operation judges what the client wrote; only their names are judged here, and what stands in a path.
- */
 export interface RestRequest {
   readonly parameters: Partial<Readonly<Record<PathParameterName, string>>>;
   readonly query: string;
@@ -17,6 +17,8 @@ export interface RestRequest {
 }
 
 const noMembers: Members = new Map();
+/** No address carries it: it has no percent-encoding. */
+const halfPair = 'must be well-formed Unicode: it holds half of a surrogate pair';
 
 /** Throws ApiError 422 with `fields` named as the tool's arguments are. */
 export function restRequestOf(tool: Tool, given: Members | null): RestRequest {
@@ -33,6 +35,7 @@ export function restRequestOf(tool: Tool, given: Members | null): RestRequest {
     if (place.kind === 'path') {
       const text = stringOf(value);
       if (text === null) problems.set(name, value === undefined ? 'is required' : 'must be a string');
+      else if (!text.isWellFormed()) problems.set(name, halfPair);
       else parameters[place.parameter] = text;
       continue;
     }
@@ -40,8 +43,11 @@ export function restRequestOf(tool: Tool, given: Members | null): RestRequest {
       problems.set(name, `must be an integer from ${limits.answerBytesMin} to ${limits.toolAnswerBytesMax}`);
     const json = value?.json ?? (fallback === null ? null : Buffer.from(fallback));
     if (json === null) continue;
-    if (place.kind === 'query') query.push(`${place.parameter}=${encodeURIComponent(plainText(json))}`);
-    else fields.push({ path: place.field.split('.'), json });
+    if (place.kind === 'query') {
+      const text = plainText(json);
+      if (text.isWellFormed()) query.push(`${place.parameter}=${encodeURIComponent(text)}`);
+      else problems.set(name, halfPair);
+    } else fields.push({ path: place.field.split('.'), json });
   }
   if (problems.size > 0) throw inputError(problems);
   return { parameters, query: query.join('&'), body: bodyOf(tool, fields) };

@@ -1,12 +1,12 @@
+/**
+ * What a person sees when a client asks to connect: sign in or sign up, then say what it may have. Pure. The pages work without
+ * JavaScript and have none; they look like the console's, whose style sheet they use.
+ */
 import type { AuthorizeRequest } from '../../oauth/authorize-request.ts';
 import { isDocumentId } from '../../oauth/metadata-document.ts';
 import { isLoopbackUri, redirectHost } from '../../oauth/redirect-uri.ts';
 import { type Html, html } from './html.ts';
 
-/**
- * What a person sees when a client asks to connect: sign in or sign up, then say what it may have. Pure. The pages work without
- * JavaScript and have none; they look like the console's, whose style sheet they use.
- */
 export interface PageFrame {
   /** Addresses of the console's files. */
   readonly stylesheet: string;
@@ -15,6 +15,8 @@ export interface PageFrame {
 
 /** What every form sends back as it was. */
 export interface FormFrame {
+  /** Where it goes. */
+  readonly action: string;
   /** The client's request: the query as it came. */
   readonly query: string;
   /** What only this browser's form can say. */
@@ -32,6 +34,8 @@ export interface SignInView {
   readonly fields: Readonly<Record<string, string>>;
   /** The address of this page, with the other of the two forms. */
   readonly otherHref: string;
+  /** The address of the page where a person asks for a new password. */
+  readonly forgotHref: string;
 }
 
 export interface ConsentView {
@@ -60,6 +64,8 @@ export interface ProblemView {
   readonly kind: 'problem';
   readonly title: string;
   readonly sentence: string;
+  /** Where the client hears of it, if the person goes there; null where nobody is to be sent anywhere. */
+  readonly back: { readonly href: string; readonly host: string } | null;
 }
 
 export type AuthorizeView = SignInView | ConsentView | ProblemView;
@@ -103,7 +109,8 @@ function bodyOf(view: AuthorizeView): Html {
   switch (view.kind) {
     case 'problem':
       return html`<h1>${view.title}</h1><div class="notice danger" role="alert"><p>${view.sentence}</p></div>
-<p class="aside">You were sent nowhere, and nothing was allowed. Close this page, and connect again from the program.</p>`;
+<p class="aside">You were sent nowhere, and nothing was allowed. Close this page, and connect again from the program.</p>
+${view.back === null ? null : html`<p class="aside">Or, where you know it, <a href="${view.back.href}" rel="noreferrer">go back to ${view.back.host}</a>, which is then told why.</p>`}`;
     case 'consent':
       return consentBody(view);
     default:
@@ -118,14 +125,14 @@ function signInBody(view: SignInView): Html {
 <p><strong>${request.client.name}</strong> asks to use your Tidebase documents. You say what it may have after you have ${isNew ? 'signed up' : 'logged in'}.</p>
 ${clientFacts(request)}
 ${problemNotice(view.problem)}
-<form class="form" method="post" action="/oauth/authorize">
+<form class="form" method="post" action="${view.form.action}">
 ${hiddenFields(view.form)}
 ${isNew ? textField({ name: 'name', label: 'Name', type: 'text', autocomplete: 'name', value: name, problem: fields.name }) : null}
 ${textField({ name: 'email', label: 'E-mail', type: 'email', autocomplete: isNew ? 'email' : 'username', value: email, problem: fields.email })}
 ${textField({ name: 'password', label: 'Password', type: 'password', autocomplete: isNew ? 'new-password' : 'current-password', value: '', problem: fields.password, hint: isNew ? 'At least 8 characters.' : undefined })}
 <div class="actions"><button type="submit" class="primary" name="action" value="${view.kind}">${isNew ? 'Sign up' : 'Log in'}</button></div>
 </form>
-<p class="aside">${isNew ? 'Have an account? ' : 'No account yet? '}<a href="${view.otherHref}">${isNew ? 'Log in' : 'Create one'}</a>${isNew ? null : html` · <a href="/#/forgot">Forgot your password?</a>`}</p>`;
+<p class="aside">${isNew ? 'Have an account? ' : 'No account yet? '}<a href="${view.otherHref}">${isNew ? 'Log in' : 'Create one'}</a>${isNew ? null : html` · <a href="${view.forgotHref}">Forgot your password?</a>`}</p>`;
 }
 
 function consentBody(view: ConsentView): Html {
@@ -134,7 +141,7 @@ function consentBody(view: ConsentView): Html {
 <p><strong>${request.client.name}</strong> asks to use your Tidebase documents.</p>
 ${clientFacts(request)}
 ${problemNotice(view.problem)}
-<form class="form" method="post" action="/oauth/authorize">
+<form class="form" method="post" action="${view.form.action}">
 ${hiddenFields(view.form)}
 <input type="hidden" name="ticket" value="${view.ticket}">
 ${tenantField(view)}

@@ -1,38 +1,3 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
-import { keyNamespacesMax } from '../../../protocol/account.ts';
-import { ApiError } from '../../../protocol/errors.ts';
-import type { PersonId, TenantId } from '../../../protocol/ids.ts';
-import { limits } from '../../../protocol/limits.ts';
-import { namespacePatternProblem } from '../../accounts/scopes.ts';
-import { sha256Hex } from '../../base/hash.ts';
-import { type Random, randomHex } from '../../base/random.ts';
-import { signConsentTicket, verifyConsentTicket } from '../../identity/consent-ticket.ts';
-import type { LoginTokens } from '../../identity/login-token.ts';
-import { type Person, readPerson } from '../../identity/person-record.ts';
-import {
-  type AuthorizeRequest,
-  authorizeRequestOf,
-  redirectUriOf,
-  stateOf,
-} from '../../oauth/authorize-request.ts';
-import { type ClientComponents, findClient, keepClient } from '../../oauth/clients.ts';
-import type { Connections } from '../../oauth/connections.ts';
-import { OauthError } from '../../oauth/oauth-error.ts';
-import { redirectWith } from '../../oauth/redirect-uri.ts';
-import type { ObjectStore } from '../../object-store/object-store.ts';
-import type { Tenants } from '../../router/tenants.ts';
-import type { HeaderList } from '../rate-limit-headers.ts';
-import type { Answer } from '../response.ts';
-import {
-  type AuthorizeView,
-  authorizeDocument,
-  type ConsentChoice,
-  type PageFrame,
-  type SignInView,
-} from './authorize-page.ts';
-import { type FormParameters, formParameters, needed } from './form-parameters.ts';
-import { oauthPaths, resourceOf } from './metadata.ts';
-
 /**
  * The page where a person lets a client connect, in three steps, none of which leaves anything on the server until the last:
  *
@@ -46,6 +11,41 @@ import { oauthPaths, resourceOf } from './metadata.ts';
  * bits, which forms and tickets are bound to: a form of another page, or of another browser, is refused. It says nothing of the
  * person, and nobody is logged in by it.
  */
+import { keyNamespacesMax } from '../../../protocol/account.ts';
+import { ApiError } from '../../../protocol/errors.ts';
+import type { PersonId, TenantId } from '../../../protocol/ids.ts';
+import { limits } from '../../../protocol/limits.ts';
+import { namespacePatternProblem } from '../../accounts/scopes.ts';
+import { type Random, randomHex } from '../../base/random.ts';
+import { signConsentTicket, verifyConsentTicket } from '../../identity/consent-ticket.ts';
+import type { LoginTokens } from '../../identity/login-token.ts';
+import { type Person, readPerson } from '../../identity/person-record.ts';
+import {
+  type AuthorizeRequest,
+  authorizeRequestOf,
+  redirectUriOf,
+  stateOf,
+} from '../../oauth/authorize-request.ts';
+import { type ClientComponents, findClient, keepClient } from '../../oauth/clients.ts';
+import type { Connections } from '../../oauth/connections.ts';
+import { OauthError } from '../../oauth/oauth-error.ts';
+import { isLoopbackUri, redirectHost, redirectWith } from '../../oauth/redirect-uri.ts';
+import type { ObjectStore } from '../../object-store/object-store.ts';
+import type { Tenants } from '../../router/tenants.ts';
+import type { HeaderList } from '../rate-limit-headers.ts';
+import type { Answer } from '../response.ts';
+import {
+  type AuthorizeView,
+  authorizeDocument,
+  type ConsentChoice,
+  type PageFrame,
+  type ProblemView,
+  type SignInView,
+} from './authorize-page.ts';
+import { browserBytes, browserOf, cookieOf, csrfOf, isFormOf, ticketBrowser } from './browser-binding.ts';
+import { type FormParameters, formParameters, needed } from './form-parameters.ts';
+import { pathOf, placeOf, resourceOf } from './metadata.ts';
+
 export interface AuthorizeComponents {
   /** The server's own address, without a slash at its end. It is the issuer, too. */
   readonly baseUrl: string;
@@ -63,6 +63,8 @@ export interface AuthorizeComponents {
 /** One request of the browser. */
 export interface PageVisit {
   readonly cookie: string | undefined;
+  /** Where the browser is (`networkOf`). */
+  readonly network: string;
   /** Signs somebody in, or up, and answers who it is. Throws ApiError as the operations do. */
   readonly signIn: (given: { readonly email: string; readonly password: string }) => Promise<PersonId>;
   readonly signUp: (given: {
@@ -79,9 +81,6 @@ export interface PageVisit {
   }) => void;
 }
 
-const cookieName = 'tidebase_authorize';
-const cookieSeconds = 3_600;
-const browserBytes = 16;
 /** Our own parameter beside the client's: which of the two forms is shown. */
 const screenParameter = 'tidebase_screen';
 
@@ -114,15 +113,15 @@ export function showAuthorize(
   rawQuery: string,
   visit: PageVisit,
 ): Promise<Answer> {
-  return answering(components, async () => {
+  return answering(components, 'nobody', async () => {
     const asked = formParameters(rawQuery);
     const query = withoutScreen(rawQuery);
-    const request = await requestOf(components, query);
+    const request = await requestOf(components, query, visit);
     const browser = browserOf(visit.cookie) ?? randomHex(components.random, browserBytes);
     const kind = asked.get(screenParameter) === 'sign-up' ? 'sign-up' : 'sign-in';
     const step = { request, query, browser };
     const answer = page(components, signInView(components, step, { kind }), request);
-    return { ...answer, headers: [...answer.headers, ['set-cookie', cookieOf(components, browser)]] };
+    return { ...answer, headers: [...answer.headers, ['set-cookie', cookieOf(components.baseUrl, browser)]] };
   });
 }
 
@@ -132,11 +131,12 @@ export function continueAuthorize(
   form: FormParameters,
   visit: PageVisit,
 ): Promise<Answer> {
-  return answering(components, async () => {
+  return answering(components, 'a person', async () => {
     const query = needed(form, 'request');
     const browser = browserOf(visit.cookie);
-    if (browser === null || !isFormOf(components, browser, form.get('csrf') ?? '')) throw foreignForm();
-    const step = { request: await requestOf(components, query), query, browser };
+    if (browser === null || !isFormOf(components.formKey, browser, form.get('csrf') ?? ''))
+      throw foreignForm();
+    const step = { request: await requestOf(components, query, visit), query, browser };
     switch (form.get('action')) {
       case 'sign-in':
       case 'sign-up':
@@ -159,24 +159,33 @@ export function continueAuthorize(
   });
 }
 
-async function answering(components: AuthorizeComponents, work: () => Promise<Answer>): Promise<Answer> {
+/**
+ * Whoever has used the page is sent back with a refusal. Who has only followed a link to it is not: anybody can register a client,
+ * and links to this server would lead on to any site of theirs (RFC 9700, 4.11.2). Their own computer is no such site.
+ */
+async function answering(
+  components: AuthorizeComponents,
+  acted: 'a person' | 'nobody',
+  work: () => Promise<Answer>,
+): Promise<Answer> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof SendBack) {
-      const { refusal, redirectUri, state } = error;
-      return sendTo(components, redirectUri, {
-        error: refusal.code,
-        error_description: refusal.message,
-        state,
-      });
-    }
-    return problemAnswer(components, error);
+    if (!(error instanceof SendBack)) return problemAnswer(components, error);
+    const { refusal, redirectUri, state } = error;
+    const told = { error: refusal.code, error_description: refusal.message, state };
+    if (acted === 'a person' || isLoopbackUri(redirectUri)) return sendTo(components, redirectUri, told);
+    const href = redirectWith(redirectUri, { ...told, iss: components.baseUrl });
+    return problemAnswer(components, refusal, { href, host: redirectHost(redirectUri) });
   }
 }
 
 /** A page that says why nothing was done. Throws what is no refusal. */
-export function problemAnswer(components: Pick<AuthorizeComponents, 'frame'>, error: unknown): Answer {
+export function problemAnswer(
+  components: Pick<AuthorizeComponents, 'frame'>,
+  error: unknown,
+  back: ProblemView['back'] = null,
+): Answer {
   if (!(error instanceof OauthError) && !(error instanceof ApiError)) throw error;
   const isBusy = error instanceof OauthError && error.code === 'temporarily_unavailable';
   const status = error instanceof ApiError ? error.status : isBusy ? 503 : 400;
@@ -186,7 +195,7 @@ export function problemAnswer(components: Pick<AuthorizeComponents, 'frame'>, er
     headers.push(['retry-after', String(error.retryAfter)]);
   const answer = page(
     components,
-    { kind: 'problem', title: 'This cannot be connected', sentence },
+    { kind: 'problem', title: 'This cannot be connected', sentence, back },
     null,
     status,
   );
@@ -202,11 +211,12 @@ function foreignForm(): ApiError {
 async function requestOf(
   { clients, baseUrl }: AuthorizeComponents,
   query: string,
+  { network }: PageVisit,
 ): Promise<AuthorizeRequest> {
   if (query.length > limits.authorizeQueryCharactersMax)
     throw new OauthError('invalid_request', 'the request of the client is too long');
   const parameters = formParameters(query);
-  const client = await findClient(clients, needed(parameters, 'client_id'));
+  const client = await findClient(clients, needed(parameters, 'client_id'), network);
   const redirectUri = redirectUriOf(parameters, client);
   try {
     return authorizeRequestOf(parameters, { client, resource: resourceOf(baseUrl) });
@@ -226,7 +236,7 @@ interface SignInTry {
 function signInView(components: AuthorizeComponents, step: Step, tried: SignInTry): SignInView {
   const { kind, email = '', name = '', problem = null, fields = {} } = tried;
   const other = kind === 'sign-in' ? `&${screenParameter}=sign-up` : '';
-  const otherHref = `${oauthPaths.authorize}?${step.query}${other}`;
+  const otherHref = `${placeOf(components.baseUrl, 'authorize')}?${step.query}${other}`;
   return {
     kind,
     request: step.request,
@@ -236,6 +246,7 @@ function signInView(components: AuthorizeComponents, step: Step, tried: SignInTr
     problem,
     fields,
     otherHref,
+    forgotHref: `${pathOf(components.baseUrl)}/#/forgot`,
   };
 }
 
@@ -342,7 +353,7 @@ async function consentPage(components: AuthorizeComponents, step: Step, tried: C
     chosen: tried.chosen ?? start,
     problem,
     fields,
-    againHref: `${oauthPaths.authorize}?${step.query}`,
+    againHref: `${placeOf(components.baseUrl, 'authorize')}?${step.query}`,
   };
   return page(components, view, step.request, status);
 }
@@ -391,9 +402,14 @@ function grantOf(chosen: ConsentChoice, request: AuthorizeRequest) {
   if (chosen.reach !== 'all' && chosen.reach !== 'some') fields.reach = 'choose all namespaces or some';
   const names = chosen.namespaces.split(/[\s,]+/).filter((name) => name !== '');
   const namespaces = chosen.reach === 'some' ? [...new Set(names)] : [];
-  const problem = chosen.reach === 'some' ? namespacesProblem(namespaces) : null;
+  const problem = chosen.reach === 'some' ? namespacesProblem(namespaces) : namedInVain(names);
   if (problem !== null) fields.namespaces = problem;
   return { scope, namespaces, fields } as const;
+}
+
+/** Whoever has typed names means these, whatever is chosen above them: Enter in the field sends the form. */
+function namedInVain(names: readonly string[]): string | null {
+  return names.length === 0 ? null : 'all namespaces are chosen: choose only these, or name none';
 }
 
 function namespacesProblem(namespaces: readonly string[]): string | null {
@@ -454,31 +470,8 @@ function page(
   return { status, headers, body: authorizeDocument(view, frame()), contentType: 'text/html; charset=utf-8' };
 }
 
-function formOf(components: AuthorizeComponents, { query, browser }: Step) {
-  return { query, csrf: csrfOf(components, browser) };
-}
-
-function csrfOf({ formKey }: AuthorizeComponents, browser: string): string {
-  return createHmac('sha256', formKey).update(`form ${browser}`).digest('hex');
-}
-
-function isFormOf(components: AuthorizeComponents, browser: string, csrf: string): boolean {
-  const expected = csrfOf(components, browser);
-  return csrf.length === expected.length && timingSafeEqual(Buffer.from(csrf), Buffer.from(expected));
-}
-
-function ticketBrowser(browser: string): string {
-  return sha256Hex(`ticket ${browser}`).slice(0, 32);
-}
-
-function browserOf(cookie: string | undefined): string | null {
-  const [, browser] = /(?:^|; *)tidebase_authorize=([0-9a-f]{32})(?:;|$)/.exec(cookie ?? '') ?? [];
-  return browser ?? null;
-}
-
-function cookieOf({ baseUrl }: AuthorizeComponents, browser: string): string {
-  const secure = baseUrl.startsWith('https:') ? '; Secure' : '';
-  return `${cookieName}=${browser}; Path=${oauthPaths.authorize}; Max-Age=${cookieSeconds}; HttpOnly; SameSite=Lax${secure}`;
+function formOf({ baseUrl, formKey }: AuthorizeComponents, { query, browser }: Step) {
+  return { action: placeOf(baseUrl, 'authorize'), query, csrf: csrfOf(formKey, browser) };
 }
 
 function withoutScreen(query: string): string {
@@ -490,6 +483,7 @@ function withoutScreen(query: string): string {
 
 /** The interface's own sentence, with a capital and a full stop. */
 function sentenceOf(text: string): string {
-  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  // Names of parameters are as they are.
+  const first = /^\w+_/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?…]$/.test(first) ? first : `${first}.`;
 }

@@ -1,15 +1,15 @@
 import { escapeHtml } from '../../base/html-text.ts';
 
-/**
- * Markup whose values are escaped: text within a template is markup, and what is put in is text, unless it is markup itself. So what
- * a client calls itself stays text wherever it stands, in attributes (which are always quoted) too.
- */
 export interface Html {
   readonly markup: string;
 }
 
 type Value = Html | string | number | null | readonly Html[];
 
+/**
+ * Markup whose values are escaped: text within a template is markup, and what is put in is text, unless it is markup itself. So what
+ * a client calls itself stays text wherever it stands, in attributes (which are always quoted) too.
+ */
 export function html(strings: TemplateStringsArray, ...values: readonly Value[]): Html {
   const parts = strings.map((text, at) => text + (at < values.length ? markupOf(values[at] ?? null) : ''));
   return { markup: parts.join('') };

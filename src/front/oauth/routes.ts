@@ -1,3 +1,8 @@
+/**
+ * The routes of the authorization server. They are no operations: they speak OAuth's forms and errors, and take no credentials of
+ * ours. Like all that anybody may ask they have small bodies, are counted by address before a body is read, and bounded in
+ * number. What is asked for in vain (codes, tokens, clients) is counted as well.
+ */
 import { ApiError } from '../../../protocol/errors.ts';
 import type { PersonId } from '../../../protocol/ids.ts';
 import { limits } from '../../../protocol/limits.ts';
@@ -6,7 +11,7 @@ import { must } from '../../base/assert.ts';
 import { parseJson } from '../../base/json.ts';
 import { JsonSyntaxError } from '../../base/json-scanner.ts';
 import { describeError, type Logger } from '../../base/log.ts';
-import type { Attempts } from '../../identity/attempts.ts';
+import { type Attempts, networkOf } from '../../identity/attempts.ts';
 import { verifyLoginToken } from '../../identity/login-token.ts';
 import { registerClient } from '../../oauth/clients.ts';
 import { OauthError, type OauthErrorCode } from '../../oauth/oauth-error.ts';
@@ -30,14 +35,9 @@ import {
   showAuthorize,
 } from './authorize.ts';
 import { formParameters } from './form-parameters.ts';
-import { oauthPaths, resourceMetadata, serverMetadata } from './metadata.ts';
+import { metadataPlaces, oauthPaths, resourceMetadata, serverMetadata } from './metadata.ts';
 import { issueTokens, revokeToken, type TokenComponents } from './token-endpoint.ts';
 
-/**
- * The routes of the authorization server. They are no operations: they speak OAuth's forms and errors, and take no credentials of
- * ours. Like all that anybody may ask they have small bodies, are counted by address before a body is read, and bounded in
- * number. What is asked for in vain (codes, tokens, clients) is counted as well.
- */
 export interface OauthComponents extends AuthorizeComponents, Omit<TokenComponents, 'ended'> {
   readonly connections: AuthorizeComponents['connections'] & TokenComponents['connections'];
   /** Those of sign-up and login. */
@@ -78,10 +78,10 @@ export function oauthRoutes(components: OauthComponents): (exchange: HttpExchang
   };
   const { baseUrl } = components;
   const json = { methods: ['POST'], isOpenToPages: true, isPage: false } as const;
+  const places = metadataPlaces(baseUrl);
   const routes = new Map<string, Route>([
-    [oauthPaths.resourceMetadata, document(resourceMetadata(baseUrl))],
-    [oauthPaths.mcpResourceMetadata, document(resourceMetadata(baseUrl))],
-    [oauthPaths.serverMetadata, document(serverMetadata(baseUrl))],
+    ...[...places.resource].map((place) => [place, document(resourceMetadata(baseUrl))] as const),
+    ...[...places.server].map((place) => [place, document(serverMetadata(baseUrl))] as const),
     [oauthPaths.token, { ...json, serve: (request) => token(components, request) }],
     [oauthPaths.revoke, { ...json, serve: (request) => revoke(components, request) }],
     [oauthPaths.register, { ...json, serve: (request) => register(components, request) }],
@@ -268,6 +268,7 @@ function visitOf(components: OauthComponents, request: OauthRequest): PageVisit 
   const { audit, loginTokens, endKeys } = components;
   return {
     cookie: exchange.header('cookie'),
+    network: networkOf(address),
     async signIn(given) {
       const { token: text } = (await runAs(components, request, 'login', given)) as {
         readonly token: string;

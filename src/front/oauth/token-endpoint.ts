@@ -1,3 +1,4 @@
+/** Codes and refresh tokens become tokens here, and tokens end. */
 import { refuseOtherResource } from '../../oauth/authorize-request.ts';
 import { type Connections, type IssuedTokens, ReplayError } from '../../oauth/connections.ts';
 import { OauthError } from '../../oauth/oauth-error.ts';
@@ -5,10 +6,9 @@ import type { TokenPlace } from '../../oauth/tokens.ts';
 import { checkClient, clientCredentialsOf } from './client-credentials.ts';
 import { type FormParameters, needed } from './form-parameters.ts';
 
-/** Codes and refresh tokens become tokens here, and tokens end. */
 export interface TokenComponents {
   readonly connections: Connections;
-  /** What connections are for. */
+  /** The address that tokens are for: that of `/mcp`. */
   readonly resource: string;
   /** Tells the audit log of a connection that ended: revoked by its client, or because a code or token was used again. */
   readonly ended: (place: TokenPlace) => void;

@@ -1,7 +1,7 @@
+/** Calls of the public interface, as anybody could make them: the login token, and X-Tenant where another tenant was chosen. */
 import { parseExactly } from './exact-json.ts';
 import { session } from './session.ts';
 
-/** Calls of the public interface, as anybody could make them: the login token, and X-Tenant where another tenant was chosen. */
 export class Refusal extends Error {
   override name = 'Refusal';
   readonly status: number;

@@ -17,7 +17,7 @@ export interface App {
 }
 
 export interface View {
-  /** Of the window, and what a screen reader says first. */
+  /** The title of the window, and what a screen reader says first. */
   readonly title: string;
   readonly body: Child;
 }

@@ -23,7 +23,7 @@ function draw(plan: ChartPlan, width: number, formatValue: (value: number) => st
   return drawCourse(plan, width, formatValue);
 }
 
-/** In one sentence what the picture shows. */
+/** Says in one sentence what the picture shows. */
 function summaryOf(
   { valueName, labelName, points }: ChartPlan,
   formatValue: (value: number) => string,
@@ -159,7 +159,7 @@ function lineMarks(points: readonly Point[], { x, y, formatValue }: Axes): SVGEl
   return [line, ...dots];
 }
 
-/** As many as have room, the first and then every so many. */
+/** The labels below the bars: as many as have room, the first and then every so many. */
 function labelsBelow(
   points: readonly Point[],
   place: { readonly x: (index: number) => number; readonly width: number; readonly y: number },

@@ -1,7 +1,7 @@
+/** Asks before something that cannot be taken back. The browser keeps the focus inside and gives it back at the end. */
 import { type Child, element, newId, onClick, refill } from './element.ts';
 import { notice, whileBusy } from './notices.ts';
 
-/** Asks before something that cannot be taken back. The browser keeps the focus inside and gives it back at the end. */
 export interface Question {
   readonly title: string;
   readonly text: Child;
@@ -58,14 +58,14 @@ export function ask(question: Question): void {
   else input.focus();
 }
 
-/** As a modal one, until it is ended: by Escape too. */
+/** Shows a dialog as a modal one, until it is ended: by Escape too. */
 export function show(dialog: HTMLDialogElement): void {
   dialog.addEventListener('close', () => leave(dialog));
   document.body.append(dialog);
   dialog.showModal();
 }
 
-/** At once, where the event of its close comes later: nobody types into a dialog that is gone meanwhile. */
+/** Ends a dialog at once, where the event of its close comes later: nobody types into a dialog that is gone meanwhile. */
 export function end(dialog: HTMLDialogElement): void {
   dialog.close();
   leave(dialog);

@@ -24,7 +24,7 @@ export function parseExactly(text: string): unknown {
   return JSON.parse(text, reviver);
 }
 
-/** As it would be written, on lines of its own where it is an object or a list; bigints as the numbers that they are. */
+/** Writes a value as JSON, on lines of its own where it is an object or a list; bigints as the numbers that they are. */
 export function writeExactly(value: unknown, indent = ''): string {
   if (typeof value === 'bigint') return value.toString();
   if (Array.isArray(value)) return `[${value.map((item) => writeExactly(item, indent)).join(', ')}]`;

@@ -1,10 +1,10 @@
+/** Labelled inputs with a place for a hint and for what is wrong. Their names are those of the interface's fields. */
 import { type Attributes, type Child, element, newId, onClick, refill } from './element.ts';
 
-/** Labelled inputs with a place for a hint and for what is wrong. Their names are those of the interface's fields. */
 export interface Field {
   readonly name: string;
   readonly node: HTMLElement;
-  /** As typed. */
+  /** What was typed. */
   read(): string;
   /** Null: nothing is wrong. */
   complain(problem: string | null): void;
@@ -69,7 +69,7 @@ export function selectField(
   return field(options, control);
 }
 
-/** With a button that shows it: typing blind is how passwords become short. */
+/** A field for a password, with a button that shows it: typing blind is how passwords become short. */
 export function passwordField(
   options: FieldOptions,
   autocomplete: 'new-password' | 'current-password',

@@ -3,7 +3,6 @@ import { type Child, element, refill } from './element.ts';
 import type { Field } from './fields.ts';
 import { notice } from './notices.ts';
 
-/** Fields, a button, and the interface's answer to them: its own sentences, next to the fields that they name. */
 export interface FormParts {
   readonly fields: readonly Field[];
   readonly submit: string;
@@ -19,6 +18,7 @@ export function wrongField(field: string, problem: string): Refusal {
   return new Refusal(0, { error: `${field}: ${problem}`, code: 'invalid', fields: { [field]: problem } });
 }
 
+/** Fields, a button, and the interface's answer to them: its own sentences, next to the fields that they name. */
 export function form(parts: FormParts): HTMLFormElement {
   const { fields, layout = 'stacked' } = parts;
   const problems = element('div', { class: 'form-problems' });

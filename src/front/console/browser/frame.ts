@@ -1,9 +1,9 @@
+/** What stands around a page: landmarks, the way to the others, and where one is. */
 import { type App, consoleLink, type View } from './app.ts';
 import { brand } from './brand.ts';
 import { type Child, element, onClick } from './element.ts';
 import { verificationBanner } from './verification-banner.ts';
 
-/** What stands around a page: landmarks, the way to the others, and where one is. */
 export const consolePages = [
   { page: 'overview', name: 'Overview' },
   { page: 'namespaces', name: 'Namespaces' },
@@ -12,6 +12,7 @@ export const consolePages = [
   { page: 'keys', name: 'API keys' },
   { page: 'connections', name: 'Connections' },
   { page: 'usage', name: 'Usage' },
+  { page: 'billing', name: 'Billing' },
   { page: 'account', name: 'Account' },
 ] as const;
 
@@ -65,7 +66,7 @@ export function consoleFrame(app: App, current: ConsolePage, view: View): Child 
   );
 }
 
-/** Where there is only one, its name is enough. */
+/** Lets a person choose a tenant; where there is only one, its name is enough. */
 function tenantSwitcher(app: App): Child {
   if (app.tenants.length < 2) return element('p', { class: 'tenant' }, app.me.tenant.name);
   const select = element(

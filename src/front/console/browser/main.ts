@@ -1,3 +1,7 @@
+/**
+ * From the address to a page: every path has the same document, and what follows the # says which part of it. Each page is
+ * made anew when it is shown; only who is logged in is kept between them.
+ */
 import { announce } from './announce.ts';
 import { call, messageOf, Refusal, whenLoginEnds } from './api.ts';
 import type { App, ConsoleView, View } from './app.ts';
@@ -7,6 +11,7 @@ import { notice } from './notices.ts';
 import { session } from './session.ts';
 import type { Me, Tenant } from './shapes.ts';
 import { accountView } from './views/account.ts';
+import { billingView } from './views/billing.ts';
 import { connectionsView } from './views/connections.ts';
 import { forgotView } from './views/forgot.ts';
 import { keysView } from './views/keys.ts';
@@ -20,10 +25,6 @@ import { usageView } from './views/usage.ts';
 import { verifyView } from './views/verify.ts';
 import { welcomeView } from './views/welcome.ts';
 
-/**
- * From the address to a page: every path has the same document, and what follows the # says which part of it. Each page is
- * made anew when it is shown; only who is logged in is kept between them.
- */
 const consoleViews: Readonly<Record<ConsolePage, ConsoleView>> = {
   overview: overviewView,
   namespaces: namespacesView,
@@ -32,6 +33,7 @@ const consoleViews: Readonly<Record<ConsolePage, ConsoleView>> = {
   keys: keysView,
   connections: connectionsView,
   usage: usageView,
+  billing: billingView,
   account: accountView,
 };
 
@@ -114,7 +116,8 @@ async function identify(): Promise<Identity> {
     session.actForOwn();
     return call<Me>('GET', '/v1/me');
   });
-  const tenants = await call<Tenant[]>('GET', '/v1/tenants');
+  // Nothing but this, the bill and the ways to pay it is answered to a suspended tenant.
+  const tenants = me.tenant.status === 'suspended' ? [me.tenant] : await call<Tenant[]>('GET', '/v1/tenants');
   return { me, tenants };
 }
 

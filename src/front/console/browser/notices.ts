@@ -1,7 +1,7 @@
+/** Small pieces that views are made of: notices, empty states, what is being loaded. */
 import { messageOf } from './api.ts';
 import { type Child, element, onClick, refill } from './element.ts';
 
-/** Small pieces that views are made of: notices, empty states, what is being loaded. */
 export type Tone = 'info' | 'good' | 'warning' | 'danger';
 
 export function notice(tone: Tone, ...children: readonly Child[]): HTMLElement {

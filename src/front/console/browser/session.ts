@@ -23,7 +23,7 @@ export const session = {
   actFor(tenant: number): void {
     sessionStorage.setItem(tenantName, String(tenant));
   },
-  /** Back to the person's own. */
+  /** Acts for the person's own tenant again. */
   actForOwn(): void {
     sessionStorage.removeItem(tenantName);
   },

@@ -36,7 +36,8 @@ interface KeyCaps {
 /** What an MCP client was let have. */
 export interface Connection {
   readonly id: number;
-  readonly client: { readonly name: string };
+  /** Its id is an https address where it has a document about itself. */
+  readonly client: { readonly id: string; readonly name: string };
   readonly person: { readonly email: string };
   readonly scope: 'read' | 'write';
   readonly namespaces: readonly string[];
@@ -130,7 +131,7 @@ export interface Usage extends Counters {
   readonly period_start: string;
   readonly plan: Allowances;
   readonly bill: Readonly<Record<BillLine, number>>;
-  readonly days?: readonly (Counters & { readonly day: string })[] | undefined;
+  readonly days?: readonly (Counters & { readonly day: string; readonly bill_so_far: number })[] | undefined;
 }
 
 export interface Allowances {
@@ -156,5 +157,8 @@ export interface Billing {
   readonly subscribed: boolean;
   readonly status: string;
   readonly cancel_at_period_end: boolean;
+  readonly period_start: string;
   readonly period_end: string;
+  readonly usage: Counters;
+  readonly bill: Readonly<Record<BillLine, number>>;
 }

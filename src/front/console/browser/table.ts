@@ -1,6 +1,5 @@
 import { type Child, element } from './element.ts';
 
-/** A table that scrolls by itself where it is wider than the page; the keyboard can reach what is out of sight. */
 export interface Column {
   readonly name: string;
   readonly numeric?: boolean;
@@ -10,13 +9,14 @@ export interface Column {
 
 export interface TableParts {
   readonly caption: string;
-  /** On a phone: `cards` shows each row as a list, otherwise the table scrolls. */
+  /** What a phone shows: with `cards` each row as a list; otherwise the table scrolls. */
   readonly narrow?: 'cards';
   readonly columns: readonly Column[];
   /** The first cell of a row is its heading. */
   readonly rows: readonly (readonly Child[])[];
 }
 
+/** A table that scrolls by itself where it is wider than the page; the keyboard can reach what is out of sight. */
 export function table({ caption, narrow, columns, rows }: TableParts): HTMLElement {
   // Roles as well as elements: drawn as lists, tables lose their meaning in some browsers.
   const made = element(
@@ -44,7 +44,7 @@ function heading({ name, numeric, hiddenName }: Column): HTMLElement {
   );
 }
 
-/** For pages that are added below. */
+/** The rows alone, for pages that are added below. */
 export function tableRows(columns: readonly Column[], rows: TableParts['rows']): HTMLTableRowElement[] {
   return rows.map((cells) =>
     element(

@@ -4,7 +4,7 @@ import { type Child, element, onClick, refill } from './element.ts';
 import { mailFiles } from './mail-files.ts';
 import { notice, whileBusy } from './notices.ts';
 
-/** Until the address is verified, an account has a hundredth of its plan, and should know why. */
+/** Says that an address is not verified: until it is, an account has a hundredth of its plan, and should know why. */
 export function verificationBanner(app: App): Child {
   const { person } = app.me;
   if (person === null || person.verified) return null;

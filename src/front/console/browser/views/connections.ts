@@ -36,9 +36,7 @@ export function connectionsView(app: App): View {
 
 const columns = [
   { name: 'Client' },
-  { name: 'Allowed by' },
   { name: 'Access' },
-  { name: 'Namespaces' },
   { name: 'Since' },
   { name: 'Last used' },
   { name: 'Actions', hiddenName: true },
@@ -56,7 +54,7 @@ function connectionTable(connections: readonly Connection[], refresh: () => void
 }
 
 function connectionRow(connection: Connection, refresh: () => void): readonly Child[] {
-  const { client, person, scope, namespaces, created_at, last_used_at } = connection;
+  const { client, created_at, last_used_at } = connection;
   const end = element(
     'button',
     { type: 'button', class: 'quiet', 'aria-label': `End the connection of ${client.name}` },
@@ -64,14 +62,33 @@ function connectionRow(connection: Connection, refresh: () => void): readonly Ch
   );
   onClick(end, () => askToEnd(connection, refresh));
   return [
-    client.name,
-    person.email,
-    badge(scope === 'write' ? 'warning' : 'plain', scope === 'write' ? 'read and write' : 'read'),
-    namespaces.length === 0 ? element('span', { class: 'muted' }, 'all') : namespaces.join(', '),
+    clientCell(connection),
+    accessCell(connection),
     formatTime(created_at),
     last_used_at === null ? element('span', { class: 'muted' }, 'never') : formatTime(last_used_at),
     element('div', { class: 'row-actions' }, end),
   ];
+}
+
+/** Anybody may call a client anything: where its document lies is its own, and so is who allowed it. */
+function clientCell({ client: { id, name }, person }: Connection): Child {
+  const place = id.startsWith('https://') ? note(`described at ${new URL(id).host}`) : null;
+  return element('div', {}, name, place, note(`allowed by ${person.email}`));
+}
+
+function accessCell({ scope, namespaces }: Connection): Child {
+  const isWriting = scope === 'write';
+  const names = namespaces.length === 0 ? 'all namespaces' : namespaces.join(', ');
+  return element(
+    'div',
+    {},
+    badge(isWriting ? 'warning' : 'plain', isWriting ? 'read and write' : 'read'),
+    note(names),
+  );
+}
+
+function note(text: string): HTMLElement {
+  return element('div', { class: 'cell-note' }, text);
 }
 
 function askToEnd({ id, client }: Connection, refresh: () => void): void {

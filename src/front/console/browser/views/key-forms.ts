@@ -67,7 +67,7 @@ function capOf(values: Values, name: string): number | null {
   return Number(text);
 }
 
-/** In a dialog: all four limits are replaced together. */
+/** Shows a key's limits in a dialog: all four are replaced together. */
 export function limitsForm(key: Key, done: () => void): void {
   const titleId = newId('limits');
   const cancel = element('button', { type: 'button', class: 'quiet' }, 'Cancel');

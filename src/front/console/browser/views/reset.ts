@@ -5,7 +5,7 @@ import { element, refill } from '../element.ts';
 import { passwordField } from '../fields.ts';
 import { form } from '../form.ts';
 
-/** Where the link of a reset mail leads. */
+/** The page that the link of a reset mail leads to. */
 export function resetView(token: string | null, endLogin: () => void): View {
   const title = 'Set a new password';
   const place = element('div', { class: 'stack' });

@@ -1,3 +1,4 @@
+/** Documents by text, pattern or meaning, and by filter; each hit with the line that matched. */
 import { announce } from '../announce.ts';
 import { call, documentPath, namespacePath } from '../api.ts';
 import type { App, View, ViewParameters } from '../app.ts';
@@ -12,7 +13,6 @@ import { answerOrNothing, empty, loaded, notice, whileBusy } from '../notices.ts
 import type { Found, Hit, StoredDocument } from '../shapes.ts';
 import { offerNamespaces } from './namespaces.ts';
 
-/** Documents by text, pattern or meaning, and by filter; each hit with the line that matched. */
 interface Asked {
   readonly namespace: string;
   readonly q: string;

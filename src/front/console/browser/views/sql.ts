@@ -1,3 +1,4 @@
+/** Metadata as a table, and a picture of it where its first columns make one. */
 import { announce } from '../announce.ts';
 import { call, namespacePath } from '../api.ts';
 import type { App, View, ViewParameters } from '../app.ts';
@@ -13,7 +14,6 @@ import type { SqlAnswer } from '../shapes.ts';
 import { type Column, table, tableRows } from '../table.ts';
 import { offerNamespaces } from './namespaces.ts';
 
-/** Metadata as a table, and a picture of it where its first columns make one. */
 const examples = [
   'SHOW COLUMNS',
   'SELECT COUNT(*) AS documents FROM docs',

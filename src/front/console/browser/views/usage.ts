@@ -5,22 +5,20 @@ import { chart } from '../chart.ts';
 import type { ChartPlan } from '../chart-plan.ts';
 import { type Child, element, refill } from '../element.ts';
 import { choiceField } from '../fields.ts';
-import { formatBytes, formatDay, formatMoney, formatNumber, formatPrecise } from '../format.ts';
+import { formatBytes, formatDay, formatNumber } from '../format.ts';
 import { heading } from '../heading.ts';
 import { loaded } from '../notices.ts';
-import type { BillLine, Usage } from '../shapes.ts';
+import type { Usage } from '../shapes.ts';
 import { table } from '../table.ts';
-import { planSection } from './plan-section.ts';
 
-/** The period so far: by day, against the plan's allowances, and as a bill. */
+/** The period so far: by day, and against the plan's allowances. */
 export function usageView(app: App): View {
   const load = () => call<Usage>('GET', '/v1/usage?days=true');
   return {
     title: 'Usage',
     body: [
-      heading('Usage', `What ${app.me.tenant.name} used this month, in UTC days.`),
-      loaded(load, (usage) => [byDay(usage), allowances(app, usage), bill(usage)]),
-      planSection(),
+      heading('Usage', `What ${app.me.tenant.name} used in this period, in UTC days.`),
+      loaded(load, (usage) => [byDay(usage), allowances(app, usage)]),
     ],
   };
 }
@@ -98,33 +96,5 @@ function meter({ name, used, included, format }: Allowance): HTMLElement {
     element('span', {}, name),
     element('span', { class: 'muted' }, words),
     element('div', { class: 'bar', 'aria-hidden': 'true' }, fill),
-  );
-}
-
-const billNames: Readonly<Partial<Record<BillLine, string>>> = {
-  base: 'Plan',
-  storage: 'Storage',
-  writes: 'Writes',
-  queries: 'Queries',
-  embedding: 'Embedding',
-  reads: 'Reads of object storage',
-};
-
-function bill({ bill: lines, period_start, gb_months }: Usage): Child {
-  const rows = Object.entries(billNames).map(([line, name]) => [name, formatMoney(lines[line as BillLine])]);
-  return element(
-    'section',
-    { class: 'card', 'aria-labelledby': 'bill' },
-    element('h2', { id: 'bill' }, 'Bill so far'),
-    table({
-      caption: `Since ${period_start}`,
-      columns: [{ name: 'For' }, { name: 'Amount', numeric: true }],
-      rows: [...rows, [element('strong', {}, 'Total'), element('strong', {}, formatMoney(lines.total))]],
-    }),
-    element(
-      'p',
-      { class: 'muted' },
-      `Since ${period_start}. Storage so far: ${formatPrecise(gb_months)} GB-months.`,
-    ),
   );
 }

@@ -5,8 +5,8 @@ import { element, onClick, refill } from '../element.ts';
 import { whileBusy } from '../notices.ts';
 
 /**
- * Where the link of a verification mail leads. A button, and not the mere visit, verifies: scanners of mail open every link
- * before its reader does, and would use the token up.
+ * The page that the link of a verification mail leads to. A button, and not the mere visit, verifies: scanners of mail open
+ * every link before its reader does, and would use the token up.
  */
 export function verifyView(token: string | null): View {
   const title = 'Confirm your e-mail address';

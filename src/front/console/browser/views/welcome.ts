@@ -1,3 +1,4 @@
+/** The first page: what this is, and the way in. */
 import { call } from '../api.ts';
 import type { View } from '../app.ts';
 import { snippet } from '../copy.ts';
@@ -6,7 +7,6 @@ import { passwordField, textField } from '../fields.ts';
 import { form } from '../form.ts';
 import type { SignedUp } from '../shapes.ts';
 
-/** The first page: what this is, and the way in. */
 export type Begin = (token: string, firstKey: string | null) => void;
 
 export function welcomeView(begin: Begin, isLoggedIn: boolean): View {
