@@ -3,8 +3,10 @@
 const usage = `tidebase serve                            start the server (settings are environment variables; see README.md)
 tidebase load FOLDER --namespace NAME     send a folder's text files as documents
 tidebase import FILE --namespace NAME     import a CSV, NDJSON or Parquet file
+tidebase backup --to PLACE                copy the object store as it is at one moment, while servers go on
+tidebase restore --from PLACE             put a backup into an empty object store
 tidebase mcp                              serve a server's tools to an MCP client that starts programs
-                                          (all three: --url and --key, or TIDEBASE_URL and TIDEBASE_API_KEY)
+                                          (load, import and mcp: --url and --key, or TIDEBASE_URL and TIDEBASE_API_KEY)
 `;
 
 async function main(args: readonly string[]): Promise<number> {
@@ -19,6 +21,10 @@ async function main(args: readonly string[]): Promise<number> {
       return (await import('./cli/load-folder.ts')).loadFolder(rest, process.env);
     case 'import':
       return (await import('./cli/send-file.ts')).sendFile(rest, process.env);
+    case 'backup':
+      return (await import('./cli/run-backup.ts')).runBackup(rest, process.env);
+    case 'restore':
+      return (await import('./cli/run-backup.ts')).runRestore(rest, process.env);
     case 'mcp':
       return (await import('./cli/serve-stdio.ts')).serveStdio(rest, process.env);
     case undefined:

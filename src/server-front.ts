@@ -1,3 +1,4 @@
+/** The front of the server, put together by hand for server.ts: who is asked by whom, from the door to the router. */
 import { isIP } from 'node:net';
 import { isAbsolute, join, relative } from 'node:path';
 import { ApiError } from '../protocol/errors.ts';
@@ -7,16 +8,19 @@ import { operationNames } from '../protocol/operations.ts';
 import type { Plans } from './accounts/plans.ts';
 import { Authenticator } from './auth/authenticate.ts';
 import { mcpAuthenticator } from './auth/mcp-authenticate.ts';
+import { CpuShares } from './base/charges.ts';
 import { systemClock } from './base/clock.ts';
 import type { Logger } from './base/log.ts';
 import { TurnDelays } from './base/process-load.ts';
 import { systemRandom } from './base/random.ts';
 import { settledWithin } from './base/settled-within.ts';
 import { nobodysShare } from './base/share.ts';
+import type { PaidPlans } from './billing/paid-plans.ts';
 import { scratchFolderOf } from './cluster/cache-folder.ts';
 import { accountOperations } from './front/account-operations.ts';
 import { Allowances } from './front/allowances.ts';
 import { AuditLog } from './front/audit.ts';
+import { billingOperations } from './front/billing-operations.ts';
 import type { ClientAddresses } from './front/client-address.ts';
 import { connectionOperations } from './front/connection-operations.ts';
 import { createPages } from './front/console/pages.ts';
@@ -56,7 +60,6 @@ import { creatorOf, directoryOf, type Tenants, tenantsThrough } from './router/t
 import type { Lanes } from './server-threads.ts';
 import type { Settings } from './settings.ts';
 
-/** The front of the server, put together by hand for server.ts: who is asked by whom, from the door to the router. */
 /** Who hears of every answer. */
 export function observersOf(parts: {
   settings: Settings;
@@ -85,19 +88,24 @@ export function observersOf(parts: {
 }
 
 export async function metricsOf(
-  { host, metricsPort: port }: Settings,
+  { host, metricsPort: port, memoryBytes, cacheBytes }: Settings,
   sources: {
     readonly door: FrontDoor;
     readonly requests: RequestMetrics;
     readonly mcp: McpMetrics;
+    readonly held: HeldBytes;
     readonly counters: SharedCounters;
     readonly running: () => RunningParts | null;
   },
 ): Promise<MetricsDoor | null> {
   if (port === null) return null;
-  const { door, ...others } = sources;
+  const { door, held, ...others } = sources;
+  const heldBytes = () => held.gate.held;
   const turnDelays = new TurnDelays();
-  const own = { clock: systemClock, turnDelays, inFlight: door.inFlight, engine: door.engine };
+  const { inFlight, engine } = door;
+  const cpuShares = { front: new CpuShares(), others: new CpuShares() };
+  const bounds = { memoryBytes, cacheBytes };
+  const own = { bounds, clock: systemClock, turnDelays, inFlight, heldBytes, engine, cpuShares };
   const metrics = await openMetrics({ host, port }, () => gatherMetrics({ ...others, ...own }));
   return {
     url: metrics.url,
@@ -261,6 +269,7 @@ export function frontComponents(parts: {
   router: Router;
   authenticator: Authenticator;
   people: ReturnType<typeof frontOf>['people'];
+  billing: PaidPlans | null;
   mails: MailQueue;
   clientAddresses: ClientAddresses;
   metering: Metering;
@@ -294,7 +303,13 @@ export function frontComponents(parts: {
     store,
     tellUsage: (tenantId) => settledWithin(systemClock, metering.meter.flush(tenantId), usageWaitMs),
   });
-  const operations = new Map([...ofAccounts, ...tenantOperations({ tenants, persons }), ...ofConnections]);
+  const { billing } = parts;
+  const operations = new Map([
+    ...ofAccounts,
+    ...tenantOperations({ tenants, persons, billing }),
+    ...billingOperations(billing),
+    ...ofConnections,
+  ]);
   let openApi: string | null = null;
   return {
     pages: createPages({ mailFiles: settings.smtpUrl === null ? shownOutbox(settings) : null }),

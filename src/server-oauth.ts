@@ -6,7 +6,7 @@ import { assetsPath } from './front/console/document.ts';
 import type { FrontComponents } from './front/front-components.ts';
 import type { HttpHandler } from './front/http-types.ts';
 import type { PageFrame } from './front/oauth/authorize-page.ts';
-import { resourceOf } from './front/oauth/metadata.ts';
+import { pathOf, resourceOf } from './front/oauth/metadata.ts';
 import { oauthRoutes } from './front/oauth/routes.ts';
 import { deriveKey, type Secrets } from './identity/secrets.ts';
 import { MetadataDocuments } from './oauth/metadata-document.ts';
@@ -37,7 +37,7 @@ export function withOauth(
     loginTokens: tokens,
     random: systemRandom,
     formKey: deriveKey(secrets.loginTokenKeys.present, 'tidebase oauth form v1'),
-    frame: pageFrame(),
+    frame: pageFrame(pathOf(baseUrl)),
     resource: resourceOf(baseUrl),
     operations,
     attempts,
@@ -55,11 +55,11 @@ export function withOauth(
 }
 
 /** Where the console's style sheet is: its files are read when the first page is asked for. */
-function pageFrame(): () => PageFrame {
+function pageFrame(path: string): () => PageFrame {
   let frame: PageFrame | null = null;
   return () => {
     if (frame !== null) return frame;
-    const folder = assetsPath(readAssets().digest);
+    const folder = path + assetsPath(readAssets().digest);
     frame = { stylesheet: `${folder}console.css`, icon: `${folder}icon.svg` };
     return frame;
   };

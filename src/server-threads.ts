@@ -1,3 +1,4 @@
+/** The server's other threads, as server.ts starts them: the log's, the compute lanes, the actors'. */
 import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
 import { limits } from '../protocol/limits.ts';
@@ -18,7 +19,7 @@ import type { Share } from './base/share.ts';
 import { askToStandStill } from './base/stand-still.ts';
 import { createPulse, keepBeating, type Watchdog } from './base/watchdog.ts';
 import { scratchFolderOf } from './cluster/cache-folder.ts';
-import type { Joined } from './cluster/view.ts';
+import type { Joined } from './cluster/join.ts';
 import type { Secrets } from './identity/secrets.ts';
 import { ActorThread } from './router/actor-threads.ts';
 import { ComputeLane } from './router/compute-lane.ts';
@@ -26,14 +27,16 @@ import type { Router } from './router/router.ts';
 import { ResidentThread, TaskPool, workerEntries } from './router/worker-pool.ts';
 import type { Settings } from './settings.ts';
 
-/** The server's other threads, as server.ts starts them: the log's, the compute lanes, the actors'. */
 export function cacheFolderOf({ dataDir }: Settings): string {
   return join(dataDir, 'cache');
 }
 
-/** A place that was taken must be left at once; what the caches have under way would end the process by a signal. */
+/**
+ * How long threads may take to end where another process has taken this server's place, in milliseconds. It must be left at once, and
+ * what the caches have under way would end the process by a signal.
+ */
 const leaveMsMax = 100;
-/** A thread hears of it at the end of its turn. */
+/** How long threads get to stand still, in milliseconds: each hears of it at the end of its turn. */
 const standStillMs = 50;
 
 export async function leave(threads: readonly ActorThread[]): Promise<void> {
@@ -121,10 +124,11 @@ const backgroundSteps = {
   hash: 10,
 };
 
-/** `charges`: where the lanes add up what their tasks have used; calls of embedding providers only wait, and use nothing. */
+/** `charges`: where the lanes add up what their tasks have used. */
 export function computeLanes(store: StoreSettings, settings: Settings, charges: Charges): Lanes {
   const { computeThreads, memoryBytes, embeddingBaseUrls } = settings;
   const scratchFolder = scratchFolderOf(cacheFolderOf(settings));
+  const onUsed = (share: Share, cpuMs: number) => charges.charge(share, cpuMs);
   const lane = (
     steps: number,
     threads: number,
@@ -140,7 +144,6 @@ export function computeLanes(store: StoreSettings, settings: Settings, charges: 
       processMemoryBytes: memoryBytes,
     };
     const pool = new TaskPool({ entry: workerEntries.compute, threads, data, tasksPerThread });
-    const onUsed = (share: Share, ms: number) => charges.charge(share, tasksPerThread === 1 ? ms : 0);
     return new ComputeLane({ pool, clock: systemClock, queueMax, tenantQueueMax, onUsed });
   };
   // No owner has all threads of a lane: with one more than there are cores, each still has as many as there are.
@@ -174,7 +177,7 @@ export function computeLanes(store: StoreSettings, settings: Settings, charges: 
       clock: systemClock,
       queueMax: limits.passwordsAtOnceMax - 1,
       tenantQueueMax: limits.passwordsAtOnceMax - 1,
-      onUsed: (share, ms) => charges.charge(share, ms),
+      onUsed,
     }),
   };
 }
@@ -211,11 +214,12 @@ export function actorThreads(parts: {
           predecessors: joined.predecessors,
           cacheFolder: cacheFolderOf(settings),
           scratchFolder: scratchFolderOf(cacheFolderOf(settings)),
-          logsOfView: [joined.identity.logId, ...joined.sealedLogs.map(({ logId }) => logId)],
+          standing: joined.standing,
           cacheBytes: Math.floor(settings.cacheBytes / count),
           memoryBytes: Math.floor((settings.memoryBytes * residentShare) / count),
           processMemoryBytes: settings.memoryBytes,
           plans,
+          hasPayments: settings.stripe !== null,
           cursorKeys: secrets.cursorKeys,
           keyEncryptionKeys: secrets.keyEncryptionKeys,
           logLevel: settings.logLevel,

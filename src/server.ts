@@ -1,6 +1,5 @@
 import { constants, readFileSync } from 'node:fs';
 import { access, mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { limits } from '../protocol/limits.ts';
 import type { StoreSettings } from '../protocol/worker-tasks.ts';
 import { PlansError, parsePlans } from './accounts/parse-plans.ts';
@@ -15,8 +14,8 @@ import { settledWithin } from './base/settled-within.ts';
 import { guardThreads } from './base/watchdog.ts';
 import { noteCacheEnd, prepareCacheFolder } from './cluster/cache-folder.ts';
 import { keepCollectingDead } from './cluster/collect-dead.ts';
+import { joinCluster } from './cluster/join.ts';
 import { loadServerId } from './cluster/server-id.ts';
-import { joinCluster } from './cluster/view.ts';
 import { ClientAddresses } from './front/client-address.ts';
 import { type FrontDoor, openDoor } from './front/door.ts';
 import type { RunningParts } from './front/gather-metrics.ts';
@@ -32,6 +31,7 @@ import { openObjectStore } from './object-store/open-object-store.ts';
 import { probeObjectStore } from './object-store/probe.ts';
 import { createSharedCounters } from './object-store/store-counters.ts';
 import type { ActorThread } from './router/actor-threads.ts';
+import { billingOf, openPayments } from './server-billing.ts';
 import {
   frontComponents,
   frontOf,
@@ -53,6 +53,7 @@ import {
 } from './server-threads.ts';
 import type { Settings } from './settings.ts';
 import { SettingsError } from './settings-values.ts';
+import { storeSettingsOf } from './store-settings.ts';
 
 /**
  * The whole server, composed by hand, top to bottom: settings → store → log → membership → actors → front.
@@ -67,7 +68,7 @@ export interface Server {
 }
 
 export interface ServerOptions {
-  /** For tests: which HTTP server must serve. */
+  /** The HTTP server that must serve; tests say so. */
   readonly engine?: HttpEngine;
   /** Another process ended this one's log: it must go, and quickly. */
   readonly onSealed: () => void;
@@ -82,6 +83,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   boundGarbage(settings.memoryBytes);
   // Before anything is opened: a server that cannot start must not have taken over the log of one that serves.
   const plans = plansOf(settings);
+  const payments = await openPayments(settings.stripe, plans, logger);
   await makeDataFolder(settings.dataDir);
   const counters = createSharedCounters();
   const storeSettings = { ...storeSettingsOf(settings), counters };
@@ -97,7 +99,8 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     observer.ownAnswer(answer),
   );
   let running: RunningParts | null = null;
-  const metrics = await metricsOf(settings, { door, requests, mcp, counters, running: () => running });
+  const held = new HeldBytes(settings.memoryBytes, systemClock);
+  const metrics = await metricsOf(settings, { door, requests, mcp, held, counters, running: () => running });
   const watchdog = guardThreads(systemClock, 'front', {
     everyMs: limits.threadBeatMs,
     silentMsMax: limits.threadSilentMsMax,
@@ -107,10 +110,10 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   const address = `${settings.host}:${settings.port}`;
   const components = { store, clock: systemClock, random: systemRandom, log: log.control };
   const joined = await joinCluster(components, serverId, address);
-  await log.control.open(joined.identity, joined.sealedLogs);
+  await log.control.open(joined.identity, joined.standing);
   logger.info('this process has its log', {
     logId: joined.identity.logId,
-    replays: joined.sealedLogs.length,
+    replays: joined.standing.removed.length,
   });
 
   await prepareCacheFolder({
@@ -157,6 +160,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   const cacheFolder = cacheFolderOf(settings);
   const metering = { allowances, meter: usageMeter };
   const mails = mailQueueOf(settings, door.baseUrl, logger);
+  const billing = billingOf(payments, { store, tenants: people.tenants, baseUrl: door.baseUrl, logger });
   const front = frontComponents({
     settings,
     door,
@@ -165,15 +169,17 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     router,
     authenticator,
     people,
+    billing,
     mails,
     clientAddresses,
     metering,
     cacheFolder,
     observer,
-    held: new HeldBytes(settings.memoryBytes, systemClock),
+    held,
     logger,
   });
   const handler = handlerOf(front, { authenticator, metrics: mcp });
+  const stopBilling = billing?.keep() ?? (() => {});
   door.serve(withOauth(handler, { front, people, store, secrets, audit }));
   const stopping = {
     door,
@@ -188,6 +194,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     stopCollecting: () => {
       stopCollecting();
       stopSweeping();
+      stopBilling();
       stopTidying();
     },
   };
@@ -199,6 +206,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
       await audit.close();
       watchdog.stop();
       metrics?.close();
+      billing?.close();
     },
   };
 }
@@ -212,12 +220,6 @@ async function makeDataFolder(folder: string): Promise<void> {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new SettingsError(`TIDEBASE_DATA_DIR: ${folder} can't be made or written (${reason})`);
   }
-}
-
-function storeSettingsOf(settings: Settings): StoreSettings {
-  if (settings.s3 === null) return { kind: 'fs', folder: join(settings.dataDir, 'objects') };
-  const { endpoint, credentials, ...s3 } = settings.s3;
-  return { kind: 's3', ...s3, endpoint: endpoint ?? undefined, ...credentials };
 }
 
 /** Nothing to do for a store that is no folder of ours. */
@@ -241,7 +243,7 @@ function readPlansFile(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    throw new PlansError(`The plans file ${file} cannot be read: ${describeError(cause)}.`, { cause });
+    throw new PlansError(`the plans file ${file} cannot be read: ${describeError(cause)}`, { cause });
   }
 }
 

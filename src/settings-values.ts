@@ -1,10 +1,33 @@
-import { BlockList, isIP } from 'node:net';
-
 /** How single settings are read from text. Each throws a `SettingsError` whose message goes after the setting's name. */
+import { BlockList, isIP } from 'node:net';
+import { type MeteredPart, meteredParts } from './accounts/billing.ts';
+import { parseSecret } from './identity/secrets.ts';
 
 /** A setting cannot be used; the message is a sentence for the operator. */
 export class SettingsError extends Error {
   override name = 'SettingsError';
+}
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+/** Reads one setting: null where it is unset. A value that cannot be used throws, by the setting's name. */
+export type Read = <T>(name: string, parse: (value: string) => T) => T | null;
+
+/** Reads settings of one environment. `names` collects every name that was asked for: afterwards all that there are. */
+export function reader(env: Env): { readonly read: Read; readonly names: ReadonlySet<string> } {
+  const names = new Set<string>();
+  const read: Read = (name, parse) => {
+    names.add(name);
+    const value = unlessEmpty(env[name]);
+    if (value === null) return null;
+    try {
+      return parse(value);
+    } catch (error) {
+      if (error instanceof SettingsError) throw new SettingsError(`${name} ${error.message}`);
+      throw error;
+    }
+  };
+  return { read, names };
 }
 
 /** Spaces around a value are never meant. */
@@ -13,7 +36,7 @@ export function unlessEmpty(value: string | undefined): string | null {
   return trimmed === '' ? null : trimmed;
 }
 
-/** As it is. */
+/** Takes any text as it is. */
 export function anyText(value: string): string {
   return value;
 }
@@ -103,11 +126,11 @@ function isAddressOrRange(text: string): boolean {
 
 /** The widest private network of IPv4 is 10.0.0.0/8; of IPv6 a provider, at the most, has a /16. */
 const bitsMin = { ipv4: 8, ipv6: 16 } as const;
-/** Those of IPv6 that nobody outside can have: unique local and link-local addresses. */
+/** Addresses of IPv6 that nobody outside can have: unique local and link-local addresses. */
 const privateIpv6 = new BlockList();
 privateIpv6.addSubnet('fc00::', 7, 'ipv6');
 privateIpv6.addSubnet('fe80::', 10, 'ipv6');
-/** Where IPv6 has the addresses of IPv4, `::ffff:a.b.c.d`: a range there is one of IPv4, of so many bits less. */
+/** The bits before an address of IPv4 within IPv6, `::ffff:a.b.c.d`: a range there is one of IPv4, of so many bits less. */
 const mappedBits = 96;
 
 function isTooWide(text: string): boolean {
@@ -125,4 +148,82 @@ function coversMappedAddresses(address: string, bits: number): boolean {
   const range = new BlockList();
   range.addSubnet(address, Math.min(bits, mappedBits), 'ipv6');
   return range.check('::ffff:0:0', 'ipv6');
+}
+
+/** Reads the key that another one takes the place of: there must be that other one, and it must be another. */
+export function readPrevious(read: Read, name: string): Uint8Array | null {
+  const present = read(name, secret);
+  const previousName = `${name}_PREVIOUS`;
+  const previous = read(previousName, secret);
+  if (previous === null) return null;
+  if (present === null) {
+    throw new SettingsError(`${previousName} is set and ${name} is not: set the new key too, or neither`);
+  }
+  if (Buffer.compare(present, previous) !== 0) return previous;
+  const sentence = 'are the same key: give the new one and the one before it, or take the previous one out';
+  throw new SettingsError(`${name} and ${previousName} ${sentence}`);
+}
+
+/** Reads a key of 32 bytes. The value is never part of the message: it may be a secret with a typing error. */
+export function secret(value: string): Uint8Array {
+  const bytes = parseSecret(value);
+  if (bytes === null) throw new SettingsError('must be 32 bytes in base64 (44 characters)');
+  return bytes;
+}
+
+/** A secret key of Stripe's, restricted or not. The value is never part of the message. */
+export function stripeKey(value: string): string {
+  if (/^[sr]k_(live|test)_[A-Za-z0-9_]{4,250}$/.test(value)) return value;
+  throw new SettingsError(
+    'must be a secret or restricted key, which begins with sk_live_, sk_test_, rk_live_ or rk_test_',
+  );
+}
+
+/** An id or a secret that Stripe made. The value is never part of the message. */
+export function stripeId(prefix: string): (value: string) => string {
+  return (value) => {
+    if (value.startsWith(prefix) && /^[A-Za-z0-9_]{5,255}$/.test(value)) return value;
+    throw new SettingsError(`must be what Stripe shows, which begins with ${prefix}`);
+  };
+}
+
+export type UsagePrices = Readonly<
+  Partial<Record<MeteredPart, { readonly price: string; readonly meter: string }>>
+>;
+
+/** The metered parts of a bill, each with its price and the name of its meter's events. */
+export function usagePricesOf(value: string): UsagePrices {
+  const prices: Partial<Record<MeteredPart, { readonly price: string; readonly meter: string }>> = {};
+  for (const [name, given] of Object.entries(jsonObject(value))) {
+    const part = meteredParts.find((each) => each === name);
+    if (part === undefined)
+      throw new SettingsError(`has "${name}": its parts are ${meteredParts.join(', ')}`);
+    const { price, meter, ...more } = isObject(given) ? given : {};
+    const isRight =
+      typeof price === 'string' &&
+      /^price_[A-Za-z0-9_]{1,250}$/.test(price) &&
+      typeof meter === 'string' &&
+      /^[^\p{Cc}]{1,100}$/u.test(meter) &&
+      Object.keys(more).length === 0;
+    if (!isRight)
+      throw new SettingsError(
+        `must have for "${name}" an object like {"price": "price_…", "meter": "the name of its events"}`,
+      );
+    prices[part] = { price, meter };
+  }
+  return prices;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function jsonObject(value: string): Readonly<Record<string, unknown>> {
+  try {
+    const parsed: unknown = JSON.parse(value);
+    if (isObject(parsed)) return parsed;
+  } catch {
+    // Said below, as of everything that is no object.
+  }
+  throw new SettingsError('must be a JSON object like {"queries": {"price": "price_…", "meter": "queries"}}');
 }

@@ -4,18 +4,27 @@ import { dirname, resolve } from 'node:path';
 import type { EmbeddingBaseUrls } from '../protocol/worker-tasks.ts';
 import type { LogLevel } from './base/log.ts';
 import type { SmtpTls } from './identity/mailer.ts';
-import { parseSecret } from './identity/secrets.ts';
+import { type PeerSettings, readPeers } from './settings-peers.ts';
 import {
   anyText,
   baseUrl,
+  type Env,
   host,
   mailSender,
   oneOf,
   proxyList,
+  type Read,
+  reader,
+  readPrevious,
   SettingsError,
+  secret,
   smtpUrl,
+  stripeId,
+  stripeKey,
   truth,
+  type UsagePrices,
   unlessEmpty,
+  usagePricesOf,
   wholeNumber,
 } from './settings-values.ts';
 
@@ -24,7 +33,7 @@ export interface Settings {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
-  /** Without a slash at its end; null means: made of host and port once the server listens. */
+  /** The address that links lead to, without a slash at its end; null means: made of host and port once the server listens. */
   readonly baseUrl: string | null;
   /** Absolute. */
   readonly dataDir: string;
@@ -52,6 +61,8 @@ export interface Settings {
   readonly previousLoginTokenKey: Uint8Array | null;
   readonly previousKeyEncryptionKey: Uint8Array | null;
   readonly metricsPort: number | null;
+  /** Null for a server that is alone. */
+  readonly peers: PeerSettings | null;
   /** Addresses and CIDR ranges whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
   readonly logLevel: LogLevel;
@@ -69,11 +80,13 @@ export interface BucketSettings {
 
 export interface StripeSettings {
   readonly secretKey: string;
-  readonly webhookSecret: string | null;
-  readonly priceId: string | null;
+  /** The present one, and the one before it while they are rotated. */
+  readonly webhookSecrets: readonly string[];
+  readonly priceId: string;
+  readonly usagePrices: UsagePrices;
+  /** Null means Stripe's own. */
+  readonly baseUrl: string | null;
 }
-
-export type Env = Readonly<Record<string, string | undefined>>;
 
 /** What defaults are made of. */
 export interface Machine {
@@ -92,6 +105,9 @@ const cacheBytesMin = 64 * 2 ** 20;
 const memoryBytesMin = 256 * 2 ** 20;
 const commitMsDefault = 250;
 const commitMsMax = 10_000;
+
+/** Whether several servers may share one object store. */
+const severalServersWork: boolean = false;
 
 /** Names that clients use and the server ignores, and names of tests. */
 const ignored = new Set(['TIDEBASE_URL', 'TIDEBASE_API_KEY']);
@@ -138,10 +154,16 @@ export function readSettings(env: Env, machine: Machine = thisMachine): Settings
     previousLoginTokenKey: readPrevious(read, 'TIDEBASE_LOGIN_TOKEN_KEY'),
     previousKeyEncryptionKey: readPrevious(read, 'TIDEBASE_KEY_ENCRYPTION_KEY'),
     metricsPort: read('TIDEBASE_METRICS_PORT', port),
+    peers: readPeers(read),
     trustedProxies: read('TIDEBASE_TRUSTED_PROXIES', proxyList) ?? [],
     logLevel: read('TIDEBASE_LOG_LEVEL', oneOf(['error', 'info', 'debug'])) ?? 'info',
   };
   refuseUnknownNames(env, names);
+  if (settings.peers !== null && !severalServersWork) {
+    throw new SettingsError(
+      'TIDEBASE_PEER_PORT cannot be used yet: this release runs one server on an object store; take the setting out',
+    );
+  }
   return settings;
 }
 
@@ -155,83 +177,67 @@ export const thisMachine: Machine = {
         return blocks * bsize;
       } catch (cause) {
         if (dirname(existing) === existing) {
-          throw new SettingsError(`The disk of ${folder} cannot be measured.`, { cause });
+          throw new SettingsError(`the disk of ${folder} cannot be measured`, { cause });
         }
       }
     }
   },
 };
 
-type Read = <T>(name: string, parse: (value: string) => T) => T | null;
-
-/** `names` collects every name that was asked for: afterwards all that there are. */
-function reader(env: Env): { readonly read: Read; readonly names: ReadonlySet<string> } {
-  const names = new Set<string>();
-  const read: Read = (name, parse) => {
-    names.add(name);
-    const value = unlessEmpty(env[name]);
-    if (value === null) return null;
-    try {
-      return parse(value);
-    } catch (error) {
-      if (error instanceof SettingsError) throw new SettingsError(`${name} ${error.message}.`);
-      throw error;
-    }
-  };
-  return { read, names };
-}
-
 /** Names are read in every case, so that they are known, and checked only where they matter. */
 function readS3(read: Read, objectStore: 'fs' | 's3'): BucketSettings | null {
+  const bucket = read('S3_BUCKET', anyText);
+  const rest = readS3Access(read);
+  if (objectStore !== 's3') return null;
+  if (bucket === null) throw new SettingsError('S3_BUCKET must be set with TIDEBASE_OBJECT_STORE=s3');
+  return { bucket, ...withCredentials(rest) };
+}
+
+/** Another bucket than the server's own, reached with the same settings. Throws `SettingsError`. */
+export function readBucket(env: Env, bucket: string): BucketSettings {
+  return { bucket, ...withCredentials(readS3Access(reader(env).read)) };
+}
+
+function readS3Access(read: Read) {
   const endpoint = read('S3_ENDPOINT', baseUrl);
   const region = read('S3_REGION', anyText) ?? 'us-east-1';
-  const bucket = read('S3_BUCKET', anyText);
   const accessKeyId = read('S3_ACCESS_KEY_ID', anyText);
   const secretAccessKey = read('S3_SECRET_ACCESS_KEY', anyText);
   // Stores other than Amazon's seldom resolve a host name for each bucket.
   const forcePathStyle = read('S3_FORCE_PATH_STYLE', truth) ?? endpoint !== null;
-  if (objectStore !== 's3') return null;
-  if (bucket === null) throw new SettingsError('S3_BUCKET must be set with TIDEBASE_OBJECT_STORE=s3.');
+  return { endpoint, region, accessKeyId, secretAccessKey, forcePathStyle };
+}
+
+function withCredentials(access: ReturnType<typeof readS3Access>): Omit<BucketSettings, 'bucket'> {
+  const { accessKeyId, secretAccessKey, ...rest } = access;
   if ((accessKeyId === null) !== (secretAccessKey === null)) {
-    throw new SettingsError('S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY must be set both or neither.');
+    throw new SettingsError('S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY must be set both or neither');
   }
   const credentials =
     accessKeyId === null || secretAccessKey === null ? null : { accessKeyId, secretAccessKey };
-  return { endpoint, region, bucket, credentials, forcePathStyle };
+  return { ...rest, credentials };
 }
 
 function readStripe(read: Read): StripeSettings | null {
-  const secretKey = read('STRIPE_SECRET_KEY', anyText);
-  const webhookSecret = read('STRIPE_WEBHOOK_SECRET', anyText);
-  const priceId = read('STRIPE_PRICE_ID', anyText);
-  return secretKey === null ? null : { secretKey, webhookSecret, priceId };
-}
-
-/** The key that another one takes the place of: there must be that other one, and it must be another. */
-function readPrevious(read: Read, name: string): Uint8Array | null {
-  const present = read(name, secret);
-  const previousName = `${name}_PREVIOUS`;
-  const previous = read(previousName, secret);
-  if (previous === null) return null;
-  if (present === null) {
-    throw new SettingsError(`${previousName} is set and ${name} is not: set the new key too, or neither.`);
-  }
-  if (Buffer.compare(present, previous) !== 0) return previous;
-  const sentence = 'are the same key: give the new one and the one before it, or take the previous one out.';
-  throw new SettingsError(`${name} and ${previousName} ${sentence}`);
-}
-
-/** The value is never part of the message: it may be a secret with a typing error. */
-function secret(value: string): Uint8Array {
-  const bytes = parseSecret(value);
-  if (bytes === null) throw new SettingsError('must be 32 bytes in base64 (44 characters)');
-  return bytes;
+  const secretKey = read('STRIPE_SECRET_KEY', stripeKey);
+  const webhookSecret = read('STRIPE_WEBHOOK_SECRET', stripeId('whsec_'));
+  const previous = read('STRIPE_WEBHOOK_SECRET_PREVIOUS', stripeId('whsec_'));
+  const priceId = read('STRIPE_PRICE_ID', stripeId('price_'));
+  const usagePrices = read('STRIPE_USAGE_PRICES', usagePricesOf);
+  const stripeUrl = read('STRIPE_BASE_URL', baseUrl);
+  if (secretKey === null) return null;
+  const needed = 'must be set with STRIPE_SECRET_KEY';
+  if (webhookSecret === null) throw new SettingsError(`STRIPE_WEBHOOK_SECRET ${needed}`);
+  if (priceId === null) throw new SettingsError(`STRIPE_PRICE_ID ${needed}`);
+  if (usagePrices === null) throw new SettingsError(`STRIPE_USAGE_PRICES ${needed}`);
+  const webhookSecrets = previous === null ? [webhookSecret] : [webhookSecret, previous];
+  return { secretKey, webhookSecrets, priceId, usagePrices, baseUrl: stripeUrl };
 }
 
 function refuseUnknownNames(env: Env, known: ReadonlySet<string>): void {
   for (const [name, value] of Object.entries(env)) {
     if (!name.startsWith('TIDEBASE_') || unlessEmpty(value) === null) continue;
     if (known.has(name) || ignored.has(name) || name.startsWith(testPrefix)) continue;
-    throw new SettingsError(`${name} is not a setting of Tidebase: remove it or correct its name.`);
+    throw new SettingsError(`${name} is not a setting of Tidebase: remove it or correct its name`);
   }
 }

@@ -1,3 +1,8 @@
+/**
+ * A folder's files as documents, in the order of their names, each folder where its name stands. What cannot be a
+ * document is told as well, so that nothing disappears in silence. Links are not followed: a link may lead out of the
+ * folder or round in a circle, and what it leads to inside is met anyway.
+ */
 import { isUtf8 } from 'node:buffer';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
@@ -5,11 +10,6 @@ import { documentIdProblem } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
 import { describeError } from '../base/log.ts';
 
-/**
- * A folder's files as documents, in the order of their names, each folder where its name stands. What cannot be a
- * document is told as well, so that nothing disappears in silence. Links are not followed: a link may lead out of the
- * folder or round in a circle, and what it leads to inside is met anyway.
- */
 export interface FolderDocument {
   readonly kind: 'document';
   /** The path from the folder, with slashes. */

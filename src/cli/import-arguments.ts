@@ -1,15 +1,18 @@
 import { extname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type ImportFormat, importFormats } from '../../protocol/write.ts';
-import { keyOf, nonEmpty, targetNamespace, UsageError, urlDefault, urlOf } from './target-arguments.ts';
+import {
+  type CommandTarget,
+  onlyPositional,
+  parsedAsUsage,
+  targetOf,
+  targetOptions,
+  UsageError,
+} from './target-arguments.ts';
 
 /** What `tidebase import` was asked to do, from its arguments and the environment. */
-export interface ImportArguments {
+export interface ImportArguments extends CommandTarget {
   readonly file: string;
-  readonly namespace: string;
-  /** Without a slash at its end. */
-  readonly url: string;
-  readonly key: string;
   readonly format: ImportFormat;
   readonly id: string | undefined;
   readonly text: string | undefined;
@@ -44,14 +47,10 @@ export function parseImportArguments(
 ): ImportArguments | null {
   const { values, positionals } = parsed(args);
   if (values.help === true) return null;
-  const [file, ...others] = positionals;
-  if (file === undefined || file === '') throw new UsageError('which file? It is the first argument');
-  if (others.length > 0) throw new UsageError(`one file at a time: what is "${others[0]}"?`);
+  const file = onlyPositional(positionals, 'file');
   return {
     file,
-    namespace: targetNamespace(values.namespace),
-    url: urlOf(values.url ?? nonEmpty(env.TIDEBASE_URL) ?? urlDefault),
-    key: keyOf(values.key ?? nonEmpty(env.TIDEBASE_API_KEY)),
+    ...targetOf(values, env),
     format: formatOf(values.format, file),
     id: values.id,
     text: values.text,
@@ -60,24 +59,19 @@ export function parseImportArguments(
 }
 
 function parsed(args: readonly string[]) {
-  try {
-    return parseArgs({
+  return parsedAsUsage(() =>
+    parseArgs({
       args: [...args],
       allowPositionals: true,
       options: {
-        namespace: { type: 'string', short: 'n' },
+        ...targetOptions,
         id: { type: 'string' },
         text: { type: 'string' },
         schema: { type: 'string' },
         format: { type: 'string' },
-        url: { type: 'string' },
-        key: { type: 'string' },
-        help: { type: 'boolean', short: 'h' },
       },
-    });
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
-  }
+    }),
+  );
 }
 
 function formatOf(asked: string | undefined, file: string): ImportFormat {

@@ -1,13 +1,15 @@
 import { parseArgs } from 'node:util';
-import { keyOf, nonEmpty, targetNamespace, UsageError, urlDefault, urlOf } from './target-arguments.ts';
+import {
+  type CommandTarget,
+  onlyPositional,
+  parsedAsUsage,
+  targetOf,
+  targetOptions,
+} from './target-arguments.ts';
 
 /** What `tidebase load` was asked to do, from its arguments and the environment. */
-export interface LoadArguments {
+export interface LoadArguments extends CommandTarget {
   readonly folder: string;
-  readonly namespace: string;
-  /** Without a slash at its end. */
-  readonly url: string;
-  readonly key: string;
   readonly verbose: boolean;
 }
 
@@ -27,32 +29,22 @@ export function parseLoadArguments(
 ): LoadArguments | null {
   const { values, positionals } = parsed(args);
   if (values.help === true) return null;
-  const [folder, ...others] = positionals;
-  if (folder === undefined || folder === '') throw new UsageError('which folder? It is the first argument');
-  if (others.length > 0) throw new UsageError(`one folder at a time: what is "${others[0]}"?`);
   return {
-    folder,
-    namespace: targetNamespace(values.namespace),
-    url: urlOf(values.url ?? nonEmpty(env.TIDEBASE_URL) ?? urlDefault),
-    key: keyOf(values.key ?? nonEmpty(env.TIDEBASE_API_KEY)),
+    folder: onlyPositional(positionals, 'folder'),
+    ...targetOf(values, env),
     verbose: values.verbose ?? false,
   };
 }
 
 function parsed(args: readonly string[]) {
-  try {
-    return parseArgs({
+  return parsedAsUsage(() =>
+    parseArgs({
       args: [...args],
       allowPositionals: true,
       options: {
-        namespace: { type: 'string', short: 'n' },
-        url: { type: 'string' },
-        key: { type: 'string' },
+        ...targetOptions,
         verbose: { type: 'boolean', short: 'v' },
-        help: { type: 'boolean', short: 'h' },
       },
-    });
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
-  }
+    }),
+  );
 }

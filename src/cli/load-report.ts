@@ -1,8 +1,9 @@
+/** What `tidebase load` tells a person: how far it is, and what came of it. */
 import type { Clock } from '../base/clock.ts';
+import { counted, megabytes } from './amounts.ts';
 import type { LeftOut, LeftOutReason } from './folder-documents.ts';
 import type { LoadCounts } from './send-folder.ts';
 
-/** What `tidebase load` tells a person: how far it is, and what came of it. */
 export interface Terminal {
   readonly write: (text: string) => void;
   /** A line can be drawn over. */
@@ -29,7 +30,7 @@ export class ProgressLine {
     const { redraws, write } = this.#terminal;
     if (now - this.#shownAt < (redraws ? redrawMs : lineMs)) return;
     this.#shownAt = now;
-    const text = `${files(counts.documents)} loaded, ${megabytes(counts.bytes)}${retried(counts)}`;
+    const text = `${counted(counts.documents, 'file')} loaded, ${megabytes(counts.bytes)}${retried(counts)}`;
     write(redraws ? `\r\x1b[K${text}` : `${text}\n`);
   }
 
@@ -45,7 +46,7 @@ export class ProgressLine {
 }
 
 function retried({ retries }: LoadCounts): string {
-  return retries === 0 ? '' : `, ${number(retries)} ${retries === 1 ? 'request' : 'requests'} sent again`;
+  return retries === 0 ? '' : `, ${counted(retries, 'request')} sent again`;
 }
 
 const reasons: Readonly<Record<LeftOutReason, string>> = {
@@ -78,7 +79,7 @@ export class LeftOutSums {
   lines(): string[] {
     return [...this.#sums].map(([reason, { count, names }]) => {
       const more = count > names.length ? `, … (--verbose names all)` : '';
-      return `left out ${files(count)}, ${reasons[reason]}: ${names.map(oneLine).join(', ')}${more}`;
+      return `left out ${counted(count, 'file')}, ${reasons[reason]}: ${names.map(oneLine).join(', ')}${more}`;
     });
   }
 }
@@ -89,22 +90,10 @@ export function leftOutLine({ path, problem }: LeftOut): string {
 
 export function summaryLine(counts: LoadCounts, namespace: string, tookMs: number): string {
   const seconds = (tookMs / 1_000).toFixed(1);
-  return `loaded ${files(counts.documents)}, ${megabytes(counts.bytes)}, into "${namespace}" in ${seconds} s${retried(counts)}`;
+  return `loaded ${counted(counts.documents, 'file')}, ${megabytes(counts.bytes)}, into "${namespace}" in ${seconds} s${retried(counts)}`;
 }
 
 /** A file's name may hold what moves a terminal's cursor. */
 function oneLine(path: string): string {
   return /[\x00-\x1f\x7f-\x9f]/.test(path) ? JSON.stringify(path) : path;
-}
-
-function files(count: number): string {
-  return `${number(count)} ${count === 1 ? 'file' : 'files'}`;
-}
-
-function number(value: number): string {
-  return value.toLocaleString('en-GB');
-}
-
-function megabytes(bytes: number): string {
-  return `${(bytes / 1e6).toFixed(1)} MB`;
 }

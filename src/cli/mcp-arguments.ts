@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { keyOf, nonEmpty, UsageError, urlDefault, urlOf } from './target-arguments.ts';
+import { keyOf, nonEmpty, parsedAsUsage, serverOptions, urlDefault, urlOf } from './target-arguments.ts';
 
 /** What `tidebase mcp` was asked to do, from its arguments and the environment. */
 export interface McpArguments {
@@ -33,19 +33,15 @@ export function parseMcpArguments(
 }
 
 function parsed(args: readonly string[]) {
-  try {
+  return parsedAsUsage(() => {
     const { values } = parseArgs({
       args: [...args],
       options: {
-        url: { type: 'string' },
-        key: { type: 'string' },
+        ...serverOptions,
         'read-only': { type: 'boolean' },
         namespaces: { type: 'string' },
-        help: { type: 'boolean', short: 'h' },
       },
     });
     return values;
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
-  }
+  });
 }

@@ -1,6 +1,7 @@
 import { PlansError } from '../accounts/parse-plans.ts';
 import { createLogger, describeError } from '../base/log.ts';
 import { makeOnlyPrivate } from '../base/private-folder.ts';
+import { PriceError } from '../billing/check-prices.ts';
 import { CannotListen } from '../front/door.ts';
 import type { HttpEngine } from '../front/http.ts';
 import { SecretsError } from '../identity/secrets.ts';
@@ -73,7 +74,9 @@ function stopSignal(): Promise<void> {
  */
 function isOperators(error: unknown): boolean {
   if (error instanceof Error && error.name === 'DataError') return true;
-  return [SettingsError, SecretsError, PlansError, CannotListen].some((kind) => error instanceof kind);
+  return [SettingsError, SecretsError, PlansError, PriceError, CannotListen].some(
+    (kind) => error instanceof kind,
+  );
 }
 
 function sentenceOf(error: unknown): string {

@@ -10,6 +10,7 @@ import {
   importUsageLine,
   parseImportArguments,
 } from './import-arguments.ts';
+import { ProgressBar } from './progress-bar.ts';
 import { UsageError } from './target-arguments.ts';
 
 /** `tidebase import`: answers the exit code, 0 imported, 1 not imported, 2 not understood. */
@@ -62,9 +63,13 @@ interface Outcome {
 }
 
 async function send(asked: ImportArguments, size: number, schema: string | undefined): Promise<number> {
-  const bar = new ProgressBar(size);
+  const bar = new ProgressBar();
+  const show = (sent: number) => {
+    const doing = sent < size ? 'sent' : 'sent, now being imported';
+    bar.show(`of ${Math.ceil(size / 1e6)} MB ${doing}`, sent / Math.max(1, size));
+  };
   try {
-    const { status, text } = await post(asked, { size, schema, onSent: (bytes) => bar.show(bytes) });
+    const { status, text } = await post(asked, { size, schema, onSent: show });
     bar.clear();
     return tell(asked, status, text);
   } catch (error) {
@@ -143,35 +148,4 @@ async function textOf(answer: IncomingMessage): Promise<string> {
   const parts: Buffer[] = [];
   for await (const part of answer) parts.push(part as Buffer);
   return Buffer.concat(parts).toString();
-}
-
-const redrawMs = 100;
-const barCharacters = 30;
-
-/** On a terminal alone. */
-class ProgressBar {
-  readonly #size: number;
-  #shownAt = Number.NEGATIVE_INFINITY;
-
-  constructor(size: number) {
-    this.#size = size;
-  }
-
-  show(sent: number): void {
-    if (process.stderr.isTTY !== true) return;
-    const now = systemClock.monotonic();
-    if (now - this.#shownAt < redrawMs && sent < this.#size) return;
-    this.#shownAt = now;
-    const share = sent / Math.max(1, this.#size);
-    const full = Math.round(share * barCharacters);
-    const bar = `${'█'.repeat(full)}${'░'.repeat(barCharacters - full)}`;
-    const doing = sent < this.#size ? 'sent' : 'sent, now being imported';
-    process.stderr.write(
-      `\r\x1b[K${bar} ${Math.floor(share * 100)} % of ${Math.ceil(this.#size / 1e6)} MB ${doing}`,
-    );
-  }
-
-  clear(): void {
-    if (process.stderr.isTTY === true) process.stderr.write('\r\x1b[K');
-  }
 }

@@ -4,13 +4,6 @@ import { systemClock } from '../base/clock.ts';
 import { makeOnlyPrivate } from '../base/private-folder.ts';
 import { afterCrashFlag, exitCodes, type Farewell } from './farewell.ts';
 
-/**
- * Starts the server as a child process and starts it again after an abnormal exit, a crash of native code included,
- * waiting longer each time while it keeps failing. Signals go on to the child. Answers the exit code.
- *
- * After a crash of native code the next server starts without the local cache, which is the only thing that native code
- * maps: a damaged file of it costs one restart and not one after another.
- */
 const firstDelayMs = 200;
 const delayMsMax = 10_000;
 /** A server that ran this long has started well: the next failure is a new one. */
@@ -48,15 +41,24 @@ export const allocator = {
   GLIBC_TUNABLES: 'glibc.malloc.hugetlb=1',
 };
 
+/** What the server's process is started with, where the environment says nothing else: it is read before any code of ours runs. */
+export const serverEnvironment = {
+  UV_THREADPOOL_SIZE: poolThreads,
+  // Every thread would print the SDK's notice about this version of Node.
+  AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+  ...allocator,
+};
+
+/**
+ * Starts the server as a child process and starts it again after an abnormal exit, a crash of native code included,
+ * waiting longer each time while it keeps failing. Signals go on to the child. Answers the exit code.
+ *
+ * After a crash of native code the next server starts without the local cache, which is the only thing that native code
+ * maps: a damaged file of it costs one restart and not one after another.
+ */
 export async function supervise(): Promise<number> {
   makeOnlyPrivate();
-  const env = {
-    UV_THREADPOOL_SIZE: poolThreads,
-    // Every thread would print the SDK's notice about this version of Node.
-    AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
-    ...allocator,
-    ...process.env,
-  };
+  const env = { ...serverEnvironment, ...process.env };
   let child: ChildProcess | null = null;
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {

@@ -1,9 +1,60 @@
 import { namespaceNameProblem } from '../../protocol/ids.ts';
 
-/** What commands that send something are told of where to: server, namespace, key. */
 /** The command cannot be understood. The message is for a person. */
 export class UsageError extends Error {
   override name = 'UsageError';
+}
+
+/** Runs a parser of arguments; what it throws becomes a UsageError with the parser's own words. */
+export function parsedAsUsage<T>(parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** The one argument that a command takes beside its options. `what`: its kind, such as a file. Throws UsageError. */
+export function onlyPositional([first, second]: readonly string[], what: string): string {
+  if (first === undefined || first === '') throw new UsageError(`which ${what}? It is the first argument`);
+  if (second !== undefined) throw new UsageError(`one ${what} at a time: what is "${second}"?`);
+  return first;
+}
+
+/** Options of commands that talk to a server, as `parseArgs` takes them. */
+export const serverOptions = {
+  url: { type: 'string' },
+  key: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
+
+/** Those of commands that send to a namespace. */
+export const targetOptions = { namespace: { type: 'string', short: 'n' }, ...serverOptions } as const;
+
+/** Where a command sends to. */
+export interface CommandTarget {
+  readonly namespace: string;
+  /** Without a slash at its end. */
+  readonly url: string;
+  readonly key: string;
+}
+
+interface TargetOptions {
+  readonly namespace?: string | undefined;
+  readonly url?: string | undefined;
+  readonly key?: string | undefined;
+}
+
+/** Reads a target from options and, where they lack, from the environment. Throws UsageError. */
+export function targetOf(
+  { namespace, url, key }: TargetOptions,
+  env: Readonly<Record<string, string | undefined>>,
+): CommandTarget {
+  return {
+    namespace: targetNamespace(namespace),
+    url: urlOf(url ?? nonEmpty(env.TIDEBASE_URL) ?? urlDefault),
+    key: keyOf(key ?? nonEmpty(env.TIDEBASE_API_KEY)),
+  };
 }
 
 /** Where `tidebase serve` listens unless it is told otherwise. */
@@ -13,7 +64,7 @@ export function nonEmpty(value: string | undefined): string | undefined {
   return value === '' ? undefined : value;
 }
 
-export function targetNamespace(name: string | undefined): string {
+function targetNamespace(name: string | undefined): string {
   if (name === undefined) throw new UsageError('into which namespace? Say --namespace NAME');
   const problem = namespaceNameProblem(name);
   if (problem !== null) throw new UsageError(`the namespace's name ${problem}`);

@@ -1,11 +1,11 @@
-import type { Clock } from '../base/clock.ts';
-import { describeError } from '../base/log.ts';
-import type { Random } from '../base/random.ts';
-
 /**
  * One write over the public API, tried again while the server says that it may be: 429, 503, and a connection that
  * broke. Putting a document twice under one id leaves one document, so a write of unknown outcome may be repeated.
  */
+import type { Clock } from '../base/clock.ts';
+import { describeError } from '../base/log.ts';
+import type { Random } from '../base/random.ts';
+
 export interface WriteTarget {
   /** Without a slash at its end. */
   readonly url: string;
