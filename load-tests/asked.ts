@@ -8,7 +8,7 @@ import { percentile } from './open-loop.ts';
 export interface AskedOf {
   readonly client: Connections;
   readonly oracle: Oracle;
-  /** Of a namespace's SQL. */
+  /** The path of a namespace's SQL. */
   readonly path: string;
   readonly runs: number;
 }

@@ -1,5 +1,6 @@
 import { Chance } from '../test/simulation/chance.ts';
 import { type Account, signUp, verifyAddress } from './attack-accounts.ts';
+import { inParallel } from './in-parallel.ts';
 import { Connections } from './measured-server.ts';
 import type { LoopRequest, RequestLoop, RequestStream } from './request-loop.ts';
 import type { RunningServer } from './server.ts';
@@ -7,6 +8,7 @@ import type { RunningServer } from './server.ts';
 /** People who do nothing wrong while somebody else attacks. */
 const documents = 3_000;
 const documentsAtOnce = 1_000;
+const settledAtOnce = 8;
 const words =
   'tide harbour noon dusk water moon rock sand wind sail rope mast hull keel deck anchor buoy gull'.split(
     ' ',
@@ -38,10 +40,10 @@ export async function settleNeighbours(
 ): Promise<Neighbours> {
   const { count, verified, embed } = options;
   const accounts: Account[] = [];
-  const chance = new Chance(7, 0);
-  for (let i = 0; i < count; i++) {
+  await inParallel(count, settledAtOnce, async (i) => {
+    const chance = new Chance(7, i);
     const account = await signUp(server, `neighbour-${i}`);
-    accounts.push(account);
+    accounts[i] = account;
     if (verified) await verifyAddress(server, account);
     const client = new Connections(server.url, account.keys[0] ?? '', 4);
     for (let from = 0; from < documents; from += documentsAtOnce)
@@ -49,7 +51,7 @@ export async function settleNeighbours(
     await client.post('/v1/namespaces/words/docs', docsBody(lettersOf(chance)));
     if (embed !== null && i === 0) await settleMeaning(client, embed);
     client.close();
-  }
+  });
   return { server, accounts, embed: embed?.provider ?? null };
 }
 

@@ -1,5 +1,5 @@
 import { memoryAllowanceBytes, memoryBytes, type Watched } from './attack-scene.ts';
-import type { AttackOutcome } from './attacker.ts';
+import { type AttackOutcome, attackerSteps } from './attacker.ts';
 import { measurementLine } from './bench-report.ts';
 import { percentile } from './open-loop.ts';
 import type { StreamResult } from './request-loop.ts';
@@ -10,7 +10,7 @@ const searchP99MsMin = 40;
 const searchP999MsMax = 250;
 const healthP99MsMax = 50;
 const mixP99MsMax = 100;
-/** Of the processor's seconds that the process took, charged to some share. */
+/** The part of the processor's seconds that must be charged to some share. */
 const chargedPartMin = 0.8;
 
 export interface Row {
@@ -21,6 +21,8 @@ export interface Row {
   readonly beside: readonly StreamResult[];
   readonly watched: Watched;
   readonly outcome: AttackOutcome;
+  /** What attackers and neighbours took of the same cores. */
+  readonly clientsCpuSeconds: number;
   readonly isMemoryJudged: boolean;
   readonly isHealthJudged: boolean;
 }
@@ -117,6 +119,8 @@ export function rowText(row: Row): { readonly text: string; readonly ok: boolean
   lines.push(
     `    server   resident ${megabytes(watched.residentBytesMax)} at most (${megabytes(watched.anonymousBytesMax)} without files), ` +
       `${watched.cpuSeconds.toFixed(1)} s of processor: ${watched.busiest}`,
+    `    held     ${watched.holds.join(', ') || 'nothing is told'}`,
+    `    clients  ${row.clientsCpuSeconds.toFixed(1)} s of processor, the attackers' ${(outcome.clientCpuMs / 1_000).toFixed(1)} s of it at nice ${attackerSteps}`,
     `    attack   ${countsText(outcome.outcomes) || 'nothing came of it'}; ${Math.round(outcome.cpuMs)} ms of processor in its answers`,
     ...Object.entries(outcome.said).map(([what, text]) => `    said     ${what}: ${text}`),
     `    turns    longest: ${watched.longestTurns.join(', ') || 'none is told'}`,

@@ -1,3 +1,4 @@
+import { serverEnvironment } from '../src/cli/supervise.ts';
 import { type EmbeddingDouble, startEmbeddingDouble } from '../test/support/embedding-doubles.ts';
 import { textOption } from './options.ts';
 import { threadCpu, treeCpuSeconds } from './processes.ts';
@@ -10,6 +11,8 @@ export const memoryBytes = 2 ** 30;
 /** What lanes, matchers and the process itself may take on top. */
 export const memoryAllowanceBytes = 600e6;
 const sampleEveryMs = 100;
+const scrapeEveryMs = 2_000;
+const holdsBytesMin = 1e6;
 
 export interface Scene {
   readonly server: RunningServer;
@@ -21,7 +24,7 @@ export interface Scene {
 export const neighbourProvider = { provider: 'mistral', key: 'neighbour0123456789abcdefghijkl' } as const;
 const attackerProviderKey = 'sk-attacker-0123456789abcdef';
 
-/** Not supervised: its end is seen. */
+/** Not supervised, so that its end is seen; with the settings that a supervisor gives its server. */
 export async function openScene(plans: PlansName, withProviders: boolean): Promise<Scene> {
   const providers = withProviders
     ? {
@@ -29,7 +32,7 @@ export async function openScene(plans: PlansName, withProviders: boolean): Promi
         neighbour: await startEmbeddingDouble('mistral', { key: neighbourProvider.key }),
       }
     : null;
-  const env: Record<string, string> = { TIDEBASE_MEMORY_BYTES: String(memoryBytes) };
+  const env: Record<string, string> = { ...serverEnvironment, TIDEBASE_MEMORY_BYTES: String(memoryBytes) };
   // An empty setting is one that is not made: the built-in plans.
   if (plans === 'built-in') env.TIDEBASE_PLANS_FILE = '';
   if (providers !== null) {
@@ -59,12 +62,14 @@ export interface Watched {
   /** Without pages of files. */
   readonly anonymousBytesMax: number;
   readonly cpuSeconds: number;
-  /** Of the threads that used most, in seconds. */
+  /** The threads that used most, in seconds. */
   readonly busiest: string;
   /** What the server has charged to shares, all together, in seconds. */
   readonly chargedSeconds: number;
-  /** Of each thread, with its cause, as far as the server tells it. */
+  /** The longest turn of each thread, with its cause, as far as the server tells it. */
   readonly longestTurns: readonly string[];
+  /** What the server knew that it held when it held most, largest first. */
+  readonly holds: readonly string[];
 }
 
 export function watchServer(server: RunningServer): { stop(): Promise<Watched> } {
@@ -81,9 +86,11 @@ export function watchServer(server: RunningServer): { stop(): Promise<Watched> }
   const chargedBefore = readMetrics(server).then(chargedSecondsOf);
   chargedBefore.catch(() => undefined);
   const timer = setInterval(sample, sampleEveryMs);
+  const told = new Told(server);
   return {
     async stop() {
       clearInterval(timer);
+      told.stop();
       const ending = server.ending();
       const watched = { ending, residentBytesMax: resident, anonymousBytesMax: anonymous };
       if (ending !== null)
@@ -93,6 +100,7 @@ export function watchServer(server: RunningServer): { stop(): Promise<Watched> }
           busiest: '',
           chargedSeconds: Number.NaN,
           longestTurns: [],
+          holds: told.holds,
         };
       const busiest = threadCpu(server.processId)
         .map(({ threadId, name, seconds }) => ({
@@ -105,8 +113,10 @@ export function watchServer(server: RunningServer): { stop(): Promise<Watched> }
         .join(', ');
       const cpuSeconds = treeCpuSeconds(server.processId) - cpuBefore;
       const metrics = await readMetrics(server);
+      told.learn(metrics);
       const chargedSeconds = chargedSecondsOf(metrics) - (await chargedBefore);
-      return { ...watched, cpuSeconds, busiest, chargedSeconds, longestTurns: longestTurnsOf(metrics) };
+      const { longestTurns, holds } = told;
+      return { ...watched, cpuSeconds, busiest, chargedSeconds, longestTurns, holds };
     },
   };
 }
@@ -122,13 +132,58 @@ function chargedSecondsOf(metrics: string): number {
   return seconds;
 }
 
-function longestTurnsOf(metrics: string): string[] {
-  const told: string[] = [];
-  for (const [, thread, cause, value] of metrics.matchAll(
-    /^tidebase_longest_turn_seconds\{thread="([^"]*)",cause="([^"]*)"\} (\S+)$/gm,
-  ))
-    told.push(`${thread} ${cause} ${Math.round(Number(value) * 1_000)} ms`);
-  const front = /^tidebase_front_turn_delay_seconds\{quantile="1"\} (\S+)$/m.exec(metrics)?.[1];
-  if (front !== undefined) told.push(`front came late by ${Math.round(Number(front) * 1_000)} ms`);
-  return told;
+/** What the server's metrics tell meanwhile: they have the longest turn since they were last asked. */
+class Told {
+  readonly #turns = new Map<string, { readonly text: string; readonly seconds: number }>();
+  #heldMost = 0;
+  holds: readonly string[] = [];
+  readonly #timer: ReturnType<typeof setInterval>;
+
+  constructor(server: RunningServer) {
+    let isAsking = false;
+    this.#timer = setInterval(() => {
+      if (isAsking || server.ending() !== null) return;
+      isAsking = true;
+      readMetrics(server)
+        .then((metrics) => this.learn(metrics))
+        .catch(() => undefined)
+        .finally(() => {
+          isAsking = false;
+        });
+    }, scrapeEveryMs);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  get longestTurns(): readonly string[] {
+    return [...this.#turns.values()].map(({ text }) => text);
+  }
+
+  learn(metrics: string): void {
+    for (const [, thread = '', cause, value] of metrics.matchAll(
+      /^tidebase_longest_turn_seconds\{thread="([^"]*)",cause="([^"]*)"\} (\S+)$/gm,
+    ))
+      this.#turn(thread, `${thread} ${cause}`, Number(value));
+    const front = /^tidebase_front_turn_delay_seconds\{quantile="1"\} (\S+)$/m.exec(metrics)?.[1];
+    if (front !== undefined) this.#turn('front', 'front came late by', Number(front));
+    const held = [
+      ...metrics.matchAll(/^tidebase_resident_bytes\{thread="([^"]*)",kind="([^"]*)"\} (\S+)$/gm),
+      ...metrics.matchAll(/^tidebase_(log)_(waiting)_bytes (\S+)$/gm),
+      ...metrics.matchAll(/^tidebase_(front)_(held)_bytes (\S+)$/gm),
+    ].map(([, thread, kind, bytes]) => ({ what: `${thread} ${kind}`, bytes: Number(bytes) }));
+    const sum = held.reduce((total, { bytes }) => total + bytes, 0);
+    if (sum <= this.#heldMost) return;
+    this.#heldMost = sum;
+    this.holds = held
+      .filter(({ bytes }) => bytes >= holdsBytesMin)
+      .toSorted((a, b) => b.bytes - a.bytes)
+      .map(({ what, bytes }) => `${what} ${Math.round(bytes / 1e6)} MB`);
+  }
+
+  #turn(thread: string, what: string, seconds: number): void {
+    if (seconds <= (this.#turns.get(thread)?.seconds ?? 0)) return;
+    this.#turns.set(thread, { text: `${what} ${Math.round(seconds * 1_000)} ms`, seconds });
+  }
 }

@@ -5,7 +5,7 @@ import { sleep } from './judge.ts';
 /** What an attacker has: keys of their tenants, an end, and a count of what became of everything that was asked. */
 export interface SiteOptions {
   readonly url: string;
-  /** Of the attacker's tenants. */
+  /** The keys of the attacker's tenants. */
   readonly keys: readonly string[];
   /** Allowances are lifted: data may be as large as the server takes, else it must fit 1 % of the free plan. */
   readonly isLarge: boolean;
@@ -40,7 +40,8 @@ export interface Held {
 const requestMsMax = 60_000;
 /** After a refusal, so that an attack does not only measure refusals, and after a connection that failed. */
 const pauseMs = 100;
-/** Of paced requests: more that are due than this are not sent, so that an attack stays bounded. */
+const triesMax = 100;
+/** Paced requests that are under way at most: more that are due than this are not sent, so that an attack stays bounded. */
 const underWayMax = 200;
 const filler = Buffer.alloc(256 * 1_024, 0x20);
 
@@ -51,7 +52,7 @@ export class AttackSite {
   readonly outcomes = new Map<string, number>();
   /** What the first refusal of each outcome said: an attack that is refused for another reason than its own is none. */
   readonly said = new Map<string, string>();
-  /** Of the answers, as the server counts it. */
+  /** The processor time of the answers, as the server counts it. */
   cpuMs = 0;
   #isOver = false;
   readonly #keys: readonly string[];
@@ -86,13 +87,16 @@ export class AttackSite {
     this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + by);
   }
 
-  /** Data that an attack needs: rejects where it is not accepted. Full mailboxes and rates are waited for. */
+  /** Data that an attack needs: rejects where it is not accepted. Full mailboxes, rates and memory are waited for. */
   async prepare(ask: Ask): Promise<void> {
     for (let tries = 0; ; tries++) {
-      const { status, text } = await this.#send(ask);
+      // A server that refuses a body before it has come closes the connection.
+      const cut = { status: 429, text: 'the connection was cut' };
+      const { status, text } = await this.#send(ask).catch(() => cut);
       if (status < 300) return;
-      if (status !== 429 || tries === 100) throw new Error(`${ask.path}: ${status} ${text.slice(0, 500)}`);
-      await sleep(pauseMs * 3);
+      if (status !== 429 || tries === triesMax)
+        throw new Error(`${ask.path}: ${status} ${text.slice(0, 500)}`);
+      await sleep(pauseMs * 5);
     }
   }
 

@@ -5,7 +5,7 @@ export interface Attack {
   readonly name: string;
   /** What it does, for people. */
   readonly about: string;
-  /** Of the attacker's one account; 1 by default. */
+  /** Tenants of the attacker's one account; 1 by default. */
   readonly tenants?: number;
   /** It takes at least so long until it shows. */
   readonly secondsMin?: number;

@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
+import { threadCpuMs } from '../src/base/thread-cpu.ts';
+import { lowerThreadPriority } from '../src/base/thread-priority.ts';
 import type { Attack } from './attack.ts';
 import { attackNamed } from './attack-catalogue.ts';
 import { AttackSite, type SiteOptions } from './attack-site.ts';
-import type { AttackerOptions, AttackOutcome } from './attacker.ts';
+import { type AttackerOptions, type AttackOutcome, attackerSteps } from './attacker.ts';
 import { sleep } from './judge.ts';
 
 /** The thread of attackers: prepares, waits for the start, attacks until it is told to stop, and tells what became of it. */
@@ -30,14 +32,20 @@ const plans = accounts.map((account, i) => ({
   })),
 }));
 
-for (const plan of plans)
-  for (const { attack, options } of plan.attacks) {
-    const site = new AttackSite(options);
-    await attack.prepare?.(site);
-    site.end();
-  }
+await Promise.all(
+  plans.map(async (plan) => {
+    for (const { attack, options } of plan.attacks) {
+      const site = new AttackSite(options);
+      await attack.prepare?.(site);
+      site.end();
+    }
+  }),
+);
 port.postMessage('prepared');
 await once(port, 'message');
+// An attacker has a machine of its own: here it takes what the server and its neighbours leave of the cores.
+lowerThreadPriority(attackerSteps);
+const clientBeganMs = threadCpuMs();
 const stopped = once(port, 'message').then(() => {
   isStopping = true;
   for (const site of living) site.end();
@@ -47,6 +55,7 @@ port.postMessage({
   outcomes: Object.fromEntries(outcomes),
   said: Object.fromEntries(said),
   cpuMs,
+  clientCpuMs: threadCpuMs() - clientBeganMs,
 } satisfies AttackOutcome);
 
 async function attackInTurn(

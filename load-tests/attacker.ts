@@ -4,9 +4,9 @@ import type { SiteOptions } from './attack-site.ts';
 /** What an attacker's thread is given. */
 export interface AttackerOptions {
   readonly accounts: readonly SiteOptions[];
-  /** Of each account: attacks that it does in turn. */
+  /** The attacks of each account that it does in turn. */
   readonly attacks: readonly (readonly string[])[];
-  /** Of each of them, where an account has several. */
+  /** The seconds of each attack, where an account has several. */
   readonly turnSeconds: number;
 }
 
@@ -16,6 +16,8 @@ export interface AttackOutcome {
   readonly said: Readonly<Record<string, string>>;
   /** As the server's answers count it. */
   readonly cpuMs: number;
+  /** What the attack cost its client's thread, which shares the cores with the server. */
+  readonly clientCpuMs: number;
 }
 
 /** A thread of its own: what an attack costs its client delays nobody else's clock. */
@@ -25,6 +27,9 @@ export interface Attacker {
   /** Ends it and tells what became of it. */
   stop(): Promise<AttackOutcome>;
 }
+
+/** How far an attacker's thread steps back behind the server and its neighbours, as of `nice`. */
+export const attackerSteps = 19;
 
 const stopMsMax = 90_000;
 
@@ -39,7 +44,12 @@ export async function prepareAttacker(options: AttackerOptions): Promise<Attacke
     start: () => thread.postMessage('start'),
     async stop() {
       const late = new Promise<AttackOutcome>((resolve) => {
-        setTimeout(resolve, stopMsMax, { outcomes: { 'did not end': 1 }, said: {}, cpuMs: 0 }).unref();
+        setTimeout(resolve, stopMsMax, {
+          outcomes: { 'did not end': 1 },
+          said: {},
+          cpuMs: 0,
+          clientCpuMs: 0,
+        }).unref();
       });
       const told = next<AttackOutcome>();
       thread.postMessage('stop');

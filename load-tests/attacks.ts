@@ -1,3 +1,13 @@
+/**
+ * `npm run attacks`: what one account can do to others, at full strength. For each attack a server of its own with
+ * neighbours, first alone, then beside the attack. Ends with 1 where a bar is missed. Attacks only what it starts itself.
+ *
+ *   --list   --only=A1,A13   --plans=built-in or lifted (default: both)   --requests=10000 (searches of neighbours)
+ *   --rate=900 (a second)   --neighbours=15   --verified (the attacker's address too)
+ *   --quick: a smoke run of few requests, whose figures say little
+ *   --profiles=FOLDER: the server writes CPU profiles of its threads there when it ends
+ *   --mix: twenty accounts that mix all of it beside fifty neighbours; --minutes=5
+ */
 import type { Attack } from './attack.ts';
 import { signUp, verifyAddress } from './attack-accounts.ts';
 import { attackCatalogue, attacksNamed } from './attack-catalogue.ts';
@@ -15,21 +25,12 @@ import {
 import type { SiteOptions } from './attack-site.ts';
 import { type Attacker, type AttackOutcome, prepareAttacker } from './attacker.ts';
 import { machineLines } from './bench-report.ts';
+import { inParallel } from './in-parallel.ts';
 import { isQuick, sleep } from './judge.ts';
 import { numberOption, textOption } from './options.ts';
 import { runRequestLoop } from './request-loop.ts';
 import { whenSegmentsRest } from './store-counts.ts';
 
-/**
- * `npm run attacks`: what one account can do to others, at full strength. For each attack a server of its own with
- * neighbours, first alone, then beside the attack. Ends with 1 where a bar is missed. Attacks only what it starts itself.
- *
- *   --list   --only=A1,A13   --plans=built-in or lifted (default: both)   --requests=10000 (searches of neighbours)
- *   --rate=900 (a second)   --neighbours=15   --verified (the attacker's address too)
- *   --quick: a smoke run of few requests, whose figures say little
- *   --profiles=FOLDER: the server writes CPU profiles of its threads there when it ends
- *   --mix: twenty accounts that mix all of it beside fifty neighbours; --minutes=5
- */
 const requests = numberOption('requests', isQuick ? 1_500 : 10_000);
 const searchesPerSecond = numberOption('rate', isQuick ? 200 : 900);
 const neighbourCount = numberOption('neighbours', isQuick ? 5 : 15);
@@ -39,11 +40,12 @@ const settleMs = 500;
 
 const mixAccounts = 20;
 const mixThreads = 4;
-/** Of an account: two for each of its attacks. */
+/** Tenants of an account: two for each of its attacks. */
 const mixTenants = 6;
 const mixAttacksOfAccount = 3;
 const mixTurnSeconds = 15;
 const mixNeighbours = 50;
+const signedUpAtOnce = 8;
 const mixMinutes = numberOption('minutes', 5);
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
@@ -127,8 +129,9 @@ async function besideAttack(
   { server, providers }: Scene,
   attackers: readonly Attacker[],
   run: () => ReturnType<typeof runRequestLoop>,
-): Promise<Pick<Row, 'beside' | 'watched' | 'outcome'>> {
+): Promise<Pick<Row, 'beside' | 'watched' | 'outcome' | 'clientsCpuSeconds'>> {
   const watch = watchServer(server);
+  const cpuBefore = process.cpuUsage();
   providers?.attacker.fault('hang');
   for (const attacker of attackers) attacker.start();
   await sleep(settleMs);
@@ -136,19 +139,21 @@ async function besideAttack(
   const watched = await watch.stop();
   providers?.attacker.dropHanging();
   const outcomes = await Promise.all(attackers.map((attacker) => attacker.stop()));
-  return { beside, watched, outcome: sumOf(outcomes) };
+  const { user, system } = process.cpuUsage(cpuBefore);
+  return { beside, watched, outcome: sumOf(outcomes), clientsCpuSeconds: (user + system) / 1e6 };
 }
 
 function sumOf(all: readonly AttackOutcome[]): AttackOutcome {
   const outcomes: Record<string, number> = {};
   const said: Record<string, string> = {};
-  let cpuMs = 0;
+  let [cpuMs, clientCpuMs] = [0, 0];
   for (const one of all) {
     cpuMs += one.cpuMs;
+    clientCpuMs += one.clientCpuMs;
     Object.assign(said, one.said);
     for (const [what, times] of Object.entries(one.outcomes)) outcomes[what] = (outcomes[what] ?? 0) + times;
   }
-  return { outcomes, said, cpuMs };
+  return { outcomes, said, cpuMs, clientCpuMs };
 }
 
 /** Each account does a few of the attacks in turn; together they do all of them at any time. */
@@ -160,17 +165,15 @@ async function mix(plans: PlansName): Promise<Row> {
     const neighbours = await settleNeighbours(server, settling);
     const accounts: SiteOptions[] = [];
     const plansOf: string[][] = [];
-    for (let i = 0; i < mixAccounts; i++) {
+    await inParallel(mixAccounts, signedUpAtOnce, async (i) => {
       const account = await signUp(server, `attacker-${i}`, mixTenants);
       if (isVerified) await verifyAddress(server, account);
-      accounts.push({ url: server.url, keys: account.keys, isLarge: false });
-      plansOf.push(
-        Array.from(
-          { length: mixAttacksOfAccount },
-          (_, at) => attacks[(i + at * mixAccounts) % attacks.length]?.name ?? '',
-        ),
+      accounts[i] = { url: server.url, keys: account.keys, isLarge: false };
+      plansOf[i] = Array.from(
+        { length: mixAttacksOfAccount },
+        (_, at) => attacks[(i + at * mixAccounts) % attacks.length]?.name ?? '',
       );
-    }
+    });
     const attackers = await Promise.all(
       Array.from({ length: mixThreads }, (_, thread) => {
         const isHere = (_: unknown, i: number) => i % mixThreads === thread;

@@ -19,7 +19,11 @@ uws._cfg('silent');
 const app = uws.App();
 app.any('/*', (response) => {
   response.writeStatus(head);
-  response.tryEnd(bytes, bytes.byteLength);
+  const [, done] = response.tryEnd(bytes, bytes.byteLength);
+  if (done) return;
+  // Larger than the socket's buffer.
+  response.onAborted(() => {});
+  response.onWritable((offset) => response.tryEnd(bytes.subarray(offset), bytes.byteLength)[1]);
 });
 app.listen('127.0.0.1', 0, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
   if (socket === false) throw new Error('no port is free');

@@ -7,11 +7,29 @@ import type { ConstantAnswer } from './bare-server.ts';
 /** An answer of ours as it travels, and a bare uWebSockets server that sends the same. */
 const rawAnswerMsMax = 5_000;
 
+/** What is not a plain GET. */
+export interface RawRequest {
+  readonly method?: string;
+  readonly body?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 /** The answer's bytes as they travel. */
-export async function rawAnswer(url: string, path: string, key: string, status: number): Promise<string> {
+export async function rawAnswer(
+  url: string,
+  path: string,
+  key: string,
+  status: number,
+  request: RawRequest = {},
+): Promise<string> {
+  const { method = 'GET', body, headers = {} } = request;
   const { hostname, port } = new URL(url);
+  const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
+  const authorization = key === '' ? {} : { Authorization: `Bearer ${key}` };
+  const head = Object.entries({ Host: `${hostname}:${port}`, ...authorization, ...length, ...headers });
   const socket = connect(Number(port), hostname).setTimeout(rawAnswerMsMax, () => socket.destroy());
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+  const lines = [`${method} ${path} HTTP/1.1`, ...head.map(([name, value]) => `${name}: ${value}`)];
+  socket.write(`${lines.join('\r\n')}\r\n\r\n${body ?? ''}`);
   let text = '';
   for await (const part of socket.setEncoding('latin1')) {
     text += String(part);

@@ -7,10 +7,6 @@ import { Connections, type MeasuredServer, restartMeasured, startMeasured } from
 import { temporaryFolder } from './server.ts';
 import { requestsPerSecond, writePathScript } from './wrk.ts';
 
-/**
- * Warm reads of single documents against a bare uWebSockets server that answers a constant: both get the same requests
- * and send the same headers and bytes, in turns, because the machine's speed drifts.
- */
 const documents = 10_000;
 const batchDocuments = 1_000;
 /** Different documents that are asked for, spread over all of them. */
@@ -21,6 +17,10 @@ const warmUpSeconds = 2;
 const ratioBar = 0.35;
 const namespace = 'reads';
 
+/**
+ * Warm reads of single documents against a bare uWebSockets server that answers a constant: both get the same requests
+ * and send the same headers and bytes, in turns, because the machine's speed drifts.
+ */
 export async function benchReads(): Promise<Measurement[]> {
   const server = await startMeasured();
   await writeDocuments(server);

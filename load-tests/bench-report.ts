@@ -21,14 +21,26 @@ export function measurementLine({ name, value, bar, ok, note }: Measurement): st
   return note === undefined ? line : `${line}\n    ${note}`;
 }
 
-export function machineLines(): string[] {
+/** What figures were measured with, each in words for people. */
+export interface MachineFacts {
+  readonly machine: string;
+  readonly node: string;
+  readonly commit: string;
+}
+
+export function machineFacts(): MachineFacts {
   const [cpu] = cpus();
   const memory = Math.round(totalmem() / 2 ** 30);
-  return [
-    `machine  ${cpus().length} × ${cpu?.model.trim() ?? 'unknown'}, ${memory} GiB, ${process.platform} ${release()}`,
-    `node     ${process.version}`,
-    `commit   ${commit()}`,
-  ];
+  return {
+    machine: `${cpus().length} × ${cpu?.model.trim() ?? 'unknown'}, ${memory} GiB, ${process.platform} ${release()}`,
+    node: process.version,
+    commit: commit(),
+  };
+}
+
+export function machineLines(): string[] {
+  const { machine, node, commit } = machineFacts();
+  return [`machine  ${machine}`, `node     ${node}`, `commit   ${commit}`];
 }
 
 function commit(): string {
@@ -55,7 +67,7 @@ export function spread(values: readonly number[], digits: number): string {
   return `${Math.min(...values).toFixed(digits)} to ${Math.max(...values).toFixed(digits)}`;
 }
 
-/** Of bytes. */
+/** Bytes as megabytes. */
 export function megabytes(bytes: number): string {
   return `${Math.round(bytes / 1e6)} MB`;
 }

@@ -8,7 +8,7 @@ export interface BodyWriters {
   readonly documents: number;
   /** Answers of 429 so far; each is tried again after the time that it names. */
   readonly busy: number;
-  /** Of acknowledged batches, waiting for room included, since the last reset. */
+  /** The latencies of acknowledged batches, waiting for room included, since the last reset. */
   readonly latenciesMs: readonly number[];
   resetLatencies(): void;
   /** Resolves when `batchesMax` batches are answered, or after `stop`. */

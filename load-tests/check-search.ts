@@ -46,7 +46,7 @@ export interface Asking {
   /** So many of the newest hits are compared. */
   readonly hitsMax: number;
   readonly pageSize: number;
-  /** Of each page; pages may then be shorter. */
+  /** The bytes of each page; pages may then be shorter. */
   readonly bytesMax?: number;
   /** In the address, in place of a body. */
   readonly viaGet: boolean;

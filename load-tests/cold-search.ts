@@ -1,3 +1,11 @@
+/**
+ * `npm run measure -- cold-search`: the first search of a namespace of real source code by a process with an empty cache that has
+ * served other namespaces, where each GET takes 60 ms. Each search has a process of its own; they take turns between a
+ * selective literal, a selective regex and a frequent word. Rounds are counted where the requests go by, at the proxy. Ends with 1 where a bar
+ * is missed or an answer is not what was counted in the texts.
+ *
+ *   --megabytes=50   --starts=30   --seed=N   --process=new (nothing is searched before)
+ */
 import { Chance } from '../test/simulation/chance.ts';
 import { delayMs, type FarStore, startCold, startFarStore } from './cold-server.ts';
 import { readCorpusOf } from './corpora.ts';
@@ -11,14 +19,6 @@ import { restartFlushed } from './restart-flushed.ts';
 import { type CountedPattern, findPatterns, patternLine } from './search-patterns.ts';
 import { SearchClient } from './search-times.ts';
 
-/**
- * `npm run measure -- cold-search`: the first search of a namespace of real source code by a process with an empty cache that has
- * served other namespaces, where each GET takes 60 ms. Each search has a process of its own; they take turns between a
- * selective literal, a selective regex and a frequent word. Rounds are counted where the requests go by, at the proxy. Ends with 1 where a bar
- * is missed or an answer is not what was counted in the texts.
- *
- *   --megabytes=50   --starts=30   --seed=N   --process=new (nothing is searched before)
- */
 const megabytes = numberOption('megabytes', isQuick ? 3 : 50);
 const starts = numberOption('starts', isQuick ? 3 : 30);
 const seed = seedOption();
@@ -123,7 +123,7 @@ async function firstSearch(
   return { ms, rounds, gets, isRight };
 }
 
-/** Of what a query reads: the log and the lease go on meanwhile. */
+/** Whether a query reads it: the log and the lease go on meanwhile. */
 function isRead(line: string): boolean {
   return /^GET \S*\/(?:ns|tenant)\//.test(line);
 }

@@ -1,3 +1,9 @@
+/**
+ * `npm run measure -- cold`: the first read of a namespace whose data is far away. A real S3 server stands behind a proxy that delays
+ * every byte by 30 ms each way, so each GET takes 60 ms and more. Namespaces are written and flushed to segments, the
+ * server is stopped, its cache folder is deleted, and a new one answers one document of each namespace, one after the
+ * other; then, after the same again, one search of each. Ends with 1 where the bar is missed.
+ */
 import { bodyWriters } from './body-writers.ts';
 import { delayMs, startCold, startFarStore } from './cold-server.ts';
 import { isQuick, judged } from './judge.ts';
@@ -5,14 +11,8 @@ import { Connections, type MeasuredServer, startMeasured } from './measured-serv
 import { latencyText, percentile } from './open-loop.ts';
 import { textDocumentBytes, textDocumentId } from './text-batches.ts';
 
-/**
- * `npm run measure -- cold`: the first read of a namespace whose data is far away. A real S3 server stands behind a proxy that delays
- * every byte by 30 ms each way, so each GET takes 60 ms and more. Namespaces are written and flushed to segments, the
- * server is stopped, its cache folder is deleted, and a new one answers one document of each namespace, one after the
- * other; then, after the same again, one search of each. Ends with 1 where the bar is missed.
- */
 const namespaces = isQuick ? 4 : 40;
-/** Of 1,000 documents: a namespace has about 2 MB, in one segment. */
+/** Batches of 1,000 documents: a namespace has about 2 MB, in one segment. */
 const batchesPerNamespace = 2;
 const batchDocuments = 1_000;
 const connections = 4;

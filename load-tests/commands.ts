@@ -54,6 +54,12 @@ export const measurements: readonly Command[] = [
     '3 min',
     'three times the limit, refusals a second, 200 people logging in; needs wrk',
   ),
+  ownProgram(
+    'mcp-speed',
+    '2 min',
+    'tool calls beside the same search over REST, and the SDKs’ servers; needs wrk',
+  ),
+  ownProgram('agent-day', '2 min', '30 questions to the kernel’s sources, answered by tool calls alone'),
   ownProgram('vectors', '5 min', 'recall, filters and speed of searches by vectors, beside LanceDB'),
   ownProgram('semantic', '3 min', 'questions that find paraphrases, by the built-in model'),
   ownProgram('sql-speed', '3 min', '43 questions to a table of 105 columns, beside DuckDB'),
@@ -66,10 +72,18 @@ export const measurements: readonly Command[] = [
   },
 ];
 
+/** What `npm run load` starts; it knows its scenarios by itself. */
+export const loadTests: Command = ownProgram(
+  'load/run-load',
+  '100 min',
+  'every kind of request under load, and one page of all results',
+);
+
 /** What `npm run prove -- NAME` knows: each ends with 1 where one answer was wrong. */
 export const proofs: readonly Command[] = [
-  ownProgram('fuzz', '5 min', '100,000 requests made from /openapi.json: each answered as it says'),
-  ownProgram('mcp-conformance', '1 min', 'the protocol’s own suite, against /mcp, for both eras'),
+  ownProgram('fuzz', '10 min', '100,000 requests to operations, tools and OAuth: each answered as promised'),
+  ownProgram('mcp-conformance', '1 min', 'the protocol’s own suite, against /mcp and OAuth, for both eras'),
+  ownProgram('mcp-inspector', '1 min', 'its Inspector’s command line lists and calls all tools'),
   ownProgram('text-exactness', '30 min', 'searches of three corpora against RE2 run over all of their texts'),
   ownProgram('real-input', '1 min', 'every count of 5,000 and more real files against ripgrep'),
   {
@@ -78,6 +92,31 @@ export const proofs: readonly Command[] = [
     about: "20,000 random statements, whose answers must be DuckDB's",
     settings: 'SQL_QUERIES',
     steps: [testStep(['actors/search/sql/sql-oracle'], { SQL_QUERIES: '20000' })],
+  },
+  {
+    name: 'loops',
+    takes: '2 min',
+    about:
+      'random patterns, replacements, histories of subscriptions, damaged Parquet files and segments, of which the suite tries some',
+    settings: 'PIECE_ROUNDS, REPLACE_ROUNDS, BILLING_HISTORIES and PARQUET_DAMAGES',
+    steps: [
+      testStep(
+        [
+          'actors/text/match-pieces',
+          'actors/text/replace-matches',
+          'actors/import/parquet',
+          'actors/storage/segment',
+          'src/billing/subscriptions',
+        ],
+        {
+          PIECE_ROUNDS: '6000',
+          REPLACE_ROUNDS: '6000',
+          BILLING_HISTORIES: '2000',
+          PARQUET_DAMAGES: '400',
+          SEGMENT_BYTES: 'all',
+        },
+      ),
+    ],
   },
   {
     name: 'crash',
@@ -120,6 +159,13 @@ export const proofs: readonly Command[] = [
     about: '10,000 operations with three kills: usage is what is found',
     settings: 'USAGE_OPERATIONS',
     steps: [testStep(['end-to-end/usage'], { USAGE_OPERATIONS: '10000' })],
+  },
+  {
+    name: 'cluster-model',
+    takes: '3 min',
+    about: 'several servers on one store: every order of a few views, writes and commits',
+    settings: 'TIDEBASE_TEST_CLUSTER_MODEL',
+    steps: [testStep(['simulation/cluster-model'], { TIDEBASE_TEST_CLUSTER_MODEL: 'full' })],
   },
   {
     name: 'mutations',

@@ -14,7 +14,7 @@ export interface Part {
   readonly package: string;
   /** Within the package, or within the tarball of sources that it holds. */
   readonly folders: readonly string[];
-  /** Of file names that are taken. */
+  /** The endings of file names that are taken. */
   readonly endings: RegExp;
 }
 

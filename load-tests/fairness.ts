@@ -1,3 +1,10 @@
+/**
+ * `npm run measure -- fairness`: warm reads of single documents at a set rate, from their intended start, while one client searches
+ * the same actor thread as hard as it can: scans of real source code again and again; then patterns made to cost much over
+ * documents of 2 MB, which the server may refuse. Ends with 1 where a bar is missed.
+ *
+ *   --megabytes=150   --seconds=20 (of each)
+ */
 import { Chance } from '../test/simulation/chance.ts';
 import { readCorpusOf } from './corpora.ts';
 import { isQuick, type Judge, judged } from './judge.ts';
@@ -8,13 +15,6 @@ import { putTexts } from './put-texts.ts';
 import { restartFlushed } from './restart-flushed.ts';
 import { whenSegmentsRest } from './store-counts.ts';
 
-/**
- * `npm run measure -- fairness`: warm reads of single documents at a set rate, from their intended start, while one client searches
- * the same actor thread as hard as it can: scans of real source code again and again; then patterns made to cost much over
- * documents of 2 MB, which the server may refuse. Ends with 1 where a bar is missed.
- *
- *   --megabytes=150   --seconds=20 (of each)
- */
 const megabytes = numberOption('megabytes', isQuick ? 10 : 150);
 const seconds = numberOption('seconds', isQuick ? 4 : 20);
 const readsPerSecond = 200;

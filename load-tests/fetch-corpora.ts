@@ -1,3 +1,8 @@
+/**
+ * `npm run corpora`: gets the Debian packages that the corpora are made of, unpacks them below the temporary folder, and
+ * makes folders of plain text. Installs nothing and needs no rights; what is there already is not got again. Ends with 1
+ * where a package cannot be had or a corpus is smaller than the judging wants.
+ */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -18,11 +23,6 @@ import {
 import { filesBelow } from './corpus.ts';
 import { piecesOf, plainText } from './plain-text.ts';
 
-/**
- * `npm run corpora`: gets the Debian packages that the corpora are made of, unpacks them below the temporary folder, and
- * makes folders of plain text. Installs nothing and needs no rights; what is there already is not got again. Ends with 1
- * where a package cannot be had or a corpus is smaller than the judging wants.
- */
 const bytesMin = 50e6;
 const packages = join(corporaFolder, 'packages');
 const unpacked = join(corporaFolder, 'unpacked');

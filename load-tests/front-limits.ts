@@ -1,3 +1,10 @@
+/**
+ * `npm run measure -- front-limits`: what the front does with more than it may let in. Reads at three times the limit, of which as many
+ * are let in as the limit says and none of the others reaches an actor; refusals a second beside a bare server that sends the
+ * same bytes; and warm reads while 200 people log in at once. Needs wrk. Ends with 1 where a bar is missed.
+ *
+ *   --only=accepted, refusals or logins
+ */
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,13 +17,6 @@ import { textOption } from './options.ts';
 import { temporaryFolder } from './server.ts';
 import { answersPerSecond, wrkIsInstalled } from './wrk.ts';
 
-/**
- * `npm run measure -- front-limits`: what the front does with more than it may let in. Reads at three times the limit, of which as many
- * are let in as the limit says and none of the others reaches an actor; refusals a second beside a bare server that sends the
- * same bytes; and warm reads while 200 people log in at once. Needs wrk. Ends with 1 where a bar is missed.
- *
- *   --only=accepted, refusals or logins
- */
 const only = textOption('only');
 const limitsTried = [100, 1_000];
 const seconds = isQuick ? 3 : 10;

@@ -60,24 +60,39 @@ export interface FuzzTarget {
   readonly statuses: ReadonlySet<number>;
 }
 
-export interface FuzzRequest {
+/** A request, as it is sent. */
+export interface SentRequest {
   readonly number: number;
-  readonly target: FuzzTarget;
   readonly method: string;
   /** Path and query, as sent. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | null;
   readonly isChunked: boolean;
-  /** Whether path or method may lead to another operation, or to none. */
-  readonly isAstray: boolean;
   readonly credential: Credential;
 }
 
-export const credentials = ['admin', 'login', 'read', 'limited', 'none', 'garbage'] as const;
-export type Credential = (typeof credentials)[number];
+/** A request to an operation of the description. */
+export interface FuzzRequest extends SentRequest {
+  readonly kind: 'operation';
+  readonly target: FuzzTarget;
+  /** Whether path or method may lead to another operation, or to none. */
+  readonly isAstray: boolean;
+}
 
-/** Of these one in twenty is sent: passwords are hashed one by one, and what is deleted can't be asked about. */
+export interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly retryAfter: string | undefined;
+  readonly location: string | undefined;
+  readonly body: string;
+}
+
+export const credentials = ['admin', 'login', 'read', 'limited', 'none', 'garbage', 'oauth'] as const;
+/** The last two are of connections that work at /mcp. */
+export type Credential = (typeof credentials)[number] | 'oauth read' | 'oauth limited';
+
+/** Operations of which one in twenty is sent: passwords are hashed one by one, and what is deleted can't be asked about. */
 const rareOperations: ReadonlySet<string> = new Set([
   'signup',
   'login',
@@ -116,6 +131,7 @@ export function fuzzRequest(
   const { body, type } = bodyOf(draw, description, target);
   const credential = chance(draw, 0.85) ? 'admin' : pick(draw, credentials);
   return {
+    kind: 'operation',
     number,
     target,
     method:
@@ -228,7 +244,7 @@ function parameterValue(draw: Draw, description: ApiDescription, name: string, s
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '\0');
 
 /** A right value of a schema, with what is known of the field's name. */
-function rightValue(draw: Draw, description: ApiDescription, schema: Schema, name: string): unknown {
+export function rightValue(draw: Draw, description: ApiDescription, schema: Schema, name: string): unknown {
   if (schema.$ref !== undefined) {
     const named = description.components.schemas[schema.$ref.split('/').at(-1) ?? ''];
     return rightValue(draw, description, named ?? {}, name);
@@ -415,6 +431,7 @@ function stringOf(draw: Draw, name: string): string {
   if (chance(draw, 0.1)) return pick(draw, naughtyStrings);
   switch (name) {
     case 'name':
+    case 'namespace':
     case 'source':
     case 'namespaces':
       return pick(draw, [...fuzzNamespaces, ...fuzzNamespaces, 'absent', 'fuzz-*', '.', '..']);
@@ -425,6 +442,7 @@ function stringOf(draw: Draw, name: string): string {
     case 'sql':
       return sqlOf(draw);
     case 'q':
+    case 'query':
     case 'queries':
       return chance(draw, 0.5)
         ? pick(draw, words)
@@ -438,6 +456,8 @@ function stringOf(draw: Draw, name: string): string {
     case 'after':
     case 'cursor':
       return pick(draw, ['', 'fuzz-2', 'AAAA', 'not-a-cursor']);
+    case 'lines':
+      return pick(draw, ['1-2', '2', '1-', '0', '5-1', 'x', '9999999999999999-']);
     case 'provider':
       return pick(draw, ['openai', 'cohere', 'google', 'mistral', 'service', 'x']);
     case 'schema':
@@ -455,7 +475,8 @@ function stringOf(draw: Draw, name: string): string {
   }
 }
 
-function headersOf(draw: Draw, type: string | null): Record<string, string> {
+/** Headers beside the credential, now and then odd ones. */
+export function headersOf(draw: Draw, type: string | null): Record<string, string> {
   const headers: Record<string, string> = {};
   if (type !== null)
     headers['content-type'] = chance(draw, 0.95)

@@ -1,20 +1,28 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { errorKinds } from '../protocol/errors.ts';
+import { tools } from '../protocol/mcp-tools.ts';
 import { type OperationName, operations } from '../protocol/operations.ts';
 import { findOperation } from '../protocol/routing.ts';
+import { type FuzzAccount, makeCredentials, makeOauth } from './fuzz-accounts.ts';
+import { type McpFuzzRequest, mcpRequest, problemOfMcp, succeededTool } from './fuzz-mcp.ts';
+import { type OauthFuzzRequest, type OauthKnown, oauthRequest, problemOfOauth } from './fuzz-oauth.ts';
 import {
+  type Answer,
   type ApiDescription,
-  type Credential,
   type FuzzRequest,
   type FuzzTarget,
   fuzzDims,
   fuzzNamespaces,
   fuzzRequest,
+  type SentRequest,
   targetsOf,
 } from './fuzz-requests.ts';
 import { seededRandom } from './seeded-random.ts';
 
-/** Sends what fuzz-requests.ts makes and holds each answer against the description: its status, and the one shape of errors. */
+/**
+ * Sends what fuzz-requests.ts, fuzz-mcp.ts and fuzz-oauth.ts make, and holds each answer against what is promised: its status, and the
+ * shape of answers and errors.
+ */
 export interface FuzzOptions {
   readonly url: string;
   readonly seed: number;
@@ -27,9 +35,11 @@ export interface FuzzOptions {
 export interface FuzzReport {
   readonly sent: number;
   readonly statuses: ReadonlyMap<number, number>;
-  /** Operations that answered a success at least once, of all. */
+  /** Operations and tools that answered a success at least once, and all that there are. */
   readonly succeeded: ReadonlySet<string>;
-  readonly targets: readonly FuzzTarget[];
+  readonly known: readonly string[];
+  /** How many of each kind were sent. */
+  readonly kinds: ReadonlyMap<string, number>;
   readonly failures: readonly FuzzFailure[];
 }
 
@@ -40,19 +50,24 @@ export interface FuzzFailure {
   readonly answer: string;
 }
 
-interface Answer {
-  readonly status: number;
-  readonly type: string;
-  readonly retryAfter: string | undefined;
-  readonly body: string;
-}
-
 /** More are the same fault again. */
 const failuresMax = 50;
 const answerMsMax = 60_000;
+/** Requests between two writes of the first documents. */
+const writtenAgainEvery = 200;
 /** What any operation may answer, as the description says for all of them together. */
 const anywhere: ReadonlySet<number> = new Set([429]);
 const elsewhere: ReadonlySet<number> = new Set([403, 404, 405, 409, 415, 501]);
+
+type AnyRequest = FuzzRequest | McpFuzzRequest | OauthFuzzRequest;
+
+/** What requests are made of. */
+interface Makings {
+  readonly description: ApiDescription;
+  readonly targets: readonly FuzzTarget[];
+  readonly oauth: OauthKnown;
+  readonly seed: number;
+}
 
 export async function runFuzz({
   url,
@@ -66,49 +81,85 @@ export async function runFuzz({
     const description = JSON.parse(
       (await send(agent, url, plain('GET', '/openapi.json'))).body,
     ) as ApiDescription;
-    const headersBy = await credentialHeaders(agent, url);
-    await makeNamespaces(agent, url, headersBy.admin);
+    const account: FuzzAccount = { email: `fuzz-${Date.now()}@example.com`, password: 'correct horse' };
+    const headersBy = await makeCredentials(url, account);
+    for (const { status, body } of await writeFirstDocuments(agent, url, headersBy.admin))
+      if (status !== 200) throw new Error(`a first write answered ${status} ${body}`);
     const targets = targetsOf(description);
+    const makings: Makings = { description, targets, oauth: await makeOauth(url, account), seed };
     const statuses = new Map<number, number>();
+    const kinds = new Map<string, number>();
     const succeeded = new Set<string>();
     const failures: FuzzFailure[] = [];
     let next = from;
     const lane = async () => {
       while (next < from + requests && failures.length < failuresMax) {
-        const number = next++;
-        const request = madeRequest(description, targets, seed, number);
-        const headers = { ...request.headers, ...headersBy[request.credential] };
+        // What earlier requests have deleted: others are to find something.
+        if (next % writtenAgainEvery === 0) await writeFirstDocuments(agent, url, headersBy.admin);
+        const request = madeRequest(makings, next++);
+        kinds.set(request.kind, (kinds.get(request.kind) ?? 0) + 1);
+        const headers = { ...headersBy[request.credential], ...request.headers };
         const answer = await send(agent, url, { ...request, headers }).catch((error: Error) => error);
         if (answer instanceof Error) {
           failures.push(failureOf(request, `no answer: ${answer.message}`, ''));
           continue;
         }
         statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
-        if (answer.status < 300 && !request.isAstray) succeeded.add(request.target.operation.operationId);
-        const problem = problemOf(request, answer);
+        const success = successOf(request, answer);
+        if (success !== null) succeeded.add(success);
+        const problem = problemOf(request, answer, makings.oauth);
         if (problem !== null) failures.push(failureOf(request, problem, answer.body));
       }
     };
     await Promise.all(Array.from({ length: atOnce }, lane));
-    return { sent: next - from, statuses, succeeded, targets, failures };
+    const known = [
+      ...targets.map(({ operation }) => operation.operationId),
+      ...tools.keys(),
+      'authorization',
+    ];
+    return { sent: next - from, statuses, succeeded, known, kinds, failures };
   } finally {
     agent.destroy();
   }
 }
 
-function madeRequest(
-  description: ApiDescription,
-  targets: readonly FuzzTarget[],
-  seed: number,
-  number: number,
-): FuzzRequest {
+/** So many are messages of `/mcp`, and so many are for the authorization server. */
+const mcpShare = 0.3;
+const oauthShare = 0.12;
+
+function madeRequest({ description, targets, oauth, seed }: Makings, number: number): AnyRequest {
   // Neighbouring numbers must not draw alike.
   const draw = seededRandom(Math.imul(seed, 0x9e3779b1) ^ Math.imul(number + 1, 0x85ebca6b));
+  const kind = draw();
+  if (kind < mcpShare) return mcpRequest(draw, number);
+  if (kind < mcpShare + oauthShare) return oauthRequest(oauth, draw, number);
   return fuzzRequest(description, targets, { draw, number });
 }
 
+function successOf(request: AnyRequest, answer: Answer): string | null {
+  switch (request.kind) {
+    case 'mcp':
+      return succeededTool(request, answer);
+    case 'oauth':
+      return answer.status === 303 && answer.location?.includes('code=') === true ? 'authorization' : null;
+    case 'operation':
+      return answer.status < 300 && !request.isAstray ? request.target.operation.operationId : null;
+  }
+}
+
+function problemOf(request: AnyRequest, answer: Answer, oauth: OauthKnown): string | null {
+  switch (request.kind) {
+    case 'mcp':
+      return problemOfMcp(request, answer);
+    case 'oauth':
+      return problemOfOauth(request, answer, oauth);
+    case 'operation':
+      return problemOfOperation(request, answer);
+  }
+}
+
 /** What is wrong with an answer, or null. */
-function problemOf(request: FuzzRequest, answer: Answer): string | null {
+function problemOfOperation(request: FuzzRequest, answer: Answer): string | null {
   const { status } = answer;
   const { target, isAstray, method } = request;
   const isFiveHundred = status >= 500 && !target.statuses.has(status);
@@ -166,13 +217,13 @@ function parsed(body: string): unknown {
   }
 }
 
-function failureOf(request: FuzzRequest, what: string, answer: string): FuzzFailure {
+function failureOf(request: SentRequest, what: string, answer: string): FuzzFailure {
   const { number, method, path, headers, body, credential } = request;
   const shown = `${method} ${path.slice(0, 300)} as ${credential} ${JSON.stringify(headers).slice(0, 200)} ${body?.toString().slice(0, 600) ?? ''}`;
   return { number, what, request: shown, answer: answer.slice(0, 400) };
 }
 
-type Sent = Pick<FuzzRequest, 'method' | 'path' | 'headers' | 'body' | 'isChunked'>;
+type Sent = Pick<SentRequest, 'method' | 'path' | 'headers' | 'body' | 'isChunked'>;
 
 function plain(method: string, path: string, body: unknown = null, headers = {}): Sent {
   const bytes = body === null ? null : Buffer.from(JSON.stringify(body));
@@ -195,6 +246,7 @@ function send(agent: Agent, url: string, { method, path, headers, body, isChunke
           status: incoming.statusCode ?? 0,
           type: incoming.headers['content-type'] ?? '',
           retryAfter: incoming.headers['retry-after'],
+          location: incoming.headers.location,
           body: Buffer.concat(parts).toString(),
         }),
       );
@@ -205,42 +257,18 @@ function send(agent: Agent, url: string, { method, path, headers, body, isChunke
   });
 }
 
-async function credentialHeaders(
-  agent: Agent,
-  url: string,
-): Promise<Readonly<Record<Credential, Readonly<Record<string, string>>>>> {
-  const email = `fuzz-${Date.now()}@example.com`;
-  const person = { email, name: 'Fuzz', password: 'correct horse' };
-  const ask = async (path: string, body: object, headers = {}) => {
-    const answer = await send(agent, url, plain('POST', path, body, headers));
-    if (answer.status >= 300) throw new Error(`${path} answered ${answer.status} ${answer.body}`);
-    return JSON.parse(answer.body) as Record<string, string>;
-  };
-  const { key: admin = '' } = await ask('/v1/signup', person);
-  const { token = '' } = await ask('/v1/login', { email, password: person.password });
-  const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` });
-  const read = await ask('/v1/keys', { name: 'read', scope: 'read' }, bearer(admin));
-  const limited = await ask('/v1/keys', { name: 'limited', namespaces: ['fuzz-1*'] }, bearer(admin));
-  return {
-    admin: { 'x-api-key': admin },
-    login: bearer(token),
-    read: bearer(read.key ?? ''),
-    limited: bearer(limited.key ?? ''),
-    none: {},
-    garbage: bearer(`tb_${'x'.repeat(36)}`),
-  };
-}
-
-async function makeNamespaces(
+/** A document for each namespace, which a namespace that was made again meanwhile may refuse. */
+async function writeFirstDocuments(
   agent: Agent,
   url: string,
   admin: Readonly<Record<string, string>>,
-): Promise<void> {
+): Promise<readonly Answer[]> {
+  const answers: Answer[] = [];
   for (const [i, name] of fuzzNamespaces.entries()) {
     const vector = Array.from({ length: fuzzDims }, (_, at) => at + i);
     const document = { id: 'a', text: 'The tide turns at noon.', meta: { n: i, name: 'Dover' } };
     const docs = [i < 4 ? document : { ...document, vector }];
-    const made = await send(agent, url, plain('POST', `/v1/namespaces/${name}/docs`, { docs }, admin));
-    if (made.status !== 200) throw new Error(`a first write answered ${made.status} ${made.body}`);
+    answers.push(await send(agent, url, plain('POST', `/v1/namespaces/${name}/docs`, { docs }, admin)));
   }
+  return answers;
 }

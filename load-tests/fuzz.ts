@@ -1,16 +1,17 @@
-import { runFuzz } from './fuzz-run.ts';
-import { judged } from './judge.ts';
-import { numberOption, seedOption } from './options.ts';
-import { startServer } from './server.ts';
-
 /**
- * `npm run fuzz`: requests that are made from the OpenAPI document, right, nearly right and wrong, sent to a server of its own. Each
- * must be answered with a status that the description names and in its shape, none with 500, and by the same process throughout.
+ * `npm run fuzz`: requests that are made from the OpenAPI document, from the tools' schemas and for the authorization server, right,
+ * nearly right and wrong, sent to a server of its own. Each must be answered with a status that is promised and in its shape, none
+ * with 500, and by the same process throughout.
  *
  *   --requests=100000   how many
  *   --seed=…            draws the same requests again
  *   --from=…            begins with the request of that number: with --requests=1 it is sent alone
  */
+import { runFuzz } from './fuzz-run.ts';
+import { judged } from './judge.ts';
+import { numberOption, seedOption } from './options.ts';
+import { startServer } from './server.ts';
+
 const requests = numberOption('requests', 100_000);
 const seed = seedOption();
 const from = numberOption('from', 1) - 1;
@@ -38,10 +39,10 @@ await judged(async ({ say, tell }) => {
     .sort(([a], [b]) => a - b)
     .map(([status, count]) => `${status}: ${count}`);
   say(`answers by status: ${statuses.join(', ')}; ${seconds.toFixed(0)} s`);
-  const never = report.targets.filter(({ operation }) => !report.succeeded.has(operation.operationId));
-  say(
-    `operations that never succeeded: ${never.map(({ operation }) => operation.operationId).join(', ') || 'none'}`,
-  );
+  const kinds = [...report.kinds].map(([kind, count]) => `${count} ${kind}`);
+  say(`requests by kind: ${kinds.join(', ')}`);
+  const never = report.known.filter((name) => !report.succeeded.has(name));
+  say(`operations and tools that never succeeded: ${never.join(', ') || 'none'}`);
   const isSent = report.sent === requests;
   tell({
     name: 'requests answered',

@@ -1,3 +1,8 @@
+/**
+ * `npm run measure -- idle`: what a server that nobody asks anything costs, as `npm start` runs it, supervisor included: PUTs by kind,
+ * and processor time of the whole process tree. First an empty one, then one with a thousand open namespaces that were
+ * written before its last start. Ends with 1 where a bar is missed.
+ */
 import { rmSync } from 'node:fs';
 import { batchBody, documentIdOf } from './documents.ts';
 import { isQuick, type Judge, judged, sleep } from './judge.ts';
@@ -5,11 +10,6 @@ import { Connections, type MeasuredServer, restartMeasured, startMeasured } from
 import { treeCpuSeconds } from './processes.ts';
 import { countsBetween, putsTable, readStoreCounts } from './store-counts.ts';
 
-/**
- * `npm run measure -- idle`: what a server that nobody asks anything costs, as `npm start` runs it, supervisor included: PUTs by kind,
- * and processor time of the whole process tree. First an empty one, then one with a thousand open namespaces that were
- * written before its last start. Ends with 1 where a bar is missed.
- */
 const namespaces = isQuick ? 20 : 1_000;
 const connections = 16;
 /** Past the first sweep for orphans, a minute after the start; the next one is six hours later. */

@@ -1,3 +1,9 @@
+/**
+ * `npm run measure -- import-speed`: a table of 20 columns, one of them a text that is indexed, imported as CSV, NDJSON and Parquet: from the first
+ * byte sent to the answer, after which every row is found. DuckDB makes the files. Ends with 1 where a bar is missed.
+ *
+ *   --rows=1000000
+ */
 import { execFileSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,12 +16,6 @@ import { Connections, type MeasuredServer, startMeasured } from './measured-serv
 import { numberOption } from './options.ts';
 import { temporaryFolder } from './server.ts';
 
-/**
- * `npm run measure -- import-speed`: a table of 20 columns, one of them a text that is indexed, imported as CSV, NDJSON and Parquet: from the first
- * byte sent to the answer, after which every row is found. DuckDB makes the files. Ends with 1 where a bar is missed.
- *
- *   --rows=1000000
- */
 const rows = numberOption('rows', isQuick ? 50_000 : 1_000_000);
 const bars = { megabytes: 40, rows: 120_000, residentBytes: 600e6 };
 

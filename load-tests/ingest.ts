@@ -1,3 +1,11 @@
+/**
+ * `npm run measure -- ingest`: documents of 1 KB in batches of 1,000 from 16 connections into one namespace on the fs store, with an
+ * open loop of document reads beside them. Ends with 1 where a bar is missed.
+ *
+ * The reads ask for a thousand documents that were written first and were read before: they begin in the memtable, move to
+ * a segment with the first flush, and to another with each compaction. `TIDEBASE_…` settings of whoever starts this are not
+ * the server's; `--seconds=N` measures for that long, `--cpu-prof=FOLDER` has the server write a profile of each of its threads there.
+ */
 import { bodyWriters } from './body-writers.ts';
 import { isQuick, type Judge, judged, sleep } from './judge.ts';
 import { Connections, type MeasuredServer, restartMeasured, startMeasured } from './measured-server.ts';
@@ -13,14 +21,6 @@ import {
 } from './store-counts.ts';
 import { textDocumentBytes, textDocumentId } from './text-batches.ts';
 
-/**
- * `npm run measure -- ingest`: documents of 1 KB in batches of 1,000 from 16 connections into one namespace on the fs store, with an
- * open loop of document reads beside them. Ends with 1 where a bar is missed.
- *
- * The reads ask for a thousand documents that were written first and were read before: they begin in the memtable, move to
- * a segment with the first flush, and to another with each compaction. `TIDEBASE_…` settings of whoever starts this are not
- * the server's; `--seconds=N` measures for that long, `--cpu-prof=FOLDER` has the server write a profile of each of its threads there.
- */
 const connections = 16;
 const batchDocuments = 1_000;
 const warmUpSeconds = isQuick ? 2 : 10;

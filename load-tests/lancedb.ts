@@ -1,14 +1,14 @@
+/**
+ * The peer of searches by vectors: LanceDB in this process, its HNSW-SQ index with its default settings. Not among the
+ * dependencies: it is 100 MB, and its lock file does not install where packages of other platforms are missing. The
+ * first run installs it below the temporary folder.
+ */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { peerPackages } from './peer-packages.ts';
 import { temporaryFolder } from './server.ts';
 import { rowOf, type VectorRows } from './vector-set.ts';
 
-/**
- * The peer of searches by vectors: LanceDB in this process, its HNSW-SQ index with its default settings. Not among the
- * dependencies: it is 100 MB, and its lock file does not install where packages of other platforms are missing. The
- * first run installs it below the temporary folder.
- */
 const packages = ['@lancedb/lancedb@0.37.1', 'apache-arrow@18.1.0'];
 
 export interface Peer {

@@ -1,9 +1,8 @@
-import type { Chance } from '../test/simulation/chance.ts';
-
 /**
  * Lines of a log as services write them: a time, a level, a host, ids, a path, and a message of words of which a few are
  * frequent and most are rare. About 300 bytes each; the same ones for the same chance.
  */
+import type { Chance } from '../test/simulation/chance.ts';
 
 /** Stands in one line of a hundred, and in no other. */
 export const rareWord = 'quarantined';

@@ -1,3 +1,9 @@
+/**
+ * `npm run measure -- log-lines`: many short documents in one namespace, warm, in segments: lines of a log, about 300 bytes each,
+ * the same ones in every run. Ends with 1 where a bar is missed or an answer is not what was counted.
+ *
+ *   --documents=1000000   --repetitions=50
+ */
 import { Chance } from '../test/simulation/chance.ts';
 import { isQuick, judged } from './judge.ts';
 import { frequentWord, type LogLine, logLines, rareWord, traceOf } from './log-line-texts.ts';
@@ -7,12 +13,6 @@ import { putTexts } from './put-texts.ts';
 import { restartFlushed } from './restart-flushed.ts';
 import { SearchClient, timedMeasurement } from './search-times.ts';
 
-/**
- * `npm run measure -- log-lines`: many short documents in one namespace, warm, in segments: lines of a log, about 300 bytes each,
- * the same ones in every run. Ends with 1 where a bar is missed or an answer is not what was counted.
- *
- *   --documents=1000000   --repetitions=50
- */
 const documents = numberOption('documents', isQuick ? 20_000 : 1_000_000);
 const repetitions = numberOption('repetitions', isQuick ? 10 : 50);
 const seed = 20_260_101;

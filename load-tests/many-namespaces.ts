@@ -1,17 +1,18 @@
-import { allocator } from '../src/cli/supervise.ts';
-import { type Measurement, machineLines, measurementLine, thousands } from './bench-report.ts';
-import { Connections, type MeasuredServer, startMeasured } from './measured-server.ts';
-
 /**
  * `npm run measure -- many-namespaces`: more data than memory, against the real server. Each scenario writes its namespaces, then
  * touches each in turn with a read and a search, twice. Judged: no request fails, and memory stays inside
  * TIDEBASE_MEMORY_BYTES, which bounds data, plus what the idle server takes. Pages of the local cache's files, which are
  * mapped, are told and not judged: the kernel takes them back as it likes.
  */
+import { allocator } from '../src/cli/supervise.ts';
+import { type Measurement, machineLines, measurementLine, thousands } from './bench-report.ts';
+import { inParallel } from './in-parallel.ts';
+import { Connections, type MeasuredServer, startMeasured } from './measured-server.ts';
+
 interface Scenario {
   readonly name: string;
   readonly namespaces: number;
-  /** Of all documents of the `number`th namespace. */
+  /** The bytes of all documents of the `number`th namespace. */
   readonly bytesOf: (number: number) => number;
   readonly documentBytes: number;
   /** Connections that write: bodies of small ones are small. */
@@ -105,19 +106,6 @@ interface Touches {
   errors: number;
   /** First reads that did not find their namespace open. */
   reopened: number;
-}
-
-async function inParallel(
-  count: number,
-  lanes: number,
-  work: (number: number) => Promise<void>,
-): Promise<void> {
-  let next = 0;
-  await Promise.all(
-    Array.from({ length: lanes }, async () => {
-      while (next < count) await work(next++);
-    }),
-  );
 }
 
 /** Waits as it is told: write_busy is an answer, not an error. */

@@ -35,6 +35,12 @@ export interface ClientAnswer {
 }
 
 /**
+ * For how long a connection is kept without a request, in milliseconds: shorter than the server does, so that no request goes out on
+ * one that the server is just closing.
+ */
+const idleConnectionMs = 5_000;
+
+/**
  * A lean client of a fixed number of connections that stay open: what it costs comes off the server's two cores, so it
  * does no more than write a body and read an answer.
  */
@@ -49,7 +55,7 @@ export class Connections {
     this.#hostname = hostname;
     this.#port = Number(port);
     this.#key = key;
-    this.#agent = new Agent({ keepAlive: true, maxSockets: count });
+    this.#agent = new Agent({ keepAlive: true, maxSockets: count, timeout: idleConnectionMs });
   }
 
   /** The answer's text. Rejects with it for anything but success: nothing but success is measured. */

@@ -1,11 +1,11 @@
-import { parentPort, workerData } from 'node:worker_threads';
-import { Connections } from './measured-server.ts';
-import type { OpenLoop } from './open-loop.ts';
-
 /**
  * The thread of an open loop: requests begin at their intended times whatever became of those before, and each latency
  * counts from the intended time. A client that waits for its answers would measure a server that stalls as a quick one.
  */
+import { parentPort, workerData } from 'node:worker_threads';
+import { Connections } from './measured-server.ts';
+import type { OpenLoop } from './open-loop.ts';
+
 const tickMs = 1;
 
 const loop = workerData as OpenLoop;

@@ -20,7 +20,7 @@ for ((i = 0; i < times; i++)); do
   echo "$began $ended"
 done`;
 
-/** Of `command`, whose exit code 1 means that nothing matched. Throws where it ends with another. */
+/** Times `command`, whose exit code 1 means that nothing matched. Throws where it ends with another. */
 export function timeProgram(
   command: readonly string[],
   times: number,

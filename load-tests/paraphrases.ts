@@ -1,16 +1,16 @@
-import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import type { ParaphrasePair } from './paraphrase-pairs.ts';
-
 /**
  * How often a question finds the text that answers it in other words, among many others: the rate at which the text is
  * among the first places by the cosine of their vectors.
  */
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import type { ParaphrasePair } from './paraphrase-pairs.ts';
+
 /** One vector a text, each of length 1, one behind the other. */
 export type Embed = (texts: readonly string[]) => Promise<Float32Array>;
 
 export interface ParaphraseRates {
-  /** Of all pairs, those whose text came first, and those whose text was among the first five. */
+  /** The pairs whose text came first; the next are those whose text was among the first five. */
   readonly topOne: number;
   readonly topFive: number;
   /** 1 is the best. In the order of the pairs. */

@@ -1,7 +1,6 @@
+/** What a person reads in a file of a package: without compression, without markup, in UTF-8, in pieces that fit a document. */
 import { isUtf8 } from 'node:buffer';
 import { gunzipSync } from 'node:zlib';
-
-/** What a person reads in a file of a package: without compression, without markup, in UTF-8, in pieces that fit a document. */
 
 /** Under the limit of a document's text. */
 export const pieceBytesMax = 1_900_000;

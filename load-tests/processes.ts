@@ -1,6 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
-
 /** Processor time of processes and threads, from the kernel. */
+import { readdirSync, readFileSync } from 'node:fs';
 
 /** Linux counts in hundredths of a second on every machine that Node runs on. */
 const ticksPerSecond = 100;
@@ -28,7 +27,7 @@ export function threadCpu(processId: number): ThreadCpu[] {
   const folder = `/proc/${processId}/task`;
   return readdirSync(folder).map((threadId) => ({
     threadId,
-    name: readFileSync(`${folder}/${threadId}/comm`, 'utf8').trim(),
+    name: textOf(`${folder}/${threadId}/comm`).trim(),
     seconds: ticksOf(`${folder}/${threadId}/stat`) / ticksPerSecond,
   }));
 }
@@ -53,11 +52,15 @@ function childrenByParent(): ReadonlyMap<number, readonly number[]> {
 
 /** What follows the name, which is in brackets and may hold anything: the state first. */
 function fieldsOf(file: string): string[] {
-  let text: string;
+  const text = textOf(file);
+  return text === '' ? [] : text.slice(text.lastIndexOf(')') + 2).split(' ');
+}
+
+/** Empty for a process or thread that has ended meanwhile. */
+function textOf(file: string): string {
   try {
-    text = readFileSync(file, 'utf8');
+    return readFileSync(file, 'utf8');
   } catch {
-    return [];
+    return '';
   }
-  return text.slice(text.lastIndexOf(')') + 2).split(' ');
 }

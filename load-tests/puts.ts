@@ -1,14 +1,14 @@
+/**
+ * `npm run measure -- puts`: what many tenants with small writes cost in PUTs. A thousand tenants, one namespace each, write one small
+ * document at a time, in turn, at a set rate. The measured time is longer than the age at which unflushed records are
+ * flushed, so every tenant's and namespace's manifest is written in it. Ends with 1 where a bar is missed.
+ */
 import { isQuick, type Judge, judged, sleep } from './judge.ts';
 import { Connections, startMeasured } from './measured-server.ts';
 import { latencyText } from './open-loop.ts';
 import { treeCpuSeconds } from './processes.ts';
 import { countsBetween, putsTable, readStoreCounts, totalCounts } from './store-counts.ts';
 
-/**
- * `npm run measure -- puts`: what many tenants with small writes cost in PUTs. A thousand tenants, one namespace each, write one small
- * document at a time, in turn, at a set rate. The measured time is longer than the age at which unflushed records are
- * flushed, so every tenant's and namespace's manifest is written in it. Ends with 1 where a bar is missed.
- */
 const tenants = isQuick ? 20 : 1_000;
 const signUpsAtOnce = 4;
 const writesPerSecond = 200;

@@ -1,3 +1,8 @@
+/**
+ * Real files against ripgrep: loads a folder (the first argument; else the text files of node_modules) into a real
+ * server and compares counts, newest hits and places. Three times: as loaded, with every document replaced by loading
+ * again, and after a restart. Ends with 1 on any difference.
+ */
 import { resolve } from 'node:path';
 import { type Checked, checkCase, listNewestFirst, type Subject } from './check-search.ts';
 import { type Corpus, copyCorpus, readCorpus } from './corpus.ts';
@@ -7,11 +12,6 @@ import { ripgrepIsInstalled, ripgrepOracle } from './ripgrep.ts';
 import { searchCases } from './search-cases.ts';
 import { temporaryFolder } from './server.ts';
 
-/**
- * Real files against ripgrep: loads a folder (the first argument; else the text files of node_modules) into a real
- * server and compares counts, newest hits and places. Three times: as loaded, with every document replaced by loading
- * again, and after a restart. Ends with 1 on any difference.
- */
 const namespace = 'real-input';
 const filesMin = 5_000;
 const bytesMin = 50e6;

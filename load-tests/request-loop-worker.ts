@@ -18,6 +18,7 @@ class Stream {
   readonly #of: RequestStream;
   readonly #bodies: readonly (Buffer | null)[];
   readonly #latenciesMs: number[] = [];
+  readonly #lateMs: number[] = [];
   readonly #failures = new Map<string, number>();
   readonly #notWarm = new Map<string, number>();
   readonly #due: number;
@@ -38,6 +39,7 @@ class Stream {
     for (; this.#sent < this.#due; this.#sent++) {
       const intendedAt = beganAt + (this.#sent * 1_000) / this.#of.ratePerSecond;
       if (intendedAt > now) return;
+      this.#lateMs.push(now - intendedAt);
       const at = this.#sent % this.#of.requests.length;
       const request = this.#of.requests[at];
       if (request === undefined) throw new Error(`${this.#of.kind} has no requests`);
@@ -45,14 +47,18 @@ class Stream {
     }
   }
 
-  async #send({ client, method, path }: LoopRequest, body: Buffer | null, intendedAt: number): Promise<void> {
+  async #send(
+    { client, method, path, headers }: LoopRequest,
+    body: Buffer | null,
+    intendedAt: number,
+  ): Promise<void> {
     try {
       const connections = clients[client];
       if (connections === undefined) throw new Error(`there is no client ${client}`);
-      this.#note(await connections.send(method, path, body));
+      this.#note(await connections.send(method, path, body, undefined, headers));
       this.#latenciesMs.push(performance.now() - intendedAt);
-    } catch {
-      count(this.#failures, 'no answer');
+    } catch (error) {
+      count(this.#failures, `no answer: ${(error as NodeJS.ErrnoException).code ?? String(error)}`);
     }
     this.#answered++;
   }
@@ -61,6 +67,8 @@ class Stream {
     if (status >= 400) count(this.#failures, `${status} ${/"code":"(\w+)"/.exec(text)?.[1] ?? ''}`);
     else if (text.includes('"partial":true')) count(this.#failures, `${status} partial`);
     else if (text.includes('"timed_out":true')) count(this.#failures, `${status} timed out`);
+    // A tool's refusal is an answer like any other to HTTP.
+    else if (text.includes('"isError":true')) count(this.#failures, `${status} refused tool call`);
     const temperature = /"temperature":"(local|cold)"/.exec(text)?.[1];
     if (temperature !== undefined) count(this.#notWarm, temperature);
   }
@@ -72,6 +80,7 @@ class Stream {
       kind: this.#of.kind,
       latenciesMs: this.#latenciesMs,
       sent: this.#due,
+      lateMs: this.#lateMs,
       failures: Object.fromEntries(this.#failures),
       notWarm: Object.fromEntries(this.#notWarm),
     };

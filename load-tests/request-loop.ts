@@ -7,6 +7,7 @@ export interface LoopRequest {
   readonly method: string;
   readonly path: string;
   readonly body?: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Requests of one kind at a set rate, asked for in turn. */
@@ -21,7 +22,7 @@ export interface RequestLoop {
   readonly url: string;
   /** A key for each client; an empty one sends none. */
   readonly clients: readonly string[];
-  /** Of each client: more requests than this wait in the client, and their latency grows with it. */
+  /** The connections of each client: more requests than this wait in the client, and their latency grows with it. */
   readonly connections: number;
   readonly streams: readonly RequestStream[];
   readonly seconds: number;
@@ -32,7 +33,9 @@ export interface StreamResult {
   /** From the intended start to the whole answer, of every request that was answered in any way. */
   readonly latenciesMs: readonly number[];
   readonly sent: number;
-  /** What was no success, by status and code: `429 rate_limited`, `no answer`, `200 partial`. */
+  /** How much later than intended the loop itself began each: where it is behind, latencies are the loop's and not the server's. */
+  readonly lateMs: readonly number[];
+  /** What was no success, by status and code: `429 rate_limited`, `no answer: ECONNRESET`, `200 partial`. */
   readonly failures: Readonly<Record<string, number>>;
   /** Answers that had to read the disk or the store, by `temperature`. */
   readonly notWarm: Readonly<Record<string, number>>;

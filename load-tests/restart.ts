@@ -1,3 +1,8 @@
+/**
+ * `npm run measure -- restart`: how soon a server serves again after `kill -9`. It holds 1 GB in the fs store, in several namespaces,
+ * and a log of writes that no segment has yet. Measured from the start of the process to `GET /healthz` = 200 and to the
+ * first document that is read. Three times, with new writes before each kill. Ends with 1 where the bar is missed.
+ */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { median, spread } from './bench-report.ts';
@@ -7,11 +12,6 @@ import { Connections, type MeasuredServer, startMeasured } from './measured-serv
 import { type RunningServer, startServer } from './server.ts';
 import { textDocumentId } from './text-batches.ts';
 
-/**
- * `npm run measure -- restart`: how soon a server serves again after `kill -9`. It holds 1 GB in the fs store, in several namespaces,
- * and a log of writes that no segment has yet. Measured from the start of the process to `GET /healthz` = 200 and to the
- * first document that is read. Three times, with new writes before each kill. Ends with 1 where the bar is missed.
- */
 const storedBytesMin = isQuick ? 20e6 : 1e9;
 const rounds = isQuick ? 1 : 3;
 const namespaces = 8;

@@ -64,7 +64,7 @@ async function ripgrep(
 
 interface MatchEvent {
   readonly path: { readonly text: string };
-  /** Of the first of the lines. */
+  /** The number of the first of the lines. */
   readonly line_number: number;
   readonly absolute_offset: number;
   readonly lines: { readonly text: string };

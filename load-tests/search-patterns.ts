@@ -14,7 +14,7 @@ export interface Patterns {
   readonly selectiveLiterals: readonly CountedPattern[];
   readonly selectiveRegexes: readonly CountedPattern[];
   readonly frequentWords: readonly CountedPattern[];
-  /** Of which no three bytes in a row are known. */
+  /** A pattern of which no three bytes in a row are known. */
   readonly scanning: CountedPattern;
 }
 

@@ -1,3 +1,10 @@
+/**
+ * `npm run measure -- semantic`: questions that find the texts which answer them in other words, through the server and its built-in
+ * model, among real texts. A literal search finds none of them: question and text have no word of substance in common.
+ * Ends with 1 where a bar is missed.
+ *
+ *   --texts=1000
+ */
 import type { SearchAnswer } from '../protocol/search.ts';
 import { isQuick, judged } from './judge.ts';
 import { Connections, startMeasured } from './measured-server.ts';
@@ -6,13 +13,6 @@ import { paraphrasePairs } from './paraphrase-pairs.ts';
 import { packageDescriptions } from './paraphrases.ts';
 import { postUntilTaken } from './put-texts.ts';
 
-/**
- * `npm run measure -- semantic`: questions that find the texts which answer them in other words, through the server and its built-in
- * model, among real texts. A literal search finds none of them: question and text have no word of substance in common.
- * Ends with 1 where a bar is missed.
- *
- *   --texts=1000
- */
 const others = numberOption('texts', isQuick ? 200 : 1_000);
 const bars = { topFive: 0.7 };
 const namespace = 'semantic';

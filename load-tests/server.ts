@@ -14,7 +14,7 @@ export interface StartOptions {
   /** The data folder; a new empty one by default. */
   readonly folder?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Of Node itself, such as `--cpu-prof`. */
+  /** Arguments of Node itself, such as `--cpu-prof`. */
   readonly nodeArguments?: readonly string[];
   /** As `npm start` runs it: the server is then the child of a supervisor. */
   readonly supervised?: boolean;
@@ -22,14 +22,14 @@ export interface StartOptions {
 
 export interface RunningServer {
   readonly url: string;
-  /** Of `GET /metrics`, without the path. */
+  /** The address of `GET /metrics`, without the path. */
   readonly metricsUrl: string;
   readonly folder: string;
-  /** Of the process that was started. */
+  /** The id of the process that was started. */
   readonly processId: number;
   /** Resident memory of the process, from the kernel. */
   residentBytes(): number;
-  /** Of that, what is not pages of files: the local cache is mapped, and the kernel takes its pages back when it likes. */
+  /** Resident bytes that are not pages of files: the local cache is mapped, and the kernel takes its pages back when it likes. */
   anonymousBytes(): number;
   /** How the process ended: its signal or code. Null while it runs. */
   ending(): string | null;

@@ -1,3 +1,11 @@
+/**
+ * `npm run measure -- sql-speed`: 43 questions to a table of page views with 105 columns, imported from CSV, through HTTP, beside DuckDB in this
+ * process with one thread. Each question is asked once, cold, and its answer must be DuckDB's; then, hot, some times ours and some times
+ * theirs, of which the medians count. A query's ratio is (ours + 1 ms) / (DuckDB's + 1 ms), not counted below 0.1. Ends with 1 where the
+ * geometric mean is over 1, or a query's over 4.
+ *
+ *   --rows=1000000   --runs=7   --only=7
+ */
 import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { must } from '../src/base/assert.ts';
@@ -13,14 +21,6 @@ import { percentile, runOpenLoop } from './open-loop.ts';
 import { numberOption } from './options.ts';
 import { temporaryFolder } from './server.ts';
 
-/**
- * `npm run measure -- sql-speed`: 43 questions to a table of page views with 105 columns, imported from CSV, through HTTP, beside DuckDB in this
- * process with one thread. Each question is asked once, cold, and its answer must be DuckDB's; then, hot, some times ours and some times
- * theirs, of which the medians count. A query's ratio is (ours + 1 ms) / (DuckDB's + 1 ms), not counted below 0.1. Ends with 1 where the
- * geometric mean is over 1, or a query's over 4.
- *
- *   --rows=1000000   --runs=7   --only=7
- */
 const rows = numberOption('rows', isQuick ? 20_000 : 1_000_000);
 const runs = numberOption('runs', 7);
 const only = numberOption('only', 1_000);

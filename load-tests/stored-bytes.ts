@@ -1,3 +1,10 @@
+/**
+ * `npm run measure -- stored-bytes`: what real text takes in the store, against its own bytes. Folders of source code and of prose of
+ * this machine (or those that are given as arguments, each on its own) are loaded by `tidebase load`, the server is
+ * stopped in order, which flushes everything, and the files under `objects/` are added up by kind, the log left out: it is
+ * collected. Segments that a compaction has replaced are kept for a quarter of an hour and told apart. Ends with 1 where
+ * the bar is missed.
+ */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { copyCorpus, readCorpus } from './corpus.ts';
@@ -6,13 +13,6 @@ import { runLoad } from './load-command.ts';
 import { Connections, type MeasuredServer, restartMeasured, startMeasured } from './measured-server.ts';
 import { temporaryFolder } from './server.ts';
 
-/**
- * `npm run measure -- stored-bytes`: what real text takes in the store, against its own bytes. Folders of source code and of prose of
- * this machine (or those that are given as arguments, each on its own) are loaded by `tidebase load`, the server is
- * stopped in order, which flushes everything, and the files under `objects/` are added up by kind, the log left out: it is
- * collected. Segments that a compaction has replaced are kept for a quarter of an hour and told apart. Ends with 1 where
- * the bar is missed.
- */
 const ratioMax = 0.7;
 const bytesMin = 1e6;
 

@@ -10,7 +10,7 @@ import { textFilesBelow } from './corpus.ts';
  */
 export const textBytes = 1_000;
 const numberDigits = 12;
-/** Of a document as it counts: its id and its text. */
+/** The bytes of a document as it counts: its id and its text. */
 export const textDocumentBytes = 1 + numberDigits + textBytes;
 
 export interface TextBatch {

@@ -110,7 +110,7 @@ class Drawing {
     return Array.from(near).slice(0, characters).join('');
   }
 
-  /** Of letters and digits, as they stand in a text. */
+  /** A word of letters and digits, as they stand in a text. */
   word(from: number, to: number): string {
     return (
       this.found(new RegExp(`(?<![\\p{L}\\p{N}_])[\\p{L}\\p{N}_]{${from},${to}}(?![\\p{L}\\p{N}_])`, 'u')) ??

@@ -1,3 +1,9 @@
+/**
+ * `npm run prove -- text-exactness`: real texts in a real server against RE2 run over all of them. Ends with 1 on any difference.
+ *
+ *   --corpus=source|prose|unicode (default: each of them)   --megabytes=50
+ *   --literals=500   --regexes=300   --seed=N
+ */
 import { Chance } from '../test/simulation/chance.ts';
 import { checkTexts, type KindTotals, storeTexts } from './check-texts.ts';
 import { type CorpusName, corpusNames, readCorpusOf } from './corpora.ts';
@@ -5,12 +11,6 @@ import { startMeasured } from './measured-server.ts';
 import { numberOption, seedOption, textOption } from './options.ts';
 import { textCases } from './text-cases.ts';
 
-/**
- * `npm run prove -- text-exactness`: real texts in a real server against RE2 run over all of them. Ends with 1 on any difference.
- *
- *   --corpus=source|prose|unicode (default: each of them)   --megabytes=50
- *   --literals=500   --regexes=300   --seed=N
- */
 const seed = seedOption();
 const wanted = { literals: numberOption('literals', 500), regexes: numberOption('regexes', 300) };
 const megabytes = numberOption('megabytes', 55);

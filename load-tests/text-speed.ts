@@ -1,3 +1,10 @@
+/**
+ * `npm run measure -- text-speed`: searches and counts over real source code through the API, against `rg` and `csearch` over the
+ * same files, in one run. Twice: all of it in segments, and with a full memtable of replaced documents on top. Ends with
+ * 1 where a bar is missed or an answer is not what was counted in the files, with 2 where a program is missing.
+ *
+ *   --megabytes=150   --repetitions=50 (of each line)   --patterns=5 (of each class)   --seed=N
+ */
 import { join } from 'node:path';
 import { limits } from '../protocol/limits.ts';
 import { Chance } from '../test/simulation/chance.ts';
@@ -17,13 +24,6 @@ import { SearchClient, type Timed, timedMeasurement } from './search-times.ts';
 import { temporaryFolder } from './server.ts';
 import { segmentPuts, whenSegmentsRest } from './store-counts.ts';
 
-/**
- * `npm run measure -- text-speed`: searches and counts over real source code through the API, against `rg` and `csearch` over the
- * same files, in one run. Twice: all of it in segments, and with a full memtable of replaced documents on top. Ends with
- * 1 where a bar is missed or an answer is not what was counted in the files, with 2 where a program is missing.
- *
- *   --megabytes=150   --repetitions=50 (of each line)   --patterns=5 (of each class)   --seed=N
- */
 const megabytes = numberOption('megabytes', isQuick ? 4 : 150);
 const repetitions = numberOption('repetitions', isQuick ? 10 : 50);
 const patternsPerClass = numberOption('patterns', 5);
@@ -33,7 +33,7 @@ const scans = isQuick ? 2 : 5;
 const namespace = 'source';
 /** Less than the memtable's limit: the next writes would flush it. */
 const memtableShare = 0.85;
-/** Of a small corpus, so that most of it stays in segments. */
+/** The share of a small corpus that is replaced at most, so that most of it stays in segments. */
 const replacedShareMax = 0.3;
 
 const bars = { searchMs: 3, timesRipgrep: 20, scanMbPerSecond: 300 };
@@ -86,7 +86,7 @@ async function store(
   client.close();
 }
 
-/** Of those that were written last, as many as a memtable holds. */
+/** The texts that were written last, as many as a memtable holds. */
 function newestTexts(texts: ReadonlyMap<string, Buffer>, bytes: number): (readonly [string, Buffer])[] {
   let left = Math.min(limits.memtableBytesMax * memtableShare, bytes * replacedShareMax);
   return [...texts].reverse().filter(([id, text]) => {

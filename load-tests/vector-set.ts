@@ -32,7 +32,7 @@ export function clusteredVectors(
   return { dims, values };
 }
 
-/** Of a member from its cluster's middle, whose numbers are normal too. */
+/** The distance of a member from its cluster's middle, whose numbers are normal too. */
 const spread = 0.7;
 
 function normal(chance: Chance): number {

@@ -1,3 +1,12 @@
+/**
+ * `npm run measure -- vectors`: search by vectors, through HTTP. How fast they come in and are indexed, what the answers miss of the true
+ * neighbours, with filters and after a fifth of the documents were replaced or deleted, and how fast they come. Ends with 1
+ * where a bar is missed.
+ *
+ *   --documents=100000   --dims=256   --queries=200   --seed=1   --source=texts   --peer=none
+ *
+ * `--source=texts` takes real texts' vectors by the built-in model (512 numbers) in place of clustered ones.
+ */
 import { join } from 'node:path';
 import type { SearchAnswer } from '../protocol/search.ts';
 import { Chance } from '../test/simulation/chance.ts';
@@ -25,15 +34,6 @@ import {
 } from './vector-set.ts';
 import { rateOfBodies, wrkIsInstalled } from './wrk.ts';
 
-/**
- * `npm run measure -- vectors`: search by vectors, through HTTP. How fast they come in and are indexed, what the answers miss of the true
- * neighbours, with filters and after a fifth of the documents were replaced or deleted, and how fast they come. Ends with 1
- * where a bar is missed.
- *
- *   --documents=100000   --dims=256   --queries=200   --seed=1   --source=texts   --peer=none
- *
- * `--source=texts` takes real texts' vectors by the built-in model (512 numbers) in place of clustered ones.
- */
 const documents = numberOption('documents', isQuick ? 5_000 : 100_000);
 const fromTexts = textOption('source') === 'texts';
 const dims = fromTexts ? 512 : numberOption('dims', 256);

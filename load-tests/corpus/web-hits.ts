@@ -59,7 +59,7 @@ const words = [
   'water',
 ];
 const word = (salt: number) => oneOf(salt, words, 1.5);
-/** Of so many pages, a few have most of the rows. */
+/** A page of many: a few have most of the rows. */
 const page = (salt: number) => `${skewed(salt, 250_000, 3)}::BIGINT`;
 const ofPage = (salt: number, factor: number, texts: readonly string[]) =>
   `[${texts.map((each) => `'${each}'`).join(', ')}][(1 + ${page(salt)} * ${factor} % ${texts.length})::BIGINT]`;
