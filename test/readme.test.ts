@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { filesUnder, repositoryRoot } from './support/repository.ts';
+import { repositoryRoot } from './support/repository.ts';
 import { startServer, temporaryFolder } from './support/server-process.ts';
 
 /** A block of commands under `<!-- tested -->`, and the block after it that shows the last lines that they print. */
@@ -16,7 +16,6 @@ interface Example {
 
 const root = repositoryRoot();
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
-const files = ['protocol', 'src', 'actors', 'test'].flatMap((folder) => filesUnder(root, folder));
 const mainFile = fileURLToPath(new URL('../src/main.js', import.meta.url));
 const programs = ['bash', 'curl', 'sed'].filter((name) => spawnSync(name, ['--version']).error !== undefined);
 const skip = programs.length > 0 && `README's commands need ${programs.join(' and ')}`;
@@ -60,28 +59,4 @@ describe('README', () => {
       assert.match(last.join('\n'), pattern(shown));
     });
   });
-
-  for (const path of [
-    'README.md',
-    'src/README.md',
-    'actors/README.md',
-    'protocol/README.md',
-    'test/README.md',
-  ]) {
-    it(`names files that exist: ${path}`, () => {
-      const folder = path === 'README.md' ? '' : path.slice(0, path.indexOf('/'));
-      const named = [...readFileSync(join(root, path), 'utf8').matchAll(/`([\w./-]+\.(?:ts|sh|json|md))`/g)];
-
-      const missing = named.map(([, name = '']) => name).filter((name) => !isThere(name, folder));
-
-      assert.ok(named.length > 0);
-      assert.deepEqual(missing, []);
-    });
-  }
 });
-
-/** Names are given from the root or from the README's own folder; a file whose folder was just named, by its name alone. */
-function isThere(name: string, folder: string): boolean {
-  if (existsSync(join(root, name)) || existsSync(join(root, folder, name))) return true;
-  return !name.includes('/') && files.some((path) => path.endsWith(`/${name}`));
-}

@@ -1,34 +1,32 @@
-import { existsSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { run } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 import { filesUnder, repositoryRoot } from './support/repository.ts';
+import { cpuLineStart } from './support/shared-process.ts';
+import { type FileCost, writeCosts } from './support/test-costs.ts';
+import { entryOf, nextJob, type TestFile, type TestJob, testJobs } from './support/test-jobs.ts';
 
 /**
- * What `npm test` runs: every test/**\/*.test.ts, each file in a process of its own; benchmarks and the longer runs are
- * started by their own commands. A word on the command line picks the files whose path contains it.
+ * What `npm test` runs: every test/**\/*.test.ts, in the processes that `support/test-jobs.ts` plans; benchmarks and the
+ * longer runs are started by their own commands. A word on the command line picks the files whose path contains it.
  *
  * Prints one line a file, every failure as it comes, every skipped test with its reason, and the runner's own sums.
  * Ends with 1 where a test failed, a file ran no test, or nothing ran; with TIDEBASE_TEST_NO_SKIP=1 also where a test
- * was skipped.
+ * was skipped. With TIDEBASE_TEST_SLOWEST=N it names the N files that took longest; with TIDEBASE_TEST_COSTS=1 it writes
+ * what each took, which the next run is planned by.
  */
 const compiledFolder = dirname(fileURLToPath(import.meta.url));
 const root = repositoryRoot();
 
-/** Of those that compute: more at once only takes the cores from each other. */
-const filesAtOnce = Math.max(2, availableParallelism());
-/** Folders whose files take longest: they begin first, so that no core waits at the end for the last of them. */
-const slowFolders = ['test/simulation/', 'test/end-to-end/'];
-/** Files that wait far more than they compute: they have a lane of their own beside the others. */
-const waitingFiles: readonly string[] = [
-  'test/end-to-end/full-disk.test.ts',
-  'test/end-to-end/quota.test.ts',
-  'test/contract/http.test.ts',
-];
+const cores = Math.max(2, availableParallelism());
 /** A file that hangs must not hang the run; the longest takes about a minute. */
 const fileTimeoutMs = 5 * 60_000;
+/** Its own limit comes before its process's: then its hooks end what it has started. */
+const endMsMax = 30_000;
+const slowestTold = Number(process.env.TIDEBASE_TEST_SLOWEST ?? 0);
 
 interface Failure {
   readonly failureType?: string;
@@ -40,134 +38,240 @@ interface ResultData {
   readonly nesting: number;
   readonly skip?: string | boolean | undefined;
   readonly message?: string;
-  readonly details: { readonly type?: string | undefined; readonly error?: unknown };
+  readonly details: {
+    readonly type?: string | undefined;
+    readonly error?: unknown;
+    readonly duration_ms?: number;
+  };
+}
+
+interface TestEvent {
+  readonly type: string;
+  readonly data: ResultData;
 }
 
 /** What came of one file. */
 interface FileReport {
-  /** Its path from the root, in the sources. */
   readonly path: string;
-  readonly compiled: string;
   /** Names of the suites around the current test, and its own. */
   readonly names: string[];
   passed: number;
   readonly failures: string[];
   readonly skips: string[];
-  /** All it printed: shown where the file itself fails. */
+  durationMs: number;
+  /** What all cores together computed for it; null where its process did not tell. */
+  cpuMs: number | null;
+  /** It was through before its process ended. */
+  ended: boolean;
+}
+
+/** What came of one process. */
+interface JobReport {
+  readonly files: readonly FileReport[];
+  /** Failed, though each of its tests passed. */
+  readonly failures: string[];
+  /** All it printed: shown where the process itself fails. */
   output: string;
   /** The runner's own closing lines: `tests 3`, `pass 2`, … */
   readonly sums: Map<string, number>;
 }
 
+/** The process that runs, and the module it began with, by which the runner calls it. */
+interface Running {
+  readonly job: TestJob;
+  readonly entry: string;
+  readonly report: JobReport;
+}
+
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-function testFiles(words: readonly string[]): { readonly path: string; readonly compiled: string }[] {
+function testFiles(words: readonly string[]): TestFile[] {
   const sources = filesUnder(root, 'test').filter((path) => path.endsWith('.test.ts'));
   const wanted = sources.filter((path) => words.length === 0 || words.some((word) => path.includes(word)));
-  const isQuick = (path: string) => !slowFolders.some((folder) => path.startsWith(folder));
-  const ordered = wanted.toSorted((a, b) => Number(isQuick(a)) - Number(isQuick(b)) || (a < b ? -1 : 1));
-  return ordered.map((path) => {
+  return wanted.map((path) => {
     const compiled = join(compiledFolder, '..', path.replace(/\.ts$/, '.js'));
     if (!existsSync(compiled)) throw new Error(`${path} is not compiled: npm run build`);
     return { path, compiled };
   });
 }
 
-async function runFile(file: { readonly path: string; readonly compiled: string }): Promise<FileReport> {
-  const report: FileReport = {
-    ...file,
-    names: [],
-    passed: 0,
-    failures: [],
-    skips: [],
-    output: '',
-    sums: new Map(),
-  };
-  const began = performance.now();
-  const events = run({ files: [file.compiled], concurrency: true, timeout: fileTimeoutMs });
-  for await (const event of events as AsyncIterable<{ readonly type: string; readonly data: ResultData }>) {
-    const { type, data } = event;
-    if (type === 'test:stdout' || type === 'test:stderr') report.output += data.message ?? '';
-    if (type === 'test:start') report.names[data.nesting] = data.name;
-    if (type === 'test:pass') onPass(report, data);
-    if (type === 'test:fail') onFail(report, data);
-    if (type === 'test:diagnostic') onDiagnostic(report, data.message ?? '');
-  }
-  if (report.passed + report.failures.length + report.skips.length === 0) {
-    fail(report, file.path, 'no test ran in this file');
-  }
-  sayEnd(report, performance.now() - began);
+function fileReport({ path }: TestFile): FileReport {
+  return { path, names: [], passed: 0, failures: [], skips: [], durationMs: 0, cpuMs: null, ended: false };
+}
+
+/** Files are loaded one after another by a module made for them. */
+async function runJob(job: TestJob, scratch: string, index: number): Promise<JobReport> {
+  const entry = join(scratch, `${index}.mjs`);
+  writeFileSync(entry, entryOf(job, fileTimeoutMs));
+  const report: JobReport = { files: job.files.map(fileReport), failures: [], output: '', sums: new Map() };
+  const running: Running = { job, entry, report };
+  const timeout = fileTimeoutMs * (job.files.length > 1 ? 2 : 1) + endMsMax;
+  const events = run({ files: [entry], concurrency: true, timeout });
+  for await (const event of events as AsyncIterable<TestEvent>) onEvent(running, event);
+  onEnd(running);
   return report;
 }
 
-/** The runner reports a file that it could not load, and one without tests, as a test with the file's name. */
-function isWholeFile(report: FileReport, data: ResultData): boolean {
-  return data.nesting === 0 && data.name === report.compiled;
+function onEvent(running: Running, { type, data }: TestEvent): void {
+  const { report } = running;
+  if (type === 'test:stdout' || type === 'test:stderr') onOutput(report, data.message ?? '');
+  if (type === 'test:diagnostic') onDiagnostic(report, data.message ?? '');
+  if (type !== 'test:start' && type !== 'test:pass' && type !== 'test:fail') return;
+  if (data.nesting === 0 && data.name === running.entry) {
+    if (type === 'test:fail') onProcessFail(running, data);
+    return;
+  }
+  onTestOfFile(report, type, data);
 }
 
-function onPass(report: FileReport, data: ResultData): void {
+/** Each file is a suite. */
+function onTestOfFile(report: JobReport, type: string, data: ResultData): void {
+  const file = report.files.find(({ ended }) => !ended);
+  if (file === undefined) return;
+  if (data.nesting > 0) return onTest(file, type, { ...data, nesting: data.nesting - 1 });
+  if (type === 'test:start') return;
+  if (type === 'test:fail') onFail(file, file.path, data);
+  endFile(file, data.details.duration_ms ?? 0);
+}
+
+function onTest(file: FileReport, type: string, data: ResultData): void {
+  const { names } = file;
+  if (type === 'test:start') names[data.nesting] = data.name;
+  const title = [file.path, ...names.slice(0, data.nesting), data.name].join(' › ');
+  if (type === 'test:pass') onPass(file, title, data);
+  if (type === 'test:fail') onFail(file, title, data);
+}
+
+function onPass(file: FileReport, title: string, data: ResultData): void {
   if (data.skip !== undefined && data.skip !== false) {
     const reason = typeof data.skip === 'string' && data.skip !== '' ? data.skip : 'no reason given';
-    report.skips.push(`${titleOf(report, data)}: ${reason}`);
-  } else if (data.details.type !== 'suite' && !isWholeFile(report, data)) {
-    report.passed++;
+    file.skips.push(`${title}: ${reason}`);
+  } else if (data.details.type !== 'suite') {
+    file.passed++;
   }
 }
 
-function onFail(report: FileReport, data: ResultData): void {
+function onFail(file: FileReport, title: string, data: ResultData): void {
   const error = data.details.error as Failure | undefined;
   // A suite fails because of its tests, which have been told.
   if (error?.failureType === 'subtestsFailed') return;
-  const cause = error?.cause ?? error;
-  const shown = cause instanceof Error ? (cause.stack ?? cause.message) : inspect(cause);
-  if (isWholeFile(report, data)) fail(report, report.path, `${shown}\n${report.output}`);
-  else fail(report, titleOf(report, data), shown);
+  fail(file.failures, title, shownError(error));
 }
 
-function fail(report: FileReport, title: string, shown: string): void {
+function shownError(error: Failure | undefined): string {
+  const cause = error?.cause ?? error;
+  return cause instanceof Error ? (cause.stack ?? cause.message) : inspect(cause);
+}
+
+/** The process ended with failure: it could not load a file, crashed, hung, or an error came after its tests. */
+function onProcessFail({ job, report }: Running, data: ResultData): void {
+  const error = data.details.error as Failure | undefined;
+  if (error?.failureType === 'subtestsFailed') return;
+  const files = report.files.length > 1 ? `\n${job.files.map(({ path }) => path).join('\n')}` : '';
+  fail(report.failures, `the process of ${job.title}`, `${shownError(error)}${files}\n${report.output}`);
+}
+
+/** A process that ended early leaves files that were not through: the first of them ended it. */
+function onEnd({ report }: Running): void {
+  const [ender, ...others] = report.files.filter(({ ended }) => !ended);
+  if (ender !== undefined) fail(report.failures, ender.path, `its process ended here\n${report.output}`);
+  for (const { path } of others) fail(report.failures, path, `did not run: ${ender?.path} ended its process`);
+  // Each file of several was told as a suite.
+  const suites = report.sums.get('suites') ?? 0;
+  report.sums.set('suites', Math.max(0, suites - report.files.length));
+  for (const file of report.files) sayEnd(file);
+}
+
+function endFile(file: FileReport, durationMs: number): void {
+  file.ended = true;
+  file.durationMs = durationMs;
+  if (file.passed + file.failures.length + file.skips.length === 0) {
+    fail(file.failures, file.path, 'no test ran in this file');
+  }
+}
+
+function fail(failures: string[], title: string, shown: string): void {
   const told = `✖ ${title}\n${shown.trimEnd().replace(/^/gm, '    ')}\n`;
-  report.failures.push(told);
+  failures.push(told);
   say(told);
 }
 
-function titleOf(report: FileReport, data: ResultData): string {
-  return [report.path, ...report.names.slice(0, data.nesting), data.name].join(' › ');
-}
-
-function onDiagnostic(report: FileReport, message: string): void {
+function onDiagnostic(report: JobReport, message: string): void {
   const [, name, count] =
     /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/.exec(message) ?? [];
   if (name !== undefined) report.sums.set(name, Number(count));
+  else report.output += `${message}\n`;
 }
 
-function sayEnd({ path, passed, failures, skips }: FileReport, durationMs: number): void {
+/** What the process printed; lines about what its files computed are for this program alone. */
+function onOutput(report: JobReport, text: string): void {
+  for (const line of text.split(/(?<=\n)/)) {
+    const [start, path, ms] = line.trimEnd().split(' ');
+    const file = start === cpuLineStart ? report.files.find((file) => file.path === path) : undefined;
+    if (file === undefined) report.output += line;
+    else file.cpuMs = Number(ms);
+  }
+}
+
+function sayEnd({ path, passed, failures, skips, durationMs, cpuMs, ended }: FileReport): void {
+  if (!ended) return;
   const counts = [
     `${passed} passed`,
     ...(failures.length > 0 ? [`${failures.length} failed`] : []),
     ...(skips.length > 0 ? [`${skips.length} skipped`] : []),
     `${(durationMs / 1_000).toFixed(1)} s`,
+    ...(cpuMs === null ? [] : [`${(cpuMs / 1_000).toFixed(1)} s of a core`]),
   ];
   say(`${failures.length > 0 ? '✖' : '✔'} ${path} (${counts.join(', ')})`);
 }
 
-async function runAll(words: readonly string[]): Promise<FileReport[]> {
-  const files = testFiles(words);
-  const waiting = files.filter(({ path }) => waitingFiles.includes(path));
-  const computing = files.filter(({ path }) => !waitingFiles.includes(path));
-  const reports: FileReport[] = [];
-  const lane = async (queue: typeof files) => {
-    for (let file = queue.shift(); file !== undefined; file = queue.shift())
-      reports.push(await runFile(file));
+async function runAll(words: readonly string[]): Promise<JobReport[]> {
+  const waiting = new Set(testJobs(testFiles(words)));
+  const running = new Map<TestJob, Promise<void>>();
+  const scratch = mkdtempSync(join(tmpdir(), 'tidebase-tests-'));
+  const reports: JobReport[] = [];
+  let begun = 0;
+  const ran = async (job: TestJob) => {
+    reports.push(await runJob(job, scratch, begun++));
+    running.delete(job);
   };
-  await Promise.all([lane(waiting), ...Array.from({ length: filesAtOnce }, () => lane(computing))]);
+  while (waiting.size + running.size > 0) {
+    const job = nextJob([...waiting], [...running.keys()], cores);
+    if (job === undefined) {
+      await Promise.race(running.values());
+      continue;
+    }
+    waiting.delete(job);
+    running.set(job, ran(job));
+  }
+  rmSync(scratch, { recursive: true, force: true });
   return reports;
 }
 
+/** Files that failed or left out a test tell nothing of what they take. */
+function costsOf(files: readonly FileReport[]): Map<string, FileCost> {
+  const costs = new Map<string, FileCost>();
+  for (const { path, failures, skips, durationMs, cpuMs } of files) {
+    if (failures.length + skips.length > 0 || cpuMs === null) continue;
+    costs.set(path, { seconds: durationMs / 1_000, coreSeconds: cpuMs / 1_000 });
+  }
+  return costs;
+}
+
+function saySlowest(files: readonly FileReport[]): void {
+  const slowest = files.toSorted((a, b) => b.durationMs - a.durationMs).slice(0, slowestTold);
+  for (const { path, durationMs } of slowest) say(`${(durationMs / 1_000).toFixed(1)} s ${path}`);
+}
+
 /** The closing lines, as the runner's own reporter prints them, then the sums of this file's. Answers the exit code. */
-function close(reports: readonly FileReport[], durationMs: number): number {
-  const skips = reports.flatMap((report) => report.skips);
-  const failures = reports.flatMap((report) => report.failures);
-  const passed = reports.reduce((sum, report) => sum + report.passed, 0);
+function close(reports: readonly JobReport[], durationMs: number): number {
+  const files = reports.flatMap((report) => report.files);
+  const skips = files.flatMap((file) => file.skips);
+  const failures = [...files, ...reports].flatMap((report) => report.failures);
+  const passed = files.reduce((sum, file) => sum + file.passed, 0);
+  saySlowest(files);
+  if (process.env.TIDEBASE_TEST_COSTS === '1')
+    writeCosts(costsOf(files), (path) => existsSync(join(root, path)));
   if (skips.length > 0) say(`\nskipped:\n${skips.map((line) => `  ﹣ ${line}`).join('\n')}`);
   if (failures.length > 0) say(`\n✖ failing tests:\n\n${failures.join('\n')}`);
   for (const name of ['tests', 'suites', 'pass', 'fail', 'cancelled', 'skipped', 'todo']) {

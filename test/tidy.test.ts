@@ -2,14 +2,21 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { measurements, proofs } from '../load-tests/commands.ts';
+import { loadTests, measurements, proofs } from '../load-tests/commands.ts';
+import { operationList } from '../protocol/operations.ts';
 import { formats, wireHistory, wireVersion } from '../protocol/version.ts';
 import { formatsNow } from './support/format-samples.ts';
 import { filesUnder, readSources, repositoryRoot } from './support/repository.ts';
 import {
   deadLinkProblems,
+  deadPlaceProblems,
   leaningCommentProblems,
   lostDecisionProblems,
+  lostFileProblems,
+  lostNameProblems,
+  lowEssayProblems,
+  misplacedEssayProblems,
+  namedFiles,
   outsidePageProblems,
   readmeLengthProblems,
   unshownFormatProblems,
@@ -17,19 +24,22 @@ import {
 import {
   browser,
   entries,
+  longFiles,
   programs,
+  roomsOfPlacedEssays,
   roomsOfWholeComments,
   sides,
   storedShapes,
   strangers,
 } from './support/tidy-floors.ts';
-import { nameListProblems } from './support/tidy-operations.ts';
+import { nameListProblems, unservedProblems } from './support/tidy-operations.ts';
 import {
   cycleProblems,
   deadFileProblems,
   doorProblems,
   doubledNameProblems,
   type FormatRecord,
+  fileLengthProblems,
   floorProblems,
   formatProblems,
   leftoverProblems,
@@ -40,7 +50,8 @@ import {
   strangerProblems,
   unreadLimitProblems,
 } from './support/tidy-rules.ts';
-import { importsOf, scanSource } from './support/tidy-source.ts';
+import { errorSentenceProblems } from './support/tidy-sentences.ts';
+import { hiddenStateProblems } from './support/tidy-state.ts';
 
 const root = repositoryRoot();
 const files = scanFiles(readSources(root));
@@ -55,19 +66,29 @@ const manifest: {
 const scriptsMax = 14;
 const formatsPath = join(root, 'test/golden/formats.json');
 
-/** README and every Markdown file below the folders of sources: path to text. */
-function readDocuments(): ReadonlyMap<string, string> {
-  const below = ['protocol', 'src', 'actors', 'test', 'load-tests'].flatMap((folder) =>
+/** README and every file below the folders of sources. */
+function everyFile(): string[] {
+  const below = ['protocol', 'src', 'actors', 'test', 'load-tests', 'deploy'].flatMap((folder) =>
     filesUnder(root, folder),
   );
-  const paths = ['README.md', ...below.filter((path) => path.endsWith('.md'))];
+  return ['README.md', ...below];
+}
+
+function textsOf(paths: readonly string[]): ReadonlyMap<string, string> {
   return new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]));
 }
 
+/** README and every Markdown file below the folders of sources: path to text. */
+function readDocuments(): ReadonlyMap<string, string> {
+  return textsOf(everyFile().filter((path) => path.endsWith('.md')));
+}
+
+/** What people write that is no document: sources, scripts, and files of settings. */
+function everyText(): ReadonlyMap<string, string> {
+  return textsOf(everyFile().filter((path) => /\.(ts|sh|css|json|yml|service|example)$/.test(path)));
+}
+
 const none = (problems: readonly string[]) => assert.equal(problems.join('\n'), '');
-const scan = (sources: Record<string, string>) => scanFiles(new Map(Object.entries(sources)));
-const imports = (...specifiers: string[]) =>
-  specifiers.map((name) => `import { x } from '${name}';\n`).join('');
 
 describe('the house is tidy', () => {
   it('was read at all', () => {
@@ -98,7 +119,7 @@ describe('the house is tidy', () => {
   });
 
   it('every file is imported by somebody, or somebody can start it', () => {
-    const lines = [...measurements, ...proofs].flatMap(({ steps }) =>
+    const lines = [...measurements, ...proofs, loadTests].flatMap(({ steps }) =>
       steps.flatMap(({ program }) => program),
     );
     const started = startedFiles([...Object.values(manifest.scripts), ...lines]);
@@ -116,11 +137,17 @@ describe('the house is tidy', () => {
       assert.match(line, /^npm run --silent build && exec node dist\/\S+\.js/, name);
   });
 
+  it('no file is too long, but for a named few', () => none(fileLengthProblems(files, longFiles)));
+
   it('every limit is read by somebody', () => none(unreadLimitProblems(files, 'protocol/limits.ts')));
 
   it('nothing is left over', () => none(leftoverProblems(files)));
 
   it('operations are listed once', () => none(nameListProblems(readSources(root))));
+
+  it('every operation that is built is done by whom its row names', () => {
+    none(unservedProblems(operationList, readSources(root)));
+  });
 
   it('no format changes without a line in protocol/version.ts', async () => {
     const now = await formatsNow(root);
@@ -142,14 +169,39 @@ describe('the house is tidy', () => {
     none(deadLinkProblems(documents, (path) => existsSync(join(root, path))));
   });
 
+  it('links of documents lead to headings that there are', () => none(deadPlaceProblems(documents)));
+
+  it('files and names that documents have are there', () => {
+    const lost = lostFileProblems(documents, everyFile(), namedFiles.documents);
+    none([...lost, ...lostNameProblems(documents, everyText())]);
+  });
+
+  it('files that comments name are there', () => {
+    const comments = new Map([...files].map(([path, file]) => [path, file.comments]));
+    none(lostFileProblems(comments, everyFile(), namedFiles.comments));
+  });
+
   it('nothing rests on pages outside the repository', () => {
-    const sources = [...readSources(root)].filter(([path]) => path !== 'test/tidy.test.ts');
+    const sources = [...readSources(root)].filter(([path]) => path !== 'test/tidy-rules.test.ts');
     none(outsidePageProblems(new Map([...documents, ...sources])));
   });
 
-  it('doc comments stand alone in the rooms where they do', () => {
-    none(leaningCommentProblems(readSources(root), roomsOfWholeComments));
+  it('doc comments stand alone', () => {
+    const sources = [...readSources(root)].filter(([path]) => path !== 'test/tidy-rules.test.ts');
+    none(leaningCommentProblems(new Map(sources), roomsOfWholeComments));
   });
+
+  it('what a module keeps for its thread is listed in the README of its room', () => {
+    none(hiddenStateProblems(files, documents, [browser]));
+  });
+
+  it('the essay of a file stands above its imports', () => none(lowEssayProblems(readSources(root))));
+
+  it('the story of a file is not told on its first constant', () => {
+    none(misplacedEssayProblems(readSources(root), roomsOfPlacedEssays));
+  });
+
+  it('errors speak in one style', () => none(errorSentenceProblems(files)));
 
   it('a page shows every format', () => {
     const versions = Object.fromEntries(
@@ -163,436 +215,5 @@ describe('the house is tidy', () => {
     for (const [name, { version, history }] of Object.entries(formats))
       assert.equal(history.length, version, name);
     assert.ok(wireHistory.at(-1)?.startsWith(`${wireVersion}:`));
-  });
-});
-
-describe('the scanner of sources', () => {
-  it('blanks comments, strings, templates and patterns, and nothing else', () => {
-    const { code } = scanSource(
-      `a('b // c', /['"]x/g, \`d \${e('f')} g\`) / 2; // h 'i'\nj /* ' */ = k / l / m; return /n'/;`,
-    );
-
-    assert.equal(code.replace(/ +/g, ' '), "a(' ', / /g, ` {e(' ')} `) / 2; \nj = k / l / m; return / /;");
-  });
-
-  it('finds every form of import, and what is gone after compilation', () => {
-    const source = `
-      import { a, type B } from './a.ts';
-      import type { C } from './c.ts';
-      import './d.ts';
-      export { e } from './e.ts';
-      export type * from './f.ts';
-      const g = await import('./g.ts');
-      const h = require('h');
-      // import { i } from './i.ts';
-      const j = "import { k } from './k.ts'";
-      import {
-        l,
-      } from '@scope/l/part';
-    `;
-
-    const found = importsOf(scanSource(source)).map(({ specifier, typeOnly }) =>
-      typeOnly ? `${specifier}?` : specifier,
-    );
-
-    assert.deepEqual(found.toSorted(), [
-      './a.ts',
-      './c.ts?',
-      './d.ts',
-      './e.ts',
-      './f.ts?',
-      './g.ts',
-      '@scope/l/part',
-      'h',
-    ]);
-  });
-});
-
-describe('the rule of operations that are listed once', () => {
-  const problems = (source: string, path = 'src/a.ts') => nameListProblems(new Map([[path, source]])).length;
-
-  it('finds sets, pairs, records and comparisons of names', () => {
-    assert.equal(problems("new Set(['putDocuments', 'createKey'])"), 1);
-    assert.equal(problems("new Set<string>([\n  'putDocuments',\n  internalCalls.noteUsage,\n])"), 1);
-    assert.equal(problems("new Map([['putDocuments', 'put'], ['patchDocuments', 'patch']])"), 1);
-    assert.equal(problems("const events = { createKey: 'key.created', revokeKey: 'key.revoked' };"), 1);
-    assert.equal(problems("if (name === 'usage' || name === 'billing') f();"), 1);
-  });
-
-  it('leaves dispatch, the tables and other words alone', () => {
-    assert.equal(problems("new Map([['createKey', createKey], ['revokeKey', (asked) => revoke(asked)]])"), 0);
-    assert.equal(problems("switch (name) {\n  case 'createKey':\n  case 'revokeKey':\n}"), 0);
-    assert.equal(problems("['putDocuments', 'createKey']", 'protocol/operations.ts'), 0);
-    assert.equal(problems("// ['putDocuments', 'createKey']\\n['count', 'sum', 'text'];"), 0);
-  });
-});
-
-describe('the rule of floors', () => {
-  const problems = (path: string, target: string, form = imports) =>
-    floorProblems(scan({ [path]: form(target), 'src/main.ts': '' }), sides);
-
-  it('allows what runs down, and neighbours in one folder', () => {
-    none(problems('src/router/a.ts', '../auth/b.ts'));
-    none(problems('src/router/a.ts', './b.ts'));
-    none(problems('actors/search/a.ts', '../storage/b.ts'));
-    none(problems('actors/tenant/a.ts', '../../src/accounts/b.ts'));
-    none(problems('src/server.ts', './front/a.ts'));
-  });
-
-  it('refuses what runs up, type or value', () => {
-    assert.match(
-      problems('src/auth/a.ts', '../router/b.ts').join(),
-      /src\/auth\/a\.ts:1: imports .* up a floor/,
-    );
-    assert.match(
-      problems('actors/search/a.ts', '../namespace/b.ts', (to) => `import type { x } from '${to}';`).join(),
-      /up/,
-    );
-    assert.match(problems('src/cli/a.ts', '../main.ts').join(), /up a floor/);
-  });
-
-  it('refuses what runs across', () => {
-    assert.match(problems('actors/text/a.ts', '../vector/b.ts').join(), /across a floor/);
-    assert.match(problems('actors/tenant/a.ts', '../namespace/b.ts').join(), /across/);
-    assert.match(problems('src/base/a.ts', '../../protocol/errors.ts').join(), /across/);
-  });
-
-  it('refuses the other side, and tests', () => {
-    assert.match(problems('actors/worker.ts', '../src/router/b.ts').join(), /not on the worker side/);
-    assert.match(problems('src/router/a.ts', '../../actors/worker.ts').join(), /not on the front side/);
-    assert.match(problems('src/router/a.ts', '../../test/support/b.ts').join(), /not on the front side/);
-    assert.match(problems('protocol/a.ts', '../src/base/assert.ts').join(), /not on the words side/);
-  });
-
-  it('keeps what runs in a browser apart, and its own floors', () => {
-    const browser = 'src/front/console/browser';
-    none(problems(`${browser}/views/a.ts`, '../b.ts'));
-    none(problems(`${browser}/main.ts`, './views/a.ts'));
-    assert.match(problems(`${browser}/a.ts`, './views/b.ts').join(), /up a floor/);
-    assert.match(problems(`${browser}/a.ts`, '../pages.ts').join(), /not on the browser side/);
-    assert.match(problems(`${browser}/a.ts`, '../../../../protocol/b.ts').join(), /not on the browser side/);
-    assert.match(problems('src/front/console/a.ts', './browser/b.ts').join(), /up a floor/);
-  });
-
-  it('refuses a file without a floor', () => {
-    assert.match(problems('src/cellar/a.ts', './b.ts').join(), /has no floor/);
-  });
-
-  it('keeps strangers apart whatever the floors say', () => {
-    const found = strangerProblems(
-      scan({ 'src/object-store/a.ts': imports('../../protocol/errors.ts') }),
-      strangers,
-    );
-    assert.match(found.join(), /knows nothing of protocol/);
-  });
-});
-
-describe('the rule of doubled names', () => {
-  const problems = (sources: Record<string, string>) => doubledNameProblems(scan(sources), ['src/browser']);
-
-  it('finds a name that two files export, whatever it is', () => {
-    assert.deepEqual(
-      problems({ 'src/a.ts': 'export interface Slot {}', 'actors/b.ts': 'export const Slot = 1;' }),
-      ['Slot is exported by src/a.ts and actors/b.ts: give one of them a name of its own'],
-    );
-    assert.match(
-      problems({ 'src/a.ts': 'export async function f() {}', 'src/b.ts': 'export function* f() {}' }).join(),
-      /^f is/,
-    );
-  });
-
-  it('lets a program of its own, tests, comments and what is not exported have the same names', () => {
-    none(
-      problems({
-        'src/a.ts': 'export type Scope = 1;',
-        'src/browser/a.ts': 'export type Scope = 2;',
-        'test/a.ts': 'export type Scope = 3;',
-        'src/b.ts': 'type Scope = 4;\n// export type Scope = 5;\n',
-      }),
-    );
-  });
-});
-
-describe('the rule of stored shapes', () => {
-  const problems = (sources: Record<string, string>) =>
-    storedShapeProblems(scan(sources), storedShapes).join();
-  const record = imports('../../src/base/record.ts');
-
-  it('lets messages use stored shapes, and whoever stores nothing use both', () => {
-    none([problems({ 'protocol/messages.ts': imports('./stored-tenant.ts') })]);
-    none([
-      problems({ 'actors/a/b.ts': imports('../../protocol/messages.ts', '../../protocol/stored-tenant.ts') }),
-    ]);
-    none([problems({ 'actors/a/b.ts': `${record}${imports('../../protocol/stored-tenant.ts')}` })]);
-  });
-
-  it('finds a stored shape among messages, by value and by type', () => {
-    const type = "import type { x } from '../../protocol/messages.ts';\n";
-    assert.match(
-      problems({ 'actors/a/b.ts': record + type }),
-      /actors\/a\/b\.ts:2: stores what it takes from/,
-    );
-    assert.match(problems({ 'protocol/stored-a.ts': imports('./messages.ts') }), /stored-a\.ts:1/);
-  });
-});
-
-describe('the rules of documents', () => {
-  const texts = (entries: Record<string, string>) => new Map(Object.entries(entries));
-
-  it('count lines and their characters', () => {
-    none(readmeLengthProblems('line\n'.repeat(150)));
-    assert.match(readmeLengthProblems('line\n'.repeat(151)).join(), /has 151 lines, of 150/);
-    assert.match(readmeLengthProblems(`short\n${'x'.repeat(141)}\n`).join(), /README\.md:2: has 141/);
-  });
-
-  it('follow links from the folder of their document, and leave the web and code alone', () => {
-    const there = (path: string) => path === 'src/README.md' || path === 'src/a.ts';
-    none(
-      deadLinkProblems(
-        texts({ 'src/README.md': '[a](a.ts) [b](../src/README.md#b) [c](https://c/d)' }),
-        there,
-      ),
-    );
-    none(deadLinkProblems(texts({ 'README.md': '```\n[a](gone.ts)\n```\n[b](#b)' }), there));
-    assert.deepEqual(deadLinkProblems(texts({ 'src/README.md': '[a](gone.ts#a)' }), there), [
-      'src/README.md: links to gone.ts, which is not there',
-    ]);
-  });
-
-  it('find decisions that nobody finds', () => {
-    const room = { 'src/README.md': 'Room.\n\n## Decisions\n' };
-    none(lostDecisionProblems(texts({ 'README.md': '[src](src/README.md#decisions)', ...room })));
-    assert.match(
-      lostDecisionProblems(texts({ 'README.md': 'none', ...room })).join(),
-      /src\/README\.md: has/,
-    );
-  });
-
-  it('find a doc comment that leans on another line, on one line or on two', () => {
-    const sources = texts({
-      'src/a/b.ts': '/** Of a tenant. */\nx;\n/**\n * Of a key.\n */\n/** Often. */ // Of what follows.',
-      'src/c/d.ts': '/** Of a tenant. */',
-    });
-
-    const found = leaningCommentProblems(sources, ['src/a']);
-
-    assert.deepEqual(
-      found.map((problem) => problem.slice(0, 11)),
-      ['src/a/b.ts:', 'src/a/b.ts:'],
-    );
-    assert.match(found.join(), /b\.ts:1: .*b\.ts:3: /);
-  });
-
-  it('find a format, a number and a magic that the page of formats does not show', () => {
-    const page = '| `log` | 2 |\n\n`TBLG`';
-    const sources = texts({ 'src/a.ts': "const magic = 'TBLG'; // TBNO" });
-
-    none(unshownFormatProblems(page, { log: 2 }, sources));
-    assert.match(unshownFormatProblems(page, { log: 3 }, sources).join(), /no row `log` \| 3/);
-    assert.match(unshownFormatProblems(page, { swept: 2 }, sources).join(), /no row `swept`/);
-    assert.deepEqual(unshownFormatProblems(page, {}, texts({ 'src/a.ts': "f('TBXX')" })), [
-      'src/a.ts: writes TBXX, which protocol/FORMATS.md does not show',
-    ]);
-  });
-
-  it('find what is cited from outside', () => {
-    none(outsidePageProblems(texts({ 'src/a.ts': '// see src/README.md and service.mdx' })));
-    assert.match(
-      outsidePageProblems(texts({ 'src/a.ts': '\n// as service.md says' })).join(),
-      /a\.ts:2: cites/,
-    );
-  });
-});
-
-describe('the rule of circles', () => {
-  it('finds a circle of values and shows it', () => {
-    const circle = scan({
-      'src/a.ts': imports('./b.ts'),
-      'src/b.ts': imports('./c.ts'),
-      'src/c.ts': imports('./b.ts'),
-    });
-
-    assert.deepEqual(cycleProblems(circle), ['a circle of imports: src/b.ts → src/c.ts → src/b.ts']);
-  });
-
-  it('counts types in the product, and not in tests', () => {
-    const circle = (folder: string) =>
-      scan({
-        [`${folder}/a.ts`]: imports('./b.ts'),
-        [`${folder}/b.ts`]: "import type { x } from './a.ts';",
-      });
-
-    assert.equal(cycleProblems(circle('src')).length, 1);
-    none(cycleProblems(circle('test')));
-  });
-
-  it('does not count two ways to one file', () => {
-    none(
-      cycleProblems(
-        scan({ 'src/a.ts': imports('./b.ts', './c.ts'), 'src/b.ts': imports('./c.ts'), 'src/c.ts': '' }),
-      ),
-    );
-  });
-});
-
-describe('the rule of doors', () => {
-  const check = (sources: Record<string, string>) =>
-    doorProblems(scan(sources), {
-      dependencies: ['zod', '@scope/p', 'typescript'],
-      programs: ['typescript'],
-      development: ['fast-check'],
-    }).join('\n');
-  const both = { 'src/a.ts': imports('zod', 'node:fs', './b.ts'), 'src/p.ts': imports('@scope/p/part') };
-
-  it('allows one door each, and tests to import what they like', () => {
-    assert.equal(check({ ...both, 'test/a.test.ts': imports('zod', 'fast-check') }), '');
-  });
-
-  it('refuses a second door, by import or by name', () => {
-    assert.match(
-      check({ ...both, 'actors/b.ts': imports('zod') }),
-      /zod has several doors: src\/a\.ts, actors\/b\.ts/,
-    );
-    assert.match(check({ ...both, 'actors/b.ts': "load('zod/mini')" }), /zod has several doors/);
-  });
-
-  it('allows types of what is for development, through one door', () => {
-    const types = "import type { x } from 'fast-check';\n";
-    assert.equal(check({ ...both, 'src/t.ts': types }), '');
-    assert.match(check({ ...both, 'src/t.ts': types, 'src/u.ts': types }), /fast-check has several doors/);
-  });
-
-  it('refuses what package.json does not promise, and what nobody imports', () => {
-    assert.match(check({ ...both, 'src/c.ts': imports('fast-check') }), /fast-check, which is no dependency/);
-    assert.match(check({ 'src/a.ts': imports('zod') }), /nobody imports @scope\/p/);
-  });
-});
-
-describe('the rule of dead files', () => {
-  const check = (
-    sources: Record<string, string>,
-    names: Record<string, string> = { 'src/main.ts': 'the command' },
-  ) => deadFileProblems(scan({ 'src/main.ts': '', ...sources }), new Map(Object.entries(names)));
-
-  it('finds a file that nobody imports, or only a test', () => {
-    assert.deepEqual(check({ 'src/a.ts': '', 'test/src/a.test.ts': imports('../../src/a.ts') }), [
-      'src/a.ts: nobody imports it',
-    ]);
-    assert.deepEqual(check({ 'test/support/a.ts': '' }), ['test/support/a.ts: nobody imports it']);
-  });
-
-  it('knows entries, files that start by themselves, and files started by name', () => {
-    none(
-      check({
-        'test/bench/a.bench.ts': '',
-        'test/a.test.ts': "fork('../support/b.js')",
-        'test/support/b.ts': '',
-      }),
-    );
-  });
-
-  it('finds a program of load-tests that no command starts', () => {
-    assert.deepEqual(check({ 'load-tests/a.ts': '' }), ['load-tests/a.ts: nobody imports it']);
-    assert.deepEqual(
-      startedFiles(['npm run build && exec node dist/load-tests/a.js b', '--test', 'dist/c.js']),
-      ['load-tests/a.ts', 'c.ts'],
-    );
-  });
-
-  it('finds an entry that is gone', () => {
-    assert.match(check({}, { 'src/main.ts': '', 'src/old.ts': '' }).join(), /src\/old\.ts, which is gone/);
-  });
-});
-
-describe('the rule of limits', () => {
-  const table =
-    "export const limits = {\n  /** Why. */\n  aMax: 1,\n  bMs: 2,\n} as const;\nif (limits.bMs > 1) throw new Error('');\n";
-  const check = (reader: string) =>
-    unreadLimitProblems(scan({ 'protocol/limits.ts': table, 'src/a.ts': reader }), 'protocol/limits.ts');
-
-  it('finds a limit that nobody reads, relations aside', () => {
-    assert.deepEqual(check('use(limits.aMax); // limits.bMs'), ['protocol/limits.ts: nobody reads bMs']);
-  });
-
-  it('knows reading by name and by taking apart', () => {
-    none(check('use(limits.aMax); const { bMs } = limits;'));
-  });
-
-  it('fails where it finds no table', () => {
-    assert.match(
-      unreadLimitProblems(scan({ 'protocol/limits.ts': '' }), 'protocol/limits.ts').join(),
-      /no table/,
-    );
-  });
-});
-
-describe('the rule of leftovers', () => {
-  const check = (text: string, path = 'src/front/a.ts') =>
-    leftoverProblems(scan({ [path]: text })).join('\n');
-
-  it('finds each of them, with its line', () => {
-    // Put together here, so that this file has none of them.
-    for (const text of [
-      `test${'.only'}('a', () => {});`,
-      `test('a', { only${': true'} }, () => {});`,
-      `console${'.log'}(1);`,
-      `// TO${'DO'}: later`,
-      `// @ts${'-ignore'}`,
-      `const now = Date${'.now'}();`,
-      `const now = new ${'Date'}();`,
-      `Math${'.random'}();`,
-      `set${'Timeout'}(run, 1);`,
-      `const a = b${'!'}.c;`,
-      `const a = b[0]${'!'};`,
-      `const a = b as ${'any'};`,
-      `function f(a: ${'any'}) {}`,
-    ]) {
-      assert.match(check(`\n${text}`), /^src\/front\/a\.ts:2: /, text);
-    }
-  });
-
-  it('does not mistake words, comments, strings and comparisons for them', () => {
-    none([
-      check(
-        "// setTimeout( is not ours; as any: of these\nconst a = 'console.log'; if (b !== c && !d) e(`TODO`);\n",
-      ),
-    ]);
-    none([check("app.any('/*', handler);\ninterface App { any(pattern: string): App; }")]);
-  });
-
-  it('lets the ground and the tests have clocks and chance', () => {
-    const text = `Date${'.now'}(); Math${'.random'}(); set${'Timeout'}(run, 1);`;
-    assert.equal(check(text, 'src/base/clock.ts'), '');
-    assert.equal(check(text, 'test/a.test.ts'), '');
-    assert.notEqual(check(text, 'protocol/a.ts'), '');
-  });
-});
-
-describe('the rule of formats', () => {
-  const before = { log: { version: '1', history: ['Records.'], digest: 'aa' } };
-  const changed = { log: { version: '1', history: ['Records.'], digest: 'bb' } };
-  const announced = { log: { version: '2', history: ['Records.', 'Longer records.'], digest: 'bb' } };
-
-  it('finds bytes that changed without a word', () => {
-    none(formatProblems(before, before));
-    assert.match(
-      formatProblems(changed, before).join(),
-      /"log" has changed: say so in protocol\/version\.ts/,
-    );
-  });
-
-  it('asks for a record of what was announced, and takes it', () => {
-    assert.match(formatProblems(announced, before).join(), /record it/);
-    none(formatProblems(announced, recordedFormats(announced, before)));
-  });
-
-  it('never records what was not announced', () => {
-    assert.deepEqual(recordedFormats(changed, before), before);
-  });
-
-  it('finds a format that is gone, and one that is new', () => {
-    assert.match(formatProblems({}, before).join(), /is gone/);
-    assert.match(formatProblems(before, {}).join(), /is new/);
-    assert.deepEqual(recordedFormats(before, {}), before);
   });
 });

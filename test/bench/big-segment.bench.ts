@@ -21,7 +21,7 @@ const inputBytes = 32 * MB;
 const folder = mkdtempSync(join(tmpdir(), 'big-segment-'));
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
-/** Of the whole process since its start, by the kernel. */
+/** The peak of the whole process since its start, by the kernel. */
 function peakResidentMB(): number {
   const kB = /VmHWM:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
   return Number(kB) / 1000;

@@ -1,3 +1,7 @@
+/**
+ * Columns of metas with five keys, beside texts that make documents of about 300 bytes: how fast they are written, what
+ * they take, and how long filters take over all rows. Run: node dist/test/bench/columns.bench.js [rows]
+ */
 import { readColumn } from '../../actors/columns/column-block.ts';
 import { ColumnDirectory, decodeColumnsRoot } from '../../actors/columns/column-directory.ts';
 import { columnsWriter } from '../../actors/columns/columns-writer.ts';
@@ -10,10 +14,6 @@ import { must } from '../../src/base/assert.ts';
 import { columnsKey } from '../support/columns.ts';
 import { seededRandom } from '../support/segments.ts';
 
-/**
- * Columns of metas with five keys, beside texts that make documents of about 300 bytes: how fast they are written, what
- * they take, and how long filters take over all rows. Run: node dist/test/bench/columns.bench.js [rows]
- */
 const rowCount = Number(process.argv[2] ?? 1_000_000);
 const batchRows = 1_000;
 const print = (line: string) => process.stdout.write(`${line}\n`);

@@ -1,11 +1,11 @@
-import { readFileSync } from 'node:fs';
-import { foldUtf8 } from '../../actors/text/fold.ts';
-import { readSources, repositoryRoot } from '../support/repository.ts';
-
 /**
  * How fast text folds, in MB of source a second, beside its peers: a copy of the bytes, which is the roof, and
  * toLowerCase of the decoded text. Run: node dist/test/bench/fold.bench.js [FILE]
  */
+import { readFileSync } from 'node:fs';
+import { foldUtf8 } from '../../actors/text/fold.ts';
+import { readSources, repositoryRoot } from '../support/repository.ts';
+
 const own = [...readSources(repositoryRoot()).values()].join('\n');
 const texts: Readonly<Record<string, Buffer>> = {
   'source code, ASCII': Buffer.from(own.replaceAll(/[^\x00-\x7f]/g, '')),
@@ -15,7 +15,7 @@ const texts: Readonly<Record<string, Buffer>> = {
   ...(process.argv[2] === undefined ? {} : { [process.argv[2]]: readFileSync(process.argv[2]) }),
 };
 
-/** Of the processor's time, and the best of several rounds: neighbours on the machine take time, they never give any. */
+/** Megabytes a second of the processor's time, and the best of several rounds: neighbours on the machine take time, they never give any. */
 function megabytesPerSecond(bytes: number, run: () => unknown): number {
   const times = Math.max(1, Math.ceil(20_000_000 / bytes));
   let bestSeconds = Number.POSITIVE_INFINITY;

@@ -1,13 +1,13 @@
-import { likePattern, matchDictionary } from '../../actors/sql/expression/like.ts';
-import { dictionaryOf } from '../../actors/sql/frame/column.ts';
-import { seededRandom } from '../support/segments.ts';
-
 /**
  * What LIKE takes for a byte of text: addresses of web pages, as ordinary statements have them, and texts that are made to be
  * hard. Nanoseconds of the best of several rounds.
  *
  * Run: node dist/test/bench/like.bench.js [ROUNDS]
  */
+import { likePattern, matchDictionary } from '../../actors/sql/expression/like.ts';
+import { dictionaryOf } from '../../actors/sql/frame/column.ts';
+import { seededRandom } from '../support/segments.ts';
+
 const random = seededRandom(1);
 const words = [
   'shop',

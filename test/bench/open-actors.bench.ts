@@ -1,14 +1,14 @@
+/**
+ * What open actors cost on the heap, beside what the memory budget counts for them in all; texts lie outside the heap.
+ * The constants of actors/namespace/resident.ts come from here. Node 20: 5,000 bytes an actor, 146 a row.
+ * Run: node --expose-gc dist/test/bench/open-actors.bench.js
+ */
 import { memoryUsage, stdout } from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../../src/base/clock.ts';
 import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
 import { InProcess, seededBytes } from '../support/in-process.ts';
 
-/**
- * What open actors cost on the heap, beside what the memory budget counts for them in all; texts lie outside the heap.
- * The constants of actors/namespace/resident.ts come from here. Node 20: 5,000 bytes an actor, 146 a row.
- * Run: node --expose-gc dist/test/bench/open-actors.bench.js
- */
 const namespaces = Number(process.env.NAMESPACES ?? 3_000);
 const collect = (globalThis as { gc?: () => void }).gc ?? (() => {});
 

@@ -1,14 +1,14 @@
+/**
+ * How often the built-in model finds a text by a question in other words, among descriptions of Debian packages and, where
+ * the folder of WordNet's data files is named, among its glosses, which say what words mean and so are the harder ones.
+ * Run: node dist/test/bench/paraphrases.bench.js [/usr/share/wordnet]
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openSentenceModel } from '../../actors/embedding/sentence-model.ts';
 import { paraphrasePairs } from '../../load-tests/paraphrase-pairs.ts';
 import { inOrderOfDigests, packageDescriptions, paraphraseRates } from '../../load-tests/paraphrases.ts';
 
-/**
- * How often the built-in model finds a text by a question in other words, among descriptions of Debian packages and, where
- * the folder of WordNet's data files is named, among its glosses, which say what words mean and so are the harder ones.
- * Run: node dist/test/bench/paraphrases.bench.js [/usr/share/wordnet]
- */
 const print = (line: string) => process.stdout.write(`${line}\n`);
 const percent = (rate: number) => `${(rate * 100).toFixed(0)} %`;
 

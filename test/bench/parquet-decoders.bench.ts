@@ -1,3 +1,9 @@
+/**
+ * What decoding a page takes, by our decoders and by hyparquet's, which are the reason of a decision in actors/import/README.md:
+ * milliseconds for a million values, the best of several rounds, and how much memory one round left for the collector.
+ *
+ * Run: node dist/test/bench/parquet-decoders.bench.js [ROUNDS]
+ */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,12 +19,6 @@ import {
 import type { PageValues } from '../../actors/import/parquet/page-values.ts';
 import { Oracle } from '../support/duckdb.ts';
 
-/**
- * What decoding a page takes, by our decoders and by hyparquet's, which are the reason of a decision in actors/import/README.md:
- * milliseconds for a million values, the best of several rounds, and how much memory one round left for the collector.
- *
- * Run: node dist/test/bench/parquet-decoders.bench.js [ROUNDS]
- */
 const columns: readonly (readonly [name: string, select: string])[] = [
   ['dictionary of texts', "'value ' || (hash(i) % 1000)"],
   ['texts', "'value ' || hash(i)"],

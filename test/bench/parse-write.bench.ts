@@ -1,9 +1,9 @@
-import { parsePut } from '../../actors/storage/parse-write.ts';
-
 /**
  * How fast a write body becomes a batch, in MB of body a second, beside its peer: JSON.parse of the same body and
  * Buffer.from of each text. Run: node dist/test/bench/parse-write.bench.js
  */
+import { parsePut } from '../../actors/storage/parse-write.ts';
+
 const words =
   'the quick brown fox jumps over a lazy dog while rain falls on quiet hills and rivers run to sea'.split(
     ' ',

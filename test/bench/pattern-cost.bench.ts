@@ -1,8 +1,3 @@
-import { patternInstructions } from '../../actors/text/pattern-cost.ts';
-import { compileMatcher } from '../../actors/text/regex.ts';
-import { readSources, repositoryRoot } from '../support/repository.ts';
-import { seededRandom } from '../support/segments.ts';
-
 /**
  * What RE2 takes for a byte of text that does not match, in nanoseconds of processor time, beside the estimated size of
  * its program: where verification stops being cheap. Texts of up to 2 MB, the largest document: this source code, and
@@ -10,6 +5,11 @@ import { seededRandom } from '../support/segments.ts';
  *
  * Run: node dist/test/bench/pattern-cost.bench.js [WORD…]
  */
+import { patternInstructions } from '../../actors/text/pattern-cost.ts';
+import { compileMatcher } from '../../actors/text/regex.ts';
+import { readSources, repositoryRoot } from '../support/repository.ts';
+import { seededRandom } from '../support/segments.ts';
+
 const bytes = 2_000_000;
 const source = Buffer.from([...readSources(repositoryRoot()).values()].join('\n').slice(0, bytes));
 

@@ -1,3 +1,8 @@
+/**
+ * What it costs a request to say who it is, with a credential that the front knows: microseconds from its headers to its
+ * principal, and to its being let in (limits, scope, allowance). Bar: 15 µs.
+ * Run: node dist/test/bench/principal.bench.js
+ */
 import { stdout } from 'node:process';
 import { ApiError } from '../../protocol/errors.ts';
 import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
@@ -19,11 +24,6 @@ import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts
 import { paths } from '../../src/object-store/paths.ts';
 import { alone } from '../support/key-rings.ts';
 
-/**
- * What it costs a request to say who it is, with a credential that the front knows: microseconds from its headers to its
- * principal, and to its being let in (limits, scope, allowance). Bar: 15 µs.
- * Run: node dist/test/bench/principal.bench.js
- */
 const times = 1_000_000;
 const tenantId = 7 as TenantId;
 const plans = { ...builtInPlans, free: { ...builtInPlans.free, qps: null } };

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { BlockCache, BlockFetcher, emptyReadReport } from '../../actors/storage/block-fetch.ts';
+import { BlockCache, BlockFetcher, emptyReadTally } from '../../actors/storage/block-fetch.ts';
 import { documentTextLength } from '../../actors/storage/document-batch.ts';
 import { orderByHash, wantIds } from '../../actors/storage/hash-order.ts';
 import { idDigestWords } from '../../actors/storage/id-digest.ts';
@@ -78,7 +78,7 @@ async function pointReads(reader: SegmentReader, rows: readonly TestRow[], label
     const place = findCachedById(reader, row.id);
     if (place === 'miss') {
       misses++;
-      await findById(reader, row.id, emptyReadReport());
+      await findById(reader, row.id, emptyReadTally());
     }
   }
   print(`${label}: ${perSecond(count, startedAt)} point reads/s, ${misses} needed the store`);
@@ -87,7 +87,7 @@ async function pointReads(reader: SegmentReader, rows: readonly TestRow[], label
 async function scan(reader: SegmentReader, label: string) {
   const startedAt = performance.now();
   let textBytes = 0;
-  for await (const block of blocksNewestFirst(reader, emptyReadReport())) {
+  for await (const block of blocksNewestFirst(reader, emptyReadTally())) {
     for (let i = 0; i < block.rowCount; i++)
       textBytes += documentTextLength(block.buffer, block.entryOffset(i));
   }
@@ -112,7 +112,7 @@ await pointReads(reader, rows, 'first', 10_000);
 await pointReads(reader, rows, 'memory', 300_000);
 const ids = rows.filter((_, at) => at % Math.ceil(rowCount / 10_000) === 0).map((row) => row.id);
 const bulkAt = performance.now();
-await reader.findRows(wantIds(ids), emptyReadReport());
+await reader.findRows(wantIds(ids), emptyReadTally());
 print(`bulk, memory: ${ids.length} ids in ${(performance.now() - bulkAt).toFixed(1)} ms`);
 await warmCache.drained();
 const local = open(2 ** 20);

@@ -1,13 +1,13 @@
+/**
+ * The built-in model: how long it takes to load, texts a second by how many are embedded in one call, long texts, and the
+ * tokenizer alone; and what the process takes of memory. Run: node dist/test/bench/sentence-model.bench.js
+ */
 import { readVocabulary } from '../../actors/embedding/model-weights.ts';
 import { openSentenceModel } from '../../actors/embedding/sentence-model.ts';
 import { UnigramTokenizer } from '../../actors/embedding/unigram-tokenizer.ts';
 import { paraphrasePairs } from '../../load-tests/paraphrase-pairs.ts';
 import { readSources, repositoryRoot } from '../support/repository.ts';
 
-/**
- * The built-in model: how long it takes to load, texts a second by how many are embedded in one call, long texts, and the
- * tokenizer alone; and what the process takes of memory. Run: node dist/test/bench/sentence-model.bench.js
- */
 const print = (line: string) => process.stdout.write(`${line}\n`);
 const megabytes = () => `${(process.memoryUsage.rss() / 1e6).toFixed(0)} MB`;
 

@@ -1,4 +1,9 @@
-import { emptyReadReport } from '../../actors/storage/block-fetch.ts';
+/**
+ * Building a segment's trigram index and asking it: speed, size by part, time of queries on pages in memory.
+ * Run: node dist/test/bench/trigram-index.bench.js [folder …] [--paragraphs=BYTES] [--log-lines=N] [--mb=MAX]
+ * Without a folder: this repository's sources with its packages, and 200,000 log lines.
+ */
+import { emptyReadTally } from '../../actors/storage/block-fetch.ts';
 import { blockKinds } from '../../actors/storage/segment-format.ts';
 import { MemtableIndex } from '../../actors/text/memtable-index.ts';
 import { PostingsCursor } from '../../actors/text/postings.ts';
@@ -7,11 +12,6 @@ import type { TrigramQuery } from '../../actors/text/trigram-query.ts';
 import { logLines, paragraphsOf, readTexts } from '../support/text-corpora.ts';
 import { buildIndex, literalQuery, openIndex, shortMatches } from '../support/trigram-index.ts';
 
-/**
- * Building a segment's trigram index and asking it: speed, size by part, time of queries on pages in memory.
- * Run: node dist/test/bench/trigram-index.bench.js [folder …] [--paragraphs=BYTES] [--log-lines=N] [--mb=MAX]
- * Without a folder: this repository's sources with its packages, and 200,000 log lines.
- */
 const print = (line: string) => process.stdout.write(`${line}\n`);
 const MB = 1e6;
 
@@ -22,14 +22,14 @@ for (const argument of process.argv.slice(2)) {
   if (name === undefined) folders.push(argument);
   else options.set(name, Number(value));
 }
-/** Of a path: given with TIDEBASE_BENCH_NAMES, such as '\\.md$'. */
+/** The pattern of paths that are taken: given with TIDEBASE_BENCH_NAMES, such as '\\.md$'. */
 const namePattern = new RegExp(process.env.TIDEBASE_BENCH_NAMES ?? '^(?!.*/\\.git/)');
 const bytesMax = (options.get('mb') ?? 150) * MB;
 const paragraphBytes = options.get('paragraphs') ?? 0;
 const logLineCount = options.get('log-lines') ?? (folders.length === 0 ? 200_000 : 0);
 if (folders.length === 0 && !options.has('log-lines')) folders.push('.');
 
-/** Of this process, of all threads: the machine may be busy with others. */
+/** Processor time of this process, of all threads: the machine may be busy with others. */
 function cpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
@@ -118,12 +118,12 @@ async function timed(run: () => Promise<number>): Promise<{ readonly us: number;
 
 async function measureQueries(built: Awaited<ReturnType<typeof buildIndex>>, literals: readonly string[]) {
   const { reader } = await openIndex(built, 512e6);
-  const report = emptyReadReport();
+  const tally = emptyReadTally();
   const count = async (query: TrigramQuery, enough: number) => {
     const candidates = reader.search(query);
     let found = 0;
     while (found < enough) {
-      const next = candidates.next(report);
+      const next = candidates.next(tally);
       const groups = next instanceof Promise ? await next : next;
       if (groups === null) break;
       found += groups.length;

@@ -29,6 +29,8 @@ interface Bench {
   exchange(bytes: string, timeoutMs?: number): Promise<RawAnswer | undefined>;
 }
 
+/** What must end ends at once; a machine that runs everything beside it takes longer. */
+const closeMsMax = 20_000;
 const bodyLimitBytes = 1000;
 
 /** Answers with what it saw of the request, body included, or with the error that reading the body gave. */
@@ -275,7 +277,7 @@ export function httpSuite(engine: HttpEngine): void {
         const connection = await connect();
         connection.send(get('/0') + get('/1'));
 
-        const answers = await connection.waitForAnswers(2, 1_000);
+        const answers = await connection.waitForAnswers(2);
 
         const bodies = answers.map(({ body }) => body.toString());
         assert.deepEqual(bodies, ['/0', '/1'].slice(0, bodies.length));
@@ -319,7 +321,7 @@ export function httpSuite(engine: HttpEngine): void {
           assert.equal(refused?.status, 413);
           assert.equal(codeOf(refused), 'too_large');
           assert.equal(refused.headers.get('connection'), 'close');
-          assert.ok(await connection.waitForClose(4_000));
+          assert.ok(await connection.waitForClose(closeMsMax));
         });
       });
     }
@@ -483,7 +485,7 @@ export function httpSuite(engine: HttpEngine): void {
 
         assert.equal(answer?.status, 401);
         assert.equal(answer.headers.get('connection'), 'close');
-        assert.ok(await connection.waitForClose(4_000));
+        assert.ok(await connection.waitForClose(closeMsMax));
       });
     });
 
@@ -503,7 +505,7 @@ export function httpSuite(engine: HttpEngine): void {
         for (const [request, status, bytes] of cases) {
           const connection = await connect();
           connection.send(request);
-          const closed = await connection.waitForClose(3_000);
+          const closed = await connection.waitForClose(closeMsMax);
           const [answer] = connection.answers([request.startsWith('HEAD')]);
 
           assert.ok(closed, request);
@@ -524,7 +526,7 @@ export function httpSuite(engine: HttpEngine): void {
 
           assert.equal(answer?.status, 408, head);
           assert.equal(codeOf(answer), 'bad_request', head);
-          assert.ok(await connection.waitForClose(4_000), head);
+          assert.ok(await connection.waitForClose(closeMsMax), head);
         }
       });
     });
@@ -693,7 +695,7 @@ export function httpSuite(engine: HttpEngine): void {
         // Nothing is read before: a machine that is busy looks at its deadlines late.
         await isCutOff;
         connection.socket.resume();
-        await connection.waitForClose(2_000);
+        await connection.waitForClose(closeMsMax);
 
         assert.ok(connection.closed);
         assert.ok(connection.received().length < 30_000_000);
@@ -711,7 +713,7 @@ export function httpSuite(engine: HttpEngine): void {
         const [reader, unread] = [await connect(), await connect()];
         reader.send(get('/small'));
         await reader.waitForAnswers(1);
-        await sleep(50);
+        await until(() => released.length > 0);
         assert.deepEqual(released, ['/small']);
 
         unread.socket.pause();
@@ -722,11 +724,11 @@ export function httpSuite(engine: HttpEngine): void {
         assert.deepEqual(released, ['/small']);
         reader.socket.resume();
         await reader.waitForAnswers(2);
-        await sleep(50);
+        await until(() => released.length > 1);
         assert.deepEqual(released, ['/small', '/read']);
 
         unread.socket.destroy();
-        await sleep(200);
+        await until(() => released.length > 2);
         assert.deepEqual(released, ['/small', '/read', '/unread']);
       });
     });
@@ -744,9 +746,10 @@ export function httpSuite(engine: HttpEngine): void {
       await withServer({ handler }, async ({ connect }) => {
         const [sender, reader] = [await connect(), await connect()];
         sender.send('POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 500000\r\n\r\nbegin');
+        await until(() => exchanges.length === 1);
         reader.socket.pause();
         reader.send(get('/answer'));
-        await sleep(300);
+        await until(() => exchanges.length === 2);
         assert.deepEqual(
           exchanges.map((exchange) => [exchange.path, exchange.secondsLeft()]),
           [
@@ -765,7 +768,7 @@ export function httpSuite(engine: HttpEngine): void {
         const [answer] = await sender.waitForAnswers(1);
         assert.equal(answer?.body.toString(), '408 bad_request');
         reader.socket.resume();
-        await reader.waitForClose(2_000);
+        await reader.waitForClose(closeMsMax);
         assert.ok(reader.received().length < 30_000_000);
       });
     });
@@ -808,7 +811,7 @@ export function httpSuite(engine: HttpEngine): void {
           assert.equal(answer?.status, 400);
           assert.equal(codeOf(answer), 'bad_request');
           assert.equal(answer.headers.get('content-type'), 'application/json');
-          assert.ok(await connection.waitForClose(4_000));
+          assert.ok(await connection.waitForClose(closeMsMax));
         });
       });
     }
@@ -910,7 +913,7 @@ export function httpSuite(engine: HttpEngine): void {
         assert.equal(last?.body.toString(), '/last');
         assert.equal(last.headers.get('connection'), 'close');
         assert.equal(during?.headers.get('connection'), 'close');
-        assert.ok(await idle.waitForClose(2_000));
+        assert.ok(await idle.waitForClose(closeMsMax));
       });
     });
 
@@ -957,6 +960,6 @@ function once({ socket }: RawConnection): Promise<void> {
 
 /** However slow the machine is; what never comes is what the test then finds missing. */
 async function until(isSo: () => boolean): Promise<void> {
-  const waitedMsMax = 10_000;
+  const waitedMsMax = 60_000;
   for (let waitedMs = 0; waitedMs < waitedMsMax && !isSo(); waitedMs += 10) await sleep(10);
 }

@@ -1,3 +1,7 @@
+/**
+ * What a request to a namespace that nobody has open reads, and in how many rounds, with authentication warm. Rounds are
+ * measured by a clock (test/support/cost.ts), so a read that waits for another one is found wherever it was written.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
@@ -13,10 +17,6 @@ import {
 import type { FakeClock } from '../support/fake-clock.ts';
 import type { Answer, InProcess } from '../support/in-process.ts';
 
-/**
- * What a request to a namespace that nobody has open reads, and in how many rounds, with authentication warm. Rounds are
- * measured by a clock (test/support/cost.ts), so a read that waits for another one is found wherever it was written.
- */
 interface Shape {
   readonly name: string;
   /** Documents of each segment, oldest first; none: the manifest's tail holds them. */

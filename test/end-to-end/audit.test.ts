@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { NewKey } from '../../protocol/account.ts';
 import { ApiClient } from '../support/api-client.ts';
+import { lettersOnceThere } from '../support/outbox.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
 const password = 'correct horse';
@@ -93,7 +94,10 @@ describe('the audit log', { concurrency: 1 }, () => {
     const server = await startServer({ folder: temporaryFolder(), env: { TIDEBASE_COMMIT_MS: '20' } });
     const anyone = new ApiClient(server.url);
     const made = await anyone.signup('ada@example.com', 'Ada', password);
-    const mailed = (kind: string) => mailedToken(server.options.folder, kind);
+    const mailed = async (kind: string) => {
+      const [letter] = await lettersOnceThere(server.options.folder, (letter) => letter.kind === kind);
+      return letter?.token;
+    };
     await anyone.call('POST', '/v1/email/verify', { token: await mailed('verify') });
     await anyone.call('POST', '/v1/password/forgot', { email: 'ada@example.com' });
     const reset = { token: await mailed('reset'), password: 'another horse' };
@@ -136,14 +140,3 @@ describe('the audit log', { concurrency: 1 }, () => {
     ]);
   });
 });
-
-/** The token of the one mail of its kind, once it is there. */
-async function mailedToken(folder: string, kind: string): Promise<string> {
-  const box = join(folder, 'outbox');
-  for (let tries = 0; ; tries++) {
-    const name = readdirSync(box).find((name) => name.endsWith(`-${kind}.txt`));
-    if (name !== undefined) return /token=([0-9a-f]+)/.exec(readFileSync(join(box, name), 'utf8'))?.[1] ?? '';
-    assert.ok(tries < 200, `no mail of kind ${kind}`);
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-}

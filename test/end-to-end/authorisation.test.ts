@@ -1,3 +1,7 @@
+/**
+ * Every operation × credential × target, asked of a server. What each has to answer is `support/authorisation-table.ts`; an operation
+ * that has no row there does not compile. Here are the requests: right ones, so that nothing but who asks and for what decides.
+ */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -18,13 +22,10 @@ import {
   targetsOf,
 } from '../support/authorisation-table.ts';
 import { type EmbeddingDouble, startEmbeddingDouble } from '../support/embedding-doubles.ts';
+import { oauthTokens } from '../support/oauth-credentials.ts';
 import { restart, type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 import { setTenantStatus } from '../support/tenant-status.ts';
 
-/**
- * Every operation × credential × target, asked of a server. What each has to answer is `support/authorisation-table.ts`; an operation
- * that has no row there does not compile. Here are the requests: right ones, so that nothing but who asks and for what decides.
- */
 const providerKeys = {
   openai: 'sk-proj-for-a-test-of-authorisation',
   cohere: 'co.for-a-test',
@@ -135,6 +136,10 @@ describe('who may do what', { concurrency: 1 }, () => {
     set('login with an X-Tenant that is nobody’s', own.login, 123);
     set("suspended tenant's key", suspended.key);
     set("suspended tenant's login", suspended.login);
+    const account = { email: 'own@example.com', password };
+    const tenantId = own.made.tenant_id;
+    const tokens = await oauthTokens(server.url, { account, tenantId, folder, namespaces: 'own-*' });
+    for (const [name, token] of Object.entries(tokens)) set(name as Credential, anyone.as(token));
   }
 
   interface Place {
@@ -232,6 +237,8 @@ describe('who may do what', { concurrency: 1 }, () => {
         return { body: { email: 'own@example.com', password } };
       case 'verifyEmail':
         return { body: { token: 'no such token' } };
+      case 'billingWebhook':
+        return { body: {} };
       case 'forgotPassword':
         return { body: { email: `nobody-${unique}@example.com` } };
       case 'resetPassword':

@@ -198,7 +198,13 @@ const searchesOnly: readonly BadBody[] = [
 
 const person = { email: 'bad@example.com', name: 'Bad', password: 'correct horse' };
 const badSignups: readonly BadBody[] = [
-  ...badSearches.slice(0, malformed.length - 1),
+  ...badSearches
+    .slice(0, malformed.length - 1)
+    // It is read for twenty values and no further, so nobody learns that it is no JSON.
+    .map(
+      ([what, body, refusal]): BadBody =>
+        what === 'a thousand levels' ? [what, body, { status: 422, code: 'invalid' }] : [what, body, refusal],
+    ),
   ['an array', [], invalid('body')],
   ['an empty object', {}, invalid('email', 'name', 'password')],
   ['no address', { ...person, email: 'bad' }, invalid('email')],
@@ -364,6 +370,9 @@ describe('bad input', { concurrency: 1 }, () => {
       ['/v1/namespaces/kept?x=1', 'x'],
       ['/v1/namespaces/kept/docs/kept?min_version=-1', 'min_version'],
       ['/v1/namespaces/kept/docs/kept?version=1', 'version'],
+      ['/v1/namespaces/kept/docs/kept?consistency=weak', 'consistency'],
+      ['/v1/namespaces/kept/search?consistency=weak', 'consistency'],
+      ['/v1/namespaces/kept/count?consistency=', 'consistency'],
       [`/v1/namespaces/kept/docs/${'i'.repeat(513)}`, 'id'],
       ['/v1/namespaces/kept/docs/a%0Ab', 'id'],
       ['/v1/namespaces/kept/search?q=%00&limit=x', 'limit'],
@@ -466,7 +475,7 @@ describe('bad input', { concurrency: 1 }, () => {
     const path = '/v1/namespaces/absent/docs';
     const memory: number[] = [];
 
-    for (let repetition = 1; repetition <= 12; repetition++) {
+    for (let repetition = 1; repetition <= 8; repetition++) {
       if (repetition % 2 === 0) await api.refused(notJson, 'POST', path, { body: cut });
       else await api.refused(invalid('docs[30].text'), 'POST', path, { body: half });
       await api.refused(tooLarge, 'POST', path, { body: numerous });
@@ -475,8 +484,8 @@ describe('bad input', { concurrency: 1 }, () => {
     }
 
     // A body that waits for its garbage collection is no leak, so the lowest of three readings counts.
-    const [early, late] = [Math.min(...memory.slice(2, 5)), Math.min(...memory.slice(9, 12))];
-    t.diagnostic(`resident after the 5th repetition ${mb(early)} MB, after the 12th ${mb(late)} MB`);
+    const [early, late] = [Math.min(...memory.slice(2, 5)), Math.min(...memory.slice(5, 8))];
+    t.diagnostic(`resident after the 5th repetition ${mb(early)} MB, after the 8th ${mb(late)} MB`);
     t.diagnostic(`all: ${memory.map(mb).join(' ')}`);
     assert.ok(late - early < 100 * MiB, `from ${mb(early)} to ${mb(late)} MB`);
     await assertNothingWritten();

@@ -1,8 +1,6 @@
+/** The pages as a person uses them, in a real browser against a whole server. */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
 import { ApiClient } from '../support/api-client.ts';
 import {
@@ -13,9 +11,9 @@ import {
   startBrowser,
   watched,
 } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
+import { lettersOnceThere } from '../support/outbox.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
-
-/** The pages as a person uses them, in a real browser against a whole server. */
 
 /** Where a page made markup of data, its title would change. */
 const hostile = `<img src=x onerror="document.title='harmed'">`;
@@ -56,15 +54,14 @@ async function close({ page, complaints, refusals }: PageWatch): Promise<void> {
 
 /** The page may have shown a refusal before the browser has told of it. */
 async function refusedWith({ refusals }: PageWatch, ...expected: readonly string[]): Promise<void> {
-  for (let tries = 0; tries < 200 && refusals.length < expected.length; tries++) await sleep(25);
+  await eventually(() => refusals.length >= expected.length, `${expected.join()} is refused`);
   assert.deepEqual(refusals.splice(0), expected);
 }
 
 /** That something has the focus, as soon as the page has come to it. */
 async function focusIs(page: Page, property: string, value: string, why = property): Promise<void> {
   const focused = () => page.evaluate(`document.activeElement.${property}`);
-  for (let tries = 0; tries < 200 && (await focused()) !== value; tries++) await sleep(25);
-  assert.equal(await focused(), value, why);
+  await eventually(async () => (await focused()) === value, `${property} is ${value}: ${why}`);
 }
 
 const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
@@ -88,17 +85,8 @@ async function settled(page: Page): Promise<void> {
 
 /** The path of a mail's link, once there are so many mails of its kind. */
 async function mailedLink(kind: 'verify' | 'reset', count: number): Promise<string> {
-  for (let tries = 0; ; tries++) {
-    const box = join(folder, 'outbox');
-    const names = readdirSync(box).filter((name) => name.endsWith(`-${kind}.txt`));
-    const last = names.sort().at(-1);
-    if (names.length >= count && last !== undefined) {
-      const [link = ''] = /^http\S+\?token=\S+$/m.exec(readFileSync(join(box, last), 'utf8')) ?? [];
-      return link.slice(server.url.length);
-    }
-    assert.ok(tries < 200, `no mail of kind ${kind}`);
-    await sleep(25);
-  }
+  const letters = await lettersOnceThere(folder, (letter) => letter.kind === kind, count);
+  return letters.at(-1)?.link.slice(server.url.length) ?? '';
 }
 
 async function logIn(page: Page, withPassword: string): Promise<void> {
@@ -324,10 +312,13 @@ describe('the pages in a browser', { skip: browserMissing }, () => {
     await inspectPage(page, 'overview');
     await goTo(page, 'Usage');
     await page.getByRole('img', { name: /^Queries by day/ }).waitFor();
-    await page.getByRole('heading', { name: 'Bill so far' }).waitFor();
     await inspectPage(page, 'usage');
     await page.getByRole('radio', { name: 'Bytes written' }).check();
     await page.getByRole('img', { name: /^Bytes written by day/ }).waitFor();
+    await goTo(page, 'Billing');
+    await page.getByRole('heading', { name: 'Bill so far' }).waitFor();
+    await page.getByText('Paid plans are not set up on this server.').waitFor();
+    await inspectPage(page, 'billing-not-set-up');
     await close(watch);
   });
 
@@ -411,7 +402,7 @@ describe('the pages in a browser', { skip: browserMissing }, () => {
 
     await earlier.page.getByRole('link', { name: 'Usage' }).click();
     await earlier.page.getByText('Your login has ended').waitFor();
-    for (let tries = 0; tries < 200 && earlier.refusals.length === 0; tries++) await sleep(25);
+    await eventually(() => earlier.refusals.length > 0, 'it is refused');
     // As many as the page had asked for.
     assert.match(earlier.refusals.join(), /^401 [^ ]+(?:,401 [^ ]+)*$/);
     assert.deepEqual(earlier.complaints, []);

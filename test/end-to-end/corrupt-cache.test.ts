@@ -4,9 +4,7 @@ import {
   chmodSync,
   copyFileSync,
   existsSync,
-  lstatSync,
   mkdirSync,
-  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -24,6 +22,7 @@ import {
   truncate,
   zeroRange,
 } from '../support/damage.ts';
+import { filesBelow } from '../support/living-folder.ts';
 import { seededRandom } from '../support/model.ts';
 import { ServerProcess, temporaryFolder } from '../support/server-process.ts';
 
@@ -136,13 +135,6 @@ const fileDamages: readonly FileDamage[] = [
   },
 ];
 
-function filesBelow(folder: string): string[] {
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .map((name) => join(folder, name))
-    .filter((path) => lstatSync(path, { throwIfNoEntry: false })?.isFile() && !path.endsWith('.older'));
-}
-
 /** What a file is for: its part of the row in the table. */
 function kindOf(file: string, cache: string): string {
   const path = relative(cache, file);
@@ -150,6 +142,16 @@ function kindOf(file: string, cache: string): string {
   if (path.endsWith('lock.mdb')) return 'LMDB lock file';
   if (path.includes('/files/')) return 'cached file';
   return path.endsWith('marker.json') ? 'marker' : 'note of ends';
+}
+
+/** False also where the server has just removed the file. */
+function damaged(damage: FileDamage, file: string, files: readonly string[], random: Random): boolean {
+  try {
+    return damage.apply(file, files, random);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
 }
 
 /** Known documents: namespace → id → text, in the order of writing. */
@@ -234,7 +236,7 @@ class Trial {
   /** A damage and a file that it fits. */
   damage(): { kind: string; damage: string } {
     for (let attempt = 0; attempt < 100; attempt++) {
-      const files = filesBelow(this.cache);
+      const files = filesBelow(this.cache).filter((path) => !path.endsWith('.older'));
       // There are many cached files, and few that hold everything together.
       const shareOf = (file: string) => (file.includes('/files/') ? 0.15 : file.endsWith('.json') ? 0.4 : 1);
       const weighted = files.filter((file) => this.#random() < shareOf(file));
@@ -242,7 +244,7 @@ class Trial {
       const damage = fileDamages[Math.floor(this.#random() * fileDamages.length)];
       if (file === undefined || damage === undefined) continue;
       const kind = kindOf(file, this.cache);
-      if (damage.apply(file, files, this.#random)) return { kind, damage: damage.name };
+      if (damaged(damage, file, files, this.#random)) return { kind, damage: damage.name };
     }
     // Nothing is left of the cache: that is a damage as well.
     return { kind: 'everything', damage: 'gone' };

@@ -1,3 +1,8 @@
+/**
+ * Objects of the store are damaged while nobody looks. Every answer after that is the right one, or an error that the
+ * log explains by the object's key; other tenants notice nothing. CORRUPT_OBJECTS is how many (the suite does a few),
+ * CORRUPT_SEED repeats a run, CORRUPT_S3 does it in a bucket of the server that TIDEBASE_TEST_S3_ENV names.
+ */
 import assert from 'node:assert/strict';
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,11 +21,6 @@ import { seededRandom } from '../support/model.ts';
 import { newBucket, serverEnvOf } from '../support/s3-server.ts';
 import { ServerProcess, temporaryFolder } from '../support/server-process.ts';
 
-/**
- * Objects of the store are damaged while nobody looks. Every answer after that is the right one, or an error that the
- * log explains by the object's key; other tenants notice nothing. CORRUPT_OBJECTS is how many (the suite does a few),
- * CORRUPT_SEED repeats a run, CORRUPT_S3 does it in a bucket of the server that TIDEBASE_TEST_S3_ENV names.
- */
 const wanted = Number(process.env.CORRUPT_OBJECTS ?? 4);
 const seed = Number(process.env.CORRUPT_SEED ?? Math.floor(Math.random() * 2 ** 31));
 /** Null where everything is in a folder. */
@@ -159,7 +159,7 @@ class World {
     return key;
   }
 
-  /** Of the log that was cut off by the kill. */
+  /** The slots above the floor of the log that was cut off by the kill. */
   unflushedSlots(): string[] {
     const slots = [...this.#unflushed].filter((key) => /^log\/[^/]+\/[0-9]{20}$/.test(key)).sort();
     const log = slots.at(-1)?.split('/')[1] ?? '';
@@ -168,7 +168,7 @@ class World {
     return found;
   }
 
-  /** Of the latest log that has one: earlier ones are done with. */
+  /** The last such object of the latest log that has one: earlier ones are done with. */
   last(pattern: RegExp): string {
     const found = this.keys
       .filter((key) => pattern.test(key))

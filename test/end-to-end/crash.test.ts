@@ -3,6 +3,7 @@ import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { ApiClient } from '../support/api-client.ts';
+import { eventually } from '../support/eventually.ts';
 import { Load } from '../support/load.ts';
 import { seededRandom } from '../support/model.ts';
 import { newBucket, serverEnvOf } from '../support/s3-server.ts';
@@ -105,7 +106,7 @@ describe(`crashes (CRASH_SEED=${seed})`, { concurrency: 1 }, () => {
         await load.untilAcknowledged(5 + Math.floor(random() * 30));
         writeFileSync(crashFile, `worker ${death}`);
         const deaths = () => server.errors.split('an actor thread died').length - 1;
-        await server.until(() => deaths() === death, `its actor thread dies for the ${death}. time`, 5_000);
+        await server.until(() => deaths() === death, `its actor thread dies for the ${death}. time`);
         load.stop();
         await running;
         await untilServed(api);
@@ -120,8 +121,16 @@ describe(`crashes (CRASH_SEED=${seed})`, { concurrency: 1 }, () => {
       const api = new ApiClient(server.url);
       await api.signup('before@example.com');
 
+      const threads = () => new Set(readdirSync(`/proc/${server.pid}/task`));
+      const before = [...threads()];
       writeFileSync(crashFile, 'hash-worker 1');
-      await sleep(100);
+      const isGone = () => {
+        const left = threads();
+        return (
+          server.errors.includes('ends the thread of hash-worker') && !before.every((id) => left.has(id))
+        );
+      };
+      await server.until(isGone, 'the thread is gone');
 
       await api.signup('after@example.com');
       await api.login('before@example.com');
@@ -162,13 +171,11 @@ function quantile(values: readonly number[], share: number): number {
 }
 
 async function untilServed(api: ApiClient): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt++) {
+  await eventually(async () => {
     const { status } = await api.request('GET', '/v1/namespaces');
-    if (status === 200) return;
-    assert.equal(status, 503);
-    await sleep(25);
-  }
-  assert.fail('the actor thread did not come back');
+    if (status !== 200) assert.equal(status, 503);
+    return status === 200;
+  }, 'the actor thread is back');
 }
 
 function sleep(ms: number): Promise<void> {

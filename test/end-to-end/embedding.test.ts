@@ -1,7 +1,8 @@
+/**
+ * Embedding through a whole server: four providers, each a double on this machine, and the model that is built in. What a
+ * provider's call looks like to the last field is `actors/embedding/provider-client.test.ts`.
+ */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { KeyedProvider } from '../../actors/embedding/embedding-models.ts';
 import type { EmbeddingKey } from '../../protocol/account.ts';
@@ -16,12 +17,9 @@ import {
   type FaultOptions,
   startEmbeddingDouble,
 } from '../support/embedding-doubles.ts';
+import { freePorts } from '../support/free-ports.ts';
+import { filesBelow, readIfThere } from '../support/living-folder.ts';
 import { restart, type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
-
-/**
- * Embedding through a whole server: four providers, each a double on this machine, and the model that is built in. What a
- * provider's call looks like to the last field is `actors/embedding/provider-client.test.ts`.
- */
 
 /** `short`: a length that the model can be asked for. */
 const providers = {
@@ -45,7 +43,7 @@ const ownModel = 'made-here-8';
 
 const doubles = {} as Record<KeyedProvider, EmbeddingDouble>;
 const answers: ApiAnswer[] = [];
-/** Of processes that have ended. */
+/** What processes said that have ended. */
 let saidBefore = '';
 let server: ServerProcess;
 let metricsPort = 0;
@@ -102,7 +100,7 @@ describe('embedding', { concurrency: 1 }, () => {
       const { key } = providers[provider];
       doubles[provider] = await startEmbeddingDouble(provider, { key, models: { [ownModel]: [8] } });
     }
-    metricsPort = await freePort();
+    [metricsPort = 0] = await freePorts(1);
     server = await startServer({
       folder: temporaryFolder(),
       env: {
@@ -393,7 +391,6 @@ describe('embedding', { concurrency: 1 }, () => {
         });
 
       while (slow.hanging === 0) await soon();
-      const from = performance.now();
       await api.put(name, [{ id: 'beside', vector: ones(1_024) }]);
       await api.patch(name, [{ id: 'beside', meta: { n: 1 } }]);
       await api.put(name, [{ id: 'next', text: 'next words' }]);
@@ -402,9 +399,8 @@ describe('embedding', { concurrency: 1 }, () => {
       await api.put('of-openai', [{ id: 'elsewhere', text: 'elsewhere' }]);
       await setEmbed(name, null);
       await setEmbed(name, { provider: 'mistral' });
-      const tookMs = performance.now() - from;
 
-      assert.ok(!ended && tookMs < 5_000, `${tookMs} ms`);
+      assert.ok(!ended, 'it waits still');
       // The double lets go: the call is sent again, and answered.
       slow.dropHanging();
       await waiting;
@@ -743,9 +739,7 @@ describe('embedding', { concurrency: 1 }, () => {
         return [key, bytes.toString('base64').slice(0, -4), bytes.toString('hex')];
       });
       const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
-      const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-        .map((file) => join(folder, file))
-        .filter((file) => statSync(file, { throwIfNoEntry: false })?.isFile() === true);
+      const files = filesBelow(folder);
       const places = [
         { place: 'what the server said', bytes: Buffer.from(saidBefore + server.output + server.errors) },
         { place: 'the metrics', bytes: Buffer.from(metrics) },
@@ -753,7 +747,7 @@ describe('embedding', { concurrency: 1 }, () => {
           place: `an answer: ${body.toString().slice(0, 200)}`,
           bytes: Buffer.concat([body, Buffer.from(JSON.stringify(headers))]),
         })),
-        ...files.map((place) => ({ place, bytes: bytesIfThere(place) })),
+        ...files.map((place) => ({ place, bytes: readIfThere(place) ?? Buffer.alloc(0) })),
       ];
 
       for (const { place, bytes } of places) {
@@ -773,22 +767,4 @@ describe('embedding', { concurrency: 1 }, () => {
 
 function soon(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 20));
-}
-
-async function freePort(): Promise<number> {
-  const listener = createServer();
-  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
-  const { port } = listener.address() as { port: number };
-  await new Promise((resolve) => listener.close(resolve));
-  return port;
-}
-
-/** The server goes on meanwhile: files of uploads come and go. */
-function bytesIfThere(file: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    return Buffer.alloc(0);
-  }
 }

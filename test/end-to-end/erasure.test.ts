@@ -1,20 +1,33 @@
 import assert from 'node:assert/strict';
-import { readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import type { NewKey, Tenant } from '../../protocol/account.ts';
 import { ApiClient } from '../support/api-client.ts';
-import { filesBelow, findText } from '../support/find-text.ts';
+import { eventually } from '../support/eventually.ts';
+import { findText } from '../support/find-text.ts';
 import { anyVector, documentsWithGraph } from '../support/graph-vectors.ts';
-import { restart, type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
+import { filesBelow, readIfThere, sizeIfThere } from '../support/living-folder.ts';
+import { lettersOnceThere } from '../support/outbox.ts';
+import {
+  restart,
+  type ServerProcess,
+  startServer,
+  temporaryFolder,
+  withLimits,
+} from '../support/server-process.ts';
 
 /**
  * What is deleted is nowhere in the data folder, found by decoding whatever is in it (support/find-text.ts). The server does in
- * seconds what it does in minutes and hours otherwise (support/sooner.ts).
+ * seconds what it does in minutes and hours otherwise.
  */
-const sooner = fileURLToPath(new URL('../support/sooner.js', import.meta.url));
-/** The log looks after itself every ten seconds: floors rise and flushes are asked for then. */
+const sooner = {
+  flushAfterMs: 1_000,
+  retiredGraceMs: 1_000,
+  deletedRowsKeptMs: 2_000,
+  // Floors rise and flushes are asked for then.
+  logHousekeepingMs: 1_000,
+};
 const waitMsMax = 60_000;
 
 const documents = (marker: string, count = 300) =>
@@ -24,10 +37,11 @@ const documents = (marker: string, count = 300) =>
     meta: { note: `${marker} too`, at },
   }));
 
-async function started(folder: string, cacheSweepMs?: string): Promise<ServerProcess> {
-  const sweep = cacheSweepMs === undefined ? {} : { TIDEBASE_TEST_CACHE_SWEEP_MS: cacheSweepMs };
-  const env = { TIDEBASE_COMMIT_MS: '20', TIDEBASE_ACTOR_THREADS: '2', ...sweep };
-  return startServer({ folder, env, nodeArguments: ['--import', sooner] });
+/** Its cache is swept much later than any of these tests, where nothing else is said. */
+async function started(folder: string, cacheSweepAfterMs = 3_600_000): Promise<ServerProcess> {
+  const { nodeArguments, env } = withLimits({ ...sooner, cacheSweepAfterMs });
+  const settings = { TIDEBASE_COMMIT_MS: '20', TIDEBASE_ACTOR_THREADS: '2' };
+  return startServer({ folder, nodeArguments, env: { ...env, ...settings } });
 }
 
 async function stopped(server: ServerProcess): Promise<void> {
@@ -94,17 +108,21 @@ describe('what is deleted', { concurrency: 1 }, () => {
     for (const name of ['gone', 'stays', 'rows']) await readAll(again, name);
     await readAll(others, 'theirs');
     await again.search('stays', { q: markers.document });
-    await again.search('vectors', { vector: anyVector, limit: 3 });
+    const graphFiles = () =>
+      filesBelow(join(folder, 'cache')).filter(
+        (path) => path.includes('/files/') && sizeIfThere(path) > 1_000_000,
+      );
+    // A search that meets a segment without a graph has it built, and kept on the disk a moment later.
+    await eventually(async () => {
+      await again.search('vectors', { vector: anyVector, limit: 3 });
+      return graphFiles().length > 0;
+    }, 'a graph is on the local disk');
     await stopped(server);
     for (const marker of Object.values(markers)) {
       const found = findText(folder, marker);
       assert.ok(found.some(inCache), `${marker} is in the cache: the search finds what is there`);
       assert.ok(found.some(inSegments), `${marker} is in a segment`);
     }
-    const graphFiles = () =>
-      filesBelow(join(folder, 'cache')).filter(
-        (path) => path.includes('/files/') && statSync(path).size > 1_000_000,
-      );
     assert.notDeepEqual(graphFiles(), [], 'a graph is on the local disk');
 
     server = await restart(server);
@@ -117,10 +135,10 @@ describe('what is deleted', { concurrency: 1 }, () => {
     await last.deleteDocuments('stays', ['one']);
     await last.put('stays', [{ id: 'two', text: 'another text' }]);
     const gone = Object.values(markers).filter((marker) => marker !== markers.kept);
-    const isGone = () => gone.every((marker) => findText(join(folder, 'objects'), marker).length === 0);
+    const isGone = () => findText(join(folder, 'objects'), ...gone).length === 0;
     await server.until(isGone, 'has rewritten the segment and deleted the old one', waitMsMax);
     await stopped(server);
-    for (const marker of gone) assert.deepEqual(findText(folder, marker), [], marker);
+    assert.deepEqual(findText(folder, ...gone), []);
     assert.deepEqual(
       filesBelow(folder).filter((name) => /\/graph\/|scratch\/./.test(name)),
       [],
@@ -137,7 +155,7 @@ describe('what is deleted', { concurrency: 1 }, () => {
 
   it('goes from a cache that was closed when it was deleted', async () => {
     const folder = temporaryFolder();
-    let server = await started(folder, '1000');
+    let server = await started(folder, 1_000);
     const { key } = await new ApiClient(server.url).signup('ada@example.com', 'Ada');
     for (const name of ['late', 'stays'])
       await new ApiClient(server.url, key).put(name, documents(`marker-of-${name}`));
@@ -167,20 +185,17 @@ describe('what is deleted', { concurrency: 1 }, () => {
     await anyone.signup('ada@example.com', 'Ada');
     const hashOf = () =>
       filesBelow(join(folder, 'objects/account/person'))
-        .flatMap((name) => readFileSync(name, 'latin1').match(/\$argon2[^\0]{60,90}/g) ?? [])
+        .flatMap(
+          (name) =>
+            (readIfThere(name) ?? Buffer.alloc(0)).toString('latin1').match(/\$argon2[^\0]{60,90}/g) ?? [],
+        )
         .map((hash) => hash.slice(-60, -20));
     const [old] = hashOf();
     assert.ok(old !== undefined, 'the person has a hash');
     assert.ok(findText(folder, old).length > 0);
     await anyone.call('POST', '/v1/password/forgot', { email: 'ada@example.com' });
-    const letterOf = () => filesBelow(join(folder, 'outbox')).find((name) => name.endsWith('reset.txt'));
-    await server.until(() => letterOf() !== undefined, 'has sent a letter');
-    const letter = readFileSync(letterOf() ?? '', 'utf8');
-    const token = /token=([^\s]+)/.exec(letter)?.[1];
-    await anyone.call('POST', '/v1/password/reset', {
-      token,
-      password: 'another horse',
-    });
+    const [letter] = await lettersOnceThere(folder, ({ kind }) => kind === 'reset');
+    await anyone.call('POST', '/v1/password/reset', { token: letter?.token, password: 'another horse' });
     assert.deepEqual(findText(folder, old), []);
     assert.equal(hashOf().length, 1);
     anyone.close();

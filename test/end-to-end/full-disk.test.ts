@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import type { WriteResult } from '../../protocol/write.ts';
 import { ApiClient, documentPath, type ErrorBody } from '../support/api-client.ts';
+import { eventually } from '../support/eventually.ts';
 import { startServer, temporaryFolder } from '../support/server-process.ts';
 
 /** Disks that run full: small file systems in memory, which take root to mount. */
@@ -60,7 +61,8 @@ describe('a full disk', { concurrency: 1, skip }, () => {
     const found = await api.search('notes', { q: 'document 3', limit: 100 });
     assert.equal(found.partial, false);
     assert.equal(found.hits.length, 8);
-    assert.match(server.errors, /the warm cache grows no more: its disk is nearly full/);
+    const sentence = 'the warm cache grows no more: its disk is nearly full';
+    await server.until(() => server.errors.includes(sentence), sentence);
     assert.deepEqual(await server.stop(), { code: 0, signal: null });
   });
 
@@ -109,11 +111,12 @@ describe('a full disk', { concurrency: 1, skip }, () => {
 });
 
 async function untilWritten(api: ApiClient): Promise<WriteResult> {
-  for (let tries = 0; tries < 100; tries++) {
+  let written: WriteResult | null = null;
+  await eventually(async () => {
     const docs = [{ id: 'again', text: 'there is room' }];
     const answer = await api.request('POST', '/v1/namespaces/notes/docs', { body: { docs } });
-    if (answer.status === 200) return answer.json() as WriteResult;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  assert.fail('writes do not work again');
+    if (answer.status === 200) written = answer.json() as WriteResult;
+    return written !== null;
+  }, 'writes work again');
+  return written ?? assert.fail('nothing was written');
 }

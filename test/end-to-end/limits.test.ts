@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type ApiAnswer, ApiClient } from '../support/api-client.ts';
+import { eventually } from '../support/eventually.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
 /** The built-in plans, as a person gets them: the free one has 100 requests a second and 16 in flight. */
@@ -36,14 +37,14 @@ describe('the limits of the free plan', { concurrency: 1 }, () => {
     const api = anyone.as((await anyone.signup('flight@example.com')).key);
     await api.createNamespace('flight');
 
-    const answers = await Promise.all(
-      Array.from({ length: 40 }, (_, i) =>
-        api.request('POST', '/v1/namespaces/flight/docs', { body: { docs: [{ id: `d${i}`, text: 'x' }] } }),
-      ),
-    );
+    let sent = 0;
+    const answers = await untilRefused(() => {
+      const docs = [{ id: `d${sent++}`, text: 'x' }];
+      return api.request('POST', '/v1/namespaces/flight/docs', { body: { docs } });
+    }, 40);
 
     const written = answers.filter(({ status }) => status === 200).length;
-    assert.ok(written >= 16 && written < 40, `${written} were taken`);
+    assert.ok(written >= 16, `${written} were taken`);
     for (const answer of answers) if (answer.status !== 200) assertRateLimited(answer);
     assert.equal((await api.count('flight')).count, written);
   });
@@ -53,12 +54,10 @@ describe('the limits of the free plan', { concurrency: 1 }, () => {
     await api.put('sql', [{ id: 'a', text: 'x', meta: { n: 1 } }]);
 
     const body = { sql: 'SELECT SUM(n) FROM docs' };
-    const answers = await Promise.all(
-      Array.from({ length: 12 }, () => api.request('POST', '/v1/namespaces/sql/sql', { body })),
-    );
+    const answers = await untilRefused(() => api.request('POST', '/v1/namespaces/sql/sql', { body }), 12);
 
     const answered = answers.filter(({ status }) => status === 200).length;
-    assert.ok(answered >= 2 && answered < 12, `${answered} were answered`);
+    assert.ok(answered >= 2, `${answered} were answered`);
     for (const answer of answers) {
       if (answer.status === 200) continue;
       assertRateLimited(answer);
@@ -72,10 +71,14 @@ describe('the limits of the free plan', { concurrency: 1 }, () => {
     const other = anyone.as((await owner.createKey({ name: 'other' })).key);
     const answers: ApiAnswer[] = [];
 
-    // Two windows and more, eight at a time; as long as it takes to send more than three of them allow.
+    // Two windows and more, eight at a time; as long as it takes to send more than three of them allow, or more than one does.
     const began = performance.now();
+    const isOver = () =>
+      performance.now() - began >= 1_200 &&
+      answers.length > 300 &&
+      answers.some(({ status }) => status !== 200);
     const lane = async (api: ApiClient) => {
-      while (performance.now() - began < 1_200 || answers.length <= 300)
+      while (!isOver() && performance.now() - began < 60_000)
         answers.push(await api.request('GET', '/v1/namespaces'));
     };
     await Promise.all([owner, other].flatMap((api) => [lane(api), lane(api), lane(api), lane(api)]));
@@ -87,6 +90,23 @@ describe('the limits of the free plan', { concurrency: 1 }, () => {
     for (const answer of answers) if (answer.status !== 200) assertRateLimited(answer);
   });
 });
+
+/** With a pause, so that it is not the rate that refuses. */
+const roundMs = 1_000;
+
+/** So many at once, again and again where the machine is so busy that one is answered before the next comes. */
+async function untilRefused(send: () => Promise<ApiAnswer>, atOnce: number): Promise<ApiAnswer[]> {
+  const answers: ApiAnswer[] = [];
+  await eventually(
+    async () => {
+      answers.push(...(await Promise.all(Array.from({ length: atOnce }, send))));
+      return answers.some(({ status }) => status !== 200);
+    },
+    'one of them is refused',
+    roundMs,
+  );
+  return answers;
+}
 
 function assertRateLimited(answer: ApiAnswer): void {
   assert.equal(answer.status, 429);

@@ -1,3 +1,7 @@
+/**
+ * The SDKs' own clients, of both generations and both eras, list all tools and call each of them. They hold every result against the
+ * tool's output schema, so that a call that passes here is one whose schema is right.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Client as ClientV2, StreamableHTTPClientTransport as HttpV2 } from '@modelcontextprotocol/client';
@@ -7,11 +11,8 @@ import type { SignupAnswer } from '../../protocol/account.ts';
 import { tools } from '../../protocol/mcp-tools.ts';
 import { ApiClient } from '../support/api-client.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
+import { rightCalls } from '../support/tool-calls.ts';
 
-/**
- * The SDKs' own clients, of both generations and both eras, list all tools and call each of them. They hold every result against the
- * tool's output schema, so that a call that passes here is one whose schema is right.
- */
 interface CalledTool {
   readonly structuredContent?: unknown;
   readonly content?: unknown;
@@ -51,28 +52,6 @@ const clients = {
   'of version 2 in the modern era': connectV2({ pin: '2026-07-28' }),
 };
 
-const namespace = 'notes';
-const calls: readonly (readonly [name: string, args: Record<string, unknown>])[] = [
-  ['create_namespace', { name: 'notes', dims: 2, embed_provider: undefined }],
-  ['list_namespaces', { limit: 5 }],
-  [
-    'write_documents',
-    { namespace, docs: [{ id: 'a', text: 'low tide\nat dusk', meta: { n: 1 }, vector: [1, 0] }], wait: true },
-  ],
-  [
-    'search',
-    { namespace, query: 'tide', filter: { n: { gte: 1 } }, context: 1, include: ['text', 'matches'] },
-  ],
-  ['search', { namespace, vector: [1, 0], limit: 1 }],
-  ['count', { namespace, query: 'tide' }],
-  ['get_document', { namespace, id: 'a', lines: '1-2' }],
-  ['sql_query', { namespace, sql: 'SELECT n, COUNT(*) FROM docs GROUP BY n' }],
-  ['warm_namespace', { namespace, queries: ['tide'] }],
-  ['delete_documents', { namespace, ids: ['a'] }],
-  ['update_namespace', { name: 'notes' }],
-  ['delete_namespace', { name: 'notes' }],
-];
-
 describe('a client', { concurrency: 1 }, () => {
   let server: ServerProcess;
   let key = '';
@@ -101,12 +80,12 @@ describe('a client', { concurrency: 1 }, () => {
       );
       assert.equal(client.getServerVersion()?.name, 'tidebase');
       assert.match(client.getInstructions() ?? '', /list_namespaces/);
-      for (const [name, args] of calls) {
+      for (const [name, args] of rightCalls) {
         const answer = await client.callTool({ name, arguments: args });
         assert.ok(answer.isError !== true, `${name}: ${JSON.stringify(answer)}`);
         assert.ok(answer.structuredContent !== undefined, name);
       }
-      assert.deepEqual(new Set(calls.map(([name]) => name)), new Set(tools.keys()), 'all are called');
+      assert.deepEqual(new Set(rightCalls.map(([name]) => name)), new Set(tools.keys()), 'all are called');
       await client.close();
     });
 

@@ -1,3 +1,7 @@
+/**
+ * Each tool answers the bytes of its REST request: the same call twice, once each way. Times are left out; writes go to twins, whose
+ * names have one length. Integers have 64 bits, in arguments, filters, documents and SQL.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { SignupAnswer } from '../../protocol/account.ts';
@@ -6,10 +10,6 @@ import { ApiClient } from '../support/api-client.ts';
 import { McpCaller } from '../support/mcp-calls.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
-/**
- * Each tool answers the bytes of its REST request: the same call twice, once each way. Times are left out; writes go to twins, whose
- * names have one length. Integers have 64 bits, in arguments, filters, documents and SQL.
- */
 const big = '435090932899640449';
 const least = '-9223372036854775808';
 
@@ -79,8 +79,8 @@ const twins: readonly Twin[] = [
   },
   {
     tool: 'get_document',
-    args: '{"namespace":"NAME","id":"b"}',
-    rest: ['GET', '/NAME/docs/b'],
+    args: '{"namespace":"NAME","id":"b","consistency":"eventual","max_bytes":3000}',
+    rest: ['GET', '/NAME/docs/b?consistency=strong&max_bytes=3000'],
     has: '"vector":[1,0]',
   },
   {
@@ -92,6 +92,29 @@ const twins: readonly Twin[] = [
       `{"sql":"SELECT n, least FROM docs WHERE n = ${big} ORDER BY id","max_bytes":4000}`,
     ],
     has: `[${big},${least}]`,
+  },
+  // A server that is alone answers both the same.
+  {
+    tool: 'search',
+    args: `{"namespace":"NAME","query":"tide","consistency":"eventual",${context}}`,
+    rest: ['POST', '/NAME/search', `{"q":"tide","consistency":"strong",${context}}`],
+    has: '"hits":[{',
+  },
+  {
+    tool: 'count',
+    args: '{"namespace":"NAME","query":"tide","consistency":"eventual","max_bytes":2000}',
+    rest: ['POST', '/NAME/count', '{"q":"tide","consistency":"strong","max_bytes":2000}'],
+    has: '"count":2',
+  },
+  {
+    tool: 'sql_query',
+    args: '{"namespace":"NAME","sql":"SELECT COUNT(*) FROM docs","consistency":"eventual","max_bytes":4000}',
+    rest: [
+      'POST',
+      '/NAME/sql',
+      '{"sql":"SELECT COUNT(*) FROM docs","consistency":"strong","max_bytes":4000}',
+    ],
+    has: '"rows":[[',
   },
   {
     tool: 'warm_namespace',
@@ -147,8 +170,19 @@ describe('a tool answers the bytes of its REST request', { concurrency: 1 }, () 
   /** A name that comes right before this one in the list. */
   const beforeIt = (name: string) => `${name.slice(0, -1)}-`;
 
+  /** A list has what namespaces have reported, which is a moment later than what was written. */
+  async function untilReported(name: string): Promise<void> {
+    const deadline = performance.now() + 30_000;
+    const listed = async () => (await rest(['GET', '?limit=1&after=AFTER'], name)).text();
+    while (!(await listed()).includes('"docs_written":3,')) {
+      assert.ok(performance.now() < deadline, await listed());
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
   for (const { tool, args, rest: request, has } of twins) {
     it(`${tool} ${args.slice(0, 60)}`, async () => {
+      if (tool === 'list_namespaces') await untilReported('twin-1');
       const asTool = await mcp.call(
         tool,
         args.replace('NAME', 'twin-1').replace('AFTER', beforeIt('twin-1')),

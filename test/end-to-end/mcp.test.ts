@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { NewKey, SignupAnswer } from '../../protocol/account.ts';
+import type { NewKey, SignupAnswer, Usage } from '../../protocol/account.ts';
 import { limits } from '../../protocol/limits.ts';
 import { ApiClient } from '../support/api-client.ts';
+import { eventually } from '../support/eventually.ts';
 import { McpCaller, type McpRequest, modernRequest } from '../support/mcp-calls.ts';
 import { connectRaw } from '../support/raw-http.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
@@ -80,6 +81,7 @@ describe('/mcp', { concurrency: 1 }, () => {
         { accept: '*/*' },
         { accept: 'application/json' },
         { 'mcp-session-id': 'x' },
+        { 'last-event-id': '7' },
       ]) {
         const { status, text } = await mcp.send({
           headers: headers as Record<string, string>,
@@ -150,15 +152,12 @@ describe('/mcp', { concurrency: 1 }, () => {
         `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nAuthorization: Bearer ${api.key}\r\n` +
           `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
       );
+      const inFlight = () => sumOf(/^tidebase_requests_in_flight (\d+)$/gm);
+      await eventually(async () => (await inFlight()) > 0, 'the calls are begun');
       await sleep(200);
       connection.destroy();
 
-      let inFlight = -1;
-      for (let tries = 0; tries < 200 && inFlight !== 0; tries++) {
-        await sleep(50);
-        inFlight = await sumOf(/^tidebase_requests_in_flight (\d+)$/gm);
-      }
-      assert.equal(inFlight, 0);
+      await eventually(async () => (await inFlight()) === 0, 'nothing is in flight any more');
       const done = (await counted()) - before;
       assert.ok(done > 0 && done < calls / 2, `${done} of ${calls} calls were begun`);
     });
@@ -171,6 +170,8 @@ describe('/mcp', { concurrency: 1 }, () => {
       assert.equal(status, 200);
       assert.deepEqual(body.result.supportedVersions, ['2026-07-28']);
       assert.deepEqual([body.result.resultType, body.result.cacheScope], ['complete', 'private']);
+      assert.ok(body.result.ttlMs >= 0);
+      assert.deepEqual(body.result.capabilities, { tools: {} }, 'no changes are told of');
       assert.equal(body.result._meta['io.modelcontextprotocol/serverInfo'].name, 'tidebase');
     });
 
@@ -190,6 +191,30 @@ describe('/mcp', { concurrency: 1 }, () => {
       );
       assert.equal(called.body.result.resultType, 'complete');
       assert.deepEqual(called.body.result.structuredContent.hits[0].after, ['at dusk']);
+    });
+
+    it('answers a notification with 202, whatever its headers say', async () => {
+      const { body } = modernRequest('notifications/cancelled');
+      const { id: _id, ...notification } = body as { readonly id: number };
+      for (const headers of [{}, { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'x' }])
+        assert.deepEqual(
+          await mcp
+            .send({ headers: headers as Record<string, string>, body: notification })
+            .then(({ status, text }) => [status, text]),
+          [202, ''],
+        );
+    });
+
+    it('is told apart in what it answers: older clients get none of it', async () => {
+      const ask = { name: 'count', arguments: { namespace: 'notes' } };
+      const older = async (method: string, params?: object) =>
+        (await mcp.send({ body: { jsonrpc: '2.0', id: 1, method, params } })).body.result;
+      for (const result of [
+        await older('tools/list'),
+        await older('tools/call', ask),
+        await older('initialize', {}),
+      ])
+        for (const name of ['resultType', 'ttlMs', 'cacheScope', '_meta']) assert.ok(!(name in result), name);
     });
 
     it('reads a name in base64', async () => {
@@ -587,25 +612,27 @@ describe('/mcp', { concurrency: 1 }, () => {
   });
 
   it('is metered as queries and writes of MCP, by day too, audited and counted by tool', async () => {
-    const usage = () => api.call<{ mcp_queries: number; mcp_writes: number }>('GET', '/v1/usage?days=true');
-    const before = await usage();
-    await mcp.call('count', { namespace: 'notes' });
-    await mcp.call('search', { namespace: 'notes', query: '(', regex: true });
-    await mcp.call('write_documents', { namespace: 'gone', docs: [{ id: 'a', text: 'x' }] });
-    await mcp.call('delete_namespace', { name: 'gone' });
-    const after = (await usage()) as Awaited<ReturnType<typeof usage>> & {
-      days: readonly { mcp_queries: number }[];
-    };
+    // A tenant of its own: what others wrote may be told of later.
+    const owner = api.as((await api.as(null).signup('metered@example.com')).key);
+    const ours = mcp.as(owner.key);
+    await ours.call('write_documents', { namespace: 'gone', docs: [{ id: 'a', text: 'x' }] });
+    await ours.call('count', { namespace: 'gone' });
+    await ours.call('search', { namespace: 'gone', query: '(', regex: true });
+    await ours.call('delete_namespace', { name: 'gone' });
+    const usage = () => owner.call<Usage>('GET', '/v1/usage?days=true');
+    await eventually(async () => (await usage()).mcp_writes > 0, 'the write is metered');
+    const { mcp_queries, mcp_writes, days = [] } = await usage();
 
-    assert.deepEqual([after.mcp_queries - before.mcp_queries, after.mcp_writes - before.mcp_writes], [1, 1]);
+    assert.deepEqual([mcp_queries, mcp_writes], [1, 1]);
     assert.equal(
-      after.days.reduce((sum, { mcp_queries }) => sum + mcp_queries, 0),
-      after.mcp_queries,
+      days.reduce((sum, day) => sum + day.mcp_queries, 0),
+      mcp_queries,
     );
     const metrics = await (await fetch(metricsUrlOf(server.output))).text();
     assert.match(metrics, /tidebase_mcp_messages_total\{name="delete_namespace",outcome="done"\} 1\n/);
     assert.match(metrics, /tidebase_requests_total\{operation="deleteNamespace",status="2xx"\} 1\n/);
-    assert.match(server.errors, /"event":"namespace.deleted","outcome":"done"[^\n]*"target":"gone"/);
+    const logged = /"event":"namespace.deleted","outcome":"done"[^\n]*"target":"gone"/;
+    await server.until(() => logged.test(server.errors), 'logs the deletion');
   });
 });
 

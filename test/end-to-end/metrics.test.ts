@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { ApiClient } from '../support/api-client.ts';
 import { readExposition, sampleValue } from '../support/exposition.ts';
+import { promtool, promtoolMissing } from '../support/promtool.ts';
 import { connectRaw } from '../support/raw-http.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
@@ -27,10 +28,11 @@ describe('a server that is watched', { concurrency: 1 }, () => {
     const text = await (await fetch(`${url}/metrics`)).text();
     return { text, read: readExposition(text) };
   };
+  /** The last may not have come as a whole. */
   const lines = () =>
     server.errors
-      .trimEnd()
       .split('\n')
+      .slice(0, -1)
       .map((line) => JSON.parse(line));
 
   it('tells all of its metrics in the format, before anything was asked of it', async () => {
@@ -38,8 +40,9 @@ describe('a server that is watched', { concurrency: 1 }, () => {
 
     const names = [
       'tidebase_build_info',
-      'tidebase_uptime_seconds',
       'tidebase_front_turn_delay_seconds',
+      'tidebase_memory_limit_bytes',
+      'tidebase_cache_bytes',
       'tidebase_requests_total',
       'tidebase_requests_refused_total',
       'tidebase_requests_in_flight',
@@ -81,7 +84,7 @@ describe('a server that is watched', { concurrency: 1 }, () => {
     const rise = (name: string, labels: Readonly<Record<string, string>> = {}) =>
       (sampleValue(read, name, labels) ?? 0) - (sampleValue(before, name, labels) ?? 0);
     assert.equal(rise('tidebase_requests_total', { operation: 'search', status: '2xx' }), 3);
-    assert.equal(rise('tidebase_request_seconds_count', { operation: 'search' }), 3);
+    assert.equal(rise('tidebase_request_duration_seconds_count', { operation: 'search' }), 3);
     assert.equal(rise('tidebase_requests_total', { operation: 'me', status: '4xx' }), 1);
     assert.equal(rise('tidebase_requests_total', { operation: 'none', status: '4xx' }), 1);
     assert.equal(rise('tidebase_requests_refused_total', { reason: 'unauthorized' }), 1);
@@ -94,6 +97,30 @@ describe('a server that is watched', { concurrency: 1 }, () => {
     assert.equal(open, 1);
     assert.equal(sampleValue(read, 'tidebase_requests_in_flight'), 0);
     assert.ok(!text.includes(String(tenantId)) && !text.includes('watched'), 'labels are bounded');
+  });
+
+  it('has names and types that promtool finds nothing wrong with', { skip: promtoolMissing }, async () => {
+    const { text } = await metrics();
+
+    const told = promtool(['check', 'metrics'], text);
+    const refused = promtool(['check', 'metrics'], '# TYPE seconds counter\nseconds 1\n');
+
+    assert.deepEqual(told, { status: 0, said: '' });
+    assert.notEqual(refused.status, 0);
+  });
+
+  it("tells where namespaces were found, and what the disk's cache holds", async () => {
+    const before = (await metrics()).read;
+    await api.search('watched', { q: 'tide' });
+
+    const { read } = await metrics();
+
+    const found = (families: typeof read) =>
+      sampleValue(families, 'tidebase_namespaces_found_total', { temperature: 'warm' }) ?? 0;
+    assert.equal(found(read) - found(before), 1);
+    for (const { value } of read.get('tidebase_cache_up')?.samples ?? []) assert.equal(value, 1);
+    assert.ok((sampleValue(read, 'tidebase_cache_limit_bytes') ?? 0) >= 64 * 2 ** 20);
+    assert.ok((sampleValue(read, 'process_max_fds') ?? 0) >= (sampleValue(read, 'process_open_fds') ?? 1));
   });
 
   it('logs a line a request at debug, by id and operation, without what was asked', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiClient, ApiFailure } from '../support/api-client.ts';
+import { plansFile } from '../support/plans-file.ts';
 import { seededRandom } from '../support/segments.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
@@ -22,8 +23,14 @@ describe('calls that nothing can interrupt', { concurrency: 1 }, () => {
   let neighbour: ApiClient;
 
   before(async () => {
-    const env = { TIDEBASE_COMMIT_MS: '20', TIDEBASE_ACTOR_THREADS: '1' };
-    server = await startServer({ folder: temporaryFolder(), plans: 'built-in', env });
+    const folder = temporaryFolder();
+    const env = {
+      TIDEBASE_COMMIT_MS: '20',
+      TIDEBASE_ACTOR_THREADS: '1',
+      // Most of what is asked here takes all the time that it may.
+      TIDEBASE_PLANS_FILE: plansFile(folder, 'built-in', { sql_seconds: 3 }),
+    };
+    server = await startServer({ folder, plans: 'built-in', env });
     anyone = new ApiClient(server.url);
     attacker = anyone.as((await anyone.signup('attacker@example.com')).key);
     neighbour = anyone.as((await anyone.signup('neighbour@example.com')).key);

@@ -1,32 +1,48 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import type { ConnectionItem, SignupAnswer, Tenant } from '../../protocol/account.ts';
 import { ApiClient } from '../support/api-client.ts';
+import { eventually } from '../support/eventually.ts';
+import { IssuedSecrets, smallFilesBelow } from '../support/issued-secrets.ts';
 import { McpCaller } from '../support/mcp-calls.ts';
 import {
-  allow,
   askTokens,
-  authorizeQuery,
   callback,
   codeOf,
   connect,
-  hiddenValue,
   newProof,
-  openPage,
   refreshTokens,
   register,
   send,
   sendForm,
-  signIn,
   type Tokens,
 } from '../support/oauth-flow.ts';
+import { lettersOnceThere } from '../support/outbox.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
-/** The authorization server as clients meet it, wrong ones above all, and their tokens at /mcp. */
+/** The authorization server as clients meet it, wrong ones above all, and their tokens at /mcp. Its page is in oauth-page.test.ts. */
 const account = { email: 'ada@example.com', password: 'correct horse battery' };
+
+/** A process of its own that is ready to refresh; the call lets it do so, and answers what it got. */
+async function refreshProcess(
+  ...words: readonly [url: string, clientId: string, refreshToken: string]
+): Promise<() => Promise<{ readonly status: number; readonly text: string }>> {
+  const file = fileURLToPath(new URL('../support/refresh-child.js', import.meta.url));
+  const child = spawn(process.execPath, [file, ...words], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  assert.equal((await lines.next()).value, 'ready');
+  return async () => {
+    child.stdin.write('go\n');
+    const { value } = await lines.next();
+    return JSON.parse(value);
+  };
+}
 
 describe('the authorization server', { concurrency: 1 }, () => {
   const folder = temporaryFolder();
@@ -36,7 +52,7 @@ describe('the authorization server', { concurrency: 1 }, () => {
   let api: ApiClient;
   let mcp: McpCaller;
   /** All that must be nowhere: in no log, no object and no audit line. */
-  const secrets: string[] = [];
+  const secrets = new IssuedSecrets();
 
   before(async () => {
     server = await startServer({ folder, env: { TIDEBASE_COMMIT_MS: '5', TIDEBASE_LOG_LEVEL: 'debug' } });
@@ -44,6 +60,7 @@ describe('the authorization server', { concurrency: 1 }, () => {
     const anyone = new ApiClient(url);
     made = await anyone.signup(account.email, 'Ada', account.password);
     api = anyone.as(made.key);
+    secrets.push(made.key, account.password);
     mcp = new McpCaller(url, null);
     await api.put('notes', [{ id: 'a', text: 'low tide' }]);
     await api.put('other', [{ id: 'b', text: 'high tide' }]);
@@ -53,21 +70,8 @@ describe('the authorization server', { concurrency: 1 }, () => {
     api.close();
     assert.deepEqual(await server.stop(), { code: 0, signal: null });
     assert.deepEqual(server.loggedErrors(), []);
-    const texts = [
-      server.output,
-      server.errors,
-      ...filesBelow(folder).map((file) => readFileSync(file, 'latin1')),
-    ];
-    for (const secret of secrets) {
-      const at = texts.findIndex((text) => text.includes(secret) || text.includes(secret.slice(-56, -8)));
-      assert.equal(at, -1, 'a token is in a log or a file');
-    }
+    secrets.assertNowhere(server, folder);
   });
-
-  function filesBelow(path: string): string[] {
-    const names = readdirSync(path, { recursive: true, encoding: 'utf8' }).map((name) => join(path, name));
-    return names.filter((name) => statSync(name).isFile() && statSync(name).size < 1_000_000);
-  }
 
   async function connected(choice: Readonly<Record<string, string>> = {}) {
     const all = await connect(url, account, choice);
@@ -125,141 +129,6 @@ describe('the authorization server', { concurrency: 1 }, () => {
 
   const anyoneAs = (token: string) => api.as(token);
 
-  it('shows what asks and where it leads, whatever it calls itself', async () => {
-    const { client_id } = await register(url, { client_name: '<img src=x onerror=alert(1)>"\'&' });
-    const { answer } = await openPage(url, authorizeQuery(client_id, newProof()));
-
-    assert.equal(answer.status, 200);
-    assert.ok(answer.text.includes('&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;'));
-    assert.ok(!answer.text.includes('<img'));
-    assert.match(answer.text, /127\.0\.0\.1:5555/);
-    const policy = String(answer.headers['content-security-policy']);
-    assert.match(policy, /frame-ancestors 'none'/);
-    assert.match(policy, /default-src 'none'/);
-    assert.doesNotMatch(policy, /script-src|unsafe/);
-    assert.equal(answer.headers['cache-control'], 'no-store');
-    assert.match(String(answer.headers['set-cookie']), /HttpOnly; SameSite=Lax/);
-  });
-
-  it('sends nobody to an address that is not the client’s', async () => {
-    const { client_id } = await register(url);
-    for (const changes of [
-      { redirect_uri: 'https://thief.example/callback' },
-      { redirect_uri: 'http://127.0.0.1:1/other' },
-      { redirect_uri: 'javascript:alert(1)' },
-      { client_id: `client-${'0'.repeat(32)}` },
-      { client_id: 'https://localhost:1/document' },
-      { client_id: 'https://127.0.0.1/document' },
-      { client_id: '../../account/person/1' },
-      { client_id: undefined },
-    ]) {
-      const answer = await send(`${url}/oauth/authorize?${authorizeQuery(client_id, newProof(), changes)}`);
-      assert.equal(answer.status, 400, JSON.stringify(changes));
-      assert.equal(answer.sentTo, null);
-      assert.match(answer.text, /This cannot be connected/);
-    }
-    const twice = `${authorizeQuery(client_id, newProof())}&client_id=x`;
-    assert.equal((await send(`${url}/oauth/authorize?${twice}`)).status, 400);
-  });
-
-  it('tells the client what is wrong with its request, with its state and who says so', async () => {
-    const { client_id } = await register(url);
-    const rows: readonly [Record<string, string | undefined>, string][] = [
-      [{ code_challenge: undefined }, 'invalid_request'],
-      [{ code_challenge: 'short' }, 'invalid_request'],
-      [{ code_challenge_method: 'plain' }, 'invalid_request'],
-      [{ code_challenge_method: undefined }, 'invalid_request'],
-      [{ response_type: 'token' }, 'unsupported_response_type'],
-      [{ response_type: undefined }, 'unsupported_response_type'],
-      [{ response_mode: 'fragment' }, 'invalid_request'],
-      [{ resource: 'https://other.example/mcp' }, 'invalid_target'],
-      [{ resource: `${url}/mcp#x` }, 'invalid_target'],
-      [{ resource: `${url}/v1` }, 'invalid_target'],
-    ];
-    for (const [changes, error] of rows) {
-      const { status, sentTo } = await send(
-        `${url}/oauth/authorize?${authorizeQuery(client_id, newProof(), changes)}`,
-      );
-      assert.equal(status, 303, JSON.stringify(changes));
-      assert.equal(`${sentTo?.origin}${sentTo?.pathname}`, callback);
-      assert.equal(sentTo?.searchParams.get('error'), error, JSON.stringify(changes));
-      assert.equal(sentTo?.searchParams.get('state'), 'st at&e');
-      assert.equal(sentTo?.searchParams.get('iss'), url);
-    }
-    for (const resource of [`${url}/mcp`, `${url.replace('http', 'HTTP')}/mcp`])
-      assert.equal(
-        (await openPage(url, authorizeQuery(client_id, newProof(), { resource }))).answer.status,
-        200,
-      );
-  });
-
-  it('takes no form of another page, another browser or another person', async () => {
-    const { client_id } = await register(url);
-    const page = await openPage(url, authorizeQuery(client_id, newProof()));
-    const other = await openPage(url, authorizeQuery(client_id, newProof()));
-    const consent = await signIn(page, account);
-    assert.equal(consent.status, 200);
-    const allowing = {
-      action: 'allow',
-      tenant: hiddenValue(consent, 'tenant'),
-      access: 'read',
-      reach: 'all',
-    };
-    const ticket = hiddenValue(consent, 'ticket');
-
-    assert.equal((await page.submit({ ...allowing, ticket, csrf: 'x' })).status, 403);
-    assert.equal((await page.submit({ ...allowing, ticket }, { cookie: '' })).status, 403);
-    assert.equal((await page.submit({ ...allowing, ticket }, { cookie: other.cookie })).status, 403);
-    assert.equal(
-      (await page.submit({ ...allowing, ticket }, { origin: 'https://evil.example' })).status,
-      403,
-    );
-    assert.equal((await page.submit({ ...allowing, ticket }, { origin: 'null' })).status, 403);
-    assert.equal((await other.submit({ ...allowing, ticket })).status, 401, 'a ticket of another browser');
-    assert.equal((await page.submit({ ...allowing, ticket: `${ticket}x` })).status, 401);
-    assert.equal(
-      (await page.submit({ action: 'sign-in', email: account.email, password: 'wrong' })).status,
-      401,
-    );
-    assert.equal((await page.submit({ action: 'sign-up', email: 'x', password: 'y', name: '' })).status, 422);
-
-    const denied = await page.submit({ action: 'deny' });
-    assert.equal(denied.sentTo?.searchParams.get('error'), 'access_denied');
-    assert.equal(denied.sentTo?.searchParams.get('iss'), url);
-    assert.equal((await allow(page, consent)).status, 303, 'and the right one is taken');
-  });
-
-  it('gives no more than was asked for or chosen', async () => {
-    const { client_id } = await register(url);
-    const page = await openPage(url, authorizeQuery(client_id, newProof(), { scope: 'read offline_access' }));
-    const consent = await signIn(page, account);
-    assert.doesNotMatch(consent.text, /value="write"/);
-
-    for (const choice of [
-      { access: 'write' },
-      { access: '' },
-      { reach: '' },
-      { reach: 'some' },
-      { reach: 'some', namespaces: 'No Such!' },
-      { tenant: '1' },
-    ])
-      assert.equal((await allow(page, consent, choice)).status, 422, JSON.stringify(choice));
-  });
-
-  it('lets somebody sign up, with a tenant and no key that nobody saw', async () => {
-    const { client_id } = await register(url);
-    const proof = newProof();
-    const page = await openPage(url, authorizeQuery(client_id, proof));
-    const someone = { email: 'new@example.com', password: 'battery horse correct' };
-    const consent = await page.submit({ action: 'sign-up', name: 'New', ...someone });
-    assert.equal(consent.status, 200, consent.text);
-    const { sentTo } = await allow(page, consent);
-
-    assert.match(sentTo?.searchParams.get('code') ?? '', /^tbc_/);
-    const login = api.as(await api.as(null).login(someone.email, someone.password));
-    assert.deepEqual(await login.call('GET', '/v1/keys'), []);
-  });
-
   it('leaves a code usable that comes with what is wrong, and ends all of one that comes twice', async () => {
     const { client_id } = await register(url);
     const foreign = await register(url);
@@ -291,7 +160,7 @@ describe('the authorization server', { concurrency: 1 }, () => {
     }
 
     const tokens = JSON.parse((await askTokens(url, right)).text) as Tokens;
-    secrets.push(tokens.access_token, tokens.refresh_token);
+    secrets.push(code, proof.verifier, tokens.access_token, tokens.refresh_token);
     assert.equal(await statusAtMcp(tokens.access_token), 200);
     const again = await askTokens(url, right);
     assert.equal(JSON.parse(again.text).error, 'invalid_grant');
@@ -321,15 +190,18 @@ describe('the authorization server', { concurrency: 1 }, () => {
           ? await askTokens(url, fields, basic(client_secret))
           : await askTokens(url, { ...fields, client_id, client_secret });
       assert.equal(answer.status, 200, answer.text);
+      const tokens = JSON.parse(answer.text) as Tokens;
+      secrets.push(code, tokens.access_token, tokens.refresh_token);
     }
   });
 
   it('gives five processes that refresh one token at once the same successor', async () => {
     const { clientId, tokens } = await connected();
-
-    const answers = await Promise.all(
-      Array.from({ length: 5 }, () => refreshTokens(url, clientId, tokens.refresh_token)),
+    const processes = await Promise.all(
+      Array.from({ length: 5 }, () => refreshProcess(url, clientId, tokens.refresh_token)),
     );
+
+    const answers = await Promise.all(processes.map((refresh) => refresh()));
 
     const given = answers.map(({ status, text }) => {
       assert.equal(status, 200, text);
@@ -346,7 +218,9 @@ describe('the authorization server', { concurrency: 1 }, () => {
 
   it('lists connections with their last use, and ends one at once, in the middle of a call too', async () => {
     const { tokens } = await connected({ reach: 'some', namespaces: 'notes' });
-    await mcp.as(tokens.access_token).call('count', { namespace: 'notes' });
+    assert.equal((await connections())[0]?.last_used_at, null);
+    // Nothing of it is metered, and it is a use.
+    assert.equal(await statusAtMcp(tokens.access_token), 200);
     const [newest] = await connections();
     assert.equal(newest?.person.email, account.email);
     assert.equal(newest?.client.name, 'Test client');
@@ -380,8 +254,7 @@ describe('the authorization server', { concurrency: 1 }, () => {
       const pair = events.slice(-2);
       return pair.some(({ target }) => earlier.has(target)) ? [] : pair;
     };
-    for (let tries = 0; tries < 200 && ofThisOne().at(-1)?.event !== 'connection.ended'; tries++)
-      await sleep(25);
+    await eventually(() => ofThisOne().at(-1)?.event === 'connection.ended', 'the audit log tells of it');
 
     const [allowed, ended] = ofThisOne();
     assert.deepEqual([allowed?.event, ended?.event], ['connection.allowed', 'connection.ended']);
@@ -392,7 +265,7 @@ describe('the authorization server', { concurrency: 1 }, () => {
 
   /** The lines of the audit log so far. It is written soon after the answers. */
   function audited(): { readonly event: string; readonly personId?: number; readonly target?: string }[] {
-    const lines = filesBelow(join(folder, 'audit')).flatMap((file) =>
+    const lines = smallFilesBelow(join(folder, 'audit')).flatMap((file) =>
       readFileSync(file, 'utf8').split('\n').slice(0, -1),
     );
     return lines.map((line) => JSON.parse(line));
@@ -428,6 +301,47 @@ describe('the authorization server', { concurrency: 1 }, () => {
       },
     };
   }
+
+  it('gives a client less where it asks for less, and never more than the person allowed', async () => {
+    const ask = async ({ clientId, tokens }: Awaited<ReturnType<typeof connected>>, scope: string) => {
+      const answer = await askTokens(url, {
+        grant_type: 'refresh_token',
+        client_id: clientId,
+        refresh_token: tokens.refresh_token,
+        scope,
+      });
+      assert.equal(answer.status, 200, answer.text);
+      const next = JSON.parse(answer.text) as Tokens;
+      secrets.push(next.access_token, next.refresh_token);
+      const listed = await mcp.as(next.access_token).send({ body: list });
+      return [next.scope, listed.body.result.tools.length];
+    };
+    const reading = await connected();
+    const writing = await connected({ access: 'write' });
+
+    assert.deepEqual(await ask(reading, 'read write'), ['read', 6]);
+    assert.deepEqual(await ask(writing, 'read'), ['read', 6]);
+    assert.deepEqual(await ask(writing, 'write offline_access x'), ['read write', 11]);
+  });
+
+  it('revokes nothing for who does not show the secret of its client', async () => {
+    const { client_id, client_secret = '' } = await register(url, {
+      token_endpoint_auth_method: 'client_secret_post',
+    });
+    const proof = newProof();
+    const code = await codeOf(url, { account, clientId: client_id, proof });
+    const fields = { grant_type: 'authorization_code', client_id, client_secret };
+    const answer = await askTokens(url, { ...fields, code, code_verifier: proof.verifier });
+    const { access_token, refresh_token } = JSON.parse(answer.text) as Tokens;
+    secrets.push(client_secret, code, access_token, refresh_token);
+    const revoke = async (more: Readonly<Record<string, string>>) =>
+      (await sendForm(`${url}/oauth/revoke`, { token: refresh_token, client_id, ...more })).status;
+
+    assert.deepEqual([await revoke({}), await revoke({ client_secret: 'wrong' })], [401, 401]);
+    assert.equal(await statusAtMcp(access_token), 200);
+    assert.equal(await revoke({ client_secret }), 200);
+    assert.equal(await statusAtMcp(access_token), 401);
+  });
 
   it('revokes what its client gives back, and nothing for another client', async () => {
     const { clientId, tokens } = await connected();
@@ -484,32 +398,18 @@ describe('the authorization server', { concurrency: 1 }, () => {
     assert.equal(await statusAtMcp(inSecond.tokens.access_token), 401);
     assert.equal((await refreshTokens(url, inSecond.clientId, inSecond.tokens.refresh_token)).status, 400);
     assert.deepEqual(
-      filesBelow(folder).filter((name) => name.includes(`/${tenant.id}/connections`)),
+      smallFilesBelow(folder).filter((name) => name.includes(`/${tenant.id}/connections`)),
       [],
     );
 
     assert.equal(await statusAtMcp(inOwn.tokens.access_token), 200);
     await api.as(null).call('POST', '/v1/password/forgot', { email: account.email });
     const password = 'another horse battery';
-    await api.as(null).call('POST', '/v1/password/reset', { token: await mailedToken(), password });
+    const [letter] = await lettersOnceThere(folder, ({ kind }) => kind === 'reset');
+    await api.as(null).call('POST', '/v1/password/reset', { token: letter?.token, password });
     assert.equal(await statusAtMcp(inOwn.tokens.access_token), 401);
     assert.equal((await refreshTokens(url, inOwn.clientId, inOwn.tokens.refresh_token)).status, 400);
   });
-
-  async function mailedToken(): Promise<string> {
-    for (let tries = 0; tries < 200; tries++) {
-      const box = join(folder, 'outbox');
-      const last = readdirSync(box)
-        .filter((name) => name.endsWith('-reset.txt'))
-        .sort()
-        .at(-1);
-      const [, token] =
-        /\?token=(\S+)$/m.exec(last === undefined ? '' : readFileSync(join(box, last), 'utf8')) ?? [];
-      if (token !== undefined) return token;
-      await sleep(25);
-    }
-    assert.fail('no mail came');
-  }
 });
 
 describe('the authorization server with the built-in plans', () => {

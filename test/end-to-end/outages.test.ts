@@ -1,3 +1,8 @@
+/**
+ * The real server on a real S3 server, with a proxy between them that breaks what a network and a store can break.
+ * After every trouble: nothing acknowledged is lost, nothing is there by half, nothing that was called "not written" is
+ * there. OUTAGES=long makes the troubles as long as they are in life; OUTAGES_SEED repeats what is sent.
+ */
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,11 +20,6 @@ import { seededRandom } from '../support/model.ts';
 import { newBucket, noS3Reason, serverEnvOf } from '../support/s3-server.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
-/**
- * The real server on a real S3 server, with a proxy between them that breaks what a network and a store can break.
- * After every trouble: nothing acknowledged is lost, nothing is there by half, nothing that was called "not written" is
- * there. OUTAGES=long makes the troubles as long as they are in life; OUTAGES_SEED repeats what is sent.
- */
 const long = process.env.OUTAGES === 'long';
 const seed = Number(process.env.OUTAGES_SEED ?? Math.floor(Math.random() * 2 ** 31));
 /** Past the ten seconds after which a waiting client is told write_unknown. */
@@ -27,7 +27,7 @@ const outageMs = long ? 30_000 : 11_500;
 const blinkMs = 1_000;
 const hangMs = long ? 30_000 : 2_000;
 const pauseMs = long ? 20_000 : 3_000;
-/** Of a server whose storage answers badly: one start in twenty fails where a fifth is throttled. */
+/** Starts of a server whose storage answers badly: one start in twenty fails where a fifth is throttled. */
 const startsMax = 4;
 /** How long load runs under a fault that lets some requests through. */
 const troubleMs = long ? 20_000 : 2_000;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -7,6 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import PostalMime, { type Email } from 'postal-mime';
 import { SMTPServer } from 'smtp-server';
 import { type ApiAnswer, ApiClient, type ErrorBody } from '../support/api-client.ts';
+import { type Letter, lettersOnceThere } from '../support/outbox.ts';
+import { plansFile } from '../support/plans-file.ts';
 import { restart, type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
 /** People as they meet the server: their mails are files in its outbox. */
@@ -14,33 +16,16 @@ const badLink = { status: 400, code: 'bad_request', fields: ['token'] } as const
 const wrong = { status: 401, code: 'unauthorized' } as const;
 const tooMany = { status: 429, code: 'rate_limited' } as const;
 
-interface Letter {
-  readonly to: string;
-  readonly link: string;
-  readonly token: string;
-}
-
 /** The mails to somebody, oldest first, once there are so many of them. */
 async function lettersTo(folder: string, email: string, count: number): Promise<readonly Letter[]> {
-  for (let tries = 0; ; tries++) {
-    const letters = readLetters(folder).filter(({ to }) => to.toLowerCase().includes(`<${email}>`));
-    if (letters.length >= count || tries === 200) {
-      assert.equal(letters.length, count, `mails to ${email}`);
-      return letters;
-    }
-    await sleep(25);
+  const isTheirs = ({ to }: Letter) => to.toLowerCase().includes(`<${email}>`);
+  const letters = await lettersOnceThere(folder, isTheirs, count);
+  assert.equal(letters.length, count, `mails to ${email}`);
+  for (const { file, token } of letters) {
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+    assert.match(token, /^[0-9a-f]+$/);
   }
-}
-
-function readLetters(folder: string): readonly Letter[] {
-  const box = join(folder, 'outbox');
-  const names = readdirSync(box).filter((name) => name.endsWith('.txt'));
-  return names.sort().map((name) => {
-    assert.equal(statSync(join(box, name)).mode & 0o777, 0o600);
-    const text = readFileSync(join(box, name), 'utf8');
-    const [, link = '', token = ''] = /^(\S+\?token=([0-9a-f]+))$/m.exec(text) ?? [];
-    return { to: /^To: (.*)$/m.exec(text)?.[1] ?? '', link, token };
-  });
+  return letters;
 }
 
 describe('people', { concurrency: 1 }, () => {
@@ -261,7 +246,8 @@ describe('people', { concurrency: 1 }, () => {
   it('keep their links through a restart', async () => {
     await anyone.signup('fred@example.com');
     await forgot('fred@example.com');
-    const [first, second] = await lettersTo(folder, 'fred@example.com', 2);
+    const letters = await lettersTo(folder, 'fred@example.com', 2);
+    const [first, second] = ['verify', 'reset'].map((kind) => letters.find((letter) => letter.kind === kind));
     await server.stop();
     server = await restart(server);
     anyone.close();
@@ -288,8 +274,9 @@ describe('people behind a proxy', { concurrency: 1 }, () => {
     };
     server = await startServer({ folder: temporaryFolder(), plans: 'built-in', env });
     // What it prints is its public address, which leads nowhere here.
-    const port = /"port":([0-9]+),"message":"listening"/.exec(server.errors)?.[1];
-    anyone = new ApiClient(`http://127.0.0.1:${port}`);
+    const port = () => /"port":([0-9]+),"message":"listening"/.exec(server.errors)?.[1];
+    await server.until(() => port() !== undefined, 'logs its port');
+    anyone = new ApiClient(`http://127.0.0.1:${port()}`);
   });
 
   after(async () => {
@@ -336,10 +323,8 @@ describe('people behind a proxy', { concurrency: 1 }, () => {
 describe('people who verify their address', () => {
   it('have the whole plan from that moment on, by every key', async () => {
     const folder = temporaryFolder();
-    const plans = JSON.parse(readFileSync('load-tests/plans.unlimited.json', 'utf8'));
-    Object.assign(plans.free, { hard_limit: true, included_queries: 300, unverified_share: 0.01 });
-    const file = join(folder, 'plans.json');
-    writeFileSync(file, JSON.stringify(plans));
+    const changes = { hard_limit: true, included_queries: 300, unverified_share: 0.01 };
+    const file = plansFile(folder, 'unlimited', changes);
     const server = await startServer({ folder, env: { TIDEBASE_PLANS_FILE: file } });
     const anyone = new ApiClient(server.url);
     const api = anyone.as((await anyone.signup('hal@example.com')).key);

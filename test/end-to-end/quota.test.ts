@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiAnswer, ApiClient } from '../support/api-client.ts';
+import { plansFile } from '../support/plans-file.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
-/** Of the plan here: 4 MB, and a quarter of it for an address that is not verified. */
+/** The quota of the plan here: 4 MB, a quarter of which is for an address that is not verified. */
 const quotaBytes = 1_000_000;
 const text = 'tide '.repeat(20_000);
 
@@ -18,10 +17,7 @@ describe('the storage quota', { concurrency: 1 }, () => {
   let api: ApiClient;
 
   before(async () => {
-    const plans = JSON.parse(readFileSync('load-tests/plans.unlimited.json', 'utf8'));
-    Object.assign(plans.free, { storage_quota_gb: 0.004, unverified_share: 0.25 });
-    const file = join(folder, 'plans.json');
-    writeFileSync(file, JSON.stringify(plans));
+    const file = plansFile(folder, 'unlimited', { storage_quota_gb: 0.004, unverified_share: 0.25 });
     server = await startServer({ folder, env: { TIDEBASE_PLANS_FILE: file } });
     anyone = new ApiClient(server.url);
     api = anyone.as((await anyone.signup('full@example.com')).key);
@@ -39,7 +35,7 @@ describe('the storage quota', { concurrency: 1 }, () => {
   async function until(answers: () => Promise<ApiAnswer>, status: number): Promise<ApiAnswer> {
     for (let tries = 0; ; tries++) {
       const answer = await answers();
-      if (answer.status === status || tries === 60) return answer;
+      if (answer.status === status || tries === 240) return answer;
       await sleep(250);
     }
   }

@@ -1,3 +1,7 @@
+/**
+ * The loader, the scan and the answers' places on a small folder, against a naive scan. The same on tens of megabytes
+ * of real files, against ripgrep, is load-tests/real-input.ts.
+ */
 import assert from 'node:assert/strict';
 import { mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,10 +13,6 @@ import type { SearchCase } from '../../load-tests/search-cases.ts';
 import { temporaryFolder } from '../../load-tests/server.ts';
 import { ApiClient } from '../support/api-client.ts';
 
-/**
- * The loader, the scan and the answers' places on a small folder, against a naive scan. The same on tens of megabytes
- * of real files, against ripgrep, is load-tests/real-input.ts.
- */
 const fileCount = 300;
 const namespace = 'files';
 

@@ -8,6 +8,7 @@ import { type OperationName, operations } from '../../protocol/operations.ts';
 import { findOperation } from '../../protocol/routing.ts';
 import { type ApiAnswer, ApiClient, type RequestOptions } from '../support/api-client.ts';
 import { type EmbeddingDouble, startEmbeddingDouble } from '../support/embedding-doubles.ts';
+import { eventually } from '../support/eventually.ts';
 import { filesUnder, leaksOf, type Place, type Secret, secretText } from '../support/leaks.ts';
 import { connectRaw } from '../support/raw-http.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
@@ -102,12 +103,9 @@ async function tokenMailedBy(
   const known = new Set(mailedTokens(email));
   await work();
   if (!isBuilt(operation)) return sent(`token for ${operation}`);
-  for (let tries = 0; tries < 200; tries++) {
-    const fresh = mailedTokens(email).find((token) => !known.has(token));
-    if (fresh !== undefined) return keep('mailed token', fresh);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error(`no mail of ${operation} came`);
+  const fresh = () => mailedTokens(email).find((token) => !known.has(token));
+  await eventually(() => fresh() !== undefined, `a mail of ${operation} comes`);
+  return keep('mailed token', fresh() ?? '');
 }
 
 describe('secrets', { concurrency: 1 }, () => {

@@ -65,15 +65,15 @@ async function crashed(signals: readonly NodeJS.Signals[]): Promise<ServerProces
     await supervisor.listening(at + 2);
 
     assert.notEqual(childOf(supervisor), before);
-    assert.ok(
-      supervisor.errors.includes(`the server ended (${signal}); starting it again`),
-      supervisor.errors,
+    await supervisor.until(
+      () => supervisor.errors.includes(`the server ended (${signal}); starting it again`),
+      'says how it ended',
     );
     const again = new ApiClient(supervisor.url, key);
     assert.equal((await again.get('notes', 'a')).text, 'before the end');
     again.close();
   }
-  assert.ok(supervisor.errors.includes(emptied), signals.join());
+  await supervisor.until(() => supervisor.errors.includes(emptied), `${emptied}: ${signals.join()}`);
   return supervisor;
 }
 
@@ -188,9 +188,12 @@ describe('the supervisor', { concurrency: 2 }, () => {
       assert.equal((await after.get('notes', thread)).text, 'before the silence');
       after.close();
     }
-    assert.match(supervisor.errors, /the server ended \(SIGABRT\); starting it again/);
     // What native code was lost in may be the cache.
-    assert.match(supervisor.errors, /the cache starts empty after abnormal ends/);
+    for (const sentence of [
+      'the server ended (SIGABRT); starting it again',
+      'the cache starts empty after abnormal ends',
+    ])
+      await supervisor.until(() => supervisor.errors.includes(sentence), sentence);
 
     // A log that dies beside such a thread: the end of the process does not wait for it.
     const times = supervisor.urls.length;
@@ -253,7 +256,7 @@ describe('the supervisor', { concurrency: 2 }, () => {
     const { port } = occupant.address() as { port: number };
     const supervisor = new ServerProcess(serve({ env: { TIDEBASE_PORT: String(port) } }));
 
-    await supervisor.until(() => /tidebase cannot start: .*/.test(supervisor.errors), 'says why');
+    await supervisor.until(() => /tidebase cannot start: .*\n/.test(supervisor.errors), 'says why');
 
     assert.ok(supervisor.errors.includes(String(port)), supervisor.errors);
     supervisor.signal('SIGTERM');

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import type { KeyItem, NewKey, SignupAnswer, Tenant } from '../../protocol/account.ts';
 import { limits } from '../../protocol/limits.ts';
 import { type ApiAnswer, ApiClient, type RequestOptions } from '../support/api-client.ts';
+import { filesBelow, readIfThere } from '../support/living-folder.ts';
 import { restart, type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 import { setTenantStatus } from '../support/tenant-status.ts';
 
@@ -52,8 +53,8 @@ describe('tenants', { concurrency: 1 }, () => {
   }
 
   async function objects(): Promise<string[]> {
-    const all = readdirSync(join(folder, 'objects'), { recursive: true, encoding: 'utf8' });
-    return all.filter((path) => statSync(join(folder, 'objects', path)).isFile());
+    const root = join(folder, 'objects');
+    return filesBelow(root).map((path) => relative(root, path));
   }
 
   it('are listed with the role, by a login all of them, by a key its own', async () => {
@@ -186,7 +187,8 @@ describe('tenants', { concurrency: 1 }, () => {
     assert.deepEqual(
       left.filter(
         (path) =>
-          path.startsWith('ns/') && readFileSync(join(folder, 'objects', path)).includes('nobody else'),
+          path.startsWith('ns/') &&
+          readIfThere(join(folder, 'objects', path))?.includes('nobody else') === true,
       ),
       [],
     );
@@ -260,10 +262,13 @@ describe('tenants', { concurrency: 1 }, () => {
     anyone = new ApiClient(server.url);
 
     for (const client of [anyone.as(made.key), anyone.as(login.key)]) {
-      for (const path of ['/v1/me', '/v1/usage', '/v1/tenants', '/v1/namespaces/notes/docs/a'])
+      for (const path of ['/v1/usage', '/v1/tenants', '/v1/namespaces/notes/docs/a'])
         await client.refused(forbidden, 'GET', path);
       await client.refused(forbidden, 'POST', '/v1/email/verify/resend');
     }
+    await anyone.as(made.key).refused(forbidden, 'GET', '/v1/me');
+    assert.equal((await anyone.as(login.key).me()).tenant.status, 'suspended');
+    assert.equal((await anyone.as(login.key).call<{ plan: string }>('GET', '/v1/billing')).plan, 'free');
     const listed = await anyone.as(login.key).request('GET', '/v1/tenants', actingFor(second.id));
     assert.deepEqual(
       (listed.json() as Tenant[]).map(({ status }) => status),
@@ -328,39 +333,44 @@ describe('tenants', { concurrency: 1 }, () => {
     });
     const replayed = (answer: ApiAnswer) => answer.headers['idempotent-replayed'];
 
-    for (const [path, body] of [
-      ['/v1/keys', { name: 'made once' }],
-      ['/v1/namespaces', { name: 'made-once' }],
-      ['/v1/tenants', { name: 'made once' }],
-    ] as const) {
-      it(`is done once: POST ${path}, also after a kill`, async () => {
-        const { login } = await person();
-        const first = await login.request('POST', path, keyed(body));
+    it('is done once, also after a kill: a key, a namespace, a tenant', async () => {
+      const requests = [
+        ['/v1/keys', { name: 'made once' }],
+        ['/v1/namespaces', { name: 'made-once' }],
+        ['/v1/tenants', { name: 'made once' }],
+      ] as const;
+      const { login } = await person();
+      const before: ApiAnswer[][] = [];
+      for (const [path, body] of requests) {
+        const first = await login.request('POST', path, keyed(body, path));
         assert.equal(first.status, 201, first.body.toString());
         assert.equal(replayed(first), undefined);
+        before.push([first, await login.request('POST', path.replace('/v1/', '/api/'), keyed(body, path))]);
+      }
 
-        const second = await login.request('POST', path.replace('/v1/', '/api/'), keyed(body));
-        await server.kill();
-        server = await restart(server);
-        anyone.close();
-        anyone = new ApiClient(server.url);
-        const client = anyone.as(login.key);
-        const third = await client.request('POST', path, keyed(body));
+      await server.kill();
+      server = await restart(server);
+      anyone.close();
+      anyone = new ApiClient(server.url);
+      const client = anyone.as(login.key);
 
+      for (const [at, [path, body]] of requests.entries()) {
+        const third = await client.request('POST', path, keyed(body, path));
+        const [first, second] = before[at] ?? [];
         for (const again of [second, third]) {
-          assert.equal(again.status, 201);
-          assert.equal(again.body.toString(), first.body.toString());
+          assert.equal(again?.status, 201, path);
+          assert.equal(again.body.toString(), first?.body.toString());
           assert.equal(replayed(again), 'true');
         }
         const invalid = { status: 422, code: 'invalid', fields: ['Idempotency-Key'] };
-        await client.refused(invalid, 'POST', path, keyed({ name: 'another' }));
-        const other = await client.request('POST', path, keyed({ name: 'another' }, 'two'));
+        await client.refused(invalid, 'POST', path, keyed({ name: 'another' }, path));
+        const other = await client.request('POST', path, keyed({ name: 'another' }, `${path} two`));
         assert.equal(other.status, 201);
         const items = await client.call<Tenant[] | { namespaces: unknown[] }>('GET', path);
         // A new person has a tenant and a key already.
         assert.equal(Array.isArray(items) ? items.length - 1 : items.namespaces.length, 2);
-      });
-    }
+      }
+    });
 
     it('that was refused leaves its key free', async () => {
       const { login } = await person();

@@ -7,6 +7,7 @@ import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { listOf } from '../../load-tests/command-line.ts';
 import { measurements, proofs } from '../../load-tests/commands.ts';
+import { scenarios } from '../../load-tests/load/scenarios.ts';
 import { withoutOwnSettings } from '../../load-tests/peer-packages.ts';
 
 const child = fileURLToPath(new URL('../support/run-command-child.js', import.meta.url));
@@ -116,6 +117,26 @@ describe('the list of commands', () => {
           commands.some((each) => each.name === name),
           name,
         );
+    }
+  });
+
+  it('is printed by `npm run load` without a name, and with one that it does not know', () => {
+    const file = fileURLToPath(new URL('../../load-tests/load.js', import.meta.url));
+    const run = (...words: string[]) =>
+      execFileSync(process.execPath, [file, ...words], { encoding: 'utf8' });
+
+    assert.match(run(), /^npm run load -- NAME/);
+    assert.throws(() => run('nothing-such'), { status: 2 });
+  });
+
+  it('tells every scenario of load, each under a name of its own', () => {
+    const told = readFileSync('load-tests/README.md', 'utf8');
+
+    assert.equal(new Set(scenarios.map(({ name }) => name)).size, scenarios.length);
+    for (const { name, about } of scenarios) {
+      assert.match(told, new RegExp(`\`${name}\``), `README: ${name}`);
+      assert.match(name, /^[a-z][a-z-]+$/);
+      assert.ok(about.length > 20, name);
     }
   });
 

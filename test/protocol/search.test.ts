@@ -44,6 +44,7 @@ test('search: body and query string mean the same', () => {
     cursor: 'c',
     scan: true,
     min_version: 3,
+    consistency: 'eventual',
     context: 2,
   };
   const query = new Map([
@@ -54,6 +55,7 @@ test('search: body and query string mean the same', () => {
     ['cursor', 'c'],
     ['scan', 'true'],
     ['min_version', '3'],
+    ['consistency', 'eventual'],
     ['context', '2'],
   ]);
 
@@ -76,6 +78,7 @@ test('search, count and warm: fields that are null are absent', () => {
     'cursor',
     'scan',
     'min_version',
+    'consistency',
     'vector',
     'semantic',
     'include',
@@ -83,11 +86,14 @@ test('search, count and warm: fields that are null are absent', () => {
   const nulls = Object.fromEntries(
     [...names, 'max_bytes', 'exact', 'rank', 'context', 'vector_b64'].map((name) => [name, null]),
   );
-  const { q, regex, filter, exact, scan, min_version } = nulls;
+  const { q, regex, filter, exact, scan, min_version, consistency } = nulls;
 
   assert.deepEqual(parseSearchBody(nulls), searchDefaults);
   assert.deepEqual(parseSearchBody({ filter: null, cursor: 'c' }), { ...searchDefaults, cursor: 'c' });
-  assert.deepEqual(parseCountBody({ q, regex, filter, exact, scan, min_version }), parseCountBody({}));
+  assert.deepEqual(
+    parseCountBody({ q, regex, filter, exact, scan, min_version, consistency }),
+    parseCountBody({}),
+  );
   assert.equal(parseCountBody({ exact: false, filter: null }).filter, null);
   assert.deepEqual(parseWarmBody({ queries: null, regex: null, min_version: null }), parseWarmBody({}));
 });
@@ -108,6 +114,7 @@ const wrongSearches: readonly (readonly [body: unknown, fields: readonly string[
   [{ vector: [] }, ['vector']],
   [{ include: ['everything'] }, ['include[0]']],
   [{ min_version: -1 }, ['min_version']],
+  [{ consistency: 'weak' }, ['consistency']],
   [{ context: 11 }, ['context']],
   [{ vector_b64: 'AACAPw==', vector: [1] }, ['vector_b64']],
   [{ vector_b64: 'AACAPw==', semantic: 'x' }, ['semantic']],

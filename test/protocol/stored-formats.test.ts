@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { decodeFloor, writeFloor } from '../../actors/log/floor.ts';
 import { decodeImport, encodeImport } from '../../actors/namespace/commit-import.ts';
 import { decodeSwept, encodeSwept } from '../../actors/namespace/keep-sweeping.ts';
 import { stampFromWire } from '../../actors/namespace/write-pipeline.ts';
@@ -34,6 +34,7 @@ import { decodeEmailClaim, encodeEmailClaim } from '../../src/identity/people.ts
 import { encodePerson, type Person, readPerson } from '../../src/identity/person-record.ts';
 import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
+import { decodeFloor, writeFloor } from '../../src/stored/log-floor.ts';
 import { goldenBytes } from '../support/golden.ts';
 
 /**
@@ -91,6 +92,18 @@ const taken = { writes: 1, docsWritten: 2, bytesWritten: 3 };
 const events: { readonly [Kind in TenantEvent['kind']]: Extract<TenantEvent, { kind: Kind }> } = {
   'tenant-created': { kind: 'tenant-created', tenant, firstKey: key },
   'tenant-status': { kind: 'tenant-status', status: 'deleting' },
+  'tenant-billing': {
+    kind: 'tenant-billing',
+    plan: 'pro',
+    status: 'past_due',
+    billing: {
+      version: 3,
+      status: 'past_due',
+      cancelAtPeriodEnd: true,
+      anchorAt: 1_767_312_000_000,
+      endedAt: null,
+    },
+  },
   'owner-verified': { kind: 'owner-verified' },
   'key-created': { kind: 'key-created', key, answer },
   'key-limits': { kind: 'key-limits', keyId: 8, limits },
@@ -169,9 +182,18 @@ describe('golden bytes of stored records', () => {
   it('each kind of a tenant’s events', () => {
     const made = packMessage(Object.values(events).map(encodeTenantEvent));
 
-    const golden = goldenBytes('tenant-events-v7.bin', made);
+    const golden = goldenBytes('tenant-events-v8.bin', made);
 
     assert.deepEqual(Buffer.from(made), golden);
+    // Those of version 7 are the same without the subscription's.
+    const older = unpackMessage(
+      new Uint8Array(readFileSync('test/golden/tenant-events-v7.bin')),
+    ) as Uint8Array[];
+    const others = Object.values(events).filter(({ kind }) => kind !== 'tenant-billing');
+    assert.deepEqual(
+      older.map((bytes) => decodeTenantEvent(bytes, 'golden')),
+      others,
+    );
     const read = (unpackMessage(new Uint8Array(golden)) as Uint8Array[]).map((bytes) =>
       decodeTenantEvent(bytes, 'golden'),
     );
@@ -216,15 +238,19 @@ describe('golden bytes of stored records', () => {
 
   it('the floor of a log, and how far the sweep has come', async () => {
     const logId = 'k'.repeat(30);
-    const madeOfFloor = await written(paths.logFloor(logId), (store) => writeFloor(store, logId, 42));
+    const madeOfFloor = await written(paths.logFloor(logId), (store) =>
+      writeFloor(store, logId, { floor: 42, placement: 7 }),
+    );
     const swept = { beganAtMs: 1_700_000_000_000, untilMs: 1_699_000_000_000 };
     const madeOfSwept = encodeSwept(swept);
 
-    const goldenOfFloor = goldenBytes('log-floor-v2.bin', madeOfFloor);
+    const goldenOfFloor = goldenBytes('log-floor-v3.bin', madeOfFloor);
     const goldenOfSwept = goldenBytes('swept-v1.bin', madeOfSwept);
 
     assert.deepEqual(Buffer.from(madeOfFloor), goldenOfFloor);
-    assert.equal(decodeFloor(goldenOfFloor, logId), 42);
+    assert.deepEqual(decodeFloor(goldenOfFloor, logId), { floor: 42, placement: 7 });
+    const second = readFileSync('test/golden/log-floor-v2.bin');
+    assert.deepEqual(decodeFloor(second, logId), { floor: 42, placement: 0 });
     assert.deepEqual(Buffer.from(madeOfSwept), goldenOfSwept);
     assert.deepEqual(decodeSwept(goldenOfSwept), swept);
   });

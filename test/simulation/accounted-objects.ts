@@ -1,9 +1,9 @@
-import { decodeFloor } from '../../actors/log/floor.ts';
-import { decodeLogObject } from '../../actors/log/log-object.ts';
 import { decodeManifest, objectsOfManifest } from '../../actors/storage/manifest.ts';
 import { tenantManifestCodec } from '../../actors/tenant/tenant-state.ts';
 import { type ClusterView, decodeView } from '../../src/cluster/view.ts';
 import { logSlotOfKey, paths } from '../../src/object-store/paths.ts';
+import { decodeFloor } from '../../src/stored/log-floor.ts';
+import { decodeLogObject } from '../../src/stored/log-object.ts';
 
 /** What the function below needs of a store. */
 export interface Objects {
@@ -13,7 +13,7 @@ export interface Objects {
 
 /**
  * Keys that nothing accounts for. What does: the view names members and sealed logs; a member has a lease and, above its
- * floor, records and their blobs; every log keeps its seal and its floor, and one that the view still names the marker
+ * floor, records and their blobs; every log keeps its seal, its barriers and its floor, and one that the view still names the marker
  * that it is done with; tenants name their namespaces, whose manifests name segments; people and claims stand for themselves.
  */
 export function unaccountedObjects(objects: Objects): string[] {
@@ -47,7 +47,7 @@ function accountForTenant(accounted: Set<string>, objects: Objects, key: string)
 function accountForSlot(accounted: Set<string>, objects: Objects, view: ClusterView, key: string): void {
   const { kind, logId, slot, records } = decodeLogObject(bytesOf(objects, key), key);
   const isMember = view.members.some((member) => member.logId === logId);
-  if (kind !== 'seal' && !(isMember && slot > floorOf(objects, logId))) return;
+  if (kind === 'group' && !(isMember && slot > floorOf(objects, logId))) return;
   accounted.add(key);
   for (const { head } of records) if (head.blob !== null) accounted.add(paths.logBlob(logId, head.blob.id));
 }
@@ -55,7 +55,7 @@ function accountForSlot(accounted: Set<string>, objects: Objects, view: ClusterV
 function floorOf(objects: Objects, logId: string): number {
   const key = paths.logFloor(logId);
   if (objects.find(key) === undefined) return 0;
-  return decodeFloor(bytesOf(objects, key), logId);
+  return decodeFloor(bytesOf(objects, key), logId).floor;
 }
 
 function viewOf(objects: Objects): ClusterView {

@@ -1,8 +1,3 @@
-import type { Chance } from './chance.ts';
-import { type Change, type DocumentPatch, documentValue, type ReadOp, type Value } from './history.ts';
-import type { Answer } from './process.ts';
-import type { World } from './world.ts';
-
 /**
  * The clients of a simulated world. Each has one request under way at a time, writes documents that say by which request
  * they were written, and tells the history what it asked, when, and what it heard.
@@ -10,6 +5,11 @@ import type { World } from './world.ts';
  * Some ids belong to everybody. Others come in groups that are only ever put or deleted whole, by one client, so that any
  * reader sees all of a group with one token or nothing of it.
  */
+import type { Chance } from './chance.ts';
+import { type Change, type DocumentPatch, documentValue, type ReadOp, type Value } from './history.ts';
+import type { Answer } from './process.ts';
+import type { World } from './world.ts';
+
 export interface Place {
   readonly tenantId: number;
   readonly namespace: string;

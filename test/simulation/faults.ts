@@ -28,7 +28,20 @@ export const processFaults = [
 ] as const;
 export type ProcessFault = (typeof processFaults)[number];
 
-export type FaultCounts = Map<StoreFault | ProcessFault, number>;
+/** What can happen to one of several servers. */
+export const clusterFaults = [
+  'a server joins',
+  'a server leaves',
+  'a server crashes',
+  'a server starts again beside itself',
+  'a server is paused',
+  'calls of a server are held',
+  'a server is cut off from the store',
+  'the clock of a server jumps',
+] as const;
+export type ClusterFault = (typeof clusterFaults)[number];
+
+export type FaultCounts = Map<StoreFault | ProcessFault | ClusterFault, number>;
 
 export type StoreOperation = 'get' | 'create' | 'update' | 'delete' | 'list';
 
@@ -58,7 +71,7 @@ const faultsOf: Readonly<Record<StoreOperation, readonly StoreFault[]>> = {
   delete: ['dropped request', 'dropped answer', 'delayed up to 60 s', 'delivered twice', 'throttled (503)'],
 };
 
-/** Of all calls of a seed with faults. */
+/** The share of all calls of a seed that fail at most. */
 const callFaultsMax = 0.12;
 /** Damage closes actors and ends processes, so few reads meet it, in few seeds. */
 const damagedReads = 0.015;
@@ -98,7 +111,7 @@ export class FaultPlan {
     return this.#enabled.has(fault) ? this.count(fault) : null;
   }
 
-  count<Fault extends StoreFault | ProcessFault>(fault: Fault): Fault {
+  count<Fault extends StoreFault | ProcessFault | ClusterFault>(fault: Fault): Fault {
     this.counts.set(fault, (this.counts.get(fault) ?? 0) + 1);
     return fault;
   }

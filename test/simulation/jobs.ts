@@ -1,14 +1,16 @@
+/** Seeds on several processes: each takes every n-th and hands back what came of them. */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { emptySummary, merge, type Summary } from './seed-runs.ts';
 
-/** Seeds on several processes: each takes every n-th and hands back what came of them. */
 export interface SeedsWanted {
   readonly first: number;
   readonly seeds: number;
   readonly jobs: number;
   /** Whether a job ends at its first violation. */
   readonly untilViolation: boolean;
+  /** How many servers each world has; one where absent. */
+  readonly servers?: number;
 }
 
 /** Every core has a job of its own: collecting garbage on helper threads only takes them from each other. */
@@ -16,11 +18,12 @@ const nodeOptions = ['--max-old-space-size=600', '--single-threaded-gc', '--max-
 const entry = fileURLToPath(new URL('./simulate.js', import.meta.url));
 
 export async function runInJobs(wanted: SeedsWanted): Promise<Summary> {
-  const { first, seeds, jobs } = wanted;
+  const { first, seeds, jobs, servers = 1 } = wanted;
   const parts = await Promise.all(
     Array.from({ length: Math.min(jobs, seeds) }, (_, job) =>
       runJob(entry, [
         ...['--job', '--first', String(first + job), '--seeds', String(seeds - job), '--step', String(jobs)],
+        ...['--servers', String(servers)],
         ...(wanted.untilViolation ? ['--until-violation'] : []),
       ]),
     ),

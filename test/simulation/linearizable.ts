@@ -1,5 +1,3 @@
-import type { Change, Op, ReadOp, Value, WriteOp } from './history.ts';
-
 /**
  * Whether one order explains everything that the clients of one name saw: each operation takes effect at one moment
  * between its begin and its end, whole, and each read sees exactly what the writes before it left.
@@ -9,6 +7,8 @@ import type { Change, Op, ReadOp, Value, WriteOp } from './history.ts';
  * whose outcome nobody knows, and the ends of a name, after which versions begin again, are tried in several places;
  * `rankOf` says which of them to try first.
  */
+import type { Change, Op, ReadOp, Value, WriteOp } from './history.ts';
+
 export type Verdict =
   | { readonly kind: 'linearizable' }
   | { readonly kind: 'undecided'; readonly text: string }
@@ -23,7 +23,7 @@ const positionsMax = 4_000_000;
 interface Position {
   readonly version: number;
   readonly docs: ReadonlyMap<string, Value>;
-  /** Of the documents. */
+  /** The hash of the documents. */
   readonly hash: number;
   /** Indexes of operations that have taken effect. */
   readonly done: Uint8Array;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
-import { type Exploration, exploreStates } from '../support/explore-states.ts';
+import { test } from 'node:test';
+import { exploreStates } from '../support/explore-states.ts';
+import { testModel } from '../support/model-tests.ts';
 import {
   allStepNames,
   type BrokenRule,
@@ -91,37 +92,19 @@ const broken: readonly (readonly [BrokenRule, LogVariant, RegExp])[] = [
   ['orphans are collected before owning', two, /segment that was deleted/],
 ];
 
-const explored: Exploration[] = [];
-
-for (const { name, variant, statesMin } of wanted === 'full' ? [...whole, ...larger] : whole) {
-  test(`the protocol holds in every state: ${name}`, (t) => {
-    const found = exploreStates(logModel(variant), statesMax);
-    explored.push(found);
-
-    t.diagnostic(`${found.states} states, up to ${found.depth} steps deep`);
-    assert.equal(found.violation, null, traceOf(found));
-    assert.ok(found.states >= statesMin, `${found.states} states: the model has lost some`);
-  });
-}
-
-test('every step that is modelled was taken where no rule is broken', () => {
-  const taken = new Set(explored.flatMap(({ taken }) => [...taken.keys()].map(stepName)));
-
-  const never = allStepNames.filter((name) => !taken.has(name));
-  assert.deepEqual(never, [
-    'takes a time-out for "not written", write',
-    'after a time-out sends into the same slot write',
-  ]);
+testModel({
+  model: logModel,
+  breaking: (variant, rule) => ({ ...variant, broken: [rule] }),
+  describeStep,
+  stepName,
+  allStepNames,
+  statesMax,
+  whole: wanted === 'full' ? [...whole, ...larger] : whole,
+  broken,
+  never: ['takes a time-out for "not written", write', 'after a time-out sends into the same slot write'],
+  titles: { whole: 'the protocol holds in every state', broken: 'the protocol fails where this is done' },
+  printsTraces: wanted === 'traces',
 });
-
-for (const [rule, variant, problem] of broken) {
-  test(`the protocol fails where this is done: ${rule}`, (t) => {
-    const found = exploreStates(logModel({ ...variant, broken: [rule] }), statesMax);
-
-    printTrace(t, found);
-    assert.match(found.violation?.problem ?? 'no violation', problem);
-  });
-}
 
 test('an acknowledgement that does not wait for ownership is found again, because every log is replayed', () => {
   const variant: LogVariant = { ...three, broken: ['acknowledged before owning'] };
@@ -135,13 +118,3 @@ test('an acknowledgement that does not wait for ownership is found again, becaus
   };
   assert.match(exploreStates(logModel(forgetful), statesMax).violation?.problem ?? '', /is lost/);
 });
-
-function printTrace(t: TestContext, found: Exploration): void {
-  // A line at a time: the reporter escapes line ends.
-  if (wanted === 'traces') for (const line of traceOf(found).split('\n')) t.diagnostic(line);
-}
-
-function traceOf({ violation, states }: Exploration): string {
-  if (violation === null) return '';
-  return `${violation.problem}, found among ${states} states:\n  ${violation.trace.map(describeStep).join('\n  ')}`;
-}

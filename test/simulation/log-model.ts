@@ -1,35 +1,5 @@
 import type { Branch, StateModel } from '../support/explore-states.ts';
 
-/**
- * The commit protocol of one namespace as a model small enough to be searched completely: its writes, the log of each
- * process, the floor and the collection of slots, seals, the manifest and its change of owner. Every message may arrive
- * late, twice or never, every answer may be lost, and a successor may begin at any time beside a process that lives.
- *
- * What each step stands for:
- *
- * | step | in the product |
- * |---|---|
- * | sends, sends again, looks who holds | `GroupCommit.#send` and `appendToSlot`, `whoHolds` in log/append.ts |
- * | (a slot is known) | `GroupCommit.#answer` and `#end`; `WritePipeline.#apply` in namespace/write-pipeline.ts |
- * | begins a flush | `flushNamespace`, `reachOf` and the upload of the segment, in namespace/flush.ts |
- * | asks to own | `takeOwnership` in namespace/flush.ts, called by `NamespaceActor.#becomeReady` |
- * | commit arrives, commits again, looks whose | `commit` in storage/manifest-store.ts |
- * | (deposed) | `Upkeep.#flushing` closes the actor; `ActorHost.#replayAgain` reopens it |
- * | raises its floor | `UnflushedTargets.floor` and `writeFloor`, by `LogService.#finishLogs` |
- * | says that logs are done | `LogService.#finishLogs` |
- * | slot collected | `LogCollection` and `planLogCollection` in log/collect-log.ts: under a floor, or of a log that is done |
- * | orphan collected | deletion of uploaded segments that no manifest names |
- * | looks for the end, tries to seal | `sealLog`, `sealFrom` in log/seal.ts |
- * | reads the floor again | the end of the loop in `sealLog`, and `joinCluster` in src/cluster/view.ts |
- * | reads the floor, reads a slot | `LogService.#replay` and `replayLog` in log/replay.ts |
- * | loads the manifest | `openNamespace` in namespace/open.ts; reads are served from here on |
- *
- * A new owner serves reads while its compare-and-set runs, and whatever was read must be found by all later reads;
- * acknowledgements, flushes and collection wait for it.
- *
- * Left out: the order of writes within a namespace (a set of writes is all that a reader has here), other namespaces,
- * the view's own compare-and-set, and reads of a process that has a successor, which time bounds and not the log.
- */
 export type BrokenRule =
   | 'acknowledged when sent'
   | 'a refused PUT counts as not written'
@@ -180,6 +150,36 @@ const slotOf = (log: number, slot: number): number => slots + log * slotsMax + s
 const bit = (write: number): number => 1 << (write - 1);
 const isWrite = (content: number): boolean => content !== nothing && content !== seal;
 
+/**
+ * The commit protocol of one namespace as a model small enough to be searched completely: its writes, the log of each
+ * process, the floor and the collection of slots, seals, the manifest and its change of owner. Every message may arrive
+ * late, twice or never, every answer may be lost, and a successor may begin at any time beside a process that lives.
+ *
+ * What each step stands for:
+ *
+ * | step | in the product |
+ * |---|---|
+ * | sends, sends again, looks who holds | `GroupCommit.#send` and `appendToSlot`, `whoHolds` in log/append.ts |
+ * | (a slot is known) | `GroupCommit.#answer` and `#end`; `WritePipeline.#apply` in namespace/write-pipeline.ts |
+ * | begins a flush | `flushNamespace`, `reachOf` and the upload of the segment, in namespace/flush.ts |
+ * | asks to own | `takeOwnership` in namespace/flush.ts, called by `NamespaceActor.#becomeReady` |
+ * | commit arrives, commits again, looks whose | `commit` in storage/manifest-store.ts |
+ * | (deposed) | `Upkeep.#flushing` closes the actor; `ActorHost.#replayAgain` reopens it |
+ * | raises its floor | `UnflushedTargets.floor` and `writeFloor`, by `LogService.#finishLogs` |
+ * | says that logs are done | `LogService.#finishLogs` |
+ * | slot collected | `LogCollection` and `planLogCollection` in log/collect-log.ts: under a floor, or of a log that is done |
+ * | orphan collected | deletion of uploaded segments that no manifest names |
+ * | looks for the end, tries to seal | `sealLog`, `sealFrom` in log/seal.ts |
+ * | reads the floor again | the end of the loop in `sealLog`, and `joinCluster` in src/cluster/join.ts |
+ * | reads the floor, reads a slot | `LogService.#replay` and `replayLog` in log/replay.ts |
+ * | loads the manifest | `openNamespace` in namespace/open.ts; reads are served from here on |
+ *
+ * A new owner serves reads while its compare-and-set runs, and whatever was read must be found by all later reads;
+ * acknowledgements, flushes and collection wait for it.
+ *
+ * Left out: the order of writes within a namespace (a set of writes is all that a reader has here), other namespaces,
+ * the view's own compare-and-set, and reads of a process that has a successor, which time bounds and not the log.
+ */
 export function logModel(variant: LogVariant): StateModel {
   const initial = new Uint8Array(stateBytes);
   initial[of(0, phase)] = phases.serving;
@@ -689,7 +689,7 @@ function violation(state: State): string | null {
   return violationOfReads(state);
 }
 
-/** Of the newest process: the reads of those before it are ended by time. */
+/** What reads of the newest process break: the reads of those before it are ended by time. */
 function violationOfReads(state: State): string | null {
   let newest = 0;
   for (let process = 1; process < processesMax; process++) if (hasJoined(state, process)) newest = process;

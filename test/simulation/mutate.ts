@@ -24,7 +24,16 @@ export async function catchMutation(mutation: Mutation, seeds: number, first = 1
   try {
     mutateFile(join(folder, 'dist', mutation.file), mutation);
     const program = join(folder, 'dist/test/simulation/simulate.js');
-    const options = ['--job', '--until-violation', '--first', String(first), '--seeds', String(seeds)];
+    const servers = ['--servers', String(mutation.servers ?? 1)];
+    const options = [
+      ...servers,
+      '--job',
+      '--until-violation',
+      '--first',
+      String(first),
+      '--seeds',
+      String(seeds),
+    ];
     const summary = await runJob(program, options);
     return {
       mutation,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { clusterMutations } from './cluster-mutations.ts';
 import { buildFolder, catchMutation, mutateText } from './mutate.ts';
 import { mutations } from './mutations.ts';
 
@@ -15,7 +16,7 @@ const quick = [
 const seeds = 20;
 
 test('every mutation still finds its text, once', () => {
-  for (const mutation of mutations) {
+  for (const mutation of [...mutations, ...clusterMutations]) {
     const text = readFileSync(join(buildFolder, mutation.file), 'utf8');
     assert.notEqual(mutateText(text, mutation), text);
   }

@@ -10,6 +10,8 @@ export interface Mutation {
   /** Stands there exactly once. */
   readonly find: string;
   readonly replace: string;
+  /** How many servers the worlds have that notice it; one where absent. */
+  readonly servers?: number;
   /** What it breaks. */
   readonly why: string;
 }
@@ -74,9 +76,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'replay begins one slot late',
-    file: 'actors/log/log-service.js',
-    find: 'const after = await readFloor(store, log.logId);',
-    replace: 'const after = (await readFloor(store, log.logId)) + 1;',
+    file: 'actors/log/replays.js',
+    find: 'const after = await readFloor(store, logId);',
+    replace: 'const after = (await readFloor(store, logId)) + 1;',
     why: 'the first slot above the floor is left out',
   },
   {
@@ -88,9 +90,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'the last slot of a sealed log is not replayed',
-    file: 'actors/log/log-service.js',
-    find: 'through: sealed.sealSeq - 1',
-    replace: 'through: sealed.sealSeq - 2',
+    file: 'actors/log/hand-over.js',
+    find: 'through: sealSeq - 1',
+    replace: 'through: sealSeq - 2',
     why: 'what was acknowledged last is lost',
   },
   {
@@ -177,9 +179,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a sealed log is done before its records are flushed',
-    file: 'actors/log/log-service.js',
-    find: 'if (this.#unflushed.get(logId)?.size !== 0)',
-    replace: 'if (this.#unflushed.get(logId) === undefined)',
+    file: 'actors/log/sealed-logs.js',
+    find: '.filter((logId) => this.#unflushed.get(logId)?.size === 0);',
+    replace: '.filter((logId) => this.#unflushed.has(logId));',
     why: 'nobody replays it any more',
   },
   {

@@ -1,10 +1,12 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { internalCalls } from '../../protocol/internal-calls.ts';
 import { type FlowLimits, limits } from '../../protocol/limits.ts';
+import type { Owners } from '../../protocol/placement.ts';
 import type { TenantRecord } from '../../protocol/stored-tenant.ts';
-import { DataError } from '../../src/base/assert.ts';
+import { DataError, must } from '../../src/base/assert.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { packMessage } from '../../src/base/msgpack.ts';
+import { ownersOf } from '../../src/cluster/view.ts';
 import { StoreError } from '../../src/object-store/object-store.ts';
 import {
   type Asked,
@@ -17,6 +19,7 @@ import {
   memoryBytesDefault,
 } from '../support/in-process.ts';
 import { type Chance, randomOf } from './chance.ts';
+import type { Forwards } from './forwards.ts';
 import { portPair } from './ports.ts';
 import type { Owner, Scheduler } from './scheduler.ts';
 import { type NetworkParts, SimulatedStore } from './simulated-store.ts';
@@ -42,12 +45,15 @@ export interface Answer {
   readonly code: string;
   // biome-ignore lint/suspicious/noExplicitAny: an answer's JSON, read by the clients
   readonly body: any;
-  /** Of an error that no caller has to do with: what went wrong inside. */
+  /** An error that no caller has to do with: what went wrong inside. */
   readonly error: unknown;
 }
 
 export interface ProcessOptions {
   readonly number: number;
+  readonly serverId: string;
+  /** The way to other servers; null where there are none. */
+  readonly forwards: Forwards | null;
   readonly scheduler: Scheduler;
   readonly network: NetworkParts;
   readonly chance: Chance;
@@ -56,7 +62,6 @@ export interface ProcessOptions {
 
 /** A server that is told of its end stops within this time. */
 const stopAfterSealMs = 100;
-const serverId = 'server-a';
 
 /** One process of the server in the simulated world: it can be paused, cut off, and killed between any two instructions. */
 export class SimulatedProcess implements Owner {
@@ -79,6 +84,15 @@ export class SimulatedProcess implements Owner {
     this.store = new SimulatedStore(options.network, this);
   }
 
+  get serverId(): string {
+    return this.#options.serverId;
+  }
+
+  /** Whether there are no other servers: then nobody is sent to a process whose log was sealed, and it need not know. */
+  get isAlone(): boolean {
+    return this.#options.forwards === null;
+  }
+
   get logId(): string {
     return this.#composed?.joined.identity.logId ?? '';
   }
@@ -89,7 +103,7 @@ export class SimulatedProcess implements Owner {
 
   /** Rejects where it could not start, and never ends where it died of that. */
   async start(): Promise<void> {
-    const { scheduler, chance, commitMs } = this.#options;
+    const { scheduler, chance, commitMs, serverId, forwards } = this.#options;
     const clock = this.#clock();
     const composed = await composeProcess({
       store: this.store,
@@ -102,13 +116,28 @@ export class SimulatedProcess implements Owner {
       memoryBytes: memoryBytesDefault,
       lanes: lanesInPlace(this.store, async () => {}, clock),
       ports: portPair(scheduler, this, chance),
+      cluster:
+        forwards === null
+          ? null
+          : {
+              ask: (asked, body, owners) => forwards.ask(this, asked, body, owners),
+              onRemoved: () => this.#endSoon(),
+            },
     });
     this.#composed = composed;
     this.starting = false;
-    void composed.log.sealed.then(() =>
-      scheduler.after(chance.fraction() * stopAfterSealMs, this, () => this.kill()),
-    );
+    void composed.log.sealed.then(() => this.#endSoon());
     composed.host.recover();
+  }
+
+  #endSoon(): void {
+    const { scheduler, chance } = this.#options;
+    // Who leaves seals its own log.
+    if (!this.#draining) scheduler.after(chance.fraction() * stopAfterSealMs, this, () => this.kill());
+  }
+
+  get composed(): ComposedProcess | null {
+    return this.#composed;
   }
 
   pause(ms: number): void {
@@ -138,8 +167,10 @@ export class SimulatedProcess implements Owner {
     if (composed === null) return;
     this.#draining = true;
     try {
+      await composed.membership?.leave();
       await composed.host.drain();
       await composed.log.drain();
+      await composed.membership?.end();
     } finally {
       this.kill();
     }
@@ -174,15 +205,26 @@ export class SimulatedProcess implements Owner {
     const host = this.#composed?.host;
     if (host === undefined) return never();
     const asking = call(operation, namespace, asked);
+    const { forwards } = this.#options;
+    const isTenant = operation === internalCalls.createTenant;
     try {
+      if (forwards !== null) {
+        const reply = await forwards.ask(this, asking, body, this.owners);
+        return { status: reply.status, code: '', body: isTenant ? null : bodyOf(asking, reply), error: null };
+      }
       const warm = operation === 'getDocument' ? host.getWarm(asking) : null;
       if (warm !== null) return { status: 200, code: '', body: JSON.parse(warm.toString()), error: null };
       const reply = await host.handle(asking, body);
-      const isTenant = operation === internalCalls.createTenant;
       return { status: reply.status, code: '', body: isTenant ? null : bodyOf(asking, reply), error: null };
     } catch (error) {
       return answerOfError(error);
     }
+  }
+
+  /** As this process knows them. */
+  get owners(): Owners {
+    const { follower } = must(this.#composed, 'a process that has begun');
+    return ownersOf(must(follower, 'a view').view, this.serverId);
   }
 
   #clock(): Clock {

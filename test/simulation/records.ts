@@ -4,10 +4,6 @@ import { judge } from './linearizable.ts';
 import { type Answer, isOfDamage, type SimulatedProcess } from './process.ts';
 import type { StoredRecords } from './stored-records.ts';
 
-/**
- * What the clients heard, and what is wrong with it. Some of it shows at once (half a batch, a write that was called
- * unwritten); the rest is judged when everything is over.
- */
 export interface Heard {
   readonly process: SimulatedProcess;
   readonly place: Place;
@@ -21,9 +17,13 @@ export interface Heard {
 
 /** Answers that promise that nothing was written, now or later. */
 const nothingWritten: ReadonlySet<string> = new Set(['unavailable', 'write_busy', 'rate_limited']);
-/** Of a request that does not fit what is there: it changed nothing. */
+/** The codes of a request that does not fit what is there: it changed nothing. */
 const refusedByState: ReadonlySet<string> = new Set(['not_found', 'conflict']);
 
+/**
+ * What the clients heard, and what is wrong with it. Some of it shows at once (half a batch, a write that was called
+ * unwritten); the rest is judged when everything is over.
+ */
 export class Records {
   readonly #ops = new Map<string, Op[]>();
   readonly #refused = new Map<string, string>();
@@ -88,7 +88,7 @@ export class Records {
       this.#checkTimes(answer, at);
     }
     // A process whose log was sealed may answer from before: with one server nobody is sent to it any more.
-    if (process.sealedAtMs <= endMs) return;
+    if (process.isAlone && process.sealedAtMs <= endMs) return;
     this.#opsOf(place).push({ kind: 'read', token, startMs, endMs, ...found });
   }
 

@@ -1,4 +1,4 @@
-import { processFaults, storeFaults } from './faults.ts';
+import { clusterFaults, processFaults, storeFaults } from './faults.ts';
 import type { SeedViolation, Summary } from './seed-runs.ts';
 
 /** What a run tells its reader. */
@@ -24,7 +24,8 @@ export function tellSummary(summary: Summary, elapsedMs: number, say: (line: str
 /** Those that never came, too: a fault that nobody meets tests nothing. */
 function tellFaults({ faults }: Summary, say: (line: string) => void): void {
   say('faults by kind:');
-  for (const fault of [...processFaults, ...storeFaults]) say(`  ${fault}: ${faults[fault] ?? 0}`);
+  for (const fault of [...processFaults, ...clusterFaults, ...storeFaults])
+    say(`  ${fault}: ${faults[fault] ?? 0}`);
 }
 
 export function tellViolation({ seed, kind, text }: SeedViolation, say: (line: string) => void): void {

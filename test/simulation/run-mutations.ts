@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { clusterMutations } from './cluster-mutations.ts';
 import { type Caught, catchMutation } from './mutate.ts';
 import { mutations } from './mutations.ts';
 
@@ -14,7 +15,7 @@ const { values } = parseArgs({
   },
 });
 
-const wanted = mutations.filter(({ name }) => name.includes(values.only));
+const wanted = [...mutations, ...clusterMutations].filter(({ name }) => name.includes(values.only));
 const waiting = [...wanted];
 let missed = 0;
 

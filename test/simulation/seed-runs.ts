@@ -4,7 +4,7 @@ import { runSeed } from './world.ts';
 /** What came of many seeds; plain data, so that a child process can hand it to its parent. */
 export interface Summary {
   seeds: number;
-  /** Of each seed's events. */
+  /** The digest of each seed's events. */
   hashes: Record<string, string>;
   events: number;
   virtualMs: number;
@@ -40,19 +40,20 @@ const faultsMin = 2;
 export async function runSeeds(
   seeds: Iterable<number>,
   goOn: (summary: Summary) => boolean = () => true,
+  servers = 1,
 ): Promise<Summary> {
   const summary = emptySummary();
   for (const seed of seeds) {
-    await addSeed(summary, seed);
+    await addSeed(summary, seed, servers);
     if (!goOn(summary)) break;
   }
   return summary;
 }
 
-async function addSeed(summary: Summary, seed: number): Promise<void> {
+async function addSeed(summary: Summary, seed: number, servers: number): Promise<void> {
   summary.seeds++;
   try {
-    const result = await runSeed(seed);
+    const result = await runSeed(seed, null, servers);
     summary.hashes[seed] = result.hash;
     summary.events += result.events;
     summary.virtualMs += result.virtualMs;

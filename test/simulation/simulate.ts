@@ -1,3 +1,8 @@
+/**
+ * The command of the simulation: `npm run simulate -- --seeds 3000 [--first 1] [--jobs 2]` runs seeds and tells what came
+ * of them, `--seed S` replays one with everything that happened in it, `--coverage` tells (in one process) which branches
+ * of the protocol's files were never taken. Ends with 1 where something was violated.
+ */
 import { parseArgs } from 'node:util';
 import { tellCoverage, withCoverage } from './coverage.ts';
 import { runInJobs } from './jobs.ts';
@@ -5,17 +10,13 @@ import { tellSummary, tellViolation } from './report.ts';
 import { runSeeds, seedsFrom } from './seed-runs.ts';
 import { runSeed } from './world.ts';
 
-/**
- * The command of the simulation: `npm run simulate -- --seeds 3000 [--first 1] [--jobs 2]` runs seeds and tells what came
- * of them, `--seed S` replays one with everything that happened in it, `--coverage` tells (in one process) which branches
- * of the protocol's files were never taken. Ends with 1 where something was violated.
- */
 const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '300' },
     first: { type: 'string', default: '1' },
     jobs: { type: 'string', default: '2' },
     seed: { type: 'string' },
+    servers: { type: 'string', default: '1' },
     coverage: { type: 'boolean', default: false },
     /** How this program calls itself. */
     job: { type: 'boolean', default: false },
@@ -26,7 +27,7 @@ const { values } = parseArgs({
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 async function replay(seed: number): Promise<number> {
-  const result = await runSeed(seed, say);
+  const result = await runSeed(seed, say, Number(values.servers));
   say(`hash ${result.hash}, ${result.events} events`);
   for (const violation of result.violations) tellViolation({ seed, ...violation }, say);
   return result.violations.length;
@@ -40,7 +41,7 @@ async function runJob(): Promise<number> {
   const goOn = values['until-violation']
     ? ({ violations }: { violations: unknown[] }) => violations.length === 0
     : () => true;
-  const summary = await runSeeds(seeds, goOn);
+  const summary = await runSeeds(seeds, goOn, Number(values.servers));
   process.stdout.write(JSON.stringify(summary));
   return 0;
 }
@@ -60,6 +61,7 @@ async function runAll(): Promise<number> {
     first: Number(values.first),
     seeds: Number(values.seeds),
     jobs: Number(values.jobs),
+    servers: Number(values.servers),
     untilViolation: values['until-violation'],
   });
   tellSummary(summary, performance.now() - began, say);

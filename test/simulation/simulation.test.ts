@@ -9,8 +9,10 @@ import type { Summary } from './seed-runs.ts';
 import { runSeed } from './world.ts';
 
 /** More of them: `npm run simulate`. */
-const seeds = 300;
+const seeds = 80;
 const jobs = 2;
+/** Each of them takes as long as six of the others. */
+const clusterSeeds = 12;
 const seedsRunTwice = 8;
 
 function assertNothingViolated({ violations }: Summary): void {
@@ -19,7 +21,7 @@ function assertNothingViolated({ violations }: Summary): void {
   assert.equal(violations.length, 0, lines.join('\n'));
 }
 
-/** Of the run of all seeds: what the same seeds do in another process is compared with it. */
+/** The digests of the run of all seeds: what the same seeds do in another process is compared with it. */
 let hashes: Summary['hashes'] = {};
 
 test(`whatever fails, every answer of ${seeds} simulated worlds is kept`, async (t) => {
@@ -31,6 +33,17 @@ test(`whatever fails, every answer of ${seeds} simulated worlds is kept`, async 
   assert.equal(summary.seeds, seeds);
   assert.equal(summary.quietSeeds, 0, 'every world meets at least two faults');
   assert.ok(summary.operations >= seeds * 200, 'every world sees at least 200 operations');
+});
+
+test(`three servers are one in every one of ${clusterSeeds} simulated worlds`, async (t) => {
+  const began = performance.now();
+  const wanted = { first: 1, seeds: clusterSeeds, jobs, untilViolation: false, servers: 3 };
+  const summary = await runInJobs(wanted);
+  tellSummary(summary, performance.now() - began, (line) => t.diagnostic(line));
+  assertNothingViolated(summary);
+  assert.equal(summary.seeds, clusterSeeds);
+  for (const fault of ['a server joins', 'a server leaves'] as const)
+    assert.ok((summary.faults[fault] ?? 0) > 0, fault);
 });
 
 test('a seed decides everything that happens', async () => {

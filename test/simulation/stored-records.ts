@@ -1,6 +1,6 @@
-import { decodeLogObject, type LogRecord } from '../../actors/log/log-object.ts';
 import { decodeTenantEvent } from '../../actors/tenant/tenant-state.ts';
 import { paths } from '../../src/object-store/paths.ts';
+import { decodeLogObject, type LogRecord } from '../../src/stored/log-object.ts';
 import type { Place } from './clients.ts';
 import type { StoredObjects } from './stored-objects.ts';
 
@@ -19,6 +19,7 @@ export class StoredRecords {
     this.#objects = objects;
   }
 
+  /** `logId`: empty where it may be any. */
   askedToDrop(logId: string, { tenantId, namespace }: Place, token: string): void {
     const key = `${logId}/${tenantId}/${namespace}`;
     this.#drops.set(key, [...(this.#drops.get(key) ?? []), token]);
@@ -43,7 +44,8 @@ export class StoredRecords {
     if (head.namespace === '') {
       const event = decodeTenantEvent(bytes, `a record of ${logId}`);
       if (event.kind !== 'namespace-deleted') return;
-      const token = this.#drops.get(`${logId}/${head.tenantId}/${event.name}`)?.shift();
+      const place = `${head.tenantId}/${event.name}`;
+      const token = (this.#drops.get(`${logId}/${place}`) ?? this.#drops.get(`/${place}`))?.shift();
       if (token !== undefined) this.#ranks.set(token, rank);
       return;
     }

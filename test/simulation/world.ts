@@ -1,18 +1,20 @@
+import { must } from '../../src/base/assert.ts';
 import { Chance } from './chance.ts';
 import { Client, type Place, type Request } from './clients.ts';
 import { type EventHash, newEventHash } from './event-hash.ts';
 import { type FaultCounts, FaultPlan } from './faults.ts';
+import { Forwards } from './forwards.ts';
 import type { Violation } from './history.ts';
 import { checkLeftovers } from './leftovers.ts';
-import { runNemesis } from './nemesis.ts';
+import { runClusterNemesis, runNemesis } from './nemesis.ts';
 import { type Answer, isOfDamage, SimulatedProcess } from './process.ts';
 import { Records } from './records.ts';
 import { Scheduler } from './scheduler.ts';
+import { SimulatedServer } from './simulated-server.ts';
 import type { NetworkParts } from './simulated-store.ts';
 import { StoredObjects } from './stored-objects.ts';
 import { StoredRecords } from './stored-records.ts';
 
-/** One seed: a world of clients, processes of one server that follow upon each other, and a store that fails. */
 export interface WorldResult {
   readonly seed: number;
   readonly hash: string;
@@ -26,15 +28,11 @@ export interface WorldResult {
 
 const turnsMin = 200;
 const turnsMax = 206;
-/** Between two tries of a supervisor. */
-const restartMs = 300;
-/** A start that takes longer is given up. */
-const startPatienceMs = 120_000;
-const startsMax = 60;
 /** Everything that was delayed has arrived by then. */
 const settleMs = 130_000;
 const lastReadPatienceMs = 120_000;
 
+/** One seed: a world of clients, processes of one server that follow upon each other, and a store that fails. */
 export class World {
   readonly scheduler = new Scheduler();
   readonly objects = new StoredObjects(() => this.scheduler.nowMs);
@@ -49,11 +47,10 @@ export class World {
   readonly #turnsWanted: number;
   #turns = 0;
   readonly #waitingForTurn = new Map<number, readonly (() => void)[]>();
-  #starting: Promise<void> | null = null;
-  #over = false;
-  current: SimulatedProcess | null = null;
+  readonly servers: readonly SimulatedServer[];
+  readonly #forwards: Forwards;
 
-  constructor(seed: number, trace: ((line: string) => void) | null) {
+  constructor(seed: number, trace: ((line: string) => void) | null, servers = 1) {
     this.#seed = seed;
     this.#trace = trace;
     this.#hash = newEventHash();
@@ -61,6 +58,27 @@ export class World {
     this.faults = new FaultPlan(chance);
     this.#commitMs = chance.pick([20, 100, 250]);
     this.#turnsWanted = chance.integer(turnsMin, turnsMax);
+    this.servers = Array.from(
+      { length: servers },
+      (_, number) =>
+        new SimulatedServer(`server-${String.fromCharCode(97 + number)}`, {
+          scheduler: this.scheduler,
+          makeProcess: (server) => this.#makeProcess(server),
+          tell: (what) => this.tell(what),
+          startFailed: (process, error) => this.#startFailed(process, error),
+          onStuck: () => this.records.violate('stuck', 'no process got to serve'),
+        }),
+    );
+    this.#forwards = new Forwards(this.scheduler, new Chance(seed, 6), (serverId) =>
+      this.#processes.findLast(
+        (process) => process.serverId === serverId && !process.dead && !process.starting,
+      ),
+    );
+  }
+
+  /** Whether there are several servers, each of which may own something. */
+  get isCluster(): boolean {
+    return this.servers.length > 1;
   }
 
   get turnsWanted(): number {
@@ -90,12 +108,17 @@ export class World {
 
   /** Mostly the newest that serves, sometimes one that does not know yet that it was overtaken. */
   processFor(chance: Chance): SimulatedProcess | null {
-    const { current } = this;
+    const { current } = this.isCluster ? chance.pick(this.servers) : this.first;
     if (current === null || chance.happens(0.12)) {
       const serving = this.#processes.filter((process) => process.serving);
       return serving.length === 0 ? null : chance.pick(serving);
     }
     return current.serving ? current : null;
+  }
+
+  /** The only one, where there is one. */
+  get first(): SimulatedServer {
+    return must(this.servers[0], 'a server');
   }
 
   tell(what: string): void {
@@ -112,7 +135,8 @@ export class World {
   }): Promise<Answer | null> {
     const { process, place, token, request, patienceMs } = question;
     const startMs = this.scheduler.nowMs;
-    if (request.change?.kind === 'drop') this.#stored.askedToDrop(process.logId, place, token);
+    if (request.change?.kind === 'drop')
+      this.#stored.askedToDrop(this.isCluster ? '' : process.logId, place, token);
     const answering = process.ask(request.operation, request.namespace, request.asked);
     const answer = await this.#answerOrNull(process, answering, patienceMs);
     const endMs = this.scheduler.nowMs;
@@ -141,48 +165,14 @@ export class World {
     });
   }
 
-  /** A process that takes the server's place, whatever else is running; tried again until one serves. */
-  startNext(): Promise<void> {
-    this.#starting ??= this.#startUntilServing().finally(() => {
-      this.#starting = null;
-    });
-    return this.#starting;
-  }
-
-  async #startUntilServing(): Promise<void> {
-    for (let tries = 0; tries < startsMax; tries++) {
-      const process = this.#makeProcess();
-      this.tell(`p${process.number} starts`);
-      const started = await Promise.race([
-        process.start().then(
-          () => true,
-          (error: unknown) => this.#startFailed(process, error),
-        ),
-        new Promise<boolean>((resolve) => process.onDeath(() => resolve(false))),
-        this.scheduler.sleep(startPatienceMs).then(() => false),
-      ]);
-      if (started && !process.dead) {
-        this.tell(`p${process.number} serves`);
-        this.current = process;
-        process.onDeath(() => this.#onDeath(process));
-        return;
-      }
-      process.kill();
-      await this.scheduler.sleep(restartMs);
-    }
-    this.records.violate('stuck', `no process got to serve in ${startsMax} starts`);
-    this.#over = true;
-  }
-
-  #startFailed(process: SimulatedProcess, error: unknown): boolean {
+  #startFailed(process: SimulatedProcess, error: unknown): void {
     this.tell(`p${process.number} cannot start: ${String(error).split('\n')[0]}`);
     const explained = isOfDamage(error) || process.store.damaged || String(error).includes('StoreError');
     if (!explained && this.faults.on === false)
       this.records.violate('unexpected error', `a start failed: ${String(error)}`);
-    return false;
   }
 
-  #makeProcess(): SimulatedProcess {
+  #makeProcess(server: SimulatedServer): SimulatedProcess {
     const number = this.#processes.length;
     const chance = new Chance(this.#seed, 1_000 + number);
     const network: NetworkParts = {
@@ -199,6 +189,8 @@ export class World {
     };
     const made = new SimulatedProcess({
       number,
+      serverId: server.id,
+      forwards: this.isCluster ? this.#forwards : null,
       scheduler: this.scheduler,
       network,
       chance: new Chance(this.#seed, 2_000 + number),
@@ -216,17 +208,6 @@ export class World {
       if (process.logId === logId) process.sealedAtMs = Math.min(process.sealedAtMs, this.scheduler.nowMs);
   }
 
-  #onDeath(process: SimulatedProcess): void {
-    this.tell(`p${process.number} is gone`);
-    if (this.current !== process) return;
-    this.current = null;
-    if (!this.#over) void this.scheduler.sleep(restartMs).then(() => this.#ensureServing());
-  }
-
-  async #ensureServing(): Promise<void> {
-    if (this.current === null && !this.#over) await this.startNext();
-  }
-
   /** A promise that was rejected and nobody looked at ends a real process. */
   takeUnhandled(reason: unknown): void {
     const damaged = this.alive.filter((process) => process.store.damaged);
@@ -241,15 +222,17 @@ export class World {
   async run(): Promise<WorldResult> {
     const chance = new Chance(this.#seed, 3);
     const places = placesOf(chance);
-    await this.startNext();
+    await this.first.startNext();
     for (const tenantId of new Set(places.map((place) => place.tenantId))) {
-      await this.current?.createTenant(tenantId);
+      await this.first.current?.createTenant(tenantId);
     }
+    // Others begin at moments of their own.
+    for (const server of this.servers.slice(1)) if (chance.happens(0.6)) void server.startNext();
     this.faults.on = true;
     const clients = Array.from({ length: chance.integer(3, 6) }, (_, i) =>
       new Client(`c${i}`, this, new Chance(this.#seed, 10 + i), places).run(),
     );
-    const nemesis = runNemesis(this, new Chance(this.#seed, 5));
+    const nemesis = (this.isCluster ? runClusterNemesis : runNemesis)(this, new Chance(this.#seed, 5));
     await Promise.all([...clients, nemesis]);
     await this.#end(places);
     return {
@@ -268,18 +251,18 @@ export class World {
     this.faults.on = false;
     this.tell('the faults end');
     await this.scheduler.sleep(settleMs);
-    await this.#starting;
-    const before = this.alive;
-    this.current = null;
-    await this.startNext();
-    this.#over = true;
+    await this.first.starting;
+    const before = this.alive.filter(({ serverId }) => serverId === this.first.id);
+    this.first.current = null;
+    await this.first.startNext();
+    for (const server of this.servers) server.supervised = false;
     for (const process of before) process.kill();
-    const last = this.current as SimulatedProcess | null;
-    if (last === null) return;
-    for (const place of places) await this.#readLast(last, place);
+    if (this.isCluster) await this.scheduler.sleep(settleMs);
+    for (const { current } of this.servers)
+      if (current !== null) for (const place of places) await this.#readLast(current, place);
     this.records.judge();
     await checkLeftovers(this);
-    last.kill();
+    for (const process of this.alive) process.kill();
   }
 
   async #readLast(process: SimulatedProcess, place: Place): Promise<void> {
@@ -326,8 +309,9 @@ function describeAnswer(answer: Answer | null): string {
 export async function runSeed(
   seed: number,
   trace: ((line: string) => void) | null = null,
+  servers = 1,
 ): Promise<WorldResult> {
-  const world = new World(seed, trace);
+  const world = new World(seed, trace, servers);
   const onUnhandled = (reason: unknown) => world.takeUnhandled(reason);
   process.on('unhandledRejection', onUnhandled);
   try {

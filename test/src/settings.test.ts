@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Env, readSettings, thisMachine } from '../../src/settings.ts';
-import { SettingsError } from '../../src/settings-values.ts';
+import { readSettings, thisMachine } from '../../src/settings.ts';
+import { type Env, SettingsError } from '../../src/settings-values.ts';
 
 const GiB = 2 ** 30;
 const machine = { cores: 8, memoryBytes: 16 * GiB, diskBytes: () => 500 * GiB };
@@ -73,9 +73,12 @@ test('every setting can be given', () => {
     SMTP_URL: 'smtps://u:p@mail.example.com',
     TIDEBASE_SMTP_TLS: 'optional',
     MAIL_FROM: 'Tidebase <no-reply@example.com>',
-    STRIPE_SECRET_KEY: 'sk',
-    STRIPE_WEBHOOK_SECRET: 'wh',
-    STRIPE_PRICE_ID: 'price',
+    STRIPE_SECRET_KEY: 'sk_test_1234',
+    STRIPE_WEBHOOK_SECRET: 'whsec_new',
+    STRIPE_WEBHOOK_SECRET_PREVIOUS: 'whsec_old',
+    STRIPE_PRICE_ID: 'price_pro',
+    STRIPE_USAGE_PRICES: '{"queries": {"price": "price_q", "meter": "queries"}}',
+    STRIPE_BASE_URL: 'http://127.0.0.1:2/',
     OPENAI_BASE_URL: 'http://127.0.0.1:1/v1/',
     TIDEBASE_KEY_ENCRYPTION_KEY: key,
     TIDEBASE_LOGIN_TOKEN_KEY: key,
@@ -108,13 +111,20 @@ test('every setting can be given', () => {
     smtpUrl: 'smtps://u:p@mail.example.com',
     smtpTls: 'optional',
     mailFrom: 'Tidebase <no-reply@example.com>',
-    stripe: { secretKey: 'sk', webhookSecret: 'wh', priceId: 'price' },
+    stripe: {
+      secretKey: 'sk_test_1234',
+      webhookSecrets: ['whsec_new', 'whsec_old'],
+      priceId: 'price_pro',
+      usagePrices: { queries: { price: 'price_q', meter: 'queries' } },
+      baseUrl: 'http://127.0.0.1:2',
+    },
     embeddingBaseUrls: { openai: 'http://127.0.0.1:1/v1', cohere: null, google: null, mistral: null },
     loginTokenKey: Buffer.alloc(32, 5),
     keyEncryptionKey: Buffer.alloc(32, 5),
     previousKeyEncryptionKey: Buffer.alloc(32, 6),
     previousLoginTokenKey: Buffer.alloc(32, 7),
     metricsPort: 9100,
+    peers: null,
     trustedProxies: ['10.0.0.0/8', '::1'],
     logLevel: 'debug',
   });
@@ -138,6 +148,9 @@ test('a bad value stops the start with a sentence that names the setting and no 
     TIDEBASE_KEY_ENCRYPTION_KEY: 'secret',
     TIDEBASE_LOGIN_TOKEN_KEY: 'secret'.repeat(8),
     TIDEBASE_METRICS_PORT: 'x',
+    TIDEBASE_PEER_PORT: '0',
+    TIDEBASE_PEER_ADDRESS: 'fd00::5:7400',
+    TIDEBASE_CLUSTER_KEY: 'secret',
     TIDEBASE_TRUSTED_PROXIES: '10.0.0.0/33',
     TIDEBASE_LOG_LEVEL: 'warn',
     S3_FORCE_PATH_STYLE: 'constructor',
@@ -199,7 +212,7 @@ test('a previous key needs a present one that is another, and says so without na
 
     assert.equal(
       refusal({ [previous]: one }),
-      `${previous} is set and ${name} is not: set the new key too, or neither.`,
+      `${previous} is set and ${name} is not: set the new key too, or neither`,
     );
     assert.match(
       refusal({ [name]: one, [previous]: one }),

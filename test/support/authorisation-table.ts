@@ -1,9 +1,9 @@
-import type { OperationName } from '../../protocol/operations.ts';
-
 /**
  * Who may do what, written down from the service's description and from nothing of the product: what each operation needs, what
  * each credential has, and so what every cell of operation × credential × target answers.
  */
+import type { OperationName } from '../../protocol/operations.ts';
+
 export const credentials = [
   'none',
   'garbage',
@@ -19,8 +19,15 @@ export const credentials = [
   'login with an X-Tenant that is nobody’s',
   "suspended tenant's key",
   "suspended tenant's login",
+  'OAuth, read-only',
+  'OAuth, read-and-write',
+  'OAuth, limited to namespaces',
+  'OAuth, expired',
+  'OAuth, revoked',
 ] as const;
 export type Credential = (typeof credentials)[number];
+/** Access tokens of connections, which work at /mcp only. */
+export type OauthCredential = Extract<Credential, `OAuth, ${string}`>;
 
 /** What an operation asks of its caller; `nothing`: it takes no credentials and looks at none. */
 export type Need =
@@ -60,6 +67,8 @@ export interface Row {
   readonly at?: Readonly<Partial<Record<Target, readonly Outcome[]>>>;
   /** For a key whose patterns do not cover the namespace, whether it exists or not, where it is not the usual: 403. */
   readonly outside?: readonly Outcome[];
+  /** The people of a suspended tenant may do it, by their login. */
+  readonly whenSuspended?: boolean;
   /** It takes no credentials, and X-Tenant all the same. */
   readonly heedsTenant?: boolean;
 }
@@ -88,7 +97,7 @@ export const rows: Readonly<Record<OperationName, Row>> = {
   openapi: { needs: 'nothing', on: 'nothing', allowed: ok },
 
   resendVerification: { needs: 'a credential', on: 'nothing', allowed: ['202', '429 rate_limited'] },
-  me: { needs: 'a credential', on: 'nothing', allowed: ok },
+  me: { needs: 'a credential', on: 'nothing', allowed: ok, whenSuspended: true },
 
   listKeys: { needs: 'an unlimited admin', on: 'nothing', allowed: ok },
   createKey: { needs: 'an unlimited admin', on: 'nothing', allowed: created },
@@ -115,9 +124,10 @@ export const rows: Readonly<Record<OperationName, Row>> = {
   deleteTenant: { needs: 'a person', on: 'tenant', allowed: done, at: { default: conflict } },
 
   usage: { needs: 'read', on: 'nothing', allowed: ok },
-  billing: { needs: 'an admin', on: 'nothing', allowed: ok },
-  billingCheckout: { needs: 'an admin', on: 'nothing', allowed: notSetUp },
-  billingPortal: { needs: 'an admin', on: 'nothing', allowed: notSetUp },
+  billing: { needs: 'an admin', on: 'nothing', allowed: ok, whenSuspended: true },
+  billingCheckout: { needs: 'an admin', on: 'nothing', allowed: notSetUp, whenSuspended: true },
+  billingPortal: { needs: 'an admin', on: 'nothing', allowed: notSetUp, whenSuspended: true },
+  billingWebhook: { needs: 'nothing', on: 'nothing', allowed: notSetUp },
 
   createNamespace: { needs: 'write', on: 'new namespace', allowed: created, at: { own: conflict } },
   listNamespaces: { needs: 'read', on: 'nothing', allowed: ok },
@@ -152,7 +162,15 @@ const has: Readonly<Partial<Record<Credential, readonly Need[]>>> = {
   'admin key with a cap': [...anyKey, 'write', 'an admin'],
   "owner's login": [...anyKey, 'write', 'an admin', 'an unlimited admin', 'a person'],
   "member's login": [...anyKey, 'write', 'a person'],
+  'OAuth, read-only': anyKey,
+  'OAuth, read-and-write': [...anyKey, 'write'],
+  'OAuth, limited to namespaces': [...anyKey, 'write'],
 };
+
+const limited: ReadonlySet<Credential> = new Set([
+  'admin key limited to namespaces',
+  'OAuth, limited to namespaces',
+]);
 
 const refusals: Readonly<Partial<Record<Credential, Outcome>>> = {
   none: '401 unauthorized',
@@ -162,6 +180,8 @@ const refusals: Readonly<Partial<Record<Credential, Outcome>>> = {
   'login with an X-Tenant that is nobody’s': '404 not_found',
   "suspended tenant's key": '403 forbidden',
   "suspended tenant's login": '403 forbidden',
+  'OAuth, expired': '401 unauthorized',
+  'OAuth, revoked': '401 unauthorized',
 };
 
 const forbidden = ['403 forbidden'] as const;
@@ -178,16 +198,20 @@ export interface Cell {
   readonly isBuilt: boolean;
   readonly credential: Credential;
   readonly target: Target;
+  /** The same operation as a tool of /mcp: the one place where access tokens work. */
+  readonly isTool?: boolean;
 }
 
 /** What the cell answers: one of these. In the order of the questions that a request is asked. */
-export function expectedOf({ row, isBuilt, credential, target }: Cell): readonly Outcome[] {
+export function expectedOf({ row, isBuilt, credential, target, isTool = false }: Cell): readonly Outcome[] {
   const isOutside = target === 'outside' || target === 'outside and missing';
   if (row.needs !== 'nothing') {
+    if (credential === "suspended tenant's login" && row.whenSuspended === true) return row.allowed;
     const refusal = refusals[credential];
     if (refusal !== undefined) return [refusal];
+    if (credential.startsWith('OAuth') && !isTool) return ['401 unauthorized'];
     if (has[credential]?.includes(row.needs) !== true) return forbidden;
-    if (credential === 'admin key limited to namespaces' && isOutside) return row.outside ?? forbidden;
+    if (limited.has(credential) && isOutside) return row.outside ?? forbidden;
   }
   const namesAnothers = refusals[credential]?.startsWith('404') === true;
   if (row.heedsTenant === true && namesAnothers) return missing;

@@ -1,17 +1,17 @@
+/**
+ * What a request costs in reads and writes of the object store, and in rounds: calls that had to wait for each other.
+ * Each call takes one step of a clock that nothing else moves, so that the steps which pass are the rounds.
+ */
 import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
 import { FakeClock } from './fake-clock.ts';
 import { type Answer, InProcess, seededBytes, tenantId } from './in-process.ts';
 import { randomText, seededRandom } from './segments.ts';
 
-/**
- * What a request costs in reads and writes of the object store, and in rounds: calls that had to wait for each other.
- * Each call takes one step of a clock that nothing else moves, so that the steps which pass are the rounds.
- */
 export interface Cost {
   readonly answer: Answer;
   readonly rounds: number;
   readonly gets: number;
-  /** Of the reads: `manifest`, `segment` and so on, in the order in which they began. */
+  /** The kinds of the reads: `manifest`, `segment` and so on, in the order in which they began. */
   readonly kinds: readonly string[];
 }
 
@@ -36,7 +36,7 @@ export async function costOf(
   return { answer, rounds, gets: reads.length, kinds: reads.map(({ key }) => kindOf(key)) };
 }
 
-/** Of the request's own reads: what the log and the lease do meanwhile is nobody's. */
+/** Whether a read is the request's own: what the log and the lease do meanwhile is nobody's. */
 function isOfQuery(operation: string, key: string): boolean {
   return operation === 'get' && (key.startsWith('ns/') || key.startsWith('tenant/'));
 }

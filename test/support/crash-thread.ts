@@ -36,6 +36,7 @@ function watch(path: string, before: string, name: string): void {
       writeSync(2, `a test holds the thread of ${name}\n`);
       openSync(fifo, 'r');
     }
+    writeSync(2, `a test ends the thread of ${name}\n`);
     throw new Error(`a test ends the thread of ${name}`);
   }, lookEveryMs);
   timer.unref();

@@ -21,7 +21,7 @@ export function readExposition(text: string): ReadonlyMap<string, ReadFamily> {
   let help: readonly string[] = [];
   for (const line of text.slice(0, -1).split('\n')) {
     const helpLine = /^# HELP ([a-zA-Z_:][\w:]*) ((?:[^\\]|\\\\|\\n)+)$/.exec(line);
-    const typeLine = /^# TYPE ([a-zA-Z_:][\w:]*) (counter|gauge|histogram)$/.exec(line);
+    const typeLine = /^# TYPE ([a-zA-Z_:][\w:]*) (counter|gauge|histogram|summary)$/.exec(line);
     if (helpLine !== null) help = helpLine.slice(1);
     else if (typeLine !== null) {
       const [, name = '', type = ''] = typeLine;
@@ -55,7 +55,8 @@ function readSample(line: string): ReadSample {
 }
 
 function belongs(name: string, { name: family, type }: ReadFamily): boolean {
-  if (type !== 'histogram') return name === family;
+  if (type === 'summary' && name === family) return true;
+  if (type !== 'histogram' && type !== 'summary') return name === family;
   return [`${family}_bucket`, `${family}_sum`, `${family}_count`].includes(name);
 }
 

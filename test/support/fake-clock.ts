@@ -1,9 +1,5 @@
 import type { Clock } from '../../src/base/clock.ts';
 
-/**
- * Time that stands still until a test moves it. Timers fire in the order of their times, and everything that became
- * ready runs before the next one does. Several processes share one clock; each has a view of it that can be stopped.
- */
 interface Timer {
   readonly atMs: number;
   readonly order: number;
@@ -15,6 +11,10 @@ const turnsToSettle = 6;
 /** Rounds of turns in which nothing asks for time before the work counts as stuck. */
 const idleRoundsMax = 1_000;
 
+/**
+ * Time that stands still until a test moves it. Timers fire in the order of their times, and everything that became
+ * ready runs before the next one does. Several processes share one clock; each has a view of it that can be stopped.
+ */
 export class FakeClock implements Clock {
   #nowMs: number;
   readonly #startedMs: number;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { Agent, createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, afterEach, before, describe, it } from 'node:test';
+import { eventually } from './eventually.ts';
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 
 /** The other tests believe what this proxy counts, so it is held against a server that counts for itself. */
@@ -72,9 +73,11 @@ describe('the fault proxy', () => {
 
   it('refuses as the system does, and listens again on the same port', async () => {
     await send('GET', '/a');
+    const kept = () => Object.values(agent.freeSockets).some((sockets) => (sockets ?? []).length > 0);
+    await eventually(() => kept(), 'the agent keeps the connection');
     await proxy.set({ mode: 'refuse' });
     // The reset of the idle connection has to be heard before the agent uses it again.
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await eventually(() => !kept(), 'the agent has heard of the reset');
     await assert.rejects(send('GET', '/b'), failed('ECONNREFUSED'));
     await proxy.set({});
     assert.equal((await send('GET', '/c')).status, 200);

@@ -5,7 +5,8 @@
  * It knows just enough of HTTP/1.1 to see where a request begins and ends: the head, and a body of Content-Length bytes.
  */
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { freePorts } from './free-ports.ts';
 
 export type FaultMode =
   /** Everything flows. */
@@ -88,8 +89,9 @@ const slowDown = Buffer.from(
 export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
   const shared = new Shared(options);
   const server = createServer({ noDelay: true }, (client) => shared.accept(client));
-  await listen(server, 0);
-  const { port } = server.address() as AddressInfo;
+  // It closes it and listens on it again: nobody else may be given it meanwhile.
+  const [port = 0] = await freePorts(1);
+  await listen(server, port);
   let changing = Promise.resolve();
   const change = async (faults: Faults) => {
     const refuses = faults.mode === 'refuse';

@@ -1,61 +1,43 @@
 import { createDecipheriv } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { decompressExactly } from '../../actors/storage/compress.ts';
+import { filesBelow, readIfThere } from './living-folder.ts';
 
 /**
  * Where a text can be read from the files of a folder, by somebody who knows all formats: as it is, in whatever zstd frame
  * there is at whatever place, and in whatever value of a warm cache has a key, those in free pages and removed ones among
  * them. A search for the bytes alone proves nothing, because blocks are compressed and cached values are sealed.
  *
- * Answers a line a find. It knows nothing of what the product believes to be in use: it looks for magic numbers.
+ * Answers a line a find, of several texts together: unpacking takes far longer than looking. It knows nothing of what the
+ * product believes to be in use: it looks for magic numbers.
  */
-export function findText(folder: string, text: string): string[] {
-  const needle = Buffer.from(text);
+export function findText(folder: string, ...texts: readonly string[]): string[] {
+  const needles = texts.map((text) => Buffer.from(text));
   const found: string[] = [];
   for (const path of filesBelow(folder)) {
     const bytes = readIfThere(path);
     if (bytes === null) continue;
     const place = relative(folder, path);
-    for (const how of findIn(bytes, needle)) found.push(`${place}: ${how}`);
+    for (const how of findIn(bytes, needles)) found.push(`${place}: ${how}`);
     if (basename(path) !== 'data.mdb') continue;
-    for (const how of findInCache(join(dirname(path), '..'), bytes, needle)) found.push(`${place}: ${how}`);
+    for (const how of findInCache(join(dirname(path), '..'), bytes, needles)) found.push(`${place}: ${how}`);
   }
   return found;
 }
 
-/** Paths of all files; a server that runs meanwhile may remove some of them, and folders too. */
-export function filesBelow(folder: string): string[] {
-  const files: string[] = [];
-  for (const entry of unlessGone(() => readdirSync(folder, { withFileTypes: true })) ?? []) {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) files.push(...filesBelow(path));
-    else if (entry.isFile()) files.push(path);
-  }
-  return files;
-}
-
-const readIfThere = (path: string) => unlessGone(() => readFileSync(path));
-
-function unlessGone<T>(read: () => T): T | null {
-  try {
-    return read();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  }
-}
-
 /** Whether the text can be read from these bytes, as it is or in a zstd frame. */
 export function hasText(bytes: Uint8Array, text: string): boolean {
-  return findIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), Buffer.from(text)).length > 0;
+  return (
+    findIn(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), [Buffer.from(text)]).length > 0
+  );
 }
 
-function findIn(bytes: Buffer, needle: Buffer): string[] {
+function findIn(bytes: Buffer, needles: readonly Buffer[]): string[] {
   const found: string[] = [];
-  if (bytes.includes(needle)) found.push(`at byte ${bytes.indexOf(needle)}`);
+  const isIn = (place: Buffer) => (needle: Buffer) => place.includes(needle);
+  for (const needle of needles.filter(isIn(bytes))) found.push(`at byte ${bytes.indexOf(needle)}`);
   for (const { at, raw } of framesIn(bytes))
-    if (raw.includes(needle)) found.push(`in a zstd frame at byte ${at}`);
+    if (needles.some(isIn(raw))) found.push(`in a zstd frame at byte ${at}`);
   return found;
 }
 
@@ -96,18 +78,30 @@ function decompressed(frame: Buffer): Buffer | null {
       return Number(/^([0-9]+) raw bytes/.exec(String((error as Error).message))?.[1] ?? -1);
     }
   };
-  const first = attempt(rawBytesMax);
+  const first = attempt(rawBytesOf(frame) ?? rawBytesMax);
   if (typeof first !== 'number') return first;
   const second = first < 0 ? first : attempt(first);
   return typeof second === 'number' ? null : second;
 }
 
-/** Of actors/storage/warm-entry.ts and warm-keys.ts, spelt again so that a change there is noticed here. */
+/** What the frame's header promises, where it does. */
+function rawBytesOf(frame: Buffer): number | null {
+  const descriptor = frame[4] ?? 0;
+  const isSingleSegment = (descriptor & 0x20) !== 0;
+  const at = 5 + (isSingleSegment ? 0 : 1) + ([0, 1, 2, 4][descriptor & 3] ?? 0);
+  const width = descriptor >> 6;
+  if (at + 8 > frame.length || (width === 0 && !isSingleSegment)) return null;
+  if (width === 0) return frame.readUInt8(at);
+  if (width === 1) return frame.readUInt16LE(at) + 256;
+  return Math.min(rawBytesMax, width === 2 ? frame.readUInt32LE(at) : frame.readUIntLE(at, 6));
+}
+
+/** The magic of actors/storage/warm-entry.ts and warm-keys.ts, spelt again so that a change there is noticed here. */
 const entryMagic = Buffer.from('TBw2');
 const keyBytes = 16;
 
 /** Every entry that the file ever had and that still can be opened. */
-function findInCache(folder: string, environment: Buffer, needle: Buffer): string[] {
+function findInCache(folder: string, environment: Buffer, needles: readonly Buffer[]): string[] {
   const keys = readIfThere(join(folder, 'keys')) ?? Buffer.alloc(0);
   const found: string[] = [];
   for (let at = environment.indexOf(entryMagic); at >= 0; at = environment.indexOf(entryMagic, at + 1)) {
@@ -125,7 +119,7 @@ function findInCache(folder: string, environment: Buffer, needle: Buffer): strin
         : readIfThere(join(folder, 'files', String(file)));
     if (sealed === null) continue;
     const opened = createDecipheriv('aes-128-ctr', key, Buffer.alloc(16)).update(sealed);
-    for (const how of findIn(opened, needle)) found.push(`in the entry at byte ${at}, ${how}`);
+    for (const how of findIn(opened, needles)) found.push(`in the entry at byte ${at}, ${how}`);
   }
   return found;
 }

@@ -1,11 +1,11 @@
-import RE2 from 're2';
-
 /**
  * What the installed RE2 folds, found out from RE2 alone, for every code point: no table of Node's Unicode version nor
  * of RE2's sources has a say. (1) Two different code points differ in some bit. For each bit, (?i) and the class of the
  * code points that have it (or have it not) is run over those that are not in the class: what matches has company in
  * its orbit. Low bits go block by block, so that the classes stay small. (2) What has company is asked for its orbit.
  */
+import RE2 from 're2';
+
 export type Orbit = readonly number[];
 
 /** No code point of the further planes folds; FOLD_ALL=1 asks for them too, which takes nine times as long. */

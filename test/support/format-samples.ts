@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeFloor } from '../../actors/log/floor.ts';
-import { encodeLogObject } from '../../actors/log/log-object.ts';
 import { encodeSwept } from '../../actors/namespace/keep-sweeping.ts';
 import { encodeCursor } from '../../actors/search/cursor.ts';
 import { encodeManifest, type Manifest } from '../../actors/storage/manifest.ts';
@@ -19,14 +17,20 @@ import { buildOpenApi } from '../../protocol/openapi.ts';
 import type { KeyRecord, TenantRecord } from '../../protocol/stored-tenant.ts';
 import { type FormatName, formats, wireHistory, wireVersion } from '../../protocol/version.ts';
 import { writeKeyClaim } from '../../src/accounts/key-claim.ts';
+import { BackupSite } from '../../src/backup/backup-site.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { joinCluster } from '../../src/cluster/view.ts';
+import { systemRandom } from '../../src/base/random.ts';
+import { type BillingRecord, encodeBilling } from '../../src/billing/billing-record.ts';
+import { encodeCustomerClaim } from '../../src/billing/customer-claim.ts';
+import { joinCluster } from '../../src/cluster/join.ts';
 import { encodeEmailClaim } from '../../src/identity/people.ts';
 import { encodePerson } from '../../src/identity/person-record.ts';
 import { encodeClient, type OauthClient } from '../../src/oauth/client-record.ts';
 import { type Connection, encodeConnections } from '../../src/oauth/connection-record.ts';
 import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
 import { paths } from '../../src/object-store/paths.ts';
+import { writeFloor } from '../../src/stored/log-floor.ts';
+import { encodeLogObject } from '../../src/stored/log-object.ts';
 import { alone } from './key-rings.ts';
 import type { FormatNow, FormatRecord } from './tidy-rules.ts';
 
@@ -110,7 +114,7 @@ function logBytes(): Uint8Array {
     logId,
     slot: 5,
     kind: 'group',
-    viewVersion: 2,
+    placement: 2,
     previousChecksum: 77n,
     batchId: hex('d', 32),
   } as const;
@@ -201,6 +205,18 @@ function tenantBytes(): Uint8Array {
       },
     }),
     encodeTenantEvent({ kind: 'owner-verified' }),
+    encodeTenantEvent({
+      kind: 'tenant-billing',
+      plan: 'pro',
+      status: 'active',
+      billing: {
+        version: 1,
+        status: 'active',
+        cancelAtPeriodEnd: false,
+        anchorAt: 86_400_000,
+        endedAt: null,
+      },
+    }),
     encodeTenantEvent({ kind: 'usage-noted', notes: [note] }),
   ]);
 }
@@ -282,9 +298,55 @@ async function storedBytes(
   return (await store.get(key))?.bytes ?? new Uint8Array();
 }
 
+const billingRecord: BillingRecord = {
+  customerId: 'cus_1',
+  attempt: 1,
+  checkout: { sessionId: 'cs_1', anchorAt: 86_400_000, expiresAt: 80_000_000 },
+  subscription: {
+    id: 'sub_1',
+    state: 'past_due',
+    anchorAt: 86_400_000,
+    cancelAtPeriodEnd: false,
+    endedAt: null,
+    unpaidSince: 90_000_000,
+  },
+  change: {
+    plan: 'pro',
+    status: 'past_due',
+    billing: {
+      version: 2,
+      status: 'past_due',
+      cancelAtPeriodEnd: false,
+      anchorAt: 86_400_000,
+      endedAt: null,
+    },
+  },
+  fetchedAt: 100_000_000,
+  events: ['evt_1'],
+  told: {
+    periodAt: 86_400_000,
+    planned: { storage: 1, writes: 2, queries: 3, embedding: 4, reads: 5 },
+    until: 93_600_000,
+    hours: [{ hourAt: 90_000_000, eventsAt: 93_599_000, units: { queries: 3 }, firstSentAt: null }],
+  },
+  nonce: hex('3', 32),
+};
+
 function cursorBytes(): Uint8Array {
   const scope = { tenantId: 7, namespaceId, queryDigest: hex('0', 64) };
   return Buffer.from(encodeCursor(alone(new Uint8Array(32).fill(1)), scope, 42));
+}
+
+/** The index of a backup of one object. */
+async function backupBytes(): Promise<Uint8Array> {
+  const store = new MemoryObjectStore();
+  const random = { ...systemRandom, bytes: (length: number) => new Uint8Array(length) };
+  const site = new BackupSite(store, '', { clock: systemClock, random });
+  const bytes = await site.putContent(Buffer.from('a view'));
+  const entry = { key: paths.view, size: 6, ...bytes, etag: '"1"' };
+  const head = { format: 'tidebase backup', version: 1, moment: '2026-11-23T10:00:00.000Z' } as const;
+  const { name } = await site.putIndex(head, [entry]);
+  return (await store.get(`backups/${name}`))?.bytes ?? new Uint8Array();
 }
 
 /** Every format of version.ts, and the wire, as they are now. */
@@ -304,14 +366,19 @@ export async function formatsNow(root: string): Promise<FormatRecord> {
     person: personBytes(),
     tenant: tenantBytes(),
     envelope: readFileSync(join(root, `test/golden/envelope-v${formats.envelope.version}.bin`)),
-    logFloor: await storedBytes(paths.logFloor(logId), (store) => writeFloor(store, logId, 42)),
+    logFloor: await storedBytes(paths.logFloor(logId), (store) =>
+      writeFloor(store, logId, { floor: 42, placement: 7 }),
+    ),
     swept: encodeSwept({ beganAtMs: 1_700_000_000_000, untilMs: 1_699_000_000_000 }),
     keyClaim: await storedBytes(paths.keyClaim(hex('9', 64)), (store) =>
       writeKeyClaim(store, systemClock, hex('9', 64), { tenantId: 7 as TenantId, keyId: 8 as KeyId }),
     ),
     emailClaim: encodeEmailClaim({ id: 9 as PersonId, nonce: hex('f', 32), email: 'ada@example.com' }),
+    backup: await backupBytes(),
     cursor: cursorBytes(),
     connections: encodeConnections(7, { connections: [connection], nonce: hex('2', 32) }),
+    billing: encodeBilling(7, billingRecord),
+    customerClaim: encodeCustomerClaim('cus_1', 7),
     oauthClient: encodeClient(oauthClient, paths.usedClient(oauthClient.id)),
   };
   const wire = JSON.stringify(buildOpenApi('https://tidebase.example'));

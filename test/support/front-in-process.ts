@@ -1,3 +1,7 @@
+/**
+ * The front as server.ts composes it, over actors in this very process: no sockets, no threads, real messages between the two.
+ * The thread of the actors can be ended in the middle of a call, which another one then takes the place of.
+ */
 import assert from 'node:assert/strict';
 import { MessageChannel } from 'node:worker_threads';
 import { ApiError } from '../../protocol/errors.ts';
@@ -29,10 +33,6 @@ import { InProcess, quiet, tenantId } from './in-process.ts';
 import { personRecord } from './people.ts';
 import { temporaryFolder } from './server-process.ts';
 
-/**
- * The front as server.ts composes it, over actors in this very process: no sockets, no threads, real messages between the two.
- * The thread of the actors can be ended in the middle of a call, which another one then takes the place of.
- */
 export interface FrontInProcess {
   readonly front: FrontComponents;
   readonly tenants: Tenants;
@@ -117,6 +117,7 @@ async function composeFront(store: MemoryObjectStore) {
     router,
     authenticator,
     people,
+    billing: null,
     clientAddresses,
     door: { baseUrl, admission: new Admission({ clock: systemClock }) },
     mails: mailQueueOf(settings, baseUrl, quiet),

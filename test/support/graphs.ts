@@ -17,7 +17,7 @@ import { buildSegment, CountingStore, entryOf, type TestRow } from './segments.t
 const segmentKey = 'ns/ab/n/segment/s';
 const graphPrefix = 'ns/ab/n/graph/';
 
-/** Of files that are mapped until the process ends: none may take another's place. */
+/** The number of the last file; files are mapped until the process ends: none may take another's place. */
 let lastNumber = 0;
 
 /** A folder of this process, for files of graphs. */

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
 import type { ActorReply } from '../../actors/actor/actor-reply.ts';
 import type { ActorComponents, NamespaceDirectory } from '../../actors/actor/components.ts';
+import { Ownership } from '../../actors/actor/ownership.ts';
+import { ReadEvidence } from '../../actors/actor/read-evidence.ts';
 import { buildGraphs } from '../../actors/compute/build-graphs.ts';
 import { buildImport } from '../../actors/compute/build-import.ts';
 import { buildSegment } from '../../actors/compute/build-segment.ts';
@@ -28,8 +30,10 @@ import { ApiError } from '../../protocol/errors.ts';
 import { internalCalls } from '../../protocol/internal-calls.ts';
 import { type FlowLimits, limits } from '../../protocol/limits.ts';
 import { type ActorCall, logCalls, noCaller, type ResolvedNamespace } from '../../protocol/messages.ts';
+import type { Owners, Standing } from '../../protocol/placement.ts';
 import type { KeyRecord, ProviderKeyRecord, TenantRecord } from '../../protocol/stored-tenant.ts';
 import { builtInPlans } from '../../src/accounts/plans.ts';
+import { must } from '../../src/base/assert.ts';
 import { ByteGate } from '../../src/base/byte-gate.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { xxh64Text } from '../../src/base/hash.ts';
@@ -38,16 +42,15 @@ import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
 import { type ChannelPort, type Message, PortChannel } from '../../src/base/port-channel.ts';
 import { type Random, systemRandom } from '../../src/base/random.ts';
 import { keepCollectingDead } from '../../src/cluster/collect-dead.ts';
-import { type Joined, joinCluster } from '../../src/cluster/view.ts';
+import { ViewFollower } from '../../src/cluster/follow-view.ts';
+import { type Joined, joinCluster } from '../../src/cluster/join.ts';
+import { OwnMembership } from '../../src/cluster/own-membership.ts';
+import { type ClusterView, ownersOf, standingOf } from '../../src/cluster/view.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { ProcessClock } from './fake-clock.ts';
 import { FaultyObjectStore } from './faulty-object-store.ts';
 import { seededRandom } from './segments.ts';
 
-/**
- * Both sides of the house without threads: an actor host and a log service over one store, joined by real ports, with
- * the compute lanes run in place. Starting another one over the same store is a restart, or a second process.
- */
 export const tenantId = 7;
 
 export interface InProcessOptions {
@@ -73,6 +76,10 @@ export interface Answer {
   readonly body: any;
 }
 
+/**
+ * Both sides of the house without threads: an actor host and a log service over one store, joined by real ports, with
+ * the compute lanes run in place. Starting another one over the same store is a restart, or a second process.
+ */
 export class InProcess {
   readonly host: ActorHost;
   readonly log: LogService;
@@ -248,6 +255,15 @@ export interface ProcessParts {
   readonly lanes: ComputeLanes;
   /** The two ends of one channel. */
   readonly ports: { readonly log: ChannelPort; readonly actors: ChannelPort };
+  /** Other servers on the same store; null where there are none. */
+  readonly cluster?: ClusterParts | null;
+}
+
+export interface ClusterParts {
+  /** Calls of actors to targets that other servers own. */
+  readonly ask: (call: ActorCall, body: Uint8Array | null, owners: Owners) => Promise<ActorReply>;
+  /** The view does not name this process any more. */
+  readonly onRemoved: () => void;
 }
 
 export interface ComposedProcess {
@@ -256,19 +272,30 @@ export interface ComposedProcess {
   readonly joined: Joined;
   readonly components: ActorComponents;
   readonly channel: PortChannel;
+  /** Null where there are no other servers. */
+  readonly follower: ViewFollower | null;
+  readonly membership: OwnMembership | null;
 }
 
 /** One process, as server.ts and the entries of its threads compose it: joined, replayed, ready for calls. */
 export async function composeProcess(parts: ProcessParts): Promise<ComposedProcess> {
   const { store, clock, random, logger, commitMs } = parts;
   const logComponents = { store, clock, random, logger };
-  const log = new LogService(logComponents, { commitMs, limits: parts.limits });
+  const cluster = parts.cluster ?? null;
+  let follower: ViewFollower | null = null;
+  const log = new LogService(logComponents, {
+    commitMs,
+    limits: parts.limits,
+    besideOthers: cluster !== null,
+    onLaterView: () => void follower?.look(),
+  });
   const control = {
-    seal: (logId: string, viewVersion: number) => log.seal(logId, viewVersion),
+    seal: (logId: string, placement: number) => log.seal(logId, placement),
     doneAmong: (logIds: readonly string[]) => log.doneAmong(logIds),
   };
-  const joined = await joinCluster({ ...logComponents, log: control }, parts.serverId, 'here');
-  log.open(joined.identity, joined.sealedLogs);
+  const besideOthers = cluster !== null;
+  const joined = await joinCluster({ ...logComponents, log: control, besideOthers }, parts.serverId, 'here');
+  log.open(joined.identity, joined.standing);
 
   let host: ActorHost | null = null;
   let replayEnded = () => {};
@@ -285,13 +312,22 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
   );
   const memory = new MemoryBudget(parts.memoryBytes);
   const shares = new KnownShares(clock);
+  const ownership = new Ownership(clock, joined.standing);
+  const ask = async (asked: ActorCall, body: Uint8Array | null): Promise<ActorReply> => {
+    if (cluster !== null)
+      return cluster.ask(asked, body, ownersOf(must(follower, 'the view').view, parts.serverId));
+    if (host === null) throw new ApiError('unavailable', 'not ready');
+    return host.handle(asked, body);
+  };
+  const logClient = createLogClient(channel, joined.identity, shares);
   const components: ActorComponents = {
     store,
     clock,
     random,
     logger,
     limits: parts.limits,
-    log: createLogClient(channel, joined.identity, shares),
+    log: logClient,
+    evidence: cluster === null ? null : new ReadEvidence(clock, logClient),
     lanes: parts.lanes,
     patterns: new QueryPatterns(),
     shares,
@@ -306,20 +342,45 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
     memory,
     queryMemory: new ByteGate({ max: parts.memoryBytes, clock: parts.clock, waitersMax: 0 }),
     sql: sqlComponents(memory, parts.clock),
-    logsOfView: new Set([joined.identity.logId, ...joined.sealedLogs.map(({ logId }) => logId)]),
-    directory: directoryThrough(() => host),
+    ownership,
+    directory: directoryThrough((asked, body) => ask(asked, body)),
     threadLife: 'a thread',
     orderlyEnd: null,
     cursorKeys: { present: Buffer.from('a key of cursors'), previous: null },
     plans: builtInPlans,
+    hasPayments: false,
     keyEncryptionKeys: { present: Buffer.alloc(32, 1), previous: null },
   };
   host = new ActorHost(components);
+  const { logId } = joined.identity;
+  if (cluster !== null) {
+    const adopting = (adopt: (standing: Standing) => void) => (view: ClusterView) => {
+      const standing = standingOf(view, logId);
+      if (standing !== null) adopt(standing);
+    };
+    follower = new ViewFollower(
+      logComponents,
+      {
+        everyMs: limits.viewPollMs,
+        logId,
+        subscribers: [
+          adopting((standing) => host?.adopt(standing)),
+          adopting((standing) => log.adopt(standing)),
+        ],
+        onRemoved: cluster.onRemoved,
+      },
+      joined.view,
+    );
+    follower.follow();
+  }
   await log.attach(parts.ports.log, { index: 0, count: 1 });
   await replayed;
   keepCollectingDead({ ...logComponents, log });
   keepSweeping(components);
-  return { host, log, joined, components, channel };
+  const membership =
+    follower === null ? null : new OwnMembership({ ...logComponents, log: control, follower, logId });
+  membership?.keep();
+  return { host, log, joined, components, channel, follower, membership };
 }
 
 /** A document comes as bytes, everything else as text. */
@@ -332,13 +393,25 @@ export function bodyOf(asked: ActorCall, { json, packed }: ActorReply) {
 /** As the actor thread's entry does. */
 function onNotice(host: ActorHost | null, message: Message, replayEnded: () => void): void {
   const [kind, ...rest] = message.head as [string, ...unknown[]];
-  if (kind === logCalls.replayEnd) replayEnded();
+  if (kind === logCalls.replayBegin) {
+    const [standing, chain] = rest as [Standing, readonly Owners[]];
+    host?.beginReplay(standing, chain);
+  }
+  if (kind === logCalls.replayEnd) {
+    const [placement] = rest as [number];
+    host?.endReplay(placement);
+    replayEnded();
+  }
   if (kind === logCalls.replay) {
     host?.acceptReplay(replayedFromWire(rest, message.body ?? new Uint8Array()));
   }
   if (kind === logCalls.flush) {
     const [tenant, namespace, namespaceId] = rest as [number, string, string];
     host?.flush(tenant, namespace, namespaceId).catch(() => {});
+  }
+  if (kind === logCalls.lookUp) {
+    const [tenantId, namespace, namespaceId, logId] = rest as [number, string, string, string];
+    host?.lookUp({ tenantId, namespace, namespaceId }, logId).catch(() => {});
   }
 }
 
@@ -465,17 +538,17 @@ const embedInPlace: ComputeLanes['embed'] = async (task) => {
   return { vectors, dims, tokens: texts.length };
 };
 
-/** What the router does, within one host. */
-function directoryThrough(hostOf: () => ActorHost | null): NamespaceDirectory {
+/** What the router does. */
+function directoryThrough(
+  askOwner: (call: ActorCall, body: Uint8Array | null) => Promise<ActorReply>,
+): NamespaceDirectory {
   const ask = async (
     operation: string,
     to: { tenantId: number; namespace?: string; argument?: string; query?: string },
     body: Uint8Array | null = null,
   ): Promise<ActorReply> => {
-    const host = hostOf();
-    if (host === null) throw new ApiError('unavailable', 'not ready');
     const { namespace = '', ...options } = to;
-    return host.handle(call(operation, namespace, options), body);
+    return askOwner(call(operation, namespace, options), body);
   };
   return {
     async resolve(tenant, name, create) {

@@ -1,6 +1,6 @@
 /** Looks for secrets where they don't belong, in every form in which text is commonly written down. */
-import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { filesBelow, readIfThere } from './living-folder.ts';
 
 export interface Secret {
   readonly what: string;
@@ -47,11 +47,11 @@ export interface Place {
 
 /** Every file under a folder, but for those in the folders named. */
 export function filesUnder(folder: string, except: readonly string[] = []): Place[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+  return filesBelow(folder)
+    .map((path) => relative(folder, path))
     .filter((name) => !except.some((other) => name.startsWith(`${other}/`)))
-    .map((name) => ({ name, bytes: Buffer.concat([Buffer.from(name), readFileSync(join(folder, name))]) }));
+    .map((name) => ({ name, bytes: readIfThere(join(folder, name)) ?? Buffer.alloc(0) }))
+    .map(({ name, bytes }) => ({ name, bytes: Buffer.concat([Buffer.from(name), bytes]) }));
 }
 
 /** `SECRET, FORM: PLACE` for each that is found. */

@@ -21,7 +21,7 @@ export interface WriterOptions {
   readonly ids: number;
   /** Most documents of one request. */
   readonly documentsMax: number;
-  /** Of each document's text. */
+  /** The bytes of each document's text. */
   readonly textBytes?: number;
 }
 
@@ -38,7 +38,7 @@ export class ModelWriter {
   readonly options: WriterOptions;
   acknowledged = 0;
   refused = 0;
-  /** Of its last acknowledged write. */
+  /** The version of its last acknowledged write. */
   version = 0;
   #documents: Documents = new Map();
   /** What there is if the request whose answer never came was applied. */

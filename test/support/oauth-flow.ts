@@ -126,7 +126,11 @@ export async function openPage(url: string, query: string): Promise<OpenedPage> 
     answer,
     cookie,
     submit: (fields, changes = {}) =>
-      sendForm(`${url}/oauth/authorize`, { ...common, ...fields }, { cookie, origin: url, ...changes }),
+      sendForm(
+        `${url}/oauth/authorize`,
+        { ...common, ...fields },
+        { cookie, origin: new URL(url).origin, ...changes },
+      ),
   };
 }
 

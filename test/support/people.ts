@@ -1,3 +1,4 @@
+/** People over a memory store, with a hash whose cost can be seen. */
 import { ApiError } from '../../protocol/errors.ts';
 import type { PersonId, TenantId } from '../../protocol/ids.ts';
 import { silentLogger } from '../../src/base/log.ts';
@@ -7,8 +8,6 @@ import type { Person } from '../../src/identity/person-record.ts';
 import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
 import { type PutResult, StoreError, type StoreOutcome } from '../../src/object-store/object-store.ts';
 import { FakeClock } from './fake-clock.ts';
-
-/** People over a memory store, with a hash whose cost can be seen. */
 
 /** Fails writes by rule, having applied them or not. */
 export class FailingStore extends MemoryObjectStore {

@@ -1,3 +1,4 @@
+/** Queries over a snapshot that a test made, without an actor. */
 import { unboundedRoom } from '../../actors/search/answer-room.ts';
 import { noGraphs } from '../../actors/search/graph-source.ts';
 import type { QueryContext } from '../../actors/search/query.ts';
@@ -5,7 +6,7 @@ import { runSearch } from '../../actors/search/run-search.ts';
 import { KeptColumns } from '../../actors/search/sql/kept-columns.ts';
 import { TimeSlice } from '../../actors/search/time-slice.ts';
 import type { Holding, LargeBuffers } from '../../actors/sql/room.ts';
-import { BlockCache, BlockFetcher, emptyReadReport } from '../../actors/storage/block-fetch.ts';
+import { BlockCache, BlockFetcher, emptyReadTally } from '../../actors/storage/block-fetch.ts';
 import { ReadDeadline } from '../../actors/storage/read-deadline.ts';
 import { SegmentReader } from '../../actors/storage/segment-reader.ts';
 import type { Snapshot } from '../../actors/storage/snapshot.ts';
@@ -18,7 +19,6 @@ import { parseSearchBody } from '../../protocol/search.ts';
 import type { FakeClock } from './fake-clock.ts';
 import { buildSegment, CountingStore, entryOf, type TestRow } from './segments.ts';
 
-/** Queries over a snapshot that a test made, without an actor. */
 export const identity = { tenantId: 1, name: 'n', namespaceId: 'ab'.repeat(16), createdAt: '' };
 
 /** Document d1 of sequence 1, and so on; `n` of its meta is one of three numbers. */
@@ -77,7 +77,7 @@ const usedBuffers: LargeBuffers = {
   },
 };
 
-/** Of some of them each look finds the turn over: answers must be the same, wherever others had their turn. */
+/** What a query is run with; in some of them each look finds the turn over: answers must be the same, wherever others had their turn. */
 export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9): QueryContext {
   const slice = new TimeSlice(clock, new ReadDeadline(clock, deadlineMs));
   if (contexts % 4 === 1) slice.due = () => true;
@@ -86,7 +86,7 @@ export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9
     vector: null,
     snapshot,
     slice,
-    report: emptyReadReport(),
+    tally: emptyReadTally(),
     foundAs: 'warm',
     cursorKeys: { present: Buffer.from('key'), previous: null },
     graphs: noGraphs,

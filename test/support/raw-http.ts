@@ -8,6 +8,9 @@ export interface RawAnswer {
   readonly body: Buffer;
 }
 
+/** Far longer than a busy machine takes: an answer that is missing ends the wait. */
+const answerMsMax = 60_000;
+
 export class RawConnection {
   readonly socket: Socket;
   /** True once the server ended or reset the connection. */
@@ -51,7 +54,7 @@ export class RawConnection {
   /** Waits until so many answers are complete, or the connection is closed, or `timeoutMs` passed; gives what is there. */
   async waitForAnswers(
     count: number,
-    timeoutMs = 10_000,
+    timeoutMs = answerMsMax,
     head: readonly boolean[] = [],
   ): Promise<RawAnswer[]> {
     await this.#until(() => this.answers(head).length >= count, timeoutMs);

@@ -2,13 +2,13 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
+import { freePorts } from './free-ports.ts';
 
-/** Of Debian's packages, which may have to be installed first. */
+/** The longest start, with Debian's packages, which may have to be installed first. */
 const startMsMax = 300_000;
 const script = resolve('test/support/start-s3.sh');
 const run = promisify(execFile);
@@ -90,12 +90,4 @@ export async function startOwnS3(): Promise<{ readonly envFile: string; readonly
 function readEnvFile(file: string): Map<string, string> {
   const lines = readFileSync(file, 'utf8').trim().split('\n');
   return new Map(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => new Promise((listening) => server.once('listening', listening))));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((closed) => server.close(closed))));
-  return ports;
 }

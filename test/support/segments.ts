@@ -1,7 +1,8 @@
+/** Documents, segments and a counting store for the tests of the storage engine. */
 import { rowIndexes } from '../../actors/compute/row-indexes.ts';
 import { AllBlocks } from '../../actors/search/all-blocks.ts';
 import { readAhead } from '../../actors/search/read-ahead.ts';
-import { emptyReadReport, type ReadReport } from '../../actors/storage/block-fetch.ts';
+import { emptyReadTally, type ReadTally } from '../../actors/storage/block-fetch.ts';
 import { encodeDocument, encodedDocumentLength } from '../../actors/storage/document-batch.ts';
 import type { DocumentBlock } from '../../actors/storage/document-block.ts';
 import { wantIdForNow, wantIds } from '../../actors/storage/hash-order.ts';
@@ -13,7 +14,6 @@ import { noTombstones } from '../../actors/storage/tombstones.ts';
 import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
 import type { ByteRange, GetOptions, StoredObject } from '../../src/object-store/object-store.ts';
 
-/** Documents, segments and a counting store for the tests of the storage engine. */
 export interface TestRow {
   readonly id: string;
   readonly sequence: number;
@@ -81,27 +81,27 @@ export async function buildSegment(
 export async function findById(
   reader: SegmentReader,
   id: string,
-  report: ReadReport,
+  tally: ReadTally,
   digest?: IdDigestFunction,
 ): Promise<DocumentPlace | null> {
-  const place = await reader.findRow(wantIds([id], digest), 0, report);
-  return place && reader.readPlace(place, report);
+  const place = await reader.findRow(wantIds([id], digest), 0, tally);
+  return place && reader.readPlace(place, tally);
 }
 
 export function findCachedById(reader: SegmentReader, id: string): DocumentPlace | null | 'miss' {
-  const place = reader.findCached(wantIdForNow(id), 0, emptyReadReport());
-  return place === null || place === 'miss' ? place : reader.placeCached(place, emptyReadReport());
+  const place = reader.findCached(wantIdForNow(id), 0, emptyReadTally());
+  return place === null || place === 'miss' ? place : reader.placeCached(place, emptyReadTally());
 }
 
 /** The document blocks of one segment, newest first, as a search that has no condition reads them. */
 export async function* blocksNewestFirst(
   reader: SegmentReader,
-  report: ReadReport,
+  tally: ReadTally,
   { below = Number.POSITIVE_INFINITY, rows = Number.POSITIVE_INFINITY } = {},
 ): AsyncGenerator<DocumentBlock, void, void> {
   const segment = { id: reader.objectKey, size: 0, reader, tombstones: noTombstones, graphs: null };
-  const blocks = new AllBlocks([segment], { below, rows, report });
-  for await (const { block } of readAhead(blocks, report, { waitFor: (read) => read })) yield block;
+  const blocks = new AllBlocks([segment], { below, rows, tally });
+  for await (const { block } of readAhead(blocks, tally, { waitFor: (read) => read })) yield block;
 }
 
 /** A memory store that counts GETs and can spoil what it gives. */

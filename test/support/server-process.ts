@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import type { limits } from '../../protocol/limits.ts';
 
 /** Compiled beside the tests, whatever the output folder is called. */
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -13,6 +14,7 @@ const unlimitedPlans = resolve('load-tests/plans.unlimited.json');
 
 /** A start takes half a second; a machine that runs everything at once takes far longer. */
 const startMsMax = 90_000;
+const pollMs = 50;
 /** Longer than the server's own drain. */
 const stopMsMax = 25_000;
 
@@ -26,8 +28,18 @@ export interface ServerProcessOptions {
   /** Default: every limit of the plans lifted. `built-in` is what a person gets. */
   readonly plans?: 'unlimited' | 'built-in';
   readonly env?: Readonly<Record<string, string>>;
-  /** Of Node itself, such as `--import file`. */
+  /** Arguments of Node itself, such as `--import file`. */
   readonly nodeArguments?: readonly string[];
+}
+
+/** Options of a server with other limits than those of protocol/limits.ts: what it waits for, it waits for as long as these say. */
+export function withLimits(
+  changes: Partial<Readonly<Record<keyof typeof limits, number>>>,
+): Required<Pick<ServerProcessOptions, 'nodeArguments' | 'env'>> {
+  return {
+    nodeArguments: ['--import', new URL('./other-limits.js', import.meta.url).href],
+    env: { TIDEBASE_TEST_LIMITS: JSON.stringify(changes) },
+  };
 }
 
 export interface ProcessEnd {
@@ -42,9 +54,22 @@ after(clear);
 process.once('exit', clear);
 
 function clear(): void {
-  for (const child of living) child.kill('SIGKILL');
-  // A child that is ending may still write: what it leaves is the system's to clean.
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  for (const child of living) {
+    child.kill('SIGKILL');
+    // The server of a killed supervisor holds these until it has noticed.
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+  }
+  for (const folder of folders.splice(0)) remove(folder);
+}
+
+/** A child that is ending may still write: what it leaves is the system's to clean, and no failure. */
+function remove(folder: string): void {
+  try {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  } catch {
+    process.stderr.write(`${folder} is left\n`);
+  }
 }
 
 export class ServerProcess {
@@ -117,23 +142,32 @@ export class ServerProcess {
     return this;
   }
 
-  /** Waits for something in its output. */
+  /** Waits for something in its output, or in its folder: looking costs a fifth of the time at most. */
   async until(holds: () => boolean, what: string, timeoutMs = startMsMax): Promise<void> {
     const deadline = performance.now() + timeoutMs;
-    while (!holds()) {
-      const leftMs = deadline - performance.now();
+    for (;;) {
+      const began = performance.now();
+      if (holds()) return;
+      const now = performance.now();
+      const leftMs = deadline - now;
       if (!this.running || leftMs <= 0) {
         const why = this.running ? `not within ${timeoutMs} ms` : 'it has ended';
         throw new Error(`the server: ${what}: ${why}\n${this.#output}\n${this.#errors}`);
       }
-      await new Promise<void>((wake) => {
-        const timer = setTimeout(wake, Math.min(leftMs, 50));
-        this.#wake.add(() => {
-          clearTimeout(timer);
-          wake();
-        });
-      });
+      const restMs = (now - began) * 4;
+      if (restMs > pollMs) await sleep(Math.min(leftMs, restMs));
+      else await this.#newsWithin(Math.min(leftMs, pollMs));
     }
+  }
+
+  async #newsWithin(ms: number): Promise<void> {
+    await new Promise<void>((wake) => {
+      const timer = setTimeout(wake, ms);
+      this.#wake.add(() => {
+        clearTimeout(timer);
+        wake();
+      });
+    });
   }
 
   signal(name: NodeJS.Signals): void {
@@ -210,4 +244,8 @@ export function temporaryFolder(): string {
 /** The settings of whoever runs the tests are not the tests'. */
 function withoutTidebase(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('TIDEBASE_')));
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }

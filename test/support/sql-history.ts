@@ -17,11 +17,6 @@ import {
   temporalKeys,
 } from './sql-tables.ts';
 
-/**
- * A namespace that is written to between queries: puts, patches and deletes, some of them flushed and some merged, beside a model of
- * what lives and the statements that do the same to a table elsewhere. Values of wrong types and keys of wrong names come too, and
- * are corrected before anybody asks.
- */
 type Values = Record<string, SqlRow['values'][string]>;
 
 interface Live {
@@ -40,6 +35,11 @@ interface HeldSegment {
   readonly rows: readonly TestRow[];
 }
 
+/**
+ * A namespace that is written to between queries: puts, patches and deletes, some of them flushed and some merged, beside a model of
+ * what lives and the statements that do the same to a table elsewhere. Values of wrong types and keys of wrong names come too, and
+ * are corrected before anybody asks.
+ */
 export class SqlHistory {
   readonly #chance: Chance;
   readonly #store = new CountingStore();

@@ -51,7 +51,7 @@ const likes = [
 ];
 
 const dates = ["'2000-02-27'", "'1969-02-28'", "'2024-02-26'"];
-/** Of whole days: DuckDB 1.5 lets NULL pass where a truncated time is compared by <> with one that no truncation gives. */
+/** Times of whole days: DuckDB 1.5 lets NULL pass where a truncated time is compared by <> with one that no truncation gives. */
 const times = ["'2024-01-02 00:00:00'", "'2024-01-01 00:00:00'", "'2024-01-04 00:00:00'"];
 
 export class SqlGenerator {

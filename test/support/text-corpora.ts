@@ -1,9 +1,8 @@
+/** Texts to index: real files, and lines like those of logs. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { seededRandom } from './segments.ts';
-
-/** Texts to index: real files, and lines like those of logs. */
 
 /** The texts of the files below `folder` that are valid UTF-8 of at most 2 MB, in the order of their names, up to `bytesMax`. */
 export function readTexts(folder: string, bytesMax: number, pattern = /./): Uint8Array[] {

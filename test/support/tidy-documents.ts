@@ -1,9 +1,9 @@
-import { dirname, join, normalize } from 'node:path';
-
 /**
  * The rules of what is written in Markdown and in comments: README stays short and leads to every decision, links lead to
  * files, and nothing rests on pages outside the repository. Each is a pure function from texts to sentences, one a violation.
  */
+import { dirname, join, normalize } from 'node:path';
+
 export type Texts = ReadonlyMap<string, string>;
 
 const readmeLinesMax = 150;
@@ -36,6 +36,70 @@ export function deadLinkProblems(documents: Texts, exists: (path: string) => boo
   );
 }
 
+/** A link of a document to a heading that the document at its end does not have. */
+export function deadPlaceProblems(documents: Texts): string[] {
+  const places = new Map([...documents].map(([path, text]) => [path, placesOf(text)]));
+  return [...documents].flatMap(([path, text]) =>
+    [...proseOf(text).matchAll(/\]\(([^)\s#:]*)#([^)\s]+)\)/g)].flatMap(([, file = '', place = '']) => {
+      const target = file === '' ? path : normalize(join(dirname(path), file));
+      return places.get(target)?.has(place) === false
+        ? [`${path}: links to #${place}, and ${target} has no such heading`]
+        : [];
+    }),
+  );
+}
+
+/** Headings as links name them: small letters, hyphens for spaces, no punctuation. */
+function placesOf(text: string): ReadonlySet<string> {
+  return new Set(
+    [...proseOf(text).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
+
+/** How documents name a file, and how comments do. */
+export const namedFiles = {
+  documents: /`([\w.-][\w./-]*\.(?:ts|sh|json|md))`/g,
+  comments: /(?<![\w./*-])(\w[\w./-]*\.(?:ts|sh|md))\b/g,
+} as const;
+
+/**
+ * A file that a document or a comment names and that is not there. Names are given from the root, from the text's own folder or from
+ * one above it, or from a side of the house; a file whose folder was just named, by its name alone.
+ */
+export function lostFileProblems(texts: Texts, paths: readonly string[], named: RegExp): string[] {
+  const files = new Set(paths);
+  const names = new Set(paths.map((path) => path.slice(path.lastIndexOf('/') + 1)));
+  const isThere = (name: string, from: string): boolean => {
+    if (!name.includes('/') && names.has(name)) return true;
+    if (files.has(`actors/${name}`) || files.has(`src/${name}`)) return true;
+    for (let folder = dirname(from); ; folder = dirname(folder)) {
+      if (files.has(normalize(join(folder, name)))) return true;
+      if (folder === '.') return false;
+    }
+  };
+  return [...texts].flatMap(([path, text]) =>
+    [...text.matchAll(named)]
+      .filter(([, name = '']) => !isThere(name, path))
+      .map(([, name]) => `${path}: names ${name}, which is not there`),
+  );
+}
+
+/** A name of the code, such as `runSearch` or `Page.take`, that a document has and no source any more. */
+export function lostNameProblems(documents: Texts, sources: Texts): string[] {
+  const words = new Set([...sources.values()].flatMap((text) => text.match(/[\w$]+/g) ?? []));
+  return [...documents].flatMap(([path, text]) =>
+    [...proseOf(text).matchAll(/`#?((?:\w+\.)*\w+)`/g)]
+      .flatMap(([, name = '']) => name.split('.'))
+      .filter((word) => /[a-z][A-Z]/.test(word) && !words.has(word))
+      .map((word) => `${path}: names ${word}, which no source has`),
+  );
+}
+
 /** A document with decisions that README does not link to, so that nobody finds them. */
 export function lostDecisionProblems(documents: Texts): string[] {
   const linked = new Set(linksOf(documents.get('README.md') ?? '').map((link) => normalize(link)));
@@ -56,10 +120,14 @@ export function outsidePageProblems(texts: Texts): string[] {
 
 /** Where links lead that stay inside the repository, without the place within the document. */
 function linksOf(text: string): string[] {
-  const prose = text.replace(/^```[\s\S]*?^```$/gm, '');
-  return [...prose.matchAll(/\]\(([^)\s#]+)(?:#[^)\s]*)?\)/g)]
+  return [...proseOf(text).matchAll(/\]\(([^)\s#]+)(?:#[^)\s]*)?\)/g)]
     .map(([, link = '']) => link)
     .filter((link) => !/^[a-z]+:/.test(link));
+}
+
+/** A document without its examples of code. */
+function proseOf(text: string): string {
+  return text.replace(/^ *```[\s\S]*?^ *```$/gm, '');
 }
 
 /**
@@ -95,4 +163,40 @@ export function leaningCommentProblems(sources: Texts, rooms: readonly string[])
         )
       : [],
   );
+}
+
+/** Comments below a file's imports that no declaration follows: an essay of the file, which readers look for above them, or one that has lost its line. */
+export function lowEssayProblems(sources: Texts): string[] {
+  return [...sources].flatMap(([path, text]) => {
+    const imports = [...text.matchAll(/^import\b[^;]*;$/gm)];
+    const first = imports[0]?.index ?? text.length;
+    return [...text.matchAll(/^ *\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n(?=\n| *\/\*\*)/gm)]
+      .filter(({ index }) => index > first)
+      .map(
+        ({ index }) =>
+          `${path}:${text.slice(0, index).split('\n').length}: no declaration follows this comment: put the essay of the file above the imports`,
+      );
+  });
+}
+
+/** A comment of more characters, on the first constant or type of a file that exports neither, is the essay of the file. */
+const firstCommentCharactersMax = 160;
+
+/**
+ * Essays of files that stand on whatever is declared first below the imports, where an editor shows them for a constant or for
+ * somebody's components. `rooms`: the folders that have none any more.
+ */
+export function misplacedEssayProblems(sources: Texts, rooms: readonly string[]): string[] {
+  return [...sources].flatMap(([path, text]) => {
+    if (!rooms.some((room) => path.startsWith(`${room}/`))) return [];
+    const last = [...text.matchAll(/^import\b[^;]*;$/gm)].at(-1);
+    if (last === undefined || text.startsWith('/**')) return [];
+    const below = text.slice(last.index + last[0].length);
+    const [, comment = '', name] =
+      /^\s*(\/\*\*(?:(?!\*\/)[\s\S])*\*\/)\n(?:const|let|type|interface) (\w+)/.exec(below) ?? [];
+    if (comment.replace(/\s*\n\s*\*\s*/g, ' ').length <= firstCommentCharactersMax) return [];
+    return [
+      `${path}: tells the story of the file on ${name}: put it above the imports, or on the class or function that it is about`,
+    ];
+  });
 }

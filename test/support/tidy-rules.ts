@@ -1,3 +1,7 @@
+/**
+ * The rules that keep the house as it is: each is a pure function from files to sentences, one a violation. What they
+ * know of this house is in tidy-floors.ts.
+ */
 import {
   type Import,
   importsOf,
@@ -8,10 +12,6 @@ import {
   scanSource,
 } from './tidy-source.ts';
 
-/**
- * The rules that keep the house as it is: each is a pure function from files to sentences, one a violation. What they
- * know of this house is in tidy-floors.ts.
- */
 export interface SourceFile extends ScannedSource {
   readonly path: string;
   readonly imports: readonly Import[];
@@ -145,6 +145,29 @@ export function doubledNameProblems(files: Files, apart: readonly string[]): str
       ([key, paths]) =>
         `${key.split(' ')[1]} is exported by ${paths.join(' and ')}: give one of them a name of its own`,
     );
+}
+
+const fileLinesMax = 500;
+const longFileLinesMax = 700;
+
+/** A file of the product, or of load-tests, that is too long to be read at once; `longFiles` may be somewhat longer. */
+export function fileLengthProblems(files: Files, longFiles: ReadonlySet<string>): string[] {
+  const problems = [...files.values()]
+    .filter(({ path }) => !path.startsWith('test/'))
+    .map(({ path, code }) => ({
+      path,
+      lines: code.trimEnd().split('\n').length,
+      most: longFiles.has(path) ? longFileLinesMax : fileLinesMax,
+    }))
+    .filter(({ lines, most }) => lines > most)
+    .map(
+      ({ path, lines, most }) =>
+        `${path}: has ${lines} lines, of ${most}: take a part of it into a file of its own`,
+    );
+  const short = [...longFiles].filter(
+    (path) => (files.get(path)?.code.split('\n').length ?? 0) <= fileLinesMax,
+  );
+  return [...problems, ...short.map((path) => `tidy-floors.ts: calls ${path} long, which it is not`)];
 }
 
 const exportedName =
@@ -360,7 +383,7 @@ export interface FormatNow {
   readonly version: string;
   /** What version.ts says of it. */
   readonly history: readonly string[];
-  /** Of the bytes that today's code makes of a fixed sample. */
+  /** The digest of the bytes that today's code makes of a fixed sample. */
   readonly digest: string;
 }
 
@@ -374,17 +397,24 @@ export function formatProblems(now: FormatRecord, recorded: FormatRecord): strin
     const before = recorded[name];
     if (current === undefined)
       return [`the format "${name}" is gone, and what it was written in could not be read`];
-    if (before === undefined) return [`the format "${name}" is new: record it with UPDATE_GOLDEN=1`];
+    if (before === undefined) return [`the format "${name}" is new: ${recording}`];
     const sameWords = isSameVersion(current, before);
     if (current.digest === before.digest) {
-      return sameWords ? [] : [`version.ts says something new of "${name}": record it with UPDATE_GOLDEN=1`];
+      return sameWords ? [] : [`version.ts says something new of "${name}": ${recording}`];
     }
     return sameWords
-      ? [
-          `the format "${name}" has changed: say so in protocol/version.ts, then record it with UPDATE_GOLDEN=1`,
-        ]
-      : [`the format "${name}" has a new version: record it with UPDATE_GOLDEN=1`];
+      ? [`the format "${name}" has changed: ${saying(name)} in protocol/version.ts, then ${recording}`]
+      : [`the format "${name}" has a new version: ${recording}`];
   });
+}
+
+const recording = 'record it by `npm run build && UPDATE_GOLDEN=1 node dist/test/run.js tidy openapi`';
+
+/** `wire` is all requests and answers; the others are the keys of `formats`. */
+function saying(name: string): string {
+  return name === 'wire'
+    ? 'raise wireVersion, and add what is new to wireHistory,'
+    : `raise formats.${name}.version, and add what is new to its history,`;
 }
 
 /** What UPDATE_GOLDEN=1 records: never a change about which version.ts is silent. */

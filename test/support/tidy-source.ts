@@ -1,14 +1,25 @@
-import { posix } from 'node:path';
-
 /**
  * A source file as the house's rules see it: its code without the contents of comments, strings and patterns (they are
  * blanked, so that places stay where they are), its comments, and the imports it makes. A scanner of tokens, no parser:
  * our own formatted TypeScript is all it has to read.
  */
+import { posix } from 'node:path';
+
 export interface ScannedSource {
   readonly code: string;
   readonly comments: string;
   readonly strings: readonly { readonly at: number; readonly value: string }[];
+  readonly texts: readonly Text[];
+}
+
+/** A quoted string, or a piece of a template between its expressions. */
+export interface Text {
+  readonly at: number;
+  readonly value: string;
+  /** The string or template begins with it. */
+  readonly opens: boolean;
+  /** The string or template ends with it. */
+  readonly closes: boolean;
 }
 
 export interface Import {
@@ -27,6 +38,7 @@ export function scanSource(text: string): ScannedSource {
   const code = text.split('');
   const comments = text.replace(/[^\n]/g, ' ').split('');
   const strings: { at: number; value: string }[] = [];
+  const texts: Text[] = [];
   /** Depths of braces at which a template's expression ends. */
   const templates: number[] = [];
   let depth = 0;
@@ -34,10 +46,15 @@ export function scanSource(text: string): ScannedSource {
     for (let i = from; i < to; i++) if (code[i] !== '\n') code[i] = ' ';
   };
   const skipTemplate = (from: number): number => {
+    const piece = (end: number, closes: boolean) =>
+      texts.push({ at: from, value: text.slice(from, end), opens: text[from - 1] === '`', closes });
     for (let at = from; at < text.length; at++) {
       if (text[at] === '\\') at++;
-      else if (text[at] === '`') return finish(from, at);
-      else if (text[at] === '$' && text[at + 1] === '{') {
+      else if (text[at] === '`') {
+        piece(at, true);
+        return finish(from, at);
+      } else if (text[at] === '$' && text[at + 1] === '{') {
+        piece(at, false);
         templates.push(depth++);
         return finish(from, at + 1);
       }
@@ -62,6 +79,7 @@ export function scanSource(text: string): ScannedSource {
     if (one === "'" || one === '"') {
       const end = endOfQuoted(text, at, one);
       strings.push({ at, value: text.slice(at + 1, end) });
+      texts.push({ at, value: text.slice(at + 1, end), opens: true, closes: true });
       at = finish(at + 1, end);
     } else if (one === '`') {
       at = skipTemplate(at + 1);
@@ -77,7 +95,7 @@ export function scanSource(text: string): ScannedSource {
       at++;
     }
   }
-  return { code: code.join(''), comments: comments.join(''), strings };
+  return { code: code.join(''), comments: comments.join(''), strings, texts };
 }
 
 /** The last few characters of code before a place. */

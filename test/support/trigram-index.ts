@@ -1,4 +1,4 @@
-import { BlockCache, BlockFetcher, emptyReadReport } from '../../actors/storage/block-fetch.ts';
+import { BlockCache, BlockFetcher, emptyReadTally } from '../../actors/storage/block-fetch.ts';
 import { BlockOwner, encodeBlock } from '../../actors/storage/segment-format.ts';
 import { foldedBytesMax, foldUtf8 } from '../../actors/text/fold.ts';
 import { groupTextBytes, type RowGroups } from '../../actors/text/row-groups.ts';
@@ -69,7 +69,7 @@ export async function openIndex({ bytes, root }: BuiltIndex, cacheBytes = 64e6):
   const store = new CountingStore();
   await store.putIfAbsent(indexKey, [bytes]);
   const fetcher = new BlockFetcher({ store, warmCache: null, cache: new BlockCache(cacheBytes) });
-  const reader = await TrigramIndexReader.open(root, fetcher.open(indexKey), emptyReadReport());
+  const reader = await TrigramIndexReader.open(root, fetcher.open(indexKey), emptyReadTally());
   return { reader, store };
 }
 
@@ -77,7 +77,7 @@ export async function openIndex({ bytes, root }: BuiltIndex, cacheBytes = 64e6):
 export async function allCandidates(candidates: CandidateGroups): Promise<number[]> {
   const groups: number[] = [];
   for (;;) {
-    const next = await candidates.next(emptyReadReport());
+    const next = await candidates.next(emptyReadTally());
     if (next === null) return groups;
     groups.push(...next);
   }

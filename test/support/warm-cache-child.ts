@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { BlockCache, BlockFetcher, emptyReadReport } from '../../actors/storage/block-fetch.ts';
+import { BlockCache, BlockFetcher, emptyReadTally } from '../../actors/storage/block-fetch.ts';
 import { SegmentReader } from '../../actors/storage/segment-reader.ts';
 import { openWarmCache, type WarmCache } from '../../actors/storage/warm-cache.ts';
 import { silentLogger } from '../../src/base/log.ts';
@@ -44,7 +44,7 @@ async function readRows(cache: WarmCache): Promise<{ readonly wrong: number; rea
   const reader = new SegmentReader(key, toc, fetcher);
   for (let row = 0; row < rows.length; row += 7) {
     const expected = rows[row];
-    const place = await findById(reader, expected?.id ?? '', emptyReadReport());
+    const place = await findById(reader, expected?.id ?? '', emptyReadTally());
     if (place === null || expected === undefined) {
       wrong++;
       continue;

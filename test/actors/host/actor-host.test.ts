@@ -78,7 +78,7 @@ test('every log that was taken over is soon marked as done and leaves the view',
 
   const third = await start();
   assert.deepEqual(
-    third.joined.sealedLogs.map(({ logId }) => logId),
+    third.joined.standing.removed.map(({ logId }) => logId),
     [second.joined.identity.logId],
   );
   assert.deepEqual(await clock.run(third.list('other')), ['b']);
@@ -91,7 +91,7 @@ test('a crash between the seal and the view does not keep the next process from 
   first.kill();
   const random = seededBytes(77);
   const { sealLog } = await import('../../../actors/log/seal.ts');
-  await sealLog(truth, random, { logId: first.joined.identity.logId, viewVersion: 2 });
+  await sealLog(truth, random, { logId: first.joined.identity.logId, placement: 2 });
 
   const second = await start();
 
@@ -312,7 +312,7 @@ test('a name that was refused while its first record got through does not serve 
   assert.deepEqual(await clock.run(process.list('notes')), ['b']);
   // The record without a name does not hold up the log for ever.
   await clock.advance(limits.flushAfterMs + 60_000);
-  const { readFloor } = await import('../../../actors/log/floor.ts');
+  const { readFloor } = await import('../../../src/stored/log-floor.ts');
   assert.ok((await readFloor(truth, process.joined.identity.logId)) >= 2);
   process.kill();
 });
@@ -366,7 +366,7 @@ test('a failed actor that nobody calls is flushed when it holds up the log', asy
 
   await clock.advance(limits.flushAfterMs + 60_000);
 
-  const { readFloor } = await import('../../../actors/log/floor.ts');
+  const { readFloor } = await import('../../../src/stored/log-floor.ts');
   assert.ok((await readFloor(truth, process.joined.identity.logId)) >= 3);
   assert.deepEqual(await clock.run(process.list('notes')), ['b', 'a']);
   process.kill();

@@ -230,6 +230,8 @@ test('a page that says it unpacks to far more than it has bytes is refused befor
   assert.ok(process.memoryUsage().arrayBuffers - before < 200e6);
 });
 
+const damages = Number(process.env.PARQUET_DAMAGES ?? 100);
+
 test('damaged files are refused, or give what is still readable; nothing breaks', async () => {
   const random = seededRandom(77);
   const files = [
@@ -237,7 +239,7 @@ test('damaged files are refused, or give what is still readable; nothing breaks'
     await written(everything, ', COMPRESSION ZSTD, PARQUET_VERSION v2'),
   ];
   const statuses = new Map<number, number>();
-  for (let round = 0; round < 400; round++) {
+  for (let round = 0; round < damages; round++) {
     const file = Buffer.from(files[round % files.length] as Buffer);
     const flips = 1 + Math.floor(random() * 4);
     // Lengths and counts stand in heads and in the footer.
@@ -258,5 +260,5 @@ test('damaged files are refused, or give what is still readable; nothing breaks'
     [...statuses.keys()].filter((status) => ![200, 413, 422].includes(status)),
     [],
   );
-  assert.ok((statuses.get(422) ?? 0) > 100, JSON.stringify([...statuses]));
+  assert.ok((statuses.get(422) ?? 0) > damages / 4, JSON.stringify([...statuses]));
 });

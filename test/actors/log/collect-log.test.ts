@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type ListedLog, listLogs, planLogCollection } from '../../../actors/log/collect-log.ts';
-import { emptyLogObjectBytes, encodeLogObject } from '../../../actors/log/log-object.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { paths } from '../../../src/object-store/paths.ts';
+import { emptyLogObjectBytes, encodeLogObject } from '../../../src/stored/log-object.ts';
 
 const logId = 'l'.repeat(30);
 const group = emptyLogObjectBytes + 1;
@@ -21,7 +21,7 @@ const listed = (overrides: Partial<ListedLog> = {}): ListedLog => ({
 });
 
 test('a seal is as small as no group can be', () => {
-  const header = { logId, slot: 1, viewVersion: 1, previousChecksum: 0n, batchId: '0'.repeat(32) } as const;
+  const header = { logId, slot: 1, placement: 1, previousChecksum: 0n, batchId: '0'.repeat(32) } as const;
   const seal = encodeLogObject({ ...header, kind: 'seal' }, []);
 
   assert.equal(seal.bytes.length, emptyLogObjectBytes);

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { appendToSlot } from '../../../actors/log/append.ts';
 import { AppendRefused, GroupCommit } from '../../../actors/log/group-commit.ts';
-import {
-  decodeLogObject,
-  encodeLogObject,
-  type LogObject,
-  type RecordHead,
-} from '../../../actors/log/log-object.ts';
 import { type LogPosition, replayLog } from '../../../actors/log/replay.ts';
 import { sealLog } from '../../../actors/log/seal.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { paths } from '../../../src/object-store/paths.ts';
+import {
+  decodeLogObject,
+  encodeLogObject,
+  type LogObject,
+  type RecordHead,
+} from '../../../src/stored/log-object.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FaultyObjectStore, gate, randomFaults } from '../../support/faulty-object-store.ts';
 import { quiet, seededBytes } from '../../support/in-process.ts';
@@ -37,8 +37,9 @@ beforeEach(() => {
   ended = 0;
   commit = new GroupCommit(
     { store, clock, random: seededBytes(1), logger: quiet },
-    { logId, viewVersion: 1 },
+    { logId, placement: 1 },
     {
+      owners: { placement: 1, servers: ['a'], self: 'a' },
       commitMs,
       onStored: (record, { slot, index }) =>
         stored.push(`${record.namespaceId}${record.version}@${slot}.${index}`),
@@ -272,7 +273,7 @@ test('a refused slot that reads as empty is tried again', async () => {
 test('a seal in the slot ends the log: nothing waiting was written, nothing more is taken', async () => {
   append('a', 1);
   await clock.advance(2);
-  await sealLog(truth, seededBytes(2), { logId, viewVersion: 2 });
+  await sealLog(truth, seededBytes(2), { logId, placement: 2 });
   const inFlight = append('a', 2);
   const large = append('b', 1, limits.logRecordInlineBytesMax + 1);
   const behind = append('b', 2);
@@ -293,7 +294,7 @@ test('an idle log that looks finds its seal, and nothing where there is none', a
   assert.equal(await clock.run(commit.confirmOpen()), true);
   assert.equal(ended, 0);
 
-  await sealLog(truth, seededBytes(2), { logId, viewVersion: 2 });
+  await sealLog(truth, seededBytes(2), { logId, placement: 2 });
   assert.equal(await clock.run(commit.confirmOpen()), false);
   assert.equal(await clock.run(commit.confirmOpen()), false);
   const late = append('a', 2);
@@ -308,7 +309,7 @@ test('a PUT in flight when the log is sealed is answered by the slot it got', as
   store.plan = ({ operation }) => (operation === 'create' ? { until: landing.opened } : undefined);
   const written = append('a', 1);
   await clock.advance(5);
-  const sealSeq = await sealLog(truth, seededBytes(2), { logId, viewVersion: 2 });
+  const sealSeq = await sealLog(truth, seededBytes(2), { logId, placement: 2 });
 
   landing.open();
   await clock.run(commit.whenIdle());
@@ -321,7 +322,7 @@ test('a PUT that arrived before the seal counts, though its answer was lost and 
   store.plan = ({ operation }) => (operation === 'create' ? 'error-after-apply' : undefined);
   const written = append('a', 1);
   await clock.advance(5);
-  const sealSeq = await sealLog(truth, seededBytes(2), { logId, viewVersion: 2 });
+  const sealSeq = await sealLog(truth, seededBytes(2), { logId, placement: 2 });
   store.plan = () => undefined;
 
   await clock.run(commit.whenIdle());
@@ -334,10 +335,10 @@ test('a late seal in a slot that was stored, taken over and collected does not m
   store.plan = ({ operation }) => (operation === 'create' ? 'error-after-apply' : undefined);
   const written = append('a', 1);
   await clock.advance(5);
-  await sealLog(truth, seededBytes(2), { logId, viewVersion: 2 });
+  await sealLog(truth, seededBytes(2), { logId, placement: 2 });
   // The successor's flush has the record, its collection empties the slot, and an earlier sealer's PUT arrives at last.
   await truth.delete(paths.logObject(logId, 1));
-  const late = { logId, slot: 1, kind: 'seal', viewVersion: 2, previousChecksum: 0n } as const;
+  const late = { logId, slot: 1, kind: 'seal', placement: 2, previousChecksum: 0n } as const;
   const { bytes } = encodeLogObject({ ...late, batchId: 'ef'.repeat(16) }, []);
   await truth.putIfAbsent(paths.logObject(logId, 1), [bytes]);
   store.plan = () => undefined;
@@ -451,13 +452,11 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
       await clock.advance(random() * 200);
     }
     const sealed = random() < 0.7;
-    if (sealed) await sealLog(truth, seededBytes(seed), { logId, viewVersion: 2 });
+    if (sealed) await sealLog(truth, seededBytes(seed), { logId, placement: 2 });
     outcomes.push({ name: 'a61', outcome: append('a', 61) });
     await clock.run(commit.whenIdle(), 3_600_000);
 
-    const end = sealed
-      ? await sealLog(truth, seededBytes(9), { logId, viewVersion: 3 })
-      : commit.lastSlot + 1;
+    const end = sealed ? await sealLog(truth, seededBytes(9), { logId, placement: 3 }) : commit.lastSlot + 1;
     const durable = await replayed(end - 1);
 
     const acknowledged = outcomes.filter(({ outcome }) => outcome.position !== null).map(({ name }) => name);
@@ -470,7 +469,7 @@ for (const seed of [1, 2, 3, 4, 5, 6]) {
 }
 
 test('a slot that holds another writer’s batch is refused loudly: two processes would share a log', async () => {
-  const foreign = { logId, slot: 1, kind: 'group', viewVersion: 1, previousChecksum: 0n } as const;
+  const foreign = { logId, slot: 1, kind: 'group', placement: 1, previousChecksum: 0n } as const;
   await truth.putIfAbsent(paths.logObject(logId, 1), [
     encodeLogObject({ ...foreign, batchId: 'ee'.repeat(16) }, []).bytes,
   ]);

@@ -11,7 +11,10 @@ test('a lease beats, and says when its process stood still', async () => {
   const clock = new FakeClock();
   const store = new MemoryObjectStore();
   let late = 0;
-  const stop = keepLease({ store, clock, logger: quiet }, 'l', () => late++);
+  const stop = keepLease({ store, clock, logger: quiet }, 'l', {
+    everyMs: limits.leaseRenewMs,
+    onLate: () => late++,
+  });
   const etag = async () => (await store.get(paths.lease('l')))?.etag;
 
   await clock.advance(1);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { readFloor } from '../../../actors/log/floor.ts';
-import { emptyLogObjectBytes } from '../../../actors/log/log-object.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { logSlotOfKey, paths } from '../../../src/object-store/paths.ts';
+import { readFloor } from '../../../src/stored/log-floor.ts';
+import { emptyLogObjectBytes } from '../../../src/stored/log-object.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { InProcess, seededBytes } from '../../support/in-process.ts';
 

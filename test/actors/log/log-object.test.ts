@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { DataError } from '../../../src/base/assert.ts';
 import {
   decodeLogObject,
   encodeLogObject,
   type LogRecord,
   type RecordHead,
-} from '../../../actors/log/log-object.ts';
-import { DataError } from '../../../src/base/assert.ts';
+} from '../../../src/stored/log-object.ts';
 import { goldenBytes } from '../../support/golden.ts';
 import { seededRandom } from '../../support/segments.ts';
 
@@ -14,7 +14,7 @@ const header = {
   logId: '0lrj4k2a9'.padEnd(30, '7'),
   slot: 2 ** 40 + 3,
   kind: 'group',
-  viewVersion: 12,
+  placement: 12,
   previousChecksum: 0xfedcba9876543210n,
   batchId: '00112233445566778899aabbccddeeff',
 } as const;

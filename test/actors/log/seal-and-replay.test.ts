@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { readFloor, writeFloor } from '../../../actors/log/floor.ts';
-import { decodeLogObject, encodeLogObject } from '../../../actors/log/log-object.ts';
 import { replayedFromWire, replayedToWire, replayLog } from '../../../actors/log/replay.ts';
 import { sealLog } from '../../../actors/log/seal.ts';
 import { DataError } from '../../../src/base/assert.ts';
@@ -9,6 +7,8 @@ import { xxh64 } from '../../../src/base/hash.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import type { ListOptions, ListPage } from '../../../src/object-store/object-store.ts';
 import { paths } from '../../../src/object-store/paths.ts';
+import { readFloor, writeFloor } from '../../../src/stored/log-floor.ts';
+import { decodeLogObject, encodeLogObject } from '../../../src/stored/log-object.ts';
 import { seededBytes } from '../../support/in-process.ts';
 
 /** A store whose listings may be old. */
@@ -39,7 +39,7 @@ async function writeGroups(count: number): Promise<void> {
   let previousChecksum = 0n;
   for (let slot = 1; slot <= count; slot++) {
     const batchId = slot.toString(16).padStart(32, '0');
-    const made = encodeLogObject({ logId, slot, kind: 'group', viewVersion: 1, previousChecksum, batchId }, [
+    const made = encodeLogObject({ logId, slot, kind: 'group', placement: 1, previousChecksum, batchId }, [
       { head: head(slot), payload: Buffer.from(`payload ${slot}`) },
     ]);
     previousChecksum = made.checksum;
@@ -47,7 +47,7 @@ async function writeGroups(count: number): Promise<void> {
   }
 }
 
-const seal = (seed = 1) => sealLog(store, seededBytes(seed), { logId, viewVersion: 2 });
+const seal = (seed = 1) => sealLog(store, seededBytes(seed), { logId, placement: 2 });
 
 async function replay(range: { after: number; through: number }): Promise<number[]> {
   const versions: number[] = [];
@@ -113,14 +113,14 @@ test('two sealers at once agree on the end', async () => {
 test('other objects of the log do not confuse the search for its end', async () => {
   await writeGroups(1);
   await store.putIfAbsent(paths.logBlob(logId, 'ff'.repeat(16)), [Buffer.from('b')]);
-  await writeFloor(store, logId, 1);
+  await writeFloor(store, logId, { floor: 1, placement: 1 });
 
   assert.equal(await seal(), 2);
 });
 
 test('a seal at or under the floor is made again above it', async () => {
   await writeGroups(3);
-  await writeFloor(store, logId, 3);
+  await writeFloor(store, logId, { floor: 3, placement: 1 });
   for (let slot = 1; slot <= 3; slot++) await store.delete(paths.logObject(logId, slot));
   // The sealer has read an old floor and an old listing: to it the log looks empty.
   let reads = 0;
@@ -135,7 +135,7 @@ test('a seal at or under the floor is made again above it', async () => {
   });
   store.listed = { objects: [], more: false };
 
-  const sealSeq = await sealLog(racing, seededBytes(1), { logId, viewVersion: 2 });
+  const sealSeq = await sealLog(racing, seededBytes(1), { logId, placement: 2 });
 
   assert.equal(sealSeq, 4);
   assert.equal(await kindOf(4), 'seal');
@@ -149,7 +149,7 @@ test('a log sealed twice by an earlier mistake still replays up to its first sea
       logId,
       slot: sealSeq + 1,
       kind: 'seal',
-      viewVersion: 3,
+      placement: 3,
       previousChecksum: 0n,
       batchId: 'ab'.repeat(16),
     },
@@ -180,7 +180,7 @@ test('a missing slot is damage, never a shorter log', async () => {
 
 test('an object that does not follow the one before it, or lies in another slot, is damage', async () => {
   await writeGroups(2);
-  const stranger = { logId, kind: 'group', viewVersion: 1, batchId: 'cc'.repeat(16) } as const;
+  const stranger = { logId, kind: 'group', placement: 1, batchId: 'cc'.repeat(16) } as const;
   const unchained = encodeLogObject({ ...stranger, slot: 3, previousChecksum: 5n }, []);
   await store.putIfAbsent(paths.logObject(logId, 3), [unchained.bytes]);
   await assert.rejects(replay({ after: 0, through: 3 }), DataError);
@@ -199,13 +199,13 @@ test('what a paused writer collects while its log is replayed is passed over: it
   const late = {
     logId,
     kind: 'seal',
-    viewVersion: 1,
+    placement: 1,
     previousChecksum: 0n,
     batchId: 'ee'.repeat(16),
   } as const;
   await store.putIfAbsent(paths.logObject(logId, 2), [encodeLogObject({ ...late, slot: 2 }, []).bytes]);
 
-  await writeFloor(store, logId, 3);
+  await writeFloor(store, logId, { floor: 3, placement: 1 });
 
   assert.deepEqual(await replay({ after: 0, through: 5 }), [4, 5]);
 });
@@ -233,7 +233,7 @@ test('a blob that is missing or differs is damage of its record alone', async ()
   const blob = { id: 'dd'.repeat(16), length: bytes.length, checksum: xxh64(bytes) };
   const key = paths.logBlob(logId, blob.id);
   const made = encodeLogObject(
-    { logId, slot: 1, kind: 'group', viewVersion: 1, previousChecksum: 0n, batchId: 'aa'.repeat(16) },
+    { logId, slot: 1, kind: 'group', placement: 1, previousChecksum: 0n, batchId: 'aa'.repeat(16) },
     [
       { head: { ...head(1), blob }, payload: new Uint8Array() },
       { head: head(2), payload: Buffer.from('after it') },
@@ -253,13 +253,13 @@ test('a blob that is missing or differs is damage of its record alone', async ()
 test('the floor rises and never falls', async () => {
   assert.equal(await readFloor(store, logId), 0);
 
-  for (const floor of [5, 3, 9]) await writeFloor(store, logId, floor);
+  for (const floor of [5, 3, 9]) await writeFloor(store, logId, { floor, placement: 1 });
 
   assert.equal(await readFloor(store, logId), 9);
 });
 
 test('a damaged floor is found: too high a one would lose what lies under it', async () => {
-  await writeFloor(store, logId, 5);
+  await writeFloor(store, logId, { floor: 5, placement: 1 });
   const found = await store.get(paths.logFloor(logId));
   assert.ok(found);
 

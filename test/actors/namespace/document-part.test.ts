@@ -5,7 +5,7 @@ import { documentBytes } from '../../../actors/namespace/read-document.ts';
 import { ApiError } from '../../../protocol/errors.ts';
 import { entryOf, seededRandom } from '../../support/segments.ts';
 
-const report = { temperature: 'warm', storeGets: 0, storeBytes: 0, cpuMs: 0.5, timedOut: false } as const;
+const figures = { temperature: 'warm', storeGets: 0, storeBytes: 0, cpuMs: 0.5, timedOut: false } as const;
 
 interface Wanted {
   readonly lines?: string;
@@ -27,7 +27,7 @@ function placeOf(text: string | null, vector: Float32Array | null = null) {
 function part(text: string | null, { lines, limit, bytes, vector }: Wanted) {
   const bytesMax = bytes ?? Number.POSITIVE_INFINITY;
   const linesMax = limit ?? Number.POSITIVE_INFINITY;
-  const answer = documentPartBytes(placeOf(text, vector ?? null), report, { lines, linesMax, bytesMax });
+  const answer = documentPartBytes(placeOf(text, vector ?? null), figures, { lines, linesMax, bytesMax });
   return { bytes: answer.length, json: answer.toString(), ...JSON.parse(answer.toString()) };
 }
 
@@ -109,7 +109,7 @@ test('a line that alone is too long is cut at a character', () => {
 test('a document that fits whole is the same bytes as without a budget, and else its vector goes first', () => {
   const vector = Float32Array.from({ length: 500 }, (_, i) => i / 7);
   const text = 'a\n'.repeat(300);
-  const whole = documentBytes(placeOf(text, vector), report).toString();
+  const whole = documentBytes(placeOf(text, vector), figures).toString();
 
   assert.equal(part(text, { bytes: 20_000, vector }).json, whole);
   const withoutVector = part(text, { bytes: 3_000, vector });
@@ -117,5 +117,5 @@ test('a document that fits whole is the same bytes as without a budget, and else
     [withoutVector.text, withoutVector.vector, withoutVector.lines, withoutVector.truncated],
     [text, undefined, undefined, true],
   );
-  assert.equal(part('', { bytes: 20_000 }).json, documentBytes(placeOf(''), report).toString());
+  assert.equal(part('', { bytes: 20_000 }).json, documentBytes(placeOf(''), figures).toString());
 });

@@ -1,3 +1,7 @@
+/**
+ * Every way of reading a namespace whose objects can't be had: the store does not answer, what it has is damaged, or an
+ * object is gone. Never a wrong answer, never a 500, and the namespace works again as soon as the store does.
+ */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import type { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
@@ -6,10 +10,6 @@ import type { FakeClock } from '../../support/fake-clock.ts';
 import type { FaultPlan } from '../../support/faulty-object-store.ts';
 import type { Answer, InProcess } from '../../support/in-process.ts';
 
-/**
- * Every way of reading a namespace whose objects can't be had: the store does not answer, what it has is damaged, or an
- * object is gone. Never a wrong answer, never a 500, and the namespace works again as soon as the store does.
- */
 let clock: FakeClock;
 let truth: MemoryObjectStore;
 let process: InProcess;

@@ -1,3 +1,7 @@
+/**
+ * A store that takes calls and never answers, as one behind a network that drops everything: queries answer within their own
+ * time limit, which is ten seconds here, and nothing is stuck once the store is back.
+ */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import type { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
@@ -6,10 +10,6 @@ import type { FakeClock } from '../../support/fake-clock.ts';
 import type { Fault } from '../../support/faulty-object-store.ts';
 import type { Answer, InProcess } from '../../support/in-process.ts';
 
-/**
- * A store that takes calls and never answers, as one behind a network that drops everything: queries answer within their own
- * time limit, which is ten seconds here, and nothing is stuck once the store is back.
- */
 const limitMs = 10_000;
 let clock: FakeClock;
 let truth: MemoryObjectStore;

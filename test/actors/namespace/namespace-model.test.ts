@@ -1,3 +1,7 @@
+/**
+ * A namespace against a naive twin: random writes, flushes and restarts, and after each step what is read must be what
+ * the twin holds. `faults` is the probability with which a call to the store goes wrong.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
@@ -7,10 +11,6 @@ import { randomFaults } from '../../support/faulty-object-store.ts';
 import { type Answer, InProcess, seededBytes, tenantId } from '../../support/in-process.ts';
 import { seededRandom } from '../../support/segments.ts';
 
-/**
- * A namespace against a naive twin: random writes, flushes and restarts, and after each step what is read must be what
- * the twin holds. `faults` is the probability with which a call to the store goes wrong.
- */
 interface Known {
   text: string;
   meta: Record<string, unknown>;

@@ -97,7 +97,7 @@ for (const seed of seeds) {
     await clock.run(last.drain());
     const after = await start();
     assert.deepEqual(
-      after.joined.sealedLogs.map(({ logId }) => logId),
+      after.joined.standing.removed.map(({ logId }) => logId),
       [last.joined.identity.logId],
     );
     after.kill();

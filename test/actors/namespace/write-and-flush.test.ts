@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, test } from 'node:test';
 import type { ActorComponents } from '../../../actors/actor/components.ts';
+import { Ownership } from '../../../actors/actor/ownership.ts';
 import { AppendRefused } from '../../../actors/log/group-commit.ts';
 import type { LogClient } from '../../../actors/log/log-client.ts';
 import { flushNamespace, freeze } from '../../../actors/namespace/flush.ts';
@@ -16,7 +17,7 @@ import { WritePipeline } from '../../../actors/namespace/write-pipeline.ts';
 import { scanNewestFirst } from '../../../actors/search/scan.ts';
 import { sqlComponents } from '../../../actors/search/sql/sql-components.ts';
 import { TimeSlice } from '../../../actors/search/time-slice.ts';
-import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/storage/block-fetch.ts';
+import { BlockCache, BlockFetcher, emptyReadTally } from '../../../actors/storage/block-fetch.ts';
 import { BatchBuilder, documentId, documentText } from '../../../actors/storage/document-batch.ts';
 import { ReadDeadline } from '../../../actors/storage/read-deadline.ts';
 import { openWarmCache } from '../../../actors/storage/warm-cache.ts';
@@ -52,9 +53,9 @@ function plainLog(): LogClient {
   let slot = 0;
   return {
     logId: 'log-a',
-    viewVersion: 1,
     append: async () => ({ logId: 'log-a', slot: ++slot, index: 0 }),
     confirmOpen: async () => true,
+    seenOpen: async () => 0,
     replayTarget: async () => {},
     heard: async () => {},
     flushed: (_target, through) => {
@@ -85,7 +86,14 @@ beforeEach(() => {
     memory,
     sql: sqlComponents(memory, clock),
     queryMemory: new ByteGate({ max: 1e9, clock, waitersMax: 0 }),
-    logsOfView: new Set(['log-a']),
+    evidence: null,
+    ownership: new Ownership(clock, {
+      version: 1,
+      owners: { placement: 1, servers: ['a'], self: 'a' },
+      others: [],
+      removed: [],
+      logs: ['log-a'],
+    }),
     directory: {
       resolve: async () => null,
       confirm: async () => {},
@@ -103,6 +111,7 @@ beforeEach(() => {
     patterns: new QueryPatterns(),
     cursorKeys: { present: Buffer.from('k'), previous: null },
     plans: builtInPlans,
+    hasPayments: false,
     keyEncryptionKeys: { present: Buffer.alloc(32), previous: null },
   };
   state = new NamespaceState(identity, null);
@@ -130,7 +139,7 @@ async function readAll(snapshot = takeSnapshot(state)): Promise<string[]> {
   const slice = new TimeSlice(clock, new ReadDeadline(clock, 60_000));
   await scanNewestFirst(
     snapshot,
-    { below: Number.POSITIVE_INFINITY, slice, report: emptyReadReport() },
+    { below: Number.POSITIVE_INFINITY, slice, tally: emptyReadTally() },
     (document) => {
       seen.push(
         `${documentId(document.buffer, document.offset)}=${documentText(document.buffer, document.offset)}`,
@@ -144,7 +153,7 @@ async function readAll(snapshot = takeSnapshot(state)): Promise<string[]> {
 }
 
 /** What a process that begins with the store alone would see. */
-async function reopened(report = emptyReadReport()): Promise<NamespaceState> {
+async function reopened(tally = emptyReadTally()): Promise<NamespaceState> {
   const options = {
     isNew: false,
     replayed: [],
@@ -153,7 +162,7 @@ async function reopened(report = emptyReadReport()): Promise<NamespaceState> {
     embed: null,
     again: false,
     putAwayVersion: null,
-    report,
+    tally,
   };
   return openNamespace(components, identity, options);
 }
@@ -343,7 +352,7 @@ test('a snapshot sees exactly what was there, through writes, flushes and their 
   const slice = new TimeSlice(clock, new ReadDeadline(clock, 1e9));
   const walking = scanNewestFirst(
     snapshot,
-    { below: Number.POSITIVE_INFINITY, slice, report: emptyReadReport() },
+    { below: Number.POSITIVE_INFINITY, slice, tally: emptyReadTally() },
     (d) => {
       seen.push(`${documentId(d.buffer, d.offset)}=${documentText(d.buffer, d.offset)}`);
       clock.jump(6);
@@ -417,7 +426,7 @@ test('written_at rises with every write though the clock stands still or goes ba
 
   const times: number[] = [];
   for (const id of ['a', 'b', 'c'])
-    times.push((await findDocument(state, id, emptyReadReport()))?.writtenAt ?? 0);
+    times.push((await findDocument(state, id, emptyReadTally()))?.writtenAt ?? 0);
 
   assert.deepEqual(
     times,
@@ -572,8 +581,8 @@ test('a cached manifest is believed where the thread that cached it ended in ord
       log: { ...plainLog(), logId: 'log-b' },
       orderlyEnd: { logId: 'log-a', threadLife },
     };
-    const report = emptyReadReport();
-    return { documents: await readAll(takeSnapshot(await reopened(report))), gets: report.storeGets };
+    const tally = emptyReadTally();
+    return { documents: await readAll(takeSnapshot(await reopened(tally))), gets: tally.storeGets };
   };
 
   // The successor of the thread that died, which never had the namespace open, ended in order.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { GraphSource } from '../../../actors/search/graph-source.ts';
-import { emptyReadReport } from '../../../actors/storage/block-fetch.ts';
+import { emptyReadTally } from '../../../actors/storage/block-fetch.ts';
 import type { Snapshot } from '../../../actors/storage/snapshot.ts';
 import { withDeleted } from '../../../actors/storage/tombstones.ts';
 import { searchableMemtable } from '../../../actors/text/searchable-memtable.ts';
@@ -48,7 +48,7 @@ function searcher(
   const context = (deadlineMs?: number) => ({
     ...contextOf(snapshot, clock, deadlineMs),
     vector: { dims, metric },
-    report: emptyReadReport(),
+    tally: emptyReadTally(),
     graphs: source ?? graphs,
   });
   const ask = (body: object, deadlineMs?: number) => search(context(deadlineMs), body);
@@ -70,7 +70,7 @@ function queriesLike(random: () => number, vectors: readonly NaiveVector[], many
   });
 }
 
-/** Of what is nearest, how much was found; that distances are right and in order is asserted. */
+/** How much of what is nearest was found; that distances are right and in order is asserted. */
 function recallOf(hits: readonly Hit[], truth: ReturnType<typeof naiveNearest>): number {
   const farthest = truth.at(-1)?.distance ?? 0;
   assert.equal(new Set(hits.map(({ id }) => id)).size, hits.length, 'no document comes twice');

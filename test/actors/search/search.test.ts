@@ -5,7 +5,7 @@ import type { QueryContext } from '../../../actors/search/query.ts';
 import { runCount } from '../../../actors/search/run-search.ts';
 import { scanNewestFirst } from '../../../actors/search/scan.ts';
 import { TimeSlice } from '../../../actors/search/time-slice.ts';
-import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/storage/block-fetch.ts';
+import { BlockCache, BlockFetcher, emptyReadTally } from '../../../actors/storage/block-fetch.ts';
 import { Memtable } from '../../../actors/storage/memtable.ts';
 import { ReadDeadline } from '../../../actors/storage/read-deadline.ts';
 import { SegmentReader } from '../../../actors/storage/segment-reader.ts';
@@ -177,7 +177,7 @@ test('an estimate is near, its bounds are sure, and it reads a part of what may 
     assert.ok(Math.abs(count - exact.count) <= exact.count * 0.2, shown);
     assert.equal(isExact, low === high, shown);
     if (!isExact) assert.deepEqual(ids, []);
-    assert.ok(context.report.storeGets <= 10 + limits.estimateGroupsMax, `${shown}: ${store.gets} GETs`);
+    assert.ok(context.tally.storeGets <= 10 + limits.estimateGroupsMax, `${shown}: ${store.gets} GETs`);
   }
 });
 
@@ -278,7 +278,7 @@ test('a long walk gives way, at large documents after each', async () => {
   };
   const slice = new TimeSlice(clock, new ReadDeadline(clock, 1e9));
 
-  const end = await scanNewestFirst(snapshot, { below: 1e9, slice, report: emptyReadReport() }, () => {
+  const end = await scanNewestFirst(snapshot, { below: 1e9, slice, tally: emptyReadTally() }, () => {
     clock.jump(10);
     return true;
   });

@@ -13,7 +13,15 @@ const limitMs = 60_000;
 class Thread {
   ms = 0;
   readonly charges = new Charges();
-  readonly clock: Clock = { ...systemClock, monotonic: () => this.ms };
+  /** Its timers hold the process, because nothing else does where a test waits for one. */
+  readonly clock: Clock = {
+    ...systemClock,
+    monotonic: () => this.ms,
+    after(ms, run) {
+      const timer = setTimeout(run, ms);
+      return () => clearTimeout(timer);
+    },
+  };
 
   /** Something else has the thread. */
   async others(ms: number): Promise<void> {
@@ -69,6 +77,33 @@ describe('the time that a query is charged', () => {
 
     assert.deepEqual(await Promise.all([work(), work()]), [20, 20]);
     assert.equal(thread.charges.ms.upkeep, 40);
+  });
+
+  it('ends for all with the turn of the thread, where they go on after one another within it', async () => {
+    const thread = new Thread();
+    let turnsOfOthers = 0;
+    let isOver = false;
+    const others = async () => {
+      for (; !isOver; turnsOfOthers++) await nextTurn();
+    };
+    const work = async () => {
+      const { slice } = thread.begin();
+      for (let step = 0; step < 200; step++) {
+        thread.ms += 0.5;
+        if (slice.due()) await slice.giveWay();
+        // What it waits for is there already, so the other one goes on in the same turn.
+        await Promise.resolve();
+      }
+      slice.end();
+    };
+
+    const ended = others();
+    await Promise.all([work(), work(), work()]);
+    isOver = true;
+    await ended;
+
+    // 300 ms of work in slices of 2.
+    assert.ok(turnsOfOthers >= 75, `others had ${turnsOfOthers} turns`);
   });
 
   it('ends with the turn, where nobody said that it waits', async () => {

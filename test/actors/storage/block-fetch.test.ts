@@ -4,7 +4,7 @@ import {
   BlockCache,
   BlockFetcher,
   coalesceGapBytesMax,
-  emptyReadReport,
+  emptyReadTally,
   MissingObjectError,
   planRanges,
   rangeBytesMax,
@@ -72,11 +72,11 @@ test('ranges are planned in order of offset and cut at their bound', () => {
   assert.deepEqual(spans([]), []);
 });
 
-test('one request of neighbours is one GET, counted in the report', async () => {
+test('one request of neighbours is one GET, counted in the tally', async () => {
   const { blocks, places, store } = await objectOf([1000, 2000, 3000], { gap: 50 });
-  const report = emptyReadReport();
+  const tally = emptyReadTally();
 
-  const found = await blocks.fetch([places[2], places[0], places[1]] as BlockPlace[], report);
+  const found = await blocks.fetch([places[2], places[0], places[1]] as BlockPlace[], tally);
 
   assert.deepEqual(
     found.map((block) => [block.raw.length, block.raw[0]]),
@@ -87,13 +87,13 @@ test('one request of neighbours is one GET, counted in the report', async () => 
     ],
   );
   assert.equal(store.gets, 1);
-  assert.deepEqual(report, { storeGets: 1, storeBytes: 6000 + 3 * 24 + 2 * 50, diskReads: 0 });
+  assert.deepEqual(tally, { storeGets: 1, storeBytes: 6000 + 3 * 24 + 2 * 50, diskReads: 0 });
 });
 
 test('blocks further apart than the gap are separate GETs', async () => {
   const { blocks, places, store } = await objectOf([100, 100], { gap: coalesceGapBytesMax + 1 });
 
-  await blocks.fetch(places, emptyReadReport());
+  await blocks.fetch(places, emptyReadTally());
 
   assert.equal(store.gets, 2);
 });
@@ -102,7 +102,7 @@ test('more than one range bound of blocks takes several GETs', async () => {
   const size = 1024 * 1024;
   const { blocks, places, store } = await objectOf(Array.from({ length: 20 }, () => size));
 
-  const found = await blocks.fetch(places, emptyReadReport());
+  const found = await blocks.fetch(places, emptyReadTally());
 
   assert.equal(
     store.gets,
@@ -116,31 +116,31 @@ test('more than one range bound of blocks takes several GETs', async () => {
 
 test('a block in memory costs no read and no promise', async () => {
   const { blocks, places, store } = await objectOf([1000]);
-  const first = await blocks.fetchOne(places[0] as BlockPlace, emptyReadReport());
-  const report = emptyReadReport();
+  const first = await blocks.fetchOne(places[0] as BlockPlace, emptyReadTally());
+  const tally = emptyReadTally();
 
-  const again = await blocks.fetchOne(places[0] as BlockPlace, report);
+  const again = await blocks.fetchOne(places[0] as BlockPlace, tally);
 
   assert.equal(again, first);
   assert.equal(blocks.cached(0), first);
   assert.equal(store.gets, 1);
-  assert.deepEqual(report, emptyReadReport());
+  assert.deepEqual(tally, emptyReadTally());
 });
 
 test('a block on local disk costs no read of the store', async () => {
   const { blocks, places, fetcher, store } = await objectOf([1000]);
-  await blocks.fetchOne(places[0] as BlockPlace, emptyReadReport());
+  await blocks.fetchOne(places[0] as BlockPlace, emptyReadTally());
   blocks.close();
   const reopened = fetcher.open(key);
 
   assert.equal(reopened.cached(0), undefined);
-  assert.equal(reopened.cachedOrLocal(places[0] as BlockPlace, emptyReadReport())?.raw[0], 1);
+  assert.equal(reopened.cachedOrLocal(places[0] as BlockPlace, emptyReadTally())?.raw[0], 1);
   assert.equal(store.gets, 1);
 });
 
 test('callers at the same time share one GET, which counts for the first', async () => {
   const { blocks, places, store } = await objectOf([1000, 1000]);
-  const [first, second] = [emptyReadReport(), emptyReadReport()];
+  const [first, second] = [emptyReadTally(), emptyReadTally()];
 
   const [a, b] = await Promise.all([blocks.fetch(places, first), blocks.fetch(places.slice(1), second)]);
 
@@ -152,7 +152,7 @@ test('callers at the same time share one GET, which counts for the first', async
 test('a block asked for twice in one request is read once', async () => {
   const { blocks, places, store } = await objectOf([1000]);
 
-  const found = await blocks.fetch([...places, ...places], emptyReadReport());
+  const found = await blocks.fetch([...places, ...places], emptyReadTally());
 
   assert.equal(found[0], found[1]);
   assert.equal(store.gets, 1);
@@ -160,11 +160,11 @@ test('a block asked for twice in one request is read once', async () => {
 
 test('damage on local disk is dropped and fetched again', async () => {
   const { blocks, places, fetcher, warmCache, store } = await objectOf([1000]);
-  await blocks.fetchOne(places[0] as BlockPlace, emptyReadReport());
+  await blocks.fetchOne(places[0] as BlockPlace, emptyReadTally());
   const stored = warmCache.get(`${key}@0`) as Uint8Array;
   stored[500] = (stored[500] as number) ^ 1;
 
-  const block = await fetcher.open(key).fetchOne(places[0] as BlockPlace, emptyReadReport());
+  const block = await fetcher.open(key).fetchOne(places[0] as BlockPlace, emptyReadTally());
 
   assert.deepEqual(block.raw, Buffer.alloc(1000, 1));
   assert.equal(store.gets, 2);
@@ -178,7 +178,7 @@ test('damage on the way from the store is fetched once more', async () => {
     return bytes;
   };
 
-  const found = await blocks.fetch(places, emptyReadReport());
+  const found = await blocks.fetch(places, emptyReadTally());
 
   assert.deepEqual(
     found.map((block) => block.raw[999]),
@@ -191,7 +191,7 @@ test('damage in the store is an error that names object and offset, and nothing 
   const { blocks, places, store, warmCache } = await objectOf([1000, 1000]);
   store.spoil = (bytes) => Buffer.alloc(bytes.length, 7);
 
-  await assert.rejects(blocks.fetch(places.slice(1), emptyReadReport()), (error: DataError) => {
+  await assert.rejects(blocks.fetch(places.slice(1), emptyReadTally()), (error: DataError) => {
     return error instanceof DataError && error.place === key && error.offset === places[1]?.offset;
   });
 
@@ -203,7 +203,7 @@ test('an answer that is too short is damage', async () => {
   const { blocks, places, store } = await objectOf([1000]);
   store.spoil = (bytes) => bytes.subarray(0, 100);
 
-  await assert.rejects(blocks.fetch(places, emptyReadReport()), DataError);
+  await assert.rejects(blocks.fetch(places, emptyReadTally()), DataError);
 });
 
 test('one damaged block does not fail the other readers of its range', async () => {
@@ -214,8 +214,8 @@ test('one damaged block does not fail the other readers of its range', async () 
     if (at >= 0 && at < bytes.length) bytes[at] = 99;
     return bytes;
   };
-  const both = blocks.fetch(places, emptyReadReport());
-  const intact = blocks.fetch(places.slice(0, 1), emptyReadReport());
+  const both = blocks.fetch(places, emptyReadTally());
+  const intact = blocks.fetch(places.slice(0, 1), emptyReadTally());
 
   await assert.rejects(both, DataError);
   assert.equal((await intact)[0]?.raw[0], 1);
@@ -225,8 +225,8 @@ test('an object that is gone is named, and asked for again by the next caller', 
   const { blocks, places, store } = await objectOf([1000]);
   await store.delete(key);
 
-  await assert.rejects(blocks.fetch(places, emptyReadReport()), MissingObjectError);
-  await assert.rejects(blocks.fetch(places, emptyReadReport()), MissingObjectError);
+  await assert.rejects(blocks.fetch(places, emptyReadTally()), MissingObjectError);
+  await assert.rejects(blocks.fetch(places, emptyReadTally()), MissingObjectError);
 
   assert.equal(store.gets, 2);
 });
@@ -234,11 +234,11 @@ test('an object that is gone is named, and asked for again by the next caller', 
 test('memory stays within its bound and keeps what is used', async () => {
   const sizes = Array.from({ length: 50 }, () => 1000);
   const { blocks, places, cache } = await objectOf(sizes, { cacheBytes: 10 * 1400 });
-  await blocks.fetchOne(places[0] as BlockPlace, emptyReadReport());
+  await blocks.fetchOne(places[0] as BlockPlace, emptyReadTally());
 
   for (const each of places.slice(1)) {
     assert.notEqual(blocks.cached(0), undefined);
-    await blocks.fetchOne(each, emptyReadReport());
+    await blocks.fetchOne(each, emptyReadTally());
     assert.ok(cache.bytes <= 10 * 1400);
   }
 
@@ -248,8 +248,8 @@ test('memory stays within its bound and keeps what is used', async () => {
 test('closing an object frees the memory of its blocks alone', async () => {
   const { blocks, places, cache, fetcher } = await objectOf([1000, 1000]);
   const other = fetcher.open(key);
-  await blocks.fetch(places, emptyReadReport());
-  await other.fetchOne(places[0] as BlockPlace, emptyReadReport());
+  await blocks.fetch(places, emptyReadTally());
+  await other.fetchOne(places[0] as BlockPlace, emptyReadTally());
 
   blocks.close();
 
@@ -260,19 +260,19 @@ test('closing an object frees the memory of its blocks alone', async () => {
 test('a block larger than all memory is still read', async () => {
   const { blocks, places, cache } = await objectOf([1000], { cacheBytes: 500 });
 
-  assert.equal((await blocks.fetchOne(places[0] as BlockPlace, emptyReadReport())).raw.length, 1000);
+  assert.equal((await blocks.fetchOne(places[0] as BlockPlace, emptyReadTally())).raw.length, 1000);
   assert.equal(cache.bytes, 0);
 });
 
 test('who reads much puts out its own blocks, and those that a neighbour uses now and then stay', async () => {
   const { places, fetcher, cache } = await objectOf(Array(400).fill(1_000), { cacheBytes: 100_000 });
   const [attacker, neighbour] = [fetcher.open(key, 1), fetcher.open(key, 2)];
-  const report = emptyReadReport();
+  const tally = emptyReadTally();
   const own = places.slice(0, 20);
-  await neighbour.fetch(own, report);
+  await neighbour.fetch(own, tally);
 
   for (let read = 20; read < 400; read++) {
-    await attacker.fetchOne(places[read] as BlockPlace, report);
+    await attacker.fetchOne(places[read] as BlockPlace, tally);
     // One of its blocks a hundred reads: it is there, and asks seldom.
     if (read % 50 === 0) neighbour.cached((own[0] as BlockPlace).offset);
   }
@@ -284,10 +284,10 @@ test('who reads much puts out its own blocks, and those that a neighbour uses no
 test('what an owner does not use any more goes like everybody’s', async () => {
   const { places, fetcher } = await objectOf(Array(600).fill(1_000), { cacheBytes: 100_000 });
   const [busy, gone] = [fetcher.open(key, 1), fetcher.open(key, 2)];
-  const report = emptyReadReport();
-  await gone.fetch(places.slice(0, 20), report);
+  const tally = emptyReadTally();
+  await gone.fetch(places.slice(0, 20), tally);
 
-  for (let read = 20; read < 600; read++) await busy.fetchOne(places[read] as BlockPlace, report);
+  for (let read = 20; read < 600; read++) await busy.fetchOne(places[read] as BlockPlace, tally);
 
   assert.equal(places.slice(0, 20).filter(({ offset }) => gone.cached(offset) !== undefined).length, 0);
 });

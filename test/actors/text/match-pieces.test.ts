@@ -11,7 +11,7 @@ import { randomPattern, randomText } from '../../support/patterns.ts';
 import { seededRandom } from '../../support/segments.ts';
 
 const seed = Number(process.env.TIDEBASE_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const rounds = Number(process.env.PIECE_ROUNDS ?? 6_000);
+const rounds = Number(process.env.PIECE_ROUNDS ?? 1_500);
 
 type Place = readonly [start: number, end: number];
 

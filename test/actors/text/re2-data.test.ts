@@ -1,3 +1,7 @@
+/**
+ * Go's published test data for RE2, as Debian's package golang-1.19-src installs it; TIDEBASE_TEST_RE2_DATA names
+ * another place of that file, or of re2-exhaustive.txt, unpacked.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -7,10 +11,6 @@ import { planQuery } from '../../../actors/text/regex-plan.ts';
 import { type Re2Case, readRe2Cases } from '../../support/re2-cases.ts';
 import { fulfils, trigramsOfText } from '../../support/trigram-queries.ts';
 
-/**
- * Go's published test data for RE2, as Debian's package golang-1.19-src installs it; TIDEBASE_TEST_RE2_DATA names
- * another place of that file, or of re2-exhaustive.txt, unpacked.
- */
 const path = process.env.TIDEBASE_TEST_RE2_DATA ?? '/usr/share/go-1.19/src/regexp/testdata/re2-search.txt';
 const skip = existsSync(path) ? false : `${path} is missing: install golang-1.19-src`;
 /** \C takes bytes out of the middle of characters: left out. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { BlockCache, BlockFetcher, emptyReadReport } from '../../../actors/storage/block-fetch.ts';
+import { BlockCache, BlockFetcher, emptyReadTally } from '../../../actors/storage/block-fetch.ts';
 import { blockKinds } from '../../../actors/storage/segment-format.ts';
 import { idleSourcesMax } from '../../../actors/text/age-sources.ts';
 import { partBytes, partedBytesMin } from '../../../actors/text/text-parts.ts';
@@ -47,7 +47,7 @@ function randomTexts(random: () => number, count: number): Uint8Array[] {
   });
 }
 
-/** Of folded texts. */
+/** A random part of folded texts. */
 function randomPart(random: () => number, texts: readonly Buffer[], length: number): Buffer {
   const text = texts[Math.floor(random() * texts.length)] ?? utf8('');
   const at = Math.floor(random() * Math.max(1, text.length - length));
@@ -249,13 +249,13 @@ describe('reading the trigram index', () => {
     const query = literalQuery('timeout of the upstream');
 
     const candidates = reader.search(query);
-    const waiting = candidates.next(emptyReadReport());
+    const waiting = candidates.next(emptyReadTally());
     assert.ok(waiting instanceof Promise);
     await waiting;
     const gets = store.gets;
     const rest: number[] = [];
     for (;;) {
-      const groups = candidates.next(emptyReadReport());
+      const groups = candidates.next(emptyReadTally());
       assert.ok(!(groups instanceof Promise), 'another round');
       if (groups === null) break;
       rest.push(...groups);
@@ -264,7 +264,7 @@ describe('reading the trigram index', () => {
     assert.equal(opening, 1, 'the indexes of the pages and of the groups come with one GET');
     assert.ok(rest.length > 0);
     assert.equal(store.gets, gets);
-    assert.ok(!(reader.search(query).next(emptyReadReport()) instanceof Promise));
+    assert.ok(!(reader.search(query).next(emptyReadTally()) instanceof Promise));
   });
 
   it('takes further rounds where the spans are too many for one', async () => {
@@ -278,7 +278,7 @@ describe('reading the trigram index', () => {
       const candidates = reader.search(literalQuery(literal));
       const found: number[] = [];
       for (;;) {
-        const next = candidates.next(emptyReadReport());
+        const next = candidates.next(emptyReadTally());
         if (next instanceof Promise) rounds++;
         const groups = await next;
         if (groups === null) break;
@@ -308,7 +308,7 @@ describe('reading the trigram index', () => {
     const { reader } = await openIndex(await buildIndex(texts));
     const candidates = reader.search(literalQuery('and'));
 
-    const first = await candidates.next(emptyReadReport());
+    const first = await candidates.next(emptyReadTally());
 
     assert.equal(first?.[0], 29_999);
     assert.equal(first?.length, 4096);
@@ -376,7 +376,7 @@ describe('a damaged trigram index', () => {
         },
       };
       try {
-        const reader = await TrigramIndexReader.open(built.root, spoiled, emptyReadReport());
+        const reader = await TrigramIndexReader.open(built.root, spoiled, emptyReadTally());
         for (const literal of ['e', 'INFO', 'timeout of']) {
           const groups = await allCandidates(reader.search(literalQuery(literal)));
           assertDescending(groups);

@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { emptyReadReport, MissingObjectError } from '../../../actors/storage/block-fetch.ts';
+import { emptyReadTally, MissingObjectError } from '../../../actors/storage/block-fetch.ts';
 import { checksumText, type SegmentGraph } from '../../../actors/storage/segment-graph.ts';
 import { openWarmCache, type WarmCache } from '../../../actors/storage/warm-cache.ts';
 import { GraphFiles } from '../../../actors/vector/graph-files.ts';
@@ -22,6 +22,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { runningXxh64 } from '../../../src/base/hash.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { systemRandom } from '../../../src/base/random.ts';
+import { eventually } from '../../support/eventually.ts';
 import { filesIn, vectorsLike } from '../../support/graphs.ts';
 import { CountingStore, seededRandom } from '../../support/segments.ts';
 
@@ -75,7 +76,7 @@ async function setUp(
   const warmCache = options.cached === false ? null : openCache(t, folder, options.bytesMax);
   const filesOver = (cache: WarmCache | null) =>
     new GraphFiles({ store, clock: systemClock, random: systemRandom, warmCache: cache, scratchFolder });
-  const open = (files: GraphFiles) => files.open(key, graph, shape, emptyReadReport());
+  const open = (files: GraphFiles) => files.open(key, graph, shape, emptyReadTally());
   return {
     folder,
     scratchFolder,
@@ -196,8 +197,7 @@ test('an open graph goes on when its file is forgotten or evicted, and its disk 
     await warmCache.drained();
   }
   assert.equal(warmCache.pathOf(key), null);
-  await systemClock.sleep(50);
-  assert.equal(existsSync(local), false);
+  await eventually(() => !existsSync(local), 'its file is gone');
   assertFinds(opened);
 
   const second = await open(files);

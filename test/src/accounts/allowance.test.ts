@@ -10,7 +10,9 @@ import {
 } from '../../../src/accounts/allowance.ts';
 import { builtInPlans } from '../../../src/accounts/plans.ts';
 
-const { free, pro } = builtInPlans;
+const { pro } = builtInPlans;
+/** With a quota that does not bound its GB-months by itself. */
+const free = { ...builtInPlans.free, storage_quota_gb: 2 };
 const verified = { ownerVerified: true };
 const unverified = { ownerVerified: false };
 const needs: readonly Need[] = ['query', 'write', 'delete', 'hosted-tokens'];
@@ -38,6 +40,13 @@ describe('an allowance', () => {
         assert.equal(usedUp(free, verified, before, need), null, `${name} ${need}`);
       }
     }
+  });
+
+  it('of GB-months is left to the quota where that bounds them: who had more before writes again once enough is deleted', () => {
+    const much = { ...nothingUsed, gbMonths: 50 };
+
+    assert.equal(usedUp(builtInPlans.free, verified, much, 'write'), null);
+    assert.notEqual(usedUp(free, verified, much, 'write'), null);
   });
 
   it('of an unverified owner is a hundredth, and says that verifying helps', () => {
@@ -73,7 +82,7 @@ describe('an allowance', () => {
 
     assert.equal(
       usedUpSentence(up, free, '2024-02-01'),
-      "The free plan's 100,000 queries of this month are used up: wait until 2024-02-01 or upgrade to pro.",
+      "the free plan's 100,000 queries of this month are used up: wait until 2024-02-01 or upgrade to pro",
     );
   });
 });

@@ -36,13 +36,25 @@ for (const [name, principal, allowed] of callers) {
   });
 }
 
+const hidden = { outsidePatterns: 'not_found', whenSuspended: false } as const;
+
+test('the people of a suspended tenant may do what is for them, and its keys nothing', () => {
+  const suspended = { tenantStatus: 'suspended' } as const;
+  const forThem = { outsidePatterns: 'forbidden', whenSuspended: true } as const;
+
+  assert.equal(authorize(loginPrincipal('owner', suspended), 'billing', null, forThem), null);
+  assert.equal(authorize(loginPrincipal('member', suspended), 'billing', null, forThem)?.status, 403);
+  assert.equal(authorize(keyPrincipal(suspended), 'billing', null, forThem)?.status, 403);
+  assert.equal(authorize(loginPrincipal('owner', suspended), 'read', null)?.status, 403);
+});
+
 test('a namespace outside the patterns is refused and one inside is not', () => {
   const principal = keyPrincipal({ scope: 'write', namespaces: ['docs', 'user-*'] });
 
   assert.equal(authorize(principal, 'read', 'docs'), null);
   assert.equal(authorize(principal, 'write', 'user-1'), null);
   assert.equal(authorize(principal, 'read', 'other')?.status, 403);
-  assert.equal(authorize(principal, 'read', 'other', 'not_found')?.status, 404);
-  assert.equal(authorize(principal, 'admin', 'other', 'not_found')?.status, 403);
+  assert.equal(authorize(principal, 'read', 'other', hidden)?.status, 404);
+  assert.equal(authorize(principal, 'admin', 'other', hidden)?.status, 403);
   assert.equal(authorize(keyPrincipal({}), 'read', 'other'), null);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { counter, exposition, gauge, histogram } from '../../../src/base/exposition.ts';
+import { counter, exposition, gauge, histogram, summary } from '../../../src/base/exposition.ts';
 import { readExposition, sampleValue } from '../../support/exposition.ts';
 
 describe("Prometheus' text format", () => {
@@ -42,6 +42,19 @@ describe("Prometheus' text format", () => {
     assert.deepEqual([bucket('0.1'), bucket('1'), bucket('+Inf')], [2, 2, 3]);
     assert.equal(sampleValue(read, 'took_seconds_sum', labels), 5.3);
     assert.equal(sampleValue(read, 'took_seconds_count', labels), 3);
+  });
+
+  it('has quantiles, sum and count of a summary', () => {
+    const quantiles = [{ quantile: 0.5, value: 0.1 }];
+
+    const text = exposition([summary('late_seconds', 'How late', { quantiles, sum: 3, count: 20 })]);
+
+    assert.equal(
+      text,
+      '# HELP late_seconds How late.\n# TYPE late_seconds summary\n' +
+        'late_seconds{quantile="0.5"} 0.1\nlate_seconds_sum 3\nlate_seconds_count 20\n',
+    );
+    assert.equal(sampleValue(readExposition(text), 'late_seconds', { quantile: '0.5' }), 0.1);
   });
 
   it('leaves out what has no sample', () => {

@@ -1,159 +1,52 @@
 import assert from 'node:assert/strict';
-import { beforeEach, test } from 'node:test';
-import { sealLog } from '../../../actors/log/seal.ts';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
 import { DataError } from '../../../src/base/assert.ts';
-import { joinCluster } from '../../../src/cluster/view.ts';
-import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
-import { paths } from '../../../src/object-store/paths.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
-import { FaultyObjectStore } from '../../support/faulty-object-store.ts';
+import { encodeRecord } from '../../../src/base/record.ts';
+import { type ClusterView, decodeView, encodeView } from '../../../src/cluster/view.ts';
 import { goldenBytes } from '../../support/golden.ts';
-import { seededBytes } from '../../support/in-process.ts';
 
-let clock: FakeClock;
-let truth: MemoryObjectStore;
-let store: FaultyObjectStore;
-let joins: number;
-let sealings: string[];
+const member = { serverId: 'server-1', address: '127.0.0.1:8080', protocol: { least: 1, greatest: 1 } };
+const view: ClusterView = {
+  version: 7,
+  placement: 5,
+  nonce: 'f'.repeat(32),
+  members: [
+    { ...member, logId: 'log-1', state: 'active' },
+    { ...member, logId: 'log-2', serverId: 'server-2', state: 'joining' },
+    { ...member, logId: 'log-3', serverId: 'server-3', state: 'leaving' },
+  ],
+  removed: [{ logId: 'log-0', sealSeq: 12 }],
+};
 
-beforeEach(() => {
-  clock = new FakeClock();
-  truth = new MemoryObjectStore();
-  store = new FaultyObjectStore(truth, clock);
-  joins = 0;
-  sealings = [];
+test('the bytes of a view are those of the golden file', () => {
+  const made = encodeView(view);
+
+  const golden = goldenBytes('cluster-view-v2.bin', made);
+
+  assert.deepEqual(Buffer.from(made), golden);
+  assert.deepEqual(decodeView(golden), view);
 });
 
-function join(serverId = 'a') {
-  const random = seededBytes(80 + joins++);
-  const log = {
-    seal: async (logId: string, viewVersion: number) => {
-      sealings.push(logId);
-      return sealLog(truth, random, { logId, viewVersion });
-    },
-    doneAmong: async (logIds: readonly string[]) => {
-      const found = await Promise.all(logIds.map((logId) => truth.get(paths.logDone(logId))));
-      return logIds.filter((_, at) => found[at] !== null);
-    },
-  };
-  return clock.run(joinCluster({ store, clock, random, log }, serverId, `address of ${serverId}`));
-}
+test('a view of version 1 is read: its changes were all changes of the owners', () => {
+  const written = readFileSync(join(process.cwd(), 'test/golden/cluster-view-v1.bin'));
 
-test('the first process finds nothing to take over', async () => {
-  const joined = await join();
+  const read = decodeView(written);
 
-  assert.deepEqual([joined.sealedLogs, joined.predecessors, joined.identity.viewVersion], [[], [], 1]);
-  assert.match(joined.identity.logId, /^[0-9a-z]{20,40}$/);
-});
-
-test('a restart seals the log of the process before it, and takes over all that are not done', async () => {
-  const first = await join();
-  const second = await join();
-  const third = await join();
-
-  assert.deepEqual(second.sealedLogs, [{ logId: first.identity.logId, sealSeq: 1 }]);
-  assert.deepEqual(second.predecessors, [first.identity.logId]);
+  assert.deepEqual([read.version, read.placement, read.removed.length], [2, 2, 1]);
   assert.deepEqual(
-    third.sealedLogs.map(({ logId }) => logId),
-    [first.identity.logId, second.identity.logId],
+    read.members.map(({ serverId, state, protocol }) => ({ serverId, state, protocol })),
+    [{ serverId: 'a', state: 'active', protocol: { least: 1, greatest: 1 } }],
   );
-  assert.deepEqual(third.predecessors, [second.identity.logId]);
-  await truth.putIfAbsent(paths.logDone(first.identity.logId), [Buffer.from('1')]);
-  const fourth = await join();
-  assert.deepEqual(
-    fourth.sealedLogs.map(({ logId }) => logId),
-    [second.identity.logId, third.identity.logId],
+});
+
+test('a view of another shape is damage, and names what is wrong', () => {
+  const wrong = { ...view, members: [{ ...member, logId: 'log-1', state: 'gone' }] };
+  const made = encodeRecord({ magic: 'TBVW', versions: [2] }, wrong);
+
+  assert.throws(
+    () => decodeView(made),
+    (error) => error instanceof DataError && /members.0.state/.test(error.message),
   );
-  assert.equal(fourth.identity.viewVersion, 4);
-});
-
-test('a change of the view whose answer was lost is looked up, and one that was lost itself is made again', async () => {
-  for (const fault of ['error-after-apply', 'drop-before-apply'] as const) {
-    let faults = 1;
-    store.plan = ({ key, operation }) =>
-      key === paths.view && operation !== 'get' && faults-- > 0 ? fault : undefined;
-    const { identity } = await join();
-    const { sealedLogs } = await join();
-    assert.equal(sealedLogs.at(-1)?.logId, identity.logId, fault);
-  }
-});
-
-test('log ids sort by time and are never the same', async () => {
-  const ids: string[] = [];
-  for (let n = 0; n < 5; n++) {
-    ids.push((await join()).identity.logId);
-    clock.jump(5);
-  }
-
-  assert.deepEqual(ids, [...new Set(ids)].sort());
-});
-
-test('a crash between the seal and the change of the view is made good by the next start', async () => {
-  const first = await join();
-  store.plan = ({ operation, key }) =>
-    operation === 'update' && key === paths.view ? 'drop-before-apply' : undefined;
-  await assert.rejects(join());
-  store.plan = () => undefined;
-
-  const second = await join();
-
-  assert.deepEqual(second.sealedLogs, [{ logId: first.identity.logId, sealSeq: 1 }]);
-  assert.deepEqual(new Set(sealings), new Set([first.identity.logId]));
-});
-
-test('a refusal of its own change counts as success', async () => {
-  await join();
-  store.plan = ({ operation, key }) =>
-    operation === 'update' && key === paths.view ? 'refuse-after-apply' : undefined;
-
-  const second = await join();
-
-  assert.equal(second.identity.viewVersion, 2);
-});
-
-test('of two that start at once the later one seals the earlier one’s log', async () => {
-  const [one, other] = await Promise.all([join('a'), join('a')]);
-  const [earlier, later] =
-    one.identity.viewVersion < other.identity.viewVersion ? [one, other] : [other, one];
-
-  assert.deepEqual([earlier.identity.viewVersion, later.identity.viewVersion], [1, 2]);
-  assert.deepEqual(later.sealedLogs, [{ logId: earlier.identity.logId, sealSeq: 1 }]);
-});
-
-test('another server that lives is not pushed aside, one that died is', async () => {
-  const first = await join('a');
-  await truth.putIfAbsent(paths.lease(first.identity.logId), [Buffer.from('beat 1')]);
-  const beat = async () => {
-    const lease = await truth.get(paths.lease(first.identity.logId));
-    await truth.putIfMatch(paths.lease(first.identity.logId), [Buffer.from('beat 2')], lease?.etag ?? '');
-  };
-  clock.after(5_000, () => void beat());
-
-  await assert.rejects(join('b'), /another server \(address of a\) is running/);
-  assert.deepEqual(sealings, []);
-
-  const second = await join('b');
-  assert.deepEqual(
-    second.sealedLogs.map(({ logId }) => logId),
-    [first.identity.logId],
-  );
-  assert.deepEqual(second.predecessors, [], 'what its cache holds is another server’s');
-});
-
-test('the bytes of the view are those of the golden file, and a damaged view is refused', async () => {
-  await join();
-  await join();
-  const view = await truth.get(paths.view);
-  assert.ok(view);
-
-  const golden = goldenBytes('cluster-view-v1.bin', view.bytes);
-
-  assert.deepEqual(Buffer.from(view.bytes), golden);
-  for (let at = 0; at < view.bytes.length; at += 3) {
-    const spoilt = Buffer.from(view.bytes);
-    spoilt[at] = (spoilt[at] ?? 0) ^ 8;
-    await truth.delete(paths.view);
-    await truth.putIfAbsent(paths.view, [spoilt]);
-    await assert.rejects(join(), DataError, `byte ${at}`);
-  }
 });

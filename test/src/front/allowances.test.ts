@@ -17,7 +17,7 @@ const standing = (used: Partial<Used>): TenantStanding => ({
   ownerId: 1,
   ownerVerified: true,
   createdAt: '',
-  month: '2024-02',
+  period: { startMs: Date.parse('2024-02-01'), endMs: Date.parse('2024-03-01') },
   used: { ...nothingUsed, ...used },
 });
 

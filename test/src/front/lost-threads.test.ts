@@ -13,6 +13,9 @@ import { type AskedOperation, type FrontInProcess, startFront } from '../../supp
 describe('the router, of a call whose thread died with it', () => {
   /** Calls that leave something behind, and that may be made again as if nothing had been done. */
   const repeatable: readonly string[] = [
+    'billingWebhook',
+    internalCalls.setBilling,
+    internalCalls.meteredUsage,
     internalCalls.beginRequest,
     internalCalls.resolveNamespace,
     internalCalls.reportNamespace,
@@ -109,8 +112,9 @@ const rows: Readonly<Record<OperationName, Row | 'reads' | 'not built' | 'has a 
   },
   usage: 'reads',
   billing: 'reads',
-  billingCheckout: 'not built',
-  billingPortal: 'not built',
+  billingCheckout: 'has a test of its own',
+  billingPortal: 'has a test of its own',
+  billingWebhook: 'has a test of its own',
   createNamespace: {
     asked: { body: { name: 'made' } },
     made: async (server) => {

@@ -20,13 +20,14 @@ describe('metrics of requests', () => {
 
     const operation = 'search';
     const requests = (status: string) => sampleValue(read, 'tidebase_requests_total', { operation, status });
-    const within = (le: string) => sampleValue(read, 'tidebase_request_seconds_bucket', { operation, le });
+    const within = (le: string) =>
+      sampleValue(read, 'tidebase_request_duration_seconds_bucket', { operation, le });
     assert.deepEqual([requests('2xx'), requests('4xx'), requests('5xx'), requests('gone')], [2, 1, 0, 1]);
     assert.deepEqual(
       [within('0.0005'), within('0.001'), within('0.025'), within('30'), within('+Inf')],
       [0, 1, 2, 2, 3],
     );
-    assert.equal(sampleValue(read, 'tidebase_request_seconds_sum', { operation }), 31.021);
+    assert.equal(sampleValue(read, 'tidebase_request_duration_seconds_sum', { operation }), 31.021);
     assert.equal(sampleValue(read, 'tidebase_request_body_bytes_total', { operation }), 30);
     assert.equal(sampleValue(read, 'tidebase_response_body_bytes_total', { operation }), 300);
     assert.equal(sampleValue(read, 'tidebase_requests_total', { operation: 'none', status: '4xx' }), 1);

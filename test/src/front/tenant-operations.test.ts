@@ -58,7 +58,7 @@ const noFaults: FaultPlan = () => undefined;
 
 function operations(plan: FaultPlan = noFaults, tenants = tenantsOf()) {
   const objectStore = new FaultyObjectStore(truth, clock, plan);
-  const all = tenantOperations({ tenants, persons: { objectStore, clock, random } });
+  const all = tenantOperations({ tenants, persons: { objectStore, clock, random }, billing: null });
   const begin = (name: 'listTenants' | 'createTenant' | 'deleteTenant', rest: object) => {
     const asked = { principal: login, body: undefined, plannedId: 0, parameters: {} as never };
     const request = { ...asked, clientAddress: '192.0.2.1', tenant: undefined, isAbout: () => {}, ...rest };

@@ -74,7 +74,7 @@ test('with s3 a missing secret stops the start with a sentence that names it', (
       loadSecrets({ ...none, dataDir, objectStore: 's3', loginTokenKey }),
       (error: unknown) =>
         error instanceof SecretsError &&
-        error.message.startsWith('With TIDEBASE_OBJECT_STORE=s3 TIDEBASE_KEY_ENCRYPTION_KEY must be set'),
+        error.message.startsWith('TIDEBASE_KEY_ENCRYPTION_KEY must be set with TIDEBASE_OBJECT_STORE=s3'),
     );
   }));
 

@@ -44,6 +44,9 @@ test('what clients send beside is let be, and what cannot be served is refused',
     { grant_types: ['authorization_code'], application_type: 'native', scope: 'read offline_access' },
     { client_uri: 'https://client.example', logo_uri: 'x', contacts: [1], software_id: 'y' },
     { client_name: '' },
+    ...['Клиент', 'ไคลเอนต์ที่ดี', 'क्लाइंट', '❤\ufe0f app', 'e\u0301te\u0301'].map((client_name) => ({
+      client_name,
+    })),
   ])
     assert.equal(codeOf({ ...right, ...parts }), 'registered', JSON.stringify(parts));
   for (const parts of [
@@ -56,6 +59,10 @@ test('what clients send beside is let be, and what cannot be served is refused',
     { client_name: 'Cla\u202eude' },
     { client_name: 'Claude\nDesktop' },
     { client_name: 7 },
+    // Nothing that is seen, and marks that would cover what stands around them.
+    ...[' ', '\u3164', '\u2800 \u2800', '\u115f\u1160', `Z${'\u0301'.repeat(5)}`].map((client_name) => ({
+      client_name,
+    })),
   ])
     assert.equal(codeOf({ ...right, ...parts }), 'invalid_client_metadata', JSON.stringify(parts));
   for (const uris of [
@@ -86,12 +93,12 @@ test('a registration that nobody uses is gone after a day, one that was used sta
   await keepClient(components, used);
 
   now = limits.unusedClientMs - 1;
-  assert.deepEqual(await findClient(components, unused.id), unused);
+  assert.deepEqual(await findClient(components, unused.id, 'here'), unused);
   now += 1;
 
-  await assert.rejects(findClient(components, unused.id), /register/);
-  assert.deepEqual(await findClient(components, used.id), used);
-  await assert.rejects(findClient(components, '../../account/person/1'), OauthError);
+  await assert.rejects(findClient(components, unused.id, 'here'), /register/);
+  assert.deepEqual(await findClient(components, used.id, 'here'), used);
+  await assert.rejects(findClient(components, '../../account/person/1', 'here'), OauthError);
 });
 
 test('the sweep deletes registrations that are older than a day, and none that was used', async () => {
@@ -106,9 +113,9 @@ test('the sweep deletes registrations that are older than a day, and none that w
   const inAnHour = (hours: number) => ({ ...systemClock, now: () => systemClock.now() + hours * 3_600_000 });
 
   await sweepClients({ store: objectStore, clock: inAnHour(23) });
-  assert.equal((await findClient(components, unused.id)).id, unused.id);
+  assert.equal((await findClient(components, unused.id, 'here')).id, unused.id);
   await sweepClients({ store: objectStore, clock: inAnHour(25) });
 
-  await assert.rejects(findClient(components, unused.id), OauthError);
-  assert.equal((await findClient(components, used.id)).id, used.id);
+  await assert.rejects(findClient(components, unused.id, 'here'), OauthError);
+  assert.equal((await findClient(components, used.id, 'here')).id, used.id);
 });

@@ -59,7 +59,7 @@ function serve(path: string, parts: object = {}): string {
 
 async function refusal(id: string, parts: Partial<DocumentComponents> = {}): Promise<string> {
   try {
-    await documents(parts).clientOf(id);
+    await documents(parts).clientOf(id, 'here');
   } catch (error) {
     assert.ok(error instanceof OauthError, String(error));
     return `${error.code}: ${error.message}`;
@@ -74,8 +74,8 @@ test('a client is known by its document, which is asked for once', async () => {
   });
   const known = documents();
 
-  const [client] = await Promise.all([known.clientOf(id), known.clientOf(id)]);
-  await known.clientOf(id);
+  const [client] = await Promise.all([known.clientOf(id, 'here'), known.clientOf(id, 'here')]);
+  await known.clientOf(id, 'here');
 
   assert.deepEqual(
     { ...client, createdAt: 0 },
@@ -156,7 +156,7 @@ test('nothing on this machine or in a network of somebody’s own is called, wha
   for (const address of ['127.0.0.1', '10.0.0.1', '169.254.169.254', '192.168.1.1', '100.64.0.1', '0.0.0.0'])
     assert.match(
       await refusal(id, { ...guarded, lookUp: async () => [{ address, family: 4 }] }),
-      /not on the public network/,
+      /no address on the public network/,
       address,
     );
   for (const address of [
@@ -167,23 +167,64 @@ test('nothing on this machine or in a network of somebody’s own is called, wha
     '::ffff:127.0.0.1',
     '64:ff9b::7f00:1',
     '2002:7f00:1::',
+    '::7f00:1',
+    '64:ff9b:1::a00:1',
+    'fec0::1',
+    '100::1',
   ])
     assert.match(
       await refusal(id, { ...guarded, lookUp: async () => [{ address, family: 6 }] }),
-      /not on the public network/,
+      /no address on the public network/,
       address,
     );
+  assert.match(
+    await refusal(id, { ...guarded, lookUp: () => Promise.reject(new Error('ENOTFOUND')) }),
+    /no address on the public network/,
+    'a name that is nobody’s is told as one of a network of somebody’s own',
+  );
   const both = async () => [{ address: '93.184.215.14', family: 4 }, ...loopback];
-  assert.match(await refusal(id, { ...guarded, lookUp: both }), /not on the public network/, 'one of two');
+  assert.match(
+    await refusal(id, { ...guarded, lookUp: both }),
+    /no address on the public network/,
+    'one of two',
+  );
   assert.match(
     await refusal(idOf('/guarded').replace('client.example', '127.0.0.1'), guarded),
     /host must be a name/,
   );
   assert.match(await refusal(`https://[::1]:${port}/guarded`, guarded), /host must be a name/);
   const system = new MetadataDocuments({ clock: systemClock, authority: certificate });
-  await assert.rejects(system.clientOf(`https://localhost:${port}/guarded`), /not on the public network/);
+  await assert.rejects(
+    system.clientOf(`https://localhost:${port}/guarded`, 'here'),
+    /no address on the public network/,
+  );
 
   assert.equal(asked.length, before);
+});
+
+test('a name is looked up once for a call, so that its answer cannot be another one a moment later', async () => {
+  const id = serve('/rebound');
+  const before = asked.length;
+  let lookUps = 0;
+  const rebinding = async (): Promise<readonly LookupAddress[]> => {
+    lookUps++;
+    // Public at the first look, this machine from the second on.
+    return lookUps === 1 ? [{ address: '203.0.113.7', family: 4 }] : loopback;
+  };
+  const judged: (readonly LookupAddress[])[] = [];
+  const judge = (addresses: readonly LookupAddress[]) => {
+    judged.push(addresses);
+    return !addresses.some(({ address }) => address === '127.0.0.1');
+  };
+
+  assert.match(await refusal(id, { lookUp: rebinding, arePublic: judge }), /reached|too long/);
+
+  assert.equal(lookUps, 1);
+  assert.deepEqual(
+    judged.flat().map(({ address }) => address),
+    ['203.0.113.7'],
+  );
+  assert.equal(asked.length, before, 'nobody called this machine');
 });
 
 test('what is no whole https address with a path is no id', async () => {
@@ -205,17 +246,39 @@ test('so many documents are read at once, and a failure is remembered for a whil
   const clock = { ...systemClock, monotonic: () => now };
   const known = documents({ clock, lookUp: () => new Promise(() => {}) });
   const waiting = Array.from({ length: limits.metadataFetchesAtOnceMax }, (_, at) =>
-    known.clientOf(idOf(`/wait-${at}`)).catch(() => {}),
+    known.clientOf(idOf(`/wait-${at}`), `network ${at}`).catch(() => {}),
   );
-  await assert.rejects(known.clientOf(idOf('/one-more')), /too many documents/);
+  await assert.rejects(known.clientOf(idOf('/one-more'), 'another'), /too many documents/);
   await Promise.all(waiting);
 
   const failing = documents({ clock });
-  await assert.rejects(failing.clientOf(idOf('/later')));
+  await assert.rejects(failing.clientOf(idOf('/later'), 'here'));
   serve('/later');
-  await assert.rejects(failing.clientOf(idOf('/later')));
+  await assert.rejects(failing.clientOf(idOf('/later'), 'here'));
   now += limits.metadataFailureKeptMs;
-  assert.equal((await failing.clientOf(idOf('/later'))).name, 'Test');
+  assert.equal((await failing.clientOf(idOf('/later'), 'here')).name, 'Test');
+});
+
+test('one network has some of the places, and its failures displace no client', async () => {
+  let lookUp: DocumentComponents['lookUp'] = () => new Promise(() => {});
+  const known = documents({ lookUp: (host) => lookUp?.(host) ?? Promise.reject(new Error('gone')) });
+  const waiting = Array.from({ length: limits.metadataFetchesOfNetworkMax }, (_, at) =>
+    known.clientOf(idOf(`/never-${at}`), 'theirs').catch(() => {}),
+  );
+  await assert.rejects(known.clientOf(idOf('/never'), 'theirs'), /too many documents/);
+
+  lookUp = async () => loopback;
+  const id = serve('/others');
+  assert.equal((await known.clientOf(id, 'ours')).name, 'Test');
+  await Promise.all(waiting);
+  await assert.rejects(known.clientOf(idOf('/nowhere'), 'theirs'), /404/, 'places are given back');
+
+  lookUp = undefined;
+  for (let at = 0; at <= limits.metadataDocumentsKeptMax; at++)
+    await known.clientOf(idOf(`/no-${at}`), 'theirs').catch(() => {});
+  const before = asked.length;
+  assert.equal((await known.clientOf(id, 'ours')).name, 'Test');
+  assert.equal(asked.length, before, 'it was remembered');
 });
 
 test('only unicast addresses of the public network are public', () => {

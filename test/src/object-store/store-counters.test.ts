@@ -1,17 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Worker } from 'node:worker_threads';
+import { systemClock } from '../../../src/base/clock.ts';
 import { CountingObjectStore } from '../../../src/object-store/counting-object-store.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { paths } from '../../../src/object-store/paths.ts';
 import {
+  countFailuresInto,
   countInto,
   countStreamedInto,
   createSharedCounters,
   readCounters,
 } from '../../../src/object-store/store-counters.ts';
+import { FaultyObjectStore } from '../../support/faulty-object-store.ts';
 
-const none = { gets: 0, puts: 0, deletes: 0, lists: 0, putBytes: 0 };
+const none = { gets: 0, puts: 0, deletes: 0, lists: 0, putBytes: 0, failures: 0 };
 
 describe('the counters that all threads share', () => {
   it('hold calls and bytes of every kind of object', async () => {
@@ -48,6 +51,21 @@ describe('the counters that all threads share', () => {
         ['other', { ...none, puts: 1, putBytes: 1 }],
       ]),
     );
+  });
+
+  it('hold calls that failed, and none that were refused', async () => {
+    const counters = createSharedCounters();
+    const faulty = new FaultyObjectStore(new MemoryObjectStore(), systemClock);
+    const store = new CountingObjectStore(faulty, undefined, undefined, countFailuresInto(counters));
+    const key = paths.logObject('l', 1);
+    await store.putIfAbsent(key, [Buffer.from('1')]);
+    await store.putIfAbsent(key, [Buffer.from('2')]);
+    faulty.plan = () => 'drop-before-apply';
+
+    await assert.rejects(store.putIfAbsent(paths.logObject('l', 2), [Buffer.from('3')]));
+
+    const failed = readCounters(counters).filter(({ failures }) => failures > 0);
+    assert.deepEqual(failed, [{ ...none, kind: 'log', failures: 1 }]);
   });
 
   it('lose nothing to threads that count at once', async () => {

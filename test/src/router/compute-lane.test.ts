@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import type { Share } from '../../../src/base/share.ts';
-import { ComputeLane, NotRun } from '../../../src/router/compute-lane.ts';
+import { ComputeLane, type LaneResult, NotRun } from '../../../src/router/compute-lane.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 let clock: FakeClock;
@@ -23,10 +23,10 @@ function laneOf(slots: number, { queueMax = 100, tenantQueueMax = 100 } = {}): C
     run(task: object) {
       const { name } = task as { name: string };
       begun.push(name);
-      return new Promise((resolve) => {
+      return new Promise<LaneResult>((resolve) => {
         ends.set(name, async (ms) => {
           clock.jump(ms);
-          resolve(name);
+          resolve({ result: name, cpuMs: ms / 2 });
           await clock.settle();
         });
       });

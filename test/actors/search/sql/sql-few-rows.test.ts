@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rowIndexes } from '../../../../actors/compute/row-indexes.ts';
 import { runSql } from '../../../../actors/search/sql/run-sql.ts';
-import { BlockCache, BlockFetcher, emptyReadReport } from '../../../../actors/storage/block-fetch.ts';
+import { BlockCache, BlockFetcher, emptyReadTally } from '../../../../actors/storage/block-fetch.ts';
 import { SegmentReader } from '../../../../actors/storage/segment-reader.ts';
 import type { Snapshot } from '../../../../actors/storage/snapshot.ts';
 import { noTombstones, withDeleted } from '../../../../actors/storage/tombstones.ts';
@@ -55,10 +55,10 @@ async function wideTable() {
 const table = wideTable();
 
 async function asked(snapshot: Snapshot, sql: string) {
-  const report = emptyReadReport();
-  const context = { ...contextOf(snapshot, new FakeClock()), report };
+  const tally = emptyReadTally();
+  const context = { ...contextOf(snapshot, new FakeClock()), tally };
   const { rows, columns, types } = JSON.parse(await runSql(context, { sql }));
-  return { rows, columns, types, read: report.storeBytes };
+  return { rows, columns, types, read: tally.storeBytes };
 }
 
 test('SELECT * with LIMIT and without an order reads documents, not columns, and answers the same', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rowIndexes } from '../../../../actors/compute/row-indexes.ts';
 import { runSql } from '../../../../actors/search/sql/run-sql.ts';
-import { BlockCache, BlockFetcher, emptyReadReport } from '../../../../actors/storage/block-fetch.ts';
+import { BlockCache, BlockFetcher, emptyReadTally } from '../../../../actors/storage/block-fetch.ts';
 import { SegmentReader } from '../../../../actors/storage/segment-reader.ts';
 import type { Snapshot } from '../../../../actors/storage/snapshot.ts';
 import { deletedBetween, noTombstones, withDeleted } from '../../../../actors/storage/tombstones.ts';
@@ -44,10 +44,10 @@ async function segmentOf(metas: readonly string[], temporalKeys: readonly string
 }
 
 async function asked(snapshot: Snapshot, sql: string) {
-  const report = emptyReadReport();
-  const context = { ...contextOf(snapshot, new FakeClock()), report };
+  const tally = emptyReadTally();
+  const context = { ...contextOf(snapshot, new FakeClock()), tally };
   const { rows, columns, types } = JSON.parse(await runSql(context, { sql }));
-  return { rows, columns, types, report };
+  return { rows, columns, types, tally };
 }
 
 test('a corrected value takes its type with it, and an older reader still sees it', async () => {

@@ -12,7 +12,7 @@ import { type GeneratedQuery, SqlGenerator } from '../../../support/sql-queries.
 import { randomSqlRow, sqlSnapshot, sqlTable, tableStatements } from '../../../support/sql-tables.ts';
 
 /** SQL_QUERIES=20000 for the longer run; SQL_SEED for another one. */
-const queries = Number(process.env.SQL_QUERIES ?? 1_000);
+const queries = Number(process.env.SQL_QUERIES ?? 400);
 const seed = Number(process.env.SQL_SEED ?? 1);
 const queriesPerTable = 100;
 

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { functionNames } from '../../../../actors/sql/parse/keywords.ts';
 import { parseSql } from '../../../../actors/sql/parse/parser.ts';
 import { bindSelect } from '../../../../actors/sql/plan/bind.ts';
 import type { SqlColumn } from '../../../../actors/sql/plan/bound.ts';
 import { locating } from '../../../../actors/sql/sql-error.ts';
 import { ApiError } from '../../../../protocol/errors.ts';
 import { limits } from '../../../../protocol/limits.ts';
+import { tools } from '../../../../protocol/mcp-tools.ts';
 
 /** What is wrong with a statement, where it stands, and what to write instead. */
 const columns: readonly SqlColumn[] = [
@@ -186,6 +188,14 @@ test('what is too deep, too long or too often is refused by its limit', () => {
     `SELECT n FROM docs WHERE ${Array.from({ length: count }, () => "contains(text, 'a')").join(' OR ')}`;
   assert.equal(problemOf(texts(limits.sqlTextPredicatesMax)), '');
   assert.match(problemOf(texts(limits.sqlTextPredicatesMax + 1)), /at most 8 of contains\(\) and grep\(\)/);
+});
+
+test('the tool for agents names every function', () => {
+  const description = tools.get('sql_query')?.description ?? '';
+
+  const unnamed = [...functionNames.values()].filter((name) => !description.includes(name.toUpperCase()));
+
+  assert.deepEqual(unnamed, [], 'the description of sql_query in protocol/mcp-tools.ts leaves them out');
 });
 
 const accepted: readonly string[] = [

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { HandOver } from '../../../actors/log/hand-over.ts';
+import { sealLog } from '../../../actors/log/seal.ts';
+import { limits } from '../../../protocol/limits.ts';
+import { placementKey, type Standing } from '../../../protocol/placement.ts';
+import { isOwn } from '../../../src/base/owners.ts';
+import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
+import { paths } from '../../../src/object-store/paths.ts';
+import { encodeLogObject } from '../../../src/stored/log-object.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { quiet, seededBytes } from '../../support/in-process.ts';
+
+const other = 'b'.repeat(30);
+let clock: FakeClock;
+let store: MemoryObjectStore;
+let laterViews: number;
+
+beforeEach(() => {
+  clock = new FakeClock();
+  store = new MemoryObjectStore();
+  laterViews = 0;
+});
+
+function standing(placement: number, servers: readonly string[], others: readonly string[] = []): Standing {
+  const owners = { placement, servers, self: 'a' };
+  return { version: placement, owners, others, removed: [], logs: ['a'.repeat(30), ...others] };
+}
+
+function handOver(first: Standing): HandOver {
+  const options = { readsOutliveSealMs: limits.readsOutliveSealMs, onLaterView: () => laterViews++ };
+  return new HandOver({ store, clock, random: seededBytes(1), logger: quiet }, options, first);
+}
+
+async function header(slot: number, placement: number): Promise<void> {
+  const batchId = 'ab'.repeat(16);
+  const { bytes } = encodeLogObject(
+    { logId: other, slot, kind: 'barrier', placement, previousChecksum: 0n, batchId },
+    [],
+  );
+  await store.putIfAbsent(paths.logObject(other, slot), [bytes]);
+}
+
+/** A namespace that is a's where b is no server, and b's otherwise. */
+const moving = {
+  tenantId: 1,
+  namespace:
+    Array.from({ length: 50 }, (_, at) => `n${at}`).find(
+      (name) => !isOwn({ servers: ['a', 'b'], self: 'a' }, placementKey(1, name)),
+    ) ?? '',
+};
+
+test('who was alone waits for nobody when another one joins, and has what stays with it all the time', async () => {
+  const over = handOver(standing(1, ['a']));
+  over.settled();
+  over.adopt(standing(2, ['a', 'b'], [other]));
+
+  assert.deepEqual(await clock.run(over.whenEnded()), []);
+  assert.equal(over.isOwn(moving), false);
+  assert.equal(over.hasCome(moving), false);
+});
+
+test('what comes from a member is there when its log has reached that very placement', async () => {
+  await header(1, 2);
+  const over = handOver(standing(2, ['a', 'b'], [other]));
+  over.settled();
+  over.adopt(standing(3, ['a'], [other]));
+  assert.equal(over.hasCome(moving), true);
+  const ended = over.whenEnded();
+  let has = false;
+  void ended.then(() => {
+    has = true;
+  });
+
+  await clock.advance(1_000);
+  assert.equal(has, false);
+  await header(2, 3);
+
+  assert.deepEqual(await clock.run(ended), [{ logId: other, through: 1 }]);
+  over.settled();
+  assert.equal(over.hasCome(moving), false);
+});
+
+test('a placement that others have passed over is given up when the later view has come', async () => {
+  await header(1, 4);
+  const over = handOver(standing(2, ['a', 'b'], [other]));
+  over.settled();
+  over.adopt(standing(3, ['a'], [other]));
+  const ended = over.whenEnded();
+  await clock.advance(250);
+  assert.ok(laterViews > 0);
+
+  over.adopt(standing(4, ['a'], [other]));
+
+  assert.equal(await clock.run(ended), null);
+  assert.deepEqual(await clock.run(over.whenEnded()), [{ logId: other, through: 0 }]);
+});
+
+test('after a seal reads of its process are waited out', async () => {
+  await header(1, 2);
+  const over = handOver(standing(2, ['a', 'b'], [other]));
+  over.settled();
+  const sealSeq = await sealLog(store, seededBytes(2), { logId: other, placement: 3 });
+  over.adopt({ ...standing(3, ['a']), removed: [{ logId: other, sealSeq }], logs: ['a'.repeat(30), other] });
+  const beganAt = clock.monotonic();
+
+  assert.deepEqual(await clock.run(over.whenEnded()), [{ logId: other, through: sealSeq - 1 }]);
+
+  assert.ok(clock.monotonic() - beganAt >= limits.readsOutliveSealMs);
+});
+
+test('what left and came back between two settlements has come', () => {
+  const over = handOver(standing(1, ['a']));
+  over.settled();
+  over.adopt(standing(2, ['a', 'b'], [other]));
+  over.adopt(standing(3, ['a'], [other]));
+
+  assert.equal(over.hasCome(moving), true);
+  assert.equal(over.nothingHasCome, false);
+});

@@ -1,0 +1,166 @@
+/**
+ * `tidebase backup` of a server that is written to, and `tidebase restore` to another place. BACKUP_MB sets how many megabytes
+ * lie there before (a long run: 2,000), so that segments are made and merged meanwhile.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { cpSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { SignupAnswer } from '../../protocol/account.ts';
+import { ApiClient } from '../support/api-client.ts';
+import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
+
+const megabytes = Number(process.env.BACKUP_MB ?? 60);
+const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+const writers = 4;
+
+interface Ended {
+  readonly code: number | null;
+  readonly output: string;
+  readonly errors: string;
+  readonly tookMs: number;
+}
+
+function command(folder: string, ...args: string[]): Promise<Ended> {
+  const beganAt = performance.now();
+  const child = spawn(process.execPath, [main, ...args], {
+    env: { PATH: process.env.PATH ?? '', TIDEBASE_DATA_DIR: folder },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  let errors = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
+  return new Promise((resolve) =>
+    child.once('close', (code) => resolve({ code, output, errors, tookMs: performance.now() - beganAt })),
+  );
+}
+
+/** Puts numbered documents into a namespace of its own, one request after the other. */
+class Writer {
+  readonly namespace: string;
+  begun = 0;
+  acknowledged = 0;
+
+  constructor(number: number) {
+    this.namespace = `writer-${number}`;
+  }
+
+  async run(api: ApiClient, isOver: () => boolean): Promise<void> {
+    while (!isOver()) {
+      const id = `d${++this.begun}`;
+      const docs = [
+        { id, text: `document ${id}`, meta: { n: this.begun } },
+        { id: `${id}-twin`, text: `twin of ${id}` },
+      ];
+      await api.call('POST', `/v1/namespaces/${this.namespace}/docs`, { docs });
+      this.acknowledged = this.begun;
+    }
+  }
+}
+
+const filler = (at: number) =>
+  Array.from({ length: 4_000 }, (_, word) => `w${(at * 7_919 + word * 104_729) % 1_000_003}`).join(' ');
+
+async function fill(api: ApiClient): Promise<number> {
+  let documents = 0;
+  for (let bytes = 0; bytes < megabytes * 1e6; ) {
+    const docs = Array.from({ length: 100 }, () => ({ id: `big${++documents}`, text: filler(documents) }));
+    bytes += docs.reduce((sum, { text }) => sum + text.length, 0);
+    await api.call('POST', '/v1/namespaces/large/docs', { docs });
+  }
+  return documents;
+}
+
+describe(`a backup of ${megabytes} MB under writes (BACKUP_MB)`, { concurrency: 1 }, () => {
+  const servers: ServerProcess[] = [];
+  after(async () => {
+    for (const server of servers) await server.stop();
+  });
+
+  it('has every document of its moment and none that came after, and opens elsewhere', async (t) => {
+    const folder = temporaryFolder();
+    const place = temporaryFolder();
+    const server = await startServer({ folder, env: { TIDEBASE_COMMIT_MS: '20' } });
+    servers.push(server);
+    const signup = { email: 'backup@example.com', name: 'B', password: 'correct horse battery' };
+    const { key } = await new ApiClient(server.url).call<SignupAnswer>('POST', '/v1/signup', signup);
+    const api = new ApiClient(server.url, key);
+    const large = await fill(api);
+    await api.call('POST', '/v1/namespaces/gone/docs', { docs: [{ id: 'a', text: 'gone soon' }] });
+
+    let isOver = false;
+    const all = Array.from({ length: writers }, (_, number) => new Writer(number));
+    const running = Promise.all(all.map((writer) => writer.run(api, () => isOver)));
+    while (all.some(({ acknowledged }) => acknowledged < 3)) await sleep(20);
+    await api.request('DELETE', '/v1/namespaces/gone');
+    const before = all.map(({ acknowledged }) => acknowledged);
+    const first = await command(folder, 'backup', '--to', place);
+    const begun = all.map((writer) => writer.begun);
+    assert.equal(first.code, 0, first.errors);
+    assert.match(first.output, /^backup \S+ has [0-9,]+ objects, [0-9.]+ MB\n/);
+    const again = await command(folder, 'backup', '--to', place, '--keep', '2');
+    assert.equal(again.code, 0, again.errors);
+    const whole = await command(folder, 'restore', '--from', place, '--check');
+    assert.match(whole.output, /is whole/);
+    const listed = (await command(folder, 'restore', '--from', place, '--list')).output.trim().split('\n');
+    assert.equal(listed.length, 2);
+    isOver = true;
+    await running;
+
+    const other = temporaryFolder();
+    const refused = await command(folder, 'restore', '--from', place);
+    assert.deepEqual([refused.code, /is in use/.test(refused.errors)], [1, true]);
+    const restored = await command(other, 'restore', '--from', place, '--backup', listed[0] ?? '');
+    assert.equal(restored.code, 0, restored.errors);
+    cpSync(join(folder, 'secrets'), join(other, 'secrets'), { recursive: true });
+    const copy = await startServer({ folder: other });
+    servers.push(copy);
+    const there = new ApiClient(copy.url, key);
+    for (const [at, writer] of all.entries()) {
+      const { count } = await there.count(writer.namespace, {});
+      assert.equal(count % 2, 0, 'a request is there whole or not at all');
+      const documents = count / 2;
+      assert.ok(documents >= (before[at] ?? 0), `${documents} of ${before[at]} acknowledged before it began`);
+      assert.ok(documents <= (begun[at] ?? 0), `${documents}, and ${begun[at]} were begun before it ended`);
+      const { count: least } = await there.count(writer.namespace, { filter: { n: { lte: documents } } });
+      assert.equal(least, documents, 'the first ones, without a gap');
+    }
+    assert.equal((await there.count('large', {})).count, large);
+    assert.equal(
+      (await there.search('large', { q: filler(large).slice(0, 200) })).hits[0]?.id,
+      `big${large}`,
+    );
+    assert.equal((await there.request('GET', '/v1/namespaces/gone')).status, 404);
+    await there.call('POST', '/v1/namespaces/large/docs', { docs: [{ id: 'new', text: 'life goes on' }] });
+    assert.deepEqual(copy.loggedErrors(), []);
+    t.diagnostic(
+      `backup ${(first.tookMs / 1_000).toFixed(1)} s, again ${(again.tookMs / 1_000).toFixed(1)} s (${again.output.split('\n')[1]}), ` +
+        `check ${(whole.tookMs / 1_000).toFixed(1)} s, restore ${(restored.tookMs / 1_000).toFixed(1)} s; ` +
+        `writers had ${before.join(', ')} before and ${begun.join(', ')} after`,
+    );
+  });
+
+  it('tells a person what is wrong', async () => {
+    const empty = temporaryFolder();
+    const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
+      [['backup'], 2, /where do the backups lie\? Say --to PLACE/],
+      [['backup', '--to', 'ftp://x'], 2, /"ftp:\/\/x" is no place/],
+      [['backup', '--to', empty, '--keep', 'all'], 2, /--keep is a number from 1 on, not "all"/],
+      [['backup', '--to', empty], 1, /no server has ever written to this object store/],
+      [['restore', '--from', empty], 1, /there is no backup in this place/],
+      [['restore', '--from', empty, '--check', '--list'], 2, /--check or --list, not both/],
+    ];
+    for (const [args, code, sentence] of cases) {
+      const ended = await command(temporaryFolder(), ...args);
+      assert.equal(ended.code, code, args.join(' '));
+      assert.match(ended.errors, sentence);
+    }
+  });
+});
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
