@@ -17,6 +17,10 @@ import { entryOf, nextJob, type TestFile, type TestJob, testJobs } from './suppo
  * Ends with 1 where a test failed, a file ran no test, or nothing ran; with TIDEBASE_TEST_NO_SKIP=1 also where a test
  * was skipped. With TIDEBASE_TEST_SLOWEST=N it names the N files that took longest; with TIDEBASE_TEST_COSTS=1 it writes
  * what each took, which the next run is planned by.
+ *
+ * With TIDEBASE_TEST_AGAIN=N up to N files that failed run once more when all others are through, each alone. What passes
+ * then is told apart and fails nothing: a test that loses a race against the machine is to be mended, but says little about
+ * the commit. More than N failed files aren't tried again.
  */
 const compiledFolder = dirname(fileURLToPath(import.meta.url));
 const root = repositoryRoot();
@@ -27,6 +31,7 @@ const fileTimeoutMs = 5 * 60_000;
 /** Its own limit comes before its process's: then its hooks end what it has started. */
 const endMsMax = 30_000;
 const slowestTold = Number(process.env.TIDEBASE_TEST_SLOWEST ?? 0);
+const againMax = Number(process.env.TIDEBASE_TEST_AGAIN ?? 0);
 
 interface Failure {
   readonly failureType?: string;
@@ -81,6 +86,14 @@ interface Running {
   readonly job: TestJob;
   readonly entry: string;
   readonly report: JobReport;
+}
+
+/** What came of the files that failed, when each ran alone. */
+interface SecondRun {
+  /** Files that failed beside others only. */
+  readonly passed: readonly string[];
+  /** All that counts as failed. */
+  readonly failures: readonly string[];
 }
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
@@ -225,8 +238,8 @@ function sayEnd({ path, passed, failures, skips, durationMs, cpuMs, ended }: Fil
   say(`${failures.length > 0 ? '✖' : '✔'} ${path} (${counts.join(', ')})`);
 }
 
-async function runAll(words: readonly string[]): Promise<JobReport[]> {
-  const waiting = new Set(testJobs(testFiles(words)));
+async function runJobs(jobs: readonly TestJob[]): Promise<JobReport[]> {
+  const waiting = new Set(jobs);
   const running = new Map<TestJob, Promise<void>>();
   const scratch = mkdtempSync(join(tmpdir(), 'tidebase-tests-'));
   const reports: JobReport[] = [];
@@ -248,6 +261,31 @@ async function runAll(words: readonly string[]): Promise<JobReport[]> {
   return reports;
 }
 
+/** Where few files failed, runs each of them alone. Answers the files that passed then, and those that failed again. */
+async function runAgain(reports: readonly JobReport[]): Promise<SecondRun> {
+  const failed = reports.filter(hasFailed).flatMap(({ files, failures }) => {
+    const own = files.filter((file) => file.failures.length > 0 || !file.ended);
+    // A process that failed, though each of its tests passed, does not say which file did it.
+    return failures.length > 0 && own.length === 0 ? files : own;
+  });
+  if (failed.length === 0 || failed.length > againMax) return { passed: [], failures: failuresOf(reports) };
+  const second: JobReport[] = [];
+  for (const { path } of failed) {
+    say(`\nagain, alone: ${path}`);
+    const job = testJobs(testFiles([path])).find(({ files }) => files.some((file) => file.path === path));
+    if (job === undefined) throw new Error(`${path} is no test file`);
+    second.push(...(await runJobs([job])));
+  }
+  const passed = second.filter((report) => !hasFailed(report)).flatMap(({ files }) => files);
+  return { passed: passed.map(({ path }) => path), failures: failuresOf(second) };
+}
+
+const hasFailed = ({ files, failures }: JobReport) =>
+  failures.length > 0 || files.some((file) => file.failures.length > 0);
+
+const failuresOf = (reports: readonly JobReport[]) =>
+  [...reports.flatMap(({ files }) => files), ...reports].flatMap(({ failures }) => failures);
+
 /** Files that failed or left out a test tell nothing of what they take. */
 function costsOf(files: readonly FileReport[]): Map<string, FileCost> {
   const costs = new Map<string, FileCost>();
@@ -264,10 +302,13 @@ function saySlowest(files: readonly FileReport[]): void {
 }
 
 /** The closing lines, as the runner's own reporter prints them, then the sums of this file's. Answers the exit code. */
-function close(reports: readonly JobReport[], durationMs: number): number {
+function close(
+  reports: readonly JobReport[],
+  { passed: raced, failures }: SecondRun,
+  durationMs: number,
+): number {
   const files = reports.flatMap((report) => report.files);
   const skips = files.flatMap((file) => file.skips);
-  const failures = [...files, ...reports].flatMap((report) => report.failures);
   const passed = files.reduce((sum, file) => sum + file.passed, 0);
   saySlowest(files);
   if (process.env.TIDEBASE_TEST_COSTS === '1')
@@ -281,6 +322,7 @@ function close(reports: readonly JobReport[], durationMs: number): number {
   const skipsRefused = process.env.TIDEBASE_TEST_NO_SKIP === '1' && skips.length > 0;
   if (skipsRefused) say('nothing may be skipped here (TIDEBASE_TEST_NO_SKIP=1)');
   if (passed + failures.length === 0) say('no test ran');
+  for (const path of raced) say(`${path} failed beside others and passed alone: mend its race`);
   say(`${passed} passed, ${failures.length} failed, ${skips.length} skipped`);
   return failures.length > 0 || passed === 0 || skipsRefused ? 1 : 0;
 }
@@ -289,4 +331,5 @@ process.chdir(root);
 // Stacks in the words of the sources, in every test's own process.
 process.execArgv.push('--enable-source-maps');
 const beganAt = performance.now();
-process.exitCode = close(await runAll(process.argv.slice(2)), performance.now() - beganAt);
+const reports = await runJobs(testJobs(testFiles(process.argv.slice(2))));
+process.exitCode = close(reports, await runAgain(reports), performance.now() - beganAt);

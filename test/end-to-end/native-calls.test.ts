@@ -189,12 +189,19 @@ describe('calls that nothing can interrupt', { concurrency: 1 }, () => {
   });
 
   it('what another thread did for a query is part of its cpu_ms', async () => {
-    const { cpu_ms: elsewhere, count } = (await attacker.count('small', {
-      q: 'a[ab]{900}c',
-      regex: true,
-      scan: true,
-    })) as { cpu_ms: number; count: number };
+    const { cpu_ms: elsewhere, count } = await countedInTime();
     assert.equal(count, 0);
     assert.ok(elsewhere > 20, `${elsewhere} ms`);
   });
+
+  /** The lane's threads give way to everything else on the machine: beside other programs a count may run out of time. */
+  async function countedInTime(): Promise<{ cpu_ms: number; count: number }> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await attacker.count('small', { q: 'a[ab]{900}c', regex: true, scan: true });
+      } catch (error) {
+        if (tries === 10 || !(error instanceof ApiFailure) || error.code !== 'query_timeout') throw error;
+      }
+    }
+  }
 });
