@@ -47,6 +47,11 @@ export const measurements: readonly Command[] = [
   ownProgram('many-namespaces', '15 min', 'more data than memory: 10,000 namespaces in turn, 300 large ones'),
   ownProgram('text-speed', '5 min', 'searches over real source code, beside rg and csearch'),
   ownProgram('log-lines', '5 min', 'a million log lines in one namespace'),
+  ownProgram(
+    'filter-speed',
+    '5 min',
+    'filters, counts and estimates over a million lines with metas, beside ripgrep and DuckDB',
+  ),
   ownProgram('cold-search', '5 min', 'first searches by new processes over a far S3 server'),
   ownProgram('fairness', '3 min', 'reads beside scans without end on the same thread'),
   ownProgram(
