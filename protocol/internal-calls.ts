@@ -86,6 +86,8 @@ const rows = {
     effect: { does: 'write', lost: 'unavailable' },
     endsBegunWork: true,
   },
+  /** → the version of a namespace; null where the name does not lead to it. */
+  namespaceVersion: { name: 'namespace.version', from: 'tenant', effect: { does: 'read' } },
   /** Collects what a namespace retired, where that is due. The next sweep asks again. */
   collectNamespace: {
     name: 'namespace.collect',

@@ -8,6 +8,7 @@ import type { EmbedConfig, VectorConfig } from './namespace.ts';
 import type {
   BillingStanding,
   KeyRecord,
+  LinkRecord,
   StoredAnswer,
   TenantRecord,
   UsageCounters,
@@ -29,6 +30,20 @@ export interface ActorCall {
   readonly caller: CallerNote;
   /** SHA-256 of the `Idempotency-Key`, of operations that heed one. */
   readonly idempotencyKey?: string;
+  /** The link by which the namespace is read: its owner sends the reads of a link on to the owner of the source. */
+  readonly link?: ReadLink;
+}
+
+/** A link, as whoever answers its reads has to know it. */
+export interface ReadLink {
+  readonly name: string;
+  /** The link's own id. */
+  readonly linkId: string;
+  readonly createdAt: string;
+  /** The id of its source: a namespace that has the source's name later is another one. */
+  readonly sourceId: string;
+  /** The version at which it stays; null where it follows its source. */
+  readonly version: number | null;
 }
 
 export interface CallerNote {
@@ -66,11 +81,14 @@ export type ActorCallWire = [
   string,
   number,
   number,
-  string?,
+  (string | null)?,
+  ReadLinkWire?,
 ];
 
+type ReadLinkWire = readonly [string, string, string, string, number | null];
+
 export function actorCallToWire(call: ActorCall): ActorCallWire {
-  const { caller, idempotencyKey } = call;
+  const { caller, idempotencyKey, link } = call;
   const wire: ActorCallWire = [
     call.operation,
     call.tenantId,
@@ -88,7 +106,9 @@ export function actorCallToWire(call: ActorCall): ActorCallWire {
     caller.owner,
     caller.weight,
   ];
-  if (idempotencyKey !== undefined) wire.push(idempotencyKey);
+  if (link !== undefined)
+    wire.push(idempotencyKey ?? null, [link.name, link.linkId, link.createdAt, link.sourceId, link.version]);
+  else if (idempotencyKey !== undefined) wire.push(idempotencyKey);
   return wire;
 }
 
@@ -110,6 +130,7 @@ export function actorCallFromWire(wire: unknown): ActorCall {
     owner,
     weight,
     idempotencyKey,
+    link,
   ] = wire as ActorCallWire;
   const caller = {
     requestId,
@@ -123,7 +144,12 @@ export function actorCallFromWire(wire: unknown): ActorCall {
     weight,
   };
   const call = { operation, tenantId, namespace, argument, query, deadlineMs, caller };
-  return idempotencyKey === undefined ? call : { ...call, idempotencyKey };
+  if (link !== undefined) return { ...call, link: readLinkFromWire(link) };
+  return typeof idempotencyKey === 'string' ? { ...call, idempotencyKey } : call;
+}
+
+function readLinkFromWire([name, linkId, createdAt, sourceId, version]: ReadLinkWire): ReadLink {
+  return { name, linkId, createdAt, sourceId, version };
 }
 
 /** actor → front: the status, headers that the operation adds, and what to meter. The body is the answer's JSON. */
@@ -260,6 +286,8 @@ export interface ResolvedNamespace {
   readonly created: boolean;
   /** Documents written so far, as the namespace reported last: it has a manifest where there were any. */
   readonly documentsKnown: number;
+  /** Where the name is a link to another namespace, and has no documents of its own: that one. */
+  readonly linked: LinkRecord | null;
 }
 
 /** What of a plan's allowances is used in the running period. */

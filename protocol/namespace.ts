@@ -52,8 +52,16 @@ export const namespacePatchSchema = z.strictObject({ embed: embedConfigSchema.nu
 export type NamespacePatch = z.output<typeof namespacePatchSchema>;
 
 export const linkRequestSchema = z.strictObject({
-  source: namespaceNameSchema,
-  version: integer(0).optional(),
+  source: namespaceNameSchema.meta({
+    description: 'The namespace to read. Of a link, its source is meant.',
+    examples: ['notes'],
+  }),
+  version: integer(0)
+    .meta({
+      description:
+        "The source's version that the link stays at: the present one, or one that another link or branch holds. Left out, the link follows its source.",
+    })
+    .optional(),
 });
 export type LinkRequest = z.output<typeof linkRequestSchema>;
 
@@ -75,7 +83,10 @@ export const namespaceSchema = z.object({
   created_at: timestampSchema,
   linked: z
     .object({ source: z.string(), version: z.int(), follows: z.boolean() })
-    .meta({ description: 'Present when this is a read-only link to another namespace.' })
+    .meta({
+      description:
+        'Present when this is a read-only link to another namespace: its source, the version that is read, and whether that one follows the source.',
+    })
     .optional(),
 });
 export type Namespace = z.output<typeof namespaceSchema>;

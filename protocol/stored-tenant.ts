@@ -144,6 +144,17 @@ const taken = {
   bytesWritten: count,
 };
 
+/** What makes a name a link: reads of it are reads of the source. */
+export const linkRecordSchema = z.strictObject({
+  /** The source's name and id: a namespace that is made by the name later is no source of the link. */
+  source: z.string(),
+  sourceId: z.string(),
+  /** The source's version when the link was made. A link that does not follow stays there. */
+  version: z.int().min(0),
+  follows: z.boolean(),
+});
+export type LinkRecord = Readonly<z.output<typeof linkRecordSchema>>;
+
 /** A namespace in the tenant's list: what is fixed of it, and the ledger of what its actor reported last. */
 export const nameEntrySchema = z.strictObject({
   namespaceId: z.string(),
@@ -153,6 +164,8 @@ export const nameEntrySchema = z.strictObject({
   ...taken,
   /** Bytes that its objects take in the store. */
   storedBytes: count,
+  /** Present where the name is a link, which has no actor and no objects. */
+  linked: linkRecordSchema.optional(),
 });
 export type NameEntry = Readonly<z.output<typeof nameEntrySchema>>;
 
@@ -263,6 +276,7 @@ export const tenantEventSchema = z.discriminatedUnion('kind', [
     vector: vectorConfig,
     embed: embedConfig,
     answer: storedAnswerSchema.nullable(),
+    linked: linkRecordSchema.optional(),
   }),
   event('namespace-embedding', { ...named, embed: embedConfig }),
   event('provider-key-stored', { record: providerKeyRecordSchema }),

@@ -7,7 +7,7 @@
 export const interfaceVersion = '0.1.0';
 
 /** Counts what was added to the wire. Paths are under /v1 for as long as its first number is 0 or 1. */
-export const wireVersion = '0.1.16';
+export const wireVersion = '0.1.17';
 
 export const wireHistory: readonly string[] = [
   '0.1.0: accounts, keys, namespaces, documents, search, count, warm.',
@@ -27,6 +27,7 @@ export const wireHistory: readonly string[] = [
   '0.1.14: temperature says what it is: the coldest place that a query had to read.',
   '0.1.15: consistency of document reads, searches, counts and SQL: strong or eventual.',
   '0.1.16: checkout, portal and webhook; the bill by day; amounts of a bill are whole cents.',
+  '0.1.17: links to namespaces.',
 ];
 
 /**
@@ -108,7 +109,7 @@ export const formats = {
     ],
   },
   tenant: {
-    version: 8,
+    version: 9,
     history: [
       'Keys and names of namespaces.',
       'Bound to the key that it is stored under.',
@@ -118,6 +119,7 @@ export const formats = {
       'Usage by day and by key, writes of each namespace, digests of keys, answers of requests that may be repeated.',
       'Envelopes that name their key-encryption key.',
       'What the tenant knows of its subscription.',
+      'Names that are links to namespaces.',
     ],
   },
   envelope: {

@@ -1,4 +1,4 @@
-import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
+import type { EmbedConfig, Namespace, VectorConfig } from '../../protocol/namespace.ts';
 import { emptyReadTally, type ReadTally } from '../storage/block-fetch.ts';
 
 /** What an actor of either kind answers to a call; worker.ts sends it on. */
@@ -51,10 +51,12 @@ export function namespaceJson(fields: {
   readonly bytesWritten: number;
   readonly storedBytes: number;
   readonly createdAt: string;
+  readonly linked?: Namespace['linked'];
 }): string {
+  const linked = fields.linked === undefined ? '' : `,"linked":${JSON.stringify(fields.linked)}`;
   return (
     `{"name":${JSON.stringify(fields.name)},${vectorConfigField(fields.vector)}${embedField(fields.embed)}"docs_written":${fields.docsWritten},` +
-    `"bytes_written":${fields.bytesWritten},"stored_bytes":${fields.storedBytes},"created_at":"${fields.createdAt}"}`
+    `"bytes_written":${fields.bytesWritten},"stored_bytes":${fields.storedBytes},"created_at":"${fields.createdAt}"${linked}}`
   );
 }
 

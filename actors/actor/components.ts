@@ -1,6 +1,12 @@
 import { ApiError } from '../../protocol/errors.ts';
 import type { FlowLimits } from '../../protocol/limits.ts';
-import type { EmbedChange, NewNamespace, ResolvedNamespace } from '../../protocol/messages.ts';
+import type {
+  ActorAnswer,
+  ActorCall,
+  EmbedChange,
+  NewNamespace,
+  ResolvedNamespace,
+} from '../../protocol/messages.ts';
 import type { NamespaceReport, ProviderKeyRecord } from '../../protocol/stored-tenant.ts';
 import type { KeyRing } from '../../src/accounts/key-ring.ts';
 import type { Plans } from '../../src/accounts/plans.ts';
@@ -79,6 +85,13 @@ export interface NamespaceDirectory {
   setEmbed(tenantId: number, name: string, change: EmbedChange): Promise<void>;
   /** Ends the open namespace, if any, and deletes its objects. */
   drop(tenantId: number, name: string, namespaceId: string): Promise<void>;
+  /** The version of the namespace of that name and id; null where the name does not lead to it. */
+  versionOf(tenantId: number, name: string, namespaceId: string): Promise<number | null>;
+  /** What the owner of the namespace that is named answers to a client's read: refusals are answers too. */
+  read(
+    call: ActorCall,
+    body: Uint8Array | null,
+  ): Promise<{ readonly answer: ActorAnswer; readonly bytes: Uint8Array }>;
   /** The namespace deletes what it has retired, where that is due; nothing where the name leads elsewhere. */
   collect(tenantId: number, name: string, namespaceId: string): Promise<void>;
   /** Every front forgets what it has cached of the tenant. */

@@ -68,6 +68,14 @@ export function createDirectory(channel: PortChannel): NamespaceDirectory {
     async drop(tenantId, name, namespaceId) {
       await call(internalCalls.dropNamespace, { tenantId, namespace: name, argument: namespaceId });
     },
+    async versionOf(tenantId, name, namespaceId) {
+      const to = { tenantId, namespace: name, argument: namespaceId };
+      return unpackMessage(await call(internalCalls.namespaceVersion, to)) as number | null;
+    },
+    async read(asked, body) {
+      const answer = await channel.call(actorCallToWire(asked), body);
+      return { answer: actorAnswerFromWire(answer.head), bytes: answer.body ?? new Uint8Array() };
+    },
     async collect(tenantId, name, namespaceId) {
       await call(internalCalls.collectNamespace, { tenantId, namespace: name, argument: namespaceId });
     },

@@ -12,7 +12,7 @@ import type { ActorStatistics, VectorStatistics } from '../../protocol/worker-ta
 import { DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { LruMap } from '../../src/base/lru.ts';
-import { unpackMessage } from '../../src/base/msgpack.ts';
+import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
 import { SerialByKey } from '../../src/base/serial-by-key.ts';
 import { StoreError } from '../../src/object-store/object-store.ts';
 import { type ActorReply, reply } from '../actor/actor-reply.ts';
@@ -44,6 +44,7 @@ import {
   slotKey,
   withHeld,
 } from './open-actors.ts';
+import { NamespaceIsLink, readSource, refuseLink } from './read-link.ts';
 import { StorageQuota } from './storage-quota.ts';
 import { WaitingReplays } from './waiting-replays.ts';
 
@@ -158,7 +159,7 @@ export class ActorHost {
 
   /** Answers a document that memory has, without a promise: by far the most frequent call. Null where the call must take the long way. */
   getWarm(call: ActorCall): Buffer | null {
-    if (call.query !== '') return null;
+    if (call.query !== '' || call.link !== undefined) return null;
     const slot = this.#namespaces.get(slotKey(call.tenantId, call.namespace));
     if (slot === undefined || slot.actor === null || slot.actor.closed) return null;
     if (this.#components.evidence?.isFresh() === false) return null;
@@ -221,6 +222,7 @@ export class ActorHost {
     if (!ownership.isReady(key)) await ownership.whenReady(key);
     if (call.operation === internalCalls.dropNamespace) return this.#drop(call);
     if (call.operation === internalCalls.collectNamespace) return this.#collect(call);
+    if (call.operation === internalCalls.namespaceVersion) return this.#version(call);
     if (call.namespace === '')
       return this.#inTenant(call.tenantId, (actor) => handleTenantCall(actor, call, body));
     if (call.operation === 'updateNamespace') return this.#update(call, body ?? new Uint8Array());
@@ -374,10 +376,20 @@ export class ActorHost {
     const holding = this.#namespace(call, { create: null, tally: opening });
     const held = await deadline.wait(holding).catch((error) => {
       if (error instanceof ReadTimedOut) void holding.then(({ release }) => release()).catch(() => {});
+      if (error instanceof NamespaceIsLink) return error;
+      if (call.link !== undefined && error instanceof ApiError && error.code === 'not_found')
+        throw noSuchNamespace(call.link.name);
       throw error;
     });
+    if (held instanceof NamespaceIsLink) {
+      const spentMs = clock.monotonic() - beganAt;
+      return readSource(this.#components, held, { call, body, spentMs });
+    }
     if (!wasOpen) turn.charge(Math.min(clock.monotonic() - beganAt, openingMsMax));
     const answering = withHeld(held, (actor) => {
+      // The source of the link was deleted, and its name is another namespace's by now.
+      if (call.link !== undefined && call.link.sourceId !== actor.identity.namespaceId)
+        throw noSuchNamespace(call.link.name);
       const foundAs = wasOpen ? 'warm' : opening.storeGets > 0 ? 'cold' : 'local';
       const { storeGets, storeBytes, diskReads } = opening;
       this.#foundAs[foundAs]++;
@@ -453,6 +465,7 @@ export class ActorHost {
     }
     const resolved = await directory.resolve(call.tenantId, call.namespace, options.create);
     if (resolved === null) throw noSuchNamespace(call.namespace);
+    refuseLink(call.namespace, resolved);
     // It may have moved away while its name was looked up.
     this.#components.ownership.require(placementKey(call.tenantId, call.namespace));
     const { namespaceId, createdAt } = resolved;
@@ -579,6 +592,14 @@ export class ActorHost {
     return nothingToSay();
   }
 
+  async #version(call: ActorCall): Promise<ActorReply> {
+    const opening = { create: null, tally: emptyReadTally() };
+    const version = await this.#inNamespace(call, opening, async ({ identity, version }) =>
+      identity.namespaceId === call.argument ? version : null,
+    ).catch(nullWhereGone);
+    return reply('', { packed: packMessage(version) });
+  }
+
   /** Drops a namespace whose name is gone and whose actor is not open. */
   async #dropById(target: LogTarget): Promise<void> {
     const { tenantId, namespace: name, namespaceId } = target;
@@ -642,6 +663,12 @@ function keyOf({ tenantId, namespace }: LogTarget): string {
 
 function receivedFile(body: Uint8Array): ReceivedFile {
   return unpackMessage(body) as ReceivedFile;
+}
+
+function nullWhereGone(error: unknown): null {
+  if (error instanceof NamespaceIsLink || (error instanceof ApiError && error.code === 'not_found'))
+    return null;
+  throw error;
 }
 
 function nothingToSay(): ActorReply {

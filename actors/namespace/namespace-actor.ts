@@ -145,6 +145,11 @@ export class NamespaceActor {
     return this.#state.committed?.value.version ?? 0;
   }
 
+  /** The namespace's version: the writes that readers see. */
+  get version(): number {
+    return this.#state.counters.version;
+  }
+
   get vectors(): VectorStatistics {
     return vectorStatistics(this.#state.segments);
   }

@@ -3,7 +3,7 @@ import { type DocumentQuery, documentQuerySchema } from '../../protocol/document
 import { ApiError, invalidField } from '../../protocol/errors.ts';
 import { documentIdProblem } from '../../protocol/ids.ts';
 import { limits } from '../../protocol/limits.ts';
-import type { ActorCall } from '../../protocol/messages.ts';
+import type { ActorCall, ReadLink } from '../../protocol/messages.ts';
 import { parseQueryString } from '../../protocol/query-string.ts';
 import {
   type CountRequest,
@@ -29,6 +29,7 @@ import { runWarm } from '../search/run-warm.ts';
 import { runSql } from '../search/sql/run-sql.ts';
 import { TimeSlice } from '../search/time-slice.ts';
 import { MissingObjectError, type ReadTally } from '../storage/block-fetch.ts';
+import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { type ReadDeadline, ReadTimedOut } from '../storage/read-deadline.ts';
 import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
 import { readBody } from '../thread/request-body.ts';
@@ -51,6 +52,8 @@ export interface OpenedNow {
   readonly turn: Turn;
   readonly foundAs: Temperature;
 }
+
+const nothingOfItsOwn = { docsWritten: 0, bytesWritten: 0, storedBytes: 0 };
 
 /** The reading half of a namespace: what is asked, over a snapshot, beside whatever is being written. */
 export class NamespaceQueries {
@@ -141,7 +144,7 @@ export class NamespaceQueries {
       case 'sql':
         return this.#sql(call, body, opened);
       case 'getNamespace':
-        return reply(this.describe());
+        return reply(this.describe(call.link));
       default:
         throw new ApiError('not_implemented', `nothing of a namespace does ${call.operation}`);
     }
@@ -158,10 +161,13 @@ export class NamespaceQueries {
     }
   }
 
-  /** The Namespace resource. */
-  describe(): string {
+  /** The Namespace resource: of this one, or of a link to it, which was written nothing and stores nothing. */
+  describe(link?: ReadLink): string {
     const { identity, vector, embed, counters, storedBytes } = this.#state;
-    return namespaceJson({ ...identity, vector, embed, ...counters, storedBytes });
+    if (link === undefined) return namespaceJson({ ...identity, vector, embed, ...counters, storedBytes });
+    const { name, createdAt } = link;
+    const linked = { source: identity.name, version: counters.version, follows: link.version === null };
+    return namespaceJson({ name, vector, embed, ...nothingOfItsOwn, createdAt, linked });
   }
 
   async #getDocument(call: ActorCall, opened: OpenedNow): Promise<ActorReply> {
@@ -197,6 +203,7 @@ export class NamespaceQueries {
   }
 
   async #search(call: ActorCall, asked: SearchRequest, opened: OpenedNow): Promise<ActorReply> {
+    refuseFilterOfLink(call, asked);
     await this.#waitForVersion(asked.min_version, opened);
     const { request, tokens } = await this.#embedded(asked, opened);
     if (request.vector !== undefined && vectorStatistics(this.#state.segments).waiting > 0)
@@ -230,11 +237,13 @@ export class NamespaceQueries {
   }
 
   async #count(call: ActorCall, request: CountRequest, opened: OpenedNow): Promise<ActorReply> {
+    refuseFilterOfLink(call, request);
     await this.#waitForVersion(request.min_version, opened);
     return this.#query(call, opened, (context) => runCount(context, request));
   }
 
   async #sql(call: ActorCall, body: Uint8Array | null, opened: OpenedNow): Promise<ActorReply> {
+    if (call.link !== undefined) throw invalidField('sql', notOfLinks('SQL'));
     const request = this.#reading(opened, () =>
       parseWith(sqlRequestSchema, body === null ? undefined : readBody(body)),
     );
@@ -261,7 +270,7 @@ export class NamespaceQueries {
     const slice = new TimeSlice(clock, opened.deadline, opened.turn);
     const room = new GatedRoom(this.#components.queryMemory, call.caller.owner);
     const context: QueryContext = {
-      identity: this.#state.identity,
+      identity: shownIdentity(this.#state.identity, call.link),
       vector: this.#state.vector,
       snapshot: takeSnapshot(this.#state),
       slice,
@@ -303,6 +312,19 @@ export class NamespaceQueries {
       await clock.sleep(10);
     }
   }
+}
+
+/** Whom an answer names, and a cursor is for: the link where the namespace is read by one. */
+function shownIdentity(identity: NamespaceIdentity, link: ReadLink | undefined): NamespaceIdentity {
+  return link === undefined ? identity : { ...identity, name: link.name, namespaceId: link.linkId };
+}
+
+function refuseFilterOfLink({ link }: ActorCall, { filter }: SearchRequest | CountRequest): void {
+  if (link !== undefined && filter !== null) throw invalidField('filter', notOfLinks('filters'));
+}
+
+function notOfLinks(what: string): string {
+  return `linked namespaces have no ${what}: ask the source of the link`;
 }
 
 function timedOut(cause: ReadTimedOut): ApiError {

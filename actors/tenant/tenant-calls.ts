@@ -6,8 +6,13 @@ import {
 } from '../../protocol/account.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { parseId48 } from '../../protocol/ids.ts';
+import { limits } from '../../protocol/limits.ts';
 import { type ActorCall, replayedHeader } from '../../protocol/messages.ts';
-import { namespaceListQuerySchema, namespaceRequestSchema } from '../../protocol/namespace.ts';
+import {
+  linkRequestSchema,
+  namespaceListQuerySchema,
+  namespaceRequestSchema,
+} from '../../protocol/namespace.ts';
 import { parseQueryString } from '../../protocol/query-string.ts';
 import type { KeyLimitsRecord, KeyRecord } from '../../protocol/stored-tenant.ts';
 import { parseQueryWith, parseWith } from '../../protocol/validate.ts';
@@ -21,7 +26,10 @@ import type { Remembering } from './idempotent-requests.ts';
 import { handleInternalTenantCall } from './internal-tenant-calls.ts';
 import type { TenantActor } from './tenant-actor.ts';
 import type { MadeKey, TenantKeys } from './tenant-keys.ts';
+import type { MadeLink } from './tenant-names.ts';
 import { billingAnswer, usageAnswer } from './usage-answers.ts';
+
+const nothingOfItsOwn = { docsWritten: 0, bytesWritten: 0, storedBytes: 0 };
 
 /** A tenant's operations: JSON for those of REST; those between threads are in internal-tenant-calls.ts. */
 export async function handleTenantCall(
@@ -59,6 +67,8 @@ export async function handleTenantCall(
       return json(200, billingAnswer(actor.account.usage(), actor.account.canSubscribe));
     case 'createNamespace':
       return createNamespace(actor, call, body ?? new Uint8Array());
+    case 'linkNamespace':
+      return linkNamespace(actor, call, body ?? new Uint8Array());
     case 'listNamespaces':
       return listNamespaces(actor, call);
     case 'deleteNamespace':
@@ -84,7 +94,9 @@ async function onlyOnce<Made>(
 ): Promise<ActorReply> {
   const { idempotencyKey: keyDigest } = call;
   if (keyDigest === undefined) return text(201, work.show(await work.do(null)));
-  const request = { keyDigest, requestDigest: requestDigestOf(call.operation, body) };
+  const { operation, argument } = call;
+  const asked = argument === '' ? operation : `${operation} ${argument}`;
+  const request = { keyDigest, requestDigest: requestDigestOf(asked, body) };
   const run = actor.requests.begin(request);
   if ('done' in run) return reply(run.done.answer, { status: run.done.status, headers: [replayedHeader] });
   try {
@@ -135,10 +147,30 @@ async function createNamespace(actor: TenantActor, call: ActorCall, body: Uint8A
   }
   const { name } = request;
   const planned = planNamespace(request);
-  const empty = { docsWritten: 0, bytesWritten: 0, storedBytes: 0 };
   return onlyOnce<{ readonly createdAt: string }>(actor, call, body, {
     do: (remembering) => actor.names.create(name, planned, remembering),
-    show: ({ createdAt }) => namespaceJson({ name, ...planned, createdAt, ...empty }),
+    show: ({ createdAt }) => namespaceJson({ name, ...planned, createdAt, ...nothingOfItsOwn }),
+  });
+}
+
+async function linkNamespace(actor: TenantActor, call: ActorCall, body: Uint8Array): Promise<ActorReply> {
+  const { source, version } = parseWith(linkRequestSchema, readBody(body));
+  // The link's own name was judged on the way here: whoever may read the link reads the source by it.
+  if (!namespaceAllowed(call.caller.namespaces, source))
+    throw new ApiError(
+      'forbidden',
+      `this key may not use a namespace named "${source.slice(0, limits.namespaceNameCharactersMax)}"`,
+    );
+  if (version !== undefined)
+    throw new ApiError(
+      'not_implemented',
+      'links that stay at a version are not built yet: leave version out',
+    );
+  const name = call.argument;
+  return onlyOnce<MadeLink>(actor, call, body, {
+    do: (remembering) => actor.names.link(name, source, remembering),
+    show: ({ linked: { source, version, follows }, ...made }) =>
+      namespaceJson({ name, ...made, ...nothingOfItsOwn, linked: { source, version, follows } }),
   });
 }
 
@@ -148,7 +180,9 @@ function listNamespaces(actor: TenantActor, call: ActorCall): ActorReply {
   const page = actor.names.list({ after, limit, allowed });
   const shown = page.slice(0, limit);
   const next = page.length > limit ? (shown.at(-1)?.name ?? '') : '';
-  const items = shown.map(({ name, entry }) => namespaceJson({ name, ...entry }));
+  const items = shown.map(({ name, entry }) =>
+    namespaceJson({ name, ...entry, linked: actor.names.shownLink(entry) }),
+  );
   return text(200, `{"namespaces":[${items.join(',')}],"next":${JSON.stringify(next)}}`);
 }
 

@@ -47,7 +47,8 @@ export class TenantDrops {
 
   #beginNamespace(event: Extract<TenantEvent, { kind: 'namespace-deleted' }>): void {
     const gone = entryOf(this.#log.state, event);
-    if (gone === undefined) return;
+    // A link has no objects.
+    if (gone === undefined || gone.linked !== undefined) return;
     const { name, namespaceId, taken } = event;
     this.#namespaces.set(namespaceId, {
       name,
@@ -111,7 +112,9 @@ export class TenantDrops {
     // Once more: the thread of the actor that took the event may have ended before the fronts had heard.
     await directory.forget(tenantId);
     const { state } = this.#log;
-    const names = [...state.names].map(([name, { namespaceId }]) => ({ name, namespaceId }));
+    const names = [...state.names]
+      .filter(([, { linked }]) => linked === undefined)
+      .map(([name, { namespaceId }]) => ({ name, namespaceId }));
     const isDone = await dropEach(names, async ({ name, namespaceId }) => {
       if (this.#log.draining || this.#log.closed) return false;
       await directory.drop(tenantId, name, namespaceId);

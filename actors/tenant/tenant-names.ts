@@ -1,6 +1,7 @@
-import { ApiError, noSuchNamespace } from '../../protocol/errors.ts';
+import { ApiError, invalidField, noSuchNamespace } from '../../protocol/errors.ts';
 import type { EmbedChange, NewNamespace, ResolvedNamespace } from '../../protocol/messages.ts';
-import type { NameEntry } from '../../protocol/stored-tenant.ts';
+import type { Namespace } from '../../protocol/namespace.ts';
+import type { LinkRecord, NameEntry } from '../../protocol/stored-tenant.ts';
 import { dayOf } from '../../src/accounts/usage.ts';
 import { assert, must } from '../../src/base/assert.ts';
 import { randomHex } from '../../src/base/random.ts';
@@ -14,7 +15,7 @@ import type { TenantLog } from './tenant-log.ts';
 import { entryOf, isDeleting } from './tenant-state.ts';
 import { createdOn } from './tenant-usage.ts';
 
-type Components = Pick<ActorComponents, 'clock' | 'random'>;
+type Components = Pick<ActorComponents, 'clock' | 'random' | 'directory'>;
 
 interface NamesParts {
   readonly log: TenantLog;
@@ -22,10 +23,21 @@ interface NamesParts {
   readonly account: TenantAccount;
 }
 
-interface PendingName extends NewNamespace {
+/** What a name is made with. */
+interface NewName extends NewNamespace {
+  /** Null where the name is a namespace of its own. */
+  readonly linked: LinkRecord | null;
+}
+
+interface PendingName extends NewName {
   readonly namespaceId: string;
   readonly createdAt: string;
   readonly durable: Promise<void>;
+}
+
+/** A link that was made, with what its source has of vectors. */
+export interface MadeLink extends Pick<NameEntry, 'createdAt' | 'vector' | 'embed'> {
+  readonly linked: LinkRecord;
 }
 
 /**
@@ -65,7 +77,7 @@ export class TenantNames {
       return resolved(pending, { created: false });
     }
     if (create === null || state.tenant === null) return null;
-    return resolved(this.#make(name, create), { created: true });
+    return resolved(this.#make(name, { ...create, linked: null }), { created: true });
   }
 
   async confirm(name: string, namespaceId: string): Promise<void> {
@@ -79,14 +91,63 @@ export class TenantNames {
     options: NewNamespace,
     remembering: Remembering<{ readonly createdAt: string }> | null = null,
   ): Promise<ResolvedNamespace> {
-    if (this.#names.has(name) || this.#pending.has(name)) {
-      throw new ApiError('conflict', `a namespace named "${name}" exists already`, {
-        fields: { name: 'exists already' },
-      });
-    }
-    const pending = this.#make(name, options, remembering);
+    this.#refuseTaken(name);
+    const pending = this.#make(name, { ...options, linked: null }, remembering);
     await this.#parts.log.confirmed(pending.durable);
     return resolved(pending, { created: true });
+  }
+
+  /**
+   * Makes a link. Its source is the namespace of that name or, where that is a link itself, the source of that one: so no link
+   * leads to a link, and none to itself.
+   */
+  async link(
+    name: string,
+    source: string,
+    remembering: Remembering<MadeLink> | null = null,
+  ): Promise<MadeLink> {
+    if (name === source)
+      throw invalidField('source', 'a link needs another namespace as its source, and this is its own name');
+    this.#refuseTaken(name);
+    const target = await this.#targetOf(source);
+    const { log } = this.#parts;
+    const version = await this.#components.directory.versionOf(log.tenantId, target.name, target.namespaceId);
+    const entry = entryOf(log.state, target);
+    if (version === null || entry === undefined) throw noSuchNamespace(source);
+    // Another request may have made the name meanwhile.
+    this.#refuseTaken(name);
+    const { vector, embed } = entry;
+    const linked = { source: target.name, sourceId: target.namespaceId, version, follows: true };
+    const show = remembering === null ? null : withLink(remembering, { linked, vector, embed });
+    const { createdAt, durable } = this.#make(name, { vector: null, embed: null, linked }, show);
+    await log.confirmed(durable);
+    return { createdAt, linked, vector, embed };
+  }
+
+  async #targetOf(source: string): Promise<{ readonly name: string; readonly namespaceId: string }> {
+    const found = await this.resolve(source, null);
+    if (found === null) throw noSuchNamespace(source);
+    const { linked, namespaceId } = found;
+    return linked === null
+      ? { name: source, namespaceId }
+      : { name: linked.source, namespaceId: linked.sourceId };
+  }
+
+  #refuseTaken(name: string): void {
+    if (!this.#names.has(name) && !this.#pending.has(name)) return;
+    throw new ApiError('conflict', `a namespace named "${name}" exists already`, {
+      fields: { name: 'exists already' },
+    });
+  }
+
+  /** The link as an answer shows it: one that follows is at the version that the tenant has heard of last. */
+  shownLink({ linked }: NameEntry): Namespace['linked'] {
+    if (linked === undefined) return undefined;
+    const { source, sourceId, version, follows } = linked;
+    const heard = follows
+      ? entryOf(this.#parts.log.state, { name: source, namespaceId: sourceId })
+      : undefined;
+    return { source, version: Math.max(version, heard?.writes ?? 0), follows };
   }
 
   /** Changes the model of the namespace. Nothing changes where the name is another namespace's by now. */
@@ -146,7 +207,7 @@ export class TenantNames {
 
   #make(
     name: string,
-    { vector, embed, namespaceId: given }: NewNamespace,
+    { vector, embed, namespaceId: given, linked }: NewName,
     remembering: Remembering<{ readonly createdAt: string }> | null = null,
   ): PendingName {
     this.#refusePastLimits();
@@ -156,11 +217,21 @@ export class TenantNames {
     assert(isFree, () => `the name of namespace ${namespaceId} is taken`);
     const createdAt = new Date(clock.now()).toISOString();
     const answer = remembering?.answer({ createdAt }) ?? null;
-    const event = { kind: 'namespace-created', name, namespaceId, createdAt, vector, embed, answer } as const;
-    const durable = this.#parts.log.append(event).finally(() => this.#pending.delete(name));
+    const durable = this.#parts.log
+      .append({
+        kind: 'namespace-created',
+        name,
+        namespaceId,
+        createdAt,
+        vector,
+        embed,
+        answer,
+        ...(linked === null ? {} : { linked }),
+      })
+      .finally(() => this.#pending.delete(name));
     remembering?.run.holdUntil(durable);
     durable.catch(() => {});
-    const pending = { namespaceId, createdAt, vector, embed, durable };
+    const pending = { namespaceId, createdAt, vector, embed, linked, durable };
     this.#pending.set(name, pending);
     return pending;
   }
@@ -192,10 +263,21 @@ function resolved(
     createdAt,
     vector,
     embed,
-  }: Pick<NameEntry, 'namespaceId' | 'createdAt' | 'vector' | 'embed'>,
+    linked,
+  }: Pick<NameEntry, 'namespaceId' | 'createdAt' | 'vector' | 'embed'> & {
+    readonly linked?: LinkRecord | null | undefined;
+  },
   { created, documentsKnown = 0 }: { readonly created: boolean; readonly documentsKnown?: number },
 ): ResolvedNamespace {
-  return { namespaceId, createdAt, vector, embed, created, documentsKnown };
+  return { namespaceId, createdAt, vector, embed, created, documentsKnown, linked: linked ?? null };
+}
+
+/** What is known of a link when its name is made; when that was is known last. */
+function withLink(
+  { run, answer }: Remembering<MadeLink>,
+  link: Omit<MadeLink, 'createdAt'>,
+): Remembering<{ readonly createdAt: string }> {
+  return { run, answer: ({ createdAt }) => answer({ createdAt, ...link }) };
 }
 
 function firstAfter(sorted: readonly string[], after: string): number {

@@ -168,7 +168,7 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
       for (const connectionId of event.ids) state.usage.keys.delete(connectionId);
       return;
     case 'namespace-created': {
-      const { namespaceId, createdAt, vector, embed } = event;
+      const { namespaceId, createdAt, vector, embed, linked } = event;
       state.names.set(event.name, {
         namespaceId,
         createdAt,
@@ -178,6 +178,7 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
         docsWritten: 0,
         bytesWritten: 0,
         storedBytes: 0,
+        ...(linked === undefined ? {} : { linked }),
       });
       if (event.answer !== null) storeAnswer(state.answers, event.answer);
       noteCreation(state.usage, createdAt);
@@ -246,10 +247,10 @@ export interface TenantManifest {
   readonly state: TenantState;
 }
 
-/** Version 7 knows no subscriptions; version 6 has envelopes that do not name their key too. */
+/** Version 8 knows no links, version 7 no subscriptions either; version 6 has envelopes that do not name their key too. */
 const tenantManifestFormat = {
   magic: 'TBTM',
-  versions: [formats.tenant.version, 7, 6],
+  versions: [formats.tenant.version, 8, 7, 6],
   check: storedCheck(tenantManifestSchema),
 } as const;
 

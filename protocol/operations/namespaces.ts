@@ -91,6 +91,6 @@ export const namespaceRows = {
     answer: namespace.namespaceSchema,
     parameters: inNamespace,
     rateLimitHeaders: true,
-    built: false,
+    idempotent: true,
   },
 } as const satisfies OperationRows;

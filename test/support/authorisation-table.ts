@@ -79,6 +79,7 @@ const accepted = ['202'] as const;
 const done = ['204'] as const;
 const missing = ['404 not_found'] as const;
 const conflict = ['409 conflict'] as const;
+const wrong = ['422 invalid'] as const;
 const badRequest = ['400 bad_request'] as const;
 /** No payment provider is set up for this server. */
 const notSetUp = ['501 not_implemented'] as const;
@@ -138,7 +139,8 @@ export const rows: Readonly<Record<OperationName, Row>> = {
     needs: 'write',
     on: 'namespace',
     allowed: conflict,
-    at: { foreign: created, missing: created, 'outside and missing': created },
+    // To itself.
+    at: { own: wrong, foreign: created, missing: created, 'outside and missing': created },
   },
 
   putDocuments: { needs: 'write', on: 'namespace', allowed: ok, at: makesIt },

@@ -29,7 +29,13 @@ import { GraphFiles } from '../../actors/vector/graph-files.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { internalCalls } from '../../protocol/internal-calls.ts';
 import { type FlowLimits, limits } from '../../protocol/limits.ts';
-import { type ActorCall, logCalls, noCaller, type ResolvedNamespace } from '../../protocol/messages.ts';
+import {
+  type ActorCall,
+  logCalls,
+  noCaller,
+  noMeter,
+  type ResolvedNamespace,
+} from '../../protocol/messages.ts';
 import type { Owners, Standing } from '../../protocol/placement.ts';
 import type { KeyRecord, ProviderKeyRecord, TenantRecord } from '../../protocol/stored-tenant.ts';
 import { builtInPlans } from '../../src/accounts/plans.ts';
@@ -586,6 +592,22 @@ function directoryThrough(
     },
     async collect(tenant, name, namespaceId) {
       await ask(internalCalls.collectNamespace, { tenantId: tenant, namespace: name, argument: namespaceId });
+    },
+    async versionOf(tenant, name, namespaceId) {
+      const to = { tenantId: tenant, namespace: name, argument: namespaceId };
+      const { packed } = await ask(internalCalls.namespaceVersion, to);
+      return unpackMessage(packed ?? new Uint8Array()) as number | null;
+    },
+    async read(asked, body) {
+      try {
+        const { status, headers, json, packed, tally, ...meter } = await askOwner(asked, body);
+        const { storeGets, storeBytes } = tally;
+        const answer = { status, headers, meter: { ...noMeter, ...meter, storeGets, storeBytes } };
+        return { answer, bytes: packed ?? Buffer.from(json) };
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        return { answer: { status: error.status, headers: [], meter: noMeter }, bytes: error.toBody() };
+      }
     },
     async forget() {},
   };

@@ -104,6 +104,8 @@ beforeEach(() => {
       setEmbed: async () => {},
       drop: async () => {},
       collect: async () => {},
+      versionOf: async () => null,
+      read: async () => assert.fail('nothing is read elsewhere'),
       forget: async () => {},
     },
     threadLife: 'a thread',

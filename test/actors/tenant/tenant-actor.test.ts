@@ -252,12 +252,12 @@ test('the bytes of a tenant’s manifest are those of the golden file, and any c
   };
   const bytes = tenantManifestCodec.encode(manifest, 'golden');
 
-  const golden = goldenBytes('tenant-manifest-v8.bin', bytes);
+  const golden = goldenBytes('tenant-manifest-v9.bin', bytes);
 
   assert.deepEqual(Buffer.from(bytes), golden);
   assert.deepEqual(tenantManifestCodec.decode(golden, 'golden'), manifest);
-  // Those of earlier versions read as well: 7 knows no subscription, and of 6 what differs is in its envelopes, which say so themselves.
-  for (const version of [6, 7]) {
+  // Those of earlier versions read as well: 8 knows no links, 7 no subscription, and of 6 what differs is in its envelopes, which say so themselves.
+  for (const version of [6, 7, 8]) {
     const older = readFileSync(join(process.cwd(), `test/golden/tenant-manifest-v${version}.bin`));
     assert.deepEqual(tenantManifestCodec.decode(older, 'golden'), manifest);
   }

@@ -131,7 +131,16 @@ const rows: Readonly<Record<OperationName, Row | 'reads' | 'not built' | 'has a 
       return { parameters: { name: 'gone' } };
     },
   },
-  linkNamespace: 'not built',
+  linkNamespace: {
+    asked: async (server) => {
+      await server.run('createNamespace', { body: { name: 'of-link' } });
+      return { parameters: { name: 'made-link' }, body: { source: 'of-link' } };
+    },
+    made: async (server) => {
+      const { body } = await server.run('listNamespaces');
+      return body.namespaces.filter(({ name }: { name: string }) => name === 'made-link').length;
+    },
+  },
   putDocuments: { asked: { ...inNamespace, body: aDocument } },
   patchDocuments: { asked: { ...inNamespace, body: { docs: [{ id: 'a', meta: { n: 2 } }] } } },
   deleteDocuments: { asked: { ...inNamespace, body: { ids: ['a'] } } },

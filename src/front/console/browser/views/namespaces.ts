@@ -85,13 +85,13 @@ function all(app: App, first: NamespaceList): Child {
 }
 
 function row(app: App, namespace: Namespace): readonly Child[] {
-  const { name, stored_bytes, docs_written, created_at } = namespace;
+  const { name, stored_bytes, docs_written, created_at, linked } = namespace;
   const remove = element(
     'button',
     { type: 'button', class: 'quiet', 'aria-label': `Delete ${name}` },
     'Delete',
   );
-  onClick(remove, () => askToDelete(app, name));
+  onClick(remove, () => askToDelete(app, namespace));
   return [
     [element('a', { href: consoleLink('search', { namespace: name }) }, name), ' ', kinds(namespace)],
     formatBytes(stored_bytes),
@@ -100,11 +100,14 @@ function row(app: App, namespace: Namespace): readonly Child[] {
     element(
       'div',
       { class: 'row-actions' },
-      element(
-        'a',
-        { href: consoleLink('sql', { namespace: name }), 'aria-label': `SQL over ${name}` },
-        'SQL',
-      ),
+      // A link has none.
+      linked === undefined
+        ? element(
+            'a',
+            { href: consoleLink('sql', { namespace: name }), 'aria-label': `SQL over ${name}` },
+            'SQL',
+          )
+        : null,
       remove,
     ),
   ];
@@ -118,10 +121,13 @@ function kinds({ vector, embed, linked }: Namespace): Child {
   ];
 }
 
-function askToDelete(app: App, name: string): void {
+function askToDelete(app: App, { name, linked }: Namespace): void {
+  const isLink = linked !== undefined;
   ask({
-    title: 'Delete this namespace?',
-    text: 'Its documents are gone for good, for everybody who uses it.',
+    title: isLink ? 'Delete this link?' : 'Delete this namespace?',
+    text: isLink
+      ? `Its source, ${linked.source}, keeps its documents.`
+      : 'Its documents are gone for good, for everybody who uses it.',
     action: 'Delete',
     typed: name,
     async act() {
