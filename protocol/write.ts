@@ -68,6 +68,21 @@ export const importQuerySchema = z.strictObject({
   schema: text({ bytesMax: importSchemaBytesMax })
     .meta({ description: 'CSV only: a table definition that gives the column types.' })
     .optional(),
+  vector: text({ charactersMin: 1, charactersMax: columnNameCharactersMax })
+    .meta({
+      description:
+        'The column that holds the vectors: lists of numbers, or base64 of little-endian float32 values; it is left out of meta. A namespace that the import makes has vectors of that length, with cosine; without it, text only.',
+    })
+    .optional(),
+  columns: text({ bytesMax: importSchemaBytesMax })
+    .meta({
+      description:
+        'Comma-separated columns to keep in meta; all by default. Columns of id, text and vector are read all the same.',
+    })
+    .optional(),
+  skip: text({ bytesMax: importSchemaBytesMax })
+    .meta({ description: 'Comma-separated columns to leave out of meta, instead of columns.' })
+    .optional(),
 });
 export type ImportQuery = z.output<typeof importQuerySchema>;
 

@@ -10,6 +10,7 @@ import { compressFast } from '../storage/compress.ts';
 import { documentEntryLength } from '../storage/document-batch.ts';
 import { type FinishedSegment, SegmentWriter } from '../storage/segment-writer.ts';
 import { textIndexWriter } from '../text/text-index.ts';
+import { vectorIndexWriter } from '../vector/vector-index-writer.ts';
 import { FileOutput } from './file-output.ts';
 import type { BuildImportTask, BuiltImport, GraphComponents } from './lanes.ts';
 
@@ -79,7 +80,7 @@ class Segment {
   constructor(file: FileHandle, task: BuildImportTask) {
     this.#task = task;
     this.#output = new FileOutput(file);
-    const indexes = [textIndexWriter(), this.chunks.writer];
+    const indexes = [textIndexWriter(), this.chunks.writer, vectorIndexWriter()];
     this.#writer = new SegmentWriter(task.key, (chunk) => this.#output.write(chunk), { indexes });
   }
 

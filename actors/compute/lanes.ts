@@ -5,11 +5,11 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { ApiErrorWire } from '../../protocol/messages.ts';
 import type { LaneClaim } from '../../protocol/worker-tasks.ts';
-import type { ImportFormat } from '../../protocol/write.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import type { EmbedByProviderTask, Embedded, EmbedHereTask } from '../embedding/embed-request.ts';
 import type { ImportedRows } from '../import/import-csv.ts';
+import type { ImportQuestion } from '../import/import-request.ts';
 import type { ParsedBody, WriteKind } from '../storage/parse-write.ts';
 import type { SegmentToc } from '../storage/segment-format.ts';
 import type { SegmentGraph } from '../storage/segment-graph.ts';
@@ -80,14 +80,11 @@ export interface BuiltGraph {
 }
 
 /** A received file's rows, for whoever has the other end of `parts`. */
-export interface ReadImportTask {
+export interface ReadImportTask extends ImportQuestion {
   readonly task: 'read-import';
   readonly path: string;
-  readonly format: ImportFormat;
-  /** The column with the ids; null: the row's number. */
-  readonly id: string | null;
-  readonly text: readonly string[];
-  readonly schema: string | null;
+  /** How long the namespace's vectors are; null where it is new. */
+  readonly dims: number | null;
   readonly parts: MessagePort;
   /** Hears that this import's turn has come. */
   readonly begun: MessagePort;

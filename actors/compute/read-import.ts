@@ -20,8 +20,7 @@ export async function readImport(task: ReadImportTask): Promise<void> {
   try {
     file = await open(task.path, 'r');
     const { size } = await file.stat();
-    const { format, id, text, schema } = task;
-    await sender.end(await readers[format]({ file, size, id, text, schema }, sender));
+    await sender.end(await readers[task.format]({ ...task, file, size }, sender));
   } catch (error) {
     if (!(error instanceof PartsRefused)) sender.fail(error);
   } finally {

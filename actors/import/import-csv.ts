@@ -3,22 +3,23 @@ import { limits } from '../../protocol/limits.ts';
 import { type ViewedBytes, viewed } from '../../src/base/viewed-bytes.ts';
 import { columnKeyBytesMax } from '../columns/chunk-builder.ts';
 import { dateOf, noTemporal, timeOf } from '../columns/temporal.ts';
+import { type ChosenFields, chooseFields } from './chosen-fields.ts';
 import { CsvRow, CsvSyntaxError, fieldForms } from './csv-rows.ts';
 import { FileWindow } from './file-window.ts';
-import { quoted, wrongFile, wrongParameter, wrongRow, wrongValue } from './import-error.ts';
+import { quoted, wrongFile, wrongRow, wrongValue } from './import-error.ts';
+import type { ImportQuestion } from './import-request.ts';
 import { escapedBytesMax } from './json-bytes.ts';
+import { RowVectors } from './row-vectors.ts';
 import { type RowSink, RowWriter } from './row-writer.ts';
 import { type DefinedColumn, parseTableDefinition } from './table-definition.ts';
 import { boolOf, type ColumnKind, isFloat, kindOf, widerKind } from './value-kind.ts';
 
-export interface ImportRequest {
+export interface ImportRequest extends Omit<ImportQuestion, 'format'> {
   readonly file: FileHandle;
   /** How long the file is, in bytes. */
   readonly size: number;
-  /** The column with the ids; null: the row's number. */
-  readonly id: string | null;
-  readonly text: readonly string[];
-  readonly schema: string | null;
+  /** How long the namespace's vectors are; null where it is new. */
+  readonly dims: number | null;
 }
 
 export interface RestartingSink extends RowSink {
@@ -33,6 +34,8 @@ export interface ImportedRows {
   readonly textKeys: readonly string[];
   /** Rows whose meta leaves out some of the columns that are their text. */
   readonly textOnly: number;
+  /** Numbers of each vector; 0 without any. */
+  readonly dims: number;
 }
 
 /**
@@ -44,13 +47,12 @@ export interface ImportedRows {
  */
 export async function importCsv(request: ImportRequest, sink: RestartingSink): Promise<ImportedRows> {
   const reading = await openCsv(request);
-  const { columns } = reading;
   try {
     return await importRows(request, reading, sink);
   } catch (error) {
     if (!(error instanceof OfAnotherKind)) throw error;
     await sink.restart();
-    return importRows(request, { ...reading, columns: await inferAll(request, reading, columns) }, sink);
+    return importRows(request, { ...reading, columns: await inferAll(request, reading) }, sink);
   }
 }
 
@@ -59,6 +61,7 @@ class OfAnotherKind extends Error {}
 
 interface Reading {
   readonly columns: readonly DefinedColumn[];
+  readonly fields: ChosenFields;
   readonly isDefined: boolean;
   readonly hasHeader: boolean;
 }
@@ -70,11 +73,16 @@ async function openCsv(request: ImportRequest): Promise<Reading> {
   const header = rows.strings();
   if (defined !== null) {
     const isHeader = header.length === defined.length && defined.every(({ name }, at) => name === header[at]);
-    return { columns: defined, isDefined: true, hasHeader: isHeader };
+    const fields = chooseFields(
+      defined.map(({ name }) => name),
+      request,
+    );
+    return { columns: defined, fields, isDefined: true, hasHeader: isHeader };
   }
   const names = columnNames(header);
-  const columns = await inferred(rows, names, sampleRows);
-  return { columns, isDefined: false, hasHeader: true };
+  const fields = chooseFields(names, request);
+  const columns = await inferred(rows, { names, fields }, sampleRows);
+  return { columns, fields, isDefined: false, hasHeader: true };
 }
 
 /** Kinds are inferred from so many rows first. */
@@ -96,26 +104,25 @@ function columnNames(header: readonly string[]): string[] {
 
 async function inferAll(
   request: ImportRequest,
-  reading: Reading,
-  columns: readonly DefinedColumn[],
+  { columns, fields, hasHeader }: Reading,
 ): Promise<DefinedColumn[]> {
   const rows = new CsvReader(request);
-  if (reading.hasHeader) await rows.next();
+  if (hasHeader) await rows.next();
   const names = columns.map(({ name }) => name);
-  return inferred(rows, names, Number.POSITIVE_INFINITY);
+  return inferred(rows, { names, fields }, Number.POSITIVE_INFINITY);
 }
 
+/** Infers the kinds of the columns that metas will have; others are texts. */
 async function inferred(
   rows: CsvReader,
-  names: readonly string[],
+  { names, fields }: { readonly names: readonly string[]; readonly fields: ChosenFields },
   rowsMax: number,
 ): Promise<DefinedColumn[]> {
   const kinds: (ColumnKind | null)[] = names.map(() => null);
   for (let row = 0; row < rowsMax && (await rows.next()); row++) {
-    const count = Math.min(rows.row.count, names.length);
-    for (let field = 0; field < count; field++) {
+    for (const field of fields.meta) {
       const known = kinds[field] as ColumnKind | null;
-      if (known === 'text' || !rows.open(field)) continue;
+      if (field >= rows.row.count || known === 'text' || !rows.open(field)) continue;
       const kind = kindOf(rows.source, rows.start, rows.end);
       kinds[field] = known === null ? kind : widerKind(known, kind);
     }
@@ -124,19 +131,24 @@ async function inferred(
 }
 
 async function importRows(request: ImportRequest, reading: Reading, sink: RowSink): Promise<ImportedRows> {
-  const { columns, isDefined, hasHeader } = reading;
-  const names = columns.map(({ name }) => name);
-  const idField = fieldOf(names, request.id, 'id');
-  const textFields = request.text.map((name) => fieldOf(names, name, 'text') as number);
+  const { columns, fields, isDefined, hasHeader } = reading;
+  const { id: idField, meta } = fields;
+  const kept = meta.map((field) => columns[field] as DefinedColumn);
   const rows = new CsvReader(request);
   if (hasHeader) await rows.next();
-  const writer = new RowWriter(names, sink, { textFields: textFields.filter((field) => field !== idField) });
-  const values = columns.map(({ kind }) => valueWriters[kind]);
-  const writeValue = (field: number) => {
-    if (!rows.open(field) || (values[field] as ValueWriter)(writer, field, rows)) return;
-    writeOtherwise(writer, field, rows, { isDefined, column: columns[field] as DefinedColumn });
+  const writer = new RowWriter(
+    kept.map(({ name }) => name),
+    sink,
+    { textFields: fields.metaText },
+  );
+  const vectors = fields.vector === null ? null : new RowVectors(request.vector ?? '', request.dims);
+  const values = kept.map(({ kind }) => valueWriters[kind]);
+  const openKept = (column: number) => rows.open(meta[column] as number);
+  const writeValue = (column: number) => {
+    if (!openKept(column) || (values[column] as ValueWriter)(writer, column, rows)) return;
+    writeOtherwise(writer, column, rows, { isDefined, column: kept[column] as DefinedColumn });
   };
-  const rawBytes = (field: number) => (rows.open(field) ? rows.end - rows.start : 0);
+  const rawBytes = (column: number) => (openKept(column) ? rows.end - rows.start : 0);
   for (;;) {
     const isRow = rows.nextHere() ?? (await rows.next());
     if (!isRow) break;
@@ -147,17 +159,18 @@ async function importRows(request: ImportRequest, reading: Reading, sink: RowSin
     if (idField === null) writer.idByNumber();
     else {
       rows.open(idField);
-      writer.id(rows.source, rows.start, rows.end, names[idField] as string);
+      writer.id(rows.source, rows.start, rows.end, (columns[idField] as DefinedColumn).name);
     }
-    for (const field of textFields) if (rows.open(field)) writer.addText(rows.source, rows.start, rows.end);
+    for (const field of fields.text) if (rows.open(field)) writer.addText(rows.source, rows.start, rows.end);
+    if (vectors !== null) readVector(vectors, fields.vector as number, rows, writer);
     const isLong = writer.mayBeLong(rows.bytes * escapedBytesMax);
     const leftOut = isLong ? writer.leaveOut(rawBytes, writeValue) : null;
     writer.beginMeta();
-    for (let field = 0; field < values.length; field++) {
-      if (leftOut?.has(field) || !rows.open(field)) continue;
-      const write = values[field] as ValueWriter;
-      if (!write(writer, field, rows))
-        writeOtherwise(writer, field, rows, { isDefined, column: columns[field] as DefinedColumn });
+    for (let column = 0; column < values.length; column++) {
+      if (leftOut?.has(column) || !rows.open(meta[column] as number)) continue;
+      const write = values[column] as ValueWriter;
+      if (!write(writer, column, rows))
+        writeOtherwise(writer, column, rows, { isDefined, column: kept[column] as DefinedColumn });
     }
     writer.endRow();
   }
@@ -167,10 +180,17 @@ async function importRows(request: ImportRequest, reading: Reading, sink: RowSin
   const isTemporal = ({ kind }: DefinedColumn) => kind === 'date' || kind === 'time';
   return {
     rowCount,
-    temporalKeys: columns.filter(isTemporal).map(({ name }) => name),
-    textKeys: columns.filter(({ kind }) => kind === 'text').map(({ name }) => name),
+    temporalKeys: kept.filter(isTemporal).map(({ name }) => name),
+    textKeys: kept.filter(({ kind }) => kind === 'text').map(({ name }) => name),
     textOnly: writer.textOnly,
+    dims: vectors?.dims ?? 0,
   };
+}
+
+function readVector(vectors: RowVectors, field: number, rows: CsvReader, writer: RowWriter): void {
+  if (rows.open(field)) vectors.text(writer.row, rows.source.subarray(rows.start, rows.end));
+  else vectors.none();
+  writer.vector(vectors.vector);
 }
 
 /** The open value, which is not written as its column's kind is. */
@@ -187,21 +207,6 @@ function writeOtherwise(
 
 function countsDiffer(fields: number, columns: number): string {
   return `it has ${fields} ${fields === 1 ? 'field' : 'fields'} where there are ${columns} columns`;
-}
-
-export function fieldOf(
-  names: readonly string[],
-  name: string | null,
-  parameter: 'id' | 'text',
-): number | null {
-  if (name === null) return null;
-  const field = names.indexOf(name);
-  if (field >= 0) return field;
-  const known = names.slice(0, 20).map(quoted).join(', ');
-  throw wrongParameter(
-    parameter,
-    `there is no column ${quoted(name)}; columns are ${known}${names.length > 20 ? ', …' : ''}`,
-  );
 }
 
 type ValueWriter = (writer: RowWriter, field: number, rows: CsvReader) => boolean;

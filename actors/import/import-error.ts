@@ -14,7 +14,9 @@ export function wrongValue(row: number, column: string, problem: string): ApiErr
   return wrongFile(`row ${row}, column ${quoted(column)}: ${problem}`);
 }
 
-export function wrongParameter(name: 'id' | 'text' | 'schema' | 'format', problem: string): ApiError {
+export type ColumnParameter = 'id' | 'text' | 'vector' | 'columns' | 'skip';
+
+export function wrongParameter(name: ColumnParameter | 'schema' | 'format', problem: string): ApiError {
   return new ApiError('invalid', `${name}: ${problem}`, { fields: { [name]: problem } });
 }
 

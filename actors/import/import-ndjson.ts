@@ -3,9 +3,10 @@ import { code, decodeString, JsonSyntaxError } from '../../src/base/json-scanner
 import { WantedMembers } from '../columns/wanted-members.ts';
 import { FileWindow } from './file-window.ts';
 import type { ImportedRows, ImportRequest } from './import-csv.ts';
-import { quoted, wrongFile, wrongRow, wrongValue } from './import-error.ts';
-import { withoutLongValues } from './long-object.ts';
+import { quoted, wrongFile, wrongParameter, wrongRow, wrongValue } from './import-error.ts';
+import { RowVectors } from './row-vectors.ts';
 import { type RowSink, RowWriter } from './row-writer.ts';
+import { splitObject } from './split-object.ts';
 
 /** A file with a JSON object a line → rows: each object is its document's meta as it is, so that null stays null. */
 export async function importNdjson(request: ImportRequest, sink: RowSink): Promise<ImportedRows> {
@@ -34,7 +35,9 @@ export async function importNdjson(request: ImportRequest, sink: RowSink): Promi
   }
   await writer.end();
   if (writer.rowCount === 0) throw wrongFile('it has no rows');
-  return { rowCount: writer.rowCount, temporalKeys: [], textKeys: [], textOnly: writer.textOnly };
+  rows.refuseUnknown();
+  const { rowCount, textOnly } = writer;
+  return { rowCount, temporalKeys: [], textKeys: [], textOnly, dims: rows.dims };
 }
 
 function tooLong(row: number) {
@@ -60,19 +63,43 @@ class ObjectRows {
   readonly #text: readonly number[];
   readonly #textNames: readonly string[];
 
-  constructor({ id, text }: ImportRequest, members: WantedMembers, writer: RowWriter) {
+  readonly #vectors: RowVectors | null;
+  readonly #vector: string | null;
+  /** Which members a meta has; null: all of them. */
+  readonly #choice: MemberChoice | null;
+
+  constructor(
+    { id, text, vector, columns, skip, dims }: ImportRequest,
+    members: WantedMembers,
+    writer: RowWriter,
+  ) {
     this.#writer = writer;
     this.#members = members;
     this.#id = id === null ? -1 : members.names.indexOf(id);
     this.#text = text.map((name) => members.names.indexOf(name));
     this.#textNames = text.filter((name) => name !== id);
+    this.#vector = vector;
+    this.#vectors = vector === null ? null : new RowVectors(vector, dims);
+    const choosesAll = vector === null && columns === null && skip.length === 0;
+    this.#choice = choosesAll ? null : new MemberChoice({ vector, columns, skip });
+  }
+
+  /** Numbers of each vector; 0 without any. */
+  get dims(): number {
+    return this.#vectors?.dims ?? 0;
+  }
+
+  /** Refuses names of the query that no row has: 422. Call it after the last row. */
+  refuseUnknown(): void {
+    this.#choice?.refuseUnseen();
   }
 
   add(bytes: Buffer, start: number, end: number): void {
     const writer = this.#writer;
     writer.beginRow();
     try {
-      if (end - start > limits.documentMetaBytesMax) return this.#addLong(bytes.subarray(start, end));
+      if (this.#choice !== null || end - start > limits.documentMetaBytesMax)
+        return this.#addSplit(bytes.subarray(start, end));
       writer.addObject(bytes, start, end);
     } catch (error) {
       if (error instanceof JsonSyntaxError)
@@ -84,20 +111,35 @@ class ObjectRows {
     writer.meta(bytes, start, end);
   }
 
-  #addLong(line: Buffer): void {
+  #addSplit(line: Buffer): void {
     const writer = this.#writer;
-    const { meta, texts, isTextOnly } = withoutLongValues(line, { row: writer.row, text: this.#textNames });
+    const choice = this.#choice;
+    const keeps = (name: string) => choice?.keeps(name) ?? true;
+    const { row } = writer;
+    const { meta, values, isTextOnly } = splitObject(line, { row, text: this.#textNames, keeps });
     writer.addObject(meta, 0, meta.length);
-    this.#addIds(meta);
-    for (const member of this.#text) {
-      const value = texts.get(this.#members.names[member] as string);
-      if (value === undefined) continue;
-      const isEscaped = value[0] === code.quote && value.includes(code.backslash);
-      this.#members.set(member, 0, value.length, isEscaped);
-      this.#addText(value, member);
-    }
+    this.#addIds(this.#wantedValue(this.#id, values));
+    for (const member of this.#text) this.#addText(this.#wantedValue(member, values), member);
+    if (this.#vectors !== null) this.#addVector(this.#vectors, values.get(this.#vector ?? ''));
     writer.meta(meta, 0, meta.length);
     if (isTextOnly) writer.countTextOnly();
+  }
+
+  /** Answers the value of a wanted member, and says where it stands: in itself. */
+  #wantedValue(member: number, values: ReadonlyMap<string, Buffer>): Buffer {
+    const value = member < 0 ? undefined : values.get(this.#members.names[member] as string);
+    if (value === undefined) {
+      if (member >= 0) this.#members.starts[member] = -1;
+      return nothing;
+    }
+    this.#members.set(member, 0, value.length, value[0] === code.quote && value.includes(code.backslash));
+    return value;
+  }
+
+  #addVector(vectors: RowVectors, value: Buffer | undefined): void {
+    if (value === undefined) vectors.none();
+    else vectors.json(this.#writer.row, value);
+    this.#writer.vector(vectors.vector);
   }
 
   #addIds(bytes: Buffer): void {
@@ -137,6 +179,35 @@ class ObjectRows {
     else {
       const plain = unescaped(bytes, start, end);
       this.#writer.addText(plain, 0, plain.length);
+    }
+  }
+}
+
+const nothing = Buffer.alloc(0);
+
+/** Which members of objects their metas have, and which names of the query were seen in one. */
+class MemberChoice {
+  readonly #vector: string | null;
+  readonly #columns: ReadonlySet<string> | null;
+  readonly #skip: ReadonlySet<string>;
+  readonly #unseen: Set<string>;
+
+  constructor({ vector, columns, skip }: Pick<ImportRequest, 'vector' | 'columns' | 'skip'>) {
+    this.#vector = vector;
+    this.#columns = columns === null ? null : new Set(columns);
+    this.#skip = new Set(skip);
+    this.#unseen = new Set([...(vector === null ? [] : [vector]), ...(columns ?? []), ...skip]);
+  }
+
+  keeps(name: string): boolean {
+    if (this.#unseen.size > 0) this.#unseen.delete(name);
+    return name !== this.#vector && !this.#skip.has(name) && (this.#columns?.has(name) ?? true);
+  }
+
+  refuseUnseen(): void {
+    for (const name of this.#unseen) {
+      const parameter = name === this.#vector ? 'vector' : this.#skip.has(name) ? 'skip' : 'columns';
+      throw wrongParameter(parameter, `there is no column ${quoted(name)}: no row has it`);
     }
   }
 }

@@ -2,8 +2,9 @@ import { isUtf8 } from 'node:buffer';
 import type { FileHandle } from 'node:fs/promises';
 import { limits } from '../../protocol/limits.ts';
 import { columnKeyBytesMax } from '../columns/chunk-builder.ts';
-import { fieldOf, type ImportedRows, type ImportRequest } from './import-csv.ts';
-import { quoted, tooMuch, wrongFile, wrongRow, wrongValue } from './import-error.ts';
+import { type ChosenFields, chooseFields } from './chosen-fields.ts';
+import type { ImportedRows, ImportRequest } from './import-csv.ts';
+import { quoted, tooMuch, wrongFile, wrongParameter, wrongRow, wrongValue } from './import-error.ts';
 import { escapedBytesMax } from './json-bytes.ts';
 import { ParquetColumn, UnpackedBytes } from './parquet/column.ts';
 import {
@@ -17,6 +18,7 @@ import { ParquetError, unreadable } from './parquet/parquet-error.ts';
 import { noUtf8, parquetValue, type ValueKind } from './parquet/value.ts';
 import { DictionaryRoom, nullBytes, ParquetWindow, windowRows } from './parquet/window.ts';
 import { renderedKinds } from './rendered-values.ts';
+import { RowVectors } from './row-vectors.ts';
 import { type RowSink, RowWriter } from './row-writer.ts';
 
 /**
@@ -36,30 +38,49 @@ export async function importParquet(request: ImportRequest, sink: RowSink): Prom
 
 interface Field {
   readonly name: string;
+  /** Its place among the columns of a row group. */
+  readonly column: number;
   readonly element: SchemaElement;
-  readonly kind: ValueKind;
 }
 
 async function importRows(request: ImportRequest, sink: RowSink): Promise<ImportedRows> {
   const { file, size } = request;
   const metadata = await footerOf(file, size);
-  const fields = fieldsOf(metadata);
-  checkRows(metadata, fields);
-  const names = fields.map(({ name }) => name);
-  const idField = fieldOf(names, request.id, 'id');
-  const textFields = request.text.map((name) => fieldOf(names, name, 'text') as number);
-  const writer = new RowWriter(names, sink, { textFields: textFields.filter((field) => field !== idField) });
+  const all = fieldsOf(metadata);
+  checkRows(metadata, all);
+  const chosen = chooseFields(
+    all.map(({ name }) => name),
+    request,
+  );
+  const used = usedFields(chosen);
+  const fields = used.map((field) => all[field] as Field);
+  const kept = chosen.meta.map((field) => all[field] as Field);
+  const keptKinds = kept.map(({ element }) => parquetValue(element).kind);
+  const writer = new RowWriter(
+    kept.map(({ name }) => name),
+    sink,
+    { textFields: chosen.metaText },
+  );
+  const vectors = chosen.vector === null ? null : new RowVectors(request.vector ?? '', request.dims);
   const rowsMax = windowRows(fields.length);
   const room = new DictionaryRoom();
   const windows = fields.map(({ name, element }) => {
     return new ParquetWindow(name, parquetValue(element), rowsMax, room);
   });
-  const rows = new WindowRows(writer, { windows, idField, textFields });
+  const windowOf = (field: number) => windows[used.indexOf(field)] as ParquetWindow;
+  const rows = new WindowRows(writer, {
+    windows,
+    meta: chosen.meta.map(windowOf),
+    id: chosen.id === null ? null : windowOf(chosen.id),
+    text: chosen.text.map(windowOf),
+    vector: chosen.vector === null ? null : windowOf(chosen.vector),
+    vectors,
+  });
   const unpacked = new UnpackedBytes();
   for (const group of metadata.row_groups) {
     const rowCount = Number(group.num_rows);
-    const columns = fields.map(({ element }, at) => {
-      const chunk = group.columns[at]?.meta_data;
+    const columns = fields.map(({ element, column }) => {
+      const chunk = group.columns[column]?.meta_data;
       if (chunk === undefined) throw new ParquetError('a row group lacks a column');
       return new ParquetColumn({ file, size, unpacked }, chunk, { element, rowCount });
     });
@@ -82,13 +103,23 @@ async function importRows(request: ImportRequest, sink: RowSink): Promise<Import
   }
   await writer.end();
   if (writer.rowCount === 0) throw wrongFile('it has no rows');
-  const isTemporal = ({ kind }: Field) => kind === 'date' || kind === 'time';
+  const keysOf = (...kinds: readonly ValueKind[]) =>
+    kept.filter((_, at) => kinds.includes(keptKinds[at] as ValueKind)).map(({ name }) => name);
   return {
     rowCount: writer.rowCount,
-    temporalKeys: fields.filter(isTemporal).map(({ name }) => name),
-    textKeys: fields.filter(({ kind }) => kind === 'text').map(({ name }) => name),
+    temporalKeys: keysOf('date', 'time'),
+    textKeys: keysOf('text'),
     textOnly: writer.textOnly,
+    dims: vectors?.dims ?? 0,
   };
+}
+
+/** The columns that are read, each once. */
+function usedFields({ id, text, vector, meta }: ChosenFields): readonly number[] {
+  const used = new Set([...meta, ...text]);
+  if (id !== null) used.add(id);
+  if (vector !== null) used.add(vector);
+  return [...used].toSorted((a, b) => a - b);
 }
 
 async function footerOf(file: FileHandle, size: number): Promise<FileMetaData> {
@@ -105,7 +136,7 @@ function fieldsOf({ schema }: FileMetaData): Field[] {
   if (elements.length > limits.importColumnsMax)
     throw new ParquetError(`it has more than ${limits.importColumnsMax} columns`);
   const seen = new Set<string>();
-  return elements.map((element) => {
+  return elements.map((element, column) => {
     // Whatever the library's types say: a footer may lack it.
     const name: string | undefined = element.name;
     if (name === undefined) throw new ParquetError('it has a column without a name');
@@ -117,7 +148,7 @@ function fieldsOf({ schema }: FileMetaData): Field[] {
       throw new ParquetError(`a column's name has 1 to ${columnKeyBytesMax} bytes`);
     if (seen.has(name)) throw new ParquetError(`it has the column ${quoted(name)} twice`);
     seen.add(name);
-    return { name, element, kind: parquetValue(element).kind };
+    return { name, column, element };
   });
 }
 
@@ -138,12 +169,21 @@ function checkRows({ num_rows, row_groups }: FileMetaData, fields: readonly Fiel
 /** Where rows are so short at most, what each of them takes is not looked at. */
 const shortRowBytes = 16 * 1024;
 
+/** What the windows of a file's columns are for. */
+interface WindowUses {
+  readonly windows: readonly ParquetWindow[];
+  /** In the order of the writer's columns. */
+  readonly meta: readonly ParquetWindow[];
+  readonly id: ParquetWindow | null;
+  readonly text: readonly ParquetWindow[];
+  readonly vector: ParquetWindow | null;
+  readonly vectors: RowVectors | null;
+}
+
 /** Windows of all fields over the same rows, which are written one after the other. */
 class WindowRows {
   readonly #writer: RowWriter;
-  readonly #windows: readonly ParquetWindow[];
-  readonly #idWindow: ParquetWindow | null;
-  readonly #textWindows: readonly ParquetWindow[];
+  readonly #uses: WindowUses;
   /** What a row takes at most. */
   #longest = 0;
   /** The value that was shown last, in bytes of a source. */
@@ -151,29 +191,16 @@ class WindowRows {
   #start = 0;
   #end = 0;
 
-  constructor(
-    writer: RowWriter,
-    {
-      windows,
-      idField,
-      textFields,
-    }: {
-      readonly windows: readonly ParquetWindow[];
-      readonly idField: number | null;
-      readonly textFields: readonly number[];
-    },
-  ) {
+  constructor(writer: RowWriter, uses: WindowUses) {
     this.#writer = writer;
-    this.#windows = windows;
-    this.#idWindow = idField === null ? null : (windows[idField] as ParquetWindow);
-    this.#textWindows = textFields.map((field) => windows[field] as ParquetWindow);
+    this.#uses = uses;
   }
 
   /** The next `count` rows, which all columns have at hand. */
   open(columns: readonly ParquetColumn[], count: number): void {
     this.#longest = 0;
     for (let field = 0; field < columns.length; field++) {
-      const window = this.#windows[field] as ParquetWindow;
+      const window = this.#uses.windows[field] as ParquetWindow;
       window.open(columns[field] as ParquetColumn, count);
       this.#longest += window.longest + nullBytes;
     }
@@ -183,7 +210,7 @@ class WindowRows {
   bytesOf(row: number): number {
     if (this.#longest <= shortRowBytes) return this.#longest;
     let bytes = 0;
-    for (const window of this.#windows) bytes += window.bytesOf(row) + nullBytes;
+    for (const window of this.#uses.windows) bytes += window.bytesOf(row) + nullBytes;
     if (bytes > limits.importRowBytesMax)
       throw wrongRow(this.#writer.row, `its values take more than ${limits.importRowBytesMax} bytes`);
     return bytes;
@@ -191,26 +218,41 @@ class WindowRows {
 
   write(row: number): void {
     const writer = this.#writer;
+    const { meta, id, text } = this.#uses;
     writer.beginRow();
-    if (this.#idWindow === null) writer.idByNumber();
+    if (id === null) writer.idByNumber();
     else {
-      if (!this.#show(this.#idWindow, row)) this.#end = this.#start;
-      writer.id(this.#source, this.#start, this.#end, this.#idWindow.name);
+      if (!this.#show(id, row)) this.#end = this.#start;
+      writer.id(this.#source, this.#start, this.#end, id.name);
     }
-    for (const window of this.#textWindows)
+    for (const window of text)
       if (this.#show(window, row)) writer.addText(this.#source, this.#start, this.#end);
+    if (this.#uses.vector !== null) this.#readVector(this.#uses.vector, row);
     const isLong =
       writer.mayBeLong(this.#longest * escapedBytesMax) && writer.mayBeLong(this.#jsonBytes(row));
     const leftOut = isLong ? this.#leftOut(row) : null;
     writer.beginMeta();
-    for (let field = 0; field < this.#windows.length; field++)
-      if (!leftOut?.has(field)) this.#writeValue(field, row);
+    for (let column = 0; column < meta.length; column++)
+      if (!leftOut?.has(column)) this.#writeValue(column, row);
     writer.endRow();
   }
 
+  #readVector(window: ParquetWindow, row: number): void {
+    const { vectors } = this.#uses;
+    if (vectors === null) return;
+    if (window.value.kind !== 'text') {
+      throw wrongParameter('vector', `the column ${quoted(window.name)} holds no vectors`);
+    }
+    if (this.#show(window, row)) {
+      vectors.bytes(this.#writer.row, this.#source.subarray(this.#start, this.#end));
+    } else vectors.none();
+    this.#writer.vector(vectors.vector);
+  }
+
+  /** `field`: of the writer. */
   #writeValue(field: number, row: number): void {
     const writer = this.#writer;
-    const { places, rendered, texts, name } = this.#windows[field] as ParquetWindow;
+    const { places, rendered, texts, name } = this.#uses.meta[field] as ParquetWindow;
     const place = places[row] as number;
     if (place < 0) writer.null(field);
     else if (rendered !== null) writer.rendered(field, rendered, place);
@@ -224,13 +266,13 @@ class WindowRows {
   /** What a row's values take as JSON, at most. */
   #jsonBytes(row: number): number {
     let bytes = 0;
-    for (const window of this.#windows)
+    for (const window of this.#uses.meta)
       bytes += window.bytesOf(row) * (window.texts === null ? 1 : escapedBytesMax) + 2;
     return bytes;
   }
 
   #leftOut(row: number): ReadonlySet<number> | null {
-    const rawBytes = (field: number) => (this.#windows[field] as ParquetWindow).bytesOf(row);
+    const rawBytes = (field: number) => (this.#uses.meta[field] as ParquetWindow).bytesOf(row);
     return this.#writer.leaveOut(rawBytes, (field) => this.#writeValue(field, row));
   }
 

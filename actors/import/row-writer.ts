@@ -12,6 +12,7 @@ import { tooMuch, wrongRow, wrongValue } from './import-error.ts';
 import { escapedBytesMax, JsonBytes } from './json-bytes.ts';
 import { leftOutOf, metaTooLong } from './long-row.ts';
 import { type RenderedValues, renderedKinds } from './rendered-values.ts';
+import type { RowVector } from './row-vectors.ts';
 
 export interface RowSink {
   /** Memory for a batch, with anything in it: one of those that it was given before, where it has that again. */
@@ -68,6 +69,7 @@ export class RowWriter {
   #textStart = 0;
   #hasText = false;
   #metaStart = 0;
+  #vector: RowVector | null = null;
   #values = 0;
   #stringBytes = 0;
   #batchRows = 0;
@@ -140,6 +142,7 @@ export class RowWriter {
     this.#start = this.#json.at;
     this.#json.at += documentHeadBytes;
     this.#hasText = false;
+    this.#vector = null;
     this.#values = 0;
     this.#stringBytes = 0;
   }
@@ -215,6 +218,11 @@ export class RowWriter {
     if (this.#hasText) this.#json.byte(0x0a);
     this.#hasText = true;
     this.#json.copy(source, start, end);
+  }
+
+  /** The row's vector, which stays as it is until the row is ended. */
+  vector(vector: RowVector): void {
+    this.#vector = vector.dims === 0 ? null : vector;
   }
 
   beginMeta(): void {
@@ -375,7 +383,12 @@ export class RowWriter {
 
   #roomFor(sourceBytes: number): number {
     const fixed =
-      documentHeadBytes + limits.documentIdBytesMax + this.#membersBytes + 64 + this.#columns.length * 8;
+      documentHeadBytes +
+      limits.documentIdBytesMax +
+      limits.vectorDimsMax * 4 +
+      this.#membersBytes +
+      64 +
+      this.#columns.length * 8;
     // A row's text has all of it; of its meta, which is shorter than a value may become, what is measured comes value by value.
     const metaBytes = Math.min(sourceBytes + 16, limits.documentMetaBytesMax + 16);
     return fixed + sourceBytes + 16 + this.#columns.length + metaBytes * (escapedBytesMax + 1);
@@ -394,8 +407,9 @@ export class RowWriter {
 
   #writeHead(): void {
     const idLength = this.#textStart - this.#start - documentHeadBytes;
+    const metaLength = this.#json.at - this.#metaStart;
+    const dims = this.#writeVector();
     const { bytes, at } = this.#json;
-    const metaLength = at - this.#metaStart;
     // Nothing of it may be lost behind the buffer's end.
     if (at > bytes.length) throw wrongRow(this.row, 'its values take more room than a row has');
     this.#checkMeta(metaLength);
@@ -408,9 +422,20 @@ export class RowWriter {
     const view = this.#start;
     bytes.writeUInt32LE(at - view, view);
     bytes.writeUInt16LE(idLength, view + 4);
-    bytes.writeUInt16LE(0, view + 6);
+    bytes.writeUInt16LE(dims, view + 6);
     bytes.writeUInt32LE(this.#hasText ? this.#metaStart - this.#textStart : noText, view + 8);
     bytes.writeUInt32LE(metaLength, view + 12);
+  }
+
+  /** Answers how many numbers it has. */
+  #writeVector(): number {
+    if (this.#vector === null) return 0;
+    const { dims, values } = this.#vector;
+    const { view, at } = this.#json;
+    for (let number = 0; number < dims; number++)
+      view.setFloat32(at + number * 4, values[number] as number, true);
+    this.#json.at = at + dims * 4;
+    return dims;
   }
 
   #checkMeta(bytes: number): void {

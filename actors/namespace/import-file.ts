@@ -16,7 +16,7 @@ import { randomHex } from '../../src/base/random.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorReply } from '../actor/actor-reply.ts';
 import type { ActorComponents } from '../actor/components.ts';
-import { importRequest } from '../import/import-request.ts';
+import { importRequest, refuseVectors } from '../import/import-request.ts';
 import { ActorClosed } from '../storage/manifest-store.ts';
 import { firstSequenceOfImport, type ImportedSegment, importedSegment } from './commit-import.ts';
 import type { NamespaceActor } from './namespace-actor.ts';
@@ -35,6 +35,8 @@ const triesMax = 4;
 interface ImportPlace {
   readonly namespaceId: string;
   readonly firstSequence: number;
+  /** How long its vectors are; null where it is new. */
+  readonly dims: number | null;
   /** What the import makes the namespace with; null where the name had one. */
   readonly creates: NewNamespace | null;
 }
@@ -54,11 +56,12 @@ export async function importFile(
   const asked = importRequest(call.query);
   for (let tries = 1; ; tries++) {
     const place = await findPlace(components, call, host);
-    const { segment, key, textOnly } = await buildSegment(components, { asked, file, place, claim });
+    if (asked.vector !== null && place.dims === 0) refuseVectors();
+    const { segment, key, textOnly, dims } = await buildSegment(components, { asked, file, place, claim });
     const figures = { textOnly, tookMs: () => Math.round(clock.monotonic() - beganAt) };
     try {
       if (tries === 1) await host.admit(segment.size);
-      return await host.withActor(place.creates, async (actor) => {
+      return await host.withActor(withVectors(place.creates, dims), async (actor) => {
         if (actor.identity.namespaceId !== place.namespaceId)
           throw new ActorClosed(`"${call.namespace}" is another namespace now`);
         return actor.import(segment, figures);
@@ -81,13 +84,27 @@ async function findPlace(
   if (known === null) {
     const namespaceId = randomHex(random, 16);
     const creates = { vector: null, embed: null, namespaceId };
-    return { namespaceId, firstSequence: firstSequenceOfImport(0), creates };
+    return { namespaceId, firstSequence: firstSequenceOfImport(0), dims: null, creates };
   }
-  return host.withActor(null, async ({ identity, firstSequenceOfImport: firstSequence }) => ({
+  return host.withActor(null, async ({ identity, vectorDims, firstSequenceOfImport: firstSequence }) => ({
     namespaceId: identity.namespaceId,
     firstSequence,
+    dims: vectorDims,
     creates: null,
   }));
+}
+
+/** What an import whose vectors have `dims` numbers makes its namespace with. */
+function withVectors(creates: NewNamespace | null, dims: number): NewNamespace | null {
+  if (creates === null || dims === 0) return creates;
+  return { ...creates, vector: { dims, metric: 'cosine' } };
+}
+
+interface BuiltSegment {
+  readonly segment: ImportedSegment;
+  readonly key: string;
+  readonly textOnly: number;
+  readonly dims: number;
 }
 
 async function buildSegment(
@@ -103,14 +120,15 @@ async function buildSegment(
     readonly place: ImportPlace;
     readonly claim: LaneClaim;
   },
-): Promise<{ readonly segment: ImportedSegment; readonly key: string; readonly textOnly: number }> {
-  const { namespaceId, firstSequence } = place;
+): Promise<BuiltSegment> {
+  const { namespaceId, firstSequence, dims } = place;
   const id = randomHex(random, 16);
   const key = paths.namespaceSegment(namespaceId, id);
   const writtenAt = Math.floor(clock.now() * 1_000);
-  const task = { ...asked, path: file.path, key, firstSequence, writtenAt };
+  const task = { ...asked, path: file.path, dims, key, firstSequence, writtenAt };
   const built = await lanes.importFile(task, claim);
-  return { segment: importedSegment(id, built, file.bytes), key, textOnly: built.textOnly };
+  const segment = importedSegment(id, built, file.bytes);
+  return { segment, key, textOnly: built.textOnly, dims: built.dims };
 }
 
 /** Whether the segment was surely not committed: after `write_unknown` the log may name it. */

@@ -154,6 +154,11 @@ export class NamespaceActor {
     return vectorStatistics(this.#state.segments);
   }
 
+  /** Numbers of each of its vectors; 0 where it has none. */
+  get vectorDims(): number {
+    return this.#state.vector?.dims ?? 0;
+  }
+
   /** Whether another one must be opened in its place. */
   get closed(): boolean {
     return this.#closed || this.#pipeline.broken;

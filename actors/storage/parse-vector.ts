@@ -81,11 +81,23 @@ export function scanVectorBase64(scan: JsonScan, field: VectorField): void {
   const { stringStart: start, stringEnd: end } = scan;
   // Every character may be escaped as six.
   if (end - start > base64BytesMax * 6) return note(field, wrongDims);
-  const encoded = decodeString(scan.bytes, { start, end });
+  readVectorBase64(decodeString(scan.bytes, { start, end }), field);
+}
+
+/** Reads a vector from the text of `vector_b64`. */
+export function readVectorBase64(encoded: string, field: VectorField): void {
+  begin(field, 'vector_b64');
+  if (encoded.length > base64BytesMax) return note(field, wrongDims);
   const bytes = Buffer.from(encoded, 'base64');
   // Buffer.from passes over what is not base64.
   if (bytes.toString('base64').replace(/=+$/, '') !== encoded.replace(/=+$/, ''))
     return note(field, notBase64);
+  readVectorBytes(bytes, field);
+}
+
+/** Reads a vector from the bytes of its numbers, little-endian float32. */
+export function readVectorBytes(bytes: Buffer, field: VectorField): void {
+  begin(field, 'vector_b64');
   if (bytes.length % 4 !== 0) return note(field, notBase64);
   const dims = bytes.length / 4;
   if (dims === 0 || dims > limits.vectorDimsMax) return note(field, wrongDims);

@@ -16,17 +16,23 @@ export interface ImportArguments extends CommandTarget {
   readonly format: ImportFormat;
   readonly id: string | undefined;
   readonly text: string | undefined;
+  readonly vector: string | undefined;
+  readonly columns: string | undefined;
+  readonly skip: string | undefined;
   /** The file of a table definition. */
   readonly schemaFile: string | undefined;
 }
 
 export const importUsageLine =
-  'tidebase import FILE --namespace NAME [--id COLUMN] [--text COLUMNS] [--schema FILE] [--format FORMAT] [--url URL] [--key KEY]\n';
+  'tidebase import FILE --namespace NAME [--id COLUMN] [--text COLUMNS] [--vector COLUMN] [--columns COLUMNS | --skip COLUMNS] [--schema FILE] [--format FORMAT] [--url URL] [--key KEY]\n';
 export const importUsage = `${importUsageLine}
 Sends a CSV, NDJSON or Parquet file: its rows become documents, all of them or none.
   --namespace, -n  the namespace; it is made if there is none
   --id             the column with the ids (default: row numbers); rows with the ids of documents replace them
   --text           columns to index as text, with commas between them
+  --vector         the column with the vectors: lists of numbers, or base64 of little-endian float32 values
+  --columns        columns to keep in meta, with commas between them (default: all)
+  --skip           columns to leave out of meta
   --schema         CSV: a file with a table definition (CREATE TABLE …) that gives the column types
   --format         csv, ndjson or parquet (default: what the file's name ends with)
   --url            the server (or TIDEBASE_URL; default http://127.0.0.1:8080)
@@ -54,6 +60,9 @@ export function parseImportArguments(
     format: formatOf(values.format, file),
     id: values.id,
     text: values.text,
+    vector: values.vector,
+    columns: values.columns,
+    skip: values.skip,
     schemaFile: values.schema,
   };
 }
@@ -67,6 +76,9 @@ function parsed(args: readonly string[]) {
         ...targetOptions,
         id: { type: 'string' },
         text: { type: 'string' },
+        vector: { type: 'string' },
+        columns: { type: 'string' },
+        skip: { type: 'string' },
         schema: { type: 'string' },
         format: { type: 'string' },
       },

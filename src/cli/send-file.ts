@@ -104,7 +104,7 @@ function parsedAnswer(text: string): Readonly<Record<string, unknown>> | null {
 }
 
 function post(
-  { file, url, namespace, key, format, id, text }: ImportArguments,
+  { file, url, namespace, key, format, id, text, vector, columns, skip }: ImportArguments,
   body: {
     readonly size: number;
     readonly schema: string | undefined;
@@ -112,7 +112,15 @@ function post(
   },
 ): Promise<Outcome> {
   const target = new URL(`${url}/v1/namespaces/${namespace}/import`);
-  for (const [name, value] of Object.entries({ format, id, text, schema: body.schema }))
+  for (const [name, value] of Object.entries({
+    format,
+    id,
+    text,
+    vector,
+    columns,
+    skip,
+    schema: body.schema,
+  }))
     if (value !== undefined) target.searchParams.set(name, value);
   const headers: Record<string, string | number> = {
     'x-api-key': key,
