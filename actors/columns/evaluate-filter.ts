@@ -29,8 +29,35 @@ export interface ChunkRows {
   /** A bit a row of the chunk: it passes or may pass. */
   readonly bits: Uint32Array;
   readonly count: number;
-  /** Every one of them passes. */
-  readonly isExact: boolean;
+  /** Those of them that pass only if their documents do; null where all of them pass. */
+  readonly asks: Uint32Array | null;
+}
+
+/** A chunk's columns in memory, as far as its rows have keys. */
+export interface ColumnsAtHand {
+  readonly rowCount: number;
+  readonly columns: ReadonlyMap<string, ColumnValues>;
+  /** Whether every key of its rows has a column. */
+  readonly everyKey: boolean;
+}
+
+/** As `planChunk` and `evaluateChunk`, for columns that need no reading; `none` and `all` are exact. */
+export function evaluateAtHand(
+  { rowCount, columns, everyKey }: ColumnsAtHand,
+  terms: readonly ColumnTerm[],
+): 'none' | 'all' | ChunkRows {
+  const planned: { readonly term: ColumnTerm; readonly column: ColumnValues }[] = [];
+  let isExact = true;
+  for (const term of terms) {
+    const column = columns.get(term.key);
+    if (column !== undefined) planned.push({ term, column });
+    else if (!everyKey) isExact = false;
+    else if (!term.negated) return 'none';
+  }
+  if (planned.length === 0 && isExact) return 'all';
+  const values = planned.map(({ column }) => column);
+  const rows = evaluateChunk(rowCount, planned, values, isExact);
+  return rows.count === 0 ? 'none' : rows;
 }
 
 export function planChunk(
@@ -161,13 +188,13 @@ const termWords = new Uint32Array(termVerdicts.buffer);
 /** The rows of a chunk that pass the planned terms; `columns` are theirs, in the same order. */
 export function evaluateChunk(
   rowCount: number,
-  terms: readonly PlannedTerm[],
+  terms: readonly Pick<PlannedTerm, 'term'>[],
   columns: readonly ColumnValues[],
   isExact: boolean,
 ): ChunkRows {
   rowVerdicts.fill(isExact ? yes : ask, 0, rowCount).fill(no, rowCount, (rowCount + 31) & ~31);
   for (let at = 0; at < terms.length; at++) {
-    const { term } = terms[at] as PlannedTerm;
+    const { term } = terms[at] as Pick<PlannedTerm, 'term'>;
     const column = columns[at] as ColumnValues;
     judgeEntries(term, column);
     if (!joinTerm(rowCount, term, column)) break;
@@ -287,10 +314,28 @@ function packed(rowCount: number): ChunkRows {
       const verdicts = rowWords[at * 8 + part] as number;
       const passes = verdicts & 0x01010101;
       unsure |= passes & ~(verdicts >>> 1);
-      word |= ((passes | (passes >>> 7) | (passes >>> 14) | (passes >>> 21)) & 0xf) << (part * 4);
+      word |= gathered(passes) << (part * 4);
     }
     bits[at] = word;
     count += bitCount(word);
   }
-  return { bits, count, isExact: unsure === 0 };
+  return { bits, count, asks: unsure === 0 ? null : packedAsks(bits.length) };
+}
+
+function packedAsks(words: number): Uint32Array {
+  const bits = new Uint32Array(words);
+  for (let at = 0; at < words; at++) {
+    let word = 0;
+    for (let part = 0; part < 8; part++) {
+      const verdicts = rowWords[at * 8 + part] as number;
+      word |= gathered(verdicts & ~(verdicts >>> 1) & 0x01010101) << (part * 4);
+    }
+    bits[at] = word;
+  }
+  return bits;
+}
+
+/** The lowest bits of four bytes as four bits. */
+function gathered(bytes: number): number {
+  return (bytes | (bytes >>> 7) | (bytes >>> 14) | (bytes >>> 21)) & 0xf;
 }

@@ -85,6 +85,7 @@ interface Candidates extends WantedBlock {
   readonly tombstones: Tombstones;
   readonly ranges: number[];
   parts: Map<number, readonly number[]> | null;
+  passes: boolean;
 }
 
 /** Candidate groups of a chunk for which its columns are not read: up to so many, their documents are less to read than its columns. */
@@ -152,12 +153,14 @@ class SegmentSearch {
         const number = index.blockOfRow(end - 1);
         const lowest = filter === null ? first : filter.passingStart(first, end);
         const from = Math.max(lowest, index.firstRow(number));
+        const passes = filter?.isSure(from, end) ?? false;
         const last = target.at(-1);
         if (last !== undefined && last.number === number && last.reader === reader) {
           addRange(last.ranges, from, end);
+          last.passes &&= passes;
         } else {
           if (target.length >= count) return this.#goOnBelow(end);
-          target.push({ reader, tombstones, number, ranges: [from, end], parts: null });
+          target.push({ reader, tombstones, number, ranges: [from, end], parts: null, passes });
         }
         if (kind === 'part' && linesAreWhole) this.#noteParts(target.at(-1) as Candidates, from);
         end = from;

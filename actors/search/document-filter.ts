@@ -15,6 +15,8 @@ export interface DocumentInBuffer {
   readonly offset: number;
   /** The parts of a large text to look at, as in `ScannedDocument`. */
   readonly parts?: readonly number[] | null;
+  /** Whether columns have said that it passes the filter, as in `ScannedDocument`. */
+  readonly passes?: boolean;
 }
 
 const noMeta: JsonObject = {};
@@ -23,10 +25,10 @@ const nothingWanted: Found = [];
 /** The matches that were wanted; none where no text is asked for. Null where the document does not pass. */
 export function findInDocument(
   test: DocumentTest,
-  { buffer, offset, parts = null }: DocumentInBuffer,
+  { buffer, offset, parts = null, passes = false }: DocumentInBuffer,
   wanted: WantedMatches,
 ): Judged {
-  if (!passesFilter(test.filter, { buffer, offset })) return null;
+  if (!passes && !passesFilter(test.filter, { buffer, offset })) return null;
   if (test.judge === null) return nothingWanted;
   const text = documentText(buffer, offset);
   return text === null ? null : test.judge.find(text, wanted, parts);

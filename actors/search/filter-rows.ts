@@ -16,6 +16,8 @@ import type { TimeSlice } from './time-slice.ts';
 export interface SegmentFilter {
   readonly terms: readonly ColumnTerm[];
   readonly slice: TimeSlice;
+  /** Whether rows of which columns say that they pass are taken for rows that don't. Default: false. */
+  readonly unsureOnly?: boolean;
 }
 
 /** Bytes of columns that the first round reads; each further one reads four times as much. */
@@ -50,6 +52,8 @@ export class FilterRows {
   readonly #tally: ReadTally;
   /** What is known of the chunks that were asked about lately, by their numbers. */
   readonly #states = new Map<number, ChunkState>();
+  /** Which of their rows pass only if their documents do; none where nothing is said. */
+  readonly #asks = new Map<number, 'all' | Uint32Array>();
   readonly #passed = new Set<number>();
   readonly #plans = new Map<number, ColumnsPlan>();
   readonly #reading = new Map<number, ReadingChunk>();
@@ -85,12 +89,30 @@ export class FilterRows {
   /** Lets any row of the chunk pass until `reconsider`: its documents are looked at instead of its columns. */
   letPass(chunk: number): void {
     this.#states.set(chunk, 'all');
+    this.#asks.set(chunk, 'all');
     this.#passed.add(chunk);
   }
 
   reconsider(): void {
-    for (const chunk of this.#passed) this.#states.delete(chunk);
+    for (const chunk of this.#passed) {
+      this.#states.delete(chunk);
+      this.#asks.delete(chunk);
+    }
     this.#passed.clear();
+  }
+
+  /** Whether each of the rows from `first` to before `end`, which are of one chunk and may pass, surely does. */
+  isSure(first: number, end: number): boolean {
+    const chunk = this.chunkOfRow(first);
+    const asks = this.#asks.get(chunk);
+    if (asks === undefined || asks === 'all') return asks === undefined;
+    const chunkFirst = this.firstRowOf(chunk);
+    return lastBit(asks, { from: first - chunkFirst, end: end - chunkFirst }) < 0;
+  }
+
+  /** What is known of a settled chunk: rows that may pass, and those of them that pass only if their documents do. */
+  stateOf(chunk: number): { readonly passing: ChunkState; readonly asks: ChunkState } {
+    return { passing: this.#stateOf(chunk) ?? 'all', asks: this.#asks.get(chunk) ?? 'none' };
   }
 
   /**
@@ -186,7 +208,9 @@ export class FilterRows {
       const block = must(blocks.get(column.place.offset), 'a fetched column');
       return storedColumn(block, column, { objectKey, rowCount });
     });
-    const { bits, count } = evaluateChunk(rowCount, plan.terms, columns, plan.isExact);
+    const { bits, count, asks } = evaluateChunk(rowCount, plan.terms, columns, plan.isExact);
+    if (asks !== null) this.#asks.set(chunk, asks);
+    if (this.#filter.unsureOnly === true) return asks ?? 'none';
     return count === 0 ? 'none' : bits;
   }
 
@@ -200,8 +224,11 @@ export class FilterRows {
       this.#plans.set(chunk, plan);
       return null;
     }
-    this.#states.set(chunk, plan.kind);
-    return plan.kind;
+    if (plan.kind === 'all' && !plan.isExact) this.#asks.set(chunk, 'all');
+    const state =
+      plan.kind === 'all' && plan.isExact && this.#filter.unsureOnly === true ? 'none' : plan.kind;
+    this.#states.set(chunk, state);
+    return state;
   }
 
   #plan(chunk: number): ChunkPlan {
@@ -212,7 +239,7 @@ export class FilterRows {
 
   /** Rows are asked for downwards. */
   #forgetAbove(chunk: number): void {
-    for (const known of [this.#states, this.#plans, this.#reading, this.#passed])
+    for (const known of [this.#states, this.#asks, this.#plans, this.#reading, this.#passed])
       for (const other of known.keys()) if (other > chunk) known.delete(other);
   }
 }

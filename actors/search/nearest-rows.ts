@@ -1,7 +1,8 @@
 /**
  * The nearest of the live rows of a snapshot that may pass a filter, by their vectors: no document of a segment is read.
  *
- * 1. Of memtables every vector is looked at; a row's filter is asked where the row would be among the nearest.
+ * 1. Of memtables every vector is looked at whose row may pass, as far as columns tell (memtable-filter.ts); where they can't, the
+ *    row's document is asked if the row would be among the nearest.
  * 2. Of a segment, columns say which rows may pass (selected-rows.ts). Where they are few every one of their vectors is
  *    looked at, else the segment's graphs are asked for candidates (nearest-by-graphs.ts): plan-nearest.ts decides.
  * 3. Distances are those of the vectors themselves, wherever a row was found.
@@ -10,6 +11,8 @@
  * segment lie between the ones of its neighbours and rise with the rows.
  */
 import type { Filter } from '../../protocol/filter.ts';
+import { columnTerms } from '../columns/filter-terms.ts';
+import { ask, no, yes } from '../columns/verdicts.ts';
 import { documentDims, documentVectorStart } from '../storage/document-batch.ts';
 import type { Memtable } from '../storage/memtable.ts';
 import { isReadFailure } from '../storage/read-failure.ts';
@@ -19,6 +22,7 @@ import { Nearest } from '../vector/nearest.ts';
 import { startOfRow } from '../vector/vector-block.ts';
 import { openVectors, type VectorBlockPlace, type VectorIndexReader } from '../vector/vector-index-reader.ts';
 import { passesFilter } from './document-filter.ts';
+import { MemtableFilter } from './memtable-filter.ts';
 import type { NearRow, SearchedSegment } from './near-row.ts';
 import { nearestByGraphs } from './nearest-by-graphs.ts';
 import { planNearest } from './plan-nearest.ts';
@@ -67,6 +71,7 @@ interface MemtableSearch extends NearestWanted {
 }
 
 const noBuffer = Buffer.alloc(0);
+const noKeys: ReadonlySet<string> = new Set();
 
 /** False where the deadline came. */
 async function searchMemtable(
@@ -78,6 +83,9 @@ async function searchMemtable(
   // Neighbouring rows came in one write, and lie in one buffer.
   let lastBuffer: Buffer = noBuffer;
   let view: DataView = new DataView(noBuffer.buffer);
+  const terms = columnTerms(filter ?? { terms: [] });
+  const temporalKeys = snapshot.temporalKeys ?? noKeys;
+  const columns = filter === null ? null : new MemtableFilter(memtable, { terms, slice, temporalKeys });
   for (let row = 0; row < rowCount; row++) {
     if (row % rowsPerLook === 0 && slice.due()) {
       await slice.giveWay();
@@ -85,13 +93,17 @@ async function searchMemtable(
     }
     const [buffer, offset] = [memtable.bufferOf(row), memtable.offsetOf(row)];
     if (documentDims(buffer, offset) !== dims || !memtable.isLiveAt(row, snapshot.sequence)) continue;
+    if (columns !== null && !columns.isSettled(row)) await columns.settle(row);
+    const verdict = columns?.verdict(row) ?? ask;
+    if (verdict === no) continue;
     if (buffer !== lastBuffer) {
       lastBuffer = buffer;
       view = new DataView(buffer.buffer, buffer.byteOffset, buffer.byteLength);
     }
     const distance = distances.toBytes(view, documentVectorStart(buffer, offset));
     const candidate = { distance, sequence: memtable.sequenceOf(row) };
-    if (!nearest.wants(candidate) || !passesFilter(filter, { buffer, offset })) continue;
+    if (!nearest.wants(candidate)) continue;
+    if (verdict !== yes && !passesFilter(filter, { buffer, offset })) continue;
     nearest.add({ ...candidate, row, memtable, segment: null });
   }
   return true;

@@ -103,11 +103,12 @@ export async function scan(
     readonly enough: number | undefined;
     readonly condition: TextCondition;
     readonly filter: Filter | null;
+    readonly unsureOnly?: boolean;
   },
   visit: Parameters<typeof scanNewestFirst>[2],
 ): Promise<ScanEnd> {
-  const { below, condition, filter, enough = Number.POSITIVE_INFINITY } = wanted;
-  const options = { below, enough, condition, filter, slice: context.slice, tally: context.tally };
+  const { enough = Number.POSITIVE_INFINITY } = wanted;
+  const options = { ...wanted, enough, slice: context.slice, tally: context.tally };
   const end = await scanNewestFirst(context.snapshot, options, visit);
   if (end.kind === 'failed') context.readFailed(end.cause);
   return end;

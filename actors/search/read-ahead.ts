@@ -21,6 +21,8 @@ export interface WantedBlock {
   readonly ranges: readonly number[];
   /** The parts (text-parts.ts) to look at of rows with large texts, by row, ascending; all where nothing is said. */
   readonly parts?: ReadonlyMap<number, readonly number[]> | null;
+  /** Whether columns say of each of these rows that it passes the filter. */
+  readonly passes?: boolean;
 }
 
 export interface ReadBlock extends WantedBlock {

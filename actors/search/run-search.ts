@@ -1,13 +1,12 @@
-import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import type { CountRequest, SearchRequest } from '../../protocol/search.ts';
-import { documentId } from '../storage/document-batch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
 import { isReadFailure } from '../storage/read-failure.ts';
 import type { Found } from '../text/judge.ts';
 import { type CursorScope, decodeCursor, encodeCursor, queryDigest } from './cursor.ts';
 import { findInDocument } from './document-filter.ts';
 import { estimateCount } from './estimate-count.ts';
+import { countExactly } from './exact-count.ts';
 import { frameBytes, Page } from './page.ts';
 import { answer, isCutShort, isEverything, late, type QueryContext, scan, testOf } from './query.ts';
 import { refuseLargeScan } from './refuse-large-scan.ts';
@@ -72,36 +71,15 @@ async function runEstimate(context: QueryContext, request: CountRequest): Promis
 async function runExactCount(context: QueryContext, request: CountRequest): Promise<string> {
   const test = testOf(context, request);
   await refuseLargeScan(context, test);
-  let count = 0;
-  const ids: string[] = [];
-  const everything = isEverything(test);
-  const enough = everything ? limits.countIdsMax : undefined;
-  const { condition, filter } = test;
-  const wanted = { below: Number.POSITIVE_INFINITY, enough, condition, filter };
-  const end = await scan(context, wanted, (document) => {
-    const take = (found: Found) => {
-      if (found === null) return true;
-      count++;
-      if (ids.length < limits.countIdsMax) ids.push(documentId(document.buffer, document.offset));
-      return !everything || ids.length < limits.countIdsMax;
-    };
-    const found = findInDocument(test, document, 'none');
-    return found instanceof Promise ? late(context, found, take) : take(found);
-  });
-  if (end.kind === 'failed') throw end.cause;
-  if (end.kind === 'timed-out') {
-    throw new ApiError('query_timeout', 'the count ran past the time limit of your plan: narrow the query');
-  }
-  // How many documents live is known without reading them.
-  const exact = everything ? context.snapshot.documents : count;
-  const bounds = request.exact ? '' : `"low":${exact},"high":${exact},`;
-  const shownAtMost = ids.slice(0, request.limit);
-  const shown = idsWithin(shownAtMost, request.max_bytes);
-  const truncated = shown.length < shownAtMost.length ? ',"truncated":true' : '';
+  const idsMax = Math.min(limits.countIdsMax, request.limit ?? limits.countIdsMax);
+  const { count, ids } = await countExactly(context, test, idsMax);
+  const bounds = request.exact ? '' : `"low":${count},"high":${count},`;
+  const shown = idsWithin(ids, request.max_bytes);
+  const truncated = shown.length < ids.length ? ',"truncated":true' : '';
   return answer(
     context,
-    end,
-    `"count":${exact},"exact":true,${bounds}"ids":${JSON.stringify(shown)}${truncated}`,
+    { kind: 'complete' },
+    `"count":${count},"exact":true,${bounds}"ids":${JSON.stringify(shown)}${truncated}`,
   );
 }
 

@@ -4,6 +4,7 @@
  */
 import type { Filter } from '../../protocol/filter.ts';
 import { columnTerms } from '../columns/filter-terms.ts';
+import { ask, no, yes } from '../columns/verdicts.ts';
 import type { ReadTally } from '../storage/block-fetch.ts';
 import { documentEntryLength } from '../storage/document-batch.ts';
 import type { DocumentBlock } from '../storage/document-block.ts';
@@ -17,6 +18,7 @@ import { noCondition, type TextCondition } from '../text/trigram-query.ts';
 import { AllBlocks } from './all-blocks.ts';
 import { CandidateBlocks } from './candidate-blocks.ts';
 import type { SegmentFilter } from './filter-rows.ts';
+import { MemtableFilter } from './memtable-filter.ts';
 import { type BlockSource, type ReadBlock, readAhead } from './read-ahead.ts';
 import type { TimeSlice } from './time-slice.ts';
 
@@ -30,6 +32,8 @@ export interface ScannedDocument {
   readonly writtenAt: number;
   /** The parts of a large text (text-parts.ts) that may have a match within a line, ascending; null for the whole. */
   readonly parts: readonly number[] | null;
+  /** Whether columns say that it passes the filter; where it is false they may not know. */
+  readonly passes: boolean;
 }
 
 /** Answers false to end the walk. A promise where judging the document takes long; `late` where it took too long. */
@@ -55,6 +59,7 @@ interface Walk {
   readonly tally: ReadTally;
   readonly below: number;
   readonly visit: Visit;
+  readonly unsureOnly: boolean;
   /** Rows of memtables that were looked at. */
   visited: number;
   /** Looked at after the deadline, because no document was visited before. */
@@ -72,8 +77,10 @@ export interface ScanOptions {
   readonly enough?: number;
   /** What every document that is wanted satisfies: the others of segments are not read. Default: nothing. */
   readonly condition?: TextCondition;
-  /** What every document that is wanted passes: rows of segments that don't are not read, as far as columns tell. */
+  /** What every document that is wanted passes: rows that don't are not read, as far as columns tell. */
   readonly filter?: Filter | null;
+  /** Whether rows of which columns say that they pass are left out: somebody has counted them. Default: false. */
+  readonly unsureOnly?: boolean;
 }
 
 export interface BlocksOfSegments {
@@ -90,22 +97,25 @@ export async function scanNewestFirst(
   options: ScanOptions,
   visit: Visit,
 ): Promise<ScanEnd> {
-  const { below, slice, tally, condition = noCondition } = options;
+  const { below, slice, tally, condition = noCondition, unsureOnly = false } = options;
   const terms = columnTerms(options.filter ?? { terms: [] });
-  const filter = terms.length === 0 ? null : { terms, slice };
+  const filter = terms.length === 0 ? null : { terms, slice, unsureOnly };
+  const temporalKeys = snapshot.temporalKeys ?? noKeys;
   if (condition.query.kind === 'none') return { kind: 'complete' };
   const walk: Walk = {
     below,
     slice,
     tally,
     visit,
+    unsureOnly,
     visited: 0,
     lateBlocks: 0,
     lastSequence: below,
     sinceLook: 0,
   };
   for (const source of snapshot.memtables) {
-    const end = await scanMemtable(walk, snapshot.sequence, source, condition);
+    const rows = filter === null ? null : new MemtableFilter(source.memtable, { ...filter, temporalKeys });
+    const end = await scanMemtable(walk, snapshot.sequence, { ...source, condition, filter: rows });
     if (end !== null) return end;
   }
   const rows = (options.enough ?? Number.POSITIVE_INFINITY) - walk.visited;
@@ -143,14 +153,20 @@ export function wantedBlocks({ segments }: Snapshot, wanted: BlocksOfSegments): 
     : new CandidateBlocks(segments, wanted);
 }
 
+const noKeys: ReadonlySet<string> = new Set();
+
 /** Rows that an index of the memtable names at a time. */
 const rowsPerLook = 512;
+
+type MemtableRows = Snapshot['memtables'][number] & {
+  readonly condition: TextCondition;
+  readonly filter: MemtableFilter | null;
+};
 
 async function scanMemtable(
   walk: Walk,
   sequence: number,
-  { memtable, rowCount }: Snapshot['memtables'][number],
-  condition: TextCondition,
+  { memtable, rowCount, condition, filter }: MemtableRows,
 ): Promise<ScanEnd | null> {
   const target = new Uint32Array(Math.min(rowsPerLook, rowCount));
   for (let below = rowCount; below > 0; ) {
@@ -158,7 +174,17 @@ async function scanMemtable(
     for (let i = 0; i < count; i++) {
       const row = target[i] as number;
       if (memtable.sequenceOf(row) >= walk.below || !memtable.isLiveAt(row, sequence)) continue;
-      const document = documentInMemtable(memtable, row, partsOfRow(memtable, condition, row));
+      if (filter !== null && !filter.isSettled(row)) {
+        await filter.settle(row);
+        if (walk.slice.timedOut && walk.lastSequence !== walk.below) return timedOut(walk);
+      }
+      const verdict = filter?.verdict(row) ?? ask;
+      if (verdict === no || (verdict === yes && walk.unsureOnly)) {
+        walk.lastSequence = memtable.sequenceOf(row);
+        continue;
+      }
+      const parts = partsOfRow(memtable, condition, row);
+      const document = documentInMemtable(memtable, row, parts, verdict === yes);
       const visited = visit(walk, document);
       const end = visited instanceof Promise ? await visited : visited;
       if (end !== null) return end;
@@ -172,7 +198,7 @@ async function scanMemtable(
 
 async function scanBlock(
   walk: Walk,
-  { block, tombstones, ranges, parts }: ReadBlock,
+  { block, tombstones, ranges, parts, passes = false }: ReadBlock,
 ): Promise<ScanEnd | null> {
   // However late the first ones came, they are looked at: the next page would begin, and wait, where this one did.
   const isLate = await look(walk);
@@ -183,7 +209,7 @@ async function scanBlock(
     for (let i = (ranges[at + 1] as number) - block.firstRow - 1; i >= first; i--) {
       const sequence = block.sequences[i] ?? 0;
       if (sequence >= walk.below || isDeleted(tombstones, block.firstRow + i)) continue;
-      const document = documentInBlock(block, i, parts?.get(block.firstRow + i) ?? null);
+      const document = documentInBlock(block, i, parts?.get(block.firstRow + i) ?? null, passes);
       const visited = visit(walk, document);
       const end = visited instanceof Promise ? await visited : visited;
       if (end !== null) return end;
@@ -197,6 +223,7 @@ export function documentInMemtable(
   memtable: Memtable,
   row: number,
   parts: ScannedDocument['parts'],
+  passes = false,
 ): ScannedDocument {
   return {
     buffer: memtable.bufferOf(row),
@@ -205,6 +232,7 @@ export function documentInMemtable(
     sequence: memtable.sequenceOf(row),
     writtenAt: memtable.writtenAtOf(row),
     parts,
+    passes,
   };
 }
 
@@ -213,6 +241,7 @@ export function documentInBlock(
   block: DocumentBlock,
   index: number,
   parts: ScannedDocument['parts'],
+  passes = false,
 ): ScannedDocument {
   return {
     buffer: block.buffer,
@@ -221,6 +250,7 @@ export function documentInBlock(
     sequence: block.sequences[index] ?? 0,
     writtenAt: block.writtenAt[index] ?? 0,
     parts,
+    passes,
   };
 }
 

@@ -42,6 +42,25 @@ export function deletedBetween(tombstones: Tombstones, from: number, end: number
   return count;
 }
 
+/** Takes deleted rows out of a set: a bit a row, from the row `first` on, which may be any. */
+export function withoutDeleted(bits: Uint32Array, first: number, tombstones: Tombstones): Uint32Array {
+  const left = Uint32Array.from(bits);
+  const end = first + bits.length * 32;
+  for (let number = first >>> 16; number << 16 < end; number++) {
+    const bitmap = tombstones.chunks.get(number);
+    if (bitmap === undefined) continue;
+    const chunkFirst = number * rowsPerChunk;
+    for (let byte = 0; byte < bitmap.length; byte++) {
+      for (let deleted = bitmap[byte] as number; deleted !== 0; deleted &= deleted - 1) {
+        const row = chunkFirst + byte * 8 + 31 - Math.clz32(deleted & -deleted) - first;
+        if (row >= 0 && row < left.length * 32)
+          left[row >>> 5] = (left[row >>> 5] as number) & ~(1 << (row & 31));
+      }
+    }
+  }
+  return left;
+}
+
 /** Resident bytes. */
 export function tombstoneBytes(tombstones: Tombstones): number {
   let bytes = 0;

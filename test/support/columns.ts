@@ -99,7 +99,7 @@ export function filterRows(built: BuiltColumns, filter: Filter): FilteredRows {
       readColumn(rawBlock(built.bytes, place), { name: columnsKey, offset: place.offset }),
     );
     const found = evaluateChunk(rowCount, planned, columns, plan.isExact);
-    isExact &&= found.isExact;
+    isExact &&= found.asks === null;
     for (let row = 0; row < rowCount; row++) {
       if (((found.bits[row >>> 5] as number) >>> (row & 31)) & 1) rows.push(directory.firstRow(chunk) + row);
     }

@@ -1,7 +1,7 @@
 import { must } from '../../../src/base/assert.ts';
 import { type DecodedColumn, decodeColumn } from '../../sql/frame/decode-column.ts';
 import type { SqlType } from '../../sql/plan/bound.ts';
-import { documentColumns } from './memtable-columns.ts';
+import { documentColumns } from '../memtable-columns.ts';
 import type { EntryPlace, SqlChunk } from './sql-parts.ts';
 import { valuesElsewhere } from './sql-values.ts';
 

@@ -11,7 +11,7 @@ import { wantIds } from '../../storage/hash-order.ts';
 import type { SegmentReader } from '../../storage/segment-reader.ts';
 import type { OpenSegment, Snapshot } from '../../storage/snapshot.ts';
 import { deletedBetween, isDeleted } from '../../storage/tombstones.ts';
-import { memtableChunks } from './memtable-columns.ts';
+import { memtableColumns } from '../memtable-columns.ts';
 import { Witnesses } from './witnesses.ts';
 
 /** A segment or a memtable as SQL reads it: chunks of rows with columns. */
@@ -76,7 +76,8 @@ function memtablePart(snapshot: Snapshot, source: Snapshot['memtables'][number])
   // Where these are equal, none of its rows ever died.
   const allLive = memtable.liveCount === memtable.rowCount;
   const isLive = (row: number) => memtable.isLiveAt(row, snapshot.sequence);
-  const chunks = memtableChunks(memtable, rowCount, snapshot.temporalKeys ?? new Set()).map(
+  const columnsOf = memtableColumns(memtable, snapshot.temporalKeys ?? new Set());
+  const chunks = columnsOf.chunks(rowCount).map(
     ({ firstRow, rowCount: rows, columns, witnesses }): SqlChunk => ({
       firstRow,
       rowCount: rows,

@@ -17,7 +17,7 @@ function found(query: string, isRegex: boolean, text: string, wanted: WantedMatc
 
 function documentOf(sequence: number, text: string) {
   const buffer = entryOf({ id: `d${sequence}`, text: Buffer.from(text), meta: null, vector: null });
-  return { buffer, offset: 0, sequence, writtenAt: 1.7e15, row: 0, parts: null };
+  return { buffer, offset: 0, sequence, writtenAt: 1.7e15, row: 0, parts: null, passes: false };
 }
 
 function pageOf(body: object, texts: readonly string[]): { page: Page; hits: Record<string, unknown>[] } {

@@ -1,0 +1,72 @@
+import { type ChunkRows, evaluateAtHand } from '../columns/evaluate-filter.ts';
+import type { ColumnTerm } from '../columns/filter-terms.ts';
+import { ask, no, type Verdict, yes } from '../columns/verdicts.ts';
+import type { Memtable } from '../storage/memtable.ts';
+import { isSet } from './filter-rows.ts';
+import { type MemtableColumns, memtableColumns } from './memtable-columns.ts';
+import type { TimeSlice } from './time-slice.ts';
+
+/** What a filter is to the rows of a memtable. */
+export interface MemtableTerms {
+  readonly terms: readonly ColumnTerm[];
+  readonly temporalKeys: ReadonlySet<string>;
+  readonly slice: Pick<TimeSlice, 'due' | 'giveWay'>;
+}
+
+/**
+ * What a filter's columns say of the rows of a memtable. `settle` comes before a row's verdict is asked for; it knows neighbouring rows
+ * together, so rows are best asked for in their order, up or down.
+ */
+export class MemtableFilter {
+  readonly #columns: MemtableColumns;
+  readonly #terms: MemtableTerms;
+  /** The rows that are settled, and what is known of them. */
+  #first = 0;
+  #end = 0;
+  #rows: 'none' | 'all' | 'ask' | ChunkRows = 'ask';
+
+  constructor(memtable: Memtable, terms: MemtableTerms) {
+    this.#columns = memtableColumns(memtable, terms.temporalKeys);
+    this.#terms = terms;
+  }
+
+  isSettled(row: number): boolean {
+    return row >= this.#first && row < this.#end;
+  }
+
+  /** Settles a row and some beside it. Others have their turn before columns are made. */
+  async settle(row: number): Promise<void> {
+    const { slice, terms } = this.#terms;
+    for (;;) {
+      if (slice.due()) await slice.giveWay();
+      const chunk = this.#columns.chunkOf(row);
+      if (chunk === 'building') continue;
+      if (chunk === null) this.#know(this.#columns.rangeWithout(row), 'ask');
+      else {
+        const { firstRow: first, rowCount } = chunk;
+        this.#know({ first, end: first + rowCount }, evaluateAtHand(chunk, terms));
+      }
+      return;
+    }
+  }
+
+  #know(
+    { first, end }: { readonly first: number; readonly end: number },
+    rows: 'none' | 'all' | 'ask' | ChunkRows,
+  ): void {
+    this.#first = first;
+    this.#end = end;
+    this.#rows = rows;
+  }
+
+  /** Of a row that is settled. */
+  verdict(row: number): Verdict {
+    const rows = this.#rows;
+    if (rows === 'none') return no;
+    if (rows === 'ask') return ask;
+    if (rows === 'all') return yes;
+    const at = row - this.#first;
+    if (!isSet(rows.bits, at)) return no;
+    return rows.asks !== null && isSet(rows.asks, at) ? ask : yes;
+  }
+}

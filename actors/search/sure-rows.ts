@@ -1,0 +1,129 @@
+/** Counts the live rows of a snapshot of which columns alone say that they pass a filter: no document is read. */
+import type { Filter } from '../../protocol/filter.ts';
+import { bitCount } from '../columns/column-block.ts';
+import { openColumns } from '../columns/columns-section.ts';
+import { type ColumnTerm, columnTerms } from '../columns/filter-terms.ts';
+import { ask, no } from '../columns/verdicts.ts';
+import type { OpenSegment, Snapshot } from '../storage/snapshot.ts';
+import { deletedBetween, type Tombstones, withoutDeleted } from '../storage/tombstones.ts';
+import { FilterRows } from './filter-rows.ts';
+import { MemtableFilter } from './memtable-filter.ts';
+import type { QueryContext } from './query.ts';
+
+export interface SureRows {
+  /** Live rows that pass. */
+  sure: number;
+  /** Whether there are rows that pass only if their documents do. */
+  asks: boolean;
+}
+
+/** Null where the time of the query was over. Throws what reading throws. */
+export async function countSureRows(context: QueryContext, filter: Filter): Promise<SureRows | null> {
+  const { snapshot, slice } = context;
+  const terms = columnTerms(filter);
+  const counted: SureRows = { sure: 0, asks: false };
+  const segments = await slice.waitFor(
+    Promise.all(snapshot.segments.map((segment) => openRows(context, segment, terms))),
+  );
+  for (const memtable of snapshot.memtables)
+    if (!(await addMemtable(context, { memtable, terms, counted }))) return null;
+  for (const segment of segments) if (!(await addSegment(context, { ...segment, counted }))) return null;
+  return counted;
+}
+
+interface MemtableRows {
+  readonly memtable: Snapshot['memtables'][number];
+  readonly terms: readonly ColumnTerm[];
+  readonly counted: SureRows;
+}
+
+/** False where the time was over. */
+async function addMemtable(
+  { snapshot, slice }: QueryContext,
+  { memtable: { memtable, rowCount }, terms, counted }: MemtableRows,
+): Promise<boolean> {
+  const temporalKeys = snapshot.temporalKeys ?? new Set<string>();
+  const filter = new MemtableFilter(memtable, { terms, slice, temporalKeys });
+  for (let row = 0; row < rowCount; row++) {
+    if (!filter.isSettled(row)) {
+      await filter.settle(row);
+      if (slice.timedOut) return false;
+    }
+    const verdict = filter.verdict(row);
+    if (verdict === no || !memtable.isLiveAt(row, snapshot.sequence)) continue;
+    if (verdict === ask) counted.asks = true;
+    else counted.sure++;
+  }
+  return true;
+}
+
+interface SegmentRows {
+  readonly segment: OpenSegment;
+  readonly rows: FilterRows;
+  readonly chunkCount: number;
+}
+
+/** The columns of the newest chunks are asked for before anybody waits for them. */
+async function openRows(
+  { slice, tally }: QueryContext,
+  segment: OpenSegment,
+  terms: readonly ColumnTerm[],
+): Promise<SegmentRows> {
+  const { reader } = segment;
+  const columns = await openColumns(reader, tally);
+  const rows = new FilterRows(reader, columns, { terms, slice }, tally);
+  const chunkCount = rows.chunkOfRow(reader.rowCount - 1) + 1;
+  rows.readAhead(chunksBelow(chunkCount));
+  return { segment, rows, chunkCount };
+}
+
+/** False where the time was over. Throws what reading throws. */
+async function addSegment(
+  { slice }: QueryContext,
+  { segment, rows, chunkCount, counted }: SegmentRows & { readonly counted: SureRows },
+): Promise<boolean> {
+  const { reader, tombstones } = segment;
+  for (let chunk = chunkCount - 1; chunk >= 0; chunk--) {
+    const first = rows.firstRowOf(chunk);
+    const end = chunk + 1 === chunkCount ? reader.rowCount : rows.firstRowOf(chunk + 1);
+    if (!rows.isSettled(first)) await slice.waitFor(rows.settle(first, chunksBelow(chunk)));
+    if (slice.timedOut) return false;
+    addChunk(rows.stateOf(chunk), { first, end, tombstones, counted });
+  }
+  return true;
+}
+
+function addChunk(
+  { passing, asks }: ReturnType<FilterRows['stateOf']>,
+  {
+    first,
+    end,
+    tombstones,
+    counted,
+  }: {
+    readonly first: number;
+    readonly end: number;
+    readonly tombstones: Tombstones;
+    readonly counted: SureRows;
+  },
+): void {
+  if (passing === 'none') return;
+  if (asks !== 'none') counted.asks = true;
+  if (asks === 'all') return;
+  const dead = deletedBetween(tombstones, first, end);
+  if (passing === 'all') counted.sure += end - first - dead;
+  else counted.sure += bitsIn(dead === 0 ? passing : withoutDeleted(passing, first, tombstones), asks);
+}
+
+/** How many bits are set that are not among `less`. */
+function bitsIn(bits: Uint32Array, less: 'none' | Uint32Array): number {
+  let count = 0;
+  if (less === 'none') for (let at = 0; at < bits.length; at++) count += bitCount(bits[at] as number);
+  else
+    for (let at = 0; at < bits.length; at++) count += bitCount((bits[at] as number) & ~(less[at] as number));
+  return count;
+}
+
+function* chunksBelow(chunk: number): Generator<number, void, void> {
+  for (let next = chunk - 1; next >= 0; next--) yield next;
+}
