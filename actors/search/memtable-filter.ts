@@ -59,7 +59,7 @@ export class MemtableFilter {
     this.#rows = rows;
   }
 
-  /** Of a row that is settled. */
+  /** Answers what columns say of a row that is settled. */
   verdict(row: number): Verdict {
     const rows = this.#rows;
     if (rows === 'none') return no;
