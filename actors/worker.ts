@@ -5,6 +5,7 @@ import {
   actorAnswerToWire,
   actorCallFromWire,
   logCalls,
+  movedToWire,
   noCaller,
   noMeter,
 } from '../protocol/messages.ts';
@@ -29,7 +30,8 @@ import { openObjectStore } from '../src/object-store/open-object-store.ts';
 import type { ActorReply } from './actor/actor-reply.ts';
 import type { ActorComponents } from './actor/components.ts';
 import { createDirectory } from './actor/directory.ts';
-import { Ownership } from './actor/ownership.ts';
+import { MovedAway, Ownership } from './actor/ownership.ts';
+import { ReadEvidence } from './actor/read-evidence.ts';
 import { remoteLanes } from './compute/remote-lanes.ts';
 import { ActorHost } from './host/actor-host.ts';
 import { createLogClient } from './log/log-client.ts';
@@ -86,13 +88,14 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     limits.messageInlineBytesMax,
   );
   const shares = new KnownShares(systemClock);
+  const log = createLogClient(logChannel, task.identity, shares);
   const components: ActorComponents = {
     store,
     clock: systemClock,
     random: systemRandom,
     logger,
     limits,
-    log: createLogClient(logChannel, task.identity, shares),
+    log,
     lanes: remoteLanes(task.lanes),
     patterns: new QueryPatterns(),
     shares,
@@ -116,7 +119,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     threadLife,
     orderlyEnd: takeOrderlyEnd(warmCache, task.predecessors),
     ownership: new Ownership(systemClock, task.standing),
-    evidence: null,
+    evidence: task.besideOthers ? new ReadEvidence(systemClock, log) : null,
     plans: task.plans as Plans,
     hasPayments: task.hasPayments,
     cursorKeys: task.cursorKeys,
@@ -256,9 +259,15 @@ function begin({ host, logger }: Thread, { call, body, turn, respond }: Begun): 
   const beganAt = systemClock.monotonic();
   const answer = host.handle(call, body, turn);
   turn.charge(systemClock.monotonic() - beganAt);
+  const bodyBytes = body?.byteLength ?? 0;
   answer.then(
     (reply) => respondReply(respond, reply),
-    (error) => respondError(respond, logger, call, error),
+    (error) => {
+      // A body that went on to another thread can't be given back.
+      const isWhole = (body?.byteLength ?? 0) === bodyBytes;
+      if (error instanceof MovedAway && isWhole) respond(movedToWire(error.placement), body);
+      else respondError(respond, logger, call, error);
+    },
   );
 }
 

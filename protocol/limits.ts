@@ -169,6 +169,9 @@ export const limits = {
   transfersPart: 4,
   /** The least memory for bodies and answers, whatever its part is: one largest write, twice, as it came and as it is understood, must fit beside something else. */
   transferBytesMin: 192 * MiB,
+  /** The same of bodies that are on their way between servers, each way; a largest write, twice, must fit beside something else. */
+  peerBodiesPart: 8,
+  peerBodiesBytesMin: 144 * MiB,
   /** Bytes of a slab, which bodies over 256 KB lie in while they come. */
   bodySlabBytes: MiB,
   /** Slabs that are kept for the next large body: one largest write. */

@@ -219,6 +219,22 @@ export function actorAnswerFromWire(wire: unknown): ActorAnswer {
   };
 }
 
+/**
+ * In place of an actor's answer: its data has moved to another server, by the placement that it knows, and nothing was done. The call's
+ * body comes back with it.
+ */
+export function movedToWire(placement: number): readonly [moved: string, placement: number] {
+  return [movedMark, placement];
+}
+
+/** The placement by which the data has moved; null for an answer. */
+export function movedFromWire(wire: unknown): number | null {
+  const [mark, placement] = wire as readonly [unknown, number];
+  return mark === movedMark ? placement : null;
+}
+
+const movedMark = 'moved';
+
 export const noCaller: CallerNote = {
   requestId: '',
   namespaces: [],

@@ -42,6 +42,8 @@ export interface LogWorkerTask {
   readonly pulse: SharedArrayBuffer;
   readonly mainPulse: SharedArrayBuffer;
   readonly store: StoreSettings;
+  /** Whether other servers may own something, and remove this one. */
+  readonly besideOthers: boolean;
   readonly commitMs: number;
   readonly processMemoryBytes: number;
   readonly logLevel: LogLevel;
@@ -59,6 +61,8 @@ export interface LogControl {
   adopt(standing: Standing): Promise<void>;
   /** Resolves when another process has ended this one's log; for most processes never. */
   whenSealed(): Promise<void>;
+  /** Resolves when another member's log shows, from now on, that there is a later view than the own one. */
+  whenLaterView(): Promise<void>;
   /** Resolves after every durable record of the thread's targets was sent to it. */
   attach(port: MessagePort, placement: { readonly index: number; readonly count: number }): Promise<void>;
   /** Lists what all logs consist of; the next `collectLogs` deletes of that. */
@@ -70,6 +74,8 @@ export interface LogControl {
   collectLogs(named: NamedLogs): Promise<boolean>;
   /** Everything accepted is durable; nothing more is taken. */
   drain(): Promise<void>;
+  /** After `drain`, as the last: the thread ends. */
+  end(): Promise<void>;
   statistics(): Promise<LogStatistics>;
 }
 
@@ -111,6 +117,8 @@ export interface ActorWorkerTask {
   readonly pulse: SharedArrayBuffer;
   readonly store: StoreSettings;
   readonly identity: LogIdentity;
+  /** Whether other servers may take over what this one owns: then reads need evidence that none has. */
+  readonly besideOthers: boolean;
   readonly predecessors: readonly string[];
   /** What the view that this process began with means for it. */
   readonly standing: Standing;

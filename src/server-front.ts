@@ -34,7 +34,7 @@ import { requestMemory } from './front/idempotency.ts';
 import { McpMetrics } from './front/mcp/mcp-metrics.ts';
 import { createMcp, mcpPath } from './front/mcp/serve-mcp.ts';
 import type { Metering } from './front/metering.ts';
-import { type MetricsDoor, openMetrics } from './front/metrics.ts';
+import { type MetricsDoor, openMetrics, type ServerState } from './front/metrics.ts';
 import { RequestObserver } from './front/observe.ts';
 import { OpenRequests } from './front/open-requests.ts';
 import { FileReceiver } from './front/receive-file.ts';
@@ -96,17 +96,18 @@ export async function metricsOf(
     readonly held: HeldBytes;
     readonly counters: SharedCounters;
     readonly running: () => RunningParts | null;
+    readonly state: () => ServerState;
   },
 ): Promise<MetricsDoor | null> {
   if (port === null) return null;
-  const { door, held, ...others } = sources;
+  const { door, held, state, ...others } = sources;
   const heldBytes = () => held.gate.held;
   const turnDelays = new TurnDelays();
   const { inFlight, engine } = door;
   const cpuShares = { front: new CpuShares(), others: new CpuShares() };
   const bounds = { memoryBytes, cacheBytes };
   const own = { bounds, clock: systemClock, turnDelays, inFlight, heldBytes, engine, cpuShares };
-  const metrics = await openMetrics({ host, port }, () => gatherMetrics({ ...others, ...own }));
+  const metrics = await openMetrics({ host, port }, () => gatherMetrics({ ...others, ...own }), state);
   return {
     url: metrics.url,
     close() {

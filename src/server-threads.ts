@@ -48,7 +48,7 @@ export async function leave(threads: readonly ActorThread[]): Promise<void> {
 
 export interface LogThread {
   readonly control: Remote<LogControl>;
-  /** After it was drained. */
+  /** After it was drained and, where others go on, sealed. */
   end(): Promise<void>;
 }
 
@@ -69,6 +69,7 @@ export function startLogThread(
     pulse,
     mainPulse,
     store,
+    besideOthers: settings.peers !== null,
     commitMs: settings.commitMs,
     processMemoryBytes: settings.memoryBytes,
     logLevel: settings.logLevel,
@@ -85,11 +86,12 @@ export function startLogThread(
       });
       onDied();
     });
+  const remote = wrapControl<LogControl>(control.port1);
   return {
-    control: wrapControl<LogControl>(control.port1),
+    control: remote,
     async end() {
       ending = true;
-      await settledWithin(systemClock, running, logEndMsMax);
+      await settledWithin(systemClock, Promise.all([remote.end(), running]), logEndMsMax);
       await thread.end();
       stopBeating();
     },
@@ -211,6 +213,7 @@ export function actorThreads(parts: {
         settings: {
           store: storeSettings,
           identity: joined.identity,
+          besideOthers: settings.peers !== null,
           predecessors: joined.predecessors,
           cacheFolder: cacheFolderOf(settings),
           scratchFolder: scratchFolderOf(cacheFolderOf(settings)),

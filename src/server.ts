@@ -11,16 +11,20 @@ import { createLogger, describeError, type Logger } from './base/log.ts';
 import { closeToOthers } from './base/private-folder.ts';
 import { systemRandom } from './base/random.ts';
 import { settledWithin } from './base/settled-within.ts';
+import { SingleFlight } from './base/single-flight.ts';
 import { guardThreads } from './base/watchdog.ts';
 import { noteCacheEnd, prepareCacheFolder } from './cluster/cache-folder.ts';
 import { keepCollectingDead } from './cluster/collect-dead.ts';
 import { joinCluster } from './cluster/join.ts';
 import { loadServerId } from './cluster/server-id.ts';
+import { addressAlone } from './cluster/view.ts';
 import { ClientAddresses } from './front/client-address.ts';
 import { type FrontDoor, openDoor } from './front/door.ts';
+import { fileOfPeer } from './front/file-of-peer.ts';
 import type { RunningParts } from './front/gather-metrics.ts';
 import { HeldBytes } from './front/held-bytes.ts';
 import type { HttpEngine } from './front/http.ts';
+import type { ServerState } from './front/metrics.ts';
 import type { UsageMeter } from './front/usage-meter.ts';
 import type { MailQueue } from './identity/mail-queue.ts';
 import { loadSecrets } from './identity/secrets.ts';
@@ -32,6 +36,7 @@ import { probeObjectStore } from './object-store/probe.ts';
 import { createSharedCounters } from './object-store/store-counters.ts';
 import type { ActorThread } from './router/actor-threads.ts';
 import { billingOf, openPayments } from './server-billing.ts';
+import { ServerCluster } from './server-cluster.ts';
 import {
   frontComponents,
   frontOf,
@@ -60,6 +65,7 @@ import { storeSettingsOf } from './store-settings.ts';
  * Stopping goes the other way: no new requests, running ones finish, actors flush, the log drains.
  */
 export interface Server {
+  /** Where it listens. */
   readonly url: string;
   /** Null where it was not asked for. */
   readonly metricsUrl: string | null;
@@ -70,8 +76,11 @@ export interface Server {
 export interface ServerOptions {
   /** The HTTP server that must serve; tests say so. */
   readonly engine?: HttpEngine;
-  /** Another process ended this one's log: it must go, and quickly. */
-  readonly onSealed: () => void;
+  /**
+   * Another process ended this one's log: it must go, and quickly. `replaced`: because it has taken this server's place; `removed`: because
+   * this server was taken for dead by another one, and may come back.
+   */
+  readonly onSealed: (why: 'replaced' | 'removed') => void;
   /** Nothing can be acknowledged any more: the process must end at once, with a failure's code. */
   readonly onLogDied: () => void;
   /** Native code ended the process before this one. */
@@ -99,17 +108,42 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     observer.ownAnswer(answer),
   );
   let running: RunningParts | null = null;
+  let state = (): ServerState => 'joining';
   const held = new HeldBytes(settings.memoryBytes, systemClock);
-  const metrics = await metricsOf(settings, { door, requests, mcp, held, counters, running: () => running });
+  const metrics = await metricsOf(settings, {
+    door,
+    requests,
+    mcp,
+    held,
+    counters,
+    running: () => running,
+    state: () => state(),
+  });
   const watchdog = guardThreads(systemClock, 'front', {
     everyMs: limits.threadBeatMs,
     silentMsMax: limits.threadSilentMsMax,
   });
   const log = startLogThread(storeSettings, settings, watchdog, options.onLogDied);
   await probeObjectStore(store, systemClock, systemRandom);
-  const address = `${settings.host}:${settings.port}`;
-  const components = { store, clock: systemClock, random: systemRandom, log: log.control };
-  const joined = await joinCluster(components, serverId, address);
+  const laneCharges = new Charges();
+  const lanes = computeLanes(storeSettings, settings, laneCharges);
+  const { router, authenticator, allowances, usageMeter, people } = frontOf({
+    plans,
+    secrets,
+    store,
+    lanes,
+    logger,
+  });
+  const { peers } = settings;
+  const forgetTenant = (tenantId: number) => authenticator.invalidateTenant(tenantId);
+  const cluster =
+    peers && new ServerCluster({ settings, peers, serverId, store, router, forgetTenant, logger });
+  await cluster?.open();
+  const joined = await joinCluster(
+    { store, clock: systemClock, random: systemRandom, log: log.control, besideOthers: cluster !== null },
+    serverId,
+    peers?.address ?? addressAlone(settings.host, settings.port),
+  );
   await log.control.open(joined.identity, joined.standing);
   logger.info('this process has its log', {
     logId: joined.identity.logId,
@@ -122,15 +156,6 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     clock: systemClock,
     log: logger,
     afterCrash: options.afterCrash ?? false,
-  });
-  const laneCharges = new Charges();
-  const lanes = computeLanes(storeSettings, settings, laneCharges);
-  const { router, authenticator, allowances, usageMeter, people } = frontOf({
-    plans,
-    secrets,
-    store,
-    lanes,
-    logger,
   });
   const threads = actorThreads({
     settings,
@@ -145,12 +170,17 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     watchdog,
   });
   router.use(threads);
-  running = { threads, log: log.control, lanes: { ...lanes }, laneCharges };
-  void log.control.whenSealed().then(() => {
-    // They are about to stand still because they are asked to.
-    watchdog.stop();
-    return leave(threads).then(options.onSealed);
-  });
+  running = { threads, log: log.control, lanes: { ...lanes }, laneCharges, cluster };
+  const over = new SingleFlight<string, void>();
+  const onOver = () =>
+    void over.run('', async () => {
+      // They are about to stand still because they are asked to.
+      watchdog.stop();
+      const [isReplaced] = await Promise.all([cluster?.isReplaced() ?? true, leave(threads)]);
+      options.onSealed(isReplaced ? 'replaced' : 'removed');
+    });
+  void log.control.whenSealed().then(onOver);
+  cluster?.follow({ joined, threads, log: log.control, onRemoved: onOver });
   await Promise.all(threads.map((thread) => thread.start()));
 
   const stopCollecting = keepCollectingDead({ store, clock: systemClock, logger, log: log.control });
@@ -181,6 +211,8 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   const handler = handlerOf(front, { authenticator, metrics: mcp });
   const stopBilling = billing?.keep() ?? (() => {});
   door.serve(withOauth(handler, { front, people, store, secrets, audit }));
+  cluster?.keep(fileOfPeer(front.files, systemClock));
+  state = () => cluster?.state ?? 'active';
   const stopping = {
     door,
     mails,
@@ -188,6 +220,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     threads,
     log,
     lanes,
+    cluster,
     store,
     cacheFolder,
     logger,
@@ -199,9 +232,10 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     },
   };
   return {
-    url: door.baseUrl,
+    url: door.url,
     metricsUrl: metrics?.url ?? null,
     async stop() {
+      state = () => 'leaving';
       await stop(stopping);
       await audit.close();
       watchdog.stop();
@@ -257,14 +291,17 @@ async function stop(parts: {
   threads: readonly ActorThread[];
   log: LogThread;
   lanes: Lanes;
+  cluster: ServerCluster | null;
   store: ObjectStore;
   cacheFolder: string;
   logger: Logger;
   stopCollecting: () => void;
 }): Promise<void> {
-  const { door, threads, log, lanes, store, cacheFolder, logger } = parts;
+  const { door, threads, log, lanes, cluster, store, cacheFolder, logger } = parts;
   parts.stopCollecting();
   door.stopListening();
+  // What it is still asked goes to others from here on.
+  await cluster?.leave();
   const until = systemClock.monotonic() + limits.drainMs;
   while (door.inFlight() > 0 && systemClock.monotonic() < until) await systemClock.sleep(drainLookMs);
   await settledWithin(systemClock, parts.usageMeter.flush(), usageWaitMs);
@@ -272,9 +309,11 @@ async function stop(parts: {
   await Promise.all([parts.mails.stop(), ...threads.map((thread) => thread.drainNamespaces())]);
   await Promise.all(threads.map((thread) => thread.drain()));
   await log.control.drain();
+  await cluster?.end();
   await door.close();
   await Promise.all(threads.map((thread) => thread.end()));
   await Promise.all([...Object.values(lanes).map((lane) => lane.end()), log.end()]);
+  cluster?.close();
   await store.close();
   await noteCacheEnd(cacheFolder);
   logger.info('drained');

@@ -1,6 +1,6 @@
 import { statfsSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { EmbeddingBaseUrls } from '../protocol/worker-tasks.ts';
 import type { LogLevel } from './base/log.ts';
 import type { SmtpTls } from './identity/mailer.ts';
@@ -38,6 +38,8 @@ export interface Settings {
   /** Absolute. */
   readonly dataDir: string;
   readonly objectStore: 'fs' | 's3';
+  /** The folder of the `fs` store, absolute. */
+  readonly objectsDir: string;
   /** Null unless `objectStore` is `s3`. */
   readonly s3: BucketSettings | null;
   readonly actorThreads: number;
@@ -106,9 +108,6 @@ const memoryBytesMin = 256 * 2 ** 20;
 const commitMsDefault = 250;
 const commitMsMax = 10_000;
 
-/** Whether several servers may share one object store. */
-const severalServersWork: boolean = false;
-
 /** Names that clients use and the server ignores, and names of tests. */
 const ignored = new Set(['TIDEBASE_URL', 'TIDEBASE_API_KEY']);
 const testPrefix = 'TIDEBASE_TEST_';
@@ -126,6 +125,7 @@ export function readSettings(env: Env, machine: Machine = thisMachine): Settings
     baseUrl: read('TIDEBASE_BASE_URL', baseUrl),
     dataDir,
     objectStore,
+    objectsDir: resolve(read('TIDEBASE_OBJECTS_DIR', anyText) ?? join(dataDir, 'objects')),
     s3: readS3(read, objectStore),
     actorThreads: read('TIDEBASE_ACTOR_THREADS', threads) ?? Math.max(1, machine.cores - 1),
     computeThreads:
@@ -159,11 +159,6 @@ export function readSettings(env: Env, machine: Machine = thisMachine): Settings
     logLevel: read('TIDEBASE_LOG_LEVEL', oneOf(['error', 'info', 'debug'])) ?? 'info',
   };
   refuseUnknownNames(env, names);
-  if (settings.peers !== null && !severalServersWork) {
-    throw new SettingsError(
-      'TIDEBASE_PEER_PORT cannot be used yet: this release runs one server on an object store; take the setting out',
-    );
-  }
   return settings;
 }
 

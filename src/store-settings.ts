@@ -1,10 +1,9 @@
-import { join } from 'node:path';
 import type { ObjectStoreSettings } from './object-store/open-object-store.ts';
 import type { BucketSettings, Settings } from './settings.ts';
 
 /** Where the settings say that everything durable lies. */
-export function storeSettingsOf(settings: Pick<Settings, 's3' | 'dataDir'>): ObjectStoreSettings {
-  if (settings.s3 === null) return { kind: 'fs', folder: join(settings.dataDir, 'objects') };
+export function storeSettingsOf(settings: Pick<Settings, 's3' | 'objectsDir'>): ObjectStoreSettings {
+  if (settings.s3 === null) return { kind: 'fs', folder: settings.objectsDir };
   return bucketStoreSettings(settings.s3);
 }
 

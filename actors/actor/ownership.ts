@@ -4,6 +4,18 @@ import type { Owners, Standing } from '../../protocol/placement.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { isOwn } from '../../src/base/owners.ts';
 
+/** The data has moved to another server, and nothing was done: whoever holds the call can have it done there. */
+export class MovedAway extends ApiError {
+  /** The placement by which it has moved, or a later one. */
+  readonly placement: number;
+
+  constructor(placement: number, cause?: unknown) {
+    const sentence = 'this data has moved to another server; nothing was written';
+    super('unavailable', sentence, { retryAfter: 1, cause });
+    this.placement = placement;
+  }
+}
+
 /**
  * What a thread's actors know of who owns what: the present view, and which of its targets are ready to be opened.
  *
@@ -89,9 +101,8 @@ export class Ownership {
   }
 
   #refusal(key: string): ApiError {
-    const sentence = this.isOwn(key)
-      ? 'this data is on its way from another server; nothing was written'
-      : 'this data has moved to another server; nothing was written';
+    if (!this.isOwn(key)) return new MovedAway(this.placement);
+    const sentence = 'this data is on its way from another server; nothing was written';
     return new ApiError('unavailable', sentence, { retryAfter: 1 });
   }
 

@@ -17,6 +17,7 @@ import { SerialByKey } from '../../src/base/serial-by-key.ts';
 import { StoreError } from '../../src/object-store/object-store.ts';
 import { type ActorReply, reply } from '../actor/actor-reply.ts';
 import type { ActorComponents } from '../actor/components.ts';
+import { MovedAway } from '../actor/ownership.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
 import type { LogTarget } from '../log/unflushed.ts';
 import { dropObjects } from '../namespace/drop.ts';
@@ -192,6 +193,11 @@ export class ActorHost {
     } catch (error) {
       // That something is not there is an answer too.
       if (error instanceof ApiError && error.status === 404) await this.#confirm();
+      const isNothingDone = error instanceof StoreError || isUnavailable(error);
+      const { ownership } = this.#components;
+      // Its log may have refused it, or its actor have closed, only because of that.
+      if (isNothingDone && !ownership.isOwn(placementKey(call.tenantId, call.namespace)))
+        throw error instanceof MovedAway ? error : new MovedAway(ownership.placement, error);
       if (!(error instanceof StoreError)) throw error;
       throw new ApiError('unavailable', 'object storage did not answer; try again', {
         retryAfter: 1,
@@ -655,6 +661,10 @@ export class ActorHost {
 /** Whether the answer tells what there is, and not only what became of a change. */
 function tellsWhatIs({ operation }: ActorCall): boolean {
   return effectOf(operation).does === 'read' || operation === internalCalls.resolveNamespace;
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 'unavailable';
 }
 
 function keyOf({ tenantId, namespace }: LogTarget): string {

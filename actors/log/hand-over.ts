@@ -13,7 +13,8 @@ import { type LogEnd, LogTail } from './log-tail.ts';
  *
  * 1. In each placement every other member that owns something, or has owned it, is waited for: its log must have reached this very
  *    placement, or be sealed. A log that has passed it tells that the own view is old.
- * 2. A sealed log's process may answer reads for a second longer than it is sealed: that is waited out too.
+ * 2. A sealed log's process may answer reads for a second longer than it is sealed: that is waited out too, unless it has reached the
+ *    placement before, as one that leaves has: then it answers no more for what has moved.
  * 3. Then whatever may be in these logs of targets that have come is there, and is replayed; with that the placement is settled.
  *
  * A target that has been this server's in all placements since the last settled one has come from nobody: it waits for nothing.
@@ -37,6 +38,8 @@ export class HandOver {
   /** Other members' logs, and up to where they may have records of what is this server's. */
   #ends = new Map<string, number>();
   readonly #sealKnownMs = new Map<string, number>();
+  /** The last placements that others' logs were seen to have reached. */
+  readonly #reached = new Map<string, number>();
   #standing: Standing;
   /** Owners from the last settled placement on, the present ones last. */
   #chain: readonly Owners[];
@@ -138,9 +141,14 @@ export class HandOver {
   async #look(logId: string): Promise<LogEnd> {
     const tail = this.#tails.get(logId) ?? new LogTail(this.#components.store, logId);
     this.#tails.set(logId, tail);
+    const { placement } = this.#standing.owners;
     try {
-      const end = await tail.look(this.#standing.owners.placement);
-      if (end.kind === 'sealed') this.#noteSeal(logId);
+      const end = await tail.look(placement);
+      if (end.kind === 'barred') this.#reached.set(logId, placement);
+      if (end.kind === 'sealed') {
+        this.#reached.set(logId, end.placement);
+        this.#noteSeal(logId);
+      }
       return end;
     } catch (error) {
       if (!(error instanceof StoreError) && !(error instanceof DataError)) throw error;
@@ -155,7 +163,8 @@ export class HandOver {
   #noteSeals({ removed, logs }: Standing): void {
     for (const { logId } of removed) this.#noteSeal(logId);
     for (const logId of this.#tails.keys()) if (!logs.includes(logId)) this.#tails.delete(logId);
-    for (const logId of this.#sealKnownMs.keys()) if (!logs.includes(logId)) this.#sealKnownMs.delete(logId);
+    for (const known of [this.#sealKnownMs, this.#reached])
+      for (const logId of known.keys()) if (!logs.includes(logId)) known.delete(logId);
   }
 
   #noteSeal(logId: string): void {
@@ -164,7 +173,9 @@ export class HandOver {
 
   /** How long it takes until nobody answers reads any more whose log is sealed. */
   #sealWaitMs(): number {
-    const lastMs = Math.max(...this.#sealKnownMs.values());
+    const { placement } = this.#standing.owners;
+    const waitedFor = [...this.#sealKnownMs].filter(([logId]) => this.#reached.get(logId) !== placement);
+    const lastMs = Math.max(...waitedFor.map(([, knownMs]) => knownMs));
     return lastMs + this.#options.readsOutliveSealMs - this.#components.clock.monotonic();
   }
 }

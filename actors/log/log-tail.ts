@@ -11,12 +11,12 @@ import { decodeLogObject } from '../../src/stored/log-object.ts';
  * - `barred`: it has; a record of what it does not own in that placement lies at or under `through`, or nowhere.
  * - `later`: it has passed over that placement. Whether it owned something in between which it does not in this one nobody can tell, so who waits waits for
  *   the wrong one.
- * - `sealed`: nothing follows any more.
+ * - `sealed`: nothing follows any more. `placement` is the last that it has reached.
  */
 export type LogEnd =
   | { readonly kind: 'open' | 'later' }
   | { readonly kind: 'barred'; readonly through: number }
-  | { readonly kind: 'sealed'; readonly sealSeq: number };
+  | { readonly kind: 'sealed'; readonly sealSeq: number; readonly placement: number };
 
 /** Follows the headers of one log. Slots that were collected meanwhile are passed over: its floor says with which placement. */
 export class LogTail {
@@ -35,7 +35,8 @@ export class LogTail {
   /** Reads on to the end that there is now. Rejects with StoreError or DataError; then the next look reads on from there. */
   async look(placement: number): Promise<LogEnd> {
     while (this.#reached.placement < placement && (await this.#step()));
-    if (this.#sealSeq !== null) return { kind: 'sealed', sealSeq: this.#sealSeq };
+    if (this.#sealSeq !== null)
+      return { kind: 'sealed', sealSeq: this.#sealSeq, placement: this.#reached.placement };
     if (this.#reached.placement < placement) return { kind: 'open' };
     if (this.#reached.placement > placement) return { kind: 'later' };
     return { kind: 'barred', through: this.#reached.through };

@@ -20,7 +20,16 @@ export default async function serveLog(task: LogWorkerTask): Promise<void> {
   const store = await openObjectStore(task.store, systemClock, systemRandom);
   const logger = createLogger('log', task.logLevel);
   const components = { store, clock: systemClock, random: systemRandom, logger };
-  const service = new LogService(components, { commitMs: task.commitMs });
+  let laterView: (() => void)[] = [];
+  const service = new LogService(components, {
+    commitMs: task.commitMs,
+    besideOthers: task.besideOthers,
+    onLaterView: () => {
+      const waiting = laterView;
+      laterView = [];
+      for (const wake of waiting) wake();
+    },
+  });
   await new Promise<void>((resolve) => {
     const control: LogControl = {
       seal: (logId, placement) => service.seal(logId, placement),
@@ -28,15 +37,14 @@ export default async function serveLog(task: LogWorkerTask): Promise<void> {
       open: async (identity, standing) => service.open(identity, standing),
       adopt: async (standing) => service.adopt(standing),
       whenSealed: () => service.sealed,
+      whenLaterView: () => new Promise((wake) => laterView.push(wake)),
       attach: (port, placement) => service.attach(port, placement),
       listLogs: () => service.listLogs(),
       collectLogs: (named) => service.collectLogs(named),
       statistics: async () => ({ ...service.statistics(), busySeconds: busySeconds(), cpuMs: threadCpuMs() }),
-      async drain() {
-        await service.drain();
-        // The answer to this very call has to leave the thread first.
-        setImmediate(resolve);
-      },
+      drain: () => service.drain(),
+      // The answer to this very call has to leave the thread first.
+      end: async () => void setImmediate(resolve),
     };
     exposeControl(control, task.control);
   });

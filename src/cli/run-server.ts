@@ -43,10 +43,17 @@ export async function runServer(args: readonly string[]): Promise<number> {
   return exitCodes.done;
 }
 
-/** Another process took this one's place: nothing it still does could be acknowledged. */
-function onSealed(): void {
-  process.stderr.write('tidebase: another process has taken over this data; this one ends\n');
-  leave(exitCodes.cannotStart);
+/** Another process took what this one had: nothing it still does could be acknowledged. */
+function onSealed(why: 'replaced' | 'removed'): void {
+  if (why === 'replaced') {
+    process.stderr.write('tidebase: another process has taken over this data; this one ends\n');
+    leave(exitCodes.cannotStart);
+  } else {
+    process.stderr.write(
+      'tidebase: the other servers took this one for dead; it ends, and may be started again\n',
+    );
+    leave(failed);
+  }
 }
 
 /** The supervisor starts a new process with a log of its own. */

@@ -5,10 +5,11 @@ import { must } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
 import { type Random, randomHex } from '../base/random.ts';
 import { paths } from '../object-store/paths.ts';
+import { sharedVersion } from '../peers/hello.ts';
 import { changeView, type ViewComponents } from './change-view.ts';
 import { type PlannedView, planEntrance } from './plan-view.ts';
 import { Suspicion } from './suspicion.ts';
-import { type ClusterMember, type ClusterView, ownProtocol, standingOf } from './view.ts';
+import { type ClusterMember, type ClusterView, isAlone, ownProtocol, standingOf } from './view.ts';
 
 export interface JoinComponents extends ViewComponents {
   readonly log: Pick<LogControl, 'seal' | 'doneAmong'>;
@@ -64,8 +65,13 @@ async function planJoin(
   newcomer: Omit<ClusterMember, 'state'>,
 ): Promise<PlannedView | null> {
   const { log, besideOthers = false } = components;
-  if (!besideOthers) await waitForOthers(components, view, newcomer.serverId);
-  const ended = view.members.filter((member) => !besideOthers || member.serverId === newcomer.serverId);
+  const others = view.members.filter(({ serverId }) => serverId !== newcomer.serverId);
+  // Nobody can be beside a server that is alone: it hears of no view.
+  const inTheWay = besideOthers ? others.filter(isAlone) : others;
+  await waitForOthers(components, inTheWay, besideOthers);
+  const stay = others.filter((member) => !inTheWay.includes(member));
+  refuseOtherVersions(stay);
+  const ended = view.members.filter((member) => !stay.includes(member));
   const sealed = await Promise.all(
     ended.map(async ({ logId }) => ({
       logId,
@@ -76,13 +82,23 @@ async function planJoin(
   return planEntrance(view, { newcomer, sealed, done });
 }
 
+/** Throws where a member speaks no version of what servers say to each other that this one speaks. */
+function refuseOtherVersions(members: readonly ClusterMember[]): void {
+  const apart = members.find(({ protocol }) => sharedVersion(ownProtocol, protocol) === null);
+  if (apart === undefined) return;
+  const { address, protocol } = apart;
+  throw new Error(
+    `the server at ${address} speaks versions ${protocol.least} to ${protocol.greatest} of the peer protocol, and this one ` +
+      `${ownProtocol.least} to ${ownProtocol.greatest}: update the older one first`,
+  );
+}
+
 /** Waits out the leases of other servers, all at once. Throws while one of them lives. */
 async function waitForOthers(
   { store, clock }: Pick<JoinComponents, 'store' | 'clock'>,
-  view: ClusterView,
-  serverId: string,
+  others: readonly ClusterMember[],
+  besideOthers: boolean,
 ): Promise<void> {
-  const others = view.members.filter((member) => member.serverId !== serverId);
   const suspicion = new Suspicion(clock.monotonic());
   const look = () =>
     Promise.all(
@@ -102,7 +118,9 @@ async function waitForOthers(
   );
   if (living === undefined) return;
   throw new Error(
-    `another server (${living.address}) is running on this object store: stop it first, or give this one a bucket or folder of its own`,
+    besideOthers
+      ? `another server (${living.address}) is running alone on this object store: stop it, and start it again with TIDEBASE_PEER_PORT`
+      : `another server (${living.address}) is running on this object store: stop it first, or give this one a bucket or folder of its own`,
   );
 }
 

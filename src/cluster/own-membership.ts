@@ -5,10 +5,12 @@ import { describeError, type Logger } from '../base/log.ts';
 import { repeat } from '../base/repeat.ts';
 import { StoreError } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
+import type { Reachability } from '../peers/dialled-peer.ts';
 import { changeView, type ViewComponents } from './change-view.ts';
 import type { ViewFollower } from './follow-view.ts';
 import { planActivation, planForgetting, planLeave, planRemoval } from './plan-view.ts';
 import { Suspicion } from './suspicion.ts';
+import type { ClusterView } from './view.ts';
 
 /**
  * What a member of a view of several does for its own standing and for that of others: it becomes active once it has
@@ -20,6 +22,10 @@ export interface MembershipComponents extends ViewComponents {
   readonly log: Pick<LogControl, 'seal' | 'doneAmong'>;
   readonly follower: ViewFollower;
   readonly logId: string;
+  /** How the process of a log can be reached; null where nobody knows. */
+  readonly reachability?: (logId: string) => Reachability | null;
+  /** Tells the other members of a view that was made here, which is sooner than they would find it. */
+  readonly push?: (view: ClusterView) => void;
 }
 
 /** Between two looks at which sealed logs are done, in milliseconds. */
@@ -31,10 +37,16 @@ export class OwnMembership {
   #ownLease: string | null = null;
   #isLeaving = false;
   #forgotAtMs = Number.NEGATIVE_INFINITY;
+  #evictions = 0;
 
   constructor(components: MembershipComponents) {
     this.#components = components;
     this.#suspicion = new Suspicion(components.clock.monotonic());
+  }
+
+  /** Members that were evicted from here. */
+  get evictions(): number {
+    return this.#evictions;
   }
 
   /** The answer stops it. */
@@ -52,6 +64,7 @@ export class OwnMembership {
     try {
       await this.#activate();
       await this.#look();
+      this.#noteRefusals();
       await this.#evict();
       await this.#forgetDone();
     } catch (error) {
@@ -64,19 +77,26 @@ export class OwnMembership {
   /** From the answer on this process owns nothing, but for the last of all. Resolves once its threads have heard. */
   async leave(): Promise<void> {
     this.#isLeaving = true;
-    const { logId, follower } = this.#components;
+    const { logId } = this.#components;
     const view = await changeView(this.#components, (view) => planLeave(view, logId));
-    if (view !== null) await follower.offer(view);
+    if (view !== null) await this.#made(view);
   }
 
   /** Seals the own log and takes it out of the view, when nothing is written to it any more. False where there is no heir: then the next start does it. */
   async end(): Promise<boolean> {
-    const { logId, log, follower } = this.#components;
+    const { logId, log, follower, push } = this.#components;
     const { members, placement } = follower.view;
     if (!members.some((member) => member.logId !== logId && member.state === 'active')) return false;
     const sealSeq = await log.seal(logId, placement);
-    await changeView(this.#components, (view) => planRemoval(view, { logId, sealSeq }));
+    const view = await changeView(this.#components, (view) => planRemoval(view, { logId, sealSeq }));
+    // The own threads have no view to hear of any more.
+    if (view !== null) push?.(view);
     return true;
+  }
+
+  async #made(view: ClusterView): Promise<void> {
+    this.#components.push?.(view);
+    await this.#components.follower.offer(view);
   }
 
   async #activate(): Promise<void> {
@@ -86,7 +106,7 @@ export class OwnMembership {
     );
     if (!isJoining || this.#isLeaving) return;
     const view = await changeView(this.#components, (view) => planActivation(view, logId));
-    if (view !== null) await follower.offer(view);
+    if (view !== null) await this.#made(view);
   }
 
   /** Reads the leases of all members. The own one tells whether it is the store that is away. */
@@ -101,6 +121,17 @@ export class OwnMembership {
     this.#ownLease = own;
   }
 
+  /** A process that has ended is known sooner by its host, which refuses connections to it. */
+  #noteRefusals(): void {
+    const { reachability, clock } = this.#components;
+    for (const logId of this.#others) {
+      const reached = reachability?.(logId) ?? null;
+      if (reached === null || !reached.hasAnswered) continue;
+      if (reached.refusedSinceMs === null) this.#suspicion.answered(logId);
+      else this.#suspicion.refused(logId, Math.min(reached.refusedSinceMs, clock.monotonic()));
+    }
+  }
+
   async #evict(): Promise<void> {
     const { clock, log, logger, follower } = this.#components;
     const whom = this.#suspicion.whom(this.#others, clock.monotonic());
@@ -108,8 +139,14 @@ export class OwnMembership {
     logger.info('a member is evicted: its lease has not changed for too long', { logId: whom });
     const sealSeq = await log.seal(whom, follower.view.placement + 1);
     this.#suspicion.evicted(whom, clock.monotonic());
-    const view = await changeView(this.#components, (view) => planRemoval(view, { logId: whom, sealSeq }));
-    if (view !== null) await follower.offer(view);
+    this.#evictions++;
+    const { logId } = this.#components;
+    // Two who suspect each other do not both go.
+    const isMember = (view: ClusterView) => view.members.some((member) => member.logId === logId);
+    const view = await changeView(this.#components, (view) =>
+      isMember(view) ? planRemoval(view, { logId: whom, sealSeq }) : null,
+    );
+    if (view !== null) await this.#made(view);
   }
 
   /** One member takes logs out of the view whose records are all in manifests. */
@@ -121,7 +158,7 @@ export class OwnMembership {
     this.#forgotAtMs = clock.monotonic();
     const done = await log.doneAmong(removed.map((each) => each.logId));
     const view = await changeView(this.#components, (view) => planForgetting(view, done));
-    if (view !== null) await follower.offer(view);
+    if (view !== null) await this.#made(view);
   }
 
   get #others(): readonly string[] {

@@ -79,6 +79,17 @@ export const ownProtocol: ClusterMember['protocol'] = {
   greatest: peerVersions.greatest,
 };
 
+/** The address of a member that has no peer port, and so can't be beside others: where its clients find it. */
+export function addressAlone(host: string, port: number): string {
+  return `${aloneMark}${host}:${port}`;
+}
+
+export function isAlone({ address }: Pick<ClusterMember, 'address'>): boolean {
+  return address.startsWith(aloneMark);
+}
+
+const aloneMark = 'http://';
+
 /** The view before any server has ever started. */
 export const emptyView: ClusterView = { version: 0, placement: 0, nonce: '', members: [], removed: [] };
 

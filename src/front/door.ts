@@ -13,6 +13,8 @@ import type { HttpExchange, HttpHandler, OwnAnswer } from './http-types.ts';
 import { respond } from './response.ts';
 
 export interface FrontDoor {
+  /** Where it listens. */
+  readonly url: string;
   /** The public address, without a slash at its end. */
   readonly baseUrl: string;
   readonly admission: Admission;
@@ -69,8 +71,10 @@ export async function openDoor(
   });
   logger.info('listening', { engine: listener.engine, port: listener.port });
   const admission = new Admission({ clock: systemClock });
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${listener.port}`;
   return {
-    baseUrl: address.baseUrl ?? `http://${host.includes(':') ? `[${host}]` : host}:${listener.port}`,
+    url,
+    baseUrl: address.baseUrl ?? url,
     admission,
     engine: listener.engine,
     serve(next) {

@@ -43,6 +43,8 @@ export interface RunningParts {
   readonly log: Remote<LogControl>;
   readonly lanes: Readonly<Record<string, ComputeLane>>;
   readonly laneCharges: Charges;
+  /** Null for a server that is alone. */
+  readonly cluster: { families(): readonly Family[] } | null;
 }
 
 /** A thread that does long work, or restarts, is left out of a scrape and not waited for: scrapers give up after ten seconds. */
@@ -68,6 +70,7 @@ export async function gatherMetrics(sources: MetricsSources): Promise<string> {
     ...logFamilies(log),
     ...laneFamilies(running?.lanes ?? {}),
     ...storeFamilies(readCounters(sources.counters)),
+    ...(running?.cluster?.families() ?? []),
     ...process,
   ]);
 }

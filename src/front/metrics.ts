@@ -1,10 +1,13 @@
 /**
- * `GET /metrics` in Prometheus' text format, on a port of its own: it needs no credentials, and what is asked there meets
- * none of the limits and costs none of the deadlines of the service.
+ * `GET /metrics` in Prometheus' text format and `GET /readyz`, on a port of their own: they need no credentials, and what is asked
+ * there meets none of the limits and costs none of the deadlines of the service.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { CannotListen } from './door.ts';
+
+/** How far a server is with its own start or end: only an active one should be sent requests. */
+export type ServerState = 'joining' | 'active' | 'leaving';
 
 export interface MetricsDoor {
   /** The address of the listener, without the path. */
@@ -16,6 +19,7 @@ export interface MetricsDoor {
 export async function openMetrics(
   address: { readonly host: string; readonly port: number },
   text: () => Promise<string>,
+  state: () => ServerState,
 ): Promise<MetricsDoor> {
   const { host, port } = address;
   const server = createServer((request, response) => {
@@ -23,8 +27,10 @@ export async function openMetrics(
       response.writeHead(status, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
       response.end(body);
     };
+    if (request.method === 'GET' && request.url === '/readyz')
+      return answer(state() === 'active' ? 200 : 503, `${state()}\n`);
     if (request.method !== 'GET' || request.url !== '/metrics')
-      return answer(404, 'there is only GET /metrics\n');
+      return answer(404, 'there is only GET /metrics and GET /readyz\n');
     text().then(
       (body) => answer(200, body),
       () => answer(503, 'a thread is starting; ask again\n'),

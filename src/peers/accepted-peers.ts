@@ -99,7 +99,8 @@ export class AcceptedPeers implements PortEvents {
       ended: ({ kind, reason }) => {
         this.#open.delete(connection);
         if (known !== null && this.#known.get(known)?.connection === connection) this.#known.delete(known);
-        if (kind !== 'lost') logger.error('another server was refused', { remote, reason });
+        if (kind === 'refused') logger.info('another server was refused', { remote, reason });
+        else if (kind !== 'lost') logger.error('another server was refused', { remote, reason });
       },
     });
     this.#open.add(connection);

@@ -195,7 +195,7 @@ export class DialledPeer {
   #ended(end: ConnectionEnd): void {
     this.#options.metrics.connectionLost();
     if (this.#state.kind === 'closed' || this.#state.kind === 'idle') return;
-    this.#tellOnce(end.reason, end.kind !== 'lost');
+    this.#tellOnce(end.reason, end.kind === 'broken' || end.kind === 'apart');
     this.#pause(end.reason);
   }
 

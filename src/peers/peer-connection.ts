@@ -15,8 +15,10 @@ export interface ConnectionSide {
 
 /** Why a connection ended, by what follows from it. */
 export type ConnectionEnd =
-  /** One of the two servers will not have the other: trying again helps when something has changed. */
+  /** One of the two servers will not have the other: trying again helps when something has changed, as it mostly does by itself. */
   | { readonly kind: 'refused'; readonly reason: string }
+  /** This one speaks no version of the protocol that the other speaks. */
+  | { readonly kind: 'apart'; readonly reason: string }
   /** The other side does not keep to the protocol. */
   | { readonly kind: 'broken'; readonly reason: string }
   /** It was closed, or nothing came any more. */
@@ -134,18 +136,15 @@ export class PeerConnection {
     const version = sharedVersion(own, theirs);
     const refusal = version === null ? versionsApart(own, theirs) : refusalOf(theirs);
     if (version === null || refusal !== null) {
-      this.#refuse(refusal ?? '');
+      this.sayBye(refusal ?? '');
+      const kind = version === null ? 'apart' : 'refused';
+      this.#end({ kind, reason: refusal ?? '' }, 'after-sending');
       return;
     }
     if (!speaksFirst) this.#sayHello(theirs);
     this.#cancelTimer();
     this.#cancelTimer = this.#options.clock.after(limits.peerPingMs, () => this.#ping());
     this.#side = ready(theirs, this.#writer, version);
-  }
-
-  #refuse(reason: string): void {
-    this.sayBye(reason);
-    this.#end({ kind: 'refused', reason }, 'after-sending');
   }
 
   #ping(): void {

@@ -3,6 +3,7 @@ import { MessageChannel } from 'node:worker_threads';
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import { apiErrorToWire } from '../../protocol/messages.ts';
+import type { Standing } from '../../protocol/placement.ts';
 import type {
   ActorControl,
   ActorStatistics,
@@ -48,6 +49,10 @@ export class ActorThread {
   readonly #thread = new ResidentThread(workerEntries.actor);
   #channel: PortChannel | null = null;
   #control: Remote<ActorControl> | null = null;
+  /** As `#control`, but also while the thread starts. */
+  #begunControl: Remote<ActorControl> | null = null;
+  /** The newest that it was told; null where it began with it. */
+  #standing: Standing | null = null;
   #ending = false;
   /** Resolves when the thread's task has ended, however. */
   #task: Promise<void> = Promise.resolve();
@@ -89,6 +94,7 @@ export class ActorThread {
       (error: unknown) => this.#onEnd(error),
     );
     const remote = wrapControl<ActorControl>(control.port1);
+    this.#begunControl = remote;
     const channel = new PortChannel(front.port1, handler, limits.messageInlineBytesMax);
     await log.attach(moved(toLog.port1, [toLog.port1]), { index, count });
     // A thread that dies before it is ready would leave this call unanswered for ever.
@@ -96,8 +102,23 @@ export class ActorThread {
       remote.ready(),
       died.then(() => Promise.reject(new Error(`actor thread ${index} ended`))),
     ]);
+    // What the thread before it was told, this one may not have heard: it would answer for what others own by now.
+    await this.#tell();
     this.#channel = channel;
     this.#control = remote;
+  }
+
+  /** Tells it of a later view. Resolves once it knows that: from then on it answers no more for what has moved to other servers. */
+  adopt(standing: Standing): Promise<void> {
+    this.#standing = standing;
+    return this.#tell();
+  }
+
+  async #tell(): Promise<void> {
+    const [control, standing] = [this.#begunControl, this.#standing];
+    if (control === null || standing === null) return;
+    // A thread that dies hears nothing, and the one after it hears everything when it begins.
+    await Promise.race([control.adopt(standing), this.#task]);
   }
 
   /** On every thread before any is drained. */

@@ -1,7 +1,7 @@
 import { effectOf } from '../../protocol/effect-of.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
-import { type ActorCall, actorCallToWire, apiErrorFromWire } from '../../protocol/messages.ts';
+import { type ActorCall, actorCallToWire, apiErrorFromWire, movedFromWire } from '../../protocol/messages.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Message } from '../base/port-channel.ts';
 import { type PeerAnswer, PeerCallError } from '../peers/call.ts';
@@ -71,6 +71,13 @@ export class Forward implements Delivery {
     this.#send(false);
   }
 
+  /** Begins where an actor of this server has found that the data has moved by this placement. */
+  beginMoved(placement: number): void {
+    const never = { logId: '', placement: noPlacement, wentByThird: false, delivery: null };
+    this.#failed(never, { kind: 'moved', placement });
+    this.#moves = 0;
+  }
+
   cancel(): void {
     this.#cancelled = true;
     const sent = this.#try?.delivery;
@@ -108,6 +115,7 @@ export class Forward implements Delivery {
       this.#callNow(),
       body,
       (message) => {
+        if (movedFromWire(message.head) !== null) return this.#fail(moving());
         this.#count('answered');
         answer(message);
       },
@@ -257,6 +265,9 @@ export class Forward implements Delivery {
     return tookMs < 1 ? call : { ...call, deadlineMs: Math.max(1, call.deadlineMs - tookMs) };
   }
 }
+
+/** Older than any. */
+const noPlacement = -1;
 
 function isStream(body: SentBody): body is StreamedBody {
   return body !== null && !(body instanceof Uint8Array);

@@ -67,6 +67,17 @@ export class OtherServers implements Others {
     return this.#begin({ call, body, answer, fail });
   }
 
+  forwardMoved(
+    placement: number,
+    call: ActorCall,
+    body: Uint8Array | null,
+    answer: (message: Message) => void,
+    fail: (error: ApiError) => void,
+  ): void {
+    if (takesFile(call.operation)) fail(movedMeanwhile());
+    else new Forward(this.#parts, { call, body, answer, fail }).beginMoved(placement);
+  }
+
   forwardFile(
     call: ActorCall,
     body: StreamedBody,

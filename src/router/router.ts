@@ -7,6 +7,7 @@ import {
   actorAnswerToWire,
   actorCallFromWire,
   actorCallToWire,
+  movedFromWire,
   noMeter,
 } from '../../protocol/messages.ts';
 import { actorThreadNames, placementKey } from '../../protocol/placement.ts';
@@ -32,6 +33,8 @@ export interface Others {
   isOwn(tenantId: number, namespace: string): boolean;
   /** Has another server do it. */
   forward: Deliver;
+  /** Has the server do it that owns it by this placement or a later one: an actor of this server has found that it has moved. */
+  forwardMoved(placement: number, ...asked: Parameters<Deliver>): void;
   /** Has another server do what takes a file, which it receives while this one reads it. It calls back exactly once. */
   forwardFile(
     call: ActorCall,
@@ -84,12 +87,17 @@ export class Router {
     fail: (error: ApiError) => void,
   ): Delivery | null {
     const others = this.#others;
-    if (others !== null && !others.isOwn(call.tenantId, call.namespace))
-      return others.forward(call, body, answer, fail);
-    return this.deliverHere(call, body, answer, fail);
+    if (others === null) return this.deliverHere(call, body, answer, fail);
+    if (!others.isOwn(call.tenantId, call.namespace)) return others.forward(call, body, answer, fail);
+    const unlessMoved = (message: Message) => {
+      const placement = movedFromWire(message.head);
+      if (placement === null) answer(message);
+      else others.forwardMoved(placement, call, message.body, answer, fail);
+    };
+    return this.deliverHere(call, body, unlessMoved, fail);
   }
 
-  /** As `deliver`, to an actor of this server, whoever owns it. */
+  /** As `deliver`, to an actor of this server, whoever owns it: its answer may be that the data has moved (`movedFromWire`). */
   deliverHere(
     call: ActorCall,
     body: Uint8Array | null,

@@ -5,6 +5,7 @@ import {
   type ActorCall,
   actorCallFromWire,
   apiErrorToWire,
+  movedFromWire,
   type ReceivedFile,
 } from '../../protocol/messages.ts';
 import type { ByteGate, Hold } from '../base/byte-gate.ts';
@@ -183,10 +184,11 @@ class Served {
     );
   }
 
-  #refuseMoved(): void {
+  /** `placement`: by which it has moved, as far as is known here. Actors know a later one sooner than the router. */
+  #refuseMoved(placement = this.#options.members.now.owners.placement): void {
     closeUnread(this.#served.body);
     this.#options.metrics.served('moved');
-    this.#end(movedReply(this.#options.members.now.owners.placement));
+    this.#end(movedReply(placement));
   }
 
   async #read(body: IncomingBody): Promise<void> {
@@ -219,7 +221,9 @@ class Served {
       new Promise<Message>((resolve, reject) => {
         if (!members.isOwn(tenantId, namespace)) return reject(movedMeanwhile());
         metrics.served('delivered');
-        router.deliverHere(this.#call, packMessage(file), resolve, reject);
+        const unlessMoved = (message: Message) =>
+          movedFromWire(message.head) === null ? resolve(message) : reject(movedMeanwhile());
+        router.deliverHere(this.#call, packMessage(file), unlessMoved, reject);
       });
     try {
       this.#answer(await receiveFile(body, whose, work));
@@ -248,6 +252,8 @@ class Served {
   }
 
   #answer({ head, body }: Message): void {
+    const placement = movedFromWire(head);
+    if (placement !== null) return this.#refuseMoved(placement);
     // What a write has done is told in any case; it is told in few words.
     const isWrite = effectOf(this.#call.operation).does === 'write';
     if (body === null || isWrite || body.byteLength <= limits.peerFrameBytesMax)

@@ -80,8 +80,8 @@ test('a server that listens on one address is found there, and one that listens 
     );
 });
 
-test('a peer port stops the start while one server is all that works', () => {
-  assert.throws(() => readSettings(whole), /^SettingsError: TIDEBASE_PEER_PORT cannot be used yet: /);
+test('a server with a peer port is one of several', () => {
+  assert.equal(readSettings(whole).peers?.address, 'search-0.search:7400');
 });
 
 test('an address of a peer is a host and a port', () => {

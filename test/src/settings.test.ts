@@ -59,6 +59,7 @@ test('every setting can be given', () => {
     TIDEBASE_BASE_URL: 'https://search.example.com/',
     TIDEBASE_DATA_DIR: '/var/lib/tidebase',
     TIDEBASE_OBJECT_STORE: 's3',
+    TIDEBASE_OBJECTS_DIR: '/srv/objects',
     S3_ENDPOINT: 'http://127.0.0.1:9000',
     S3_REGION: 'eu-central-1',
     S3_BUCKET: 'b',
@@ -95,6 +96,7 @@ test('every setting can be given', () => {
     baseUrl: 'https://search.example.com',
     dataDir: '/var/lib/tidebase',
     objectStore: 's3',
+    objectsDir: '/srv/objects',
     s3: {
       endpoint: 'http://127.0.0.1:9000',
       region: 'eu-central-1',

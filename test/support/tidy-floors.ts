@@ -38,6 +38,7 @@ export const sides: readonly Side[] = [
       ['src/server-billing.ts'],
       ['src/server-front.ts'],
       ['src/server-oauth.ts'],
+      ['src/server-cluster.ts'],
       ['src/server.ts'],
       ['src/cli'],
       ['src/main.ts'],

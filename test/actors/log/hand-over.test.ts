@@ -109,6 +109,23 @@ test('after a seal reads of its process are waited out', async () => {
   assert.ok(clock.monotonic() - beganAt >= limits.readsOutliveSealMs);
 });
 
+test('reads of a process that had reached the placement before its seal are not waited out', async () => {
+  await header(1, 2);
+  const over = handOver(standing(2, ['a', 'b'], [other]));
+  over.settled();
+  const left = standing(3, ['a'], [other]);
+  over.adopt(left);
+  const ended = over.whenEnded();
+  await header(2, 3);
+  const sealSeq = await sealLog(store, seededBytes(2), { logId: other, placement: 3 });
+  over.adopt({ ...left, version: left.version + 1, others: [], removed: [{ logId: other, sealSeq }] });
+  const beganAt = clock.monotonic();
+
+  assert.deepEqual(await clock.run(ended), [{ logId: other, through: 1 }]);
+
+  assert.ok(clock.monotonic() - beganAt < limits.readsOutliveSealMs);
+});
+
 test('what left and came back between two settlements has come', () => {
   const over = handOver(standing(1, ['a']));
   over.settled();

@@ -56,8 +56,8 @@ test('a sealed log has ended in every placement that it has not reached', async 
   await write(1, 2);
   const sealSeq = await sealLog(store, seededBytes(1), { logId, placement: 9 });
 
-  assert.deepEqual(await tail.look(3), { kind: 'sealed', sealSeq });
-  assert.deepEqual(await tail.look(4), { kind: 'sealed', sealSeq });
+  assert.deepEqual(await tail.look(3), { kind: 'sealed', sealSeq, placement: 2 });
+  assert.deepEqual(await tail.look(4), { kind: 'sealed', sealSeq, placement: 2 });
 });
 
 test('a barrier that was collected is found in the floor', async () => {

@@ -4,7 +4,7 @@ import { sealLog } from '../../../actors/log/seal.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { DataError } from '../../../src/base/assert.ts';
 import { joinCluster } from '../../../src/cluster/join.ts';
-import { type ClusterView, encodeView, readView } from '../../../src/cluster/view.ts';
+import { addressAlone, type ClusterView, encodeView, loadView, readView } from '../../../src/cluster/view.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { paths } from '../../../src/object-store/paths.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -30,7 +30,7 @@ function memberOf({ members: [member] }: ClusterView) {
   return member;
 }
 
-function join(serverId = 'a') {
+function join(serverId = 'a', { address = `address of ${serverId}`, besideOthers = false } = {}) {
   const random = seededBytes(80 + joins++);
   const log = {
     seal: async (logId: string, placement: number) => {
@@ -42,7 +42,7 @@ function join(serverId = 'a') {
       return logIds.filter((_, at) => found[at] !== null);
     },
   };
-  return clock.run(joinCluster({ store, clock, random, log }, serverId, `address of ${serverId}`));
+  return clock.run(joinCluster({ store, clock, random, log, besideOthers }, serverId, address));
 }
 
 test('the first process finds nothing to take over', async () => {
@@ -143,6 +143,44 @@ test('another server that lives is not pushed aside, one that died is', async ()
     [first.identity.logId],
   );
   assert.deepEqual(second.predecessors, [], 'what its cache holds is another server’s');
+});
+
+test('nobody joins beside a server that is alone: one that lives is in the way, one that died goes', async () => {
+  const first = await join('a', { address: addressAlone('127.0.0.1', 8080) });
+  const lease = paths.lease(first.identity.logId);
+  await truth.putIfAbsent(lease, [Buffer.from('beat 1')]);
+  clock.after(5_000, async () => {
+    await truth.putIfMatch(lease, [Buffer.from('beat 2')], (await truth.get(lease))?.etag ?? '');
+  });
+
+  await assert.rejects(
+    join('b', { besideOthers: true }),
+    /another server \(http:\/\/127\.0\.0\.1:8080\) is running alone .* with TIDEBASE_PEER_PORT/,
+  );
+
+  const second = await join('b', { besideOthers: true });
+  assert.deepEqual(sealings, [first.identity.logId]);
+  const third = await join('c', { besideOthers: true });
+  assert.deepEqual(
+    third.view.members.map(({ logId, state }) => [logId, state]),
+    [
+      [second.identity.logId, 'active'],
+      [third.identity.logId, 'joining'],
+    ],
+  );
+});
+
+test('a server of versions that this one does not speak is named, and not joined', async () => {
+  await join('a');
+  const { etag } = await loadView(truth);
+  const view = await readView(truth);
+  const members = [{ ...memberOf(view), protocol: { least: 98, greatest: 99 } }];
+  await truth.putIfMatch(paths.view, [encodeView({ ...view, members })], etag ?? '');
+
+  await assert.rejects(
+    join('b', { besideOthers: true }),
+    /the server at address of a speaks versions 98 to 99 .*: update the older one first/,
+  );
 });
 
 test('several servers that died are waited for at once', async () => {

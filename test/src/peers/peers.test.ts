@@ -7,6 +7,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { PeerCallError, type PeerHandler, type ServedCall } from '../../../src/peers/call.ts';
 import { tlsTransport } from '../../../src/peers/node-tls.ts';
 import { apiErrorOfPeer } from '../../../src/peers/peers.ts';
+import { tryKey } from '../../../src/peers/try-key.ts';
 import { certificate, certificateKey } from '../../support/test-certificate.ts';
 import {
   ask,
@@ -113,6 +114,25 @@ test('a wrong key is one clear line on both sides, and no call leaves', async ()
     other.lines.map(({ level, message }) => [level, wrong.test(message)]),
     [['error', true]],
   );
+});
+
+test('a key is tried before anything is begun with it, and one server that knows it is enough', async () => {
+  const one = await start({ name: 'one' });
+  const other = await start({
+    name: 'other',
+    transport: tlsTransport({ present: keyOf(2), previous: null }, systemClock),
+  });
+  const transport = tlsTransport({ present: keyOf(2), previous: null }, systemClock);
+  const nobody = { host: '127.0.0.1', port: 1 };
+  const [known, unknown] = [other.member.address, one.member.address];
+
+  assert.equal(await tryKey(transport, []), 'unreachable');
+  assert.equal(await tryKey(transport, [nobody]), 'unreachable');
+  assert.equal(await tryKey(transport, [nobody, unknown]), 'wrong-key');
+  assert.equal(await tryKey(transport, [nobody, unknown, known]), 'known');
+  await until(() => one.lines.length > 0, 'a line of who was dialled');
+  assert.match(one.lines[0]?.message ?? '', /wrong cluster key/);
+  assert.deepEqual(other.lines, []);
 });
 
 function familyText({ peers }: TestServer): string {

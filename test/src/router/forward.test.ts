@@ -4,7 +4,12 @@ import { test } from 'node:test';
 import { ApiError } from '../../../protocol/errors.ts';
 import { internalCalls } from '../../../protocol/internal-calls.ts';
 import { limits } from '../../../protocol/limits.ts';
-import { type ActorCall, actorAnswerFromWire, actorCallToWire } from '../../../protocol/messages.ts';
+import {
+  type ActorCall,
+  actorAnswerFromWire,
+  actorCallToWire,
+  movedToWire,
+} from '../../../protocol/messages.ts';
 import type { Message } from '../../../src/base/port-channel.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type LinkRules, MemoryTransport } from '../../support/peer-links.ts';
@@ -600,3 +605,40 @@ test('a view is told to all others, whatever its size', async () => {
 function cutAll(transport: MemoryTransport): void {
   for (const [link] of transport.links) link.destroy();
 }
+
+test('an actor that finds that its data has moved gives the call back, which is done where it is now', async () => {
+  const { clock, a, b, close } = await start(two);
+  const name = nameWhere([two, 'a'], [['b'], 'b']);
+  a.act = (_, body, respond) => respond(movedToWire(2), body);
+
+  const asked = outcomeOf(clock, put(a, name, 'kept'));
+  await clock.advance(50);
+  assert.deepEqual(b.got, [], 'this router has not heard of it yet');
+  for (const server of [a, b]) server.members.use(membersOf(server.id, 2, two, ['b']));
+
+  assert.equal(await asked, '200 kept');
+  assert.deepEqual(names(b.got), ['putDocuments']);
+  close();
+});
+
+test('one that another server has sent goes back to it, and from there to where the data is', async () => {
+  const { clock, a, b, close } = await start(two);
+  const name = nameWhere([two, 'b'], [['a'], 'a']);
+  b.act = (_, body, respond) => respond(movedToWire(2), body);
+
+  const asked = outcomeOf(clock, put(a, name, 'kept'));
+  await clock.advance(50);
+  for (const server of [a, b]) server.members.use(membersOf(server.id, 2, two, ['a']));
+
+  assert.equal(await asked, '200 kept');
+  assert.deepEqual([names(b.got), names(a.got)], [['putDocuments'], ['putDocuments']]);
+  close();
+});
+
+test('where nobody hears of the placement by which it has moved, the client hears that nothing was done', async () => {
+  const { clock, a, close } = await start(two);
+  a.act = (_, body, respond) => respond(movedToWire(2), body);
+
+  assert.equal(await outcomeOf(clock, put(a, nameWhere([two, 'a']))), 'unavailable');
+  close();
+});

@@ -1,0 +1,291 @@
+/** A server among several on one store: the channel to the others, the view that it follows, and its own standing in it. */
+
+import { ApiError } from '../protocol/errors.ts';
+import { limits } from '../protocol/limits.ts';
+import type { Standing } from '../protocol/placement.ts';
+import type { LogControl } from '../protocol/worker-tasks.ts';
+import { DataError, must } from './base/assert.ts';
+import { ByteGate } from './base/byte-gate.ts';
+import { systemClock } from './base/clock.ts';
+import type { Remote } from './base/control.ts';
+import { counter, type Family, gauge } from './base/exposition.ts';
+import { describeError, type Logger } from './base/log.ts';
+import { systemRandom } from './base/random.ts';
+import { settledWithin } from './base/settled-within.ts';
+import { SingleFlight } from './base/single-flight.ts';
+import { ViewFollower } from './cluster/follow-view.ts';
+import type { Joined } from './cluster/join.ts';
+import { OwnMembership } from './cluster/own-membership.ts';
+import {
+  type ClusterMember,
+  type ClusterView,
+  decodeView,
+  encodeView,
+  ownersOf,
+  readView,
+  standingOf,
+} from './cluster/view.ts';
+import { CannotListen } from './front/door.ts';
+import type { ObjectStore } from './object-store/object-store.ts';
+import { tlsTransport } from './peers/node-tls.ts';
+import { parsePeerAddress } from './peers/peer-address.ts';
+import { Peers } from './peers/peers.ts';
+import type { PeerTransport } from './peers/transport.ts';
+import { tryKey } from './peers/try-key.ts';
+import type { ActorThread } from './router/actor-threads.ts';
+import { ForwardMetrics } from './router/forward-metrics.ts';
+import { KnownMembers, type Membership } from './router/members.ts';
+import { OtherServers } from './router/other-servers.ts';
+import type { Router } from './router/router.ts';
+import { type ReceiveFile, ServedCalls } from './router/served-calls.ts';
+import type { Settings } from './settings.ts';
+import type { PeerSettings } from './settings-peers.ts';
+import { SettingsError } from './settings-values.ts';
+
+export interface ServerClusterParts {
+  readonly settings: Settings;
+  readonly peers: PeerSettings;
+  readonly serverId: string;
+  readonly store: ObjectStore;
+  readonly router: Router;
+  /** A tenant changed: what this server's front has cached of it is void. */
+  readonly forgetTenant: (tenantId: number) => void;
+  readonly logger: Logger;
+}
+
+/** What this server does with what it hears of the others. */
+export interface JoinedParts {
+  readonly joined: Joined;
+  readonly threads: readonly ActorThread[];
+  readonly log: Remote<LogControl>;
+  /** The view does not name this process any more. */
+  readonly onRemoved: () => void;
+}
+
+const memberStates = ['joining', 'active', 'leaving'] as const;
+/** How long a stopping server looks for answers to what others have asked of it. */
+const servingMsMax = 2_000;
+const servingLookMs = 10;
+
+export class ServerCluster {
+  readonly #parts: ServerClusterParts;
+  readonly #transport: PeerTransport;
+  /** The name of this process; its log is known once it has joined. */
+  readonly #self: { readonly serverId: string; logId: string };
+  readonly #members: KnownMembers;
+  readonly #peers: Peers;
+  readonly #others: OtherServers;
+  readonly #looking = new SingleFlight<string, void>();
+  #receiveFile: ReceiveFile = () => Promise.reject(stillStarting());
+  #follower: ViewFollower | null = null;
+  #membership: OwnMembership | null = null;
+  #stopFollowing = () => {};
+  #stopKeeping = () => {};
+  #isEnding = false;
+
+  constructor(parts: ServerClusterParts) {
+    this.#parts = parts;
+    const { settings, peers, serverId, router, forgetTenant, logger } = parts;
+    this.#self = { serverId, logId: '' };
+    this.#transport = tlsTransport(peers.clusterKeys, systemClock);
+    const nobody = { owners: { placement: 0, servers: [], self: serverId }, logs: new Map<string, string>() };
+    this.#members = new KnownMembers(nobody, systemClock);
+    const metrics = new ForwardMetrics();
+    const common = { router, members: this.#members, clock: systemClock, logger, metrics };
+    const handler = new ServedCalls({
+      ...common,
+      bodies: gateOf(settings),
+      receiveFile: (...asked) => this.#receiveFile(...asked),
+      forgetTenant,
+      onView: (bytes) => this.#hear(bytes),
+      onBehind: () => void this.#look(),
+    });
+    const self = this.#self;
+    const transport = this.#transport;
+    this.#peers = new Peers({ self, transport, handler, clock: systemClock, random: systemRandom, logger });
+    this.#others = new OtherServers({ ...common, peers: this.#peers, answers: gateOf(settings) });
+    router.join(this.#others);
+  }
+
+  /**
+   * Opens the port to others, and shows the key to those that are there. Throws where the port is taken or the key is wrong: before anything
+   * is joined, so that neither costs a log each time it is tried.
+   */
+  async open(): Promise<void> {
+    const { settings, peers, store } = this.#parts;
+    const { host } = settings;
+    try {
+      await this.#peers.listen({ host, port: peers.port });
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new CannotListen(
+        `port ${peers.port} on ${host} can't be listened on (${reason}): set TIDEBASE_PEER_PORT to a free one`,
+      );
+    }
+    const { members } = await readView(store);
+    const addresses = members
+      .filter(({ serverId }) => serverId !== this.#self.serverId)
+      .flatMap(({ address }) => parsePeerAddress(address) ?? []);
+    if ((await tryKey(this.#transport, addresses)) !== 'wrong-key') return;
+    throw new SettingsError(
+      'wrong cluster key: the other servers do not know this one’s TIDEBASE_CLUSTER_KEY; set the same on all of them',
+    );
+  }
+
+  /** Follows the view from the one on with which this process has joined. Its threads may still be starting. */
+  follow({ joined, threads, log, onRemoved }: JoinedParts): void {
+    const { store, logger } = this.#parts;
+    const { logId } = joined.identity;
+    this.#self.logId = logId;
+    const components = { store, clock: systemClock, random: systemRandom, logger };
+    const adopting = (adopt: (standing: Standing) => Promise<unknown>) => async (view: ClusterView) => {
+      const standing = standingOf(view, logId);
+      if (standing !== null) await adopt(standing);
+    };
+    const follower = new ViewFollower(
+      components,
+      {
+        everyMs: limits.viewPollMs,
+        logId,
+        subscribers: [
+          adopting((standing) => Promise.all(threads.map((thread) => thread.adopt(standing)))),
+          (view) => this.#use(view),
+          adopting((standing) => log.adopt(standing)),
+        ],
+        onRemoved: () => {
+          if (!this.#isEnding) onRemoved();
+        },
+      },
+      joined.view,
+    );
+    this.#follower = follower;
+    this.#use(joined.view);
+    const push = (view: ClusterView) => this.#others.pushView(encodeView(view));
+    this.#membership = new OwnMembership({
+      ...components,
+      log,
+      follower,
+      logId,
+      reachability: (other) => this.#peers.reachability(other),
+      push,
+    });
+    this.#stopFollowing = follower.follow();
+    void this.#followLogs(log);
+    push(joined.view);
+  }
+
+  /** This server can serve: it asks for its part, and looks after the others. */
+  keep(receiveFile: ReceiveFile): void {
+    this.#receiveFile = receiveFile;
+    this.#stopKeeping = this.#membership?.keep() ?? (() => {});
+  }
+
+  get state(): ClusterMember['state'] {
+    const { logId } = this.#self;
+    const self = this.#follower?.view.members.find((member) => member.logId === logId);
+    return self?.state ?? 'joining';
+  }
+
+  /** From the answer on this server owns nothing, but for the last of all; what comes goes to others. */
+  async leave(): Promise<void> {
+    this.#stopKeeping();
+    await this.#membership?.leave();
+  }
+
+  /** Ends the membership, once nothing is written to the own log any more. */
+  async end(): Promise<void> {
+    this.#isEnding = true;
+    this.#stopFollowing();
+    await this.#membership?.end();
+    this.#peers.stopServing();
+    const untilMs = systemClock.monotonic() + servingMsMax;
+    while (this.#peers.serving > 0 && systemClock.monotonic() < untilMs)
+      await systemClock.sleep(servingLookMs);
+  }
+
+  close(): void {
+    this.#peers.close();
+  }
+
+  /** Whether a later process of this very server has taken its place; false where the store does not tell within a second. */
+  async isReplaced(): Promise<boolean> {
+    const { serverId, logId } = this.#self;
+    let isReplaced = false;
+    const looked = readView(this.#parts.store).then(({ members }) => {
+      isReplaced = members.some((member) => member.serverId === serverId && member.logId !== logId);
+    });
+    await settledWithin(systemClock, looked, limits.viewPollMs);
+    return isReplaced;
+  }
+
+  families(): Family[] {
+    const { version, members } = must(this.#follower, 'a view').view;
+    return [
+      gauge('tidebase_cluster_view_version', 'Version of the cluster view that this server knows', version),
+      gauge(
+        'tidebase_cluster_members',
+        'Servers of the cluster by state, as this one knows them',
+        memberStates.map((state) => ({
+          labels: { state },
+          value: members.filter((member) => member.state === state).length,
+        })),
+      ),
+      counter(
+        'tidebase_cluster_evictions_total',
+        'Servers that this one has removed because they had died',
+        this.#membership?.evictions ?? 0,
+      ),
+      ...this.#others.families(),
+      ...this.#peers.families(),
+    ];
+  }
+
+  #use(view: ClusterView): void {
+    const { serverId } = this.#self;
+    this.#members.use(knownOf(view, serverId));
+    this.#peers.use(
+      view.members.flatMap((member) => {
+        const address = parsePeerAddress(member.address);
+        return address === null ? [] : [{ serverId: member.serverId, logId: member.logId, address }];
+      }),
+    );
+  }
+
+  #hear(bytes: Uint8Array): void {
+    try {
+      void this.#follower?.offer(decodeView(bytes));
+    } catch (error) {
+      if (!(error instanceof DataError)) throw error;
+      this.#parts.logger.error('a view of another server was not understood', {
+        error: describeError(error),
+      });
+    }
+  }
+
+  #look(): Promise<void> {
+    return this.#looking.run('', async () => this.#follower?.look());
+  }
+
+  /** Another member's log may show sooner than the store is looked at that there is a later view. */
+  async #followLogs(log: Remote<LogControl>): Promise<void> {
+    while (!this.#isEnding) {
+      await log.whenLaterView();
+      await this.#look();
+    }
+  }
+}
+
+function knownOf(view: ClusterView, serverId: string): Membership {
+  const logs = new Map(view.members.map((member) => [member.serverId, member.logId]));
+  return { owners: ownersOf(view, serverId), logs };
+}
+
+/** Memory for bodies that are on their way between servers, one way. */
+function gateOf({ memoryBytes }: Settings): ByteGate {
+  const max = Math.max(memoryBytes / limits.peerBodiesPart, limits.peerBodiesBytesMin);
+  return new ByteGate({ max, clock: systemClock, waitersMax: limits.roomWaitersMax });
+}
+
+function stillStarting(): ApiError {
+  return new ApiError('unavailable', 'the server is starting; nothing was done', { retryAfter: 1 });
+}

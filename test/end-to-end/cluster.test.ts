@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { SqlAnswer } from '../../protocol/sql.ts';
+import type { ImportResult } from '../../protocol/write.ts';
+import { ApiClient } from '../support/api-client.ts';
+import { type ClusterServer, metric, ServerCluster, stateOf } from '../support/cluster.ts';
+import { ClusterLoad } from '../support/cluster-load.ts';
+import { eventually } from '../support/eventually.ts';
+import { freePorts } from '../support/free-ports.ts';
+import { McpCaller } from '../support/mcp-calls.ts';
+import { seededRandom } from '../support/model.ts';
+import { ServerProcess } from '../support/server-process.ts';
+
+/** Three real servers on one folder: any of them answers for all, and data moves when one goes and comes. */
+const names = Array.from({ length: 9 }, (_, at) => `n${at}`);
+
+describe('three servers on one store', { concurrency: 1 }, () => {
+  let cluster: ServerCluster;
+  let key: string;
+  let load: ClusterLoad;
+
+  const at = (index: number): ClusterServer => cluster.servers[index] ?? assert.fail('no such server');
+  const api = (index: number, credential = key) => new ApiClient(at(index).process.url, credential);
+
+  before(async () => {
+    cluster = await ServerCluster.start({ servers: 3 });
+    key = (await new ApiClient(at(1).process.url).signup('ada@example.com')).key;
+    load = new ClusterLoad({
+      key,
+      name: 'killed',
+      namespaces: 12,
+      everyMs: 300,
+      random: seededRandom(22),
+      urls: () => cluster.running.map(({ process }) => process.url),
+    });
+  });
+
+  after(async () => {
+    load.close();
+    const ends = await Promise.all(cluster.running.map(({ process }) => process.stop()));
+    for (const end of ends) assert.deepEqual(end, { code: 0, signal: null });
+    const errors = cluster.servers.flatMap(({ process }) => process.loggedErrors());
+    // Of the stranger, and of what was on its way to the server that was killed.
+    const expected = /wrong cluster key|usage may not have been counted/;
+    assert.deepEqual(
+      errors.filter((line) => !expected.test(line)),
+      [],
+    );
+  });
+
+  it('what is written through one is read through all, by id, by search and by SQL', async () => {
+    await Promise.all(names.map((name) => api(0).put(name, [{ id: 'a', text: `the tide of ${name}` }])));
+
+    for (const index of [0, 1, 2])
+      for (const name of names) {
+        assert.equal((await api(index).get(name, 'a')).text, `the tide of ${name}`);
+        assert.equal((await api(index).search(name, { q: 'tide' })).hits.length, 1);
+        const sql = { sql: 'SELECT COUNT(*) AS n FROM docs' };
+        const { rows } = await api(index).call<SqlAnswer>('POST', `/v1/namespaces/${name}/sql`, sql);
+        assert.deepEqual(rows, [[1]]);
+      }
+    const served = await Promise.all(
+      cluster.servers.map(({ metricsUrl }) =>
+        metric(metricsUrl, 'tidebase_forwards_served_total{outcome="delivered"}'),
+      ),
+    );
+    assert.ok(
+      served.every((count) => count > 0),
+      `each owns something: ${served}`,
+    );
+  });
+
+  it('a file goes through any of them to the server that imports it', async () => {
+    const csv = 'day,place\n2026-03-01,Dover\n2026-03-02,Leith\n';
+    await Promise.all(
+      names.slice(0, 4).map(async (name) => {
+        const path = `/v1/namespaces/${name}/import?format=csv&text=place`;
+        const { status, body } = await api(2).request('POST', path, { body: csv });
+        assert.equal(status, 200, body.toString());
+        assert.equal((JSON.parse(body.toString()) as ImportResult).written, 2);
+      }),
+    );
+    for (const name of names.slice(0, 4)) assert.equal((await api(1).count(name)).count, 3);
+  });
+
+  it('an agent finds the same through each of them', async () => {
+    for (const index of [0, 1, 2])
+      for (const name of names.slice(0, 3)) {
+        const caller = new McpCaller(at(index).process.url, key);
+        const { isError, structured } = await caller.call('search', { namespace: name, query: 'tide' });
+        assert.equal(isError, false, structured);
+        assert.equal(JSON.parse(structured).hits.length, 1);
+      }
+  });
+
+  it('a key that is revoked through one is refused by all at once', async () => {
+    for (const index of [0, 1, 2]) {
+      const made = await api(index).createKey({ name: `k${index}`, scope: 'read' });
+      for (const other of [0, 1, 2]) await api(other, made.key).get('n0', 'a');
+
+      await api((index + 1) % 3).revokeKey(made.id);
+
+      for (const other of [0, 1, 2])
+        await api(other, made.key).refused({ status: 401, code: 'unauthorized' }, 'GET', '/v1/me');
+    }
+  });
+
+  it('one that is stopped hands over what it owns, and no request through the others fails', async (t) => {
+    await load.fill();
+    const { process, metricsUrl } = at(2);
+    const placed = () => metric(at(0).metricsUrl, 'tidebase_cluster_members{state="active"}');
+    let asked = [...cluster.running.slice(0, 2)];
+    const others = new ClusterLoad({
+      key,
+      name: 'stopped',
+      namespaces: 12,
+      everyMs: 120,
+      random: seededRandom(23),
+      urls: () => asked.map((server) => server.process.url),
+    });
+    await others.fill();
+    others.begin();
+    assert.equal(await stateOf(metricsUrl), 'active');
+
+    assert.deepEqual(await process.stop(), { code: 0, signal: null });
+
+    assert.equal(await placed(), 2);
+    await others.stop();
+    t.diagnostic(
+      `${others.answered} answers; longest without a read: ${Math.round(others.gaps().at(-1) ?? 0)} ms`,
+    );
+    assert.deepEqual([[...others.failures], others.wrong], [[], []]);
+    asked = [];
+    others.close();
+  });
+
+  it('it joins again when it is started again', async () => {
+    await cluster.restart(at(2));
+
+    for (const { process } of cluster.servers) assert.deepEqual(await load.lostAt(process.url), []);
+  });
+
+  it('after kill -9 of one the others answer for it, with all that was acknowledged', async (t) => {
+    load.begin();
+    await eventually(() => load.areAllRead, 'each namespace is read');
+    const began = performance.now();
+
+    await at(1).process.kill();
+    load.measure();
+    await eventually(
+      () => load.areAllRead,
+      () => `all are read again: ${load.gaps()}`,
+    );
+
+    t.diagnostic(
+      `all answered ${Math.round(performance.now() - began)} ms after the kill; ` +
+        `${[...load.failures].map(([kind, count]) => `${count} ${kind}`)}`,
+    );
+    await load.stop();
+    assert.deepEqual(load.wrong, []);
+    for (const kind of load.failures.keys())
+      assert.match(kind, /^(503 unavailable|503 write_unknown|429 [a-z_]+|no answer)$/);
+    for (const { process } of cluster.running) assert.deepEqual(await load.lostAt(process.url), []);
+  });
+
+  it('one that was killed comes back', async () => {
+    await cluster.restart(at(1));
+
+    for (const { process } of cluster.servers) assert.deepEqual(await load.lostAt(process.url), []);
+  });
+
+  it('a server with another key is refused at the start, with a line on both sides', async () => {
+    const options = { ...at(0).options, folder: `${at(0).options.folder}-stranger` };
+    const [port] = await freePorts(1);
+    const env = {
+      ...options.env,
+      TIDEBASE_METRICS_PORT: '',
+      TIDEBASE_PEER_PORT: String(port),
+      TIDEBASE_CLUSTER_KEY: Buffer.alloc(32, 9).toString('base64'),
+    };
+    const stranger = new ServerProcess({ ...options, env });
+
+    assert.equal((await stranger.end()).code, 78);
+
+    assert.match(stranger.errors, /tidebase cannot start: wrong cluster key/);
+    const told = () => cluster.servers.some(({ process }) => /wrong cluster key/.test(process.errors));
+    await eventually(told, 'the others tell of it');
+  });
+});

@@ -1,0 +1,213 @@
+/**
+ * An open loop of reads and writes through all servers of a cluster, with a check of every answer. A namespace has one write on its way at
+ * a time: a document of its own, and the register, which holds its number. So a read knows what it has to find:
+ *
+ * - a document whose write was acknowledged before the read began;
+ * - in the register that number at least, and none that nobody has begun to write.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ApiClient, ApiFailure } from './api-client.ts';
+
+export interface ClusterLoadOptions {
+  readonly key: string;
+  /** What the names of its namespaces begin with; loads beside each other differ. */
+  readonly name: string;
+  readonly namespaces: number;
+  /** Between two requests to one namespace, in milliseconds, on average. */
+  readonly everyMs: number;
+  readonly random: () => number;
+  /** Addresses of the servers that may be asked now. */
+  readonly urls: () => readonly string[];
+}
+
+interface Space {
+  readonly name: string;
+  begun: number;
+  acknowledged: number;
+  /** Numbers that were acknowledged. */
+  readonly written: number[];
+  isWriting: boolean;
+  /** When a read last succeeded, and the longest time without since `measure`. */
+  lastReadMs: number;
+  longestMs: number;
+}
+
+const register = 'last';
+const writtenShare = 0.4;
+
+export class ClusterLoad {
+  readonly #options: ClusterLoadOptions;
+  readonly #spaces: readonly Space[];
+  readonly #clients = new Map<string, ApiClient>();
+  readonly #onTheWay = new Set<Promise<void>>();
+  readonly #failures = new Map<string, number>();
+  readonly #wrong: string[] = [];
+  #answered = 0;
+  #stopped = false;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: ClusterLoadOptions) {
+    this.#options = options;
+    this.#spaces = Array.from({ length: options.namespaces }, (_, at) => ({
+      name: `${options.name}-${at}`,
+      begun: 0,
+      acknowledged: 0,
+      written: [],
+      isWriting: false,
+      lastReadMs: performance.now(),
+      longestMs: 0,
+    }));
+  }
+
+  /** Requests that succeeded. */
+  get answered(): number {
+    return this.#answered;
+  }
+
+  /** Requests that failed, by the code of their answer; `no answer` where the connection ended. */
+  get failures(): ReadonlyMap<string, number> {
+    return this.#failures;
+  }
+
+  /** Answers that can't be right. */
+  get wrong(): readonly string[] {
+    return this.#wrong;
+  }
+
+  /** The first write of each namespace: from here on all of them are there. */
+  async fill(): Promise<void> {
+    for (const space of this.#spaces) await this.#write(space, this.#client());
+    if (this.#failures.size > 0) throw new Error(`not filled: ${[...this.#failures.keys()]}`);
+  }
+
+  begin(): void {
+    this.#stopped = false;
+    this.measure();
+    this.#running = this.#run();
+  }
+
+  /** Resolves when everything that was asked is answered. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#running;
+    await Promise.all(this.#onTheWay);
+  }
+
+  close(): void {
+    for (const client of this.#clients.values()) client.close();
+  }
+
+  /** From now on the longest times without a read that succeeded are counted anew. */
+  measure(): void {
+    const now = performance.now();
+    for (const space of this.#spaces) Object.assign(space, { lastReadMs: now, longestMs: 0 });
+  }
+
+  /** For how long each namespace was not read, in milliseconds, sorted. */
+  gaps(): readonly number[] {
+    const now = performance.now();
+    return this.#spaces
+      .map(({ longestMs, lastReadMs }) => Math.max(longestMs, now - lastReadMs))
+      .sort((a, b) => a - b);
+  }
+
+  /** Whether each namespace was read since `measure`. */
+  get areAllRead(): boolean {
+    return this.#spaces.every(({ longestMs }) => longestMs > 0);
+  }
+
+  /** Reads everything through one server: acknowledged writes that are not there. */
+  async lostAt(url: string): Promise<readonly string[]> {
+    const client = this.#clientOf(url);
+    const lost: string[] = [];
+    for (const { name, written } of this.#spaces) {
+      const ids = new Set((await client.searchAll(name)).map(({ id }) => id));
+      lost.push(...written.filter((number) => !ids.has(idOf(number))).map((number) => `${name}/${number}`));
+    }
+    return lost;
+  }
+
+  async #run(): Promise<void> {
+    const { everyMs, random } = this.#options;
+    const pauseMs = everyMs / this.#spaces.length;
+    for (let next = performance.now(); !this.#stopped; next += pauseMs) {
+      const space = this.#spaces[Math.floor(random() * this.#spaces.length)];
+      if (space !== undefined) this.#ask(space);
+      const leftMs = next - performance.now();
+      if (leftMs > 1) await sleep(leftMs);
+    }
+  }
+
+  #ask(space: Space): void {
+    const { random } = this.#options;
+    const isWrite = random() < writtenShare && !space.isWriting;
+    const asked = isWrite ? this.#write(space, this.#client()) : this.#read(space, this.#client());
+    this.#onTheWay.add(asked);
+    void asked.finally(() => this.#onTheWay.delete(asked));
+  }
+
+  async #write(space: Space, client: ApiClient): Promise<void> {
+    const number = ++space.begun;
+    space.isWriting = true;
+    try {
+      const text = String(number);
+      await client.put(space.name, [
+        { id: idOf(number), text },
+        { id: register, text },
+      ]);
+      this.#answered++;
+      space.acknowledged = number;
+      space.written.push(number);
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      space.isWriting = false;
+    }
+  }
+
+  async #read(space: Space, client: ApiClient): Promise<void> {
+    const { name, acknowledged, written } = space;
+    const isRegister = this.#options.random() < 1 / 2 || written.length === 0;
+    const id = isRegister
+      ? register
+      : idOf(written[Math.floor(this.#options.random() * written.length)] ?? 0);
+    try {
+      const { text } = await client.get(name, id);
+      this.#answered++;
+      this.#noteRead(space);
+      if (!isRegister && idOf(Number(text)) !== id) this.#wrong.push(`${name}/${id} holds ${text}`);
+      if (isRegister && (Number(text) < acknowledged || Number(text) > space.begun))
+        this.#wrong.push(`${name}: ${text} was read when ${acknowledged} was acknowledged, at ${client.url}`);
+    } catch (error) {
+      if (error instanceof ApiFailure && error.status === 404)
+        this.#wrong.push(`${name}/${id} was not found, at ${client.url}`);
+      this.#fail(error);
+    }
+  }
+
+  #noteRead(space: Space): void {
+    const now = performance.now();
+    space.longestMs = Math.max(space.longestMs, now - space.lastReadMs);
+    space.lastReadMs = now;
+  }
+
+  #fail(error: unknown): void {
+    const kind = error instanceof ApiFailure ? `${error.status} ${error.code}` : 'no answer';
+    this.#failures.set(kind, (this.#failures.get(kind) ?? 0) + 1);
+  }
+
+  #client(): ApiClient {
+    const urls = this.#options.urls();
+    const url = urls[Math.floor(this.#options.random() * urls.length)];
+    if (url === undefined) throw new Error('no server may be asked');
+    return this.#clientOf(url);
+  }
+
+  #clientOf(url: string): ApiClient {
+    const known = this.#clients.get(url) ?? new ApiClient(url, this.#options.key);
+    this.#clients.set(url, known);
+    return known;
+  }
+}
+
+const idOf = (number: number) => `w${number}`;

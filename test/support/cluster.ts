@@ -1,0 +1,110 @@
+/** Several real servers on one folder of objects, each a process of its own. */
+import { join } from 'node:path';
+import { ApiClient } from './api-client.ts';
+import { eventually } from './eventually.ts';
+import { freePorts } from './free-ports.ts';
+import {
+  type ServerProcess,
+  type ServerProcessOptions,
+  startServer,
+  temporaryFolder,
+} from './server-process.ts';
+
+const secretOf = (byte: number) => Buffer.alloc(32, byte).toString('base64');
+export const clusterKey = secretOf(3);
+
+export interface ClusterServer {
+  /** The process that serves now. */
+  process: ServerProcess;
+  readonly metricsUrl: string;
+  readonly options: ServerProcessOptions;
+}
+
+export interface ClusterOptions {
+  readonly servers: number;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export class ServerCluster {
+  readonly servers: readonly ClusterServer[];
+  readonly folder: string;
+
+  private constructor(servers: readonly ClusterServer[], folder: string) {
+    this.servers = servers;
+    this.folder = folder;
+  }
+
+  /** Resolves when all are active. */
+  static async start({ servers: count, env = {} }: ClusterOptions): Promise<ServerCluster> {
+    const folder = temporaryFolder();
+    const ports = await freePorts(2 * count);
+    const servers = await Promise.all(
+      Array.from({ length: count }, async (_, at) => {
+        const [peerPort = 0, metricsPort = 0] = ports.slice(2 * at);
+        const options: ServerProcessOptions = {
+          folder: join(folder, `server-${at + 1}`),
+          env: {
+            TIDEBASE_BASE_URL: 'http://127.0.0.1:1',
+            TIDEBASE_OBJECTS_DIR: join(folder, 'objects'),
+            TIDEBASE_PEER_PORT: String(peerPort),
+            TIDEBASE_METRICS_PORT: String(metricsPort),
+            TIDEBASE_CLUSTER_KEY: clusterKey,
+            TIDEBASE_LOGIN_TOKEN_KEY: secretOf(1),
+            TIDEBASE_KEY_ENCRYPTION_KEY: secretOf(2),
+            TIDEBASE_ACTOR_THREADS: '1',
+            TIDEBASE_COMPUTE_THREADS: '1',
+            TIDEBASE_COMMIT_MS: '25',
+            ...env,
+          },
+        };
+        const process = await startServer(options);
+        return { process, metricsUrl: `http://127.0.0.1:${metricsPort}`, options };
+      }),
+    );
+    const cluster = new ServerCluster(servers, folder);
+    await cluster.whenActive();
+    return cluster;
+  }
+
+  get running(): readonly ClusterServer[] {
+    return this.servers.filter(({ process }) => process.running);
+  }
+
+  clients(key: string | null): readonly ApiClient[] {
+    return this.running.map(({ process }) => new ApiClient(process.url, key));
+  }
+
+  /** Resolves when each that runs knows as many active members as there are. */
+  async whenActive(): Promise<void> {
+    const count = this.running.length;
+    for (const { metricsUrl, process } of this.running)
+      await eventually(
+        async () => {
+          if (!process.running) throw new Error(`a server has ended\n${process.errors}`);
+          if ((await stateOf(metricsUrl)) !== 'active') return false;
+          return (await metric(metricsUrl, 'tidebase_cluster_members{state="active"}')) === count;
+        },
+        () => `${count} active servers at ${metricsUrl}\n${process.errors}`,
+        50,
+      );
+  }
+
+  async restart(server: ClusterServer): Promise<void> {
+    server.process = await startServer(server.options);
+    await this.whenActive();
+  }
+}
+
+/** What `/readyz` says. */
+export async function stateOf(metricsUrl: string): Promise<string> {
+  const answer = await fetch(`${metricsUrl}/readyz`);
+  const state = (await answer.text()).trim();
+  return answer.ok === (state === 'active') ? state : `${state} with ${answer.status}`;
+}
+
+/** A sample by its name and labels, as `/metrics` has it; NaN where it is not there. */
+export async function metric(metricsUrl: string, sample: string): Promise<number> {
+  const text = await (await fetch(`${metricsUrl}/metrics`)).text();
+  const line = text.split('\n').find((each) => each.startsWith(`${sample} `));
+  return line === undefined ? Number.NaN : Number(line.slice(sample.length + 1));
+}
