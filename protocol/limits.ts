@@ -98,6 +98,12 @@ export const limits = {
   /** Service: bytes of a file that is imported, and its rows. */
   importBodyBytesMax: 2_000_000_000,
   importRowsMax: 1_000_000,
+  /**
+   * How many bytes of a packed import may come of each byte that has come, beyond a slack: a table of repeated rows hardly shrinks to less
+   * than a thousandth, and what does is made to fill a disk.
+   */
+  importUnpackedMost: 1_000,
+  importUnpackedSlackBytes: MiB,
   /** Columns of a file that is imported: a chunk has columns for fewer keys than that. */
   importColumnsMax: 1_024,
   /** Bytes of one row of a file: a text of 2 MB whose bytes are escaped, four each. A longer row has a quote that is never closed, or the file has no rows. A reader holds two. */

@@ -20,7 +20,7 @@ export interface ActorCall {
   readonly operation: string;
   readonly tenantId: number;
   readonly namespace: string;
-  /** The path's own argument: a document's id or a key's; empty where the path has none. */
+  /** The path's own argument: a document's id or a key's; of an import, what its body is packed with; else empty. */
   readonly argument: string;
   /** The query string as it came, without its question mark. */
   readonly query: string;

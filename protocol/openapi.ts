@@ -255,7 +255,7 @@ function requestBodyOf(operation: Operation): Json {
  */
 function commonStatuses(operation: Operation): number[] {
   const ofCaller = operation.auth === 'none' ? [] : [401, 404, 503];
-  const ofBody = operation.request === null ? [] : [408, 413, ...(operation.request === 'file' ? [] : [415])];
+  const ofBody = operation.request === null ? [] : [408, 413, 415];
   return [400, 422, ...ofCaller, ...ofBody];
 }
 

@@ -1,7 +1,7 @@
 /** What a file is, by its first bytes, where it is none of lines of text. */
 const signatures: readonly (readonly [string, string])[] = [
-  ['\x1f\x8b', 'it is packed by gzip: send it unpacked'],
-  ['\x28\xb5\x2f\xfd', 'it is packed by zstd: send it unpacked'],
+  ['\x1f\x8b', 'it is packed by gzip: send it with Content-Encoding: gzip'],
+  ['\x28\xb5\x2f\xfd', 'it is packed by zstd: send it with Content-Encoding: zstd'],
   ['BZh', 'it is packed by bzip2: send it unpacked'],
   ['\xfd7zXZ\x00', 'it is packed by xz: send it unpacked'],
   ['PK\x03\x04', 'it is a zip archive or a spreadsheet: send a file of it as CSV'],

@@ -1,9 +1,6 @@
-/**
- * The door to zstd. Its thin binding is used, not its convenience functions: those allocate what the compressed bytes
- * claim to hold, and damaged bytes may claim anything. Here the caller says how many bytes must come out.
- */
-import binding from 'zstd-napi/binding.js';
+/** Blocks of bytes, packed with zstd and unpacked again: the caller says how many bytes must come out. */
 import { sawShared, sharedBuffer } from '../../src/base/garbage.ts';
+import { CCtx, CParameter, compressBound, DCtx } from '../../src/base/zstd.ts';
 
 /** How stored bytes were made; the number is part of the disk format. */
 export const codecs = { none: 0, zstd: 1 } as const;
@@ -26,16 +23,16 @@ const compressionLevel = 3;
 /** The largest block before compression: a document of 2 MB with its vector, or a page of an index, with room. */
 export const blockRawBytesMax = 16 * 1024 * 1024;
 
-const compressor = new binding.CCtx();
-compressor.setParameter(binding.CParameter.compressionLevel, compressionLevel);
+const compressor = new CCtx();
+compressor.setParameter(CParameter.compressionLevel, compressionLevel);
 /** We keep the length ourselves, and a checksum of the stored bytes. */
-compressor.setParameter(binding.CParameter.contentSizeFlag, 0);
-compressor.setParameter(binding.CParameter.checksumFlag, 0);
-const decompressor = new binding.DCtx();
+compressor.setParameter(CParameter.contentSizeFlag, 0);
+compressor.setParameter(CParameter.checksumFlag, 0);
+const decompressor = new DCtx();
 
 /** Makes this thread compress at level 1 from now on: two thirds of the time, for some percent more bytes. */
 export function compressFast(): void {
-  compressor.setParameter(binding.CParameter.compressionLevel, 1);
+  compressor.setParameter(CParameter.compressionLevel, 1);
 }
 
 /** The thread's buffer for compressed bytes: it grows to what the largest block needs, and stays. */
@@ -43,7 +40,7 @@ let scratch = Buffer.allocUnsafeSlow(0);
 
 /** Compresses, or keeps the raw bytes where compression does not make them smaller. */
 export function compressBlock(raw: Uint8Array): CompressedBlock {
-  const bound = binding.compressBound(raw.length);
+  const bound = compressBound(raw.length);
   if (scratch.length < bound) scratch = Buffer.allocUnsafeSlow(bound);
   const length = compressor.compress2(scratch, raw);
   if (length >= raw.length) return { codec: codecs.none, bytes: raw };

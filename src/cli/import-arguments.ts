@@ -14,6 +14,8 @@ import {
 export interface ImportArguments extends CommandTarget {
   readonly file: string;
   readonly format: ImportFormat;
+  /** What the file is packed with, by its name; null for nothing. */
+  readonly packing: 'gzip' | 'zstd' | null;
   readonly id: string | undefined;
   readonly text: string | undefined;
   readonly vector: string | undefined;
@@ -26,7 +28,8 @@ export interface ImportArguments extends CommandTarget {
 export const importUsageLine =
   'tidebase import FILE --namespace NAME [--id COLUMN] [--text COLUMNS] [--vector COLUMN] [--columns COLUMNS | --skip COLUMNS] [--schema FILE] [--format FORMAT] [--url URL] [--key KEY]\n';
 export const importUsage = `${importUsageLine}
-Sends a CSV, NDJSON or Parquet file: its rows become documents, all of them or none.
+Sends a CSV, NDJSON or Parquet file: its rows become documents, all of them or none. A file whose name ends with .gz or .zst is sent as it
+is, and unpacked by the server.
   --namespace, -n  the namespace; it is made if there is none
   --id             the column with the ids (default: row numbers); rows with the ids of documents replace them
   --text           columns to index as text, with commas between them
@@ -46,6 +49,8 @@ const formatsOfEndings: Readonly<Record<string, ImportFormat>> = {
   '.parquet': 'parquet',
 };
 
+const packingsOfEndings: Readonly<Record<string, 'gzip' | 'zstd'>> = { '.gz': 'gzip', '.zst': 'zstd' };
+
 /** Null where help was asked for. Throws UsageError. */
 export function parseImportArguments(
   args: readonly string[],
@@ -54,10 +59,12 @@ export function parseImportArguments(
   const { values, positionals } = parsed(args);
   if (values.help === true) return null;
   const file = onlyPositional(positionals, 'file');
+  const packing = packingsOfEndings[extname(file).toLowerCase()] ?? null;
   return {
     file,
     ...targetOf(values, env),
-    format: formatOf(values.format, file),
+    format: formatOf(values.format, packing === null ? file : file.slice(0, -extname(file).length)),
+    packing,
     id: values.id,
     text: values.text,
     vector: values.vector,

@@ -104,7 +104,7 @@ function parsedAnswer(text: string): Readonly<Record<string, unknown>> | null {
 }
 
 function post(
-  { file, url, namespace, key, format, id, text, vector, columns, skip }: ImportArguments,
+  { file, url, namespace, key, format, id, text, vector, columns, skip, packing }: ImportArguments,
   body: {
     readonly size: number;
     readonly schema: string | undefined;
@@ -126,6 +126,7 @@ function post(
     'x-api-key': key,
     'content-type': 'application/octet-stream',
   };
+  if (packing !== null) headers['content-encoding'] = packing;
   if (body.size <= declaredBytesMax) headers['content-length'] = body.size;
   const request = target.protocol === 'https:' ? httpsRequest : httpRequest;
   return new Promise((resolve, reject) => {

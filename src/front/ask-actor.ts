@@ -6,6 +6,7 @@ import { packMessage } from '../base/msgpack.ts';
 import type { Message } from '../base/port-channel.ts';
 import { admitAgain } from './admit.ts';
 import { fail, sendAnswer } from './answer.ts';
+import { packingOf } from './body-packing.ts';
 import { scopedKeyDigest } from './idempotency.ts';
 import { countAnswer } from './metering.ts';
 import { passFileOn } from './pass-file-on.ts';
@@ -32,7 +33,7 @@ export function askActor(request: Admitted): void {
 export async function askForImport(request: Admitted): Promise<void> {
   const { front, exchange, principal } = request;
   exchange.allowHandlerMs(limits.importDeadlineMs);
-  const call = actorCallOf(request);
+  const call = { ...actorCallOf(request), argument: packingOf(exchange) ?? '' };
   if (front.router.isElsewhere(call)) {
     const message = await passFileOn(exchange, {
       admit: async (bytes) => {
@@ -47,7 +48,8 @@ export async function askForImport(request: Admitted): Promise<void> {
   }
   const { share } = principal;
   const quotaBytes = storageQuotaBytes(front.plans[principal.planName], principal);
-  const message = await front.files.withBody(exchange, { share, quotaBytes }, async (file) => {
+  const whose = { share, quotaBytes, packing: packingOf(exchange) };
+  const message = await front.files.withBody(exchange, whose, async (file) => {
     await admitAgain(request);
     exchange.mayTakeEffect();
     request.receivedBytes = file.bytes;

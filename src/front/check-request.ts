@@ -3,6 +3,7 @@ import { namespaceNameProblem } from '../../protocol/ids.ts';
 import { type Operation, querySchemaOf, takesBody } from '../../protocol/operations.ts';
 import { parseQueryString } from '../../protocol/query-string.ts';
 import { inputError, parseQueryWith } from '../../protocol/validate.ts';
+import { packingOf } from './body-packing.ts';
 import type { HttpExchange } from './http-types.ts';
 import { idempotencyKeyProblem } from './idempotency.ts';
 import type { OperationRequest } from './request.ts';
@@ -18,7 +19,8 @@ export function checkRequest({ operation, parameters, exchange }: OperationReque
     const problem = idempotencyKeyProblem(exchange.header('idempotency-key'));
     if (problem !== null) throw inputError(new Map([['Idempotency-Key', problem]]));
   }
-  if (operation.request !== 'file' && takesBody(operation, exchange.method)) refuseEncoding(exchange);
+  if (operation.request === 'file') packingOf(exchange);
+  else if (takesBody(operation, exchange.method)) refuseEncoding(exchange);
   if (exchange.query === '') return;
   const schema = querySchemaOf(operation, exchange.method);
   const given = parseQueryString(exchange.query);

@@ -2,6 +2,7 @@ import { ApiError } from '../../protocol/errors.ts';
 import type { Clock } from '../base/clock.ts';
 import { BodyLost, type IncomingBody } from '../peers/incoming-body.ts';
 import type { ReceiveFile } from '../router/served-calls.ts';
+import { packingNamed } from './body-packing.ts';
 import { CHUNKED_BODY } from './http-guards.ts';
 import type { TakeChunk } from './http-types.ts';
 import type { FileReceiver, FileSource } from './receive-file.ts';
@@ -11,7 +12,8 @@ const stoppedMs = 5_000;
 
 /** Receives files that other servers pass on as those of clients are received: with a place, room on the disk and the tenant's quota. */
 export function fileOfPeer(files: Pick<FileReceiver, 'withBody'>, clock: Clock): ReceiveFile {
-  return (body, whose, work) => files.withBody(new PeerFile(body, clock), whose, work);
+  return (body, { packing, ...whose }, work) =>
+    files.withBody(new PeerFile(body, clock), { ...whose, packing: packingNamed(packing) }, work);
 }
 
 /** A file that comes through another server, at its client's pace. */

@@ -8,8 +8,10 @@ import type { Clock } from '../base/clock.ts';
 import type { Random } from '../base/random.ts';
 import { randomHex } from '../base/random.ts';
 import type { Share } from '../base/share.ts';
+import type { Packing } from './body-packing.ts';
 import { CHUNKED_BODY } from './http-guards.ts';
-import type { HttpExchange } from './http-types.ts';
+import type { HttpExchange, TakeChunk } from './http-types.ts';
+import { Unpacker } from './unpack-body.ts';
 
 /** Written at a time. */
 const writeBytes = 1024 * 1024;
@@ -18,6 +20,15 @@ const waitingBytesMax = 8 * 1024 * 1024;
 
 /** A file whose length is not known takes at first, and then always more. */
 const unknownBytesStep = 16 * 1024 * 1024;
+
+/** Whose a file is, and how it comes. */
+export interface FileTerms {
+  readonly share: Share;
+  /** What the tenant may store in all; null: no limit. */
+  readonly quotaBytes: number | null;
+  /** What the body is packed with; null: it is the file itself. */
+  readonly packing: Packing | null;
+}
 
 /** What a file comes from: a client, or another server that passes a client's on. */
 export type FileSource = Pick<HttpExchange, 'declaredBytes' | 'streamBody' | 'secondsLeft' | 'evict'>;
@@ -52,19 +63,20 @@ export class FileReceiver {
   /**
    * Runs work with the body of a source as a file, which is gone afterwards.
    *
-   * @throws ApiError 413 for a body over the limit; 507 where it can't fit into what `quotaBytes` leaves of the tenant's quota; 429 where
+   * @throws ApiError 413 for a body over the limit, or one that unpacks to more; 422 where it does not unpack; 507 where it can't fit into what `quotaBytes` leaves of the tenant's quota; 429 where
    * there is no place or no room on the disk within `limits.roomWaitMs`; 503 where the disk is full.
    */
   async withBody<T>(
     source: FileSource,
-    { share, quotaBytes }: { readonly share: Share; readonly quotaBytes: number | null },
+    whose: FileTerms,
     work: (file: ReceivedFile) => Promise<T>,
   ): Promise<T> {
+    const { share } = whose;
     const place = await this.#reserve(this.#places, source, share, 1);
     const holds = [place];
     const path = join(this.#options.folder, `received-${randomHex(this.#options.random, 8)}`);
     try {
-      await this.#refuseOverQuota(source, share.tenant, quotaBytes);
+      const bytesMax = await this.#bytesWithinQuota(source, whose);
       const declared = source.declaredBytes === CHUNKED_BODY ? unknownBytesStep : source.declaredBytes;
       const room = await this.#reserve(
         this.#disk,
@@ -73,7 +85,7 @@ export class FileReceiver {
         Math.min(declared, limits.importBodyBytesMax),
       );
       holds.push(room);
-      const bytes = await this.#receive(source, path, room);
+      const bytes = await this.#receive(source, path, { room, bytesMax, packing: whose.packing });
       // From here on it is the server's pace.
       for (const hold of holds) hold.settle();
       if (bytes === 0) throw new ApiError('bad_request', 'this request needs a file as its body');
@@ -90,26 +102,30 @@ export class FileReceiver {
     return hold;
   }
 
-  /** How much a file will take is known when its segment is made; here it is only seen that it can't fit. */
-  async #refuseOverQuota(
-    { declaredBytes }: FileSource,
-    tenantId: number,
-    quotaBytes: number | null,
-  ): Promise<void> {
-    if (quotaBytes === null) return;
-    const left = quotaBytes - (await this.#options.storedBytes(tenantId));
-    if (left > 0 && declaredBytes <= left * limits.importPackedMost) return;
+  /**
+   * Answers how many bytes a file may have at most that still fits into the tenant's quota. How much it will take is known when its segment
+   * is made; here it is only seen that it can't fit.
+   */
+  async #bytesWithinQuota({ declaredBytes }: FileSource, { share, quotaBytes }: FileTerms): Promise<number> {
+    if (quotaBytes === null) return Number.POSITIVE_INFINITY;
+    const left = quotaBytes - (await this.#options.storedBytes(share.tenant));
+    if (left > 0 && declaredBytes <= left * limits.importPackedMost) return left * limits.importPackedMost;
     const what =
       left > 0
         ? `a file of ${declaredBytes} bytes can't fit into the ${left} bytes that are left of`
         : 'nothing is left of';
-    throw new ApiError(
-      'quota_full',
-      `${what} the storage quota of ${quotaBytes} bytes; nothing was imported: delete data or upgrade`,
-    );
+    throw quotaFull(`${what} the storage quota of ${quotaBytes} bytes`);
   }
 
-  async #receive(source: FileSource, path: string, room: Hold): Promise<number> {
+  async #receive(
+    source: FileSource,
+    path: string,
+    {
+      room,
+      bytesMax,
+      packing,
+    }: { readonly room: Hold; readonly bytesMax: number; readonly packing: Packing | null },
+  ): Promise<number> {
     // Asked for at once: a client that goes away meanwhile is heard of.
     const output = new FileOutput(async () => {
       await mkdir(this.#options.folder, { recursive: true });
@@ -117,19 +133,32 @@ export class FileReceiver {
       return open(path, 'wx');
     });
     let received = 0;
+    const keep: TakeChunk = (chunk) => {
+      received += chunk.byteLength;
+      if (received > bytesMax)
+        return Promise.reject(quotaFull(`the file can't fit into what is left of the storage quota`));
+      const missing = received - room.amount;
+      if (missing > 0 && !room.grow(unknownBytesStep + missing)) return Promise.reject(busy());
+      return output.write(chunk);
+    };
+    const unpacker = packing === null ? null : new Unpacker(packing, keep, this.#options.clock);
     try {
-      const bytes = await source.streamBody(limits.importBodyBytesMax, (chunk) => {
-        received += chunk.byteLength;
-        const missing = received - room.amount;
-        if (missing > 0 && !room.grow(unknownBytesStep + missing)) return Promise.reject(busy());
-        return output.write(chunk);
-      });
+      await source.streamBody(
+        limits.importBodyBytesMax,
+        unpacker === null ? keep : (chunk) => unpacker.take(chunk),
+      );
+      await unpacker?.end();
       await output.flush();
-      return bytes;
+      return received;
     } finally {
+      unpacker?.close();
       await output.close();
     }
   }
+}
+
+function quotaFull(sentence: string): ApiError {
+  return new ApiError('quota_full', `${sentence}; nothing was imported: delete data or upgrade`);
 }
 
 async function refuseFullDisk(folder: string, bytes: number): Promise<void> {

@@ -27,7 +27,7 @@ import type { Router } from './router.ts';
 /** Has a body as a file on this server's disk while work is done with it. Throws `ApiError` where it is refused, and what ends the body early. */
 export type ReceiveFile = (
   body: IncomingBody | Uint8Array,
-  whose: { readonly share: Share; readonly quotaBytes: number | null },
+  whose: { readonly share: Share; readonly quotaBytes: number | null; readonly packing: string },
   work: (file: ReceivedFile) => Promise<Message>,
 ) => Promise<Message>;
 
@@ -213,10 +213,10 @@ class Served {
 
   /** What came as a file is begun when it has come whole, by who owns it then: nobody has been told anything of it before. */
   async #receive(body: IncomingBody | Uint8Array): Promise<void> {
-    const { tenantId, namespace, caller } = this.#call;
+    const { tenantId, namespace, caller, argument: packing } = this.#call;
     const { members, router, metrics, receiveFile, logger } = this.#options;
     const share = { owner: caller.owner, tenant: tenantId, weight: caller.weight };
-    const whose = { share, quotaBytes: caller.storageQuotaBytes };
+    const whose = { share, quotaBytes: caller.storageQuotaBytes, packing };
     const work = (file: ReceivedFile) =>
       new Promise<Message>((resolve, reject) => {
         if (!members.isOwn(tenantId, namespace)) return reject(movedMeanwhile());

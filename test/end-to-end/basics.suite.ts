@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import type { KeyItem, NewKey } from '../../protocol/account.ts';
 import type { Namespace } from '../../protocol/namespace.ts';
 import type { SqlAnswer } from '../../protocol/sql.ts';
@@ -8,6 +9,7 @@ import { loadUws } from '../../src/front/http-uws-load.ts';
 import { ApiClient, documentPath } from '../support/api-client.ts';
 import { connectRaw } from '../support/raw-http.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
+import { zstdSync } from '../support/zstd-sync.ts';
 
 /**
  * What the walking skeleton can do, against a real server on a real port. On one HTTP engine, for what lies behind the
@@ -982,6 +984,45 @@ export function basicsSuite(): void {
 
         assert.deepEqual([answer.status, (answer.json() as ImportResult).rows], [200, 5_000]);
         assert.equal((await api.count('lines', { q: 'line 4999' })).count, 1);
+      });
+
+      it('takes files that are packed, whole or in chunks', async () => {
+        const lines = Buffer.from(Array.from({ length: 20_000 }, (_, n) => `{"n":${n}}\n`).join(''));
+        for (const [encoding, packed] of [
+          ['gzip', gzipSync(lines)],
+          ['zstd', zstdSync(lines)],
+          ['identity', lines],
+        ] as const)
+          for (const content of [
+            { body: packed },
+            { chunks: [packed.subarray(0, 999), packed.subarray(999)] },
+          ]) {
+            const name = `packed-${encoding}`;
+            const options = { ...content, headers: { 'content-encoding': encoding } };
+            const answer = await api.request('POST', `/v1/namespaces/${name}/import?format=ndjson`, options);
+            assert.equal(answer.status, 200, answer.body.toString());
+            assert.equal((await api.count(name, { filter: { n: 19_999 } })).count, 1);
+          }
+      });
+
+      it('refuses a packed file that is a bomb, cut, or packed otherwise, while a neighbour is served', async () => {
+        const bomb = gzipSync(Buffer.alloc(48 * 1024 * 1024));
+        const packed = gzipSync(csv);
+        for (const [status, code, encoding, body] of [
+          [413, 'too_large', 'gzip', Buffer.concat([bomb, bomb])],
+          [413, 'too_large', 'zstd', zstdSync(Buffer.alloc(200 * 1024 * 1024))],
+          [422, 'invalid', 'gzip', packed.subarray(0, -5)],
+          [422, 'invalid', 'zstd', packed],
+          [415, 'bad_request', 'br', packed],
+          [415, 'bad_request', 'gzip, gzip', packed],
+          [400, 'bad_request', 'gzip', ''],
+        ] as const) {
+          const options = { body, headers: { 'content-encoding': encoding } };
+          const refused = api.refused({ status, code }, 'POST', '/v1/namespaces/bombed/import', options);
+          const [, found] = await Promise.all([refused, api.search('imported', { q: 'TIDE' })]);
+          assert.equal(found.hits.length, 1);
+        }
+        await api.refused({ status: 404, code: 'not_found' }, 'GET', '/v1/namespaces/bombed');
       });
 
       it('refuses what is wrong, and then nothing is there', async () => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { ApiError } from '../../../protocol/errors.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { actorAnswerFromWire, type ReceivedFile } from '../../../protocol/messages.ts';
@@ -104,6 +105,25 @@ test('a file comes whole to the disk of the server that owns the namespace, and 
   assert.deepEqual(readdirSync(folder), []);
   assert.equal(b.got[0]?.caller.owner, 42);
   assert.deepEqual([a.router.isElsewhere({ tenantId: 7, namespace: name }), a.got.length], [true, 0]);
+  close();
+});
+
+test('a packed file goes to the other server as it is, and is unpacked there', async () => {
+  const { a, folder, received, close } = await start();
+  const file = Buffer.from('a line that repeats\n'.repeat(200_000));
+  const call = { ...callOf('importDocuments', name), argument: 'gzip' };
+  const send: PassingOn['send'] = (body) => a.router.callWithFile(call, body);
+  const packed = new Client(gzipSync(file));
+
+  const answer = await passFileOn(packed, sendFrom(a, { send }));
+
+  assert.equal(actorAnswerFromWire(answer.head).status, 200);
+  assert.ok(packed.sent < 100_000);
+  assert.equal(Buffer.compare(received.pop() ?? Buffer.alloc(0), file), 0);
+
+  const cut = new Client(gzipSync(file).subarray(0, -9));
+  assert.equal(await codeOf(passFileOn(cut, sendFrom(a, { send }))), 'invalid');
+  assert.deepEqual([received.length, readdirSync(folder)], [0, []]);
   close();
 });
 
