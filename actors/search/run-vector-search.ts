@@ -5,18 +5,25 @@ import { documentVector } from '../storage/document-batch.ts';
 import { isReadFailure, type ReadFailure } from '../storage/read-failure.ts';
 import type { Found } from '../text/judge.ts';
 import { DistanceFrom, scoreOf } from '../vector/distance.ts';
-import { Nearest, type Ranked } from '../vector/nearest.ts';
-import type { AnswerRoom } from './answer-room.ts';
 import { hitJson, isBare } from './answers.ts';
 import { findInDocument } from './document-filter.ts';
 import { fuseRanks } from './fuse-ranks.ts';
 import type { NearRow } from './near-row.ts';
 import { nearestRows } from './nearest-rows.ts';
 import { Page } from './page.ts';
-import { answer, late, type QueryContext, scan, type Test, testOf } from './query.ts';
+import { answer, isEverything, late, type QueryContext, scan, type Test, testOf } from './query.ts';
 import { readRows } from './read-rows.ts';
 import { refuseLargeScan } from './refuse-large-scan.ts';
 import { isOutOfTime, type ScanEnd, type ScannedDocument } from './scan.ts';
+import {
+  HitsInOrder,
+  type HitTaker,
+  type KeptHit,
+  NearestHits,
+  type NearHit,
+  PageOfNearest,
+  withRank,
+} from './vector-hits.ts';
 
 /**
  * Search by a vector: the nearest of the documents that match `q` and `filter`, nearest first.
@@ -28,6 +35,7 @@ import { isOutOfTime, type ScanEnd, type ScannedDocument } from './scan.ts';
  *
  * With `rank: "rrf"` a document's place among the newest that match and its place among the nearest are fused, as far as
  * `limits.fusedRanksMax` places of each, or the limit where that is more. Documents without a vector have the first alone.
+ * Where texts match often the two lists are found apart, by 1 and by a walk that ends with the newest; else by one walk, 2.
  */
 export async function runVectorSearch(
   context: QueryContext,
@@ -38,8 +46,8 @@ export async function runVectorSearch(
   const test = testOf(context, request);
   await refuseLargeScan(context, test);
   const query = { request, test, distances };
-  if (request.rank !== undefined) return searchDocuments(context, query);
-  return (await searchVectors(context, query)) ?? searchDocuments(context, query);
+  const byVectors = request.rank === undefined ? searchVectors : searchFused;
+  return (await byVectors(context, query)) ?? searchDocuments(context, query);
 }
 
 interface VectorQuery {
@@ -54,28 +62,73 @@ const judgedMax = 2_000;
 /** The share of the judged that must match, or walking those that the index names is cheaper. */
 const matchingShareMin = 1 / 16;
 
+/** The hits of the nearest rows, nearest first; null where the documents that match are to be walked. */
+async function searchVectors(context: QueryContext, query: VectorQuery): Promise<string | null> {
+  const { request, distances } = query;
+  const found = await findNearest(context, query, () => new PageOfNearest(request, context.room, distances));
+  return found === null ? null : answerOf(context, found.end, found.taken.page);
+}
+
+/** The newest that match and the nearest, fused by rank; null where one walk over the documents that match finds both. */
+async function searchFused(context: QueryContext, query: VectorQuery): Promise<string | null> {
+  const { request, test, distances } = query;
+  const { room } = context;
+  if (request.exact === true) return null;
+  const places = fusedPlaces(request);
+  const page = new Page(request, room);
+  const near = await findNearest(context, query, () => new HitsInOrder<NearHit>(places, room, page.wanted));
+  if (near === null) return null;
+  const newest = new HitsInOrder<KeptHit>(places, room, page.wanted);
+  const { condition, filter } = test;
+  const enough = isEverything(test) ? places : undefined;
+  const wanted = { below: Number.POSITIVE_INFINITY, enough, condition, filter };
+  const walked = await scan(context, wanted, (document) => {
+    const take = (found: Found) => {
+      if (found === null) return true;
+      const { sequence } = document;
+      return newest.add({
+        sequence,
+        distance: distanceOf(document, distances),
+        ...jsonOf(document, found, request),
+      });
+    };
+    const found = findInDocument(test, document, page.wanted);
+    return found instanceof Promise ? late(context, found, take) : take(found);
+  });
+  const end = walked.kind === 'timed-out' || walked.kind === 'failed' ? walked : near.end;
+  return fusedAnswer(
+    context,
+    { end, page, newest: newest.hits, nearest: near.taken.hits },
+    near.taken.isCut || newest.isCut,
+  );
+}
+
 /**
  * The nearest rows, and then whether their documents match. Where a text is asked for, this is the way only while texts match
  * often: null where the documents that match are to be walked.
  */
-async function searchVectors(context: QueryContext, query: VectorQuery): Promise<string | null> {
+async function findNearest<Taker extends HitTaker>(
+  context: QueryContext,
+  query: VectorQuery,
+  newTaker: () => Taker,
+): Promise<{ readonly taken: Taker; readonly end: ScanEnd } | null> {
   const { request, test, distances } = query;
   const { filter, judge } = test;
-  const { limit } = request;
   const exact = request.exact === true;
   if (judge !== null && (exact || !mayMatchOften(context))) return null;
+  let taken = newTaker();
+  const { countMax } = taken;
   // Columns may let rows pass whose documents fail, and texts may not match: then more are looked for.
-  for (let count = judge === null ? limit : limit * judgedPerHit; ; count *= 2) {
-    const page = new Page(request, context.room);
+  for (let count = judge === null ? countMax : countMax * judgedPerHit; ; count *= 2) {
     const { rows, end } = await nearestRows(context, { distances, count, filter, exact });
-    const taken = await takeRows(context, query, { rows, page });
-    if (taken instanceof Error) return answerOf(context, { kind: 'failed', sequence: 0, cause: taken }, page);
-    if (taken === 'late') return answerOf(context, { kind: 'timed-out', sequence: 0 }, page);
-    const isDone = page.hits.length === limit || page.isTruncated || rows.length < count;
-    if (end.kind !== 'complete' || isDone) return answerOf(context, end, page);
-    const isRare = page.hits.length < rows.length * matchingShareMin || count > judgedMax;
-    page.discard();
+    const became = await takeRows(context, query, { rows, taken });
+    if (became instanceof Error) return { taken, end: { kind: 'failed', sequence: 0, cause: became } };
+    if (became === 'late') return { taken, end: { kind: 'timed-out', sequence: 0 } };
+    if (end.kind !== 'complete' || became === 'full' || rows.length < count) return { taken, end };
+    const isRare = taken.count < rows.length * matchingShareMin || count > judgedMax;
+    taken.discard();
     if (judge !== null && isRare) return null;
+    taken = newTaker();
   }
 }
 
@@ -84,27 +137,24 @@ function mayMatchOften({ snapshot, foundAs }: QueryContext): boolean {
   return foundAs === 'warm' && snapshot.segments.some(({ graphs }) => (graphs?.length ?? 0) > 0);
 }
 
-/** Whether the rows' documents match, until the page is full; or why their documents could not be read. */
+/** Whether the rows' documents match, until there are enough; or why their documents could not be read. */
 async function takeRows(
   context: QueryContext,
-  { request, test, distances }: VectorQuery,
-  { rows, page }: { readonly rows: readonly NearRow[]; readonly page: Page },
-): Promise<'taken' | 'late' | ReadFailure> {
+  { request, test }: VectorQuery,
+  { rows, taken }: { readonly rows: readonly NearRow[]; readonly taken: HitTaker },
+): Promise<'full' | 'taken' | 'late' | ReadFailure> {
   const { slice } = context;
   try {
     for (let from = 0; from < rows.length; from += rowsReadAtOnce) {
       const some = rows.slice(from, from + rowsReadAtOnce);
       for (const [at, document] of (await readRows(context, some)).entries()) {
-        const judged = findInDocument(test, document, page.wanted);
+        const judged = findInDocument(test, document, taken.wanted);
         const found = judged instanceof Promise ? await slice.waitUntilDeadline(judged) : judged;
         if (found === 'late') return 'late';
         if (found === null) continue;
         const { distance } = some[at] as NearRow;
-        const json = hitJson(document, found, request);
-        const bare = isBare(request) ? json : hitJson(document, found);
-        const score = scoreOf(distances.metric, distance);
-        if (!page.add(withRank({ sequence: document.sequence, distance, score, json, bare }))) return 'taken';
-        if (page.hits.length === request.limit) return 'taken';
+        const hit = { sequence: document.sequence, distance, ...jsonOf(document, found, request) };
+        if (!taken.add(hit)) return 'full';
       }
       if (slice.due()) await slice.giveWay();
       if (slice.timedOut) return 'late';
@@ -126,10 +176,10 @@ async function searchDocuments(
   { request, test, distances }: VectorQuery,
 ): Promise<string> {
   const isFused = request.rank === 'rrf';
-  const places = isFused ? Math.max(request.limit, limits.fusedRanksMax) : request.limit;
+  const places = isFused ? fusedPlaces(request) : request.limit;
   const nearest = new NearestHits(places, context.room);
-  const newest = new NewestHits(isFused ? places : 0, context.room);
   const page = new Page(request, context.room);
+  const newest = new HitsInOrder<KeptHit>(isFused ? places : 0, context.room, page.wanted);
   const { condition, filter } = test;
   const wanted = { below: Number.POSITIVE_INFINITY, enough: undefined, condition, filter };
   const end = await scan(context, wanted, (document) => {
@@ -139,42 +189,46 @@ async function searchDocuments(
     if (!isNear && !newest.wantsMore) return true;
     const take = (found: Found) => {
       if (found === null) return true;
-      const json = hitJson(document, found, request);
-      const bare = isBare(request) ? json : hitJson(document, found);
-      if (newest.wantsMore) newest.add({ sequence, distance, json, bare });
-      if (isNear) nearest.add({ sequence, distance, json, bare });
+      const json = jsonOf(document, found, request);
+      if (newest.wantsMore) newest.add({ sequence, distance, ...json });
+      if (isNear) nearest.add({ sequence, distance, ...json });
       return true;
     };
     const found = findInDocument(test, document, page.wanted);
     return found instanceof Promise ? late(context, found, take) : take(found);
   });
-  const hits: readonly Scored[] = isFused
-    ? fuseRanks<KeptHit>([newest.hits, nearest.hits]).map(({ item, score }) => ({ ...item, score }))
-    : nearest.hits.map((hit) => ({ ...hit, score: scoreOf(distances.metric, hit.distance) }));
-  for (const hit of hits) if (!page.add(withRank(hit))) break;
-  return answerOf(context, end, page, nearest.isCut || newest.isCut);
+  const isCut = nearest.isCut || newest.isCut;
+  if (isFused) return fusedAnswer(context, { end, page, newest: newest.hits, nearest: nearest.hits }, isCut);
+  for (const hit of nearest.hits) {
+    if (!page.add(withRank({ ...hit, score: scoreOf(distances.metric, hit.distance) }))) break;
+  }
+  return answerOf(context, end, page, isCut);
+}
+
+/** Places of each of the two orders that are fused. */
+const fusedPlaces = ({ limit }: SearchRequest) => Math.max(limit, limits.fusedRanksMax);
+
+interface FusedLists {
+  readonly end: ScanEnd;
+  readonly page: Page;
+  readonly newest: readonly KeptHit[];
+  readonly nearest: readonly KeptHit[];
+}
+
+function fusedAnswer(
+  context: QueryContext,
+  { end, page, newest, nearest }: FusedLists,
+  isCut: boolean,
+): string {
+  for (const { item, score } of fuseRanks([newest, nearest]))
+    if (!page.add(withRank({ ...item, score }))) break;
+  return answerOf(context, end, page, isCut);
 }
 
 /** Answers by a vector do not page. */
 function answerOf(context: QueryContext, end: ScanEnd, page: Page, isCut = false): string {
   const truncated = page.isTruncated || isCut ? ',"truncated":true' : '';
   return answer(context, end, `"hits":[${page.hits.join(',')}],"next":""${truncated}`);
-}
-
-interface KeptHit {
-  readonly sequence: number;
-  /** Null where the document has no vector. */
-  readonly distance: number | null;
-  /** The hit with all that was included; `bare` is without. */
-  readonly json: string;
-  readonly bare: string;
-}
-
-/** A kept hit that has a vector. */
-type NearHit = KeptHit & Ranked;
-
-interface Scored extends KeptHit {
-  readonly score: number;
 }
 
 /** Throws ApiError 422 for a vector that the namespace's can't be compared with. */
@@ -199,84 +253,8 @@ function distanceOf({ buffer, offset }: ScannedDocument, distances: DistanceFrom
   return vector === null ? null : distances.to(vector);
 }
 
-function withRank({ json, bare, sequence, distance, score }: Scored) {
-  const rank = `,"score":${score}${distance === null ? '' : `,"distance":${distance}`}}`;
-  return { sequence, json: json.slice(0, -1) + rank, bare: bare.slice(0, -1) + rank };
-}
-
-/** A hit is kept with what was included, and without, in case it does not fit. */
-function bytesOf({ json, bare }: Pick<KeptHit, 'json' | 'bare'>): number {
-  return json === bare ? json.length : json.length + bare.length;
-}
-
-/** Hits come whole, so what is kept is bounded as an answer is: the worst go where there are too many bytes. */
-class NearestHits {
-  readonly #nearest: Nearest<NearHit>;
-  readonly #room: AnswerRoom;
-  #bytes = 0;
-  #isCut = false;
-
-  constructor(count: number, room: AnswerRoom) {
-    this.#nearest = new Nearest(count);
-    this.#room = room;
-  }
-
-  get isCut(): boolean {
-    return this.#isCut;
-  }
-
-  /** The nearest first. */
-  get hits(): readonly NearHit[] {
-    return this.#nearest.sorted();
-  }
-
-  wants(ranked: Ranked): boolean {
-    return this.#nearest.wants(ranked);
-  }
-
-  add(hit: NearHit): void {
-    const gone = this.#nearest.add(hit);
-    if (gone !== null) this.#letGo(gone);
-    this.#bytes += bytesOf(hit);
-    while (this.#bytes > limits.answerBytesMax || !this.#room.take(bytesOf(hit))) {
-      const worst = this.#nearest.dropWorst();
-      if (worst === null) return;
-      this.#isCut = true;
-      this.#bytes -= bytesOf(worst);
-      if (worst === hit) return;
-      this.#room.give(bytesOf(worst));
-    }
-  }
-
-  #letGo(hit: NearHit): void {
-    this.#bytes -= bytesOf(hit);
-    this.#room.give(bytesOf(hit));
-  }
-}
-
-class NewestHits {
-  readonly hits: KeptHit[] = [];
-  readonly #count: number;
-  readonly #room: AnswerRoom;
-  #bytes = 0;
-  #isCut = false;
-
-  constructor(count: number, room: AnswerRoom) {
-    this.#count = count;
-    this.#room = room;
-  }
-
-  get isCut(): boolean {
-    return this.#isCut;
-  }
-
-  get wantsMore(): boolean {
-    return this.hits.length < this.#count && !this.#isCut;
-  }
-
-  add(hit: KeptHit): void {
-    this.hits.push(hit);
-    this.#bytes += bytesOf(hit);
-    this.#isCut = this.#bytes > limits.answerBytesMax || !this.#room.take(bytesOf(hit));
-  }
+/** A hit with all that was included, and without. */
+function jsonOf(document: ScannedDocument, found: NonNullable<Found>, request: SearchRequest) {
+  const json = hitJson(document, found, request);
+  return { json, bare: isBare(request) ? json : hitJson(document, found) };
 }

@@ -277,3 +277,27 @@ test('a search whose time is over says that its answer is partial', async () => 
   assert.equal(partial, true);
   assert.ok(hits.length <= 10);
 });
+
+test('fused ranks whose two orders are found apart are those of walking all documents', async (t) => {
+  const random = seededRandom(seed + 9);
+  const { vectors, graphed } = await worldOf('cosine');
+  const newer = vectors.slice(0, 30).map(({ sequence, vector }) => ({ sequence: count + sequence, vector }));
+  const { ask } = searcher(graphed, { metric: 'cosine', memtableRows: rowsOf(newer, metaOf) });
+  for (const narrowed of [{}, { filter: { m: { lt: 50 } } }, { filter: { tags: [[2]] } }]) {
+    const shared: number[] = [];
+    for (const query of queriesLike(random, vectors, 10)) {
+      const limit = 1 + Math.floor(random() * 20);
+      const body = { vector: query, rank: 'rrf', limit, ...narrowed };
+      const walked: { hits: { id: string; score: number }[] } = await ask({ ...body, exact: true });
+      const { hits }: typeof walked = await ask(body);
+      assert.equal(hits.length, walked.hits.length);
+      assert.deepEqual(
+        hits.map(({ score }) => score),
+        hits.map(({ score }) => score).sort((a, b) => b - a),
+      );
+      const expected = new Set(walked.hits.map(({ id }) => id));
+      shared.push(hits.length === 0 ? 1 : hits.filter(({ id }) => expected.has(id)).length / hits.length);
+    }
+    assertRecall(t, JSON.stringify(narrowed), shared);
+  }
+});
