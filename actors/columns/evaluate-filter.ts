@@ -11,6 +11,7 @@ import type { ColumnDirectory, DirectoryColumn } from './column-directory.ts';
 import type { ColumnTerm } from './filter-terms.ts';
 import { judgeIntegers, judgeIntegersByRange, judgeStrings, judgeWith } from './judge-values.ts';
 import { dateOf, noTemporal, timeOf } from './temporal.ts';
+import type { ValueIndex } from './value-index.ts';
 import { chunkRowsMax, isWholeKind, kindBound, valueKinds } from './value-kinds.ts';
 import { ask, no, type Verdict, yes } from './verdicts.ts';
 
@@ -56,7 +57,7 @@ export function evaluateAtHand(
   }
   if (planned.length === 0 && isExact) return 'all';
   const values = planned.map(({ column }) => column);
-  const rows = evaluateChunk(rowCount, planned, values, isExact);
+  const rows = evaluateChunk(rowCount, planned, values, { isExact });
   return rows.count === 0 ? 'none' : rows;
 }
 
@@ -185,15 +186,82 @@ const entryWords = new Uint32Array(entryVerdicts.buffer);
 const rowWords = new Uint32Array(rowVerdicts.buffer);
 const termWords = new Uint32Array(termVerdicts.buffer);
 
-/** The rows of a chunk that pass the planned terms; `columns` are theirs, in the same order. */
+/**
+ * The rows of a chunk that pass the planned terms; `columns` are theirs, in the same order, and `indexes` of those columns that have
+ * one. Terms with an index are asked first: what they leave is often nothing.
+ */
 export function evaluateChunk(
   rowCount: number,
   terms: readonly Pick<PlannedTerm, 'term'>[],
   columns: readonly ColumnValues[],
-  isExact: boolean,
+  { isExact, indexes = [] }: { readonly isExact: boolean; readonly indexes?: readonly (ValueIndex | null)[] },
+): ChunkRows {
+  const found: Uint32Array[] = [];
+  const left: number[] = [];
+  for (let at = 0; at < terms.length; at++) {
+    const index = indexes[at] ?? null;
+    if (index === null) left.push(at);
+    else {
+      const bits = indexedRows(rowCount, (terms[at] as PlannedTerm).term, index);
+      if (bits === null) return { bits: new Uint32Array(Math.ceil(rowCount / 32)), count: 0, asks: null };
+      found.push(bits);
+    }
+  }
+  const [first] = found;
+  if (first === undefined) return judgedRows(rowCount, { terms, columns, left, isExact });
+  if (left.length === 0 && found.length === 1)
+    return { bits: first, count: bitsIn(first), asks: isExact ? null : first };
+  const judged = left.length === 0 ? null : judgedRows(rowCount, { terms, columns, left, isExact });
+  return joined(found, judged, isExact);
+}
+
+/** Null where no row passes. */
+function indexedRows(rowCount: number, term: ColumnTerm, index: ValueIndex): Uint32Array | null {
+  const rows = index.find(term);
+  if (rows.count === (term.negated ? rowCount : 0)) return null;
+  const bits = new Uint32Array(Math.ceil(rowCount / 32));
+  index.mark(rows, bits);
+  if (!term.negated) return bits;
+  for (let at = 0; at < bits.length; at++) bits[at] = ~(bits[at] as number);
+  const tail = rowCount & 31;
+  if (tail !== 0) bits[bits.length - 1] = (bits[bits.length - 1] as number) & ((1 << tail) - 1);
+  return bits;
+}
+
+/** The rows of all sets. Rows that were judged are sure unless they ask; where none was, all of them are what `isExact` says. */
+function joined(sets: readonly Uint32Array[], judged: ChunkRows | null, isExact: boolean): ChunkRows {
+  const bits = Uint32Array.from(judged?.bits ?? (sets[0] as Uint32Array));
+  for (const set of sets)
+    for (let at = 0; at < bits.length; at++) bits[at] = (bits[at] as number) & (set[at] as number);
+  const count = bitsIn(bits);
+  if (judged === null) return { bits, count, asks: isExact ? null : bits };
+  const asks = judged.asks?.map((word, at) => word & (bits[at] as number)) ?? null;
+  return { bits, count, asks: asks !== null && bitsIn(asks) > 0 ? asks : null };
+}
+
+function bitsIn(bits: Uint32Array): number {
+  let count = 0;
+  for (let at = 0; at < bits.length; at++) count += bitCount(bits[at] as number);
+  return count;
+}
+
+/** The rows that pass those terms whose numbers are `left`, by a look at each entry. */
+function judgedRows(
+  rowCount: number,
+  {
+    terms,
+    columns,
+    left,
+    isExact,
+  }: {
+    readonly terms: readonly Pick<PlannedTerm, 'term'>[];
+    readonly columns: readonly ColumnValues[];
+    readonly left: readonly number[];
+    readonly isExact: boolean;
+  },
 ): ChunkRows {
   rowVerdicts.fill(isExact ? yes : ask, 0, rowCount).fill(no, rowCount, (rowCount + 31) & ~31);
-  for (let at = 0; at < terms.length; at++) {
+  for (const at of left) {
     const { term } = terms[at] as Pick<PlannedTerm, 'term'>;
     const column = columns[at] as ColumnValues;
     judgeEntries(term, column);

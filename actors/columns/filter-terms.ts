@@ -30,8 +30,33 @@ export type NumberTest<N> =
 const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
 
+/** Two ranges of one key are one: from the greater of the least to the lesser of the greatest, which may be none. */
 export function columnTerms(filter: Filter): ColumnTerm[] {
-  return filter.terms.map(columnTerm);
+  const terms: ColumnTerm[] = [];
+  for (const term of filter.terms.map(columnTerm)) {
+    const at = isRange(term) ? terms.findIndex((other) => other.key === term.key && isRange(other)) : -1;
+    if (at < 0) terms.push(term);
+    else terms[at] = withinBoth(terms[at] as ColumnTerm, term);
+  }
+  return terms;
+}
+
+function isRange({ integers }: ColumnTerm): boolean {
+  return integers.kind === 'range';
+}
+
+function withinBoth(one: ColumnTerm, other: ColumnTerm): ColumnTerm {
+  return {
+    ...one,
+    integers: narrower(one.integers, other.integers),
+    floats: narrower(one.floats, other.floats),
+  };
+}
+
+function narrower<N extends number | bigint>(one: NumberTest<N>, other: NumberTest<N>): NumberTest<N> {
+  if (one.kind === 'values' || other.kind === 'values') return one;
+  const least = one.least > other.least ? one.least : other.least;
+  return { kind: 'range', least, greatest: one.greatest < other.greatest ? one.greatest : other.greatest };
 }
 
 function columnTerm(term: FilterTerm): ColumnTerm {

@@ -1,4 +1,5 @@
 import { must } from '../../src/base/assert.ts';
+import type { ColumnValues } from '../columns/column-block.ts';
 import type { SegmentColumns } from '../columns/columns-section.ts';
 import {
   type ChunkPlan,
@@ -8,7 +9,8 @@ import {
   planChunk,
 } from '../columns/evaluate-filter.ts';
 import type { ColumnTerm } from '../columns/filter-terms.ts';
-import { storedColumn } from '../columns/stored-column.ts';
+import { storedColumn, storedIndex } from '../columns/stored-column.ts';
+import type { ValueIndex } from '../columns/value-index.ts';
 import type { Block, ReadTally } from '../storage/block-fetch.ts';
 import type { SegmentReader } from '../storage/segment-reader.ts';
 import type { TimeSlice } from './time-slice.ts';
@@ -203,12 +205,17 @@ export class FilterRows {
 
   #evaluate(chunk: number, plan: ColumnsPlan, blocks: ReadonlyMap<number, Block>): ChunkState {
     const rowCount = this.#columns === 'none' ? 0 : this.#columns.rowCount(chunk);
-    const { objectKey } = this.#reader;
-    const columns = plan.terms.map(({ column }) => {
+    const { objectKey, blocks: ownBlocks } = this.#reader;
+    const columns: ColumnValues[] = [];
+    const indexes: (ValueIndex | null)[] = [];
+    for (const { column } of plan.terms) {
       const block = must(blocks.get(column.place.offset), 'a fetched column');
-      return storedColumn(block, column, { objectKey, rowCount });
-    });
-    const { bits, count, asks } = evaluateChunk(rowCount, plan.terms, columns, plan.isExact);
+      const values = storedColumn(block, column, { objectKey, rowCount });
+      columns.push(values);
+      indexes.push(storedIndex(block, values, ownBlocks));
+    }
+    const { isExact } = plan;
+    const { bits, count, asks } = evaluateChunk(rowCount, plan.terms, columns, { isExact, indexes });
     if (asks !== null) this.#asks.set(chunk, asks);
     if (this.#filter.unsureOnly === true) return asks ?? 'none';
     return count === 0 ? 'none' : bits;

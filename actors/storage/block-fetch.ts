@@ -79,6 +79,10 @@ export class Block {
   readonly siblings: Map<number, Block>;
   /** What a reader made of the bytes and would make again; a view of them, so it is not counted apart. */
   parsed: object | null = null;
+  /** What a reader derived from the bytes, beside them in memory and counted by the cache; null for most. */
+  derived: { readonly bytes: number } | null = null;
+  /** How often somebody asked whether deriving it is worth while. */
+  asked = 0;
   /** Set by reads, cleared by the hand of `BlockCache`. */
   used = false;
 
@@ -141,6 +145,16 @@ export class BlockCache {
     this.#charge(block.owner, cost);
   }
 
+  /** Keeps what was derived from a block for as long as the block is kept. Not where the block is not, or there is no room. */
+  addDerived(block: Block, derived: { readonly bytes: number }): void {
+    const { room } = this;
+    if (costOf(block) + derived.bytes > room) return;
+    this.#shrinkTo(room - derived.bytes, block.owner);
+    if (!this.#held.has(block) || block.derived !== null) return;
+    block.derived = derived;
+    this.#charge(block.owner, derived.bytes);
+  }
+
   /** The others have grown: gives back what is over its room, and `more` bytes of the rest beyond its least share. */
   giveBack(more: number): void {
     const least = (this.#budget?.bytesMax ?? 0) * blocksShareMin;
@@ -194,6 +208,7 @@ export class BlockCache {
     if (!this.#held.delete(block)) return;
     block.siblings.delete(block.offset);
     this.#charge(block.owner, -costOf(block));
+    block.derived = null;
   }
 
   #charge(owner: number, bytes: number): void {
@@ -214,7 +229,7 @@ interface BlocksOfOwner {
 }
 
 function costOf(block: Block): number {
-  return block.raw.length + blockOverheadBytes;
+  return block.raw.length + blockOverheadBytes + (block.derived?.bytes ?? 0);
 }
 
 /** One GET, and the blocks that it brings. */
@@ -399,6 +414,11 @@ export class ObjectBlocks {
         yield await this.#decodeOrReread(place, part, tally);
       }
     }
+  }
+
+  /** Keeps what was derived from one of its blocks, as far as there is room. */
+  addDerived(block: Block, derived: { readonly bytes: number }): void {
+    this.#options.cache.addDerived(block, derived);
   }
 
   /** Forgets the decoded blocks; what is on local disk ages away by itself. */

@@ -113,7 +113,7 @@ function evaluate(written: Written, filterText: string): void {
     for (const { chunk, plan, planned, columns } of plans) {
       if (plan.kind === 'none') continue;
       const startedAt = performance.now();
-      found += evaluateChunk(directory.rowCount(chunk), planned, columns, plan.isExact).count;
+      found += evaluateChunk(directory.rowCount(chunk), planned, columns, { isExact: plan.isExact }).count;
       const took = performance.now() - startedAt;
       ms += took;
       if (round > 2) longest = Math.max(longest, took);

@@ -1,8 +1,10 @@
+import assert from 'node:assert/strict';
 import { readColumn } from '../../actors/columns/column-block.ts';
 import { ColumnDirectory, decodeColumnsRoot } from '../../actors/columns/column-directory.ts';
 import { type ColumnsOptions, columnsWriter } from '../../actors/columns/columns-writer.ts';
 import { evaluateChunk, planChunk } from '../../actors/columns/evaluate-filter.ts';
 import { columnTerms } from '../../actors/columns/filter-terms.ts';
+import { ValueIndex } from '../../actors/columns/value-index.ts';
 import { BlockOwner, blockKinds, decodeBlock, encodeBlock } from '../../actors/storage/segment-format.ts';
 import type { Filter } from '../../protocol/filter.ts';
 import { must } from '../../src/base/assert.ts';
@@ -98,7 +100,14 @@ export function filterRows(built: BuiltColumns, filter: Filter): FilteredRows {
     const columns = planned.map(({ column: { place } }) =>
       readColumn(rawBlock(built.bytes, place), { name: columnsKey, offset: place.offset }),
     );
-    const found = evaluateChunk(rowCount, planned, columns, plan.isExact);
+    const { isExact: isPlanExact } = plan;
+    const found = evaluateChunk(rowCount, planned, columns, { isExact: isPlanExact });
+    // With indexes of all columns that can have one, and of every second of these.
+    for (const step of [1, 2]) {
+      const indexes = columns.map((column, at) => (at % step === 0 ? ValueIndex.of(column) : null));
+      const indexed = evaluateChunk(rowCount, planned, columns, { isExact: isPlanExact, indexes });
+      assert.deepEqual(indexed, found);
+    }
     isExact &&= found.asks === null;
     for (let row = 0; row < rowCount; row++) {
       if (((found.bits[row >>> 5] as number) >>> (row & 31)) & 1) rows.push(directory.firstRow(chunk) + row);

@@ -298,7 +298,7 @@ describe('the bytes of columns', () => {
             return readColumn(bytes, { name: columnsKey, offset: 0 });
           });
           if (columns.every(({ rowCount }) => rowCount === opened.rowCount(chunk)))
-            evaluateChunk(opened.rowCount(chunk), plan.terms, columns, true);
+            evaluateChunk(opened.rowCount(chunk), plan.terms, columns, { isExact: true });
         }
       } catch (error) {
         assert.ok(error instanceof DataError, String(error));

@@ -291,3 +291,28 @@ test('what an owner does not use any more goes like everybody’s', async () => 
 
   assert.equal(places.slice(0, 20).filter(({ offset }) => gone.cached(offset) !== undefined).length, 0);
 });
+
+test('what was derived from a block counts with it, goes with it, and is kept only where there is room', async () => {
+  const { places, cache, blocks } = await objectOf([1_000, 1_000, 1_000], { cacheBytes: 6_000 });
+  const [first, second, third] = places as [BlockPlace, BlockPlace, BlockPlace];
+  const block = await blocks.fetchOne(first, emptyReadTally());
+  const before = cache.bytes;
+
+  blocks.addDerived(block, { bytes: 10_000 });
+  assert.deepEqual([block.derived, cache.bytes], [null, before]);
+  blocks.addDerived(block, { bytes: 3_000 });
+  blocks.addDerived(block, { bytes: 100 });
+  assert.deepEqual([block.derived, cache.bytes], [{ bytes: 3_000 }, before + 3_000]);
+
+  const other = await blocks.fetchOne(second, emptyReadTally());
+  await blocks.fetchOne(third, emptyReadTally());
+  assert.ok(cache.bytes <= 6_000, `${cache.bytes} bytes`);
+  assert.equal(blocks.cached(first.offset), undefined);
+  assert.equal(block.derived, null);
+  blocks.addDerived(block, { bytes: 10 });
+  assert.equal(block.derived, null);
+
+  blocks.addDerived(other, { bytes: 500 });
+  blocks.close();
+  assert.equal(cache.bytes, 0);
+});
