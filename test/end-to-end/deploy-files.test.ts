@@ -43,6 +43,7 @@ function settingsIn(text: string, pattern: RegExp): Record<string, string> {
 
 const noSystemd =
   spawnSync('systemd-analyze', ['--version']).error !== undefined && 'there is no systemd-analyze';
+const noHaproxy = spawnSync('haproxy', ['-v']).error !== undefined && 'there is no haproxy';
 const noDclint = !existsSync(dclint) && 'dclint is not installed: npm ci does it';
 
 describe('what the server is deployed by', () => {
@@ -54,6 +55,29 @@ describe('what the server is deployed by', () => {
     assert.match(composeErrors(wrong), /invalid-schema/);
   });
 
+  it('has a load balancer that knows all servers', { skip: noHaproxy }, () => {
+    const folder = temporaryFolder();
+    const wrong = join(folder, 'haproxy.cfg');
+    writeFileSync(wrong, readText('deploy/haproxy.cfg').replace('balance leastconn', 'balance leastcon'));
+    const service = /^ {2}balancer:\n((?: {4}.*\n)+)/m.exec(readText('deploy/compose.yml'))?.[1] ?? '';
+    const given = [...service.matchAll(/^ {6}(TIDEBASE_\w+): (\S+)$/gm)].map(([, name, value]) => [
+      name,
+      value,
+    ]);
+    // Names of other containers lead nowhere here.
+    const env = Object.fromEntries(
+      given.map(([name, value = '']) => [name, value.replace(/^tidebase-\d/, '127.0.0.1')]),
+    );
+    const judge = (file: string) =>
+      spawnSync('haproxy', ['-c', '-q', '-f', file], { encoding: 'utf8', env: { ...process.env, ...env } });
+
+    const judged = judge(join(root, 'deploy/haproxy.cfg'));
+    assert.deepEqual([judged.status, judged.stderr], [0, '']);
+    assert.equal(judge(wrong).status, 1);
+    const asked = [...readText('deploy/haproxy.cfg').matchAll(/"\$\{(\w+)\}"/g)].map(([, name]) => name);
+    assert.deepEqual(Object.keys(env).toSorted(), asked.toSorted());
+  });
+
   it('is a unit that systemd understands and finds little exposed', { skip: noSystemd }, () => {
     const { said, exposure } = exposureOf(unit);
 
@@ -63,9 +87,11 @@ describe('what the server is deployed by', () => {
   });
 
   it('sets what the server knows', () => {
-    const service =
-      /^ {2}tidebase:\n([\s\S]*?)(?=^ {2}\w+:|^ {2}#)/m.exec(readText('deploy/compose.yml'))?.[1] ?? '';
-    const given = settingsIn(service, /^ {6}([A-Z][A-Z0-9_]+): (\S+)$/gm);
+    const file = readText('deploy/compose.yml');
+    const shared = /^x-settings:.*\n((?: {2}.*\n)+)/m.exec(file)?.[1] ?? '';
+    const own = /^ {2}tidebase-1:\n((?: {4}.*\n)+)/m.exec(file)?.[1] ?? '';
+    const service = `${shared}${own}`;
+    const given = settingsIn(service, /^ +([A-Z][A-Z0-9_]+): (.+)$/gm);
     const [, image = ''] = /^ENV ((?:.*\\\n)*.*)$/m.exec(readText('deploy/Dockerfile')) ?? [];
     const built = settingsIn(image, /([A-Z][A-Z0-9_]+)=(\S+)/g);
 
@@ -73,7 +99,9 @@ describe('what the server is deployed by', () => {
 
     assert.equal(settings.objectStore, 's3');
     assert.deepEqual([settings.host, settings.port, settings.metricsPort], ['0.0.0.0', 8080, 9464]);
-    assert.match(readText('deploy/prometheus/prometheus.yml'), /tidebase:9464/);
+    assert.deepEqual([settings.peers?.port, settings.peers?.address], [7400, 'tidebase-1:7400']);
+    for (const server of [1, 2, 3])
+      assert.match(readText('deploy/prometheus/prometheus.yml'), new RegExp(`tidebase-${server}:9464`));
     const asked = [...service.matchAll(/\$\{(\w+)/g)].map(([, name = '']) => name);
     for (const name of asked) assert.match(readText('deploy/env.example'), new RegExp(`^${name}=`, 'm'));
   });

@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { IStatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
+import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
 import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
+import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
 import type { IConfigMap } from 'kubernetes-models/v1/ConfigMap';
 import type { IProbe } from 'kubernetes-models/v1/Probe';
 import type { ISecret } from 'kubernetes-models/v1/Secret';
@@ -97,8 +99,14 @@ function environmentOf(objects: readonly Manifest[]): Record<string, string> {
     ...Object.fromEntries(built),
     ...only<IConfigMap>(objects, 'ConfigMap').data,
     ...Object.fromEntries(secrets),
+    ...Object.fromEntries(
+      podOf(objects).container.env?.map(({ name, value }) => [name, ofFirstPod(value)]) ?? [],
+    ),
   };
 }
+
+/** What a value of the pod's own variables is in the first of the pods. */
+const ofFirstPod = (value = 'tidebase-0') => value.replace('$(POD_NAME)', 'tidebase-0');
 
 /** Names of the environment that the server never reads. */
 function unreadNames(environment: Record<string, string>): string[] {
@@ -113,8 +121,11 @@ function unreadNames(environment: Record<string, string>): string[] {
     },
   );
   readSettings(watched, machine);
-  return Object.keys(environment).filter((name) => !read.has(name) && name !== 'NODE_ENV');
+  return Object.keys(environment).filter((name) => !read.has(name) && !namesOfOthers.has(name));
 }
+
+/** What Node itself reads, and what other variables are made of. */
+const namesOfOthers = new Set(['NODE_ENV', 'POD_NAME']);
 
 const units: Readonly<Record<string, number>> = { Mi: 2 ** 20, Gi: 2 ** 30, '': 1 };
 function bytesOf(quantity: string | number | undefined): number {
@@ -130,7 +141,7 @@ describe('what Kubernetes is given', () => {
   it("is as Kubernetes' schemas describe it, and what is not is refused", () => {
     const objects = render();
     const misspelt = render((text) => text.replace('readOnlyRootFilesystem:', 'readOnlyRootFileSystem:'));
-    const mistyped = render((text) => text.replace('replicas: 1', 'replicas: one'));
+    const mistyped = render((text) => text.replace('replicas: 3', 'replicas: one'));
     const unknown = render((text) => text.replace('clusterIP: None', 'clusterIp: None'));
     const unnamed = render((text) => text.replace('- name: tidebase\n          image', '- image'));
     const spoilt = [misspelt, mistyped, unknown, unnamed];
@@ -139,8 +150,10 @@ describe('what Kubernetes is given', () => {
 
     assert.deepEqual(objects.map(({ kind }) => kind).toSorted(), [
       'ConfigMap',
+      'HorizontalPodAutoscaler',
       'Namespace',
       'NetworkPolicy',
+      'PodDisruptionBudget',
       'Secret',
       'Service',
       'Service',
@@ -162,7 +175,9 @@ describe('what Kubernetes is given', () => {
     const wrongLabel = render((text, file) =>
       file === 'services.yaml' ? text.replaceAll('/name: tidebase\n  ports', '/name: tide\n  ports') : text,
     );
-    const wrongPort = render((text) => text.replace('port: metrics', 'port: metric'));
+    const wrongPort = render((text, file) =>
+      file === 'networkpolicy.yaml' ? text.replace('port: metrics', 'port: metric') : text,
+    );
     const wrongSecret = render((text, file) =>
       file === 'statefulset.yaml' ? text.replace('name: tidebase-secrets', 'name: tidebase-secret') : text,
     );
@@ -170,7 +185,7 @@ describe('what Kubernetes is given', () => {
     assert.deepEqual(brokenNames(render()), []);
     assert.deepEqual(brokenNames(wrongLabel), [
       'Service tidebase does not select the pods',
-      'Service tidebase-metrics does not select the pods',
+      'Service tidebase-pods does not select the pods',
     ]);
     assert.deepEqual(brokenNames(wrongPort), ['no port is named metric']);
     assert.deepEqual(brokenNames(wrongSecret), ['there is no Secret tidebase-secret']);
@@ -191,7 +206,12 @@ describe('what Kubernetes is given', () => {
       settings.s3?.credentials && settings.loginTokenKey && settings.keyEncryptionKey && settings.smtpUrl,
     );
     const ports = Object.fromEntries(container.ports?.map((port) => [port.name, port.containerPort]) ?? []);
-    assert.deepEqual(ports, { http: settings.port, metrics: settings.metricsPort });
+    assert.deepEqual(ports, {
+      http: settings.port,
+      metrics: settings.metricsPort,
+      peer: settings.peers?.port,
+    });
+    assert.equal(settings.peers?.address, `tidebase-0.${spec.serviceName}:${settings.peers?.port}`);
     assert.deepEqual(
       container.volumeMounts?.map(({ mountPath }) => mountPath),
       [settings.dataDir],
@@ -205,10 +225,11 @@ describe('what Kubernetes is given', () => {
     assert.ok(settings.cacheBytes <= volume * 0.8, 'the cache leaves room on the volume');
   });
 
-  it('runs one server that may do little, and waits for it as long as it takes', () => {
+  it('runs three servers that may do little, and waits for it as long as it takes', () => {
     const { spec, pod, container } = podOf(render());
 
-    assert.equal(spec.replicas, 1);
+    assert.equal(spec.replicas, 3);
+    assert.equal(spec.podManagementPolicy, 'Parallel');
     assert.deepEqual(container.securityContext, {
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,
@@ -224,17 +245,40 @@ describe('what Kubernetes is given', () => {
     assert.ok((pod.terminationGracePeriodSeconds ?? 0) * 1_000 >= 3 * limits.drainMs);
     assert.ok(msOf(container.startupProbe) >= 10 * limits.suspectAfterMs);
     assert.ok(msOf(container.livenessProbe) > limits.threadSilentMsMax, 'the server ends itself first');
-    for (const probe of [container.startupProbe, container.livenessProbe, container.readinessProbe])
+    for (const probe of [container.startupProbe, container.livenessProbe])
       assert.deepEqual(probe?.httpGet, { path: '/healthz', port: 'http' });
+    assert.deepEqual(container.readinessProbe?.httpGet, { path: '/readyz', port: 'metrics' });
   });
 
-  it('lets only the namespace of Prometheus reach the metrics', () => {
+  it('restarts and scales one server at a time', () => {
+    const objects = render();
+    const { labels } = podOf(objects);
+    const { spec: budget } = only<IPodDisruptionBudget>(objects, 'PodDisruptionBudget');
+    const { spec: scaler } = only<IHorizontalPodAutoscaler>(objects, 'HorizontalPodAutoscaler');
+
+    assert.equal(budget?.maxUnavailable, 1);
+    assert.ok(fits(budget?.selector?.matchLabels, labels));
+    assert.deepEqual(scaler?.scaleTargetRef, {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      name: 'tidebase',
+    });
+    assert.equal(scaler?.minReplicas, 3);
+    for (const { policies } of [scaler?.behavior?.scaleUp ?? {}, scaler?.behavior?.scaleDown ?? {}])
+      assert.deepEqual(
+        policies?.map(({ type, value }) => [type, value]),
+        [['Pods', 1]],
+      );
+  });
+
+  it('lets only the servers reach each other, and the namespace of Prometheus the metrics', () => {
     const { spec } = only<INetworkPolicy>(render(), 'NetworkPolicy');
 
     assert.deepEqual(spec?.policyTypes, ['Ingress']);
     const doors = spec?.ingress?.map(({ from, ports }) => [ports?.map(({ port }) => port), from]);
     assert.deepEqual(doors, [
       [['http'], [{ namespaceSelector: {} }]],
+      [['peer'], [{ podSelector: { matchLabels: { 'app.kubernetes.io/name': 'tidebase' } } }]],
       [
         ['metrics'],
         [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } }],

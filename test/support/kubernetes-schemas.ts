@@ -5,7 +5,9 @@
  */
 import { resolve } from 'node:path';
 import { StatefulSet } from 'kubernetes-models/apps/v1/StatefulSet';
+import { HorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
 import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
+import { PodDisruptionBudget } from 'kubernetes-models/policy/v1/PodDisruptionBudget';
 import { ConfigMap } from 'kubernetes-models/v1/ConfigMap';
 import { Namespace } from 'kubernetes-models/v1/Namespace';
 import { Secret } from 'kubernetes-models/v1/Secret';
@@ -22,6 +24,14 @@ const kinds: Readonly<Record<string, Kind>> = {
   'apps/v1 StatefulSet': {
     module: 'apps/v1/StatefulSet',
     check: (object) => new StatefulSet(object).validate(),
+  },
+  'autoscaling/v2 HorizontalPodAutoscaler': {
+    module: 'autoscaling/v2/HorizontalPodAutoscaler',
+    check: (object) => new HorizontalPodAutoscaler(object).validate(),
+  },
+  'policy/v1 PodDisruptionBudget': {
+    module: 'policy/v1/PodDisruptionBudget',
+    check: (object) => new PodDisruptionBudget(object).validate(),
   },
   'networking.k8s.io/v1 NetworkPolicy': {
     module: 'networking.k8s.io/v1/NetworkPolicy',
