@@ -91,6 +91,9 @@ interface Candidates extends WantedBlock {
 /** Candidate groups of a chunk for which its columns are not read: up to so many, their documents are less to read than its columns. */
 const groupsWithoutColumnsMax = 16;
 
+/** The share of a segment's groups up to which rows that pass a filter narrow the search of its text index. */
+const narrowShareMax = 1 / 8;
+
 /** Candidates of one segment that are read at once, in one round: 16 MB before compression at worst. */
 const fewGroups = 128;
 
@@ -268,7 +271,7 @@ class SegmentSearch {
     const columns = filter === null ? 'none' : columnsAtHand(reader);
     if (index !== null && text !== null && columns !== null) {
       this.#begin(index, text, columns);
-      return null;
+      return this.#narrowed(text);
     }
     const reads = [
       reader.blockIndex(tally),
@@ -278,6 +281,24 @@ class SegmentSearch {
     return Promise.all(reads).then((opened) => {
       this.#begin(...opened);
       return this.#nextGroups() ?? undefined;
+    });
+  }
+
+  /**
+   * Asks the text index for groups alone that have rows which pass the filter, where columns in memory say that these are few. Null
+   * where there is nothing to wait for.
+   */
+  #narrowed(text: TrigramIndexReader | 'none'): Promise<void> | null {
+    const filter = this.#filter;
+    if (filter === null || text === 'none') return null;
+    const { reader } = this.#segment;
+    const chunkCount = filter.chunkOfRow(reader.rowCount - 1) + 1;
+    if (!filter.isInMemory(chunkCount)) return null;
+    const { rowGroups } = text;
+    const rowsMax = Math.ceil(rowGroups.groupCount * narrowShareMax);
+    return filter.fewRows({ chunkCount, rowsMax }).then((rows) => {
+      if (rows !== null)
+        this.#candidates = text.search(this.#wanted.condition.query, rowGroups.groupsOf(rows));
     });
   }
 

@@ -1,5 +1,5 @@
 import { must } from '../../src/base/assert.ts';
-import type { ColumnValues } from '../columns/column-block.ts';
+import { bitCount, type ColumnValues } from '../columns/column-block.ts';
 import type { SegmentColumns } from '../columns/columns-section.ts';
 import {
   type ChunkPlan,
@@ -86,6 +86,39 @@ export class FilterRows {
     const plan = this.#plans.get(chunk);
     if (plan === undefined || this.#reading.has(chunk)) return true;
     return placesOf(plan.terms).every((place) => this.#reader.blocks.isAtHand(place));
+  }
+
+  /** Whether nothing has to be read to settle all chunks. */
+  isInMemory(chunkCount: number): boolean {
+    for (let chunk = 0; chunk < chunkCount; chunk++) {
+      if (this.#stateOf(chunk) !== null) continue;
+      const { terms } = must(this.#plans.get(chunk), 'a plan');
+      if (terms.some(({ column }) => this.#reader.blocks.cached(column.place.offset) === undefined))
+        return false;
+    }
+    return true;
+  }
+
+  /** Settles all chunks, and answers the rows that may pass, ascending; null where they are more than `rowsMax`. */
+  async fewRows({
+    chunkCount,
+    rowsMax,
+  }: {
+    readonly chunkCount: number;
+    readonly rowsMax: number;
+  }): Promise<Uint32Array | null> {
+    const rows = new Uint32Array(rowsMax);
+    let count = 0;
+    // Upwards, because what is above a chunk is forgotten when it is settled.
+    for (let chunk = 0; chunk < chunkCount; chunk++) {
+      const first = this.firstRowOf(chunk);
+      if (this.#stateOf(chunk) === null) await this.settle(first, []);
+      const state = this.#stateOf(chunk) ?? 'all';
+      if (state === 'none') continue;
+      if (state === 'all' || count + bitsIn(state) > rowsMax) return null;
+      count = addRows(state, first, rows, count);
+    }
+    return rows.subarray(0, count);
   }
 
   /** Lets any row of the chunk pass until `reconsider`: its documents are looked at instead of its columns. */
@@ -258,6 +291,21 @@ function* chunksBelow(chunk: number): Generator<number, void, void> {
 function* chunksFrom(first: number, ahead: Iterable<number>): Generator<number, void, void> {
   yield first;
   yield* ahead;
+}
+
+function bitsIn(bits: Uint32Array): number {
+  let count = 0;
+  for (let at = 0; at < bits.length; at++) count += bitCount(bits[at] as number);
+  return count;
+}
+
+/** Adds the rows of a chunk to `rows` at `count`; answers where they end. */
+function addRows(bits: Uint32Array, first: number, rows: Uint32Array, count: number): number {
+  let end = count;
+  for (let at = 0; at < bits.length; at++)
+    for (let word = bits[at] as number; word !== 0; word &= word - 1)
+      rows[end++] = first + at * 32 + 31 - Math.clz32(word & -word);
+  return end;
 }
 
 export function isSet(bits: Uint32Array, at: number): boolean {

@@ -36,6 +36,38 @@ export class AllAges implements AgeSource {
   }
 }
 
+/** Ages that somebody knows. */
+export class ListedAges implements AgeSource {
+  readonly #ages: Uint32Array;
+  #next = 0;
+
+  /** `ages` ascend. */
+  constructor(ages: Uint32Array) {
+    this.#ages = ages;
+  }
+
+  get count(): number {
+    return this.#ages.length;
+  }
+
+  readBelow(to: number, target: Uint32Array, at: number): number {
+    let end = at;
+    for (; this.#next < this.#ages.length && (this.#ages[this.#next] as number) < to; this.#next++)
+      target[end++] = this.#ages[this.#next] as number;
+    return end;
+  }
+
+  retain(candidates: Uint32Array, count: number): number {
+    let kept = 0;
+    for (let i = 0; i < count; i++) {
+      const wanted = candidates[i] as number;
+      this.#next = lowerBound(this.#ages, this.#next, this.#ages.length, wanted);
+      if (this.#ages[this.#next] === wanted) candidates[kept++] = wanted;
+    }
+    return kept;
+  }
+}
+
 /**
  * What remains after so many sources in a row that took less than this part of it away is taken for what all have: the
  * sources that follow are larger still, and looking at a document costs about as much as decoding a block of each.

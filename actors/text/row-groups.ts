@@ -98,6 +98,10 @@ export class RowGroups {
   readonly #encoded: Uint8Array;
   readonly #sampleAt: Uint32Array;
   readonly #sampleRow: Uint32Array;
+  /** The groups of one sample: where each one's code begins, and its first row; behind the last, the row after it. */
+  readonly #decodedAt = new Uint32Array(groupsPerSample);
+  readonly #decodedRow = new Uint32Array(groupsPerSample + 1);
+  #decodedSample = -1;
 
   /** Throws `DataError` where the bytes are not that many groups of that many rows. Keeps `encoded`. */
   constructor(
@@ -132,27 +136,73 @@ export class RowGroups {
     if (isParted || at !== encoded.length || row !== expected.rowCount) throw damaged('they end elsewhere');
   }
 
-  /** The rows of a group below `groupCount`. */
+  /** The rows of a group below `groupCount`. Hot: neighbours are asked for one after the other, so the last 64 are kept decoded. */
   rowsOf(group: number): GroupRows {
     const sample = Math.floor(group / groupsPerSample);
-    let at = this.#sampleAt[sample] as number;
-    let row = this.#sampleRow[sample] as number;
-    for (let left = group % groupsPerSample; left > 0; left--) {
-      row += rowsOfCode(readVarint(this.#encoded, at));
-      at = varintEnd;
-    }
-    const code = readVarint(this.#encoded, at);
-    if (code < rowsCodeMin)
+    if (sample !== this.#decodedSample) this.#decode(sample);
+    const place = group % groupsPerSample;
+    const at = this.#decodedAt[place] as number;
+    const first = this.#decodedRow[place] as number;
+    const end = this.#decodedRow[place + 1] as number;
+    if (end === first)
       return {
-        first: row,
-        end: row + 1,
+        first,
+        end: first + 1,
         kind: 'part',
-        linesAreWhole: code === partCode,
+        linesAreWhole: this.#encoded[at] === partCode,
         part: this.#partsBefore(at),
       };
     const before = this.#codeOfPartAt(at - 1);
     const kind = before === null ? 'rows' : 'whole';
-    return { first: row, end: row + rowsOfCode(code), kind, linesAreWhole: before !== cutPartCode, part: 0 };
+    return { first, end, kind, linesAreWhole: before !== cutPartCode, part: 0 };
+  }
+
+  /** All groups that have one of some rows, parts included; both ascend. */
+  groupsOf(rows: Uint32Array): Uint32Array {
+    const groups: number[] = [];
+    let next = 0;
+    for (let at = 0; at < rows.length; ) {
+      const row = rows[at] as number;
+      let group = Math.max(next, this.#sampleBefore(row) * groupsPerSample);
+      while (this.rowsOf(group).end <= row) group++;
+      let { first, end } = this.rowsOf(group);
+      while (first <= row && row < end) {
+        groups.push(group++);
+        if (group === this.groupCount) break;
+        ({ first, end } = this.rowsOf(group));
+      }
+      next = group;
+      const last = this.rowsOf(group - 1).end;
+      while (at < rows.length && (rows[at] as number) < last) at++;
+    }
+    return Uint32Array.from(groups);
+  }
+
+  /** The last sample whose first row is below `row`, or the first one: groups before it have lower rows. */
+  #sampleBefore(row: number): number {
+    let low = 0;
+    let high = this.#sampleRow.length;
+    while (high - low > 1) {
+      const middle = (low + high) >>> 1;
+      if ((this.#sampleRow[middle] as number) < row) low = middle;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #decode(sample: number): void {
+    const first = sample * groupsPerSample;
+    const count = Math.min(groupsPerSample, this.groupCount - first);
+    let at = this.#sampleAt[sample] as number;
+    let row = this.#sampleRow[sample] as number;
+    for (let place = 0; place < count; place++) {
+      this.#decodedAt[place] = at;
+      this.#decodedRow[place] = row;
+      row += rowsOfCode(readVarint(this.#encoded, at));
+      at = varintEnd;
+    }
+    this.#decodedRow[count] = row;
+    this.#decodedSample = sample;
   }
 
   #partsBefore(at: number): number {

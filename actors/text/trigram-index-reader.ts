@@ -1,8 +1,8 @@
 import { must } from '../../src/base/assert.ts';
 import type { ObjectBlocks, ReadTally } from '../storage/block-fetch.ts';
 import { type BlockPlace, blockKinds } from '../storage/segment-format.ts';
-import { type AgeSource, AllAges, Intersection, noAges, Union } from './age-sources.ts';
-import { PostingsCursor } from './postings.ts';
+import { type AgeSource, AllAges, Intersection, ListedAges, noAges, Union } from './age-sources.ts';
+import { lowerBound, PostingsCursor } from './postings.ts';
 import { RowGroups } from './row-groups.ts';
 import { decodeIndexRoot, decodeSparse, type IndexSpan } from './trigram-index-format.ts';
 import { findInPage } from './trigram-page.ts';
@@ -49,17 +49,26 @@ export class TrigramIndexReader {
     );
   }
 
-  /** The candidates of a query. Reads nothing yet. */
-  search(query: TrigramQuery): CandidateGroups {
-    return new CandidateGroups(this.#blocks, this.#spans, query);
+  /** The candidates of a query, among some groups, which ascend, or all. Reads nothing yet. */
+  search(query: TrigramQuery, among: Uint32Array | null = null): CandidateGroups {
+    return new CandidateGroups(this.#blocks, { spans: this.#spans, query, among });
   }
 }
 
 interface SpanSearch {
   readonly span: IndexSpan;
   readonly plan: SpanPlan;
+  /** The only ages that are wanted; null for all. */
+  readonly among: Uint32Array | null;
   /** Raw pages by their number, once they are read. */
   pages: ReadonlyMap<number, Uint8Array> | null;
+}
+
+interface GroupsWanted {
+  /** Oldest first. */
+  readonly spans: readonly IndexSpan[];
+  readonly query: TrigramQuery;
+  readonly among: Uint32Array | null;
 }
 
 /** The candidates of one query in one segment, read from the newest on, as far as somebody asks. */
@@ -73,11 +82,14 @@ export class CandidateGroups {
   #window = firstWindowAges;
   #windowEnd = 0;
 
-  constructor(blocks: IndexBlocks, spans: readonly IndexSpan[], query: TrigramQuery) {
+  constructor(blocks: IndexBlocks, { spans, query, among }: GroupsWanted) {
     this.#blocks = blocks;
     this.#searches = spans
-      .map((span): SpanSearch => ({ span, plan: planSpan(query, span), pages: null }))
-      .filter(({ plan }) => plan.kind !== 'none')
+      .map((span): SpanSearch => {
+        const ages = among === null ? null : agesIn(span, among);
+        return { span, plan: planSpan(query, span), among: ages, pages: null };
+      })
+      .filter(({ plan, among: ages }) => plan.kind !== 'none' && ages?.length !== 0)
       .reverse();
   }
 
@@ -105,11 +117,10 @@ export class CandidateGroups {
   }
 
   #begin(search: SpanSearch, pages: ReadonlyMap<number, Uint8Array>): void {
-    this.#source = sourceOf(search.plan, {
-      objectKey: this.#blocks.objectKey,
-      span: search.span,
-      pages,
-    });
+    const { span, plan, among } = search;
+    const source = sourceOf(plan, { objectKey: this.#blocks.objectKey, span, pages });
+    // What is wanted of the index is little then: lists skip what lies between.
+    this.#source = among === null ? source : new Intersection([new ListedAges(among), source]);
     this.#windowEnd = 0;
     this.#window = firstWindowAges;
     // A rare list is read at once.
@@ -165,6 +176,17 @@ export class CandidateGroups {
       search.pages = new Map(pages.map((page) => [page, must(blocks[next++], 'a fetched page').raw]));
     }
   }
+}
+
+/** The ages of those groups that are the span's, ascending; the groups ascend. */
+function agesIn({ firstGroup, groupCount }: IndexSpan, groups: Uint32Array): Uint32Array {
+  const from = lowerBound(groups, 0, groups.length, firstGroup);
+  const to = lowerBound(groups, from, groups.length, firstGroup + groupCount);
+  const newest = firstGroup + groupCount - 1;
+  return groups
+    .slice(from, to)
+    .reverse()
+    .map((group) => newest - group);
 }
 
 function placeOf({ offsets }: IndexSpan, page: number): BlockPlace {

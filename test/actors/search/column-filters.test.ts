@@ -57,7 +57,9 @@ describe('filters over memtables and segments with replaced and deleted document
     t.diagnostic(`TIDEBASE_TEST_SEED=${seed}`);
     const random = seededRandom(seed);
     const written = await writtenRows(random, sizes, {
-      text: (chance) => words.filter(() => chance() < 0.3).join(' '),
+      // Long ones in segments, so that their text indexes have many groups.
+      text: (chance, sequence) =>
+        `${words.filter(() => chance() < 0.3).join(' ')}${sequence < 1_400 ? ' .'.repeat(700) : ''}`,
       meta: randomMeta,
       vector: (chance) =>
         chance() < 0.3 ? null : Float32Array.from({ length: dims }, () => Math.floor(chance() * 9)),

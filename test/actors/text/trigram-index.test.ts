@@ -105,6 +105,16 @@ describe('the trigram index of a segment', () => {
           assert.deepEqual(missed, [], JSON.stringify(query));
           if (longestAnd(query) <= idleSourcesMax + 1)
             assert.deepEqual(found, naive.find(query), JSON.stringify(query));
+          if (n % 4 > 0) continue;
+          const share = random() ** 2;
+          const among = new Set(
+            Array.from({ length: naive.groupCount }, (_, at) => at).filter(() => random() < share),
+          );
+          const narrowed = await allCandidates(reader.search(query, Uint32Array.from(among)));
+          assertDescending(narrowed);
+          assert.ok(narrowed.every((group) => among.has(group)));
+          const left = naive.find(query).filter((group) => among.has(group) && !narrowed.includes(group));
+          assert.deepEqual(left, [], `among some, ${JSON.stringify(query)}`);
         }
       }
     });
