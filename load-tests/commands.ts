@@ -167,6 +167,19 @@ export const proofs: readonly Command[] = [
     steps: [testStep(['end-to-end/usage'], { USAGE_OPERATIONS: '10000' })],
   },
   {
+    name: 'cluster',
+    takes: '60 min',
+    about: 'three servers on one store under load: kill -9, pauses, rolling restarts, fewer and more',
+    settings: 'CLUSTER_ROUNDS, CLUSTER_FAULT',
+    steps: [
+      testStep(
+        ['end-to-end/cluster.test'],
+        { CLUSTER_ROUNDS: '20' },
+        { options: ['--test-name-pattern=times'] },
+      ),
+    ],
+  },
+  {
     name: 'cluster-model',
     takes: '3 min',
     about: 'several servers on one store: every order of a few views, writes and commits',

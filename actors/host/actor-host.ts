@@ -648,6 +648,8 @@ export class ActorHost {
       else await this.#recoverNamespace(target);
       return true;
     } catch (error) {
+      // Whoever owns it now recovers it.
+      if (!this.#components.ownership.isOwn(keyOf(target))) return true;
       this.#components.logger.error('a target was not recovered yet; its log is kept', {
         tenantId,
         namespaceId,

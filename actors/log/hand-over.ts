@@ -44,6 +44,7 @@ export class HandOver {
   /** Owners from the last settled placement on, the present ones last. */
   #chain: readonly Owners[];
   #isSettled = false;
+  #stopped = false;
 
   constructor(components: LogComponents, options: HandOverOptions, standing: Standing) {
     this.#components = components;
@@ -55,6 +56,11 @@ export class HandOver {
 
   get standing(): Standing {
     return this.#standing;
+  }
+
+  /** Nothing is taken over any more. */
+  stop(): void {
+    this.#stopped = true;
   }
 
   /** Answers whether the owners are others now. */
@@ -108,6 +114,7 @@ export class HandOver {
     const standing = this.#standing;
     if (this.nothingHasCome) return [];
     for (;;) {
+      if (this.#stopped) return null;
       const ends = await Promise.all(standing.others.map((logId) => this.#look(logId)));
       if (standing.owners.placement !== this.#standing.owners.placement) return null;
       if (ends.some(({ kind }) => kind === 'later')) this.#options.onLaterView();

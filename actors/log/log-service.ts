@@ -269,6 +269,7 @@ export class LogService {
 
   async drain(): Promise<void> {
     this.#draining = true;
+    this.#opened?.handOver.stop();
     this.#stopHousekeeping();
     await this.#opened?.commit.whenIdle();
     await this.#opened?.commit.whenBarred();

@@ -97,13 +97,13 @@ export class ActorThread {
     this.#begunControl = remote;
     const channel = new PortChannel(front.port1, handler, limits.messageInlineBytesMax);
     await log.attach(moved(toLog.port1, [toLog.port1]), { index, count });
+    // What the thread before it was told, this one may not have heard: it would answer for what others own by now.
+    await this.#tell();
     // A thread that dies before it is ready would leave this call unanswered for ever.
     await Promise.race([
       remote.ready(),
       died.then(() => Promise.reject(new Error(`actor thread ${index} ended`))),
     ]);
-    // What the thread before it was told, this one may not have heard: it would answer for what others own by now.
-    await this.#tell();
     this.#channel = channel;
     this.#control = remote;
   }

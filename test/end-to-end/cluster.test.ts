@@ -5,13 +5,19 @@ import type { ImportResult } from '../../protocol/write.ts';
 import { ApiClient } from '../support/api-client.ts';
 import { type ClusterServer, metric, ServerCluster, stateOf } from '../support/cluster.ts';
 import { ClusterLoad } from '../support/cluster-load.ts';
+import { clusterFaults, clusterRounds, lineOfRounds } from '../support/cluster-rounds.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { McpCaller } from '../support/mcp-calls.ts';
 import { seededRandom } from '../support/model.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
-/** Three real servers on one folder: any of them answers for all, and data moves when one goes and comes. */
+/**
+ * Three real servers on one folder: any of them answers for all, and data moves when one goes and comes. CLUSTER_ROUNDS sets how often each
+ * of the faults of support/cluster-rounds.ts comes under load, CLUSTER_FAULT which of them alone, CLUSTER_SEED what is drawn by chance.
+ */
+const rounds = Number(process.env.CLUSTER_ROUNDS ?? 0);
+const seed = Number(process.env.CLUSTER_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const names = Array.from({ length: 9 }, (_, at) => `n${at}`);
 
 describe('three servers on one store', { concurrency: 1 }, () => {
@@ -37,8 +43,7 @@ describe('three servers on one store', { concurrency: 1 }, () => {
 
   after(async () => {
     load.close();
-    const ends = await Promise.all(cluster.running.map(({ process }) => process.stop()));
-    for (const end of ends) assert.deepEqual(end, { code: 0, signal: null });
+    await cluster.stop();
     const errors = cluster.servers.flatMap(({ process }) => process.loggedErrors());
     // Of the stranger, and of what was on its way to the server that was killed.
     const expected = /wrong cluster key|usage may not have been counted/;
@@ -187,3 +192,17 @@ describe('three servers on one store', { concurrency: 1 }, () => {
     await eventually(told, 'the others tell of it');
   });
 });
+
+if (rounds > 0)
+  describe(`bad days of three servers (CLUSTER_SEED=${seed})`, { concurrency: 1 }, () => {
+    for (const fault of clusterFaults.filter((each) => (process.env.CLUSTER_FAULT ?? each) === each))
+      it(`${fault}, ${rounds} times: nothing is lost and nothing is wrong`, async (t) => {
+        const random = seededRandom(seed);
+        const report = await clusterRounds({ fault, rounds, namespaces: 60, random, pauseMs: 30_000 });
+
+        t.diagnostic(lineOfRounds(report));
+        assert.deepEqual([report.lost, report.wrong], [[], []]);
+        for (const kind of report.failures.keys())
+          assert.match(kind, /^(503 unavailable|503 write_unknown|429 [a-z_]+|no answer)$/);
+      });
+  });

@@ -30,6 +30,8 @@ interface Space {
   /** When a read last succeeded, and the longest time without since `measure`. */
   lastReadMs: number;
   longestMs: number;
+  /** Reads that succeeded. */
+  reads: number;
 }
 
 const register = 'last';
@@ -56,6 +58,7 @@ export class ClusterLoad {
       isWriting: false,
       lastReadMs: performance.now(),
       longestMs: 0,
+      reads: 0,
     }));
   }
 
@@ -109,6 +112,11 @@ export class ClusterLoad {
     return this.#spaces
       .map(({ longestMs, lastReadMs }) => Math.max(longestMs, now - lastReadMs))
       .sort((a, b) => a - b);
+  }
+
+  /** How often each namespace was read. */
+  reads(): readonly number[] {
+    return this.#spaces.map(({ reads }) => reads);
   }
 
   /** Whether each namespace was read since `measure`. */
@@ -189,6 +197,7 @@ export class ClusterLoad {
     const now = performance.now();
     space.longestMs = Math.max(space.longestMs, now - space.lastReadMs);
     space.lastReadMs = now;
+    space.reads++;
   }
 
   #fail(error: unknown): void {

@@ -89,6 +89,16 @@ export class ServerCluster {
       );
   }
 
+  /** All at once. Throws where one of them does not end in order. */
+  async stop(): Promise<void> {
+    await Promise.all(
+      this.running.map(async ({ process }) => {
+        const { code } = await process.stop();
+        if (code !== 0) throw new Error(`a server ended with ${code}\n${process.errors}`);
+      }),
+    );
+  }
+
   async restart(server: ClusterServer): Promise<void> {
     server.process = await startServer(server.options);
     await this.whenActive();
