@@ -22,6 +22,8 @@ export const clusterLimits = {
   suspectAfterMs: 10_000,
   /** The same where its process also refuses connections: two renewals in a view of several. */
   suspectRefusedAfterMs: 2_000,
+  /** Between two looks at leases while a process refuses connections. */
+  suspectLookMs: 250,
   /** Between two evictions by one server: what the first one was about may be at its end. */
   evictionEveryMs: 5_000,
   /** At most half of a view is evicted in this time; a lease that has not changed for as long is not counted. */

@@ -88,6 +88,8 @@ export interface LogStatistics {
   readonly waitingBytes: number;
   /** What a restart would read of this process's log. */
   readonly aboveFloorBytes: number;
+  /** How often data has come from other servers, and how long it took in all until it could be opened. */
+  readonly handOvers: { readonly count: number; readonly seconds: number };
   readonly busySeconds: number;
   /** CPU time of the thread. */
   readonly cpuMs: number;

@@ -5,6 +5,7 @@ tidebase load FOLDER --namespace NAME     send a folder's text files as document
 tidebase import FILE --namespace NAME     import a CSV, NDJSON or Parquet file
 tidebase backup --to PLACE                copy the object store as it is at one moment, while servers go on
 tidebase restore --from PLACE             put a backup into an empty object store
+tidebase cluster                          print the servers that share an object store, and their logs
 tidebase mcp                              serve a server's tools to an MCP client that starts programs
                                           (load, import and mcp: --url and --key, or TIDEBASE_URL and TIDEBASE_API_KEY)
 `;
@@ -25,6 +26,8 @@ async function main(args: readonly string[]): Promise<number> {
       return (await import('./cli/run-backup.ts')).runBackup(rest, process.env);
     case 'restore':
       return (await import('./cli/run-backup.ts')).runRestore(rest, process.env);
+    case 'cluster':
+      return (await import('./cli/run-cluster.ts')).runCluster(rest, process.env);
     case 'mcp':
       return (await import('./cli/serve-stdio.ts')).serveStdio(rest, process.env);
     case undefined:

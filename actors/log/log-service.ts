@@ -87,6 +87,8 @@ export class LogService {
   readonly #looking = new SingleFlight<string, boolean>();
   readonly #slotBytes = new SlotBytes();
   readonly #stored = { records: 0, recordBytes: 0, groups: 0 };
+  /** What was taken over from other servers since the start, and how long that took. */
+  readonly #handOvers = { count: 0, ms: 0 };
   #nextHousekeepingBytes: number;
   #housekeeping = false;
   #draining = false;
@@ -199,20 +201,27 @@ export class LogService {
   async #takeOver(): Promise<void> {
     const { commit, handOver } = this.#own;
     const { placement } = handOver.standing.owners;
+    const { clock, logger } = this.#components;
+    const beganMs = clock.monotonic();
+    const { nothingHasCome } = handOver;
     const isOver = () => this.#draining || placement !== handOver.standing.owners.placement;
     while (!isOver()) {
       try {
         const logs = await handOver.whenEnded();
         if (logs === null || isOver()) return;
         await commit.whenSettled();
+        const waitedMs = clock.monotonic() - beganMs;
         await this.#replays.whatCame(logs, isOver);
+        if (nothingHasCome || isOver()) return;
+        const tookMs = clock.monotonic() - beganMs;
+        this.#handOvers.count++;
+        this.#handOvers.ms += tookMs;
+        logger.info('data of other servers was taken over', { placement, waitedMs, tookMs });
         return;
       } catch (error) {
         if (!mayPass(error)) throw error;
-        this.#components.logger.error('what has come from other servers was not read yet', {
-          error: describeError(error),
-        });
-        await this.#components.clock.sleep(takeAgainMs);
+        logger.error('what has come from other servers was not read yet', { error: describeError(error) });
+        await clock.sleep(takeAgainMs);
       }
     }
   }
@@ -386,7 +395,8 @@ export class LogService {
 
   statistics(): Omit<LogStatistics, 'busySeconds' | 'cpuMs'> {
     const waitingBytes = this.#opened?.commit.waitingBytes ?? 0;
-    return { ...this.#stored, waitingBytes, aboveFloorBytes: this.#slotBytes.total };
+    const handOvers = { count: this.#handOvers.count, seconds: this.#handOvers.ms / 1_000 };
+    return { ...this.#stored, waitingBytes, aboveFloorBytes: this.#slotBytes.total, handOvers };
   }
 
   /** Lists logs, as LogControl.listLogs says. */

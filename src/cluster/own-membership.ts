@@ -54,7 +54,7 @@ export class OwnMembership {
     const { clock } = this.#components;
     return repeat(clock, 0, async () => {
       await this.round();
-      return limits.viewPollMs;
+      return this.#suspicion.refusesAny ? limits.suspectLookMs : limits.viewPollMs;
     });
   }
 
@@ -124,6 +124,7 @@ export class OwnMembership {
   /** A process that has ended is known sooner by its host, which refuses connections to it. */
   #noteRefusals(): void {
     const { reachability, clock } = this.#components;
+    this.#suspicion.members(this.#others);
     for (const logId of this.#others) {
       const reached = reachability?.(logId) ?? null;
       if (reached === null || !reached.hasAnswered) continue;

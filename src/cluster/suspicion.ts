@@ -52,18 +52,22 @@ export class Suspicion {
     this.#refusedSinceMs.delete(logId);
   }
 
+  /** Whether a member refuses connections: then it is worth looking more often. */
+  get refusesAny(): boolean {
+    return this.#refusedSinceMs.size > 0;
+  }
+
   /** A member was evicted from here. */
   evicted(logId: string, nowMs: number): void {
     this.#evictedAtMs.push(nowMs);
-    this.forget([logId]);
+    this.#leases.delete(logId);
+    this.#refusedSinceMs.delete(logId);
   }
 
-  /** Logs that are no members any more. */
-  forget(logIds: Iterable<string>): void {
-    for (const logId of logIds) {
-      this.#leases.delete(logId);
-      this.#refusedSinceMs.delete(logId);
-    }
+  /** Logs that are no members any more are forgotten. */
+  members(logIds: readonly string[]): void {
+    for (const known of [this.#leases, this.#refusedSinceMs])
+      for (const logId of known.keys()) if (!logIds.includes(logId)) known.delete(logId);
   }
 
   /** For how long the member's lease has stood still, as far as is known; 0 where it was never read. */

@@ -243,6 +243,16 @@ function logFamilies(log: LogStatistics | null): Family[] {
     counter('tidebase_log_groups_total', 'Objects that records went into together', log.groups),
     gauge('tidebase_log_waiting_bytes', 'Bytes of records that are not durable yet', log.waitingBytes),
     gauge('tidebase_log_above_floor_bytes', 'What a restart would read of the log', log.aboveFloorBytes),
+    counter(
+      'tidebase_cluster_handovers_total',
+      'How often data has come from other servers',
+      log.handOvers.count,
+    ),
+    counter(
+      'tidebase_cluster_handover_seconds_total',
+      'How long it took until such data could be opened, all together',
+      log.handOvers.seconds,
+    ),
   ];
 }
 

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import type { SqlAnswer } from '../../protocol/sql.ts';
 import type { ImportResult } from '../../protocol/write.ts';
 import { ApiClient } from '../support/api-client.ts';
@@ -16,6 +19,7 @@ import { ServerProcess } from '../support/server-process.ts';
  * Three real servers on one folder: any of them answers for all, and data moves when one goes and comes. CLUSTER_ROUNDS sets how often each
  * of the faults of support/cluster-rounds.ts comes under load, CLUSTER_FAULT which of them alone, CLUSTER_SEED what is drawn by chance.
  */
+const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const rounds = Number(process.env.CLUSTER_ROUNDS ?? 0);
 const seed = Number(process.env.CLUSTER_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const names = Array.from({ length: 9 }, (_, at) => `n${at}`);
@@ -166,6 +170,18 @@ describe('three servers on one store', { concurrency: 1 }, () => {
     for (const kind of load.failures.keys())
       assert.match(kind, /^(503 unavailable|503 write_unknown|429 [a-z_]+|no answer)$/);
     for (const { process } of cluster.running) assert.deepEqual(await load.lostAt(process.url), []);
+  });
+
+  it('a command prints who is there', async () => {
+    const options = at(0).options;
+    const env = { ...options.env, TIDEBASE_DATA_DIR: options.folder };
+    const { stdout: output } = await promisify(execFile)(process.execPath, [mainFile, 'cluster'], { env });
+
+    assert.match(output, /^view [0-9]+, placement [0-9]+, 2 servers\nSTATE +ADDRESS +SERVER +LOG/);
+    assert.equal(
+      [...output.matchAll(/^active +127\.0\.0\.1:[0-9]+ +[0-9a-f]{16} +[0-9a-z]{30}/gm)].length,
+      2,
+    );
   });
 
   it('one that was killed comes back', async () => {

@@ -121,8 +121,10 @@ test('of two members one may evict the other, and whose lease stood still for a 
 
 test('who has gone is forgotten: the same name would be a new one', () => {
   pass(20_000, { dead: ['b'], alive: [] });
-  suspicion.forget(['b']);
+  suspicion.refused('b', nowMs);
+  suspicion.members(['a']);
 
   assert.equal(whom('b'), null);
   assert.equal(suspicion.stillMs('b', nowMs), 0);
+  assert.equal(suspicion.refusesAny, false);
 });
