@@ -173,7 +173,7 @@ export const proofs: readonly Command[] = [
     settings: 'CLUSTER_ROUNDS, CLUSTER_FAULT',
     steps: [
       testStep(
-        ['end-to-end/cluster.test'],
+        ['end-to-end/cluster'],
         { CLUSTER_ROUNDS: '20' },
         { options: ['--test-name-pattern=times'] },
       ),
