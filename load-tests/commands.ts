@@ -172,11 +172,7 @@ export const proofs: readonly Command[] = [
     about: 'three servers on one store under load: kill -9, pauses, rolling restarts, fewer and more',
     settings: 'CLUSTER_ROUNDS, CLUSTER_FAULT',
     steps: [
-      testStep(
-        ['end-to-end/cluster'],
-        { CLUSTER_ROUNDS: '20' },
-        { options: ['--test-name-pattern=times'] },
-      ),
+      testStep(['end-to-end/cluster'], { CLUSTER_ROUNDS: '20' }, { options: ['--test-name-pattern=times'] }),
     ],
   },
   {
