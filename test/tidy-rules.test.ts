@@ -480,6 +480,12 @@ describe('the rule of dead files', () => {
   it('finds an entry that is gone', () => {
     assert.match(check({}, { 'src/main.ts': '', 'src/old.ts': '' }).join(), /src\/old\.ts, which is gone/);
   });
+
+  it('finds an entry that the product has come to import', () => {
+    const sources = { 'src/main.ts': imports('./a.ts'), 'src/a.ts': '' };
+
+    assert.match(check(sources, { 'src/main.ts': '', 'src/a.ts': '' }).join(), /src\/a\.ts, which is imported/);
+  });
 });
 
 describe('the rule of limits', () => {

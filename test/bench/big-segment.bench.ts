@@ -1,3 +1,7 @@
+/**
+ * Merges segments of 32 MB, as flushes make them, into one, and says how fast and in how much memory.
+ * Run: npm run measure -- big-segment [MB of documents, 3900: about 2 GB stored] [bytes of a document, 1000]. The last line is JSON.
+ */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,10 +15,6 @@ import { systemRandom } from '../../src/base/random.ts';
 import { openObjectStore } from '../../src/object-store/open-object-store.ts';
 import { randomText, seededRandom } from '../support/segments.ts';
 
-/**
- * Merges segments of 32 MB, as flushes make them, into one, and says how fast and in how much memory.
- * Run: npm run measure -- big-segment [MB of documents, 3900: about 2 GB stored] [bytes of a document, 1000]. The last line is JSON.
- */
 const [rawMB = 3_900, documentBytes = 1_000] = process.argv.slice(2).map(Number);
 const MB = 1e6;
 const inputBytes = 32 * MB;

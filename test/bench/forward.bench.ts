@@ -1,3 +1,10 @@
+/**
+ * What a warm call costs that goes to another server, beside one that a thread of this server answers: two processes on loopback with
+ * TLS, each with a router and a thread whose actor answers at once. CPU is that of all threads of both processes, without what is the same
+ * for both: HTTP and the actor's own work, so the ratio for a client is smaller. What is wanted: at most 2.5 times the
+ * CPU of a local call, and 1 ms more at the median for one call at a time.
+ * Run: node dist/test/bench/forward.bench.js
+ */
 import { type ChildProcess, fork } from 'node:child_process';
 import { argv, cpuUsage, stdout } from 'node:process';
 import { fileURLToPath } from 'node:url';
@@ -8,13 +15,6 @@ import { PortChannel } from '../../src/base/port-channel.ts';
 import { tlsTransport } from '../../src/peers/node-tls.ts';
 import { callOf, done, logOf, membersOf, nameWhere, RoutedServer } from '../support/routed-servers.ts';
 
-/**
- * What a warm call costs that goes to another server, beside one that a thread of this server answers: two processes on loopback with
- * TLS, each with a router and a thread whose actor answers at once. CPU is that of all threads of both processes, without what is the same
- * for both: HTTP and the actor's own work, so the ratio for a client is smaller. Bars: 2.5 times the CPU of a local call, and 1 ms more at
- * the median for one call at a time.
- * Run: node dist/test/bench/forward.bench.js
- */
 const self = fileURLToPath(import.meta.url);
 const ids = ['a', 'b'] as const;
 const answer = new Uint8Array(300).fill(97);

@@ -1,3 +1,4 @@
+/** Building, reading and scanning one segment. Run: node dist/test/bench/segment.bench.js [rows] */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,7 +21,6 @@ import {
   type TestRow,
 } from '../support/segments.ts';
 
-/** Building, reading and scanning one segment. Run: node dist/test/bench/segment.bench.js [rows] */
 const rowCount = Number(process.argv[2] ?? 100_000);
 const MB = 1e6;
 

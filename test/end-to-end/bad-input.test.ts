@@ -1,3 +1,4 @@
+/** Wrong input is answered with the documented status and code, writes nothing, and leaves no memory behind. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { limits } from '../../protocol/limits.ts';
@@ -6,7 +7,6 @@ import { jsonSuite } from '../support/json-cases.ts';
 import { connectRaw } from '../support/raw-http.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
-/** Wrong input is answered with the documented status and code, writes nothing, and leaves no memory behind. */
 const MiB = 1024 * 1024;
 
 type BadBody = readonly [what: string, body: unknown, refusal: Refusal];

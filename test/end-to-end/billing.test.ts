@@ -1,3 +1,4 @@
+/** Paid plans with a whole server, against the stand-in for Stripe: by requests, and as a person sees them. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
@@ -15,7 +16,6 @@ import {
 } from '../support/server-process.ts';
 import { StripeServer } from '../support/stripe-server.ts';
 
-/** Paid plans with a whole server, against the stand-in for Stripe: by requests, and as a person sees them. */
 const secret = 'whsec_present';
 const folder = temporaryFolder();
 const stripe = await StripeServer.start(standInAt(Date.now(), builtInPlans.pro));

@@ -1,3 +1,7 @@
+/**
+ * Three real servers on one folder: any of them answers for all, and data moves when one goes and comes. CLUSTER_ROUNDS sets how often each
+ * of the faults of support/cluster-rounds.ts comes under load, CLUSTER_FAULT which of them alone, CLUSTER_SEED what is drawn by chance.
+ */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
@@ -15,10 +19,6 @@ import { McpCaller } from '../support/mcp-calls.ts';
 import { seededRandom } from '../support/model.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
-/**
- * Three real servers on one folder: any of them answers for all, and data moves when one goes and comes. CLUSTER_ROUNDS sets how often each
- * of the faults of support/cluster-rounds.ts comes under load, CLUSTER_FAULT which of them alone, CLUSTER_SEED what is drawn by chance.
- */
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const rounds = Number(process.env.CLUSTER_ROUNDS ?? 0);
 const seed = Number(process.env.CLUSTER_SEED ?? Math.floor(Math.random() * 2 ** 31));

@@ -1,10 +1,10 @@
+/** The pages as a program gets them: their headers, and that all they need is there and from here. */
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
-/** The pages as a program gets them: their headers, and that all they need is there and from here. */
 interface Got {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;

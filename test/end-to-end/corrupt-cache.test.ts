@@ -1,3 +1,8 @@
+/**
+ * Files of the local cache are damaged, under the running server and between its lives. Every answer is the right one;
+ * at most the supervisor starts the server once more. CORRUPT_CACHE is how many (the suite does a few), CORRUPT_SEED
+ * repeats a run, as far as its timing allows.
+ */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import {
@@ -26,11 +31,6 @@ import { filesBelow } from '../support/living-folder.ts';
 import { seededRandom } from '../support/model.ts';
 import { ServerProcess, temporaryFolder } from '../support/server-process.ts';
 
-/**
- * Files of the local cache are damaged, under the running server and between its lives. Every answer is the right one;
- * at most the supervisor starts the server once more. CORRUPT_CACHE is how many (the suite does a few), CORRUPT_SEED
- * repeats a run, as far as its timing allows.
- */
 const wanted = Number(process.env.CORRUPT_CACHE ?? 3);
 const seed = Number(process.env.CORRUPT_SEED ?? Math.floor(Math.random() * 2 ** 31));
 /** A start takes longer than everything else: the suite damages what runs. */

@@ -1,3 +1,7 @@
+/**
+ * What was acknowledged is there after any end of the process or of a thread, and no request is there by half.
+ * CRASH_ROUNDS sets how often the process is killed; CRASH_SEED repeats a run (what it sends, not how it is timed).
+ */
 import assert from 'node:assert/strict';
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,10 +18,6 @@ import {
   temporaryFolder,
 } from '../support/server-process.ts';
 
-/**
- * What was acknowledged is there after any end of the process or of a thread, and no request is there by half.
- * CRASH_ROUNDS sets how often the process is killed; CRASH_SEED repeats a run (what it sends, not how it is timed).
- */
 const rounds = Number(process.env.CRASH_ROUNDS ?? 4);
 /** `s3` takes the real server that TIDEBASE_TEST_S3_ENV names. */
 const store = process.env.CRASH_STORE === 's3' ? 's3' : 'fs';

@@ -1,3 +1,7 @@
+/**
+ * What is deleted is nowhere in the data folder, found by decoding whatever is in it (support/find-text.ts). The server does in
+ * seconds what it does in minutes and hours otherwise.
+ */
 import assert from 'node:assert/strict';
 import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,10 +21,6 @@ import {
   withLimits,
 } from '../support/server-process.ts';
 
-/**
- * What is deleted is nowhere in the data folder, found by decoding whatever is in it (support/find-text.ts). The server does in
- * seconds what it does in minutes and hours otherwise.
- */
 const sooner = {
   flushAfterMs: 1_000,
   retiredGraceMs: 1_000,

@@ -1,3 +1,4 @@
+/** Disks that run full: small file systems in memory, which take root to mount. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
@@ -8,7 +9,6 @@ import { ApiClient, documentPath, type ErrorBody } from '../support/api-client.t
 import { eventually } from '../support/eventually.ts';
 import { startServer, temporaryFolder } from '../support/server-process.ts';
 
-/** Disks that run full: small file systems in memory, which take root to mount. */
 const skip =
   process.getuid?.() === 0 && canMount() ? false : 'needs root, and a kernel that lets it mount tmpfs';
 

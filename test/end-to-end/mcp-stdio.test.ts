@@ -1,3 +1,4 @@
+/** `tidebase mcp`: the same tools over standard input and output. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
@@ -10,7 +11,6 @@ import type { SignupAnswer } from '../../protocol/account.ts';
 import { ApiClient } from '../support/api-client.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
-/** `tidebase mcp`: the same tools over standard input and output. */
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
 describe('tidebase mcp', { concurrency: 1 }, () => {

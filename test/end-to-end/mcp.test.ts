@@ -1,3 +1,4 @@
+/** `/mcp` as clients of both eras meet it, wrong ones above all. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,7 +10,6 @@ import { McpCaller, type McpRequest, modernRequest } from '../support/mcp-calls.
 import { connectRaw } from '../support/raw-http.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
-/** `/mcp` as clients of both eras meet it, wrong ones above all. */
 const readTools = ['list_namespaces', 'search', 'count', 'get_document', 'sql_query', 'warm_namespace'];
 const writeTools = [
   'create_namespace',

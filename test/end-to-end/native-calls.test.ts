@@ -1,3 +1,7 @@
+/**
+ * Patterns that made a thread stand still: an attacker and a neighbour, both with accounts that anybody can make, on the
+ * built-in plans. The bounds in time are far above what is seen, and far below what was: 40 s, and the end of the process.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,10 +10,6 @@ import { plansFile } from '../support/plans-file.ts';
 import { seededRandom } from '../support/segments.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
-/**
- * Patterns that made a thread stand still: an attacker and a neighbour, both with accounts that anybody can make, on the
- * built-in plans. The bounds in time are far above what is seen, and far below what was: 40 s, and the end of the process.
- */
 const neighbourMsMax = 5_000;
 const attackMsMax = 60_000;
 

@@ -1,3 +1,4 @@
+/** Two client libraries of others, each from registration to revocation, with a person in a real browser. */
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,7 +11,6 @@ import { browserMissing, desktop, inspectPage, startBrowser } from '../support/b
 import { McpCaller } from '../support/mcp-calls.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
-/** Two client libraries of others, each from registration to revocation, with a person in a real browser. */
 const account = { email: 'ada@example.com', name: 'Ada', password: 'correct horse battery' };
 
 describe('connecting in a browser', { skip: browserMissing, concurrency: 1 }, () => {

@@ -1,3 +1,4 @@
+/** The page on which a person lets a client connect, as browsers send its forms, and as others do. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { ApiClient } from '../support/api-client.ts';
@@ -15,7 +16,6 @@ import {
 } from '../support/oauth-flow.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
-/** The page on which a person lets a client connect, as browsers send its forms, and as others do. */
 const account = { email: 'ada@example.com', password: 'correct horse battery' };
 
 describe('the page where a client is allowed', { concurrency: 1 }, () => {

@@ -1,3 +1,4 @@
+/** The authorization server as clients meet it, wrong ones above all, and their tokens at /mcp. Its page is in oauth-page.test.ts. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -26,7 +27,6 @@ import {
 import { lettersOnceThere } from '../support/outbox.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
-/** The authorization server as clients meet it, wrong ones above all, and their tokens at /mcp. Its page is in oauth-page.test.ts. */
 const account = { email: 'ada@example.com', password: 'correct horse battery' };
 
 /** A process of its own that is ready to refresh; the call lets it do so, and answers what it got. */

@@ -1,3 +1,4 @@
+/** What anybody may ask without credentials: an attacker who does, and a neighbour beside. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { limits } from '../../protocol/limits.ts';
@@ -7,7 +8,6 @@ import { eventually } from '../support/eventually.ts';
 import { connectRaw } from '../support/raw-http.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
-/** What anybody may ask without credentials: an attacker who does, and a neighbour beside. */
 const tooLarge = { status: 413, code: 'too_large' } as const;
 const tooMany = { status: 429, code: 'rate_limited' } as const;
 const forbidden = { status: 403, code: 'forbidden' } as const;

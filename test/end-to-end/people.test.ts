@@ -1,3 +1,4 @@
+/** People as they meet the server: their mails are files in its outbox. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -11,7 +12,6 @@ import { type Letter, lettersOnceThere } from '../support/outbox.ts';
 import { plansFile } from '../support/plans-file.ts';
 import { restart, type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
-/** People as they meet the server: their mails are files in its outbox. */
 const badLink = { status: 400, code: 'bad_request', fields: ['token'] } as const;
 const wrong = { status: 401, code: 'unauthorized' } as const;
 const tooMany = { status: 429, code: 'rate_limited' } as const;

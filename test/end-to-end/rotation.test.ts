@@ -1,10 +1,10 @@
+/** Secrets of the server that are replaced while it is in use. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { NewKey } from '../../protocol/account.ts';
 import { ApiClient } from '../support/api-client.ts';
 import { restart, startServer, temporaryFolder } from '../support/server-process.ts';
 
-/** Secrets of the server that are replaced while it is in use. */
 const key = (byte: number) => Buffer.alloc(32, byte).toString('base64');
 const conflict = { status: 409, code: 'conflict' } as const;
 

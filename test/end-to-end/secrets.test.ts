@@ -1,3 +1,10 @@
+/**
+ * A server goes through everything that has to do with accounts, well and badly, and then every secret that it was sent or
+ * made is looked for: in what it logged, in its metrics and audit files, in every stored object and the cache, and in all
+ * answers. A secret belongs in the answer that shows it once, in `secrets/`, and links in `outbox/`.
+ *
+ * Operations that are not built yet are asked too, and go their whole way as soon as they are.
+ */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -13,13 +20,6 @@ import { filesUnder, leaksOf, type Place, type Secret, secretText } from '../sup
 import { connectRaw } from '../support/raw-http.ts';
 import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
-/**
- * A server goes through everything that has to do with accounts, well and badly, and then every secret that it was sent or
- * made is looked for: in what it logged, in its metrics and audit files, in every stored object and the cache, and in all
- * answers. A secret belongs in the answer that shows it once, in `secrets/`, and links in `outbox/`.
- *
- * Operations that are not built yet are asked too, and go their whole way as soon as they are.
- */
 const folder = temporaryFolder();
 const secrets: Secret[] = [];
 const answers: Place[] = [];

@@ -1,3 +1,4 @@
+/** `tidebase serve`: a server that ends is started again, a wrong setting is not tried again. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -12,7 +13,6 @@ import {
   temporaryFolder,
 } from '../support/server-process.ts';
 
-/** `tidebase serve`: a server that ends is started again, a wrong setting is not tried again. */
 const cannotStart = { code: 78, signal: null };
 const done = { code: 0, signal: null };
 

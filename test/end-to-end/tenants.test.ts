@@ -1,3 +1,4 @@
+/** Tenants of a person, limits of keys, requests that are repeated, and old paths, at a server over a folder. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -9,7 +10,6 @@ import { filesBelow, readIfThere } from '../support/living-folder.ts';
 import { restart, type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 import { setTenantStatus } from '../support/tenant-status.ts';
 
-/** Tenants of a person, limits of keys, requests that are repeated, and old paths, at a server over a folder. */
 const notFound = { status: 404, code: 'not_found' };
 const unauthorized = { status: 401, code: 'unauthorized' };
 const forbidden = { status: 403, code: 'forbidden' };

@@ -1,3 +1,8 @@
+/**
+ * Stored records as bytes that were written once: each file of test/golden must be what the code of now writes, and must read
+ * back as the value that it was made of. A file of an older version is never written again; it must go on being read.
+ * Formats with more to say have their golden files in the tests of their rooms.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -37,11 +42,6 @@ import { paths } from '../../src/object-store/paths.ts';
 import { decodeFloor, writeFloor } from '../../src/stored/log-floor.ts';
 import { goldenBytes } from '../support/golden.ts';
 
-/**
- * Stored records as bytes that were written once: each file of test/golden must be what the code of now writes, and must read
- * back as the value that it was made of. A file of an older version is never written again; it must go on being read.
- * Formats with more to say have their golden files in the tests of their rooms.
- */
 const digest = '9'.repeat(64);
 const tenant: TenantRecord = {
   id: 7,

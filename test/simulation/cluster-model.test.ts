@@ -1,3 +1,8 @@
+/**
+ * The model of several servers holds, and each of its rules is needed: without it the search finds a violation.
+ * TIDEBASE_TEST_CLUSTER_MODEL=traces prints the shortest way to each violation; =full searches the larger variants as well,
+ * as `npm run prove -- cluster-model` does.
+ */
 import { testModel } from '../support/model-tests.ts';
 import {
   allStepNames,
@@ -9,10 +14,6 @@ import {
   type ViewChange,
 } from './cluster-model.ts';
 
-/**
- * TIDEBASE_TEST_CLUSTER_MODEL=traces prints the shortest way to each violation; =full searches the larger variants as well,
- * as `npm run prove -- cluster-model` does.
- */
 const wanted = process.env.TIDEBASE_TEST_CLUSTER_MODEL ?? '';
 const statesMax = 8_000_000;
 

@@ -1,10 +1,10 @@
+/** Which branches of the protocol's files the seeds went through, by V8's own counters. */
 import { readFileSync } from 'node:fs';
 import { type Profiler, Session } from 'node:inspector/promises';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildFolder } from './mutate.ts';
 
-/** Which branches of the protocol's files the seeds went through, by V8's own counters. */
 const measured = [
   /^actors\/log\/(?!log-client)/,
   /^actors\/namespace\//,

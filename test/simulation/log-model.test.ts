@@ -1,3 +1,7 @@
+/**
+ * The model of the log holds, and each of its rules is needed: without it the search finds a violation.
+ * TIDEBASE_TEST_LOG_MODEL=traces prints the shortest way to each violation, =full searches the larger variants as well.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { exploreStates } from '../support/explore-states.ts';
@@ -11,9 +15,6 @@ import {
   stepName,
 } from './log-model.ts';
 
-/**
- * TIDEBASE_TEST_LOG_MODEL=traces prints the shortest way to each violation, =full searches the larger variants as well.
- */
 const wanted = process.env.TIDEBASE_TEST_LOG_MODEL ?? '';
 const statesMax = 5_000_000;
 

@@ -1,3 +1,4 @@
+/** A mutation in a copy of the compiled tree, and what the simulation says to it. */
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +7,6 @@ import { runJob } from './jobs.ts';
 import type { Mutation } from './mutations.ts';
 import type { SeedViolation } from './seed-runs.ts';
 
-/** A mutation in a copy of the compiled tree, and what the simulation says to it. */
 export interface Caught {
   readonly mutation: Mutation;
   /** Seeds run; the last one caught it, where one did. */

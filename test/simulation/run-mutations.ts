@@ -1,12 +1,12 @@
+/**
+ * `npm run prove -- mutations [--seeds 1000 --jobs 2 --only WORD]`: breaks the protocol in every way of the list, one at a
+ * time, and ends with 1 where the simulation did not notice.
+ */
 import { parseArgs } from 'node:util';
 import { clusterMutations } from './cluster-mutations.ts';
 import { type Caught, catchMutation } from './mutate.ts';
 import { mutations } from './mutations.ts';
 
-/**
- * `npm run prove -- mutations [--seeds 1000 --jobs 2 --only WORD]`: breaks the protocol in every way of the list, one at a
- * time, and ends with 1 where the simulation did not notice.
- */
 const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '1000' },

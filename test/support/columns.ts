@@ -1,3 +1,4 @@
+/** Columns in bytes of their own, and what they say of a filter. */
 import assert from 'node:assert/strict';
 import { readColumn } from '../../actors/columns/column-block.ts';
 import { ColumnDirectory, decodeColumnsRoot } from '../../actors/columns/column-directory.ts';
@@ -10,7 +11,6 @@ import type { Filter } from '../../protocol/filter.ts';
 import { must } from '../../src/base/assert.ts';
 import { entryOf } from './segments.ts';
 
-/** Columns in bytes of their own, and what they say of a filter. */
 export const columnsKey = 'ns/ab/x/segment/s';
 
 export interface BuiltColumns {

@@ -1,6 +1,6 @@
+/** The door to DuckDB: what SQL answers are compared with. */
 import { DuckDBInstance } from '@duckdb/node-api';
 
-/** The door to DuckDB: what SQL answers are compared with. */
 export type OracleValue = bigint | number | string | null;
 
 export class Oracle {

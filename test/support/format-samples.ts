@@ -1,3 +1,7 @@
+/**
+ * The bytes that today's code makes of a fixed value, for each format of version.ts. When a type gains a field the
+ * sample no longer compiles, and with the field in it the bytes are others: either way somebody looks at version.ts.
+ */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,10 +38,6 @@ import { encodeLogObject } from '../../src/stored/log-object.ts';
 import { alone } from './key-rings.ts';
 import type { FormatNow, FormatRecord } from './tidy-rules.ts';
 
-/**
- * The bytes that today's code makes of a fixed value, for each format of version.ts. When a type gains a field the
- * sample no longer compiles, and with the field in it the bytes are others: either way somebody looks at version.ts.
- */
 const hex = (digit: string, length: number) => digit.repeat(length);
 const logId = hex('k', 30);
 const namespaceId = hex('a', 32);

@@ -1,3 +1,4 @@
+/** Segments with graphs over their vectors, and what searches of them should answer. */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +14,6 @@ import { viewGraph } from '../../actors/vector/hnsw.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { buildSegment, CountingStore, entryOf, type TestRow } from './segments.ts';
 
-/** Segments with graphs over their vectors, and what searches of them should answer. */
 const segmentKey = 'ns/ab/n/segment/s';
 const graphPrefix = 'ns/ab/n/graph/';
 

@@ -1,3 +1,4 @@
+/** Files that are imported into a whole process, as the front hands them over. */
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +8,6 @@ import { packMessage } from '../../src/base/msgpack.ts';
 import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
 import { type Answer, call, InProcess, seededBytes } from './in-process.ts';
 
-/** Files that are imported into a whole process, as the front hands them over. */
 const folder = mkdtempSync(join(tmpdir(), 'tidebase-imports-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 let files = 0;

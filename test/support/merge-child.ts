@@ -1,3 +1,7 @@
+/**
+ * Merges segments of random bytes, which do not compress, in a process of its own and says how much memory it took at
+ * its peak beyond what it had before. Arguments: folder, segments, megabytes of each.
+ */
 import { buildSegment } from '../../actors/compute/build-segment.ts';
 import type { BuiltSegment } from '../../actors/compute/lanes.ts';
 import { mergeSegments } from '../../actors/compute/merge-segments.ts';
@@ -7,10 +11,6 @@ import { systemRandom } from '../../src/base/random.ts';
 import { openObjectStore } from '../../src/object-store/open-object-store.ts';
 import { entryOf } from './segments.ts';
 
-/**
- * Merges segments of random bytes, which do not compress, in a process of its own and says how much memory it took at
- * its peak beyond what it had before. Arguments: folder, segments, megabytes of each.
- */
 const [folder = '', segments = '', megabytes = ''] = process.argv.slice(2);
 const MB = 1e6;
 const documentBytes = 10_000;

@@ -1,8 +1,8 @@
+/** An MCP client and its person's browser without a browser: forms are filled by name, and nothing is followed. */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 
-/** An MCP client and its person's browser without a browser: forms are filled by name, and nothing is followed. */
 export interface Answered {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;

@@ -1,6 +1,6 @@
+/** A process of an MCP client: it refreshes when it is told to, and prints the answer. Arguments: server, client, refresh token. */
 import { refreshTokens } from './oauth-flow.ts';
 
-/** A process of an MCP client: it refreshes when it is told to, and prints the answer. Arguments: server, client, refresh token. */
 const [url = '', clientId = '', token = ''] = process.argv.slice(2);
 process.stdout.write('ready\n');
 process.stdin.once('data', () => {

@@ -1,6 +1,6 @@
+/** Random statements of our dialect, each with what DuckDB calls the same. */
 import type { Chance } from '../simulation/chance.ts';
 
-/** Random statements of our dialect, each with what DuckDB calls the same. */
 export interface Sql {
   readonly ours: string;
   readonly theirs: string;

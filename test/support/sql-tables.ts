@@ -1,3 +1,4 @@
+/** Random documents for SQL, as a namespace's snapshot and as rows of a table. */
 import { rowIndexes } from '../../actors/compute/row-indexes.ts';
 import { BlockCache, BlockFetcher } from '../../actors/storage/block-fetch.ts';
 import { SegmentReader } from '../../actors/storage/segment-reader.ts';
@@ -7,7 +8,6 @@ import { searchableMemtable } from '../../actors/text/searchable-memtable.ts';
 import type { Chance } from '../simulation/chance.ts';
 import { buildSegment, CountingStore, entryOf, type TestRow } from './segments.ts';
 
-/** Random documents for SQL, as a namespace's snapshot and as rows of a table. */
 export interface SqlRow {
   readonly id: string;
   readonly text: string;

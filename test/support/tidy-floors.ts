@@ -93,8 +93,8 @@ export const storedShapes = {
 /** The folders whose doc comments each begin with what the thing is. */
 export const roomsOfWholeComments = ['protocol', 'src', 'actors', 'test', 'load-tests'] as const;
 
-/** The folders in which no essay of a file stands on its first constant or type; who moves those of test/ adds it. */
-export const roomsOfPlacedEssays = ['protocol', 'src', 'actors', 'load-tests'] as const;
+/** The folders in which no essay of a file stands on its first constant or type. */
+export const roomsOfPlacedEssays = ['protocol', 'src', 'actors', 'test', 'load-tests'] as const;
 
 /** The few files of more than 500 lines: each is one class or one scanner, whose parts share too much state to lie apart. */
 export const longFiles: ReadonlySet<string> = new Set([
@@ -111,10 +111,6 @@ export const entries: Entries = new Map([
   ['actors/compute/compute-worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/compute/hash-worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/sql/plan/plan-text.ts', 'plans for people: golden tests, and whoever wonders'],
-  ['src/cluster/own-membership.ts', 'joining, leaving and evicting, for several servers'],
-  ['src/router/other-servers.ts', 'what the router asks of other servers, once several work'],
-  ['src/front/file-of-peer.ts', 'how files come that they pass on'],
-  ['src/peers/node-tls.ts', 'what carries that channel'],
   ['src/object-store/memory-object-store.ts', 'the exact twin that tests use'],
 ]);
 

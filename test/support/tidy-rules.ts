@@ -270,10 +270,12 @@ export function deadFileProblems(files: Files, entries: Entries): string[] {
   const dead = [...files.keys()].filter(
     (path) => !used.has(path) && !entries.has(path) && !isStartedByItself(path) && !isNamed(path),
   );
-  const stale = [...entries.keys()].filter((path) => !files.has(path));
+  const gone = [...entries.keys()].filter((path) => !files.has(path));
+  const imported = [...entries.keys()].filter((path) => used.has(path));
   return [
     ...dead.map((path) => `${path}: nobody imports it`),
-    ...stale.map((path) => `tidy-floors.ts: names the entry ${path}, which is gone`),
+    ...gone.map((path) => `tidy-floors.ts: names the entry ${path}, which is gone`),
+    ...imported.map((path) => `tidy-floors.ts: names the entry ${path}, which is imported: it needs no reason`),
   ];
 }
 

@@ -1,3 +1,4 @@
+/** An index in an object of its own, and its naive twin. */
 import { BlockCache, BlockFetcher, emptyReadTally } from '../../actors/storage/block-fetch.ts';
 import { BlockOwner, encodeBlock } from '../../actors/storage/segment-format.ts';
 import { foldedBytesMax, foldUtf8 } from '../../actors/text/fold.ts';
@@ -11,7 +12,6 @@ import {
 import type { TextCondition, TrigramQuery } from '../../actors/text/trigram-query.ts';
 import { CountingStore } from './segments.ts';
 
-/** An index in an object of its own, and its naive twin. */
 export const indexKey = 'ns/ab/x/segment/s';
 
 export interface BuiltIndex {

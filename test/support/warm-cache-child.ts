@@ -1,3 +1,7 @@
+/**
+ * A process with warm caches, one after the other, for the tests that damage their folders: LMDB may take the process
+ * down with it. Arguments: how to end ('close' or 'kill'), the folders. Prints what it found in each, a line of JSON.
+ */
 import { createHash } from 'node:crypto';
 import { BlockCache, BlockFetcher, emptyReadTally } from '../../actors/storage/block-fetch.ts';
 import { SegmentReader } from '../../actors/storage/segment-reader.ts';
@@ -5,10 +9,6 @@ import { openWarmCache, type WarmCache } from '../../actors/storage/warm-cache.t
 import { silentLogger } from '../../src/base/log.ts';
 import { buildSegment, CountingStore, findById, randomRows, seededRandom } from './segments.ts';
 
-/**
- * A process with warm caches, one after the other, for the tests that damage their folders: LMDB may take the process
- * down with it. Arguments: how to end ('close' or 'kill'), the folders. Prints what it found in each, a line of JSON.
- */
 const [end = 'close', ...folders] = process.argv.slice(2);
 const key = 'ns/ab/n/segment/s';
 const names = 200;

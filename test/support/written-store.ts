@@ -1,3 +1,8 @@
+/**
+ * A store that servers write to, small enough to be understood at a glance: logs with slots and blobs, manifests with
+ * watermarks and segments, floors, collection, merges, drops, restarts. It keeps the order of the commit protocol and not its
+ * formats, takes a step wherever it is told to, and can say what any copy of it holds.
+ */
 import assert from 'node:assert/strict';
 import type { Clock } from '../../src/base/clock.ts';
 import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
@@ -14,11 +19,6 @@ import {
   type RecordHead,
 } from '../../src/stored/log-object.ts';
 
-/**
- * A store that servers write to, small enough to be understood at a glance: logs with slots and blobs, manifests with
- * watermarks and segments, floors, collection, merges, drops, restarts. It keeps the order of the commit protocol and not its
- * formats, takes a step wherever it is told to, and can say what any copy of it holds.
- */
 interface Written {
   readonly namespace: string;
   readonly does: 'create' | 'put' | 'import' | 'drop';

@@ -1,3 +1,4 @@
+/** Objects as somebody wrote them: a builder takes those that JSON.parse takes, and says where wanted values stand. */
 import assert from 'node:assert/strict';
 import { isUtf8 } from 'node:buffer';
 import { describe, test } from 'node:test';
@@ -7,7 +8,6 @@ import { WantedMembers } from '../../../actors/columns/wanted-members.ts';
 import { JsonSyntaxError } from '../../../src/base/json-scanner.ts';
 import { damaged, damages, fuzz, jsonSuite, jsonText } from '../../support/json-cases.ts';
 
-/** Objects as somebody wrote them: a builder takes those that JSON.parse takes, and says where wanted values stand. */
 const names = ['b', 'a', 'é'];
 
 /** What JSON.parse makes of the members that are wanted; null where it is no object. */

@@ -1,9 +1,9 @@
+/** Columns that are a row's text stay in its meta as long as that fits 16 KB; where it would not, the longest are left out. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { endImporting, importInto, sqlRows, startImporting } from '../../support/imports.ts';
 import type { InProcess } from '../../support/in-process.ts';
 
-/** Columns that are a row's text stay in its meta as long as that fits 16 KB; where it would not, the longest are left out. */
 let server: InProcess;
 let names = 0;
 

@@ -1,3 +1,4 @@
+/** What a whole process deletes of its own and of its predecessors' logs, and what it must not. */
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
@@ -7,7 +8,6 @@ import { emptyLogObjectBytes } from '../../../src/stored/log-object.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { InProcess, seededBytes } from '../../support/in-process.ts';
 
-/** What a whole process deletes of its own and of its predecessors' logs, and what it must not. */
 let clock: FakeClock;
 let truth: MemoryObjectStore;
 let seed = 0;

@@ -1,3 +1,4 @@
+/** What a whole process deletes of namespaces, and what it must not. */
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { needsLook, planOrphans } from '../../../actors/namespace/sweep-orphans.ts';
@@ -8,7 +9,6 @@ import { gate } from '../../support/faulty-object-store.ts';
 import { hasText } from '../../support/find-text.ts';
 import { InProcess, seededBytes } from '../../support/in-process.ts';
 
-/** What a whole process deletes of namespaces, and what it must not. */
 const hourMs = 3_600_000;
 let clock: FakeClock;
 let truth: MemoryObjectStore;

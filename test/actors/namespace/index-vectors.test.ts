@@ -1,3 +1,4 @@
+/** What becomes of vectors that were written, in a whole process. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { beforeEach, test } from 'node:test';
@@ -13,7 +14,6 @@ import { filesIn, vectorsLike } from '../../support/graphs.ts';
 import { graphScratchFolder, InProcess, seededBytes } from '../../support/in-process.ts';
 import { seededRandom } from '../../support/segments.ts';
 
-/** What becomes of vectors that were written, in a whole process. */
 const hourMs = 3_600_000;
 /** Half of them are still enough for a graph. */
 const count = 2_100;

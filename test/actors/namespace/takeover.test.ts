@@ -1,3 +1,8 @@
+/**
+ * Processes that are killed, paused or simply overtaken while they write, over a store that fails by chance. Each write
+ * puts two documents of its own. At the end: what was acknowledged is there, what was called unwritten is not, and no
+ * write is there by half.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
@@ -6,11 +11,6 @@ import { randomFaults } from '../../support/faulty-object-store.ts';
 import { type Answer, InProcess, seededBytes } from '../../support/in-process.ts';
 import { seededRandom } from '../../support/segments.ts';
 
-/**
- * Processes that are killed, paused or simply overtaken while they write, over a store that fails by chance. Each write
- * puts two documents of its own. At the end: what was acknowledged is there, what was called unwritten is not, and no
- * write is there by half.
- */
 interface Written {
   readonly name: string;
   readonly namespace: string;

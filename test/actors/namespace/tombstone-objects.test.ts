@@ -1,3 +1,4 @@
+/** Sets of deleted rows that are too large for the manifest. */
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { decodeManifest, type Manifest } from '../../../actors/storage/manifest.ts';
@@ -5,7 +6,6 @@ import { MemoryObjectStore } from '../../../src/object-store/memory-object-store
 import { FakeClock } from '../../support/fake-clock.ts';
 import { InProcess, seededBytes } from '../../support/in-process.ts';
 
-/** Sets of deleted rows that are too large for the manifest. */
 let clock: FakeClock;
 let truth: MemoryObjectStore;
 let seed = 0;

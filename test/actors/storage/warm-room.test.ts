@@ -1,3 +1,4 @@
+/** What a warm cache takes of the disk, measured on the disk. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
@@ -9,7 +10,6 @@ import { freeSpaceOf } from '../../../actors/storage/warm-folder.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { seededRandom } from '../../support/segments.ts';
 
-/** What a warm cache takes of the disk, measured on the disk. */
 const MiB = 1024 * 1024;
 const plenty = { freeBytes: 1e12, totalBytes: 1e12 };
 

@@ -1,3 +1,4 @@
+/** How `tidebase load` sends; a server that answers by script stands at the other end of a real connection. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +16,6 @@ import { LoadFailed, requestsInFlightMax, sendFolder } from '../../../src/cli/se
 import { UsageError } from '../../../src/cli/target-arguments.ts';
 import { attemptsMax, retryAfterSecondsMax } from '../../../src/cli/write-request.ts';
 
-/** How `tidebase load` sends; a server that answers by script stands at the other end of a real connection. */
 interface Answer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;

@@ -1,3 +1,4 @@
+/** The steps of making and deleting a tenant, with the real actors, at a store that fails where a test wants it. */
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import type { Tenant } from '../../../protocol/account.ts';
@@ -17,7 +18,6 @@ import { type FaultPlan, FaultyObjectStore } from '../../support/faulty-object-s
 import { InProcess, seededBytes } from '../../support/in-process.ts';
 import { personRecord } from '../../support/people.ts';
 
-/** The steps of making and deleting a tenant, with the real actors, at a store that fails where a test wants it. */
 const ownTenant = 7 as TenantId;
 const personId = 3 as PersonId;
 let clock: FakeClock;

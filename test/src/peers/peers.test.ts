@@ -1,3 +1,4 @@
+/** Over real sockets on loopback, with TLS. */
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import { after, test } from 'node:test';
@@ -18,7 +19,6 @@ import {
   wholeBody,
 } from './servers.ts';
 
-/** Over real sockets on loopback, with TLS. */
 const started: TestServer[] = [];
 after(() => {
   for (const { peers } of started) peers.close();

@@ -1,3 +1,4 @@
+/** SQL over documents: the older half of them in a segment, the newer one in a memtable. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runSql } from '../../../../actors/search/sql/run-sql.ts';
@@ -8,7 +9,6 @@ import { FakeClock } from '../../../support/fake-clock.ts';
 import { contextOf, holdingOf, snapshotOfRows } from '../../../support/query-context.ts';
 import { entryOf, type TestRow } from '../../../support/segments.ts';
 
-/** SQL over documents: the older half of them in a segment, the newer one in a memtable. */
 function document(sequence: number, meta: string, text = ''): TestRow {
   const id = `d${sequence}`;
   const entry = entryOf({ id, text: Buffer.from(text), meta: Buffer.from(meta), vector: null });

@@ -1,3 +1,4 @@
+/** A wide table in the store: of a few rows, no whole columns are read. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rowIndexes } from '../../../../actors/compute/row-indexes.ts';
@@ -10,7 +11,6 @@ import { FakeClock } from '../../../support/fake-clock.ts';
 import { contextOf } from '../../../support/query-context.ts';
 import { buildSegment, CountingStore, entryOf, seededRandom } from '../../../support/segments.ts';
 
-/** A wide table in the store: of a few rows, no whole columns are read. */
 const rowCount = 4_000;
 const padded = 24;
 const random = seededRandom(5);

@@ -1,3 +1,4 @@
+/** One tenant's SQL beside its neighbours: what it holds, and how often others have their turn. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -14,7 +15,6 @@ import { FakeClock } from '../../../support/fake-clock.ts';
 import { contextOf, holdingOf, snapshotOfRows } from '../../../support/query-context.ts';
 import { entryOf, type TestRow } from '../../../support/segments.ts';
 
-/** One tenant's SQL beside its neighbours: what it holds, and how often others have their turn. */
 function rowsOf(count: number, metaOf: (at: number) => string): TestRow[] {
   return Array.from({ length: count }, (_, at) => {
     const id = `d${at}`;

@@ -1,3 +1,4 @@
+/** Which columns there are, and of which types, is said by documents that live. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rowIndexes } from '../../../../actors/compute/row-indexes.ts';
@@ -11,7 +12,6 @@ import { FakeClock } from '../../../support/fake-clock.ts';
 import { contextOf } from '../../../support/query-context.ts';
 import { buildSegment, CountingStore, entryOf, type TestRow } from '../../../support/segments.ts';
 
-/** Which columns there are, and of which types, is said by documents that live. */
 function rowOf(at: number, meta: string): TestRow {
   const entry = entryOf({ id: `d${at}`, text: Buffer.from('x'), meta: Buffer.from(meta), vector: null });
   return { id: `d${at}`, sequence: at + 1, writtenAt: 1.7e15 + at, entry };

@@ -1,3 +1,4 @@
+/** REGEXP_REPLACE and LIKE over texts and patterns that are made to be hard, beside a neighbour of the thread. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -15,7 +16,6 @@ import { FakeClock } from '../../../support/fake-clock.ts';
 import { contextOf, snapshotOfRows } from '../../../support/query-context.ts';
 import { entryOf, type TestRow } from '../../../support/segments.ts';
 
-/** REGEXP_REPLACE and LIKE over texts and patterns that are made to be hard, beside a neighbour of the thread. */
 function rowsOf(count: number, textAt: (at: number) => string): TestRow[] {
   return Array.from({ length: count }, (_, at) => {
     const id = `d${at}`;

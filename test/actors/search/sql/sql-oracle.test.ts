@@ -1,3 +1,4 @@
+/** Random statements over random documents, answered by us and by DuckDB. SQL_QUERIES sets how many, SQL_SEED which ones. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runSql } from '../../../../actors/search/sql/run-sql.ts';
@@ -11,7 +12,6 @@ import { SqlHistory } from '../../../support/sql-history.ts';
 import { type GeneratedQuery, SqlGenerator } from '../../../support/sql-queries.ts';
 import { randomSqlRow, sqlSnapshot, sqlTable, tableStatements } from '../../../support/sql-tables.ts';
 
-/** SQL_QUERIES=20000 for the longer run; SQL_SEED for another one. */
 const queries = Number(process.env.SQL_QUERIES ?? 400);
 const seed = Number(process.env.SQL_SEED ?? 1);
 const queriesPerTable = 100;

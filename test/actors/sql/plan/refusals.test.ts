@@ -1,3 +1,4 @@
+/** What is wrong with a statement, where it stands, and what to write instead. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { functionNames } from '../../../../actors/sql/parse/keywords.ts';
@@ -9,7 +10,6 @@ import { ApiError } from '../../../../protocol/errors.ts';
 import { limits } from '../../../../protocol/limits.ts';
 import { tools } from '../../../../protocol/mcp-tools.ts';
 
-/** What is wrong with a statement, where it stands, and what to write instead. */
 const columns: readonly SqlColumn[] = [
   { name: 'id', type: 'text' },
   { name: 'n', type: 'int' },

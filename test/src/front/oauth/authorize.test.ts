@@ -1,3 +1,4 @@
+/** The page over a memory store: two people with a tenant each, and a client that has a document. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PersonId, TenantId } from '../../../../protocol/ids.ts';
@@ -23,7 +24,6 @@ import { alone } from '../../../support/key-rings.ts';
 import { authorizeQuery, hiddenValue, newProof } from '../../../support/oauth-flow.ts';
 import { personRecord } from '../../../support/people.ts';
 
-/** The page over a memory store: two people with a tenant each, and a client that has a document. */
 const client: OauthClient = {
   id: 'https://client.example/oauth/client.json',
   name: 'Documented',

@@ -1,9 +1,9 @@
+/** The lines that people copy are right for their programs: keys and options that those document, and what a shell makes of them. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { setUps } from '../../../../../src/front/console/browser/mcp-clients.ts';
 
-/** The lines that people copy are right for their programs: keys and options that those document, and what a shell makes of them. */
 const server = 'https://search.example.com/mcp';
 const key = 'tb_0123456789abcdefghijklmnopqrstuvwxyzAB';
 const authorization = `Bearer ${key}`;
