@@ -1,14 +1,3 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { run } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { inspect } from 'node:util';
-import { filesUnder, repositoryRoot } from './support/repository.ts';
-import { cpuLineStart } from './support/shared-process.ts';
-import { type FileCost, writeCosts } from './support/test-costs.ts';
-import { entryOf, nextJob, type TestFile, type TestJob, testJobs } from './support/test-jobs.ts';
-
 /**
  * What `npm test` runs: every test/**\/*.test.ts, in the processes that `support/test-jobs.ts` plans; benchmarks and the
  * longer runs are started by their own commands. A word on the command line picks the files whose path contains it.
@@ -22,6 +11,17 @@ import { entryOf, nextJob, type TestFile, type TestJob, testJobs } from './suppo
  * then is told apart and fails nothing: a test that loses a race against the machine is to be mended, but says little about
  * the commit. More than N failed files aren't tried again.
  */
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { run } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { inspect } from 'node:util';
+import { filesUnder, repositoryRoot } from './support/repository.ts';
+import { cpuLineStart } from './support/shared-process.ts';
+import { type FileCost, writeCosts } from './support/test-costs.ts';
+import { entryOf, nextJob, type TestFile, type TestJob, testJobs } from './support/test-jobs.ts';
+
 const compiledFolder = dirname(fileURLToPath(import.meta.url));
 const root = repositoryRoot();
 

@@ -484,7 +484,10 @@ describe('the rule of dead files', () => {
   it('finds an entry that the product has come to import', () => {
     const sources = { 'src/main.ts': imports('./a.ts'), 'src/a.ts': '' };
 
-    assert.match(check(sources, { 'src/main.ts': '', 'src/a.ts': '' }).join(), /src\/a\.ts, which is imported/);
+    assert.match(
+      check(sources, { 'src/main.ts': '', 'src/a.ts': '' }).join(),
+      /src\/a\.ts, which is imported/,
+    );
   });
 });
 

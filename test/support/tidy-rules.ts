@@ -275,7 +275,9 @@ export function deadFileProblems(files: Files, entries: Entries): string[] {
   return [
     ...dead.map((path) => `${path}: nobody imports it`),
     ...gone.map((path) => `tidy-floors.ts: names the entry ${path}, which is gone`),
-    ...imported.map((path) => `tidy-floors.ts: names the entry ${path}, which is imported: it needs no reason`),
+    ...imported.map(
+      (path) => `tidy-floors.ts: names the entry ${path}, which is imported: it needs no reason`,
+    ),
   ];
 }
 
