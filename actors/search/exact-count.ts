@@ -4,7 +4,8 @@
  * 1. Without a test, the snapshot knows; documents are read for the ids that are shown, and no more.
  * 2. With a filter alone, columns count the rows of which they are sure (sure-rows.ts), and only the documents of the others are
  *    read. The ids that are shown are found as by a search.
- * 3. With a text to match, every document that may match is judged.
+ * 3. With a text to match, every document that may match is judged; a literal in all texts of a block at once (literal-rows.ts),
+ *    once there are as many ids as are shown.
  */
 import { ApiError } from '../../protocol/errors.ts';
 import type { Filter } from '../../protocol/filter.ts';
@@ -13,7 +14,9 @@ import { isReadFailure } from '../storage/read-failure.ts';
 import type { Found } from '../text/judge.ts';
 import { noCondition } from '../text/trigram-query.ts';
 import { findInDocument } from './document-filter.ts';
+import { countLiteral } from './literal-rows.ts';
 import { isEverything, late, type QueryContext, scan, type Test } from './query.ts';
+import type { ReadBlock } from './read-ahead.ts';
 import { isOutOfTime, type ScanEnd } from './scan.ts';
 import { countSureRows, type SureRows } from './sure-rows.ts';
 
@@ -48,7 +51,14 @@ async function walk(
   if (stopsAtIds && idsMax === 0) return { count, ids };
   const { condition, filter } = test;
   const enough = isEverything(test) ? idsMax : undefined;
-  const wanted = { below: Number.POSITIVE_INFINITY, enough, condition, filter };
+  const literal = test.judge?.literal ?? null;
+  const takeBlock = (block: ReadBlock) => {
+    const isSure = filter === null || block.passes === true;
+    const found = literal === null || !isSure || ids.length < idsMax ? null : countLiteral(block, literal);
+    count += found ?? 0;
+    return found !== null;
+  };
+  const wanted = { below: Number.POSITIVE_INFINITY, enough, condition, filter, takeBlock };
   const end = await scan(context, wanted, (document) => {
     const take = (found: Found) => {
       if (found === null) return true;

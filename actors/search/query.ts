@@ -17,6 +17,7 @@ import type { AnswerRoom } from './answer-room.ts';
 import { figuresJson, type QueryFigures, tookJson } from './answers.ts';
 import type { DocumentTest } from './document-filter.ts';
 import type { GraphSource } from './graph-source.ts';
+import type { ReadBlock } from './read-ahead.ts';
 import { type ScanEnd, scanNewestFirst } from './scan.ts';
 import type { KeptColumns } from './sql/kept-columns.ts';
 import type { TimeSlice } from './time-slice.ts';
@@ -104,6 +105,7 @@ export async function scan(
     readonly condition: TextCondition;
     readonly filter: Filter | null;
     readonly unsureOnly?: boolean;
+    readonly takeBlock?: (block: ReadBlock) => boolean;
   },
   visit: Parameters<typeof scanNewestFirst>[2],
 ): Promise<ScanEnd> {

@@ -60,6 +60,7 @@ interface Walk {
   readonly below: number;
   readonly visit: Visit;
   readonly unsureOnly: boolean;
+  readonly takeBlock: ((block: ReadBlock) => boolean) | null;
   /** Rows of memtables that were looked at. */
   visited: number;
   /** Looked at after the deadline, because no document was visited before. */
@@ -81,6 +82,8 @@ export interface ScanOptions {
   readonly filter?: Filter | null;
   /** Whether rows of which columns say that they pass are left out: somebody has counted them. Default: false. */
   readonly unsureOnly?: boolean;
+  /** Answers whether it has done with all live documents of a block that are wanted; those of others are visited. */
+  readonly takeBlock?: (block: ReadBlock) => boolean;
 }
 
 export interface BlocksOfSegments {
@@ -108,6 +111,7 @@ export async function scanNewestFirst(
     tally,
     visit,
     unsureOnly,
+    takeBlock: options.takeBlock ?? null,
     visited: 0,
     lateBlocks: 0,
     lastSequence: below,
@@ -196,14 +200,16 @@ async function scanMemtable(
   return null;
 }
 
-async function scanBlock(
-  walk: Walk,
-  { block, tombstones, ranges, parts, passes = false }: ReadBlock,
-): Promise<ScanEnd | null> {
+async function scanBlock(walk: Walk, read: ReadBlock): Promise<ScanEnd | null> {
+  const { block, tombstones, ranges, parts, passes = false } = read;
   // However late the first ones came, they are looked at: the next page would begin, and wait, where this one did.
   const isLate = await look(walk);
   if (isLate && (walk.lastSequence !== walk.below || ++walk.lateBlocks > lateBlocksMax))
     return timedOut(walk);
+  if (walk.below === Number.POSITIVE_INFINITY && walk.takeBlock?.(read) === true) {
+    walk.lastSequence = block.sequences[(ranges.at(-2) as number) - block.firstRow] as number;
+    return null;
+  }
   for (let at = 0; at < ranges.length; at += 2) {
     const first = (ranges[at] as number) - block.firstRow;
     for (let i = (ranges[at + 1] as number) - block.firstRow - 1; i >= first; i--) {

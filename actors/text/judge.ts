@@ -1,8 +1,8 @@
 import { limits } from '../../protocol/limits.ts';
 import { type FindSurroundings, MatchFinder, type Turns } from './find-match.ts';
 import type { TextRange } from './match-pieces.ts';
-import type { QueryPattern } from './query-pattern.ts';
-import type { Match } from './regex.ts';
+import { cheapNanoseconds, type QueryPattern } from './query-pattern.ts';
+import type { Match, Matcher } from './regex.ts';
 import { afterMatch, type MatchPlace, matchPlace, PlaceCounter } from './snippet.ts';
 import { partsOf } from './text-parts.ts';
 
@@ -26,6 +26,12 @@ export class Judge {
     this.#pattern = pattern;
     this.#finder = new MatchFinder(pattern, surroundings);
     this.#turns = surroundings.turns;
+  }
+
+  /** What finds the pattern in any bytes, where it is a literal that is never long about them; null for others. */
+  get literal(): Matcher | null {
+    const { isRegex, nanoseconds, matcher } = this.#pattern;
+    return isRegex || nanoseconds > cheapNanoseconds ? null : matcher;
   }
 
   /**

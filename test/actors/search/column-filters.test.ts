@@ -86,6 +86,9 @@ describe('filters over memtables and segments with replaced and deleted document
       assert.deepEqual([whole.count, whole.ids], [ids.length, ids.slice(0, 10)], what);
       const none = await counted(written, filter, { q, limit: 0 });
       assert.deepEqual([none.count, none.ids], [ids.length, []], what);
+      const everywhere = await counted(written, '{}', { q, limit: asked % 3 });
+      const withText = written.live.filter(({ text }) => text.includes(q)).map(({ id }) => id);
+      assert.deepEqual([everywhere.count, everywhere.ids], [withText.length, withText.slice(0, asked % 3)]);
       const query = [Math.floor(random() * 9), Math.floor(random() * 9)];
       assert.deepEqual(await nearest(written, filter, query), naiveNearest(passing, query), what);
     }

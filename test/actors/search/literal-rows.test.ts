@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { countLiteral, rowsWithLiteral } from '../../../actors/search/literal-rows.ts';
+import type { ReadBlock } from '../../../actors/search/read-ahead.ts';
+import { DocumentBlock, DocumentBlockBuilder } from '../../../actors/storage/document-block.ts';
+import type { SegmentReader } from '../../../actors/storage/segment-reader.ts';
+import { noTombstones, withDeleted } from '../../../actors/storage/tombstones.ts';
+import { QueryPatterns } from '../../../actors/text/query-pattern.ts';
+import { entryOf, seededRandom } from '../../support/segments.ts';
+
+const seed = Number(process.env.TIDEBASE_TEST_SEED ?? Math.floor(Math.random() * 1e9));
+const patterns = new QueryPatterns();
+/** Few, so that matches lie everywhere, and reach from an id into a text and from a text into what follows it. */
+const letters = ['a', 'A', 'b', 'k', '\u212a', 's', 'ſ', 'é'];
+
+function randomLetters(random: () => number, lengthMax: number): string {
+  const length = Math.floor(random() * (lengthMax + 1));
+  return Array.from({ length }, () => letters[Math.floor(random() ** 2 * letters.length)]).join('');
+}
+
+function blockOf(random: () => number, firstRow: number) {
+  const builder = new DocumentBlockBuilder();
+  const texts: (string | null)[] = [];
+  const count = 1 + Math.floor(random() * 40);
+  for (let row = 0; row < count; row++) {
+    const text = random() < 0.1 ? null : randomLetters(random, 12);
+    // Bytes of a vector that are letters, too.
+    const bytes = Buffer.from('aabbaAaa');
+    const vector = random() < 0.4 ? Float32Array.from([bytes.readFloatLE(0), bytes.readFloatLE(4)]) : null;
+    const meta = random() < 0.4 ? Buffer.from(randomLetters(random, 6)) : null;
+    const id = `${randomLetters(random, 3)}b`;
+    const entry = entryOf({ id, text: text === null ? null : Buffer.from(text), meta, vector });
+    builder.add(row, row, entry, 0, entry.length);
+    texts.push(text);
+  }
+  const raw = builder.build(firstRow);
+  const aligned = Buffer.from(new ArrayBuffer(raw.length));
+  raw.copy(aligned);
+  return { block: new DocumentBlock(aligned, 'x', 0), texts };
+}
+
+test('one pass over a block finds the rows whose texts have a literal, and no others', (t) => {
+  t.diagnostic(`TIDEBASE_TEST_SEED=${seed}`);
+  const random = seededRandom(seed);
+  let foundRows = 0;
+  for (let round = 0; round < 600; round++) {
+    const firstRow = Math.floor(random() * 100_000);
+    const { block, texts } = blockOf(random, firstRow);
+    const { matcher } = patterns.of(`${randomLetters(random, 3)}a`, false);
+    const has = (index: number) => {
+      const text = texts[index] ?? null;
+      return text !== null && matcher.test(Buffer.from(text));
+    };
+    const first = Math.floor(random() * texts.length);
+    const end = first + 1 + Math.floor(random() * (texts.length - first));
+    const wanted = texts.flatMap((_, index) => (index >= first && index < end && has(index) ? [index] : []));
+
+    assert.deepEqual(rowsWithLiteral(block, { first, end }, matcher), wanted);
+    foundRows += wanted.length;
+
+    const dead = wanted.filter(() => random() < 0.3).map((index) => firstRow + index);
+    const read: ReadBlock = {
+      block,
+      ranges: [firstRow + first, firstRow + end],
+      tombstones: withDeleted(noTombstones, dead),
+      reader: null as unknown as SegmentReader,
+      number: 0,
+    };
+    assert.equal(countLiteral(read, matcher), wanted.length - dead.length);
+    assert.equal(countLiteral({ ...read, parts: new Map() }, matcher), null);
+  }
+  assert.ok(foundRows > 1_000, `${foundRows} rows`);
+});
