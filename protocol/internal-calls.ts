@@ -88,6 +88,19 @@ const rows = {
   },
   /** → the version of a namespace; null where the name does not lead to it. */
   namespaceVersion: { name: 'namespace.version', from: 'tenant', effect: { does: 'read' } },
+  /** Has a namespace begin as another is: ShareRequest → SharedNamespace; null where that has another version, or the name is another's. */
+  shareNamespace: {
+    name: 'namespace.share',
+    from: 'tenant',
+    effect: { does: 'write', lost: 'unavailable' },
+  },
+  /** Lets go what a namespace holds of another one, whose name may be gone. Whoever asked does so until it is done. */
+  releaseNamespace: {
+    name: 'namespace.release',
+    from: 'namespace',
+    effect: { does: 'write', lost: 'unavailable' },
+    endsBegunWork: true,
+  },
   /** Collects what a namespace retired, where that is due. The next sweep asks again. */
   collectNamespace: {
     name: 'namespace.collect',

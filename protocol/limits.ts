@@ -123,6 +123,8 @@ export const limits = {
    * left above it for writes, within the 2^53 that are exact.
    */
   importSequenceMax: 2 ** 52,
+  /** Branches of one namespace and links that stay at one of its versions: its manifest lists them, with some 150 bytes each. */
+  pinsMax: 1_000,
   /** Keys of one namespace that hold dates or times: its manifest lists them. */
   temporalKeysMax: 4_096,
   /** How long an import may take once its file was received: 2 GB at 10 MB a second, and the imports before it. */

@@ -7,6 +7,7 @@ import { ApiError, type ErrorCode } from './errors.ts';
 import type { EmbedConfig, VectorConfig } from './namespace.ts';
 import type {
   BillingStanding,
+  BranchRecord,
   KeyRecord,
   LinkRecord,
   StoredAnswer,
@@ -37,6 +38,8 @@ export interface ActorCall {
 /** A link, as whoever answers its reads has to know it. */
 export interface ReadLink {
   readonly name: string;
+  /** The name of its source. */
+  readonly source: string;
   /** The link's own id. */
   readonly linkId: string;
   readonly createdAt: string;
@@ -85,7 +88,7 @@ export type ActorCallWire = [
   ReadLinkWire?,
 ];
 
-type ReadLinkWire = readonly [string, string, string, string, number | null];
+type ReadLinkWire = readonly [string, string, string, string, string, number | null];
 
 export function actorCallToWire(call: ActorCall): ActorCallWire {
   const { caller, idempotencyKey, link } = call;
@@ -107,7 +110,14 @@ export function actorCallToWire(call: ActorCall): ActorCallWire {
     caller.weight,
   ];
   if (link !== undefined)
-    wire.push(idempotencyKey ?? null, [link.name, link.linkId, link.createdAt, link.sourceId, link.version]);
+    wire.push(idempotencyKey ?? null, [
+      link.name,
+      link.source,
+      link.linkId,
+      link.createdAt,
+      link.sourceId,
+      link.version,
+    ]);
   else if (idempotencyKey !== undefined) wire.push(idempotencyKey);
   return wire;
 }
@@ -148,8 +158,8 @@ export function actorCallFromWire(wire: unknown): ActorCall {
   return typeof idempotencyKey === 'string' ? { ...call, idempotencyKey } : call;
 }
 
-function readLinkFromWire([name, linkId, createdAt, sourceId, version]: ReadLinkWire): ReadLink {
-  return { name, linkId, createdAt, sourceId, version };
+function readLinkFromWire([name, source, linkId, createdAt, sourceId, version]: ReadLinkWire): ReadLink {
+  return { name, source, linkId, createdAt, sourceId, version };
 }
 
 /** actor → front: the status, headers that the operation adds, and what to meter. The body is the answer's JSON. */
@@ -278,6 +288,22 @@ export interface NewNamespace {
   readonly embed: EmbedConfig | null;
 }
 
+/** Asks the owner of a namespace to have another one begin as it is. */
+export interface ShareRequest {
+  /** The new namespace, which has no name yet. */
+  readonly holder: { readonly name: string; readonly namespaceId: string; readonly createdAt: string };
+  /** Null: the present one. */
+  readonly version: number | null;
+}
+
+/** What the new namespace begins with: the counters of its parent, and how long its manifest is. */
+export interface SharedNamespace {
+  readonly version: number;
+  readonly docsWritten: number;
+  readonly bytesWritten: number;
+  readonly storedBytes: number;
+}
+
 /** The body of an import on its way to the actor: the file is the front's to delete. */
 export interface ReceivedFile {
   readonly path: string;
@@ -302,8 +328,10 @@ export interface ResolvedNamespace {
   readonly created: boolean;
   /** Documents written so far, as the namespace reported last: it has a manifest where there were any. */
   readonly documentsKnown: number;
-  /** Where the name is a link to another namespace, and has no documents of its own: that one. */
+  /** Where the name is a link: to which namespace. Only one that stays at a version has an actor of its own. */
   readonly linked: LinkRecord | null;
+  /** Where the namespace began as another one was: that one. */
+  readonly branched: BranchRecord | null;
 }
 
 /** What of a plan's allowances is used in the running period. */

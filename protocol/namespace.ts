@@ -65,6 +65,17 @@ export const linkRequestSchema = z.strictObject({
 });
 export type LinkRequest = z.output<typeof linkRequestSchema>;
 
+export const branchRequestSchema = z.strictObject({
+  source: namespaceNameSchema.meta({ description: 'The namespace to begin as.', examples: ['notes'] }),
+  version: integer(0)
+    .meta({
+      description:
+        "The source's version to begin with: the present one, or one that another link or branch holds. Left out, it is the present one.",
+    })
+    .optional(),
+});
+export type BranchRequest = z.output<typeof branchRequestSchema>;
+
 /** The configurations as answers show them: nothing is left to a default, and fields may be added. */
 const shownVectorSchema = z
   .object({ dims: z.int(), metric: z.enum(vectorMetrics) })
@@ -86,6 +97,13 @@ export const namespaceSchema = z.object({
     .meta({
       description:
         'Present when this is a read-only link to another namespace: its source, the version that is read, and whether that one follows the source.',
+    })
+    .optional(),
+  branched: z
+    .object({ source: z.string(), version: z.int() })
+    .meta({
+      description:
+        'Present when the namespace began as another one was: its name at that time, and its version.',
     })
     .optional(),
 });

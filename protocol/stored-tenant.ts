@@ -155,6 +155,14 @@ export const linkRecordSchema = z.strictObject({
 });
 export type LinkRecord = Readonly<z.output<typeof linkRecordSchema>>;
 
+/** What a namespace began as: at this version of that namespace, which may be gone. */
+export const branchRecordSchema = z.strictObject({
+  source: z.string(),
+  sourceId: z.string(),
+  version: z.int().min(0),
+});
+export type BranchRecord = Readonly<z.output<typeof branchRecordSchema>>;
+
 /** A namespace in the tenant's list: what is fixed of it, and the ledger of what its actor reported last. */
 export const nameEntrySchema = z.strictObject({
   namespaceId: z.string(),
@@ -164,8 +172,9 @@ export const nameEntrySchema = z.strictObject({
   ...taken,
   /** Bytes that its objects take in the store. */
   storedBytes: count,
-  /** Present where the name is a link, which has no actor and no objects. */
+  /** Present where the name is a link. One that follows its source has no actor and no objects. */
   linked: linkRecordSchema.optional(),
+  branched: branchRecordSchema.optional(),
 });
 export type NameEntry = Readonly<z.output<typeof nameEntrySchema>>;
 
@@ -277,6 +286,9 @@ export const tenantEventSchema = z.discriminatedUnion('kind', [
     embed: embedConfig,
     answer: storedAnswerSchema.nullable(),
     linked: linkRecordSchema.optional(),
+    branched: branchRecordSchema.optional(),
+    /** What it begins with of a namespace that it was made from, which metered it; and the bytes of its own objects. */
+    begins: z.strictObject({ ...taken, storedBytes: count }).optional(),
   }),
   event('namespace-embedding', { ...named, embed: embedConfig }),
   event('provider-key-stored', { record: providerKeyRecordSchema }),

@@ -7,7 +7,7 @@
 export const interfaceVersion = '0.1.0';
 
 /** Counts what was added to the wire. Paths are under /v1 for as long as its first number is 0 or 1. */
-export const wireVersion = '0.1.19';
+export const wireVersion = '0.1.20';
 
 export const wireHistory: readonly string[] = [
   '0.1.0: accounts, keys, namespaces, documents, search, count, warm.',
@@ -30,6 +30,7 @@ export const wireHistory: readonly string[] = [
   '0.1.17: links to namespaces.',
   '0.1.18: imports take vectors from a column, and columns to keep or to skip.',
   '0.1.19: imports take bodies packed with gzip or zstd.',
+  '0.1.20: links that stay at a version; branches of namespaces.',
 ];
 
 /**
@@ -53,7 +54,7 @@ export const formats = {
   /** A row of the write-ahead log, and the log object that groups them. */
   log: { version: 1, history: ['Records of all tenants in one object, each with a checksum.'] },
   manifest: {
-    version: 7,
+    version: 8,
     history: [
       'Segments, tombstones and a tail of recent documents.',
       'Bound to the key that it is stored under.',
@@ -62,6 +63,7 @@ export const formats = {
       'Graphs compare by differences, whatever the metric.',
       'Keys that hold dates or times.',
       'Since when each segment has deleted rows.',
+      'Objects of other namespaces, and what others hold of this one.',
     ],
   },
   deletes: { version: 1, history: ['The tombstones of one segment.'] },
@@ -121,7 +123,7 @@ export const formats = {
       'Usage by day and by key, writes of each namespace, digests of keys, answers of requests that may be repeated.',
       'Envelopes that name their key-encryption key.',
       'What the tenant knows of its subscription.',
-      'Names that are links to namespaces.',
+      'Names that are links to namespaces, or namespaces that began as others were.',
     ],
   },
   envelope: {

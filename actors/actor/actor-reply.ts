@@ -52,11 +52,14 @@ export function namespaceJson(fields: {
   readonly storedBytes: number;
   readonly createdAt: string;
   readonly linked?: Namespace['linked'];
+  readonly branched?: Namespace['branched'];
 }): string {
   const linked = fields.linked === undefined ? '' : `,"linked":${JSON.stringify(fields.linked)}`;
+  const { source, version } = fields.branched ?? {};
+  const branched = source === undefined ? '' : `,"branched":${JSON.stringify({ source, version })}`;
   return (
     `{"name":${JSON.stringify(fields.name)},${vectorConfigField(fields.vector)}${embedField(fields.embed)}"docs_written":${fields.docsWritten},` +
-    `"bytes_written":${fields.bytesWritten},"stored_bytes":${fields.storedBytes},"created_at":"${fields.createdAt}"${linked}}`
+    `"bytes_written":${fields.bytesWritten},"stored_bytes":${fields.storedBytes},"created_at":"${fields.createdAt}"${linked}${branched}}`
   );
 }
 

@@ -6,6 +6,8 @@ import type {
   EmbedChange,
   NewNamespace,
   ResolvedNamespace,
+  SharedNamespace,
+  ShareRequest,
 } from '../../protocol/messages.ts';
 import type { NamespaceReport, ProviderKeyRecord } from '../../protocol/stored-tenant.ts';
 import type { KeyRing } from '../../src/accounts/key-ring.ts';
@@ -87,6 +89,15 @@ export interface NamespaceDirectory {
   drop(tenantId: number, name: string, namespaceId: string): Promise<void>;
   /** The version of the namespace of that name and id; null where the name does not lead to it. */
   versionOf(tenantId: number, name: string, namespaceId: string): Promise<number | null>;
+  /** The namespace of that name and id has another one begin as it is; null where it has another version, or the name is another's. */
+  share(
+    tenantId: number,
+    name: string,
+    namespaceId: string,
+    request: ShareRequest,
+  ): Promise<SharedNamespace | null>;
+  /** The namespace, whose name may be gone, lets go what `holderId` holds of it. */
+  release(tenantId: number, name: string, namespaceId: string, holderId: string): Promise<void>;
   /** What the owner of the namespace that is named answers to a client's read: refusals are answers too. */
   read(
     call: ActorCall,

@@ -5,6 +5,7 @@ import {
   actorCallToWire,
   noCaller,
   type ResolvedNamespace,
+  type SharedNamespace,
 } from '../../protocol/messages.ts';
 import type { ProviderKeyRecord } from '../../protocol/stored-tenant.ts';
 import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
@@ -71,6 +72,15 @@ export function createDirectory(channel: PortChannel): NamespaceDirectory {
     async versionOf(tenantId, name, namespaceId) {
       const to = { tenantId, namespace: name, argument: namespaceId };
       return unpackMessage(await call(internalCalls.namespaceVersion, to)) as number | null;
+    },
+    async share(tenantId, name, namespaceId, request) {
+      const to = { tenantId, namespace: name, argument: namespaceId };
+      const answer = await call(internalCalls.shareNamespace, to, packMessage(request));
+      return unpackMessage(answer) as SharedNamespace | null;
+    },
+    async release(tenantId, name, namespaceId, holderId) {
+      const to = { tenantId, namespace: name, argument: namespaceId, query: holderId };
+      await call(internalCalls.releaseNamespace, to);
     },
     async read(asked, body) {
       const answer = await channel.call(actorCallToWire(asked), body);

@@ -12,7 +12,7 @@ import type { ActorStatistics, VectorStatistics } from '../../protocol/worker-ta
 import { DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { LruMap } from '../../src/base/lru.ts';
-import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
+import { unpackMessage } from '../../src/base/msgpack.ts';
 import { SerialByKey } from '../../src/base/serial-by-key.ts';
 import { StoreError } from '../../src/object-store/object-store.ts';
 import { type ActorReply, reply } from '../actor/actor-reply.ts';
@@ -45,7 +45,8 @@ import {
   slotKey,
   withHeld,
 } from './open-actors.ts';
-import { NamespaceIsLink, readSource, refuseLink } from './read-link.ts';
+import { linkOf, NamespaceIsLink, readSource } from './read-link.ts';
+import { answerSharing } from './sharing-calls.ts';
 import { StorageQuota } from './storage-quota.ts';
 import { WaitingReplays } from './waiting-replays.ts';
 
@@ -228,7 +229,8 @@ export class ActorHost {
     if (!ownership.isReady(key)) await ownership.whenReady(key);
     if (call.operation === internalCalls.dropNamespace) return this.#drop(call);
     if (call.operation === internalCalls.collectNamespace) return this.#collect(call);
-    if (call.operation === internalCalls.namespaceVersion) return this.#version(call);
+    const shared = await this.#answerSharing(call, body);
+    if (shared !== null) return shared;
     if (call.namespace === '')
       return this.#inTenant(call.tenantId, (actor) => handleTenantCall(actor, call, body));
     if (call.operation === 'updateNamespace') return this.#update(call, body ?? new Uint8Array());
@@ -253,7 +255,7 @@ export class ActorHost {
     if (adds) await this.#quota.admit(tenantId, caller.storageQuotaBytes, buffer.byteLength);
     const opening = { create: namespaceOf(write), tally: emptyReadTally() };
     return this.#untilOpen(() =>
-      this.#inNamespace(call, opening, async (actor) => {
+      this.#inWritable(call, opening, async (actor) => {
         const written = await this.#guard(call, actor, () => actor.write(write, call.deadlineMs));
         // Who deletes because the quota is full waits for the space, not for the next flush.
         if (!adds && this.#quota.isFull(tenantId, caller.storageQuotaBytes)) actor.reclaim();
@@ -269,7 +271,7 @@ export class ActorHost {
       importFile(this.#components, call, file, {
         admit: (bytes) => this.#quota.admit(tenantId, caller.storageQuotaBytes, bytes),
         withActor: (create, work) =>
-          this.#inNamespace(call, { create, tally: emptyReadTally() }, (actor) =>
+          this.#inWritable(call, { create, tally: emptyReadTally() }, (actor) =>
             this.#guard(call, actor, () => work(actor)),
           ),
       }),
@@ -278,7 +280,7 @@ export class ActorHost {
 
   #update(call: ActorCall, body: Uint8Array): Promise<ActorReply> {
     const opening = { create: null, tally: emptyReadTally() };
-    return this.#inNamespace(call, opening, (actor) =>
+    return this.#inWritable(call, opening, (actor) =>
       this.#guard(call, actor, () => actor.update(body, call.deadlineMs)),
     );
   }
@@ -401,9 +403,10 @@ export class ActorHost {
       this.#foundAs[foundAs]++;
       const tally = { ...emptyReadTally(share, deadline), storeGets, storeBytes, diskReads };
       const opened: OpenedNow = { tally, beganAt, deadline, turn, foundAs };
+      const { link } = actor;
       return this.#guard(call, actor, async () => {
         try {
-          return await actor.queries.handle(call, body, opened);
+          return await actor.queries.handle(link === null ? call : { ...call, link }, body, opened);
         } catch (error) {
           if (!(error instanceof MissingObjectError)) throw error;
           // Its manifest is older than a collection elsewhere. A read changes nothing, so it is done again.
@@ -451,6 +454,18 @@ export class ActorHost {
     return withHeld(await this.#namespace(call, options), work);
   }
 
+  /** As `#inNamespace`, for what changes it at the wish of a client. */
+  #inWritable<T>(
+    call: Pick<ActorCall, 'tenantId' | 'namespace'>,
+    options: { readonly create: NewNamespace | null; readonly tally: ReadTally },
+    work: (actor: NamespaceActor) => Promise<T>,
+  ): Promise<T> {
+    return this.#inNamespace(call, options, async (actor) => {
+      if (actor.link !== null) throw new NamespaceIsLink(actor.link);
+      return work(actor);
+    });
+  }
+
   async #namespace(
     call: Pick<ActorCall, 'tenantId' | 'namespace'>,
     options: { readonly create: NewNamespace | null; readonly tally: ReadTally },
@@ -471,7 +486,9 @@ export class ActorHost {
     }
     const resolved = await directory.resolve(call.tenantId, call.namespace, options.create);
     if (resolved === null) throw noSuchNamespace(call.namespace);
-    refuseLink(call.namespace, resolved);
+    const link = linkOf(call.namespace, resolved);
+    // One that stays at a version has an actor here, and objects.
+    if (link !== null && link.version === null) throw new NamespaceIsLink(link);
     // It may have moved away while its name was looked up.
     this.#components.ownership.require(placementKey(call.tenantId, call.namespace));
     const { namespaceId, createdAt } = resolved;
@@ -489,14 +506,16 @@ export class ActorHost {
 
   async #openNamespace(
     identity: NamespaceIdentity,
-    { created, documentsKnown, vector, embed }: ResolvedNamespace,
+    resolved: ResolvedNamespace,
     tally: ReadTally,
   ): Promise<NamespaceActor> {
+    const { created, documentsKnown, vector, embed, branched } = resolved;
+    const link = linkOf(identity.name, resolved);
     const again = await this.#replays.readAgain(identity, this.#components.log);
     const putAwayVersion = this.#putAwayVersions.get(identity.namespaceId) ?? null;
     const replayed = this.#replays.of(identity);
     const known = { created, documentsKnown, putAwayVersion };
-    const opening = { identity, vector, embed, replayed, again, ...known };
+    const opening = { identity, vector, embed, link, branched, replayed, again, ...known };
     try {
       const actor = await NamespaceActor.open(this.#components, opening, tally);
       this.#replays.taken(identity);
@@ -598,12 +617,13 @@ export class ActorHost {
     return nothingToSay();
   }
 
-  async #version(call: ActorCall): Promise<ActorReply> {
+  #answerSharing(call: ActorCall, body: Uint8Array | null): Promise<ActorReply | null> {
     const opening = { create: null, tally: emptyReadTally() };
-    const version = await this.#inNamespace(call, opening, async ({ identity, version }) =>
-      identity.namespaceId === call.argument ? version : null,
-    ).catch(nullWhereGone);
-    return reply('', { packed: packMessage(version) });
+    return answerSharing(this.#components, call, body, {
+      withActor: (work) =>
+        this.#inNamespace(call, opening, (actor) => this.#guard(call, actor, () => work(actor))),
+      isDropping: (namespaceId) => this.#dropping.has(namespaceId),
+    });
   }
 
   /** Drops a namespace whose name is gone and whose actor is not open. */
@@ -675,12 +695,6 @@ function keyOf({ tenantId, namespace }: LogTarget): string {
 
 function receivedFile(body: Uint8Array): ReceivedFile {
   return unpackMessage(body) as ReceivedFile;
-}
-
-function nullWhereGone(error: unknown): null {
-  if (error instanceof NamespaceIsLink || (error instanceof ApiError && error.code === 'not_found'))
-    return null;
-  throw error;
 }
 
 function nothingToSay(): ActorReply {

@@ -10,23 +10,22 @@ import { emptyReadTally } from '../storage/block-fetch.ts';
  */
 export class NamespaceIsLink extends ApiError {
   override name = 'NamespaceIsLink';
-  /** The name of the source, whose owner reads it. */
-  readonly source: string;
   readonly link: ReadLink;
 
-  constructor(source: string, link: ReadLink) {
-    super('conflict', `"${link.name}" is a link and read-only: write to its source, "${source}"`);
-    this.source = source;
+  constructor(link: ReadLink) {
+    super('conflict', `"${link.name}" is a link and read-only: write to its source, "${link.source}"`);
     this.link = link;
   }
 }
 
-/** Throws where the name that was resolved is a link. */
-export function refuseLink(name: string, { linked, namespaceId, createdAt }: ResolvedNamespace): void {
-  if (linked === null) return;
+/** The link that the name is; null where it is none. */
+export function linkOf(
+  name: string,
+  { linked, namespaceId, createdAt }: Pick<ResolvedNamespace, 'linked' | 'namespaceId' | 'createdAt'>,
+): ReadLink | null {
+  if (linked === null) return null;
   const { source, sourceId, version, follows } = linked;
-  const link = { name, linkId: namespaceId, createdAt, sourceId, version: follows ? null : version };
-  throw new NamespaceIsLink(source, link);
+  return { name, source, linkId: namespaceId, createdAt, sourceId, version: follows ? null : version };
 }
 
 /**
@@ -35,7 +34,7 @@ export function refuseLink(name: string, { linked, namespaceId, createdAt }: Res
  */
 export async function readSource(
   { directory }: Pick<ActorComponents, 'directory'>,
-  { source, link }: NamespaceIsLink,
+  { link }: NamespaceIsLink,
   asked: {
     readonly call: ActorCall;
     readonly body: Uint8Array | null;
@@ -46,7 +45,7 @@ export async function readSource(
   // A source is never a link: whoever has the name by now is another namespace.
   if (call.link !== undefined) throw noSuchNamespace(call.link.name);
   const deadlineMs = Math.max(1, call.deadlineMs - spentMs);
-  const { answer, bytes } = await directory.read({ ...call, namespace: source, link, deadlineMs }, body);
+  const { answer, bytes } = await directory.read({ ...call, namespace: link.source, link, deadlineMs }, body);
   const { status, headers, meter } = answer;
   const { storeGets, storeBytes, ...used } = meter;
   const tally = { ...emptyReadTally(), storeGets, storeBytes };

@@ -1,7 +1,9 @@
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../actor/components.ts';
-import { keyOfRetired, type Manifest } from '../storage/manifest.ts';
+import type { Manifest, RetiredObject } from '../storage/manifest.ts';
 import { Deposed, loadCommitted } from '../storage/manifest-store.ts';
+import { keyOfObject } from '../storage/object-ref.ts';
+import { pinnedKeys } from '../storage/shared-objects.ts';
 import { commitManifest, manifestCodec } from './commit-manifest.ts';
 import type { NamespaceState } from './namespace-state.ts';
 
@@ -16,26 +18,32 @@ export async function collectRetired(components: ActorComponents, state: Namespa
   const current = state.committed;
   if (current === null) return;
   const { due, kept } = planRetirement(
-    current.value.retired,
+    current.value,
     components.clock.now() - components.limits.retiredGraceMs,
   );
   if (due.length === 0) return;
   const { namespaceId } = state.identity;
   const key = paths.namespaceManifest(namespaceId);
   for (const object of due) {
+    // Of others it was only read.
+    if (object.home !== undefined) continue;
     const found = await loadCommitted(components.store, key, manifestCodec);
     if (found?.value.nonce !== current.value.nonce)
       throw new Deposed(`${key} was changed by another process`);
-    await components.store.delete(keyOfRetired(namespaceId, object));
+    await components.store.delete(keyOfObject(namespaceId, object));
   }
   await commitManifest(components, state, { retired: kept });
 }
 
-/** Which were replaced by `untilMs`, and what stays on the list. Pure. */
+/** Which were replaced by `untilMs` and are held by nobody, and what stays on the list. Pure. */
 export function planRetirement(
-  retired: Manifest['retired'],
+  manifest: Pick<Manifest, 'namespaceId' | 'retired' | 'pins'>,
   untilMs: number,
 ): { readonly due: Manifest['retired']; readonly kept: Manifest['retired'] } {
-  const isDue = ({ atMs }: Manifest['retired'][number]) => atMs <= untilMs;
+  const { namespaceId, retired } = manifest;
+  if (!retired.some(({ atMs }) => atMs <= untilMs)) return { due: [], kept: retired };
+  const pinned = pinnedKeys(manifest);
+  const isDue = (object: RetiredObject) =>
+    object.atMs <= untilMs && !pinned.has(keyOfObject(namespaceId, object));
   return { due: retired.filter(isDue), kept: retired.filter((entry) => !isDue(entry)) };
 }

@@ -5,6 +5,7 @@ import { decodeManifest, encodeManifest, type Manifest, type ManifestSegment } f
 import { cacheManifest } from '../storage/manifest-cache.ts';
 import { checkManifest } from '../storage/manifest-invariants.ts';
 import { commit } from '../storage/manifest-store.ts';
+import type { Pin } from '../storage/object-ref.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import type { NamespaceState } from './namespace-state.ts';
 import { retiredTombstones, storeTombstones } from './tombstone-objects.ts';
@@ -18,9 +19,18 @@ export const manifestCodec = { encode: encodeManifest, decode: decodeManifest };
 export async function commitManifest(
   components: ActorComponents,
   state: NamespaceState,
-  changes: Partial<Pick<Manifest, 'applied' | 'counters' | 'segments' | 'tail' | 'retired' | 'temporalKeys'>>,
+  changes: Partial<
+    Pick<
+      Manifest,
+      'applied' | 'counters' | 'segments' | 'tail' | 'retired' | 'temporalKeys' | 'pins' | 'parent'
+    >
+  > & {
+    /** Makes the pin of somebody who begins with the segments of this manifest. */
+    readonly pinOf?: (segments: readonly ManifestSegment[]) => Pin;
+  },
 ): Promise<void> {
   const { log, random, clock, ownership } = components;
+  const { pinOf, ...parts } = changes;
   const current = state.committed;
   const { namespaceId } = state.identity;
   const before = current?.value ?? firstManifest(state);
@@ -37,7 +47,8 @@ export async function commitManifest(
   ];
   const next: Manifest = {
     ...before,
-    ...changes,
+    ...parts,
+    ...(pinOf === undefined ? {} : { pins: [...(before.pins ?? []), pinOf(segments)] }),
     segments,
     retired,
     version: (current?.value.version ?? 0) + 1,
@@ -78,6 +89,7 @@ function firstManifest(state: NamespaceState): Omit<Manifest, 'version' | 'nonce
 }
 
 /** An open segment with the tombstones of this moment; `commitManifest` stores what needs an object of its own, and adds times. */
-export function segmentInManifest({ id, size, reader, tombstones, graphs }: OpenSegment): ManifestSegment {
-  return { id, size, toc: reader.toc, tombstones, tombstonesObject: null, graphs, deletedAtMs: null };
+export function segmentInManifest(segment: OpenSegment): ManifestSegment {
+  const { reader, ...rest } = segment;
+  return { ...rest, toc: reader.toc, tombstonesObject: null, deletedAtMs: null };
 }

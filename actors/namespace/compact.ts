@@ -5,7 +5,9 @@ import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import type { BuiltGraph, BuiltSegment } from '../compute/lanes.ts';
 import type { CompactionChoice } from '../storage/compaction-policy.ts';
+import { keyOfObject } from '../storage/object-ref.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
+import { objectsOfSegment, pinnedKeys } from '../storage/shared-objects.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import {
   isDeleted,
@@ -140,13 +142,11 @@ async function replaceSegments(
   ];
   const atMs = components.clock.now();
   const current = must(state.committed, 'a committed manifest').value;
+  const { namespaceId } = state.identity;
+  const replacedObjects = inputs.map(segmentInManifest).flatMap(objectsOfSegment);
   await commitManifest(components, state, {
     segments: replaced().map(segmentInManifest),
-    retired: [
-      ...current.retired,
-      ...inputs.map(({ id }) => ({ kind: 'segment' as const, id, atMs })),
-      ...graphsIn(inputs).map((id) => ({ kind: 'graph' as const, id, atMs })),
-    ],
+    retired: [...current.retired, ...replacedObjects.map((object) => ({ ...object, atMs }))],
   });
   // Only now: a snapshot taken during the commit still reads the inputs, which are not deleted before long.
   state.segments = replaced();
@@ -155,14 +155,14 @@ async function replaceSegments(
   for (const { reader } of inputs) reader.close();
   // The local disk must not keep what was deleted from them.
   const { warmCache } = components;
-  for (const { reader } of inputs) await warmCache?.forgetObject(reader.objectKey);
-  for (const id of graphsIn(inputs))
-    await warmCache?.forgetObject(paths.namespaceGraph(state.identity.namespaceId, id));
+  const pinned = pinnedKeys(current);
+  for (const object of replacedObjects) {
+    const key = keyOfObject(namespaceId, object);
+    // What others read too may come back for them.
+    if (object.home !== undefined || pinned.has(key)) await warmCache?.removeObject(key);
+    else await warmCache?.forgetObject(key);
+  }
   if (merged?.graphs) await keepGraphs(components, state, merged.graphs);
-}
-
-function graphsIn(segments: readonly OpenSegment[]): string[] {
-  return segments.flatMap(({ graphs }) => (graphs ?? []).map(({ id }) => id));
 }
 
 /** Tombstones of the merged segment: rows of the inputs that were alive when the merge began and are not any more. */

@@ -18,6 +18,7 @@ import type { BuildSegmentTask } from '../compute/lanes.ts';
 import { documentEntryLength } from '../storage/document-batch.ts';
 import type { ManifestSegment, ManifestTail } from '../storage/manifest.ts';
 import type { Memtable } from '../storage/memtable.ts';
+import type { Pin } from '../storage/object-ref.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import { noTombstones, withDeleted } from '../storage/tombstones.ts';
@@ -51,6 +52,23 @@ export async function flushEverything(components: ActorComponents, state: Namesp
 /** What was applied without going through a memtable is in the manifest: nothing is in memory. */
 export function commitReached(components: ActorComponents, state: NamespaceState): Promise<void> {
   return commitReach(components, state, reachOf(state), { segment: null, tail: null });
+}
+
+/**
+ * Commits all that was applied by now, of one moment: segments with their tombstones, the memtable as the tail, counters; and the pin of
+ * somebody who begins with them. No memtable may be frozen.
+ */
+export function commitPresent(
+  components: ActorComponents,
+  state: NamespaceState,
+  pinOf: (segments: readonly ManifestSegment[]) => Pin,
+): Promise<void> {
+  assert(state.frozen.length === 0, () => 'a frozen memtable is in no tail');
+  return commitReach(components, state, reachOf(state), {
+    segment: null,
+    tail: tailOf(state.memtable),
+    pinOf,
+  });
 }
 
 /** Freezes the memtable: a new one takes writes from here on. */
@@ -147,7 +165,8 @@ function buildTask(
   return { task: 'build-segment', key, buffers, bufferOf, offsets, sequences, writtenAt, temporalKeys };
 }
 
-function tailFits(memtable: Memtable, bytesMax: number): boolean {
+/** Whether the living rows of the memtable are few enough bytes for a manifest. */
+export function tailFits(memtable: Memtable, bytesMax: number): boolean {
   // Cheap answers first: most memtables are either small or far too large.
   if (memtable.documentBytes <= bytesMax) return true;
   let bytes = 0;
@@ -175,6 +194,7 @@ function tailOf(memtable: Memtable): ManifestTail | null {
 interface Addition {
   readonly segment: ManifestSegment | null;
   readonly tail: ManifestTail | null;
+  readonly pinOf?: (segments: readonly ManifestSegment[]) => Pin;
 }
 
 async function commitReach(
@@ -197,6 +217,7 @@ async function commitReach(
       ...(addition.segment === null ? [] : [addition.segment]),
     ],
     tail: addition.tail,
+    ...(addition.pinOf === undefined ? {} : { pinOf: addition.pinOf }),
   });
   state.flushedBytes = reach.appliedBytes;
   for (const [logId, { slot, index }] of reach.applied) log.flushed(state.identity, { logId, slot, index });

@@ -42,7 +42,7 @@ export async function indexVectorsOnce(
   const commit = async () => {
     const withGraphs = (): OpenSegment[] =>
       state.segments.map((other) =>
-        other.id === segment.id ? { ...other, graphs: graphsOf(built) } : other,
+        other.id === segment.id ? withOwnGraphs(other, graphsOf(built)) : other,
       );
     // Merged or dropped meanwhile: no manifest will name them, and what is in the store is found by the sweep.
     if (!state.segments.some(({ id }) => id === segment.id)) return;
@@ -79,6 +79,13 @@ function chooseForGraphs(
     if (chosen === null || vectorsOf(reader.toc).count > vectorsOf(chosen.reader.toc).count) chosen = segment;
   }
   return chosen;
+}
+
+function withOwnGraphs(
+  { graphsHome: _, ...segment }: OpenSegment,
+  graphs: OpenSegment['graphs'],
+): OpenSegment {
+  return { ...segment, graphs };
 }
 
 /** Stored, and named by no manifest yet. */

@@ -1,7 +1,9 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
+import type { ReadLink, SharedNamespace, ShareRequest } from '../../protocol/messages.ts';
 import type { EmbedConfig, VectorConfig } from '../../protocol/namespace.ts';
 import { placementKey } from '../../protocol/placement.ts';
+import type { BranchRecord } from '../../protocol/stored-tenant.ts';
 import type { VectorStatistics } from '../../protocol/worker-tasks.ts';
 import { describeError } from '../../src/base/log.ts';
 import { Serial } from '../../src/base/serial.ts';
@@ -43,6 +45,10 @@ export interface Opening {
   readonly vector: VectorConfig | null;
   /** Null where texts are not embedded. */
   readonly embed: EmbedConfig | null;
+  /** The link that it is, where it stays at a version of its source: then it is only read. */
+  readonly link: ReadLink | null;
+  /** What it began as; null where it began empty. */
+  readonly branched: BranchRecord | null;
   /** The name was made by the request that opens it. */
   readonly created: boolean;
   readonly replayed: readonly ReplayedRecord[];
@@ -81,11 +87,18 @@ export class NamespaceActor {
   #reportArmed = false;
   #dropped = false;
   #closed = false;
+  /** The link that it is; null where it may be written to. */
+  readonly link: ReadLink | null;
+
   private constructor(components: ActorComponents, state: NamespaceState, opening: Opening) {
     this.#components = components;
     this.#state = state;
+    this.link = opening.link;
     this.#pipeline = new WritePipeline(components, state);
-    this.#queries = new NamespaceQueries(components, state, () => this.#upkeep.indexVectors());
+    this.#queries = new NamespaceQueries(components, state, {
+      branched: opening.branched,
+      indexVectors: () => this.#upkeep.indexVectors(),
+    });
     this.#upkeep = new Upkeep(components, state, {
       isClosed: () => this.closed,
       onLost: () => this.close(),
@@ -110,8 +123,9 @@ export class NamespaceActor {
     opening: Opening,
     tally: ReadTally,
   ): Promise<NamespaceActor> {
-    const { identity, created, ...rest } = opening;
-    const state = await openNamespace(components, identity, { isNew: created, ...rest, tally });
+    const { identity, created, link, branched, ...rest } = opening;
+    const hasManifest = link !== null || branched !== null;
+    const state = await openNamespace(components, identity, { isNew: created, hasManifest, ...rest, tally });
     return new NamespaceActor(components, state, opening);
   }
 
@@ -329,6 +343,18 @@ export class NamespaceActor {
   async collect(): Promise<void> {
     await this.#upkeep.collect();
     await this.#upkeep.rewriteOverdue();
+  }
+
+  /** Has another namespace begin as this one is: see share-namespace.ts. */
+  async share(request: ShareRequest): Promise<SharedNamespace | null> {
+    await this.#ready;
+    return this.#upkeep.share(request);
+  }
+
+  /** Lets go what a namespace holds that began as this one was. */
+  async release(holderId: string): Promise<void> {
+    await this.#ready;
+    await this.#upkeep.release(holderId);
   }
 
   /** Space that deletes have freed comes back soon: asked for by somebody whose quota is full. */

@@ -15,6 +15,7 @@ import {
   type SearchRequest,
 } from '../../protocol/search.ts';
 import { sqlRequestSchema } from '../../protocol/sql.ts';
+import type { BranchRecord } from '../../protocol/stored-tenant.ts';
 import { parseQueryWith, parseWith } from '../../protocol/validate.ts';
 import { DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
@@ -53,17 +54,21 @@ export interface OpenedNow {
   readonly foundAs: Temperature;
 }
 
-const nothingOfItsOwn = { docsWritten: 0, bytesWritten: 0, storedBytes: 0 };
-
 /** The reading half of a namespace: what is asked, over a snapshot, beside whatever is being written. */
 export class NamespaceQueries {
   readonly #components: ActorComponents;
   readonly #state: NamespaceState;
   readonly #graphs: GraphSource;
   readonly #indexVectors: () => void;
+  readonly #branched: BranchRecord | null;
 
   /** `indexVectors`: called where a search met vectors that should have graphs and don't. */
-  constructor(components: ActorComponents, state: NamespaceState, indexVectors: () => void) {
+  constructor(
+    components: ActorComponents,
+    state: NamespaceState,
+    { branched, indexVectors }: { readonly branched: BranchRecord | null; readonly indexVectors: () => void },
+  ) {
+    this.#branched = branched;
     this.#indexVectors = indexVectors;
     this.#components = components;
     this.#state = state;
@@ -164,10 +169,15 @@ export class NamespaceQueries {
   /** The Namespace resource: of this one, or of a link to it, which was written nothing and stores nothing. */
   describe(link?: ReadLink): string {
     const { identity, vector, embed, counters, storedBytes } = this.#state;
-    if (link === undefined) return namespaceJson({ ...identity, vector, embed, ...counters, storedBytes });
-    const { name, createdAt } = link;
-    const linked = { source: identity.name, version: counters.version, follows: link.version === null };
-    return namespaceJson({ name, vector, embed, ...nothingOfItsOwn, createdAt, linked });
+    if (link === undefined) {
+      const branched = this.#branched ?? undefined;
+      return namespaceJson({ ...identity, vector, embed, ...counters, storedBytes, branched });
+    }
+    const { name, source, createdAt, version } = link;
+    const linked = { source, version: counters.version, follows: version === null };
+    const ownBytes = version === null ? 0 : storedBytes;
+    const shown = { name, vector, embed, docsWritten: 0, bytesWritten: 0, storedBytes: ownBytes };
+    return namespaceJson({ ...shown, createdAt, linked });
   }
 
   async #getDocument(call: ActorCall, opened: OpenedNow): Promise<ActorReply> {

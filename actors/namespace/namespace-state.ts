@@ -12,6 +12,7 @@ import {
 } from '../storage/manifest.ts';
 import type { Committed } from '../storage/manifest-store.ts';
 import type { Memtable } from '../storage/memtable.ts';
+import { heldBytes } from '../storage/shared-objects.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import { isDeleted, withDeleted } from '../storage/tombstones.ts';
 import { searchableMemtable } from '../text/searchable-memtable.ts';
@@ -101,6 +102,7 @@ export class NamespaceState {
   flushedBytes = 0;
   /** Rises when `segments` or `frozen` change other than by tombstones: a look-up made before is void. */
   generation = 0;
+  #held: { readonly manifest: Manifest | null; readonly bytes: number } = { manifest: null, bytes: 0 };
 
   constructor(identity: NamespaceIdentity, vector: VectorConfig | null, embed: EmbedConfig | null = null) {
     this.identity = identity;
@@ -156,19 +158,27 @@ export class NamespaceState {
     return bytes;
   }
 
-  /** What it takes in the store: segments, graphs, sets of deleted rows, manifest, and what it still has in the log. */
+  /**
+   * What it takes in the store: segments, graphs, sets of deleted rows, manifest, what it still has in the log, and what others hold of
+   * it. Objects in the folders of others are counted there.
+   */
   get storedBytes(): number {
-    const segments = this.segments.reduce((sum, segment) => sum + segment.size, 0);
+    let bytes = (this.committed?.size ?? 0) + this.unflushedBytes;
+    for (const { size, home, graphs, graphsHome } of this.segments) {
+      if (home === undefined) bytes += size;
+      if (graphsHome === undefined) bytes += (graphs ?? []).reduce((sum, graph) => sum + graph.size, 0);
+    }
     const sets = this.committed?.value.segments ?? [];
-    const tombstones = sets.reduce((sum, segment) => sum + (segment.tombstonesObject?.size ?? 0), 0);
-    const graphs = this.segments.flatMap((segment) => segment.graphs ?? []);
-    return (
-      segments +
-      tombstones +
-      graphs.reduce((sum, { size }) => sum + size, 0) +
-      (this.committed?.size ?? 0) +
-      this.unflushedBytes
-    );
+    for (const { tombstonesObject: set } of sets) if (set?.home === undefined) bytes += set?.size ?? 0;
+    return bytes + this.#heldBytes();
+  }
+
+  /** Asked for with each write, and changed by commits only. */
+  #heldBytes(): number {
+    const manifest = this.committed?.value ?? null;
+    if (manifest !== this.#held.manifest)
+      this.#held = { manifest, bytes: manifest === null ? 0 : heldBytes(manifest) };
+    return this.#held.bytes;
   }
 
   /** Newest first. */

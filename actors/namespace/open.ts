@@ -14,6 +14,7 @@ import {
 } from '../storage/manifest.ts';
 import { type CachedManifest, cachedManifest, cacheManifest } from '../storage/manifest-cache.ts';
 import { type Committed, loadCommitted } from '../storage/manifest-store.ts';
+import { homeField } from '../storage/object-ref.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
 import { decodeImport, replayImport } from './commit-import.ts';
@@ -33,6 +34,8 @@ export async function openNamespace(
   identity: NamespaceIdentity,
   options: {
     readonly isNew: boolean;
+    /** It began with a manifest: without one it is damaged. */
+    readonly hasManifest: boolean;
     readonly vector: VectorConfig | null;
     readonly embed: EmbedConfig | null;
     readonly replayed: readonly ReplayedRecord[];
@@ -59,7 +62,8 @@ export async function openNamespace(
       (logId) => isGoneLog(components, value.owner, logId),
     );
   }
-  if (committed === null && !beginsWith(options.replayed, options.documentsKnown)) {
+  const mayLack = !options.hasManifest && beginsWith(options.replayed, options.documentsKnown);
+  if (committed === null && !mayLack) {
     throw new DataError(paths.namespaceManifest(identity.namespaceId), 0, 'the manifest is missing');
   }
   for (const record of options.replayed) await replay(components, state, record);
@@ -114,11 +118,19 @@ function openSegment(
   identity: NamespaceIdentity,
   segment: ManifestSegment,
 ): OpenSegment {
-  const key = paths.namespaceSegment(identity.namespaceId, segment.id);
+  const { id, size, tombstones, graphs, home, graphsHome } = segment;
+  const key = paths.namespaceSegment(home ?? identity.namespaceId, id);
   const { owner } = components.shares.of(identity.tenantId);
   const reader = new SegmentReader(key, segment.toc, components.fetcher, owner);
-  const { id, size, tombstones, graphs } = segment;
-  return { id, size, reader, tombstones, graphs };
+  return {
+    id,
+    size,
+    reader,
+    tombstones,
+    graphs,
+    ...homeField(home),
+    ...(graphsHome === undefined ? {} : { graphsHome }),
+  };
 }
 
 async function replay(

@@ -27,12 +27,14 @@ export class SegmentGraphs implements GraphSource {
     this.#vector = vector;
   }
 
-  async open({ graphs }: OpenSegment, tally: ReadTally): Promise<readonly OpenGraph[] | null> {
+  async open({ graphs, graphsHome }: OpenSegment, tally: ReadTally): Promise<readonly OpenGraph[] | null> {
     if (graphs === null || graphs.length === 0) return null;
     const known = opened.atHand(graphs);
     if (known !== null) return known === 'unusable' ? null : known;
     try {
-      const found = await opened.open(graphs, () => this.#openAll(graphs, tally));
+      const found = await opened.open(graphs, () =>
+        this.#openAll(graphs, graphsHome ?? this.#namespaceId, tally),
+      );
       return found === 'unusable' ? null : found;
     } catch (error) {
       this.#log('graphs are not to be had; vectors are searched without them', error);
@@ -42,10 +44,11 @@ export class SegmentGraphs implements GraphSource {
 
   async #openAll(
     graphs: readonly SegmentGraph[],
+    home: string,
     tally: ReadTally,
   ): Promise<readonly OpenGraph[] | 'unusable'> {
     try {
-      return await Promise.all(graphs.map((graph) => this.#openOne(graph, tally)));
+      return await Promise.all(graphs.map((graph) => this.#openOne(graph, home, tally)));
     } catch (error) {
       if (!(error instanceof DataError || error instanceof MissingObjectError)) throw error;
       this.#log('a graph is damaged or gone; vectors are searched without it', error);
@@ -53,8 +56,8 @@ export class SegmentGraphs implements GraphSource {
     }
   }
 
-  async #openOne(of: SegmentGraph, tally: ReadTally): Promise<OpenGraph> {
-    const key = paths.namespaceGraph(this.#namespaceId, of.id);
+  async #openOne(of: SegmentGraph, home: string, tally: ReadTally): Promise<OpenGraph> {
+    const key = paths.namespaceGraph(home, of.id);
     const { dims, metric } = this.#vector;
     const shape = { dims, metric, precision: of.precision, scale: of.scale };
     return { graph: await this.#components.graphFiles.open(key, of, shape, tally), of };

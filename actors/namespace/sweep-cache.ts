@@ -11,9 +11,12 @@ import { describeError } from '../../src/base/log.ts';
 import { repeat } from '../../src/base/repeat.ts';
 import { namespaceOfKey, paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../actor/components.ts';
-import { type Manifest, objectsOfManifest } from '../storage/manifest.ts';
+import type { Manifest } from '../storage/manifest.ts';
 import { cachedManifest } from '../storage/manifest-cache.ts';
 import { type Committed, loadCommitted } from '../storage/manifest-store.ts';
+import { keyOfObject } from '../storage/object-ref.ts';
+import { objectsOfManifest } from '../storage/shared-objects.ts';
+import { planRetirement } from './collect-garbage.ts';
 import { manifestCodec } from './commit-manifest.ts';
 
 type Components = Pick<ActorComponents, 'store' | 'warmCache' | 'clock' | 'logger'>;
@@ -71,7 +74,11 @@ async function load(
 function isCurrent({ warmCache }: Components, key: string, manifest: Manifest): boolean {
   const { namespaceId } = manifest;
   if (key !== paths.namespaceManifest(namespaceId))
-    return objectsOfManifest({ ...manifest, retired: [] }).includes(key);
+    return (
+      planRetirement(manifest, Number.POSITIVE_INFINITY).due.every(
+        (object) => keyOfObject(namespaceId, object) !== key,
+      ) && objectsOfManifest(manifest).includes(key)
+    );
   const cached = cachedManifest(warmCache, namespaceId);
   return cached !== null && cached.value.version >= manifest.version;
 }

@@ -18,8 +18,10 @@ import { listAll, listAllUploads } from '../../src/object-store/list-all.ts';
 import type { ListedObject } from '../../src/object-store/object-store.ts';
 import { namespaceOfKey, paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../actor/components.ts';
-import { type Manifest, objectsOfManifest } from '../storage/manifest.ts';
+import type { Manifest } from '../storage/manifest.ts';
 import { loadCommitted } from '../storage/manifest-store.ts';
+import { needsParent, objectsOfManifest } from '../storage/shared-objects.ts';
+import { planRetirement } from './collect-garbage.ts';
 import { manifestCodec } from './commit-manifest.ts';
 import { eraseNamespace } from './drop.ts';
 import { overdueIn } from './overdue-segments.ts';
@@ -70,10 +72,11 @@ async function tidyNamespace(components: ActorComponents, namespaceId: string): 
 
 /** The owner collects what it retired, where that is due, and rewrites what is overdue. */
 async function askOwner({ clock, limits, directory }: ActorComponents, manifest: Manifest): Promise<void> {
-  const { tenantId, name, namespaceId, retired } = manifest;
+  const { tenantId, name, namespaceId, parent = null } = manifest;
   const now = clock.now();
-  const isDue = retired.some(({ atMs }) => atMs <= now - limits.retiredGraceMs);
-  if (isDue || overdueIn(manifest, now - limits.deletedRowsKeptMs).size > 0)
+  const isDue = planRetirement(manifest, now - limits.retiredGraceMs).due.length > 0;
+  const mayLeave = parent !== null && !needsParent(manifest);
+  if (isDue || mayLeave || overdueIn(manifest, now - limits.deletedRowsKeptMs).size > 0)
     await directory.collect(tenantId, name, namespaceId);
 }
 
@@ -130,6 +133,7 @@ async function sweepNamespace(
   if (manifest !== null && (await isNameless(components, manifest))) {
     logger.info('a namespace that no name leads to is deleted', { namespaceId });
     await eraseNamespace(components, namespaceId);
+    await releaseForgotten(components, manifest, sweep);
     return;
   }
   for (const key of planOrphans(listed, manifest, sweep)) {
@@ -138,7 +142,26 @@ async function sweepNamespace(
     logger.info('an object that no manifest names is deleted', { object: key });
     await store.delete(key);
   }
-  if (manifest !== null) await askOwner(components, manifest);
+  if (manifest === null) return;
+  await releaseForgotten(components, manifest, sweep);
+  await askOwner(components, manifest);
+}
+
+/**
+ * Takes pins out whose holders do not exist: who was making one was killed before its manifest was stored. One that was deleted has had
+ * its pin taken out before.
+ */
+async function releaseForgotten(
+  components: ActorComponents,
+  { tenantId, name, namespaceId, pins = [] }: Manifest,
+  { untilMs }: Sweep,
+): Promise<void> {
+  const { directory, logger } = components;
+  for (const pin of pins) {
+    if (pin.atMs > untilMs || (await readManifest(components, pin.namespaceId)) !== null) continue;
+    logger.info('a pin that nobody has is taken out', { namespaceId, holder: pin.namespaceId });
+    await directory.release(tenantId, name, namespaceId, pin.namespaceId);
+  }
 }
 
 async function readManifest({ store }: ActorComponents, namespaceId: string): Promise<Manifest | null> {

@@ -9,6 +9,7 @@ import { putOnce } from '../../src/object-store/put-once.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import { MissingObjectError, type ReadTally } from '../storage/block-fetch.ts';
 import type { Manifest, ManifestSegment, RetiredObject } from '../storage/manifest.ts';
+import { keyOfObject } from '../storage/object-ref.ts';
 import {
   decodeTombstonesObject,
   encodeTombstones,
@@ -60,7 +61,7 @@ export function retiredTombstones(
   return before.flatMap(({ tombstonesObject }) =>
     tombstonesObject === null || kept.has(tombstonesObject.id)
       ? []
-      : [{ kind: 'deletes' as const, id: tombstonesObject.id, atMs }],
+      : [{ kind: 'deletes' as const, ...tombstonesObject, atMs }],
   );
 }
 
@@ -74,7 +75,7 @@ export async function loadTombstones(
   const segments = await Promise.all(
     manifest.segments.map(async (segment) => {
       if (segment.tombstonesObject === null) return segment;
-      const key = paths.namespaceTombstones(manifest.namespaceId, segment.tombstonesObject.id);
+      const key = keyOfObject(manifest.namespaceId, { kind: 'deletes', ...segment.tombstonesObject });
       const tombstones = readLocal(components, key) ?? (await readStored(components, key, tally));
       if (tombstones.count !== segment.tombstones.count)
         throw new DataError(key, 0, `${tombstones.count} rows where the manifest counts others`);

@@ -1,4 +1,6 @@
+import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
+import type { SharedNamespace, ShareRequest } from '../../protocol/messages.ts';
 import { AssertionError, DataError } from '../../src/base/assert.ts';
 import { describeError } from '../../src/base/log.ts';
 import { Serial } from '../../src/base/serial.ts';
@@ -13,6 +15,7 @@ import { flushNamespace, freeze, takeOwnership } from './flush.ts';
 import { indexVectorsOnce } from './index-vectors.ts';
 import type { NamespaceState } from './namespace-state.ts';
 import { nextOverdueMs, overdueSegments } from './overdue-segments.ts';
+import { leaveParent, releasePin, shareNamespace } from './share-namespace.ts';
 import { WritePace } from './write-pace.ts';
 
 export interface UpkeepHooks {
@@ -187,6 +190,26 @@ export class Upkeep {
     this.#compactInBackground();
   }
 
+  /** See share-namespace.ts. */
+  async share(request: ShareRequest): Promise<SharedNamespace | null> {
+    let shared: SharedNamespace | null | undefined;
+    await this.#flushing(async () => {
+      shared = await shareNamespace(this.#components, this.#state, request);
+    });
+    if (shared === undefined) throw new ActorClosed('the actor has closed');
+    return shared;
+  }
+
+  /** Takes the pin of a holder out, and collects what it held alone. */
+  async release(holderId: string): Promise<void> {
+    let isDone = false;
+    await this.#flushing(async () => {
+      await releasePin(this.#components, this.#state, holderId);
+      isDone = true;
+    });
+    if (!isDone) throw new ActorClosed('the actor has closed');
+  }
+
   /** Deletes retired segments whose grace is over, and sees to those whose isn't. */
   async collect(): Promise<void> {
     await this.#flushing(async () => {});
@@ -346,10 +369,22 @@ export class Upkeep {
         if (isLost) this.#hooks.onLost();
         throw error;
       }
+      await this.#leaveParent();
       this.#collectLater();
       this.#rewriteLater();
       this.#hooks.onCommitted();
     });
+  }
+
+  /** Where the parent can't be asked now, the next commit asks again, or the sweep does. */
+  async #leaveParent(): Promise<void> {
+    try {
+      await leaveParent(this.#components, this.#state);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      const fields = { namespaceId: this.#state.identity.namespaceId, error: describeError(error) };
+      this.#components.logger.info('a parent keeps what is not needed any more', fields);
+    }
   }
 
   async #flushFrozen(): Promise<void> {

@@ -1,5 +1,7 @@
 import { assert } from '../../src/base/assert.ts';
 import { isWhole, type Manifest } from './manifest.ts';
+import { keyOfObject } from './object-ref.ts';
+import { needsParent, objectsNamedBy, pinnedKeys } from './shared-objects.ts';
 
 /**
  * What must hold between a manifest and its successor, checked before each commit. Each predicate says what would be
@@ -33,6 +35,17 @@ const invariants: readonly (readonly [string, (next: Manifest, current: Manifest
   [
     'tombstones are there: documents that are only counted as deleted would come back',
     (n) => n.segments.every(isWhole),
+  ],
+  [
+    'what others hold is named: it would be deleted under them',
+    (n) => {
+      const named = new Set(objectsNamedBy(n).map((object) => keyOfObject(n.namespaceId, object)));
+      return [...pinnedKeys(n)].every((key) => named.has(key));
+    },
+  ],
+  [
+    'a manifest that names objects of others has a parent: nothing would keep them',
+    (n) => !needsParent(n) || (n.parent ?? null) !== null,
   ],
   ['tombstones fit their segment', (n) => n.segments.every((s) => s.tombstones.count <= s.toc.rowCount)],
 ];

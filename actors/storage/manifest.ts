@@ -2,8 +2,10 @@
 import { storedBytes, storedCheck } from '../../protocol/stored-schema.ts';
 import { z } from '../../protocol/validate.ts';
 import { formats } from '../../protocol/version.ts';
+import { DataError } from '../../src/base/assert.ts';
 import { decodeRecord, encodeRecord } from '../../src/base/record.ts';
 import { paths } from '../../src/object-store/paths.ts';
+import { homeField, type ObjectKind, type ObjectRef, type Parent, type Pin } from './object-ref.ts';
 import { type SegmentToc, segmentTocSchema } from './segment-format.ts';
 import { graphFromWire, graphToWire, graphWireSchema, type SegmentGraph } from './segment-graph.ts';
 import { decodeTombstones, encodeTombstones, type Tombstones } from './tombstones.ts';
@@ -18,20 +20,22 @@ export interface ManifestSegment {
   /** How long the whole object is, in bytes. */
   readonly size: number;
   readonly toc: SegmentToc;
+  /** The namespace in whose folder it lies, where that is another one: see shared-objects.ts. */
+  readonly home?: string;
   /** Its deleted rows. A manifest that was just decoded has only their count where `tombstonesObject` names the object that has them. */
   readonly tombstones: Tombstones;
   /** The object of a set that is too large for the manifest. */
-  readonly tombstonesObject: { readonly id: string; readonly size: number } | null;
+  readonly tombstonesObject: { readonly id: string; readonly size: number; readonly home?: string } | null;
   /** When a manifest first had tombstones of it, in milliseconds since 1970; null where it has none. */
   readonly deletedAtMs: number | null;
   /** Over its vectors, by their rows. Null where none were built; empty where they would not find what they should. */
   readonly graphs: readonly SegmentGraph[] | null;
+  /** The namespace in whose folder its graphs lie, where that is another one. */
+  readonly graphsHome?: string;
 }
 
-/** An object that the manifest named before and that reads may still need. */
-export interface RetiredObject {
-  readonly kind: 'segment' | 'deletes' | 'graph';
-  readonly id: string;
+/** An object that the manifest named before and that reads may still need, or others hold. */
+export interface RetiredObject extends ObjectRef {
   readonly atMs: number;
 }
 
@@ -79,11 +83,18 @@ export interface Manifest extends NamespaceIdentity {
   readonly counters: NamespaceCounters;
   /** Keys of metas that hold dates or times. */
   readonly temporalKeys: readonly string[];
+  /** What other namespaces hold of what is named here. */
+  readonly pins?: readonly Pin[];
+  /** Whose manifest has a pin for this one; absent or null where nobody's has. */
+  readonly parent?: Parent | null;
 }
 
 export function encodeManifest(manifest: Manifest): Uint8Array {
+  const { pins, parent, ...rest } = manifest;
   const wire = {
-    ...manifest,
+    ...rest,
+    ...(pins === undefined || pins.length === 0 ? {} : { shared: pinsToWire(pins) }),
+    ...(parent === undefined || parent === null ? {} : { parent }),
     applied: [...manifest.applied].map(([logId, { slot, index }]) => [logId, slot, index]),
     segments: manifest.segments.map((s) => [
       s.id,
@@ -94,10 +105,62 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
         : [s.tombstones.count, s.tombstonesObject.id, s.tombstonesObject.size],
       s.graphs === null ? null : s.graphs.map(graphToWire),
       s.deletedAtMs,
+      ...homesToWire(s),
     ]),
   };
   return encodeRecord(manifestFormat, wire, paths.namespaceManifest(manifest.namespaceId));
 }
+
+/** Where the segment, its set of deleted rows and its graphs lie, null for its own folder; nothing where all of them do. */
+function homesToWire({ home, tombstonesObject, graphsHome }: ManifestSegment): [] | [(string | null)[]] {
+  const homes = [home ?? null, tombstonesObject?.home ?? null, graphsHome ?? null];
+  return homes.every((each) => each === null) ? [] : [homes];
+}
+
+const objectKinds = ['segment', 'deletes', 'graph'] as const satisfies readonly ObjectKind[];
+
+/** Pins of one namespace mostly hold the same objects: they are listed once, and each pin has their places in the list. */
+function pinsToWire(pins: readonly Pin[]): z.output<typeof sharedSchema> {
+  const places = new Map<string, number>();
+  const objects: z.output<typeof sharedSchema>['objects'] = [];
+  const placeOf = ({ kind, id, size, home }: ObjectRef) => {
+    const key = `${kind} ${id}`;
+    const known = places.get(key);
+    if (known !== undefined) return known;
+    places.set(key, objects.length);
+    return objects.push([objectKinds.indexOf(kind), id, size ?? 0, home ?? null]) - 1;
+  };
+  const wire = pins.map(
+    ({ name, namespaceId, atMs, objects: held }) => [name, namespaceId, atMs, held.map(placeOf)] as const,
+  );
+  return { objects, pins: wire.map(([name, id, atMs, held]) => [name, id, atMs, held]) };
+}
+
+function pinsFromWire({ objects, pins }: z.output<typeof sharedSchema>, place: string): Pin[] {
+  const refs = objects.map(([kind, id, size, home]): ObjectRef => {
+    const named = objectKinds[kind];
+    if (named === undefined) throw new DataError(place, 0, `there is no kind ${kind} of objects`);
+    return { kind: named, id, size, ...(home === null ? {} : { home }) };
+  });
+  const refAt = (at: number) => {
+    const ref = refs[at];
+    if (ref === undefined) throw new DataError(place, 0, `a pin holds object ${at} of ${refs.length}`);
+    return ref;
+  };
+  return pins.map(([name, namespaceId, atMs, held]) => ({
+    name,
+    namespaceId,
+    atMs,
+    objects: held.map(refAt),
+  }));
+}
+
+/** What others hold: each object once, by kind, id, bytes, and home or null; and who holds which of them. */
+const sharedSchema = z.strictObject({
+  objects: z.array(z.tuple([z.int().min(0), z.string(), z.int(), z.string().nullable()])),
+  /** Name and id of the holder, since when in milliseconds since 1970, places in `objects`. */
+  pins: z.array(z.tuple([z.string(), z.string(), z.number(), z.array(z.int().min(0))])),
+});
 
 /** The manifest as it is encoded. */
 const manifestWireSchema = z.strictObject({
@@ -122,6 +185,8 @@ const manifestWireSchema = z.strictObject({
       z.array(graphWireSchema).nullable(),
       /** Since when it has deleted rows; absent in version 6. */
       z.number().nullable().optional(),
+      /** Whose folders the segment, its set of deleted rows and its graphs lie in; null: this one's. Absent where all do. */
+      z.tuple([z.string().nullable(), z.string().nullable(), z.string().nullable()]).optional(),
     ]),
   ),
   tail: z
@@ -133,30 +198,44 @@ const manifestWireSchema = z.strictObject({
     .nullable(),
   retired: z
     .array(
-      z.strictObject({ kind: z.enum(['segment', 'deletes', 'graph']), id: z.string(), atMs: z.number() }),
+      z.strictObject({
+        kind: z.enum(objectKinds),
+        id: z.string(),
+        atMs: z.number(),
+        size: z.int().optional(),
+        home: z.string().optional(),
+      }),
     )
     .readonly(),
   counters: namespaceCountersSchema,
   temporalKeys: z.array(z.string()).readonly(),
+  shared: sharedSchema.optional(),
+  parent: z.strictObject({ name: z.string(), namespaceId: z.string() }).optional(),
 });
 
-/** In version 6 segments do not say since when they have deleted rows. */
+/** Version 7 knows nothing that is shared; in version 6 segments do not say since when they have deleted rows either. */
 const manifestFormat = {
   magic: 'TBMF',
-  versions: [formats.manifest.version, 6],
+  versions: [formats.manifest.version, 7, 6],
   check: storedCheck(manifestWireSchema),
 } as const;
 
 type ManifestWire = z.output<typeof manifestWireSchema>;
 
 export function decodeManifest(bytes: Uint8Array, place: string): Manifest {
-  const wire = decodeRecord(bytes, place, manifestFormat);
+  const { shared, parent, ...wire } = decodeRecord(bytes, place, manifestFormat);
   return {
     ...wire,
+    ...(shared === undefined ? {} : { pins: pinsFromWire(shared, place) }),
+    ...(parent === undefined ? {} : { parent }),
+    retired: wire.retired.map(retiredFromWire),
     applied: new Map(wire.applied.map(([logId, slot, index]) => [logId, { slot, index }])),
-    segments: wire.segments.map(([id, size, toc, wireTombstones, graphs, deletedAtMs]) => {
-      const { tombstones, tombstonesObject } = tombstonesFromWire(wireTombstones);
+    segments: wire.segments.map(([id, size, toc, wireTombstones, graphs, deletedAtMs, homes]) => {
+      const [home, setHome, graphsHome] = homes ?? [];
+      const { tombstones, tombstonesObject } = tombstonesFromWire(wireTombstones, setHome ?? undefined);
       return {
+        ...homeField(home ?? undefined),
+        ...(typeof graphsHome === 'string' ? { graphsHome } : {}),
         id,
         size,
         toc,
@@ -170,12 +249,17 @@ export function decodeManifest(bytes: Uint8Array, place: string): Manifest {
   };
 }
 
+function retiredFromWire({ size, home, ...rest }: ManifestWire['retired'][number]): RetiredObject {
+  return { ...rest, ...(size === undefined ? {} : { size }), ...homeField(home) };
+}
+
 function tombstonesFromWire(
   wire: ManifestWire['segments'][number][3],
+  home: string | undefined,
 ): Pick<ManifestSegment, 'tombstones' | 'tombstonesObject'> {
   if (wire instanceof Uint8Array) return { tombstones: decodeTombstones(wire), tombstonesObject: null };
   const [count, id, size] = wire;
-  return { tombstones: { count, chunks: new Map() }, tombstonesObject: { id, size } };
+  return { tombstones: { count, chunks: new Map() }, tombstonesObject: { id, size, ...homeField(home) } };
 }
 
 /** Whether its tombstones are there, not only counted. */
@@ -196,33 +280,4 @@ export function isApplied(
   const watermark = applied.get(at.logId);
   if (watermark === undefined) return false;
   return at.slot < watermark.slot || (at.slot === watermark.slot && at.index <= watermark.index);
-}
-
-/** Keys of all objects that the namespace owns as far as it says, those that are only waiting to be deleted among them. */
-export function objectsOfManifest(
-  manifest: Pick<Manifest, 'namespaceId' | 'segments' | 'retired'>,
-): string[] {
-  const { namespaceId, segments, retired } = manifest;
-  return [
-    paths.namespaceManifest(namespaceId),
-    ...segments.map(({ id }) => paths.namespaceSegment(namespaceId, id)),
-    ...segments.flatMap(({ tombstonesObject }) =>
-      tombstonesObject === null ? [] : [paths.namespaceTombstones(namespaceId, tombstonesObject.id)],
-    ),
-    ...segments.flatMap(({ graphs }) =>
-      (graphs ?? []).map((graph) => paths.namespaceGraph(namespaceId, graph.id)),
-    ),
-    ...retired.map((object) => keyOfRetired(namespaceId, object)),
-  ];
-}
-
-export function keyOfRetired(namespaceId: string, { kind, id }: RetiredObject): string {
-  switch (kind) {
-    case 'segment':
-      return paths.namespaceSegment(namespaceId, id);
-    case 'deletes':
-      return paths.namespaceTombstones(namespaceId, id);
-    case 'graph':
-      return paths.namespaceGraph(namespaceId, id);
-  }
 }

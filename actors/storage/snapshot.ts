@@ -10,6 +10,9 @@ export interface OpenSegment {
   readonly tombstones: Tombstones;
   /** The graphs, as the manifest has them. */
   readonly graphs: readonly SegmentGraph[] | null;
+  /** The namespaces in whose folders it and its graphs lie, where these are others. */
+  readonly home?: string;
+  readonly graphsHome?: string;
 }
 
 /**

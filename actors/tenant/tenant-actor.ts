@@ -12,6 +12,7 @@ import { TenantDrops } from './tenant-drops.ts';
 import { TenantKeys } from './tenant-keys.ts';
 import { TenantLedger } from './tenant-ledger.ts';
 import { TenantLife } from './tenant-life.ts';
+import { TenantLinks } from './tenant-links.ts';
 import { TenantLog } from './tenant-log.ts';
 import { TenantNames } from './tenant-names.ts';
 import { isDeleting } from './tenant-state.ts';
@@ -28,6 +29,7 @@ export class TenantActor {
   readonly keys: TenantKeys;
   readonly embeddingKeys: EmbeddingKeys;
   readonly names: TenantNames;
+  readonly links: TenantLinks;
   readonly ledger: TenantLedger;
   readonly account: TenantAccount;
   /** Requests that may be repeated. */
@@ -51,6 +53,7 @@ export class TenantActor {
     this.keys = new TenantKeys(components, { log, life });
     this.embeddingKeys = new EmbeddingKeys(components, log);
     this.names = new TenantNames(components, { log, drops, account });
+    this.links = new TenantLinks(components, { log, names: this.names });
     this.ledger = ledger;
     this.account = account;
     this.requests = requests;

@@ -6,9 +6,9 @@ import {
 } from '../../protocol/account.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { parseId48 } from '../../protocol/ids.ts';
-import { limits } from '../../protocol/limits.ts';
 import { type ActorCall, replayedHeader } from '../../protocol/messages.ts';
 import {
+  branchRequestSchema,
   linkRequestSchema,
   namespaceListQuerySchema,
   namespaceRequestSchema,
@@ -26,7 +26,7 @@ import type { Remembering } from './idempotent-requests.ts';
 import { handleInternalTenantCall } from './internal-tenant-calls.ts';
 import type { TenantActor } from './tenant-actor.ts';
 import type { MadeKey, TenantKeys } from './tenant-keys.ts';
-import type { MadeLink } from './tenant-names.ts';
+import type { MadeOf } from './tenant-links.ts';
 import { billingAnswer, usageAnswer } from './usage-answers.ts';
 
 const nothingOfItsOwn = { docsWritten: 0, bytesWritten: 0, storedBytes: 0 };
@@ -68,7 +68,9 @@ export async function handleTenantCall(
     case 'createNamespace':
       return createNamespace(actor, call, body ?? new Uint8Array());
     case 'linkNamespace':
-      return linkNamespace(actor, call, body ?? new Uint8Array());
+      return makeOf(actor, call, body ?? new Uint8Array(), 'link');
+    case 'branchNamespace':
+      return makeOf(actor, call, body ?? new Uint8Array(), 'branch');
     case 'listNamespaces':
       return listNamespaces(actor, call);
     case 'deleteNamespace':
@@ -153,25 +155,35 @@ async function createNamespace(actor: TenantActor, call: ActorCall, body: Uint8A
   });
 }
 
-async function linkNamespace(actor: TenantActor, call: ActorCall, body: Uint8Array): Promise<ActorReply> {
-  const { source, version } = parseWith(linkRequestSchema, readBody(body));
-  // The link's own name was judged on the way here: whoever may read the link reads the source by it.
-  if (!namespaceAllowed(call.caller.namespaces, source))
-    throw new ApiError(
-      'forbidden',
-      `this key may not use a namespace named "${source.slice(0, limits.namespaceNameCharactersMax)}"`,
-    );
-  if (version !== undefined)
-    throw new ApiError(
-      'not_implemented',
-      'links that stay at a version are not built yet: leave version out',
-    );
+/** A link or a branch of a namespace that the caller may read; the new name was judged on the way here. */
+function makeOf(
+  actor: TenantActor,
+  call: ActorCall,
+  body: Uint8Array,
+  kind: 'link' | 'branch',
+): Promise<ActorReply> {
+  const schema = kind === 'link' ? linkRequestSchema : branchRequestSchema;
+  const wanted = parseWith(schema, readBody(body));
+  if (!namespaceAllowed(call.caller.namespaces, wanted.source))
+    throw new ApiError('forbidden', `this key may not use a namespace named "${wanted.source}"`);
   const name = call.argument;
-  return onlyOnce<MadeLink>(actor, call, body, {
-    do: (remembering) => actor.names.link(name, source, remembering),
-    show: ({ linked: { source, version, follows }, ...made }) =>
-      namespaceJson({ name, ...made, ...nothingOfItsOwn, linked: { source, version, follows } }),
+  return onlyOnce<MadeOf>(actor, call, body, {
+    do: (remembering) => actor.links[kind](name, wanted, remembering),
+    show: (made) => namespaceJson({ name, ...shownOf(made) }),
   });
+}
+
+function shownOf({
+  begins,
+  linked,
+  branched,
+  ...made
+}: MadeOf): Omit<Parameters<typeof namespaceJson>[0], 'name'> {
+  const { docsWritten = 0, bytesWritten = 0, storedBytes = 0 } = begins ?? {};
+  if (linked === null)
+    return { ...made, docsWritten, bytesWritten, storedBytes, branched: branched ?? undefined };
+  const { source, version, follows } = linked;
+  return { ...made, ...nothingOfItsOwn, storedBytes, linked: { source, version, follows } };
 }
 
 function listNamespaces(actor: TenantActor, call: ActorCall): ActorReply {
@@ -180,9 +192,7 @@ function listNamespaces(actor: TenantActor, call: ActorCall): ActorReply {
   const page = actor.names.list({ after, limit, allowed });
   const shown = page.slice(0, limit);
   const next = page.length > limit ? (shown.at(-1)?.name ?? '') : '';
-  const items = shown.map(({ name, entry }) =>
-    namespaceJson({ name, ...entry, linked: actor.names.shownLink(entry) }),
-  );
+  const items = shown.map(({ name, entry }) => namespaceJson(actor.names.shown(name, entry)));
   return text(200, `{"namespaces":[${items.join(',')}],"next":${JSON.stringify(next)}}`);
 }
 

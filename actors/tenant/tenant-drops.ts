@@ -5,7 +5,7 @@ import type { ActorComponents } from '../actor/components.ts';
 import { keepDropping } from './keep-dropping.ts';
 import { deleteKeyClaims, dropEach } from './remove-tenant.ts';
 import type { TenantLog } from './tenant-log.ts';
-import { entryOf, keysThatEnd } from './tenant-state.ts';
+import { entryOf, keysThatEnd, linksAt } from './tenant-state.ts';
 
 type Components = Pick<ActorComponents, 'store' | 'clock' | 'logger' | 'directory'>;
 
@@ -47,9 +47,12 @@ export class TenantDrops {
 
   #beginNamespace(event: Extract<TenantEvent, { kind: 'namespace-deleted' }>): void {
     const gone = entryOf(this.#log.state, event);
-    // A link has no objects.
-    if (gone === undefined || gone.linked !== undefined) return;
+    if (gone === undefined) return;
     const { name, namespaceId, taken } = event;
+    for (const { name: link, namespaceId: linkId, entry } of linksAt(this.#log.state, namespaceId))
+      this.#namespaces.set(linkId, { name: link, known: entry, writesLogged: entry.writes });
+    // A link that follows has no objects.
+    if (gone.linked?.follows === true) return;
     this.#namespaces.set(namespaceId, {
       name,
       known: gone.writes < taken.writes ? { ...gone, ...taken } : gone,
@@ -113,7 +116,7 @@ export class TenantDrops {
     await directory.forget(tenantId);
     const { state } = this.#log;
     const names = [...state.names]
-      .filter(([, { linked }]) => linked === undefined)
+      .filter(([, { linked }]) => linked?.follows !== true)
       .map(([name, { namespaceId }]) => ({ name, namespaceId }));
     const isDone = await dropEach(names, async ({ name, namespaceId }) => {
       if (this.#log.draining || this.#log.closed) return false;

@@ -4,7 +4,7 @@ import { describeError } from '../../src/base/log.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import type { TenantDrops } from './tenant-drops.ts';
 import type { TenantLog } from './tenant-log.ts';
-import { applyReport, entryOf, isDeleting, isNews, withReport } from './tenant-state.ts';
+import { applyReport, entryOf, isDangling, isDeleting, isNews, linksAt, withReport } from './tenant-state.ts';
 import { countStored, meterWrites } from './tenant-usage.ts';
 
 type Components = Pick<ActorComponents, 'clock' | 'logger'>;
@@ -48,8 +48,12 @@ export class TenantLedger {
     const { state } = this.#parts.log;
     if (event.kind === 'namespace-deleted') {
       const gone = entryOf(state, event);
-      if (gone !== undefined) this.#addStoredBytes(-gone.storedBytes);
+      if (gone !== undefined) {
+        const links = linksAt(state, event.namespaceId);
+        this.#addStoredBytes(-links.reduce((sum, { entry }) => sum + entry.storedBytes, gone.storedBytes));
+      }
     }
+    if (event.kind === 'namespace-created') this.#addStoredBytes(event.begins?.storedBytes ?? 0);
     // Before the state takes it over, which then finds nothing new: here is the sum of what is stored.
     if (event.kind === 'namespace-reported' && !this.#learn(event.name, event.report))
       this.#learnLast(event.report);
@@ -70,7 +74,7 @@ export class TenantLedger {
   #learn(name: string, report: NamespaceReport): boolean {
     const { state } = this.#parts.log;
     const known = entryOf(state, { name, namespaceId: report.namespaceId });
-    if (known === undefined || !isNews(known, report)) return false;
+    if (known === undefined || isDangling(state, known) || !isNews(known, report)) return false;
     this.#addStoredBytes(report.storedBytes - known.storedBytes);
     applyReport(state, { name, report });
     return true;

@@ -1,21 +1,21 @@
-import { ApiError, invalidField, noSuchNamespace } from '../../protocol/errors.ts';
+import { ApiError, noSuchNamespace } from '../../protocol/errors.ts';
 import type { EmbedChange, NewNamespace, ResolvedNamespace } from '../../protocol/messages.ts';
-import type { Namespace } from '../../protocol/namespace.ts';
-import type { LinkRecord, NameEntry } from '../../protocol/stored-tenant.ts';
+import type { BranchRecord, LinkRecord, NameEntry, TenantEvent } from '../../protocol/stored-tenant.ts';
 import { dayOf } from '../../src/accounts/usage.ts';
 import { assert, must } from '../../src/base/assert.ts';
 import { randomHex } from '../../src/base/random.ts';
 import { settledWithin } from '../../src/base/settled-within.ts';
+import type { namespaceJson } from '../actor/actor-reply.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import type { Remembering } from './idempotent-requests.ts';
 import { dropWaitMs } from './keep-dropping.ts';
 import type { TenantAccount } from './tenant-account.ts';
 import type { TenantDrops } from './tenant-drops.ts';
 import type { TenantLog } from './tenant-log.ts';
-import { entryOf, isDeleting } from './tenant-state.ts';
+import { entryOf, isDangling, isDeleting, linksAt } from './tenant-state.ts';
 import { createdOn } from './tenant-usage.ts';
 
-type Components = Pick<ActorComponents, 'clock' | 'random' | 'directory'>;
+type Components = Pick<ActorComponents, 'clock' | 'random'>;
 
 interface NamesParts {
   readonly log: TenantLog;
@@ -24,20 +24,22 @@ interface NamesParts {
 }
 
 /** What a name is made with. */
-interface NewName extends NewNamespace {
+export interface NewName extends NewNamespace {
   /** Null where the name is a namespace of its own. */
   readonly linked: LinkRecord | null;
+  /** Null where it begins empty, and then with nothing. */
+  readonly branched: BranchRecord | null;
+  readonly begins: Extract<TenantEvent, { kind: 'namespace-created' }>['begins'] | null;
+  /** Left out: now. */
+  readonly createdAt?: string;
 }
 
-interface PendingName extends NewName {
+const ofItsOwn = { linked: null, branched: null, begins: null };
+
+export interface PendingName extends NewName {
   readonly namespaceId: string;
   readonly createdAt: string;
   readonly durable: Promise<void>;
-}
-
-/** A link that was made, with what its source has of vectors. */
-export interface MadeLink extends Pick<NameEntry, 'createdAt' | 'vector' | 'embed'> {
-  readonly linked: LinkRecord;
 }
 
 /**
@@ -70,6 +72,8 @@ export class TenantNames {
     // Nothing may be opened any more of what is being deleted.
     if (isDeleting(state)) return null;
     const known = this.#names.get(name);
+    // A link that stays at a version goes with its source.
+    if (known !== undefined && isDangling(state, known)) return null;
     if (known !== undefined) return resolved(known, { created: false, documentsKnown: known.docsWritten });
     const pending = this.#pending.get(name);
     if (pending !== undefined) {
@@ -77,7 +81,7 @@ export class TenantNames {
       return resolved(pending, { created: false });
     }
     if (create === null || state.tenant === null) return null;
-    return resolved(this.#make(name, { ...create, linked: null }), { created: true });
+    return resolved(this.make(name, { ...create, ...ofItsOwn }), { created: true });
   }
 
   async confirm(name: string, namespaceId: string): Promise<void> {
@@ -91,63 +95,32 @@ export class TenantNames {
     options: NewNamespace,
     remembering: Remembering<{ readonly createdAt: string }> | null = null,
   ): Promise<ResolvedNamespace> {
-    this.#refuseTaken(name);
-    const pending = this.#make(name, { ...options, linked: null }, remembering);
+    this.refuseTaken(name);
+    const pending = this.make(name, { ...options, ...ofItsOwn }, remembering);
     await this.#parts.log.confirmed(pending.durable);
     return resolved(pending, { created: true });
   }
 
-  /**
-   * Makes a link. Its source is the namespace of that name or, where that is a link itself, the source of that one: so no link
-   * leads to a link, and none to itself.
-   */
-  async link(
-    name: string,
-    source: string,
-    remembering: Remembering<MadeLink> | null = null,
-  ): Promise<MadeLink> {
-    if (name === source)
-      throw invalidField('source', 'a link needs another namespace as its source, and this is its own name');
-    this.#refuseTaken(name);
-    const target = await this.#targetOf(source);
-    const { log } = this.#parts;
-    const version = await this.#components.directory.versionOf(log.tenantId, target.name, target.namespaceId);
-    const entry = entryOf(log.state, target);
-    if (version === null || entry === undefined) throw noSuchNamespace(source);
-    // Another request may have made the name meanwhile.
-    this.#refuseTaken(name);
-    const { vector, embed } = entry;
-    const linked = { source: target.name, sourceId: target.namespaceId, version, follows: true };
-    const show = remembering === null ? null : withLink(remembering, { linked, vector, embed });
-    const { createdAt, durable } = this.#make(name, { vector: null, embed: null, linked }, show);
-    await log.confirmed(durable);
-    return { createdAt, linked, vector, embed };
-  }
-
-  async #targetOf(source: string): Promise<{ readonly name: string; readonly namespaceId: string }> {
-    const found = await this.resolve(source, null);
-    if (found === null) throw noSuchNamespace(source);
-    const { linked, namespaceId } = found;
-    return linked === null
-      ? { name: source, namespaceId }
-      : { name: linked.source, namespaceId: linked.sourceId };
-  }
-
-  #refuseTaken(name: string): void {
+  /** Throws 409 where the name is taken, or is being made. */
+  refuseTaken(name: string): void {
     if (!this.#names.has(name) && !this.#pending.has(name)) return;
     throw new ApiError('conflict', `a namespace named "${name}" exists already`, {
       fields: { name: 'exists already' },
     });
   }
 
-  /** The link as an answer shows it: one that follows is at the version that the tenant has heard of last. */
-  shownLink({ linked }: NameEntry): Namespace['linked'] {
-    if (linked === undefined) return undefined;
+  /** The Namespace resource, as far as the tenant knows it: a link that follows is at the version that was heard of last. */
+  shown(name: string, entry: NameEntry): Parameters<typeof namespaceJson>[0] {
+    const { linked, ...rest } = entry;
+    if (linked === undefined) return { name, ...rest };
     const { source, sourceId, version, follows } = linked;
+    const nothingWritten = { name, ...rest, docsWritten: 0, bytesWritten: 0 };
     const heard = follows
       ? entryOf(this.#parts.log.state, { name: source, namespaceId: sourceId })
       : undefined;
-    return { source, version: Math.max(version, heard?.writes ?? 0), follows };
+    const shownLink = { source, version: Math.max(version, heard?.writes ?? 0), follows };
+    const { vector, embed } = heard ?? entry;
+    return { ...nothingWritten, vector, embed, linked: shownLink };
   }
 
   /** Changes the model of the namespace. Nothing changes where the name is another namespace's by now. */
@@ -165,6 +138,7 @@ export class TenantNames {
     const known = this.#names.get(name);
     if (known === undefined) throw noSuchNamespace(name);
     const { namespaceId, writes, docsWritten, bytesWritten } = known;
+    const gone = [{ name, namespaceId }, ...linksAt(log.state, namespaceId)];
     const dropped = log
       .append({
         kind: 'namespace-deleted',
@@ -173,7 +147,13 @@ export class TenantNames {
         taken: { writes, docsWritten, bytesWritten },
         day: dayOf(clock.now()),
       })
-      .then(() => settledWithin(clock, drops.dropSoon(namespaceId, name), dropWaitMs));
+      .then(() =>
+        settledWithin(
+          clock,
+          Promise.all(gone.map((each) => drops.dropSoon(each.namespaceId, each.name))),
+          dropWaitMs,
+        ),
+      );
     await log.confirmed(dropped);
   }
 
@@ -205,17 +185,18 @@ export class TenantNames {
     }
   }
 
-  #make(
+  /** Makes a name, which is pending until its event is durable. Throws where it is one too many. */
+  make(
     name: string,
-    { vector, embed, namespaceId: given, linked }: NewName,
+    { vector, embed, namespaceId: given, linked, branched, begins, createdAt: givenAt }: NewName,
     remembering: Remembering<{ readonly createdAt: string }> | null = null,
   ): PendingName {
-    this.#refusePastLimits();
+    this.refusePastLimits();
     const { clock, random } = this.#components;
     const namespaceId = given ?? randomHex(random, 16);
     const isFree = !this.#names.has(name) && !this.#pending.has(name);
     assert(isFree, () => `the name of namespace ${namespaceId} is taken`);
-    const createdAt = new Date(clock.now()).toISOString();
+    const createdAt = givenAt ?? new Date(clock.now()).toISOString();
     const answer = remembering?.answer({ createdAt }) ?? null;
     const durable = this.#parts.log
       .append({
@@ -227,17 +208,19 @@ export class TenantNames {
         embed,
         answer,
         ...(linked === null ? {} : { linked }),
+        ...(branched === null ? {} : { branched }),
+        ...(begins === null || begins === undefined ? {} : { begins }),
       })
       .finally(() => this.#pending.delete(name));
     remembering?.run.holdUntil(durable);
     durable.catch(() => {});
-    const pending = { namespaceId, createdAt, vector, embed, linked, durable };
+    const pending = { namespaceId, createdAt, vector, embed, linked, branched, begins, durable };
     this.#pending.set(name, pending);
     return pending;
   }
 
   /** Throws 402 `namespace_limit`. */
-  #refusePastLimits(): void {
+  refusePastLimits(): void {
     const { log, account } = this.#parts;
     const { max_namespaces, max_creates_day, name } = account.plan;
     const pending = this.#pending.size;
@@ -264,20 +247,15 @@ function resolved(
     vector,
     embed,
     linked,
+    branched,
   }: Pick<NameEntry, 'namespaceId' | 'createdAt' | 'vector' | 'embed'> & {
     readonly linked?: LinkRecord | null | undefined;
+    readonly branched?: BranchRecord | null | undefined;
   },
   { created, documentsKnown = 0 }: { readonly created: boolean; readonly documentsKnown?: number },
 ): ResolvedNamespace {
-  return { namespaceId, createdAt, vector, embed, created, documentsKnown, linked: linked ?? null };
-}
-
-/** What is known of a link when its name is made; when that was is known last. */
-function withLink(
-  { run, answer }: Remembering<MadeLink>,
-  link: Omit<MadeLink, 'createdAt'>,
-): Remembering<{ readonly createdAt: string }> {
-  return { run, answer: ({ createdAt }) => answer({ createdAt, ...link }) };
+  const kind = { linked: linked ?? null, branched: branched ?? null };
+  return { namespaceId, createdAt, vector, embed, created, documentsKnown, ...kind };
 }
 
 function firstAfter(sorted: readonly string[], after: string): number {

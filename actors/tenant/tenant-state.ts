@@ -66,6 +66,24 @@ export function entryOf(
   return known?.namespaceId === namespaceId ? known : undefined;
 }
 
+/** Links that stay at a version of a namespace: they have objects, which go with it. */
+export function linksAt(
+  { names }: TenantState,
+  sourceId: string,
+): readonly { readonly name: string; readonly namespaceId: string; readonly entry: NameEntry }[] {
+  return [...names].flatMap(([name, entry]) =>
+    entry.linked?.sourceId === sourceId && !entry.linked.follows
+      ? [{ name, namespaceId: entry.namespaceId, entry }]
+      : [],
+  );
+}
+
+/** Whether it is a link that stays at a version of a namespace that is gone. One that follows finds out when it is read. */
+export function isDangling(state: TenantState, { linked }: NameEntry): boolean {
+  if (linked === undefined || linked.follows) return false;
+  return entryOf(state, { name: linked.source, namespaceId: linked.sourceId }) === undefined;
+}
+
 /** Which keys a `keys-ended` ends, of those that there are. */
 export function keysThatEnd(
   { keys }: TenantState,
@@ -90,7 +108,7 @@ export function applyReport(
   { name, report }: { readonly name: string; readonly report: NamespaceReport },
 ): number {
   const known = entryOf(state, { name, namespaceId: report.namespaceId });
-  if (known === undefined || !isNews(known, report)) return 0;
+  if (known === undefined || isDangling(state, known) || !isNews(known, report)) return 0;
   meterWrites(state.usage, known, report);
   state.names.set(name, withReport(known, report));
   return report.storedBytes - known.storedBytes;
@@ -168,7 +186,7 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
       for (const connectionId of event.ids) state.usage.keys.delete(connectionId);
       return;
     case 'namespace-created': {
-      const { namespaceId, createdAt, vector, embed, linked } = event;
+      const { namespaceId, createdAt, vector, embed, linked, branched, begins } = event;
       state.names.set(event.name, {
         namespaceId,
         createdAt,
@@ -178,7 +196,9 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
         docsWritten: 0,
         bytesWritten: 0,
         storedBytes: 0,
+        ...begins,
         ...(linked === undefined ? {} : { linked }),
+        ...(branched === undefined ? {} : { branched }),
       });
       if (event.answer !== null) storeAnswer(state.answers, event.answer);
       noteCreation(state.usage, createdAt);
@@ -200,6 +220,8 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
       if (known === undefined) return;
       meterTaken(state.usage, known, event);
       state.names.delete(event.name);
+      for (const { name, entry } of linksAt(state, event.namespaceId))
+        state.names.set(name, { ...entry, storedBytes: 0 });
       return;
     }
     case 'namespace-reported':

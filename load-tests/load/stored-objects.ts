@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { decodeManifest, type Manifest, objectsOfManifest } from '../../actors/storage/manifest.ts';
+import { decodeManifest, type Manifest } from '../../actors/storage/manifest.ts';
+import { objectsOfManifest } from '../../actors/storage/shared-objects.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { FsObjectStore } from '../../src/object-store/fs-object-store.ts';

@@ -261,6 +261,7 @@ describe('who may do what', { concurrency: 1 }, () => {
       case 'updateNamespace':
         return { body: { embed: null } };
       case 'linkNamespace':
+      case 'branchNamespace':
         return { body: { source: 'own-notes' } };
       case 'putDocuments':
         return { body: { docs: [{ id: 'put', text: 'x' }] } };

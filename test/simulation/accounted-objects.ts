@@ -1,4 +1,5 @@
-import { decodeManifest, objectsOfManifest } from '../../actors/storage/manifest.ts';
+import { decodeManifest } from '../../actors/storage/manifest.ts';
+import { objectsOfManifest } from '../../actors/storage/shared-objects.ts';
 import { tenantManifestCodec } from '../../actors/tenant/tenant-state.ts';
 import { type ClusterView, decodeView } from '../../src/cluster/view.ts';
 import { logSlotOfKey, paths } from '../../src/object-store/paths.ts';

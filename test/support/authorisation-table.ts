@@ -142,6 +142,12 @@ export const rows: Readonly<Record<OperationName, Row>> = {
     // To itself.
     at: { own: wrong, foreign: created, missing: created, 'outside and missing': created },
   },
+  branchNamespace: {
+    needs: 'write',
+    on: 'namespace',
+    allowed: conflict,
+    at: { own: wrong, foreign: created, missing: created, 'outside and missing': created },
+  },
 
   putDocuments: { needs: 'write', on: 'namespace', allowed: ok, at: makesIt },
   patchDocuments: { needs: 'write', on: 'namespace', allowed: ok },

@@ -35,6 +35,7 @@ import {
   noCaller,
   noMeter,
   type ResolvedNamespace,
+  type SharedNamespace,
 } from '../../protocol/messages.ts';
 import type { Owners, Standing } from '../../protocol/placement.ts';
 import type { KeyRecord, ProviderKeyRecord, TenantRecord } from '../../protocol/stored-tenant.ts';
@@ -391,8 +392,9 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
 
 /** A document comes as bytes, everything else as text. */
 export function bodyOf(asked: ActorCall, { json, packed }: ActorReply) {
-  const text =
-    asked.operation === 'getDocument' && packed !== undefined ? Buffer.from(packed).toString() : json;
+  // What parts of the server ask of each other is no JSON.
+  const isInside = asked.operation.includes('.');
+  const text = packed !== undefined && !isInside ? Buffer.from(packed).toString() : json;
   return text === '' ? null : JSON.parse(text);
 }
 
@@ -597,6 +599,15 @@ function directoryThrough(
       const to = { tenantId: tenant, namespace: name, argument: namespaceId };
       const { packed } = await ask(internalCalls.namespaceVersion, to);
       return unpackMessage(packed ?? new Uint8Array()) as number | null;
+    },
+    async share(tenant, name, namespaceId, request) {
+      const to = { tenantId: tenant, namespace: name, argument: namespaceId };
+      const { packed } = await ask(internalCalls.shareNamespace, to, packMessage(request));
+      return unpackMessage(packed ?? new Uint8Array()) as SharedNamespace | null;
+    },
+    async release(tenant, name, namespaceId, holderId) {
+      const to = { tenantId: tenant, namespace: name, argument: namespaceId, query: holderId };
+      await ask(internalCalls.releaseNamespace, to);
     },
     async read(asked, body) {
       try {

@@ -4,7 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decodeManifest, objectsOfManifest } from '../../../actors/storage/manifest.ts';
+import { decodeManifest } from '../../../actors/storage/manifest.ts';
+import { objectsOfManifest } from '../../../actors/storage/shared-objects.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { InProcess, seededBytes } from '../../support/in-process.ts';

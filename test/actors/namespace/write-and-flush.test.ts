@@ -105,6 +105,8 @@ beforeEach(() => {
       drop: async () => {},
       collect: async () => {},
       versionOf: async () => null,
+      share: async () => null,
+      release: async () => {},
       read: async () => assert.fail('nothing is read elsewhere'),
       forget: async () => {},
     },
@@ -158,6 +160,7 @@ async function readAll(snapshot = takeSnapshot(state)): Promise<string[]> {
 async function reopened(tally = emptyReadTally()): Promise<NamespaceState> {
   const options = {
     isNew: false,
+    hasManifest: false,
     replayed: [],
     documentsKnown: 0,
     vector: null,

@@ -8,9 +8,9 @@ import {
   isApplied,
   liveDocumentsOf,
   type Manifest,
-  objectsOfManifest,
 } from '../../../actors/storage/manifest.ts';
 import { checkManifest } from '../../../actors/storage/manifest-invariants.ts';
+import { objectsOfManifest } from '../../../actors/storage/shared-objects.ts';
 import { noTombstones, withDeleted } from '../../../actors/storage/tombstones.ts';
 import { AssertionError, DataError } from '../../../src/base/assert.ts';
 import { paths } from '../../../src/object-store/paths.ts';
@@ -118,10 +118,63 @@ test('a change of any byte of a manifest is found', () => {
 test('the bytes of a manifest are those of the golden file', () => {
   const bytes = encodeManifest(manifest);
 
-  const golden = goldenBytes('manifest-v7.bin', bytes);
+  const golden = goldenBytes('manifest-v8.bin', bytes);
 
   assert.deepEqual(Buffer.from(bytes), golden);
   assert.deepEqual(plain(decodeManifest(golden, place)), plain(manifest));
+});
+
+const shared: Manifest = {
+  ...manifest,
+  segments: manifest.segments.map((segment, at) => {
+    const { tombstonesObject: set } = segment;
+    if (at === 0) return segment;
+    return {
+      ...segment,
+      home: 'aa',
+      graphsHome: 'bb',
+      tombstonesObject: set === null ? null : { ...set, home: 'cc' },
+    };
+  }),
+  retired: [...manifest.retired, { kind: 'graph', id: 'g0-0', atMs: 1.7e12, size: 70, home: 'aa' }],
+  parent: { name: 'parent', namespaceId: 'cc' },
+  pins: [
+    {
+      name: 'branch',
+      namespaceId: 'dd',
+      atMs: 1.7e12,
+      objects: [
+        { kind: 'segment', id: 'e1', size: 900 },
+        { kind: 'deletes', id: 'd3', size: 9_000, home: 'cc' },
+      ],
+    },
+    { name: 'link', namespaceId: 'ee', atMs: 1.8e12, objects: [{ kind: 'segment', id: 'e1', size: 900 }] },
+  ],
+};
+
+test('what is shared comes back as it went in, and is in no golden file of before', () => {
+  const bytes = encodeManifest(shared);
+
+  const golden = goldenBytes('manifest-v8-shared.bin', bytes);
+
+  assert.deepEqual(Buffer.from(bytes), golden);
+  assert.deepEqual(plain(decodeManifest(golden, place)), plain(shared));
+});
+
+test('only objects in its own folder are a namespace’s own', () => {
+  const own = objectsOfManifest(shared);
+
+  assert.deepEqual(
+    own.filter((key) => !key.startsWith(paths.namespaceFolder(shared.namespaceId))),
+    [],
+  );
+  assert.equal(own.length, objectsOfManifest(manifest).length - 4);
+});
+
+test('a manifest of format 7 is read: nothing of it is shared', () => {
+  const old = readFileSync(join(repositoryRoot(), 'test/golden/manifest-v7.bin'));
+
+  assert.deepEqual(plain(decodeManifest(old, place)), plain(manifest));
 });
 
 test('a manifest of format 6 is read, and says that its deletions may be long ago', () => {

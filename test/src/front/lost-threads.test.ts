@@ -141,6 +141,16 @@ const rows: Readonly<Record<OperationName, Row | 'reads' | 'not built' | 'has a 
       return body.namespaces.filter(({ name }: { name: string }) => name === 'made-link').length;
     },
   },
+  branchNamespace: {
+    asked: async (server) => {
+      await server.run('createNamespace', { body: { name: 'of-branch' } });
+      return { parameters: { name: 'made-branch' }, body: { source: 'of-branch' } };
+    },
+    made: async (server) => {
+      const { body } = await server.run('listNamespaces');
+      return body.namespaces.filter(({ name }: { name: string }) => name === 'made-branch').length;
+    },
+  },
   putDocuments: { asked: { ...inNamespace, body: aDocument } },
   patchDocuments: { asked: { ...inNamespace, body: { docs: [{ id: 'a', meta: { n: 2 } }] } } },
   deleteDocuments: { asked: { ...inNamespace, body: { ids: ['a'] } } },

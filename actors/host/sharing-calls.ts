@@ -1,0 +1,80 @@
+import { ApiError } from '../../protocol/errors.ts';
+import { internalCalls } from '../../protocol/internal-calls.ts';
+import type { ActorCall, ShareRequest } from '../../protocol/messages.ts';
+import { placementKey } from '../../protocol/placement.ts';
+import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
+import { type ActorReply, reply } from '../actor/actor-reply.ts';
+import type { ActorComponents } from '../actor/components.ts';
+import { releaseBuried } from '../namespace/drop.ts';
+import type { NamespaceActor } from '../namespace/namespace-actor.ts';
+import { ActorClosed, Deposed } from '../storage/manifest-store.ts';
+import { NamespaceIsLink } from './read-link.ts';
+
+/** What these calls need of the host. */
+export interface SharingHost {
+  /** Runs work with the open actor of the name, and closes it where the work breaks. */
+  withActor<T>(work: (actor: NamespaceActor) => Promise<T>): Promise<T>;
+  isDropping(namespaceId: string): boolean;
+}
+
+/**
+ * Does what links and branches need of a namespace: tells its version, has another one begin as it is, lets go what was held of it. The
+ * call's argument is the namespace's id. Null where it is another call.
+ */
+export async function answerSharing(
+  components: ActorComponents,
+  call: ActorCall,
+  body: Uint8Array | null,
+  host: SharingHost,
+): Promise<ActorReply | null> {
+  const isMeant = ({ identity }: NamespaceActor) => identity.namespaceId === call.argument;
+  switch (call.operation) {
+    case internalCalls.namespaceVersion:
+      return packed(
+        await host.withActor(async (actor) => (isMeant(actor) ? actor.version : null)).catch(nullWhereGone),
+      );
+    case internalCalls.shareNamespace: {
+      const request = unpackMessage(body ?? new Uint8Array()) as ShareRequest;
+      return packed(
+        await host
+          .withActor(async (actor) => (isMeant(actor) ? actor.share(request) : null))
+          .catch(nullWhereGone),
+      );
+    }
+    case internalCalls.releaseNamespace:
+      await release(components, call, host);
+      return reply('', { status: 204 });
+    default:
+      return null;
+  }
+}
+
+/** The query is the holder's id. */
+async function release(components: ActorComponents, call: ActorCall, host: SharingHost): Promise<void> {
+  const { tenantId, namespace, argument: namespaceId, query: holderId } = call;
+  const { directory, ownership } = components;
+  const resolved = await directory.resolve(tenantId, namespace, null);
+  if (resolved?.namespaceId === namespaceId)
+    return host.withActor(async (actor) => {
+      if (actor.identity.namespaceId !== namespaceId) throw new ActorClosed('it was deleted meanwhile');
+      await actor.release(holderId);
+    });
+  ownership.require(placementKey(tenantId, namespace));
+  if (host.isDropping(namespaceId)) throw new ActorClosed('it is being deleted');
+  try {
+    await releaseBuried(components, namespaceId, holderId);
+  } catch (error) {
+    if (!(error instanceof Deposed)) throw error;
+    throw new ActorClosed('another holder let go at the same moment', { cause: error });
+  }
+}
+
+function packed(value: unknown): ActorReply {
+  return reply('', { packed: packMessage(value) });
+}
+
+function nullWhereGone(error: unknown): null {
+  if (error instanceof NamespaceIsLink || (error instanceof ApiError && error.code === 'not_found'))
+    return null;
+  throw error;
+}
