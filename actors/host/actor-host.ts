@@ -27,14 +27,14 @@ import type { OpenedNow } from '../namespace/namespace-queries.ts';
 import { namespaceOf, type PreparedWrite, prepareWrite } from '../namespace/prepare-write.ts';
 import { emptyReadTally, MissingObjectError, type ReadTally } from '../storage/block-fetch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
-import { ActorClosed, Deposed } from '../storage/manifest-store.ts';
+import { ActorClosed } from '../storage/manifest-store.ts';
 import { ReadDeadline, ReadTimedOut } from '../storage/read-deadline.ts';
-import { isReadFailure } from '../storage/read-failure.ts';
 import { ReadShares } from '../storage/read-share.ts';
 import { TenantActor } from '../tenant/tenant-actor.ts';
 import { handleTenantCall } from '../tenant/tenant-calls.ts';
 import { ownTurn, type Turn } from '../thread/turn.ts';
 import { appliedInStore } from './applied-in-store.ts';
+import { guardActor } from './guard-actor.ts';
 import {
   type Evictable,
   Eviction,
@@ -419,30 +419,8 @@ export class ActorHost {
     return new ReadDeadline(clock, deadline.leftMs + lateAnswerMs).wait(answering);
   }
 
-  /** Runs work of an actor, and closes the actor if the work breaks: its state can no longer be trusted, the durable one can. */
-  async #guard<T>(call: ActorCall, actor: NamespaceActor, work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      if (error instanceof ApiError || error instanceof StoreError || error instanceof ActorClosed)
-        throw error;
-      actor.close();
-      this.#components.logger.error('an actor failed and is closed', {
-        requestId: call.caller.requestId,
-        operation: call.operation,
-        namespace: call.namespace,
-        error: describeError(error),
-      });
-      if (!(error instanceof Deposed) && !isReadFailure(error)) throw error;
-      // The record may be durable: then the next actor applies it.
-      throw new ApiError(
-        'write_unknown',
-        'this namespace changed its owner, or could not be read: the write may or may not be applied',
-        {
-          retryAfter: 1,
-        },
-      );
-    }
+  #guard<T>(call: ActorCall, actor: NamespaceActor, work: () => Promise<T>): Promise<T> {
+    return guardActor(this.#components, call, { actor, work });
   }
 
   /** Runs work with the namespace's actor, which stays open until it has ended. */

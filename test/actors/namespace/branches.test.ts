@@ -122,8 +122,8 @@ describe('a branch', () => {
     server = await start();
     assert.deepEqual(await list('b'), expected);
     // The segment held a deleted document: it was rewritten for that alone, and after its grace nothing is held any more.
-    await hours(6);
-    await hours(6);
+    await hours(13);
+    await hours(5);
     assert.equal((await keys()).filter((key) => key.endsWith('/manifest')).length, 1);
     assert.deepEqual(await misfits(), nothing);
     await remove('b');

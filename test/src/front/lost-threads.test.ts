@@ -20,6 +20,8 @@ describe('the router, of a call whose thread died with it', () => {
     internalCalls.resolveNamespace,
     internalCalls.reportNamespace,
     internalCalls.dropNamespace,
+    internalCalls.shareNamespace,
+    internalCalls.releaseNamespace,
     internalCalls.collectNamespace,
   ];
 
