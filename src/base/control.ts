@@ -1,3 +1,4 @@
+import './buffer-pool.ts';
 /**
  * The door to Comlink: the few control calls between threads (open, attach, drain, statistics). Never for requests:
  * each call is a message of its own.

@@ -1,3 +1,4 @@
+import './buffer-pool.ts';
 import { sawShared } from './garbage.ts';
 import { packMessage, unpackMessage } from './msgpack.ts';
 import { atEndOfTurn } from './turns.ts';

@@ -48,6 +48,17 @@ test('a call is answered with head and body, of any size', async () => {
   });
 });
 
+test('a body that Node made of a string is moved, and what was made beside it stays', async () => {
+  await connected(echo, async (client) => {
+    for (const length of [4_096, 20_000, 32_000]) {
+      const beside = Buffer.from('beside');
+      const answer = await client.call('op', Buffer.from('x'.repeat(length)));
+      assert.equal(answer.body?.byteLength, length);
+      assert.equal(beside.toString(), 'beside');
+    }
+  });
+});
+
 test('many calls of one turn travel together and each gets its own answer', async () => {
   const random = seededRandom(91);
   await connected(echo, async (client) => {
