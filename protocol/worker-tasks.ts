@@ -74,7 +74,7 @@ export interface LogControl {
   collectLogs(named: NamedLogs): Promise<boolean>;
   /** Everything accepted is durable; nothing more is taken. */
   drain(): Promise<void>;
-  /** After `drain`, as the last: the thread ends. */
+  /** Ends the thread; the last call, after `drain`. */
   end(): Promise<void>;
   statistics(): Promise<LogStatistics>;
 }

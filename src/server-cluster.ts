@@ -174,7 +174,7 @@ export class ServerCluster {
     push(joined.view);
   }
 
-  /** This server can serve: it asks for its part, and looks after the others. */
+  /** Asks for this server's part, and looks after the others from now on. Call it once this server can serve. */
   keep(receiveFile: ReceiveFile): void {
     this.#receiveFile = receiveFile;
     this.#stopKeeping = this.#membership?.keep() ?? (() => {});
@@ -186,7 +186,7 @@ export class ServerCluster {
     return self?.state ?? 'joining';
   }
 
-  /** From the answer on this server owns nothing, but for the last of all; what comes goes to others. */
+  /** Gives up what this server owns, unless it is the last of all: from the answer on, calls that come go to others. */
   async leave(): Promise<void> {
     this.#stopKeeping();
     await this.#membership?.leave();
@@ -266,7 +266,7 @@ export class ServerCluster {
     return this.#looking.run('', async () => this.#follower?.look());
   }
 
-  /** Another member's log may show sooner than the store is looked at that there is a later view. */
+  /** Looks at the view as soon as another member's log shows that there is a later one, which may be before the next look is due. */
   async #followLogs(log: Remote<LogControl>): Promise<void> {
     while (!this.#isEnding) {
       await log.whenLaterView();

@@ -48,7 +48,7 @@ export async function leave(threads: readonly ActorThread[]): Promise<void> {
 
 export interface LogThread {
   readonly control: Remote<LogControl>;
-  /** After it was drained and, where others go on, sealed. */
+  /** Ends the thread, after it was drained and, where other servers go on, its log was sealed. */
   end(): Promise<void>;
 }
 

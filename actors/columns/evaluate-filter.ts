@@ -30,19 +30,19 @@ export interface ChunkRows {
   /** A bit a row of the chunk: it passes or may pass. */
   readonly bits: Uint32Array;
   readonly count: number;
-  /** Those of them that pass only if their documents do; null where all of them pass. */
+  /** The rows among `bits` that pass only if their documents do, a bit a row; null where all rows of `bits` pass for sure. */
   readonly asks: Uint32Array | null;
 }
 
-/** A chunk's columns in memory, as far as its rows have keys. */
+/** The columns of a chunk that lie in memory already, by their keys. */
 export interface ColumnsAtHand {
   readonly rowCount: number;
   readonly columns: ReadonlyMap<string, ColumnValues>;
-  /** Whether every key of its rows has a column. */
+  /** Whether each key that a row of the chunk has is among `columns`. */
   readonly everyKey: boolean;
 }
 
-/** As `planChunk` and `evaluateChunk`, for columns that need no reading; `none` and `all` are exact. */
+/** Says which rows of a chunk pass, by columns that need no reading: none, all, or those of a set. `none` and `all` are certain. */
 export function evaluateAtHand(
   { rowCount, columns, everyKey }: ColumnsAtHand,
   terms: readonly ColumnTerm[],
@@ -181,14 +181,14 @@ const valueVerdicts = [
 ] as const;
 const rowVerdicts = new Uint8Array(chunkRowsMax);
 const termVerdicts = new Uint8Array(chunkRowsMax);
-/** The same, four at a time. What is behind the last row is nobody's. */
+/** The bytes of the three arrays above, four at a time; those behind the last row mean nothing. */
 const entryWords = new Uint32Array(entryVerdicts.buffer);
 const rowWords = new Uint32Array(rowVerdicts.buffer);
 const termWords = new Uint32Array(termVerdicts.buffer);
 
 /**
- * The rows of a chunk that pass the planned terms; `columns` are theirs, in the same order, and `indexes` of those columns that have
- * one. Terms with an index are asked first: what they leave is often nothing.
+ * Finds the rows of a chunk that pass the planned terms. `columns` and `indexes` are in the order of `terms`; an index is null where its
+ * column has none. Terms with an index are asked first: what they leave is often nothing.
  */
 export function evaluateChunk(
   rowCount: number,
@@ -215,7 +215,7 @@ export function evaluateChunk(
   return joined(found, judged, isExact);
 }
 
-/** Null where no row passes. */
+/** Finds the rows that pass a term, a bit a row, by the index of its column; null where no row does. */
 function indexedRows(rowCount: number, term: ColumnTerm, index: ValueIndex): Uint32Array | null {
   const rows = index.find(term);
   if (rows.count === (term.negated ? rowCount : 0)) return null;
@@ -228,7 +228,10 @@ function indexedRows(rowCount: number, term: ColumnTerm, index: ValueIndex): Uin
   return bits;
 }
 
-/** The rows of all sets. Rows that were judged are sure unless they ask; where none was, all of them are what `isExact` says. */
+/**
+ * Intersects the sets with the rows that were judged to pass. Judging says which of them ask their documents; where nothing was judged,
+ * none asks if `isExact`, and otherwise all do.
+ */
 function joined(sets: readonly Uint32Array[], judged: ChunkRows | null, isExact: boolean): ChunkRows {
   const bits = Uint32Array.from(judged?.bits ?? (sets[0] as Uint32Array));
   for (const set of sets)
@@ -245,7 +248,7 @@ function bitsIn(bits: Uint32Array): number {
   return count;
 }
 
-/** The rows that pass those terms whose numbers are `left`, by a look at each entry. */
+/** Finds the rows that pass the terms at the places `left`, by a look at each entry of their columns. */
 function judgedRows(
   rowCount: number,
   {

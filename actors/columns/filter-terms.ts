@@ -30,7 +30,10 @@ export type NumberTest<N> =
 const int64Min = -(2n ** 63n);
 const int64Max = 2n ** 63n - 1n;
 
-/** Two ranges of one key are one: from the greater of the least to the lesser of the greatest, which may be none. */
+/**
+ * Makes the terms that columns are asked of a filter. Two ranges of one key become one, from the greater lower bound to the lesser upper
+ * bound, in which there may be nothing.
+ */
 export function columnTerms(filter: Filter): ColumnTerm[] {
   const terms: ColumnTerm[] = [];
   for (const term of filter.terms.map(columnTerm)) {

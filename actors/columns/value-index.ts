@@ -24,7 +24,7 @@ export interface FoundRows {
 }
 
 export class ValueIndex {
-  /** What it holds in memory. */
+  /** Bytes that the index takes in memory. */
   readonly bytes: number;
   readonly #kind: number;
   readonly #rows: Uint16Array;
@@ -37,7 +37,7 @@ export class ValueIndex {
     this.bytes = rows.byteLength + values.bytes;
   }
 
-  /** Null for columns that have none. */
+  /** Makes the index of a column; null for a column of a kind that has none. */
   static of(column: ColumnValues): ValueIndex | null {
     const { uniformKind } = column;
     if (uniformKind === valueKinds.string)
@@ -47,7 +47,7 @@ export class ValueIndex {
     return new ValueIndex(uniformKind, rowsOfEntries(column, sorted), new WholeNumbers(column, sorted));
   }
 
-  /** The rows whose value is one of the term's, or in its range, whether it is negated or not. */
+  /** Finds the rows whose value is one of the term's or in its range. Whether the term is negated is its caller's to see. */
   find(term: ColumnTerm): FoundRows {
     const stretches: number[] = [];
     let count = 0;
@@ -90,13 +90,13 @@ function findNumbers(numbers: WholeNumbers, kind: number, term: ColumnTerm, add:
   else for (const value of test.values) numbers.find(value, value, add);
 }
 
-/** Shared: nothing yields while an index is made. */
+/** Scratch space of all indexes of a thread: nothing yields while one is made. */
 const entryRows = new Uint16Array(chunkRowsMax);
 const sortedKeys = [new Uint32Array(chunkRowsMax), new Uint32Array(chunkRowsMax)] as const;
 const sortedEntries = [new Uint16Array(chunkRowsMax), new Uint16Array(chunkRowsMax)] as const;
 const digitStarts = new Uint32Array(chunkRowsMax + 1);
 
-/** The row of each entry; null where they are the same. */
+/** Answers the row of each entry; null where an entry's number is its row. */
 function rowsOfEach({ presence, rows, bitmap }: ColumnValues): Uint16Array | null {
   if (presence === presences.all) return null;
   if (presence === presences.rows) return rows;
@@ -107,7 +107,7 @@ function rowsOfEach({ presence, rows, bitmap }: ColumnValues): Uint16Array | nul
   return entryRows;
 }
 
-/** The rows of entries in their order. */
+/** Answers the rows of sorted entries, in that order. */
 function rowsOfEntries(column: ColumnValues, { entries }: SortedEntries): Uint16Array {
   const rows = rowsOfEach(column);
   const found = entries.slice(0, column.entryCount);
@@ -272,7 +272,7 @@ class WholeNumbers {
     return this.#values.byteLength + this.#starts.byteLength;
   }
 
-  /** From `least` to `greatest`, both included. */
+  /** Adds the rows whose number lies between `least` and `greatest`, both included. */
   find(least: bigint, greatest: bigint, add: AddStretch): void {
     const from = least - this.#base;
     const to = greatest - this.#base;
@@ -282,7 +282,7 @@ class WholeNumbers {
     add(this.#starts[first] as number, this.#starts[end] as number);
   }
 
-  /** The place of the first value that is not less. */
+  /** Answers the place of the first number that is not less than `value`; their count where all are less. */
   #firstFrom(value: number): number {
     let low = 0;
     let high = this.#values.length;

@@ -125,7 +125,7 @@ class ObjectRows {
     if (isTextOnly) writer.countTextOnly();
   }
 
-  /** Answers the value of a wanted member, and says where it stands: in itself. */
+  /** Answers the value of a wanted member, and has `#members` say where it stands: from the value's own first byte to its last. */
   #wantedValue(member: number, values: ReadonlyMap<string, Buffer>): Buffer {
     const value = member < 0 ? undefined : values.get(this.#members.names[member] as string);
     if (value === undefined) {

@@ -15,7 +15,7 @@ export interface ImportQuestion {
   readonly vector: string | null;
   /** The columns that stay in the meta; null: all but those of `skip`. */
   readonly columns: readonly string[] | null;
-  /** Columns that do not. */
+  /** Columns that are left out of the meta; empty where `columns` says which ones stay. */
   readonly skip: readonly string[];
 }
 

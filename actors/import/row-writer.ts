@@ -427,7 +427,7 @@ export class RowWriter {
     bytes.writeUInt32LE(metaLength, view + 12);
   }
 
-  /** Answers how many numbers it has. */
+  /** Writes the row's vector, and answers how many numbers it has; 0 where the row has none. */
   #writeVector(): number {
     if (this.#vector === null) return 0;
     const { dims, values } = this.#vector;

@@ -58,7 +58,7 @@ export class HandOver {
     return this.#standing;
   }
 
-  /** Nothing is taken over any more. */
+  /** Ends the taking over: whoever still waits for other logs opens nothing any more. */
   stop(): void {
     this.#stopped = true;
   }

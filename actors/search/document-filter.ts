@@ -15,7 +15,7 @@ export interface DocumentInBuffer {
   readonly offset: number;
   /** The parts of a large text to look at, as in `ScannedDocument`. */
   readonly parts?: readonly number[] | null;
-  /** Whether columns have said that it passes the filter, as in `ScannedDocument`. */
+  /** Whether columns have said that the document passes the filter: then its meta is not looked at. */
   readonly passes?: boolean;
 }
 

@@ -18,7 +18,7 @@ import type { TimeSlice } from './time-slice.ts';
 export interface SegmentFilter {
   readonly terms: readonly ColumnTerm[];
   readonly slice: TimeSlice;
-  /** Whether rows of which columns say that they pass are taken for rows that don't. Default: false. */
+  /** Whether only those rows are wanted that columns are not sure of, because the sure ones were counted already. Default: false. */
   readonly unsureOnly?: boolean;
 }
 
@@ -54,7 +54,7 @@ export class FilterRows {
   readonly #tally: ReadTally;
   /** What is known of the chunks that were asked about lately, by their numbers. */
   readonly #states = new Map<number, ChunkState>();
-  /** Which of their rows pass only if their documents do; none where nothing is said. */
+  /** By the number of a chunk, the rows that pass only if their documents do; a chunk that is not in it has none. */
   readonly #asks = new Map<number, 'all' | Uint32Array>();
   readonly #passed = new Set<number>();
   readonly #plans = new Map<number, ColumnsPlan>();

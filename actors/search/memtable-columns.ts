@@ -93,7 +93,7 @@ export class MemtableColumns {
     slot.open = isWhole ? null : chunk;
   }
 
-  /** Without rows that came after a snapshot; what is made for it is not kept. */
+  /** Answers the chunk without the rows that came after a snapshot; a chunk that is made for this is not kept. */
   #cut(chunk: BuiltChunk, rowCount: number): BuiltChunk {
     return chunk.firstRow + chunk.rowCount <= rowCount ? chunk : this.#build(chunk.firstRow, rowCount).chunk;
   }
@@ -113,12 +113,15 @@ function endOf({ full, open }: Slot, first: number): number {
   return last === undefined ? first : last.firstRow + last.rowCount;
 }
 
-/** Kept by memtable, which actors/storage makes without knowing columns: chunks go when their memtable goes. */
+/** The columns of each memtable, which actors/storage makes without knowing columns: they go when their memtable goes. */
 const kept = new WeakMap<Memtable, MemtableColumns>();
 /** Builds the chunks of every query of this thread: it holds some megabytes, and nothing yields between its first row and its last. */
 let builder: ChunkBuilder | null = null;
 
-/** `temporalKeys`, the keys that hold dates, never change while there is a memtable: an import flushes it before. */
+/**
+ * Answers the columns of a memtable. `temporalKeys`, the keys that hold dates, never change while there is a memtable: an import flushes
+ * it before.
+ */
 export function memtableColumns(memtable: Memtable, temporalKeys: ReadonlySet<string>): MemtableColumns {
   const known = kept.get(memtable);
   if (known !== undefined) return known;

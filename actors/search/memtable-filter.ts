@@ -6,7 +6,7 @@ import { isSet } from './filter-rows.ts';
 import { type MemtableColumns, memtableColumns } from './memtable-columns.ts';
 import type { TimeSlice } from './time-slice.ts';
 
-/** What a filter is to the rows of a memtable. */
+/** A filter's terms, with what is needed to make a memtable's columns for them. */
 export interface MemtableTerms {
   readonly terms: readonly ColumnTerm[];
   readonly temporalKeys: ReadonlySet<string>;

@@ -205,7 +205,7 @@ async function searchDocuments(
   return answerOf(context, end, page, isCut);
 }
 
-/** Places of each of the two orders that are fused. */
+/** How many places of each order, newest and nearest, are fused. */
 const fusedPlaces = ({ limit }: SearchRequest) => Math.max(limit, limits.fusedRanksMax);
 
 interface FusedLists {
@@ -225,7 +225,7 @@ function fusedAnswer(
   return answerOf(context, end, page, isCut);
 }
 
-/** Answers by a vector do not page. */
+/** Makes the answer of a search by a vector, which has one page and no cursor. */
 function answerOf(context: QueryContext, end: ScanEnd, page: Page, isCut = false): string {
   const truncated = page.isTruncated || isCut ? ',"truncated":true' : '';
   return answer(context, end, `"hits":[${page.hits.join(',')}],"next":""${truncated}`);
@@ -253,7 +253,7 @@ function distanceOf({ buffer, offset }: ScannedDocument, distances: DistanceFrom
   return vector === null ? null : distances.to(vector);
 }
 
-/** A hit with all that was included, and without. */
+/** Makes the JSON of a hit twice: with all that was included, and bare. */
 function jsonOf(document: ScannedDocument, found: NonNullable<Found>, request: SearchRequest) {
   const json = hitJson(document, found, request);
   return { json, bare: isBare(request) ? json : hitJson(document, found) };

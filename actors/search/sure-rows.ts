@@ -11,13 +11,13 @@ import { MemtableFilter } from './memtable-filter.ts';
 import type { QueryContext } from './query.ts';
 
 export interface SureRows {
-  /** Live rows that pass. */
+  /** Live rows that pass for sure. */
   sure: number;
   /** Whether there are rows that pass only if their documents do. */
   asks: boolean;
 }
 
-/** Null where the time of the query was over. Throws what reading throws. */
+/** Counts the live rows that surely pass, and says whether others ask; null where the query's time was over. Throws what reading throws. */
 export async function countSureRows(context: QueryContext, filter: Filter): Promise<SureRows | null> {
   const { snapshot, slice } = context;
   const terms = columnTerms(filter);
@@ -37,7 +37,7 @@ interface MemtableRows {
   readonly counted: SureRows;
 }
 
-/** False where the time was over. */
+/** Counts the rows of a memtable; false where the query's time was over. */
 async function addMemtable(
   { snapshot, slice }: QueryContext,
   { memtable: { memtable, rowCount }, terms, counted }: MemtableRows,
@@ -63,7 +63,7 @@ interface SegmentRows {
   readonly chunkCount: number;
 }
 
-/** The columns of the newest chunks are asked for before anybody waits for them. */
+/** Opens a segment's columns, and asks for those of its newest chunks before anybody waits for them. */
 async function openRows(
   { slice, tally }: QueryContext,
   segment: OpenSegment,
@@ -77,7 +77,7 @@ async function openRows(
   return { segment, rows, chunkCount };
 }
 
-/** False where the time was over. Throws what reading throws. */
+/** Counts the rows of a segment; false where the query's time was over. Throws what reading throws. */
 async function addSegment(
   { slice }: QueryContext,
   { segment, rows, chunkCount, counted }: SegmentRows & { readonly counted: SureRows },

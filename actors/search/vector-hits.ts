@@ -33,7 +33,7 @@ export interface HitTaker {
   readonly countMax: number;
   /** Answers false where it takes no more. */
   add(hit: NearHit): boolean;
-  /** What it has is not answered: lets go its room. */
+  /** Gives back the room of the hits that were taken: they are not answered. */
   discard(): void;
 }
 
@@ -42,7 +42,7 @@ export function withRank({ json, bare, sequence, distance, score }: Scored) {
   return { sequence, json: json.slice(0, -1) + rank, bare: bare.slice(0, -1) + rank };
 }
 
-/** A hit is kept with what was included, and without, in case it does not fit. */
+/** Answers the bytes of a kept hit: with what was included, and without, in case that does not fit. */
 function bytesOf({ json, bare }: Pick<KeptHit, 'json' | 'bare'>): number {
   return json === bare ? json.length : json.length + bare.length;
 }
@@ -63,7 +63,7 @@ export class NearestHits {
     return this.#isCut;
   }
 
-  /** The nearest first. */
+  /** The hits that are kept, nearest first. */
   get hits(): readonly NearHit[] {
     return this.#nearest.sorted();
   }
@@ -119,7 +119,9 @@ export class HitsInOrder<Hit extends KeptHit> {
     return this.hits.length < this.countMax && !this.#isCut;
   }
 
-  /** Answers whether it wants more. The hit that has no room is the last, so that there is always a first. */
+  /**
+   * Takes a hit, and answers whether more are wanted. A hit for which there is no room is the last one, so that there is always a first.
+   */
   add(hit: Hit): boolean {
     this.hits.push(hit);
     const bytes = bytesOf(hit);

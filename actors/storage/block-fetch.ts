@@ -145,7 +145,10 @@ export class BlockCache {
     this.#charge(block.owner, cost);
   }
 
-  /** Keeps what was derived from a block for as long as the block is kept. Not where the block is not, or there is no room. */
+  /**
+   * Keeps what was derived from a block for as long as the block is kept. It is not kept where the block is not, or where there is no
+   * room.
+   */
   addDerived(block: Block, derived: { readonly bytes: number }): void {
     const { room } = this;
     if (costOf(block) + derived.bytes > room) return;
@@ -416,7 +419,7 @@ export class ObjectBlocks {
     }
   }
 
-  /** Keeps what was derived from one of its blocks, as far as there is room. */
+  /** Keeps what was derived from a block of this object, if there is room. */
   addDerived(block: Block, derived: { readonly bytes: number }): void {
     this.#options.cache.addDerived(block, derived);
   }

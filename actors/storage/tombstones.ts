@@ -42,7 +42,9 @@ export function deletedBetween(tombstones: Tombstones, from: number, end: number
   return count;
 }
 
-/** Takes deleted rows out of a set: a bit a row, from the row `first` on, which may be any. */
+/**
+ * Answers a set of rows without those that are deleted. The set has a bit a row, the first of them for the row `first`, which may be any.
+ */
 export function withoutDeleted(bits: Uint32Array, first: number, tombstones: Tombstones): Uint32Array {
   const left = Uint32Array.from(bits);
   const end = first + bits.length * 32;

@@ -36,7 +36,7 @@ export class AllAges implements AgeSource {
   }
 }
 
-/** Ages that somebody knows. */
+/** A source of ages that are known beforehand, as a list. */
 export class ListedAges implements AgeSource {
   readonly #ages: Uint32Array;
   #next = 0;

@@ -157,7 +157,7 @@ export class RowGroups {
     return { first, end, kind, linesAreWhole: before !== cutPartCode, part: 0 };
   }
 
-  /** All groups that have one of some rows, parts included; both ascend. */
+  /** Finds the groups that have at least one of the rows, those of parts included. Rows and answer ascend. */
   groupsOf(rows: Uint32Array): Uint32Array {
     const groups: number[] = [];
     let next = 0;

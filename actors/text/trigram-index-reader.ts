@@ -49,7 +49,7 @@ export class TrigramIndexReader {
     );
   }
 
-  /** The candidates of a query, among some groups, which ascend, or all. Reads nothing yet. */
+  /** Answers the candidates of a query, among the groups of `among`, which ascend, or among all where it is null. Reads nothing yet. */
   search(query: TrigramQuery, among: Uint32Array | null = null): CandidateGroups {
     return new CandidateGroups(this.#blocks, { spans: this.#spans, query, among });
   }
@@ -65,7 +65,7 @@ interface SpanSearch {
 }
 
 interface GroupsWanted {
-  /** Oldest first. */
+  /** The spans of the index, oldest first. */
   readonly spans: readonly IndexSpan[];
   readonly query: TrigramQuery;
   readonly among: Uint32Array | null;

@@ -8,7 +8,7 @@ export const { CCtx, CParameter, DCtx, compressBound } = binding;
 
 /** RFC 9659: who sends zstd over HTTP keeps to a window of 8 MB, which is what each stream holds here. */
 const windowLogMax = 23;
-/** Made in one step, which takes less than a millisecond. */
+/** Bytes that one step unpacks at most, which takes less than a millisecond. */
 const stepBytes = 256 * 1024;
 
 /** Unpacks a stream of zstd frames that comes in pieces, a step at a time, so that its caller may stop or give way between two. */

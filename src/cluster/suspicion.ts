@@ -64,7 +64,7 @@ export class Suspicion {
     this.#refusedSinceMs.delete(logId);
   }
 
-  /** Logs that are no members any more are forgotten. */
+  /** Forgets what is known of logs that are no members any more; `logIds` are those of the other members. */
   members(logIds: readonly string[]): void {
     for (const known of [this.#leases, this.#refusedSinceMs])
       for (const logId of known.keys()) if (!logIds.includes(logId)) known.delete(logId);

@@ -11,7 +11,7 @@ const gzipStepBytes = 256 * 1024;
 /** Unpacks one stream: `take` resolves when all that a piece holds was passed on, or rejects where that fails. */
 interface Stream {
   take(packed: Uint8Array): Promise<void>;
-  /** Nothing follows. Rejects where something is missing. */
+  /** Says that nothing follows; rejects where the stream lacks its end. */
   end(): Promise<void>;
   close(): void;
 }
@@ -40,7 +40,7 @@ export class Unpacker {
     await this.#understood(this.#stream.take(packed));
   }
 
-  /** The body has ended. Rejects with ApiError 422 where the stream has not. */
+  /** Says that the body has ended. Rejects with ApiError 422 where its stream has not. */
   async end(): Promise<void> {
     if (this.#packedBytes > 0) await this.#understood(this.#stream.end());
   }
@@ -79,14 +79,14 @@ function tooMuch(what: string): ApiError {
   });
 }
 
-/** What came is no stream of its kind. The message goes on a sentence. */
+/** Thrown where the bytes are no stream of their kind. Its message goes on a sentence whose subject is the body. */
 class Damaged extends Error {
   override name = 'Damaged';
 }
 
 type PassOn = (chunk: Uint8Array) => Promise<void>;
 
-/** Gzip, by Node on threads of its own. Several members one behind the other are one file. */
+/** Unpacks gzip, on threads that Node has for it. Several members one behind the other are one file. */
 class GzipPieces implements Stream {
   readonly #gunzip: Gunzip = createGunzip({ chunkSize: gzipStepBytes });
   readonly #passed: Promise<void>;
@@ -141,7 +141,7 @@ function damaged(error: unknown): Damaged {
   return new Damaged(isCut ? 'ends early' : 'is damaged, or none', { cause: error });
 }
 
-/** Zstd, on this thread a quarter of a megabyte a turn. */
+/** Unpacks zstd on this thread, a quarter of a megabyte a turn. */
 class ZstdPieces implements Stream {
   readonly #stream = new ZstdStream();
   readonly #pass: PassOn;

@@ -49,9 +49,9 @@ export class ActorThread {
   readonly #thread = new ResidentThread(workerEntries.actor);
   #channel: PortChannel | null = null;
   #control: Remote<ActorControl> | null = null;
-  /** As `#control`, but also while the thread starts. */
+  /** Controls the thread from the moment it begins to start; `#control` only does once it is ready. */
   #begunControl: Remote<ActorControl> | null = null;
-  /** The newest that it was told; null where it began with it. */
+  /** The newest standing that was to be told to the thread; null while that of its start is the newest. */
   #standing: Standing | null = null;
   #ending = false;
   /** Resolves when the thread's task has ended, however. */
@@ -108,7 +108,10 @@ export class ActorThread {
     this.#control = remote;
   }
 
-  /** Tells it of a later view. Resolves once it knows that: from then on it answers no more for what has moved to other servers. */
+  /**
+   * Tells the thread of a later view. Resolves once the thread knows it: from then on it answers no more for what has moved to other
+   * servers.
+   */
   adopt(standing: Standing): Promise<void> {
     this.#standing = standing;
     return this.#tell();

@@ -71,7 +71,7 @@ export class Forward implements Delivery {
     this.#send(false);
   }
 
-  /** Begins where an actor of this server has found that the data has moved by this placement. */
+  /** Begins to forward a call of which an actor of this server has found that its data moved with this placement. */
   beginMoved(placement: number): void {
     const never = { logId: '', placement: noPlacement, wentByThird: false, delivery: null };
     this.#failed(never, { kind: 'moved', placement });
@@ -266,7 +266,7 @@ export class Forward implements Delivery {
   }
 }
 
-/** Older than any. */
+/** A placement that is older than every real one. */
 const noPlacement = -1;
 
 function isStream(body: SentBody): body is StreamedBody {

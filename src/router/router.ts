@@ -33,7 +33,7 @@ export interface Others {
   isOwn(tenantId: number, namespace: string): boolean;
   /** Has another server do it. */
   forward: Deliver;
-  /** Has the server do it that owns it by this placement or a later one: an actor of this server has found that it has moved. */
+  /** Forwards a call to the server that owns its data by this placement or a later one: an actor of this server has found that it moved. */
   forwardMoved(placement: number, ...asked: Parameters<Deliver>): void;
   /** Has another server do what takes a file, which it receives while this one reads it. It calls back exactly once. */
   forwardFile(
@@ -97,7 +97,7 @@ export class Router {
     return this.deliverHere(call, body, unlessMoved, fail);
   }
 
-  /** As `deliver`, to an actor of this server, whoever owns it: its answer may be that the data has moved (`movedFromWire`). */
+  /** Delivers a call to an actor of this server, whoever owns its data: the answer may be that the data has moved (`movedFromWire`). */
   deliverHere(
     call: ActorCall,
     body: Uint8Array | null,

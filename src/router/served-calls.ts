@@ -184,7 +184,10 @@ class Served {
     );
   }
 
-  /** `placement`: by which it has moved, as far as is known here. Actors know a later one sooner than the router. */
+  /**
+   * Refuses a call whose data has moved. `placement` is the one with which it did, as far as is known here; actors know a later one
+   * sooner than the router.
+   */
   #refuseMoved(placement = this.#options.members.now.owners.placement): void {
     closeUnread(this.#served.body);
     this.#options.metrics.served('moved');

@@ -49,7 +49,7 @@ describe('three servers on one store', { concurrency: 1 }, () => {
     load.close();
     await cluster.stop();
     const errors = cluster.servers.flatMap(({ process }) => process.loggedErrors());
-    // Of the stranger, and of what was on its way to the server that was killed.
+    // The stranger's key, and notes of usage that were on their way to the server that was killed.
     const expected = /wrong cluster key|usage may not have been counted/;
     assert.deepEqual(
       errors.filter((line) => !expected.test(line)),

@@ -1,7 +1,7 @@
 /**
- * Files of the local cache are damaged, under the running server and between its lives. Every answer is the right one;
- * at most the supervisor starts the server once more. CORRUPT_CACHE is how many (the suite does a few), CORRUPT_SEED
- * repeats a run, as far as its timing allows.
+ * Files of the local cache are damaged, under the running server and between its lives. Every answer is the right one; at most the
+ * supervisor starts the server once more. CORRUPT_CACHE says how many files (the suite damages a few), CORRUPT_SEED repeats a run, as far
+ * as its timing allows.
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';

@@ -105,7 +105,7 @@ function environmentOf(objects: readonly Manifest[]): Record<string, string> {
   };
 }
 
-/** What a value of the pod's own variables is in the first of the pods. */
+/** Answers a value of the pod's variables as it is in the first pod. */
 const ofFirstPod = (value = 'tidebase-0') => value.replace('$(POD_NAME)', 'tidebase-0');
 
 /** Names of the environment that the server never reads. */
@@ -124,7 +124,7 @@ function unreadNames(environment: Record<string, string>): string[] {
   return Object.keys(environment).filter((name) => !read.has(name) && !namesOfOthers.has(name));
 }
 
-/** What Node itself reads, and what other variables are made of. */
+/** Names that the server never reads: Node reads one, and other variables are made of the other. */
 const namesOfOthers = new Set(['NODE_ENV', 'POD_NAME']);
 
 const units: Readonly<Record<string, number>> = { Mi: 2 ** 20, Gi: 2 ** 30, '': 1 };

@@ -77,7 +77,7 @@ export class ClusterLoad {
     return this.#wrong;
   }
 
-  /** The first write of each namespace: from here on all of them are there. */
+  /** Makes the first write of each namespace: when it resolves, all of them are there. */
   async fill(): Promise<void> {
     for (const space of this.#spaces) await this.#write(space, this.#client());
     if (this.#failures.size > 0) throw new Error(`not filled: ${[...this.#failures.keys()]}`);
@@ -106,7 +106,7 @@ export class ClusterLoad {
     for (const space of this.#spaces) Object.assign(space, { lastReadMs: now, longestMs: 0 });
   }
 
-  /** For how long each namespace was not read, in milliseconds, sorted. */
+  /** The longest time since `measure` for which each namespace was not read, in milliseconds, sorted. */
   gaps(): readonly number[] {
     const now = performance.now();
     return this.#spaces
@@ -124,7 +124,7 @@ export class ClusterLoad {
     return this.#spaces.every(({ longestMs }) => longestMs > 0);
   }
 
-  /** Reads everything through one server: acknowledged writes that are not there. */
+  /** Reads everything through one server, and answers the acknowledged writes that are not there. */
   async lostAt(url: string): Promise<readonly string[]> {
     const client = this.#clientOf(url);
     const lost: string[] = [];

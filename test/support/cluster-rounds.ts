@@ -21,14 +21,14 @@ export interface RoundsReport {
   readonly fault: ClusterFault;
   readonly rounds: number;
   readonly answered: number;
-  /** The longest time without a read of any namespace, in milliseconds, one a round, sorted. */
+  /** The longest time for which a namespace was not read in each round, in milliseconds, sorted. */
   readonly gapsMs: readonly number[];
   readonly lost: readonly string[];
   readonly wrong: readonly string[];
   readonly failures: ReadonlyMap<string, number>;
 }
 
-/** Old enough to remove others: a server that has just started suspects nobody. */
+/** How long the servers run before a fault, in milliseconds: one that has just started suspects nobody. */
 const steadyMs = 11_000;
 
 export async function clusterRounds(options: RoundsOptions): Promise<RoundsReport> {

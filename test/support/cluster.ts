@@ -34,7 +34,7 @@ export class ServerCluster {
     this.folder = folder;
   }
 
-  /** Resolves when all are active. */
+  /** Starts the servers; resolves when all are active. */
   static async start({ servers: count, env = {} }: ClusterOptions): Promise<ServerCluster> {
     const folder = temporaryFolder();
     const ports = await freePorts(2 * count);
@@ -89,7 +89,7 @@ export class ServerCluster {
       );
   }
 
-  /** All at once. Throws where one of them does not end in order. */
+  /** Stops all servers at once. Throws where one of them does not end in order. */
   async stop(): Promise<void> {
     await Promise.all(
       this.running.map(async ({ process }) => {
@@ -105,7 +105,7 @@ export class ServerCluster {
   }
 }
 
-/** What `/readyz` says. */
+/** Asks a server's `/readyz` for its state. */
 export async function stateOf(metricsUrl: string): Promise<string> {
   const answer = await fetch(`${metricsUrl}/readyz`);
   const state = (await answer.text()).trim();

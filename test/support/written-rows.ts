@@ -25,7 +25,7 @@ export interface WrittenDocument {
 export interface Written {
   readonly snapshot: Snapshot;
   readonly store: CountingStore;
-  /** Newest first. */
+  /** The documents that live, newest first. */
   readonly live: readonly WrittenDocument[];
 }
 
@@ -40,7 +40,7 @@ export interface WrittenSizes {
 
 export interface WrittenParts {
   readonly text: (random: () => number, row: number) => string;
-  /** JSON text; null for a document without meta. */
+  /** Makes a document's meta as JSON text; null for none. */
   readonly meta: (random: () => number) => string | null;
   readonly vector?: (random: () => number) => Float32Array | null;
 }

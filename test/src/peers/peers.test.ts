@@ -1,4 +1,4 @@
-/** Over real sockets on loopback, with TLS. */
+/** The channel between servers, over real sockets on loopback with TLS. */
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import { after, test } from 'node:test';

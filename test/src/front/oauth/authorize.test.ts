@@ -1,4 +1,4 @@
-/** The page over a memory store: two people with a tenant each, and a client that has a document. */
+/** The page on which a person allows a connection, over a memory store: two people with a tenant each, and a client that has a document. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PersonId, TenantId } from '../../../../protocol/ids.ts';

@@ -100,7 +100,7 @@ function row(app: App, namespace: Namespace): readonly Child[] {
     element(
       'div',
       { class: 'row-actions' },
-      // A link has none.
+      // SQL over a link is refused.
       linked === undefined
         ? element(
             'a',
