@@ -125,6 +125,13 @@ export const proofs: readonly Command[] = [
     ],
   },
   {
+    name: 'parquet-files',
+    takes: '20 s',
+    about: 'what becomes of each Parquet file of a folder, beside what DuckDB reads',
+    settings: 'PARQUET_FILES, the folder',
+    steps: [{ program: ['dist/load-tests/parquet-files.js'] }],
+  },
+  {
     name: 'crash',
     takes: '10 min',
     about: '100 rounds of kill -9 under writes on a folder, 50 on an S3 server',

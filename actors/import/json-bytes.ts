@@ -149,7 +149,8 @@ export class JsonBytes {
         return;
       }
     }
-    const text = String(value);
+    // `String` forgets the sign of a zero.
+    const text = Object.is(value, -0) ? '-0' : String(value);
     this.ascii(text);
     if (Number.isInteger(value) && !text.includes('e')) this.ascii('.0');
   }

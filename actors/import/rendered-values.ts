@@ -24,7 +24,7 @@ const notAsked = -2;
 export const renderedValueBytes = 21;
 
 export class RenderedValues {
-  readonly json: JsonBytes;
+  json: JsonBytes;
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
   readonly kinds: Uint8Array;
@@ -60,6 +60,16 @@ export class RenderedValues {
     this.#strings = isLasting ? new Int32Array(count) : null;
   }
 
+  /** Makes room for so many bytes more of JSON. */
+  reserve(bytes: number): void {
+    const { json } = this;
+    const needed = json.at + bytes;
+    if (needed <= json.bytes.length) return;
+    const grown = new JsonBytes(new ArrayBuffer(Math.max(needed, json.bytes.length * 2)));
+    grown.copy(json.bytes, 0, json.at);
+    this.json = grown;
+  }
+
   /** Forgets all values. */
   clear(): void {
     this.json.at = 0;
@@ -80,6 +90,12 @@ export class RenderedValues {
     this.halves[at * 2] = low;
     this.halves[at * 2 + 1] = high;
     this.#close(at);
+  }
+
+  /** Notes that all JSON there is belongs to one value, with whatever was noted of parts of it. */
+  endNested(at: number): void {
+    this.#start = 0;
+    this.end(at, renderedKinds.nested, 0);
   }
 
   endBroken(at: number, problem: string): void {

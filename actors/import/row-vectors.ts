@@ -93,14 +93,14 @@ export class RowVectors {
       throw wrongValue(
         row,
         this.#column,
-        `a vector has 1 to ${limits.vectorDimsMax} numbers: it has ${count}`,
+        `a vector must have 1 to ${limits.vectorDimsMax} numbers: it has ${count}`,
       );
     }
     field.dims = count;
     for (let at = 0; at < count; at++) {
       field.values[at] = numberAt(at);
       if (!Number.isFinite(field.values[at]))
-        throw wrongValue(row, this.#column, 'must have finite numbers only, which fit 32 bits');
+        throw wrongValue(row, this.#column, 'a vector must have finite numbers only, which fit 32 bits');
     }
     this.#check(row);
   }

@@ -90,6 +90,11 @@ try {
       const dictionaryPage = pages.find(({ header }) => header.type === 'DICTIONARY_PAGE');
       const dataPages = pages.filter(({ header }) => header.type.startsWith('DATA_PAGE'));
       const { codec } = chunk;
+      const levels = {
+        repetitionMax: 0,
+        hasLevels: false,
+        definitionMax: element.repetition_type === 'OPTIONAL' ? 1 : 0,
+      };
       const dictionary: PageValues | null =
         dictionaryPage === undefined
           ? null
@@ -97,6 +102,7 @@ try {
               element,
               codec,
               dictionary: null,
+              ...levels,
             });
       const decoder = { type: element.type, element, codec, schemaPath: getSchemaPath(schema, ['v']) };
       const ours = best(rounds, () => {
@@ -107,6 +113,7 @@ try {
               element,
               codec,
               dictionary,
+              ...levels,
             }),
           );
       });

@@ -5,6 +5,8 @@ import { ParquetError, refusing } from './parquet-error.ts';
 
 /** Unpacks a page. Throws ParquetError where that does not make exactly `rawBytes`; no more than that is ever made. */
 export function unpack(codec: string, packed: Uint8Array, rawBytes: number): Uint8Array {
+  // Some writers pack nothing into no bytes.
+  if (rawBytes === 0) return new Uint8Array(0);
   return refusing(() => {
     const raw = unpackAny(codec, packed, rawBytes);
     if (raw.length !== rawBytes) throw new ParquetError('a page unpacks to another size than it says');

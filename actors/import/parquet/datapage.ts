@@ -1,28 +1,40 @@
 import { unpack } from './codec.ts';
-import { readRuns, readValues } from './encoding.ts';
+import { readPackedLevels, readRuns, readValues } from './encoding.ts';
 import type { PageHeader, SchemaElement } from './metadata.ts';
 import { countOf, type PageValues } from './page-values.ts';
 import { ParquetError } from './parquet-error.ts';
 
-/** The rows of one data page of a flat column. */
+/** The values of one data page, nulls among them. */
 export interface DataPage {
+  /** Values and nulls; of a flat column, its rows. */
   readonly rows: number;
-  /** For each row 1 where it has a value and 0 where it is null; null where every row has one. */
+  /** For each of them 1 where there is a value and 0 where it is null; null where none is, or where there are levels. */
   readonly present: Int32Array | null;
+  /** The levels of each; null where they were not asked for. */
+  readonly levels: PageLevels | null;
   /** Where the page's values stand in the dictionary, each within it; null where the page has values of its own. */
   readonly indexes: Int32Array | null;
   /** The dictionary's, or the page's own. */
   readonly values: PageValues;
 }
 
+export interface PageLevels {
+  readonly repetitions: Int32Array;
+  readonly definitions: Int32Array;
+}
+
 /** What a page's bytes mean depends on. */
 export interface PageShape {
   readonly element: SchemaElement;
+  readonly repetitionMax: number;
+  readonly definitionMax: number;
+  /** Whether levels are asked for, and not only which values are null. */
+  readonly hasLevels: boolean;
   readonly codec: string;
   readonly dictionary: PageValues | null;
 }
 
-/** Answers how many rows a data page has, of either version. The header is not believed: whoever asks compares it with the row group. */
+/** Answers how many values and nulls a data page has, of either version. The header is not believed: whoever asks compares it with the row group. */
 export function pageRows({ data_page_header: v1, data_page_header_v2: v2 }: PageHeader): number {
   const count = (v1 ?? v2)?.num_values;
   if (count === undefined || !Number.isInteger(count) || count < 0)
@@ -38,37 +50,76 @@ export function readDictionaryPage(header: PageHeader, packed: Buffer, shape: Pa
   return readValues(raw, 0, { element: shape.element, encoding: 'PLAIN', count });
 }
 
-/** Reads a data page of version 1, in which it is packed with the values which rows are null. */
+/** Reads a data page of version 1, in which the levels are packed with the values. */
 export function readDataPage(header: PageHeader, packed: Buffer, shape: PageShape): DataPage {
   const rows = pageRows(header);
   const raw = unpack(shape.codec, packed, header.uncompressed_page_size);
-  const encoding = header.data_page_header?.encoding;
-  if (!isOptional(shape)) return valuesOf(raw, { offset: 0, rows, present: null, encoding }, shape);
-  const view = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
-  if (view.length < 4) throw new ParquetError('a page ends in its head');
-  const offset = 4 + view.readUInt32LE(0);
-  if (offset > view.length) throw endsInLevels();
-  const present = readRuns(view.subarray(4, offset), 1, rows);
-  return valuesOf(raw, { offset, rows, present, encoding }, shape);
+  const page = header.data_page_header;
+  const bytes = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength);
+  const levels = new LevelReader(bytes, rows);
+  const repetitions = levels.next(shape.repetitionMax, page?.repetition_level_encoding);
+  const definitions = levels.next(shape.definitionMax, page?.definition_level_encoding);
+  return valuesOf(
+    raw,
+    { offset: levels.at, rows, repetitions, definitions, encoding: page?.encoding },
+    shape,
+  );
 }
 
-/** Reads a data page of version 2, in which it stands before the packed values which rows are null. */
+/** Levels of a page of version 1, each behind its length. */
+class LevelReader {
+  readonly #bytes: Buffer;
+  readonly #count: number;
+  at = 0;
+
+  constructor(bytes: Buffer, count: number) {
+    this.#bytes = bytes;
+    this.#count = count;
+  }
+
+  /** Reads the next levels, which are at most `max`; null where there are none. */
+  next(max: number, encoding: string | undefined): Int32Array | null {
+    if (max === 0) return null;
+    const width = bitsOf(max);
+    if (encoding === 'BIT_PACKED') {
+      const end = this.at + Math.ceil((this.#count * width) / 8);
+      return this.#upTo(end, (bytes) => readPackedLevels(bytes, width, this.#count), this.at);
+    }
+    if (this.at + 4 > this.#bytes.length) throw new ParquetError('a page ends in its head');
+    const start = this.at + 4;
+    const end = start + this.#bytes.readUInt32LE(this.at);
+    return this.#upTo(end, (bytes) => readRuns(bytes, width, this.#count), start);
+  }
+
+  #upTo(end: number, read: (bytes: Buffer) => Int32Array, start: number): Int32Array {
+    if (end > this.#bytes.length) throw endsInLevels();
+    this.at = end;
+    return read(this.#bytes.subarray(start, end));
+  }
+}
+
+/** The bits that the greatest level takes. */
+function bitsOf(max: number): number {
+  return 32 - Math.clz32(max);
+}
+
+/** Reads a data page of version 2, in which the levels stand before the packed values. */
 export function readDataPageV2(header: PageHeader, packed: Buffer, shape: PageShape): DataPage {
   const rows = pageRows(header);
   const page = header.data_page_header_v2;
-  const repetitions = page?.repetition_levels_byte_length ?? 0;
-  const definitions = page?.definition_levels_byte_length ?? 0;
-  const fits = definitions <= packed.length && definitions <= header.uncompressed_page_size;
-  if (repetitions !== 0 || definitions < 0 || !fits) throw endsInLevels();
-  const present = isOptional(shape) ? readRuns(packed.subarray(0, definitions), 1, rows) : null;
-  const body = packed.subarray(definitions);
-  const rawBytes = header.uncompressed_page_size - definitions;
+  const repetitionBytes = page?.repetition_levels_byte_length ?? 0;
+  const definitionBytes = page?.definition_levels_byte_length ?? 0;
+  const levelBytes = repetitionBytes + definitionBytes;
+  const fits = levelBytes <= packed.length && levelBytes <= header.uncompressed_page_size;
+  if (repetitionBytes < 0 || definitionBytes < 0 || !fits) throw endsInLevels();
+  const levels = (start: number, end: number, max: number) =>
+    max === 0 ? null : readRuns(packed.subarray(start, end), bitsOf(max), rows);
+  const repetitions = levels(0, repetitionBytes, shape.repetitionMax);
+  const definitions = levels(repetitionBytes, levelBytes, shape.definitionMax);
+  const body = packed.subarray(levelBytes);
+  const rawBytes = header.uncompressed_page_size - levelBytes;
   const raw = page?.is_compressed === false ? body : unpack(shape.codec, body, rawBytes);
-  return valuesOf(raw, { offset: 0, rows, present, encoding: page?.encoding }, shape);
-}
-
-function isOptional({ element }: PageShape): boolean {
-  return element.repetition_type === 'OPTIONAL';
+  return valuesOf(raw, { offset: 0, rows, repetitions, definitions, encoding: page?.encoding }, shape);
 }
 
 function endsInLevels(): ParquetError {
@@ -79,29 +130,46 @@ interface PageBody {
   /** Where the values begin. */
   readonly offset: number;
   readonly rows: number;
-  readonly present: Int32Array | null;
+  readonly repetitions: Int32Array | null;
+  readonly definitions: Int32Array | null;
   readonly encoding: string | undefined;
 }
 
-function valuesOf(raw: Uint8Array, body: PageBody, { element, dictionary }: PageShape): DataPage {
-  const { offset, rows, encoding } = body;
-  const count = body.present === null ? rows : countPresent(body.present);
-  const present = count === rows ? null : body.present;
+function valuesOf(raw: Uint8Array, body: PageBody, shape: PageShape): DataPage {
+  const { offset, rows, repetitions, definitions, encoding } = body;
+  const { element, dictionary, repetitionMax, definitionMax, hasLevels } = shape;
+  if (repetitions !== null) checkLevels(repetitions, repetitionMax);
+  const count = definitions === null ? rows : countPresent(definitions, definitionMax);
+  const none = () => new Int32Array(rows);
+  const levels = !hasLevels
+    ? null
+    : { repetitions: repetitions ?? none(), definitions: definitions ?? none() };
+  const present = !hasLevels && count < rows ? definitions : null;
   if (encoding === 'RLE_DICTIONARY' || encoding === 'PLAIN_DICTIONARY') {
     const indexes = readIndexes(raw, { offset, count, dictionary });
-    return { rows, present, indexes, values: dictionary ?? noValues };
+    return { rows, present, levels, indexes, values: dictionary ?? noValues };
   }
-  return { rows, present, indexes: null, values: readValues(raw, offset, { element, encoding, count }) };
+  const values = readValues(raw, offset, { element, encoding, count });
+  return { rows, present, levels, indexes: null, values };
 }
 
 /** What a page of nulls alone has where there is no dictionary. */
 const noValues: PageValues = { kind: 'numbers', values: new Uint8Array(0) };
 
-function countPresent(present: Int32Array): number {
+function checkLevels(levels: Int32Array, max: number): void {
+  for (let at = 0; at < levels.length; at++)
+    if ((levels[at] as number) > max || (levels[at] as number) < 0)
+      throw new ParquetError('a value has a level that its column does not have');
+}
+
+/** Counts the levels that are the greatest: those of values that are there. */
+function countPresent(levels: Int32Array, max: number): number {
   let count = 0;
-  for (let row = 0; row < present.length; row++) {
-    if ((present[row] as number) > 1) throw new ParquetError('a value is neither there nor missing');
-    count += present[row] as number;
+  for (let at = 0; at < levels.length; at++) {
+    const level = levels[at] as number;
+    if (level === max) count++;
+    else if (level > max || level < 0)
+      throw new ParquetError('a value has a level that its column does not have');
   }
   return count;
 }

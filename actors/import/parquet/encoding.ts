@@ -42,7 +42,9 @@ function readEncoded(
       if (widthOf(element) > 0) return readByteStreams(bytes, element, count);
       break;
     default:
-      throw new ParquetError(`its pages have the encoding ${encoding}, which is not known here`);
+      throw new ParquetError(
+        `its pages have ${encoding === undefined ? 'an encoding' : `the encoding ${encoding},`} which is not known here`,
+      );
   }
   throw new ParquetError(`a column of ${element.type} can't have the encoding ${encoding}`);
 }
@@ -92,6 +94,18 @@ export function readRuns(bytes: Buffer, width: number, count: number): Int32Arra
     }
   }
   return numbers;
+}
+
+/** Reads `count` levels of `width` bits each, the highest bit first (BIT_PACKED): what writers used before they used runs. */
+export function readPackedLevels(bytes: Buffer, width: number, count: number): Int32Array {
+  const levels = new Int32Array(count);
+  for (let at = 0, bit = 0; at < count; at++)
+    for (let more = 0; more < width; more++, bit++) {
+      const byte = bytes[bit >> 3];
+      if (byte === undefined) throw tooFewValues();
+      levels[at] = ((levels[at] as number) << 1) | ((byte >> (7 - (bit & 7))) & 1);
+    }
+  return levels;
 }
 
 interface PackedNumbers {

@@ -2,6 +2,7 @@
  * The door to hyparquet, which reads Parquet's footers and page headers. Their sizes are checked before the library reads them
  * (thrift.ts). Why its decoders of pages are not used: see the decision in actors/import/README.md.
  */
+import { crc32 } from 'node:zlib';
 import { parquetHeader } from 'hyparquet/src/column.js';
 import { parquetMetadata } from 'hyparquet/src/metadata.js';
 import type { FileMetaData, PageHeader, SchemaElement } from 'hyparquet/src/types.js';
@@ -19,9 +20,13 @@ const magicBytes = 4;
 export const footerTailBytes = 8;
 /** `PAR1`. */
 const magic = 0x31524150;
+/** `PARE`. */
+const encryptedMagic = 0x45524150;
 
 /** Answers how many bytes the footer has, its tail included. `tail` is the last bytes of the file. */
 export function footerBytes(tail: Buffer, fileBytes: number): number {
+  if (tail.length === footerTailBytes && tail.readUInt32LE(tail.length - magicBytes) === encryptedMagic)
+    throw new ParquetError('it is encrypted: write it without encryption');
   if (tail.length < footerTailBytes || tail.readUInt32LE(tail.length - magicBytes) !== magic)
     throw new ParquetError('it does not end as a Parquet file does');
   const length = tail.readUInt32LE(tail.length - footerTailBytes) + footerTailBytes;
@@ -75,4 +80,10 @@ export function checkPageSize({
     );
   if (raw > packed * unpackRatioMax + unpackSlackBytes)
     throw new ParquetError(`a page of ${packed} bytes says that it unpacks to ${raw}`);
+}
+
+/** Refuses a page whose bytes are not those that were written, where its header tells. */
+export function checkPageBytes({ crc }: PageHeader, packed: Buffer): void {
+  if (crc !== undefined && crc32(packed) !== crc >>> 0)
+    throw new ParquetError('a page is damaged: its checksum is not that of its bytes');
 }

@@ -3,29 +3,11 @@ import { dateBytes, timeBytes } from '../../columns/temporal.ts';
 import { quoted } from '../import-error.ts';
 import { decimalScaleMax, scalarBytesMax } from '../json-bytes.ts';
 import { type RenderedValues, renderedKinds } from '../rendered-values.ts';
-import type { ColumnKind } from '../value-kind.ts';
+import { BinaryValue, HalfValue, isText, NotText } from './bytes-value.ts';
 import type { SchemaElement } from './metadata.ts';
 import type { PageValues, StringValues } from './page-values.ts';
 import { ParquetError } from './parquet-error.ts';
-
-/**
- * What the values of a Parquet column are to us. Numbers stay what they are, decimals by their digits; a fraction of a second is cut
- * off, because times have none; numbers that JSON does not know (NaN, infinities) are null.
- */
-export type ValueKind = ColumnKind;
-
-/** Hot: a call for each value of a file. */
-export interface ParquetValue {
-  readonly kind: ValueKind;
-  /** What one takes as JSON, at most; null for texts of any length. */
-  readonly jsonBytesMax: number | null;
-  /** The value at `place` as number `at` of the rendered ones. */
-  render(values: PageValues, place: number, into: RenderedValues, at: number): void;
-  /** How many bytes before and behind its JSON an id or an indexed text does not have. */
-  readonly quoteBytes: number;
-  /** Whether a whole one has a fraction in JSON alone. */
-  readonly dropsFraction: boolean;
-}
+import type { ParquetValue, ValueKind } from './parquet-value.ts';
 
 type Units = 'MILLIS' | 'MICROS' | 'NANOS';
 /** What a UUID takes as JSON, with hyphens and quotes. */
@@ -36,9 +18,12 @@ const perSecond: Readonly<Record<Units, bigint>> = {
   NANOS: 1_000_000_000n,
 };
 
-/** Throws ParquetError for a type that is none of ours. */
-export function parquetValue(element: SchemaElement): ParquetValue {
-  const { type, converted_type: converted, logical_type: logical, name } = element;
+/**
+ * Says what the values of a column are. `isBinary`: of bytes that the file does not call text, whether some of them are none. Throws
+ * ParquetError for a type that is none of ours.
+ */
+export function parquetValue(element: SchemaElement, isBinary = false): ParquetValue {
+  const { type, converted_type: converted, logical_type: logical } = element;
   if (logical?.type === 'DECIMAL' || converted === 'DECIMAL') return new DecimalValue(element.scale ?? 0);
   switch (type) {
     case 'BOOLEAN':
@@ -62,13 +47,41 @@ export function parquetValue(element: SchemaElement): ParquetValue {
     }
     case 'BYTE_ARRAY':
     case 'FIXED_LEN_BYTE_ARRAY':
-      if (logical?.type === 'UUID') return new UuidValue();
-      if (logical?.type === 'FLOAT16' || converted === 'INTERVAL' || converted === 'BSON')
-        throw new ParquetError(`the column ${quoted(name)} has a type that is not imported`);
-      return new TextValue();
+      return bytesValue(element, isBinary);
     default:
-      throw new ParquetError(`the column ${quoted(name)} has the unknown type ${type}`);
+      throw notTaken(element.name, String(type));
   }
+}
+
+function bytesValue(element: SchemaElement, isBinary: boolean): ParquetValue {
+  const { converted_type: converted, logical_type: logical, type_length: length, name } = element;
+  if (logical?.type === 'UUID') return new UuidValue();
+  if (logical?.type === 'FLOAT16' && length === 2) return new HalfValue();
+  if (converted === 'INTERVAL') throw notTaken(name, 'INTERVAL');
+  if (isUnnamedBytes(element)) return isBinary ? new BinaryValue() : new TextValue(true);
+  return isNamedText(element) ? new TextValue() : new BinaryValue();
+}
+
+/** Refuses a column of a type that is not imported. */
+export function notTaken(column: string, type: string): ParquetError {
+  return new ParquetError(
+    `the column ${quoted(column)} has the type ${type}, which is not imported: skip it`,
+  );
+}
+
+/** Whether a column has bytes of which the file says nothing more: writers of old left texts so. */
+export function isUnnamedBytes({
+  type,
+  converted_type: converted,
+  logical_type: logical,
+}: SchemaElement): boolean {
+  const isBytes = type === 'BYTE_ARRAY' || type === 'FIXED_LEN_BYTE_ARRAY';
+  return isBytes && converted === undefined && (logical === undefined || logical.type === undefined);
+}
+
+function isNamedText({ converted_type: converted, logical_type: logical }: SchemaElement): boolean {
+  const isLogical = logical?.type === 'STRING' || logical?.type === 'ENUM' || logical?.type === 'JSON';
+  return isLogical || converted === 'UTF8' || converted === 'ENUM' || converted === 'JSON';
 }
 
 function isUnsigned({ converted_type: converted, logical_type: logical }: SchemaElement): boolean {
@@ -123,9 +136,7 @@ function secondsOfInt96(values: PageValues, at: number): number {
   return days * 86_400 + secondsOf(values.source.readBigInt64LE(start), perSecond.NANOS);
 }
 
-const outOfYears = 'it is not in the years 0 to 9999';
-
-/** Text of days since 1970, and of what follows it; null out of the years. */
+/** Text of days since 1970; null out of the years 0 to 9999. */
 class Calendar {
   readonly #dates = new Map<number, Buffer>();
 
@@ -145,6 +156,8 @@ class Calendar {
 abstract class Value {
   abstract readonly kind: ValueKind;
   readonly jsonBytesMax: number | null = scalarBytesMax;
+  readonly isRaw: boolean = false;
+  readonly expectsText: boolean = false;
   readonly quoteBytes: number = 0;
   readonly dropsFraction: boolean = false;
   abstract render(values: PageValues, place: number, into: RenderedValues, at: number): void;
@@ -256,7 +269,10 @@ class DateValue extends Value {
   render(values: PageValues, place: number, into: RenderedValues, at: number): void {
     const days = values.kind === 'numbers' ? (values.values[place] as number) : 0;
     const text = this.#calendar.date(days);
-    if (text === null) return into.endBroken(at, outOfYears);
+    if (text === null) {
+      into.json.ascii(`"${wideDate(days)}"`);
+      return into.end(at, renderedKinds.string, 0);
+    }
     into.json.plainString(text, 0, dateBytes);
     into.end(at, renderedKinds.date, days);
   }
@@ -284,7 +300,7 @@ class TimeValue extends Value {
     const days = Math.floor(seconds / secondsOfDay);
     if (days !== this.#days) {
       const date = this.#calendar.date(days);
-      if (date === null) return into.endBroken(at, outOfYears);
+      if (date === null) return this.#renderWide(seconds, days, into, at);
       date.copy(this.#text);
       this.#days = days;
     }
@@ -292,6 +308,35 @@ class TimeValue extends Value {
     into.json.plainString(this.#text, 0, timeBytes);
     into.end(at, renderedKinds.time, seconds);
   }
+
+  #renderWide(seconds: number, days: number, into: RenderedValues, at: number): void {
+    this.#days = Number.NaN;
+    writeClock(this.#text, seconds - days * secondsOfDay);
+    const clock = this.#text.toString('latin1', timeOfDayStart, timeBytes);
+    into.json.ascii(`"${wideDate(days)} ${clock}"`);
+    into.end(at, renderedKinds.string, 0);
+  }
+}
+
+/** A date out of the years 0 to 9999, which is a text to us: no column of dates holds it. */
+function wideDate(days: number): string {
+  // Years are counted from March on, so that a leap day is the last of its year; 146,097 days are 400 years.
+  const shifted = days + 719_468;
+  const era = Math.floor(shifted / 146_097);
+  const dayOfEra = shifted - era * 146_097;
+  const leaps = Math.floor(dayOfEra / 1_460) - Math.floor(dayOfEra / 36_524) + Math.floor(dayOfEra / 146_096);
+  const yearOfEra = Math.floor((dayOfEra - leaps) / 365);
+  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
+  const shiftedMonth = Math.floor((5 * dayOfYear + 2) / 153);
+  const day = dayOfYear - Math.floor((153 * shiftedMonth + 2) / 5) + 1;
+  const month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9;
+  const year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0);
+  const digits = String(Math.abs(year)).padStart(4, '0');
+  return `${year < 0 ? '-' : ''}${digits}-${twoDigits(month)}-${twoDigits(day)}`;
+}
+
+function twoDigits(value: number): string {
+  return String(value).padStart(2, '0');
 }
 
 /** `HH:MM:SS` behind a date. */
@@ -317,14 +362,36 @@ function writeTwo(text: Buffer, at: number, value: number): void {
 class TextValue extends Value {
   readonly kind = 'text';
   override readonly jsonBytesMax = null;
+  override readonly isRaw = true;
+  override readonly expectsText: boolean;
   override readonly quoteBytes = 1;
+
+  constructor(expectsText = false) {
+    super();
+    this.expectsText = expectsText;
+  }
 
   render(values: PageValues, place: number, into: RenderedValues, at: number): void {
     if (values.kind !== 'bytes') return into.endBroken(at, 'it is no text');
     const [start, end] = [values.starts[place] as number, values.ends[place] as number];
+    if (this.expectsText && !isText(values.source, start, end)) throw new NotText();
     if (into.json.string(values.viewed, start, end) || isUtf8(values.source.subarray(start, end)))
       return into.end(at, renderedKinds.string, 0);
     into.endBroken(at, noUtf8);
+  }
+}
+
+/** Bytes for whoever reads them himself: nothing is made of them. */
+export class RawValue extends Value {
+  readonly kind = 'text';
+  override readonly jsonBytesMax = null;
+  override readonly isRaw = true;
+  override readonly quoteBytes = 1;
+
+  render(values: PageValues, _: number, into: RenderedValues, at: number): void {
+    if (values.kind !== 'bytes') return into.endBroken(at, 'it is no text and no bytes');
+    into.json.ascii('""');
+    into.end(at, renderedKinds.string, 0);
   }
 }
 

@@ -5,10 +5,11 @@
  */
 import { escapedBytesMax } from '../json-bytes.ts';
 import { type RawStrings, RenderedValues, renderedKinds, renderedValueBytes } from '../rendered-values.ts';
+import { isText, NotText } from './bytes-value.ts';
 import type { ParquetColumn } from './column.ts';
 import { countOf, type PageValues, type StringValues } from './page-values.ts';
 import { ParquetError } from './parquet-error.ts';
-import type { ParquetValue } from './value.ts';
+import type { ParquetValue } from './parquet-value.ts';
 
 const rowsMax = 2_048;
 /** Values of all fields that a window holds at most: with many fields it has few rows. */
@@ -36,14 +37,31 @@ export class DictionaryRoom {
   }
 }
 
-export class ParquetWindow {
+/** The values of one field in the rows at hand, to be written from. */
+export interface FieldWindow {
+  readonly name: string;
+  /** How many bytes before and behind its JSON an id or an indexed text does not have. */
+  readonly quoteBytes: number;
+  /** Whether a whole number has a fraction in JSON alone. */
+  readonly dropsFraction: boolean;
+  /** For each row the place of its value among `rendered`, or else among `texts`; -1 for null. */
+  readonly places: Int32Array;
+  readonly rendered: RenderedValues | null;
+  readonly texts: StringValues | null;
+  /** What the longest value takes, before anything is escaped. */
+  readonly longest: number;
+  /** Bytes of a row's value, before anything is escaped. It is asked before the row is written, row by row. */
+  bytesOf(row: number): number;
+}
+
+export class ParquetWindow implements FieldWindow {
   readonly name: string;
   readonly value: ParquetValue;
-  /** For each row the place of its value among `rendered`, or else among `texts`; -1 for null. */
+  readonly quoteBytes: number;
+  readonly dropsFraction: boolean;
   readonly places: Int32Array;
   rendered: RenderedValues | null = null;
   texts: StringValues | null = null;
-  /** What the longest value takes, before anything is escaped. */
   longest = 0;
   readonly #room: DictionaryRoom;
   #window: RenderedValues | null = null;
@@ -54,6 +72,8 @@ export class ParquetWindow {
   constructor(name: string, value: ParquetValue, rows: number, room: DictionaryRoom) {
     this.name = name;
     this.value = value;
+    this.quoteBytes = value.quoteBytes;
+    this.dropsFraction = value.dropsFraction;
     this.places = new Int32Array(rows);
     this.#room = room;
   }
@@ -67,15 +87,15 @@ export class ParquetWindow {
     this.rendered = column.isShared ? this.#dictionaryOf(values) : null;
     this.texts = null;
     if (this.rendered !== null) this.#renderShared(this.rendered, values, count);
-    else if (this.value.jsonBytesMax !== null) this.#render(values, count, this.value.jsonBytesMax);
+    else if (!this.value.isRaw) this.#render(values, count);
     else {
       if (values.kind !== 'bytes') throw new ParquetError('a column of texts has something else');
+      if (this.value.expectsText) this.#expectTexts(values, count);
       this.texts = values;
       this.longest = longestOf(values, this.places, count);
     }
   }
 
-  /** Bytes of a row's value, before anything is escaped. */
   bytesOf(row: number): number {
     const place = this.places[row] as number;
     if (place < 0) return nullBytes;
@@ -91,14 +111,24 @@ export class ParquetWindow {
     this.#forgetDictionary();
   }
 
-  #render(values: PageValues, count: number, bytesMax: number): void {
+  #expectTexts({ source, starts, ends }: StringValues, count: number): void {
+    const { places } = this;
+    for (let row = 0; row < count; row++) {
+      const place = places[row] as number;
+      if (place >= 0 && !isText(source, starts[place] as number, ends[place] as number)) throw new NotText();
+    }
+  }
+
+  #render(values: PageValues, count: number): void {
     const { places, value } = this;
+    const bytesMax = value.jsonBytesMax;
     this.#window ??= new RenderedValues(places.length, {
-      bytes: places.length * bytesMax,
+      bytes: places.length * (bytesMax ?? 0),
       isLasting: false,
     });
     const rendered = this.#window;
     rendered.clear();
+    if (bytesMax === null) rendered.reserve(binaryBytesMax(values, places, count));
     for (let row = 0; row < count; row++) {
       const place = places[row] as number;
       if (place < 0) continue;
@@ -136,10 +166,11 @@ export class ParquetWindow {
 
   #roomForDictionary(values: PageValues): RenderedValues | null {
     const { value } = this;
-    const raw = value.jsonBytesMax === null && values.kind === 'bytes' ? values : null;
+    const raw = value.isRaw && values.kind === 'bytes' ? values : null;
     const count = countOf(values);
     if (count > dictionaryValuesMax) return null;
-    const bytes = raw === null ? count * (value.jsonBytesMax ?? 0) : jsonBytesMax(raw, count);
+    const strings = value.jsonBytesMax === null && values.kind === 'bytes' ? values : null;
+    const bytes = strings === null ? count * (value.jsonBytesMax ?? 0) : jsonBytesMax(strings, count);
     const all = bytes + count * renderedValueBytes;
     if (!this.#room.take(all)) return null;
     this.#dictionaryBytes = all;
@@ -154,6 +185,17 @@ function jsonBytesMax({ starts, ends }: RawStrings, count: number): number {
   let bytes = 0;
   for (let at = 0; at < count; at++) bytes += (ends[at] as number) - (starts[at] as number);
   return bytes * escapedBytesMax + count * 2;
+}
+
+/** What values take as base64, with quotes. */
+function binaryBytesMax(values: PageValues, places: Int32Array, count: number): number {
+  if (values.kind !== 'bytes') return 0;
+  let bytes = 0;
+  for (let row = 0; row < count; row++) {
+    const place = places[row] as number;
+    if (place >= 0) bytes += ((values.ends[place] as number) - (values.starts[place] as number)) * 2 + 8;
+  }
+  return bytes;
 }
 
 function longestOf({ starts, ends }: StringValues, places: Int32Array, count: number): number {

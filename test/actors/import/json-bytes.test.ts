@@ -70,7 +70,7 @@ describe('numbers are written as JavaScript writes them', () => {
     ];
     for (const value of [...few, ...any, ...others, ...edges])
       for (const signed of [value, -value]) {
-        const text = String(signed);
+        const text = Object.is(signed, -0) ? '-0' : String(signed);
         const isWhole = Number.isInteger(signed) && !text.includes('e');
         assert.equal(
           written((json) => json.double(signed)),

@@ -59,6 +59,9 @@ async function parquet(sqlOf: (numbers: readonly number[]) => string): Promise<B
   return readFileSync(path);
 }
 
+/** Without an exponent DuckDB takes numbers for decimals, which it rounds otherwise. */
+const doubles = (numbers: readonly number[]) => `[${numbers.map((number) => number.toExponential()).join()}]`;
+
 const blob = (numbers: readonly number[]) =>
   `'${Buffer.from(Float32Array.from(numbers).buffer).toString('hex').replaceAll(/../gu, '\\x$&')}'::BLOB`;
 
@@ -70,6 +73,8 @@ const files: readonly (readonly [string, string, () => string | Promise<Buffer>]
   ['parquet', 'texts of lists', () => parquet((numbers) => `'${asList(numbers)}'`)],
   ['parquet', 'texts of base64', () => parquet((numbers) => `'${base64(numbers)}'`)],
   ['parquet', 'bytes', () => parquet(blob)],
+  ['parquet', 'lists of floats', () => parquet((numbers) => `${doubles(numbers)}::FLOAT[]`)],
+  ['parquet', 'lists of doubles', () => parquet((numbers) => doubles(numbers))],
 ];
 
 /** The same rows, written. */
@@ -184,6 +189,47 @@ test('vectors of another length than the namespace’s, or for one that has none
   await importInto(server, plain, 'v\nx\n');
   const refused = await importInto(server, plain, 'v\n"[1,2]"\n', { vector: 'v' });
   assert.deepEqual([refused.status, Object.keys(refused.body.fields)], [422, ['vector']]);
+});
+
+const wrongLists: readonly (readonly [string, string, RegExp])[] = [
+  [
+    'a length that differs',
+    'VALUES ([1, 2]::FLOAT[]), ([1]::FLOAT[])',
+    /row 2, column "v": a vector must have 2 numbers/u,
+  ],
+  ['NaN', "VALUES ([1, 'nan'::FLOAT])", /row 1, column "v": a vector must have finite/u],
+  ['null in a list', 'VALUES ([1, NULL]::INT[])', /row 1, column "v": a vector must have finite/u],
+  ['no numbers', 'VALUES ([]::DOUBLE[])', /row 1, column "v": a vector must have 1 to 2048 numbers/u],
+  [
+    'too many numbers',
+    'VALUES (range(2049))',
+    /row 1, column "v": a vector must have 1 to 2048 numbers: it has 2049/u,
+  ],
+];
+for (const [what, values, message] of wrongLists)
+  test(`parquet: ${what} is refused by its row`, async () => {
+    const path = importFileName('wrong.parquet');
+    await oracle.rows(`COPY (FROM (${values}) t(v)) TO '${path}' (FORMAT parquet)`);
+    const { status, body } = await importInto(server, fresh(), readFileSync(path), {
+      format: 'parquet',
+      vector: 'v',
+    });
+    assert.equal(status, 422);
+    assert.match(body.error, message);
+  });
+
+test('whole numbers and halves of lists are vectors, and other columns are none', async () => {
+  const path = importFileName('whole.parquet');
+  await oracle.rows(
+    `COPY (SELECT [1, 2::BIGINT] AS whole, ['a'] AS texts, 7 AS n, {'a': 1} AS s) TO '${path}' (FORMAT parquet)`,
+  );
+  const imported = (vector: string) =>
+    importInto(server, fresh(), readFileSync(path), { format: 'parquet', vector });
+  assert.equal((await imported('whole')).status, 200);
+  for (const name of ['texts', 'n', 's']) {
+    const { status, body } = await imported(name);
+    assert.deepEqual([status, Object.keys(body.fields)], [422, ['vector']], name);
+  }
 });
 
 test('a column that is not there, or has another use, is refused', async () => {

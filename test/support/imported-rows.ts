@@ -1,0 +1,105 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ImportedRows, ImportRequest, RestartingSink } from '../../actors/import/import-csv.ts';
+import { importCsv } from '../../actors/import/import-csv.ts';
+import { importNdjson } from '../../actors/import/import-ndjson.ts';
+import { importParquet } from '../../actors/import/import-parquet.ts';
+import { batchBytes, type ColumnsChunk, type RowsBatch } from '../../actors/import/row-writer.ts';
+import {
+  documentEntryLength,
+  documentId,
+  documentMeta,
+  documentText,
+  documentVector,
+} from '../../actors/storage/document-batch.ts';
+import { ApiError } from '../../protocol/errors.ts';
+import type { ImportFormat } from '../../protocol/write.ts';
+
+/** Reads files as an import does, without a server. */
+export interface ImportedDocument {
+  readonly id: string;
+  readonly text: string | null;
+  /** As JSON. */
+  readonly meta: string;
+  readonly vector: Float32Array | null;
+}
+
+export interface ReadFile {
+  readonly imported: ImportedRows;
+  readonly documents: readonly ImportedDocument[];
+}
+
+type Question = Partial<Omit<ImportRequest, 'file' | 'size'>>;
+
+const readers = { csv: importCsv, ndjson: importNdjson, parquet: importParquet } as const;
+
+/** Answers the rows of a file, or what the refusal of it says. Anything else is thrown. */
+export async function readFileRows(
+  format: ImportFormat,
+  path: string,
+  question: Question = {},
+): Promise<ReadFile | ApiError> {
+  const sink = new DocumentsSink();
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    const nothing = { id: null, text: [], schema: null, vector: null, columns: null, skip: [], dims: null };
+    const imported = await readers[format]({ ...nothing, ...question, file, size }, sink);
+    return { imported, documents: sink.documents };
+  } catch (error) {
+    if (error instanceof ApiError) return error;
+    throw error;
+  } finally {
+    await file.close();
+  }
+}
+
+/** The same, of bytes. */
+export async function readBytesRows(
+  format: ImportFormat,
+  bytes: Uint8Array,
+  question: Question = {},
+): Promise<ReadFile | ApiError> {
+  const folder = mkdtempSync(join(tmpdir(), 'tidebase-rows-'));
+  try {
+    const path = join(folder, 'file');
+    writeFileSync(path, bytes);
+    return await readFileRows(format, path, question);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+class DocumentsSink implements RestartingSink {
+  documents: ImportedDocument[] = [];
+  #chunkRows = 0;
+
+  batchBuffer(): ArrayBuffer {
+    return new ArrayBuffer(batchBytes);
+  }
+
+  async rows({ buffer, rowCount }: RowsBatch): Promise<void> {
+    let offset = 0;
+    for (let row = 0; row < rowCount; row++) {
+      this.documents.push({
+        id: documentId(buffer, offset),
+        text: documentText(buffer, offset)?.toString() ?? null,
+        meta: documentMeta(buffer, offset)?.toString() ?? '{}',
+        vector: documentVector(buffer, offset),
+      });
+      offset += documentEntryLength(buffer, offset);
+    }
+    if (offset !== buffer.length) throw new Error(`${rowCount} rows end at ${offset} of ${buffer.length}`);
+  }
+
+  async chunk({ rowCount }: ColumnsChunk): Promise<void> {
+    this.#chunkRows += rowCount;
+  }
+
+  async restart(): Promise<void> {
+    this.documents = [];
+    this.#chunkRows = 0;
+  }
+}
