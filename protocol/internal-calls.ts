@@ -71,6 +71,13 @@ const rows = {
     effect: { does: 'write', lost: 'unavailable' },
     endsBegunWork: true,
   },
+  /** Tells what others hold of a deleted namespace, in bytes: durable when it is answered. Told again it is the same. */
+  reportHeld: {
+    name: 'tenant.report-held',
+    from: 'namespace',
+    effect: { does: 'write', lost: 'unavailable' },
+    endsBegunWork: true,
+  },
   /** → what all namespaces of the tenant take in the store, in bytes. */
   storedBytes: { name: 'tenant.stored', from: 'any actor', effect: { does: 'read' } },
   /** → 402 where the allowance of the hosted embedding model is used up. */

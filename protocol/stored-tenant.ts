@@ -295,6 +295,8 @@ export const tenantEventSchema = z.discriminatedUnion('kind', [
   event('provider-key-forgotten', { provider: z.string() }),
   /** With what it had reported by then, and the UTC day. Its last words come after it, before its records are dropped. */
   event('namespace-deleted', { ...named, taken: z.strictObject(taken), day: z.string() }),
+  /** What others hold of a namespace that was deleted, in bytes; 0 where that is nothing any more. */
+  event('namespace-held', { namespaceId: z.string(), bytes: count }),
   event('namespace-reported', { name: z.string(), report: namespaceReportSchema }),
   event('usage-noted', { notes: z.array(usageNoteSchema).readonly() }),
 ]);
@@ -314,6 +316,8 @@ export const tenantManifestSchema = z.strictObject({
     keys: z.array(keyRecordSchema),
     /** Name and entry. */
     names: z.array(z.tuple([z.string(), nameEntrySchema])),
+    /** Ids of deleted namespaces of which others hold something, and how many bytes; absent where there are none. */
+    held: z.array(z.tuple([z.string(), count])).optional(),
     providerKeys: z.array(providerKeyRecordSchema),
     /** Oldest first. */
     answers: z.array(storedAnswerSchema),

@@ -77,6 +77,8 @@ export interface NamespaceDirectory {
   confirm(tenantId: number, name: string, namespaceId: string): Promise<void>;
   /** Resolves once the tenant has heard; of a namespace whose name is gone, once that is durable. */
   report(tenantId: number, name: string, report: NamespaceReport): Promise<void>;
+  /** Resolves once it is durable how many bytes others hold of a namespace that was deleted. */
+  reportHeld(tenantId: number, namespaceId: string, bytes: number): Promise<void>;
   /** What all namespaces of the tenant take in the store, as far as it has heard. */
   storedBytes(tenantId: number): Promise<number>;
   /** Throws 402 where the tenant's allowance of the hosted embedding model has no room for `tokens`. */

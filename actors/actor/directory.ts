@@ -53,6 +53,10 @@ export function createDirectory(channel: PortChannel): NamespaceDirectory {
       const to = { tenantId, namespace: '', argument: name };
       await call(internalCalls.reportNamespace, to, packMessage(report));
     },
+    async reportHeld(tenantId, namespaceId, bytes) {
+      const to = { tenantId, namespace: '', argument: namespaceId };
+      await call(internalCalls.reportHeld, to, packMessage(bytes));
+    },
     async storedBytes(tenantId) {
       return unpackMessage(await call(internalCalls.storedBytes, { tenantId, namespace: '' })) as number;
     },

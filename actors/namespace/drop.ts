@@ -10,6 +10,7 @@ import { type Committed, commit, loadCommitted } from '../storage/manifest-store
 import { keyOfObject } from '../storage/object-ref.ts';
 import {
   buried,
+  heldBytes,
   needsParent,
   objectsNamedBy,
   objectsOfManifest,
@@ -50,7 +51,13 @@ export async function eraseNamespace(components: EraseComponents, namespaceId: s
   const key = paths.namespaceManifest(namespaceId);
   const found = await loadCommitted(store, key, manifestCodec);
   const tombstone = found === null ? null : await bury(components, found);
-  if (tombstone !== null) return deleteAllBut(components, tombstone);
+  if (tombstone !== null) {
+    await components.directory.reportHeld(tombstone.tenantId, namespaceId, heldBytes(tombstone));
+    return deleteAllBut(components, tombstone);
+  }
+  // Before the tombstone goes, which is what makes it be told again.
+  if (found?.value.state === 'deleted')
+    await components.directory.reportHeld(found.value.tenantId, namespaceId, 0);
   await warmCache?.forgetNamespace(namespaceId);
   // The manifest goes first: segments without a manifest are orphans, a manifest without segments is damage.
   await store.delete(key);

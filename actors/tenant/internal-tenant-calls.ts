@@ -75,6 +75,9 @@ export async function handleInternalTenantCall(
     case internalCalls.reportNamespace:
       await actor.ledger.report(call.argument, unpackMessage(body) as NamespaceReport);
       return packed(null);
+    case internalCalls.reportHeld:
+      await actor.ledger.reportHeld(call.argument, unpackMessage(body) as number);
+      return packed(null);
     case internalCalls.providerKey:
       return packed(actor.embeddingKeys.find(call.argument));
     case internalCalls.setEmbed:

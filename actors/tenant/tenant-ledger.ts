@@ -41,7 +41,9 @@ export class TenantLedger {
   /** Adds up what is stored anew, after the state has become another one. */
   sumUp(): void {
     this.#storedBytes = 0;
-    for (const { storedBytes } of this.#parts.log.state.names.values()) this.#storedBytes += storedBytes;
+    const { names, held } = this.#parts.log.state;
+    for (const { storedBytes } of names.values()) this.#storedBytes += storedBytes;
+    for (const bytes of held.values()) this.#storedBytes += bytes;
   }
 
   applying(event: TenantEvent): void {
@@ -53,6 +55,8 @@ export class TenantLedger {
         this.#addStoredBytes(-links.reduce((sum, { entry }) => sum + entry.storedBytes, gone.storedBytes));
       }
     }
+    if (event.kind === 'namespace-held')
+      this.#addStoredBytes(event.bytes - (state.held.get(event.namespaceId) ?? 0));
     if (event.kind === 'namespace-created') this.#addStoredBytes(event.begins?.storedBytes ?? 0);
     // Before the state takes it over, which then finds nothing new: here is the sum of what is stored.
     if (event.kind === 'namespace-reported' && !this.#learn(event.name, event.report))
@@ -69,6 +73,14 @@ export class TenantLedger {
     if (this.#learn(name, report)) this.#news.add(namespaceId);
     // What is not flushed is reported again by whoever replays it. What is has left the log, so it is put there.
     if (flushed && this.#news.has(namespaceId)) this.#keep(name, report);
+  }
+
+  /** Takes what others hold of a deleted namespace; durable when it resolves. */
+  async reportHeld(namespaceId: string, bytes: number): Promise<void> {
+    const { log } = this.#parts;
+    // Of what a deleted tenant stores nobody asks.
+    if (isDeleting(log.state) || (log.state.held.get(namespaceId) ?? 0) === bytes) return;
+    await log.confirmed(log.append({ kind: 'namespace-held', namespaceId, bytes }));
   }
 
   #learn(name: string, report: NamespaceReport): boolean {

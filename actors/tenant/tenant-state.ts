@@ -32,6 +32,8 @@ export interface TenantState {
   tenant: TenantRecord | null;
   readonly keys: Map<number, KeyRecord>;
   readonly names: Map<string, NameEntry>;
+  /** Bytes of deleted namespaces that others hold, by the ids of these. */
+  readonly held: Map<string, number>;
   /** By provider. */
   readonly providerKeys: Map<string, ProviderKeyRecord>;
   /** By the digest of the request's `Idempotency-Key`, oldest first. */
@@ -45,6 +47,7 @@ export function emptyTenant(): TenantState {
     tenant: null,
     keys: new Map(),
     names: new Map(),
+    held: new Map(),
     providerKeys: new Map(),
     answers: new Map(),
     usage: emptyUsage(),
@@ -133,6 +136,7 @@ export function copyOfState(state: TenantState): TenantState {
     ...state,
     keys: new Map(state.keys),
     names: new Map(state.names),
+    held: new Map(state.held),
     providerKeys: new Map(state.providerKeys),
     answers: new Map(state.answers),
     usage: copyOfUsage(state.usage),
@@ -224,6 +228,10 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
         state.names.set(name, { ...entry, storedBytes: 0 });
       return;
     }
+    case 'namespace-held':
+      if (event.bytes === 0) state.held.delete(event.namespaceId);
+      else state.held.set(event.namespaceId, event.bytes);
+      return;
     case 'namespace-reported':
       applyReport(state, event);
       return;
@@ -286,6 +294,7 @@ export const tenantManifestCodec = {
         tenant: state.tenant,
         keys: [...state.keys.values()],
         names: [...state.names],
+        ...(state.held.size === 0 ? {} : { held: [...state.held] }),
         providerKeys: [...state.providerKeys.values()],
         answers: [...state.answers.values()],
         usage: usageToWire(state.usage),
@@ -303,6 +312,7 @@ export const tenantManifestCodec = {
         tenant: wire.state.tenant,
         keys: new Map(wire.state.keys.map((key) => [key.id, key])),
         names: new Map(wire.state.names),
+        held: new Map(wire.state.held),
         providerKeys: new Map(wire.state.providerKeys.map((record) => [record.provider, record])),
         answers: new Map(wire.state.answers.map((answer) => [answer.keyDigest, answer])),
         usage: usageFromWire(wire.state.usage),

@@ -124,6 +124,7 @@ const events: { readonly [Kind in TenantEvent['kind']]: Extract<TenantEvent, { k
   'provider-key-stored': { kind: 'provider-key-stored', record: providerKey },
   'provider-key-forgotten': { kind: 'provider-key-forgotten', provider: 'openai' },
   'namespace-deleted': { kind: 'namespace-deleted', ...name, taken, day: '2026-01-02' },
+  'namespace-held': { kind: 'namespace-held', namespaceId: name.namespaceId, bytes: 5 },
   'namespace-reported': {
     kind: 'namespace-reported',
     name: 'logs',
@@ -182,18 +183,21 @@ describe('golden bytes of stored records', () => {
   it('each kind of a tenant’s events', () => {
     const made = packMessage(Object.values(events).map(encodeTenantEvent));
 
-    const golden = goldenBytes('tenant-events-v8.bin', made);
+    const golden = goldenBytes('tenant-events-v9.bin', made);
 
     assert.deepEqual(Buffer.from(made), golden);
-    // Those of version 7 are the same without the subscription's.
-    const older = unpackMessage(
-      new Uint8Array(readFileSync('test/golden/tenant-events-v7.bin')),
-    ) as Uint8Array[];
-    const others = Object.values(events).filter(({ kind }) => kind !== 'tenant-billing');
-    assert.deepEqual(
-      older.map((bytes) => decodeTenantEvent(bytes, 'golden')),
-      others,
-    );
+    // Those of version 8 are the same without what others hold, and those of version 7 without the subscription's too.
+    for (const [version, later] of [
+      [8, ['namespace-held']],
+      [7, ['namespace-held', 'tenant-billing']],
+    ] as const) {
+      const bytes = new Uint8Array(readFileSync(`test/golden/tenant-events-v${version}.bin`));
+      const others = Object.values(events).filter(({ kind }) => !later.some((each) => each === kind));
+      assert.deepEqual(
+        (unpackMessage(bytes) as Uint8Array[]).map((event) => decodeTenantEvent(event, 'golden')),
+        others,
+      );
+    }
     const read = (unpackMessage(new Uint8Array(golden)) as Uint8Array[]).map((bytes) =>
       decodeTenantEvent(bytes, 'golden'),
     );

@@ -575,6 +575,9 @@ function directoryThrough(
       const to = { tenantId: tenant, argument: name };
       await ask(internalCalls.reportNamespace, to, packMessage(report));
     },
+    async reportHeld(tenant, namespaceId, bytes) {
+      await ask(internalCalls.reportHeld, { tenantId: tenant, argument: namespaceId }, packMessage(bytes));
+    },
     async storedBytes(tenant) {
       const { packed } = await ask(internalCalls.storedBytes, { tenantId: tenant });
       return unpackMessage(packed ?? new Uint8Array()) as number;

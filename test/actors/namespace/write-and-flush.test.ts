@@ -98,6 +98,7 @@ beforeEach(() => {
       resolve: async () => null,
       confirm: async () => {},
       report: async () => {},
+      reportHeld: async () => {},
       storedBytes: async () => 0,
       admitHosted: async () => {},
       providerKey: async () => null,

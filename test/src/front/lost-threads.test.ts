@@ -20,6 +20,7 @@ describe('the router, of a call whose thread died with it', () => {
     internalCalls.resolveNamespace,
     internalCalls.reportNamespace,
     internalCalls.dropNamespace,
+    internalCalls.reportHeld,
     internalCalls.shareNamespace,
     internalCalls.releaseNamespace,
     internalCalls.collectNamespace,
