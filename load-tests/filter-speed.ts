@@ -196,12 +196,12 @@ class Asking {
     const times = await timesOf(async () => {
       last = await this.#ask<CountAnswer>('count', request);
     });
-    const { count = 0, low = 0, high = 0 } = last ?? {};
+    const { count = 0, low = 0, high = 0, likely_low = 0, likely_high = 0 } = last ?? {};
     const isRight = low <= matching && matching <= high;
     return line(name, times, {
       barMs,
       isRight,
-      note: `${thousands(matching)} match; estimated ${thousands(count)}, surely ${thousands(low)} to ${thousands(high)}`,
+      note: `${thousands(matching)} match; estimated ${thousands(count)}, likely ${thousands(likely_low)} to ${thousands(likely_high)}, surely ${thousands(low)} to ${thousands(high)}`,
     });
   }
 

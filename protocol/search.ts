@@ -308,6 +308,13 @@ export const countAnswerSchema = z.object({
   ids: z.array(z.string()).meta({ description: `Up to ${limits.countIdsMax} newest matching ids.` }),
   low: z.int().meta({ description: 'Estimates: the count is at least this.' }).optional(),
   high: z.int().meta({ description: 'Estimates: the count is at most this.' }).optional(),
+  likely_low: z
+    .int()
+    .meta({
+      description: 'Estimates: in 95 of 100 cases the count is at least this, and at most likely_high.',
+    })
+    .optional(),
+  likely_high: z.int().meta({ description: 'Estimates: see likely_low.' }).optional(),
   truncated: z.boolean().meta({ description: 'Ids were cut to fit max_bytes.' }).optional(),
   ...queryFigureFields,
 });

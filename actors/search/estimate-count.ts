@@ -4,8 +4,10 @@
  * 1. The index says how many candidates there are, live ones only; no document is read for that.
  * 2. Groups of them, spread evenly from the oldest to the newest, are judged: `groupsMax` of the memtables' and as many
  *    blocks of the segments.
- * 3. The rest is taken to match as often as those did. What was judged bounds the answer from both sides, surely.
+ * 3. The rest is taken to match as often as those did. What was judged bounds the answer from both sides, surely; how much the groups
+ *    differ says between which counts it lies with a likelihood of 95 % (likely-bounds.ts).
  */
+import { must } from '../../src/base/assert.ts';
 import type { ReadTally } from '../storage/block-fetch.ts';
 import type { Memtable } from '../storage/memtable.ts';
 import { isReadFailure } from '../storage/read-failure.ts';
@@ -13,10 +15,12 @@ import type { Snapshot } from '../storage/snapshot.ts';
 import { isDeleted } from '../storage/tombstones.ts';
 import { rowsBelow } from '../text/searchable-memtable.ts';
 import type { TextCondition } from '../text/trigram-query.ts';
+import { type LikelyBounds, likelyBounds } from './likely-bounds.ts';
 import {
   type BlockSource,
   blocksAheadMax,
   blocksPerReadMax,
+  type ReadBlock,
   readAhead,
   type WantedBlock,
 } from './read-ahead.ts';
@@ -29,6 +33,8 @@ export interface Estimate {
   /** The least that can match; `high` is the most. */
   readonly low: number;
   readonly high: number;
+  /** Between these the count lies with a likelihood of 95 %. */
+  readonly likely: LikelyBounds;
   /** Whether the time was over before all groups were judged: the bounds hold, the count is rougher. */
   readonly timedOut: boolean;
 }
@@ -47,8 +53,12 @@ interface Place {
   readonly offset: number;
 }
 
-/** Whether a document matches; `late` where the deadline came first. */
-export type JudgeDocument = (place: Place) => boolean | Promise<boolean | 'late'>;
+export interface JudgeCandidates {
+  /** Whether a document matches; `late` where the deadline came first. */
+  readonly document: (place: Place) => boolean | Promise<boolean | 'late'>;
+  /** How many live documents of a block's ranges match; null where each is to be judged by itself. */
+  readonly block: (block: ReadBlock) => number | null;
+}
 
 /** Rows of a memtable that are judged together. */
 const rowsPerGroup = 64;
@@ -62,7 +72,7 @@ const blocksPerLook = 256;
 export async function estimateCount(
   snapshot: Snapshot,
   options: EstimateOptions,
-  judge: JudgeDocument,
+  judge: JudgeCandidates,
 ): Promise<Estimate | null> {
   const memtables = await memtableCandidates(snapshot, options);
   const segments = memtables === null ? null : await segmentCandidates(snapshot, options);
@@ -70,15 +80,16 @@ export async function estimateCount(
   if (memtables.sample.isWhole && segments.sample.isWhole) return null;
   const isInTime =
     (await judgeRows(memtables, options, judge)) && (await judgeBlocks(segments, options, judge));
-  return { ...sum(estimateOf(memtables), estimateOf(segments)), timedOut: !isInTime };
+  const estimate = sum(estimateOf(memtables), estimateOf(segments));
+  // What was judged first is the newest, and nothing like a sample of all.
+  return { ...estimate, ...(isInTime ? {} : { likely: estimate }), timedOut: !isInTime };
 }
 
 /** Candidates of one kind, and what is known of them. */
 class Candidates<T> {
   readonly sample: SpreadSample<T>;
+  readonly groups: { rows: number; matching: number }[] = [];
   rows = 0;
-  judged = 0;
-  matching = 0;
 
   constructor(groupsMax: number) {
     this.sample = new SpreadSample(groupsMax);
@@ -90,20 +101,39 @@ class Candidates<T> {
     this.sample.add(group);
   }
 
-  note(matches: boolean): void {
-    this.judged++;
-    if (matches) this.matching++;
+  /** Rows that are noted from here on are another group's. */
+  beginGroup(): void {
+    this.groups.push({ rows: 0, matching: 0 });
+  }
+
+  note(rows: number, matching: number): void {
+    const group = must(this.groups.at(-1), 'a group');
+    group.rows += rows;
+    group.matching += matching;
   }
 }
 
-function estimateOf({ rows, judged, matching }: Candidates<unknown>): Bounds {
+function estimateOf({ rows, groups }: Candidates<unknown>): Bounds {
+  const judged = groups.reduce((total, group) => total + group.rows, 0);
+  const matching = groups.reduce((total, group) => total + group.matching, 0);
   const unknown = rows - judged;
   const guessed = judged === 0 ? unknown : (unknown * matching) / judged;
-  return { count: matching + Math.round(guessed), low: matching, high: matching + unknown };
+  return {
+    count: matching + Math.round(guessed),
+    low: matching,
+    high: matching + unknown,
+    likely: likelyBounds(groups, rows),
+  };
 }
 
+/** Bounds of a sum: both parts are hardly ever as far off as they may be, so likely ones are rather too wide. */
 function sum(one: Bounds, other: Bounds): Bounds {
-  return { count: one.count + other.count, low: one.low + other.low, high: one.high + other.high };
+  return {
+    count: one.count + other.count,
+    low: one.low + other.low,
+    high: one.high + other.high,
+    likely: { low: one.likely.low + other.likely.low, high: one.likely.high + other.likely.high },
+  };
 }
 
 interface MemtableRows {
@@ -160,9 +190,10 @@ function liveRows({ ranges, tombstones }: WantedBlock): number {
 async function judgeRows(
   candidates: Candidates<MemtableRows>,
   { slice }: EstimateOptions,
-  judge: JudgeDocument,
+  judge: JudgeCandidates,
 ): Promise<boolean> {
   for (const { memtable, rows } of candidates.sample.items) {
+    candidates.beginGroup();
     for (const row of rows) {
       const place = { buffer: memtable.bufferOf(row), offset: memtable.offsetOf(row) };
       if (!(await judgeOne(candidates, place, judge))) return false;
@@ -176,7 +207,7 @@ async function judgeRows(
 async function judgeBlocks(
   candidates: Candidates<WantedBlock>,
   options: EstimateOptions,
-  judge: JudgeDocument,
+  judge: JudgeCandidates,
 ): Promise<boolean> {
   try {
     return await judgeReadBlocks(candidates, options, judge);
@@ -189,10 +220,18 @@ async function judgeBlocks(
 async function judgeReadBlocks(
   candidates: Candidates<WantedBlock>,
   { slice, tally }: EstimateOptions,
-  judge: JudgeDocument,
+  judge: JudgeCandidates,
 ): Promise<boolean> {
   const blocks = readAhead(listed(candidates.sample.items), tally, slice);
-  for await (const { block, ranges, tombstones } of blocks) {
+  for await (const read of blocks) {
+    const { block, ranges, tombstones } = read;
+    candidates.beginGroup();
+    const matching = judge.block(read);
+    if (matching !== null) {
+      candidates.note(liveRows(read), matching);
+      if (await isOver(slice)) return false;
+      continue;
+    }
     for (let at = 0; at < ranges.length; at += 2) {
       for (let row = ranges[at] as number; row < (ranges[at + 1] as number); row++) {
         if (isDeleted(tombstones, row)) continue;
@@ -209,12 +248,12 @@ async function judgeReadBlocks(
 async function judgeOne(
   candidates: Candidates<unknown>,
   place: Place,
-  judge: JudgeDocument,
+  judge: JudgeCandidates,
 ): Promise<boolean> {
-  const judged = judge(place);
+  const judged = judge.document(place);
   const matches = judged instanceof Promise ? await judged : judged;
   if (matches === 'late') return false;
-  candidates.note(matches);
+  candidates.note(1, matches ? 1 : 0);
   return true;
 }
 

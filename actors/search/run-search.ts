@@ -5,8 +5,9 @@ import { isReadFailure } from '../storage/read-failure.ts';
 import type { Found } from '../text/judge.ts';
 import { type CursorScope, decodeCursor, encodeCursor, queryDigest } from './cursor.ts';
 import { findInDocument } from './document-filter.ts';
-import { estimateCount } from './estimate-count.ts';
+import { type Estimate, estimateCount } from './estimate-count.ts';
 import { countExactly } from './exact-count.ts';
+import { countLiteral } from './literal-rows.ts';
 import { frameBytes, Page } from './page.ts';
 import { answer, isCutShort, isEverything, late, type QueryContext, scan, testOf } from './query.ts';
 import { refuseLargeScan } from './refuse-large-scan.ts';
@@ -54,13 +55,17 @@ async function runEstimate(context: QueryContext, request: CountRequest): Promis
   const options = { condition: test.condition, groupsMax: limits.estimateGroupsMax, slice, tally };
   const isMatch = (found: Found) => found !== null;
   try {
-    const estimate = await estimateCount(context.snapshot, options, (document) => {
-      const found = findInDocument(test, document, 'none');
-      return found instanceof Promise ? late(context, found, isMatch) : isMatch(found);
+    const literal = test.judge?.literal ?? null;
+    const estimate = await estimateCount(context.snapshot, options, {
+      document(place) {
+        const found = findInDocument(test, place, 'none');
+        return found instanceof Promise ? late(context, found, isMatch) : isMatch(found);
+      },
+      block: (block) => (literal === null ? null : countLiteral(block, literal)),
     });
     if (estimate === null) return null;
-    const { count, low, high, timedOut } = estimate;
-    const bounds = `"count":${count},"exact":${low === high},"low":${low},"high":${high},"ids":[]`;
+    const { count, low, high, likely, timedOut } = estimate;
+    const bounds = `"count":${count},"exact":${low === high},${boundsJson({ low, high, likely })}"ids":[]`;
     return answer(context, timedOut ? { kind: 'timed-out', sequence: 0 } : { kind: 'complete' }, bounds);
   } catch (error) {
     if (isReadFailure(error)) context.readFailed(error);
@@ -73,7 +78,8 @@ async function runExactCount(context: QueryContext, request: CountRequest): Prom
   await refuseLargeScan(context, test);
   const idsMax = Math.min(limits.countIdsMax, request.limit ?? limits.countIdsMax);
   const { count, ids } = await countExactly(context, test, idsMax);
-  const bounds = request.exact ? '' : `"low":${count},"high":${count},`;
+  const certain = { low: count, high: count };
+  const bounds = request.exact ? '' : boundsJson({ ...certain, likely: certain });
   const shown = idsWithin(ids, request.max_bytes);
   const truncated = shown.length < ids.length ? ',"truncated":true' : '';
   return answer(
@@ -81,6 +87,10 @@ async function runExactCount(context: QueryContext, request: CountRequest): Prom
     { kind: 'complete' },
     `"count":${count},"exact":true,${bounds}"ids":${JSON.stringify(shown)}${truncated}`,
   );
+}
+
+function boundsJson({ low, high, likely }: Pick<Estimate, 'low' | 'high' | 'likely'>): string {
+  return `"low":${low},"high":${high},"likely_low":${likely.low},"likely_high":${likely.high},`;
 }
 
 /** The first ids, as far as an answer of so many bytes has room for them. */
