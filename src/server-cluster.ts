@@ -128,7 +128,7 @@ export class ServerCluster {
       .flatMap(({ address }) => parsePeerAddress(address) ?? []);
     if ((await tryKey(this.#transport, addresses)) !== 'wrong-key') return;
     throw new SettingsError(
-      'wrong cluster key: the other servers do not know this one’s TIDEBASE_CLUSTER_KEY; set the same on all of them',
+      'wrong cluster key: set the TIDEBASE_CLUSTER_KEY of the other servers, which do not know the one that is set here',
     );
   }
 

@@ -40,7 +40,7 @@ export function readPeers(read: Read): PeerSettings | null {
     const alone = beside[address === null ? 1 : 0];
     if (address === null && present === null) return null;
     throw new SettingsError(
-      `${alone} is set and TIDEBASE_PEER_PORT is not: set the port that other servers connect to, or take it out`,
+      `${alone} is set and TIDEBASE_PEER_PORT is not: set the port that other servers connect to, or remove ${alone}`,
     );
   }
   if (present === null) {

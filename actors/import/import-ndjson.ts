@@ -207,7 +207,10 @@ class MemberChoice {
   refuseUnseen(): void {
     for (const name of this.#unseen) {
       const parameter = name === this.#vector ? 'vector' : this.#skip.has(name) ? 'skip' : 'columns';
-      throw wrongParameter(parameter, `there is no column ${quoted(name)}: no row has it`);
+      throw wrongParameter(
+        parameter,
+        `there is no column ${quoted(name)}, for no row has it: correct the name or leave it out`,
+      );
     }
   }
 }

@@ -37,7 +37,7 @@ export function importRequest(query: string): ImportQuestion {
     skip: namesIn(skip),
   };
   if (vector !== null && (vector === id || question.text.includes(vector)))
-    throw wrongParameter('vector', 'is a column of its own: it can be neither the id nor a text');
+    throw wrongParameter('vector', 'must be a column of its own: name one that is neither the id nor a text');
   return question;
 }
 

@@ -253,7 +253,7 @@ export class NamespaceQueries {
   }
 
   async #sql(call: ActorCall, body: Uint8Array | null, opened: OpenedNow): Promise<ActorReply> {
-    if (call.link !== undefined) throw invalidField('sql', notOfLinks('SQL'));
+    if (call.link !== undefined) throw invalidField('sql', notOfLinks('SQL', call.link));
     const request = this.#reading(opened, () =>
       parseWith(sqlRequestSchema, body === null ? undefined : readBody(body)),
     );
@@ -330,11 +330,11 @@ function shownIdentity(identity: NamespaceIdentity, link: ReadLink | undefined):
 }
 
 function refuseFilterOfLink({ link }: ActorCall, { filter }: SearchRequest | CountRequest): void {
-  if (link !== undefined && filter !== null) throw invalidField('filter', notOfLinks('filters'));
+  if (link !== undefined && filter !== null) throw invalidField('filter', notOfLinks('filters', link));
 }
 
-function notOfLinks(what: string): string {
-  return `linked namespaces have no ${what}: ask the source of the link`;
+function notOfLinks(what: string, { source }: ReadLink): string {
+  return `a link takes no ${what}: ask its source, "${source}"`;
 }
 
 function timedOut(cause: ReadTimedOut): ApiError {

@@ -98,10 +98,7 @@ export class TenantLinks {
   /** Refuses what can't be made before anything is. */
   async #begin(name: string, { source, version }: Wanted): Promise<Origin> {
     if (name === source)
-      throw invalidField(
-        'source',
-        'this is the name of what is to be made: it needs another namespace as its source',
-      );
+      throw invalidField('source', 'must be another namespace than the one that is to be made');
     this.#names.refuseTaken(name);
     this.#names.refusePastLimits();
     const origin = await this.#originOf(source);
@@ -194,7 +191,7 @@ export class TenantLinks {
   }
 }
 
-/** What is known of it when its name is made; when that was is known last. */
+/** Makes what is remembered of a link or a branch from the time of its name's making, which is known last. */
 function withMade(
   remembering: Remembering<MadeOf> | null,
   made: Omit<MadeOf, 'createdAt'>,

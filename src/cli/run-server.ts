@@ -2,6 +2,7 @@ import { PlansError } from '../accounts/parse-plans.ts';
 import { createLogger, describeError } from '../base/log.ts';
 import { makeOnlyPrivate } from '../base/private-folder.ts';
 import { PriceError } from '../billing/check-prices.ts';
+import { CannotJoin } from '../cluster/join.ts';
 import { CannotListen } from '../front/door.ts';
 import type { HttpEngine } from '../front/http.ts';
 import { SecretsError } from '../identity/secrets.ts';
@@ -86,6 +87,8 @@ function isOperators(error: unknown): boolean {
   );
 }
 
+/** What the person who starts a server reads. A server that can't join yet is tried again, since the other one may have ended by then. */
 function sentenceOf(error: unknown): string {
-  return isOperators(error) && error instanceof Error ? error.message : describeError(error);
+  const isForPeople = isOperators(error) || error instanceof CannotJoin;
+  return isForPeople && error instanceof Error ? error.message : describeError(error);
 }

@@ -26,6 +26,11 @@ export interface Joined {
   readonly predecessors: readonly string[];
 }
 
+/** This process can't be a member beside those that live. The message says what an operator can do about it. */
+export class CannotJoin extends Error {
+  override name = 'CannotJoin';
+}
+
 /**
  * Makes this process a member with a log of its own.
  *
@@ -87,7 +92,7 @@ function refuseOtherVersions(members: readonly ClusterMember[]): void {
   const apart = members.find(({ protocol }) => sharedVersion(ownProtocol, protocol) === null);
   if (apart === undefined) return;
   const { address, protocol } = apart;
-  throw new Error(
+  throw new CannotJoin(
     `the server at ${address} speaks versions ${protocol.least} to ${protocol.greatest} of the peer protocol, and this one ` +
       `${ownProtocol.least} to ${ownProtocol.greatest}: update the older one first`,
   );
@@ -117,7 +122,7 @@ async function waitForOthers(
     ({ logId }, at) => hasLease[at] === true && suspicion.stillMs(logId, lookedAgainMs) <= 0,
   );
   if (living === undefined) return;
-  throw new Error(
+  throw new CannotJoin(
     besideOthers
       ? `another server (${living.address}) is running alone on this object store: stop it, and start it again with TIDEBASE_PEER_PORT`
       : `another server (${living.address}) is running on this object store: stop it first, or give this one a bucket or folder of its own`,

@@ -11,7 +11,8 @@ export function packingOf(exchange: Pick<HttpExchange, 'header'>): Packing | nul
   if (encoding === '' || encoding === 'identity') return null;
   const known = packingNamed(encoding === 'x-gzip' ? 'gzip' : encoding);
   if (known !== null) return known;
-  const sentence = 'the Content-Encoding of an import is gzip or zstd: send the file packed so, or unpacked';
+  const sentence =
+    'the Content-Encoding of an import can be gzip or zstd: pack the file with one of them, or send it unpacked';
   throw new ApiError('bad_request', sentence, { status: 415 });
 }
 

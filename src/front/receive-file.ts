@@ -166,7 +166,7 @@ async function refuseFullDisk(folder: string, bytes: number): Promise<void> {
   if (bavail * bsize - bytes >= limits.diskFreeBytesMin) return;
   throw new ApiError(
     'unavailable',
-    "the server can't take a file of this size now: its disk is nearly full; nothing was imported",
+    "the server can't take a file of this size now: its disk is nearly full; nothing was imported: send a smaller one, or try again later",
     {
       retryAfter: 60,
     },
@@ -227,10 +227,14 @@ class FileOutput {
       if (cause instanceof ApiError) throw cause;
       const reason =
         (cause as NodeJS.ErrnoException).code === 'ENOSPC' ? 'its disk is full' : 'its disk fails';
-      throw new ApiError('unavailable', `the server can't take a file now: ${reason}; nothing was imported`, {
-        retryAfter: 60,
-        cause,
-      });
+      throw new ApiError(
+        'unavailable',
+        `the server can't take a file now: ${reason}; nothing was imported: try again later`,
+        {
+          retryAfter: 60,
+          cause,
+        },
+      );
     }
     this.#waitingBytes -= bytes;
   }

@@ -53,8 +53,9 @@ export class Unpacker {
     this.#bytes += chunk.byteLength;
     const most = this.#packedBytes * limits.importUnpackedMost + limits.importUnpackedSlackBytes;
     if (this.#bytes > limits.importBodyBytesMax)
-      throw tooMuch(`more than ${limits.importBodyBytesMax} bytes`);
-    if (this.#bytes > most) throw tooMuch(`${limits.importUnpackedMost} times its bytes`);
+      throw tooMuch(`more than ${limits.importBodyBytesMax} bytes: split it`);
+    if (this.#bytes > most)
+      throw tooMuch(`more than ${limits.importUnpackedMost} times its packed size: send it unpacked`);
     await this.#pass(chunk);
   }
 
@@ -63,7 +64,7 @@ export class Unpacker {
       await work;
     } catch (error) {
       if (!(error instanceof Damaged)) throw error;
-      const problem = `its ${this.#packing} stream ${error.message}`;
+      const problem = `the body's ${this.#packing} stream ${error.message}`;
       throw new ApiError('invalid', `nothing was imported: ${problem}`, {
         fields: { file: problem },
         cause: error,
@@ -74,15 +75,17 @@ export class Unpacker {
 
 function tooMuch(what: string): ApiError {
   const problem = `the file unpacks to ${what}`;
-  return new ApiError('too_large', `nothing was imported: ${problem}: split it, or send it unpacked`, {
+  return new ApiError('too_large', `nothing was imported: ${problem}`, {
     fields: { file: problem },
   });
 }
 
-/** Thrown where the bytes are no stream of their kind. Its message goes on a sentence whose subject is the body. */
+/** Thrown where the bytes are no whole stream of their kind. Its message is the rest of a sentence that begins with the stream. */
 class Damaged extends Error {
   override name = 'Damaged';
 }
+
+const endsEarly = 'ends early: send all of it';
 
 type PassOn = (chunk: Uint8Array) => Promise<void>;
 
@@ -112,7 +115,7 @@ class GzipPieces implements Stream {
     await this.#passed;
     // Node reads past what follows the last member, as if it were not there.
     if (this.#gunzip.bytesWritten < this.#takenBytes)
-      throw new Damaged('goes on with something else behind its end');
+      throw new Damaged('is followed by something else: send the packed file alone');
   }
 
   close(): void {
@@ -138,7 +141,7 @@ class GzipPieces implements Stream {
 
 function damaged(error: unknown): Damaged {
   const isCut = (error as NodeJS.ErrnoException).code === 'Z_BUF_ERROR';
-  return new Damaged(isCut ? 'ends early' : 'is damaged, or none', { cause: error });
+  return new Damaged(isCut ? endsEarly : 'is damaged, or is not gzip: pack the file again', { cause: error });
 }
 
 /** Unpacks zstd on this thread, a quarter of a megabyte a turn. */
@@ -163,7 +166,7 @@ class ZstdPieces implements Stream {
   }
 
   async end(): Promise<void> {
-    if (!this.#stream.isWhole) throw new Damaged('ends early');
+    if (!this.#stream.isWhole) throw new Damaged(endsEarly);
   }
 
   close(): void {}
@@ -178,7 +181,7 @@ function nextPiece(pieces: Generator<Uint8Array, void, void>): Uint8Array | null
     throw new Damaged(
       needsMore
         ? 'needs a window of more than 8 MB: pack it without --long and --ultra'
-        : 'is damaged, or none',
+        : 'is damaged, or is not zstd: pack the file again',
       { cause: error },
     );
   }

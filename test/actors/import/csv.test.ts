@@ -226,13 +226,16 @@ for (const [what, content, query, message] of wrong)
 test('a file of another form is named', async () => {
   const rows = 'a\n1\n';
   const cases: readonly (readonly [Buffer, RegExp])[] = [
-    [gzipSync(rows), /^nothing was imported: it is packed by gzip: send it with Content-Encoding: gzip$/u],
+    [
+      gzipSync(rows),
+      /^nothing was imported: the file is packed with gzip: send it with Content-Encoding: gzip$/u,
+    ],
     [
       Buffer.from('28b52ffd2004210000610a310a', 'hex'),
-      /it is packed by zstd: send it with Content-Encoding: zstd/u,
+      /the file is packed with zstd: send it with Content-Encoding: zstd/u,
     ],
-    [Buffer.from('504b0304140000000800ffff', 'hex'), /it is a zip archive or a spreadsheet/u],
-    [Buffer.from('\ufeffa\n1\n', 'utf16le'), /it is UTF-16: save it as UTF-8/u],
+    [Buffer.from('504b0304140000000800ffff', 'hex'), /the file is a zip archive or a spreadsheet/u],
+    [Buffer.from('\ufeffa\n1\n', 'utf16le'), /the file is UTF-16: save it as UTF-8/u],
     [Buffer.from('61ff0a', 'hex'), /its bytes are no UTF-8 near byte \d+: save it as UTF-8/u],
   ];
   for (const format of ['csv', 'ndjson'])

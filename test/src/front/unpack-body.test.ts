@@ -92,7 +92,7 @@ for (const packing of packings)
         const short = packed.subarray(0, Math.floor(packed.length * share));
         const { status, message } = await refusal(packing, cut(short, 50_000));
         assert.equal(status, 422);
-        assert.match(message, new RegExp(`its ${packing} stream ends early`, 'u'));
+        assert.match(message, new RegExp(`the body's ${packing} stream ends early`, 'u'));
       }
     });
 
