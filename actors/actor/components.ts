@@ -87,7 +87,7 @@ export interface NamespaceDirectory {
   providerKey(tenantId: number, provider: string): Promise<ProviderKeyRecord | null>;
   /** Resolves once the change is durable; rejects where the name leads elsewhere. */
   setEmbed(tenantId: number, name: string, change: EmbedChange): Promise<void>;
-  /** Ends the open namespace, if any, and deletes its objects. */
+  /** Ends the open namespace, if any, and deletes its objects. Rejects with NotErasedYet where it lets nobody in any more, but they may be there. */
   drop(tenantId: number, name: string, namespaceId: string): Promise<void>;
   /** The version of the namespace of that name and id; null where the name does not lead to it. */
   versionOf(tenantId: number, name: string, namespaceId: string): Promise<number | null>;

@@ -1,4 +1,4 @@
-import { apiErrorFromBody } from '../../protocol/errors.ts';
+import { ApiError, apiErrorFromBody } from '../../protocol/errors.ts';
 import { internalCalls } from '../../protocol/internal-calls.ts';
 import {
   actorAnswerFromWire,
@@ -12,13 +12,28 @@ import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
 import type { PortChannel } from '../../src/base/port-channel.ts';
 import type { NamespaceDirectory } from './components.ts';
 
+/** What a namespace answers that is being dropped, and not gone yet. */
+export const notErasedStatus = 202;
+
+/** A namespace lets nobody in any more, and its objects may still be there. */
+export class NotErasedYet extends ApiError {
+  constructor() {
+    super('unavailable', 'the objects of this namespace are not all gone yet', { retryAfter: 1 });
+  }
+}
+
 /** Calls to actors elsewhere: through the router at the other end of the front port, which knows where they live. */
 export function createDirectory(channel: PortChannel): NamespaceDirectory {
   const call = async (
     operation: string,
     to: { tenantId: number; namespace: string; argument?: string; query?: string },
     body: Uint8Array | null = null,
-  ): Promise<Uint8Array> => {
+  ): Promise<Uint8Array> => (await callWithStatus(operation, to, body)).bytes;
+  const callWithStatus = async (
+    operation: string,
+    to: { tenantId: number; namespace: string; argument?: string; query?: string },
+    body: Uint8Array | null = null,
+  ): Promise<{ readonly status: number; readonly bytes: Uint8Array }> => {
     const { tenantId, namespace, argument = '', query = '' } = to;
     const wire = actorCallToWire({
       operation,
@@ -33,7 +48,7 @@ export function createDirectory(channel: PortChannel): NamespaceDirectory {
     const bytes = answer.body ?? new Uint8Array();
     const { status } = actorAnswerFromWire(answer.head);
     if (status >= 400) throw apiErrorFromBody(bytes);
-    return bytes;
+    return { status, bytes };
   };
   return {
     async resolve(tenantId, name, create) {
@@ -71,7 +86,9 @@ export function createDirectory(channel: PortChannel): NamespaceDirectory {
       await call(internalCalls.setEmbed, { tenantId, namespace: '', argument: name }, packMessage(change));
     },
     async drop(tenantId, name, namespaceId) {
-      await call(internalCalls.dropNamespace, { tenantId, namespace: name, argument: namespaceId });
+      const to = { tenantId, namespace: name, argument: namespaceId };
+      const { status } = await callWithStatus(internalCalls.dropNamespace, to);
+      if (status === notErasedStatus) throw new NotErasedYet();
     },
     async versionOf(tenantId, name, namespaceId) {
       const to = { tenantId, namespace: name, argument: namespaceId };

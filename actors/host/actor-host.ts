@@ -14,9 +14,12 @@ import { describeError } from '../../src/base/log.ts';
 import { LruMap } from '../../src/base/lru.ts';
 import { unpackMessage } from '../../src/base/msgpack.ts';
 import { SerialByKey } from '../../src/base/serial-by-key.ts';
+import { settledWithin } from '../../src/base/settled-within.ts';
+import { SingleFlight } from '../../src/base/single-flight.ts';
 import { StoreError } from '../../src/object-store/object-store.ts';
 import { type ActorReply, reply } from '../actor/actor-reply.ts';
 import type { ActorComponents } from '../actor/components.ts';
+import { notErasedStatus } from '../actor/directory.ts';
 import { MovedAway } from '../actor/ownership.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
 import type { LogTarget } from '../log/unflushed.ts';
@@ -64,6 +67,8 @@ const recoverAgainMsMin = 250;
 const recoverAgainMsMax = 30_000;
 /** Manifest versions remembered of namespaces that were put away, about 120 bytes each; others are read from the store. */
 const putAwayVersionsMax = 50_000;
+/** A deletion waits no longer for the objects before it hears that nobody is let in any more. */
+const droppedToldMs = 3_000;
 /** A look-up of a name is on its way for seconds at most. */
 const droppedMax = 10_000;
 const noCache = { bytes: 0, serving: false };
@@ -84,6 +89,7 @@ export class ActorHost {
   #putAwayVersions = new LruMap<string, number>(putAwayVersionsMax);
   readonly #openActorsMax: number;
   readonly #imports = new SerialByKey<string>();
+  readonly #drops = new SingleFlight<string, void>();
   readonly #foundAs = { warm: 0, local: 0, cold: 0 };
   #recovering: Promise<unknown> = Promise.resolve();
   /** Whether `recover` was called: what comes later is recovered as it comes. */
@@ -555,7 +561,29 @@ export class ActorHost {
     }
   }
 
+  /** From the beginning of this on nobody is let in; whoever asked need not wait for the objects to know that. */
   async #drop(call: ActorCall): Promise<ActorReply> {
+    const { clock } = this.#components;
+    const dropping = this.#drops.run(call.argument, () => this.#erase(call));
+    const failure = dropping.then(
+      () => null,
+      (error: unknown) => ({ error }),
+    );
+    if (!(await settledWithin(clock, failure, droppedToldMs))) return notErased();
+    const failed = await failure;
+    if (failed === null) return nothingToSay();
+    const { ownership, logger } = this.#components;
+    // Who has not got it has ended nothing.
+    if (!ownership.isOwn(placementKey(call.tenantId, call.namespace))) throw failed.error;
+    if (!(failed.error instanceof StoreError))
+      logger.error('a deleted namespace was not erased', {
+        namespaceId: call.argument,
+        error: describeError(failed.error),
+      });
+    return notErased();
+  }
+
+  async #erase(call: ActorCall): Promise<void> {
     const key = slotKey(call.tenantId, call.namespace);
     this.#dropping.add(call.argument);
     const slot = this.#namespaces.get(key);
@@ -585,7 +613,6 @@ export class ActorHost {
       this.#dropping.delete(call.argument);
       this.#dropped.set(call.argument, true);
     }
-    return nothingToSay();
   }
 
   async #collect(call: ActorCall): Promise<ActorReply> {
@@ -673,6 +700,10 @@ function keyOf({ tenantId, namespace }: LogTarget): string {
 
 function receivedFile(body: Uint8Array): ReceivedFile {
   return unpackMessage(body) as ReceivedFile;
+}
+
+function notErased(): ActorReply {
+  return reply('', { status: notErasedStatus });
 }
 
 function nothingToSay(): ActorReply {

@@ -1,13 +1,16 @@
+import { ApiError } from '../../protocol/errors.ts';
 import type { NameEntry, TenantEvent } from '../../protocol/stored-tenant.ts';
 import { describeError } from '../../src/base/log.ts';
+import { settledWithin } from '../../src/base/settled-within.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../actor/components.ts';
-import { keepDropping } from './keep-dropping.ts';
+import { NotErasedYet } from '../actor/directory.ts';
+import { dropWaitMs, keepDropping } from './keep-dropping.ts';
 import { deleteKeyClaims, dropEach } from './remove-tenant.ts';
 import type { TenantLog } from './tenant-log.ts';
 import { entryOf, keysThatEnd, linksAt } from './tenant-state.ts';
 
-type Components = Pick<ActorComponents, 'store' | 'clock' | 'logger' | 'directory'>;
+type Components = Pick<ActorComponents, 'store' | 'clock' | 'logger' | 'directory' | 'evidence'>;
 
 interface DroppedNamespace {
   readonly name: string;
@@ -15,6 +18,8 @@ interface DroppedNamespace {
   known: NameEntry;
   /** How many of them a replay of the tenant's log would meter: the tenant may have heard of more, between two events. */
   writesLogged: number;
+  /** Whether its owner is known to let nobody in any more. */
+  hasEnded: boolean;
 }
 
 /** What deletions leave behind, until it is gone: objects of namespaces, claims of keys. */
@@ -50,13 +55,14 @@ export class TenantDrops {
     if (gone === undefined) return;
     const { name, namespaceId, taken } = event;
     for (const { name: link, namespaceId: linkId, entry } of linksAt(this.#log.state, namespaceId))
-      this.#namespaces.set(linkId, { name: link, known: entry, writesLogged: entry.writes });
+      this.#namespaces.set(linkId, { name: link, known: entry, writesLogged: entry.writes, hasEnded: false });
     // A link that follows has no objects.
     if (gone.linked?.follows === true) return;
     this.#namespaces.set(namespaceId, {
       name,
       known: gone.writes < taken.writes ? { ...gone, ...taken } : gone,
       writesLogged: taken.writes,
+      hasEnded: false,
     });
   }
 
@@ -82,13 +88,17 @@ export class TenantDrops {
 
   /**
    * The name is gone durably, so the deletion has happened whatever becomes of the objects: while the store does not
-   * answer they are asked for again, at last by the flush.
+   * answer they are asked for again, at last by the flush. `onEnded`: nobody is let into it any more; it may be called more than once.
    */
-  dropSoon(namespaceId: string, name: string): Promise<void> {
+  #dropSoon(namespaceId: string, name: string, onEnded: () => void): Promise<void> {
     const { clock, logger } = this.#components;
     return keepDropping(clock, {
       drop: async () => {
-        if (this.#namespaces.has(namespaceId)) await this.#dropNamespace(namespaceId, name);
+        try {
+          if (this.#namespaces.has(namespaceId)) await this.#dropNamespace(namespaceId, name);
+        } finally {
+          if (this.#namespaces.get(namespaceId)?.hasEnded !== false) onEnded();
+        }
       },
       onFailure: (error) =>
         logger.error('objects of a deleted namespace are still there', {
@@ -97,6 +107,23 @@ export class TenantDrops {
         }),
       isOver: () => this.#log.draining,
     });
+  }
+
+  /**
+   * Drops namespaces that were deleted together. Resolves when their objects are gone, or have had their time, and nobody is let into one of
+   * them any more: whoever owns it may not have heard, and what it acknowledged until then would be lost.
+   */
+  async dropInTime(gone: readonly { readonly namespaceId: string; readonly name: string }[]): Promise<void> {
+    const drops = gone.map(({ namespaceId, name }) => {
+      let noteEnd = () => {};
+      const ended = new Promise<void>((resolve) => {
+        noteEnd = resolve;
+      });
+      return { ended, dropped: this.#dropSoon(namespaceId, name, noteEnd) };
+    });
+    const dropped = Promise.all(drops.map((each) => each.dropped));
+    await settledWithin(this.#components.clock, dropped, dropWaitMs);
+    await Promise.all(drops.map(({ ended }) => ended));
   }
 
   /** Drops all that there is at this moment. */
@@ -130,8 +157,28 @@ export class TenantDrops {
     return true;
   }
 
+  /** Throws 503 where another server may still write to a deleted namespace of this name: what follows it must not begin before. */
+  refuseEnding(name: string): void {
+    if (this.#components.evidence === null) return;
+    for (const dropped of this.#namespaces.values())
+      if (dropped.name === name && !dropped.hasEnded)
+        throw new ApiError(
+          'unavailable',
+          `"${name}" was deleted and has not ended yet; nothing was written`,
+          {
+            retryAfter: 1,
+          },
+        );
+  }
+
   async #dropNamespace(namespaceId: string, name: string): Promise<void> {
-    await this.#components.directory.drop(this.#log.tenantId, name, namespaceId);
+    try {
+      await this.#components.directory.drop(this.#log.tenantId, name, namespaceId);
+    } catch (error) {
+      const dropped = this.#namespaces.get(namespaceId);
+      if (dropped !== undefined && error instanceof NotErasedYet) dropped.hasEnded = true;
+      throw error;
+    }
     this.#namespaces.delete(namespaceId);
   }
 

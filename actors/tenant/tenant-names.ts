@@ -4,11 +4,9 @@ import type { BranchRecord, LinkRecord, NameEntry, TenantEvent } from '../../pro
 import { dayOf } from '../../src/accounts/usage.ts';
 import { assert, must } from '../../src/base/assert.ts';
 import { randomHex } from '../../src/base/random.ts';
-import { settledWithin } from '../../src/base/settled-within.ts';
 import type { namespaceJson } from '../actor/actor-reply.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import type { Remembering } from './idempotent-requests.ts';
-import { dropWaitMs } from './keep-dropping.ts';
 import type { TenantAccount } from './tenant-account.ts';
 import type { TenantDrops } from './tenant-drops.ts';
 import type { TenantLog } from './tenant-log.ts';
@@ -147,13 +145,7 @@ export class TenantNames {
         taken: { writes, docsWritten, bytesWritten },
         day: dayOf(clock.now()),
       })
-      .then(() =>
-        settledWithin(
-          clock,
-          Promise.all(gone.map((each) => drops.dropSoon(each.namespaceId, each.name))),
-          dropWaitMs,
-        ),
-      );
+      .then(() => drops.dropInTime(gone));
     await log.confirmed(dropped);
   }
 
@@ -192,6 +184,7 @@ export class TenantNames {
     remembering: Remembering<{ readonly createdAt: string }> | null = null,
   ): PendingName {
     this.refusePastLimits();
+    this.#parts.drops.refuseEnding(name);
     const { clock, random } = this.#components;
     const namespaceId = given ?? randomHex(random, 16);
     const isFree = !this.#names.has(name) && !this.#pending.has(name);

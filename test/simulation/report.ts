@@ -5,7 +5,12 @@ import type { SeedViolation, Summary } from './seed-runs.ts';
 const violationsShown = 20;
 const linesOfViolation = 25;
 
-export function tellSummary(summary: Summary, elapsedMs: number, say: (line: string) => void): void {
+export function tellSummary(
+  summary: Summary,
+  elapsedMs: number,
+  say: (line: string) => void,
+  servers = 1,
+): void {
   const { seeds, events, virtualMs, operations } = summary;
   const perSecond = (seeds / (elapsedMs / 1_000)).toFixed(1);
   say(`${seeds} seeds in ${(elapsedMs / 1_000).toFixed(1)} s, ${perSecond} a second`);
@@ -17,7 +22,8 @@ export function tellSummary(summary: Summary, elapsedMs: number, say: (line: str
   for (const [name, count] of Object.entries(summary.answers).sort()) say(`  ${name}: ${count}`);
   tellFaults(summary, say);
   say(`violations: ${summary.violations.length}`);
-  for (const violation of summary.violations.slice(0, violationsShown)) tellViolation(violation, say);
+  for (const violation of summary.violations.slice(0, violationsShown))
+    tellViolation(violation, say, servers);
   if (summary.violations.length > violationsShown) say('… and more');
 }
 
@@ -28,8 +34,12 @@ function tellFaults({ faults }: Summary, say: (line: string) => void): void {
     say(`  ${fault}: ${faults[fault] ?? 0}`);
 }
 
-export function tellViolation({ seed, kind, text }: SeedViolation, say: (line: string) => void): void {
+export function tellViolation(
+  { seed, kind, text }: SeedViolation,
+  say: (line: string) => void,
+  servers = 1,
+): void {
   say(`✖ seed ${seed}: ${kind}`);
   for (const line of text.split('\n').slice(0, linesOfViolation)) say(`    ${line}`);
-  say(`    replay: npm run simulate -- --seed ${seed}`);
+  say(`    replay: npm run simulate -- --seed ${seed}${servers === 1 ? '' : ` --servers ${servers}`}`);
 }

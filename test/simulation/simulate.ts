@@ -29,7 +29,8 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 async function replay(seed: number): Promise<number> {
   const result = await runSeed(seed, say, Number(values.servers));
   say(`hash ${result.hash}, ${result.events} events`);
-  for (const violation of result.violations) tellViolation({ seed, ...violation }, say);
+  for (const violation of result.violations)
+    tellViolation({ seed, ...violation }, say, Number(values.servers));
   return result.violations.length;
 }
 
@@ -64,7 +65,7 @@ async function runAll(): Promise<number> {
     servers: Number(values.servers),
     untilViolation: values['until-violation'],
   });
-  tellSummary(summary, performance.now() - began, say);
+  tellSummary(summary, performance.now() - began, say, Number(values.servers));
   return summary.violations.length;
 }
 

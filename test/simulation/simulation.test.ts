@@ -39,7 +39,7 @@ test(`three servers are one in every one of ${clusterSeeds} simulated worlds`, a
   const began = performance.now();
   const wanted = { first: 1, seeds: clusterSeeds, jobs, untilViolation: false, servers: 3 };
   const summary = await runInJobs(wanted);
-  tellSummary(summary, performance.now() - began, (line) => t.diagnostic(line));
+  tellSummary(summary, performance.now() - began, (line) => t.diagnostic(line), wanted.servers);
   assertNothingViolated(summary);
   assert.equal(summary.seeds, clusterSeeds);
   for (const fault of ['a server joins', 'a server leaves'] as const)
@@ -54,11 +54,11 @@ test('a seed decides everything that happens', async () => {
 
 const regressions = JSON.parse(
   readFileSync(join(repositoryRoot(), 'test/regressions/simulation-seeds.json'), 'utf8'),
-) as { readonly seed: number; readonly found: string }[];
+) as { readonly seed: number; readonly servers?: number; readonly found: string }[];
 
 test('seeds that once found something find nothing', async () => {
-  for (const { seed, found } of regressions) {
-    const { violations } = await runSeed(seed);
+  for (const { seed, servers = 1, found } of regressions) {
+    const { violations } = await runSeed(seed, null, servers);
     assert.deepEqual(violations, [], `seed ${seed}: ${found}`);
   }
 });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
 import type { ActorReply } from '../../actors/actor/actor-reply.ts';
 import type { ActorComponents, NamespaceDirectory } from '../../actors/actor/components.ts';
+import { NotErasedYet, notErasedStatus } from '../../actors/actor/directory.ts';
 import { Ownership } from '../../actors/actor/ownership.ts';
 import { ReadEvidence } from '../../actors/actor/read-evidence.ts';
 import { buildGraphs } from '../../actors/compute/build-graphs.ts';
@@ -593,7 +594,9 @@ function directoryThrough(
       await ask(internalCalls.setEmbed, { tenantId: tenant, argument: name }, packMessage(change));
     },
     async drop(tenant, name, namespaceId) {
-      await ask(internalCalls.dropNamespace, { tenantId: tenant, namespace: name, argument: namespaceId });
+      const to = { tenantId: tenant, namespace: name, argument: namespaceId };
+      const { status } = await ask(internalCalls.dropNamespace, to);
+      if (status === notErasedStatus) throw new NotErasedYet();
     },
     async collect(tenant, name, namespaceId) {
       await ask(internalCalls.collectNamespace, { tenantId: tenant, namespace: name, argument: namespaceId });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, test } from 'node:test';
+import type { NamespaceDirectory } from '../../../actors/actor/components.ts';
 import { AppendRefused } from '../../../actors/log/group-commit.ts';
 import type { LogClient } from '../../../actors/log/log-client.ts';
 import {
@@ -11,6 +12,7 @@ import {
   encodeTenantEvent,
   tenantManifestCodec,
 } from '../../../actors/tenant/tenant-state.ts';
+import { ApiError } from '../../../protocol/errors.ts';
 import { internalCalls } from '../../../protocol/internal-calls.ts';
 import { limits } from '../../../protocol/limits.ts';
 import type { TenantEvent } from '../../../protocol/stored-tenant.ts';
@@ -301,6 +303,23 @@ test('a change that the log does not confirm in time may or may not be applied, 
   assert.ok((await keys(process)).includes('third'));
   assert.ok(!(await keys(process)).includes('second'));
   process.kill();
+});
+
+test('a deletion whose owner has not heard of it is not known to have happened', async () => {
+  const process = await withTenant();
+  await clock.run(process.put('n', [{ id: 'a', text: 'x' }]));
+  const directory = process.components.directory as { drop: NamespaceDirectory['drop'] };
+  const { drop } = directory;
+  directory.drop = () => Promise.reject(new ApiError('unavailable', 'its server cannot be reached'));
+
+  const told = await clock.run(deleteNamespace(process, 'n'));
+  assert.deepEqual([told.status, told.code], [503, 'write_unknown']);
+  assert.deepEqual(await names(process), []);
+
+  directory.drop = drop;
+  await clock.run(clock.sleep(limits.writeUnknownAfterMs));
+  const again = await clock.run(process.put('n', [{ id: 'b', text: 'y' }]));
+  assert.deepEqual([again.status, again.body.version], [200, 1]);
 });
 
 test('a deletion has happened though its objects cannot be removed yet; they go as soon as they can', async () => {
