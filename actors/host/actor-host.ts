@@ -14,12 +14,10 @@ import { describeError } from '../../src/base/log.ts';
 import { LruMap } from '../../src/base/lru.ts';
 import { unpackMessage } from '../../src/base/msgpack.ts';
 import { SerialByKey } from '../../src/base/serial-by-key.ts';
-import { settledWithin } from '../../src/base/settled-within.ts';
-import { SingleFlight } from '../../src/base/single-flight.ts';
+
 import { StoreError } from '../../src/object-store/object-store.ts';
 import { type ActorReply, reply } from '../actor/actor-reply.ts';
 import type { ActorComponents } from '../actor/components.ts';
-import { notErasedStatus } from '../actor/directory.ts';
 import { MovedAway } from '../actor/ownership.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
 import type { LogTarget } from '../log/unflushed.ts';
@@ -37,6 +35,7 @@ import { TenantActor } from '../tenant/tenant-actor.ts';
 import { handleTenantCall } from '../tenant/tenant-calls.ts';
 import { ownTurn, type Turn } from '../thread/turn.ts';
 import { appliedInStore } from './applied-in-store.ts';
+import { Drops } from './drops.ts';
 import { guardActor } from './guard-actor.ts';
 import {
   type Evictable,
@@ -67,8 +66,6 @@ const recoverAgainMsMin = 250;
 const recoverAgainMsMax = 30_000;
 /** Manifest versions remembered of namespaces that were put away, about 120 bytes each; others are read from the store. */
 const putAwayVersionsMax = 50_000;
-/** A deletion waits no longer for the objects before it hears that nobody is let in any more. */
-const droppedToldMs = 3_000;
 /** A look-up of a name is on its way for seconds at most. */
 const droppedMax = 10_000;
 const noCache = { bytes: 0, serving: false };
@@ -89,7 +86,7 @@ export class ActorHost {
   #putAwayVersions = new LruMap<string, number>(putAwayVersionsMax);
   readonly #openActorsMax: number;
   readonly #imports = new SerialByKey<string>();
-  readonly #drops = new SingleFlight<string, void>();
+  readonly #drops: Drops;
   readonly #foundAs = { warm: 0, local: 0, cold: 0 };
   #recovering: Promise<unknown> = Promise.resolve();
   /** Whether `recover` was called: what comes later is recovered as it comes. */
@@ -114,6 +111,7 @@ export class ActorHost {
     this.#eviction = new Eviction({ ...components, blocks: fetcher.options.cache }, kinds);
     this.#replays = new WaitingReplays(memory);
     this.#quota = new StorageQuota(components);
+    this.#drops = new Drops(components);
     this.#drainBegan = new Promise((resolve) => {
       this.#beginDrain = resolve;
     });
@@ -233,7 +231,7 @@ export class ActorHost {
     const key = placementKey(call.tenantId, call.namespace);
     const { ownership } = this.#components;
     if (!ownership.isReady(key)) await ownership.whenReady(key);
-    if (call.operation === internalCalls.dropNamespace) return this.#drop(call);
+    if (call.operation === internalCalls.dropNamespace) return this.#drops.run(call, () => this.#erase(call));
     if (call.operation === internalCalls.collectNamespace) return this.#collect(call);
     const shared = await this.#answerSharing(call, body);
     if (shared !== null) return shared;
@@ -561,28 +559,6 @@ export class ActorHost {
     }
   }
 
-  /** From the beginning of this on nobody is let in; whoever asked need not wait for the objects to know that. */
-  async #drop(call: ActorCall): Promise<ActorReply> {
-    const { clock } = this.#components;
-    const dropping = this.#drops.run(call.argument, () => this.#erase(call));
-    const failure = dropping.then(
-      () => null,
-      (error: unknown) => ({ error }),
-    );
-    if (!(await settledWithin(clock, failure, droppedToldMs))) return notErased();
-    const failed = await failure;
-    if (failed === null) return nothingToSay();
-    const { ownership, logger } = this.#components;
-    // Who has not got it has ended nothing.
-    if (!ownership.isOwn(placementKey(call.tenantId, call.namespace))) throw failed.error;
-    if (!(failed.error instanceof StoreError))
-      logger.error('a deleted namespace was not erased', {
-        namespaceId: call.argument,
-        error: describeError(failed.error),
-      });
-    return notErased();
-  }
-
   async #erase(call: ActorCall): Promise<void> {
     const key = slotKey(call.tenantId, call.namespace);
     this.#dropping.add(call.argument);
@@ -700,10 +676,6 @@ function keyOf({ tenantId, namespace }: LogTarget): string {
 
 function receivedFile(body: Uint8Array): ReceivedFile {
   return unpackMessage(body) as ReceivedFile;
-}
-
-function notErased(): ActorReply {
-  return reply('', { status: notErasedStatus });
 }
 
 function nothingToSay(): ActorReply {
