@@ -183,6 +183,13 @@ export const proofs: readonly Command[] = [
     ],
   },
   {
+    name: 'balancer',
+    takes: '5 min',
+    about: 'three servers on an S3 server behind HAProxy, restarted one after another under reads and writes',
+    settings: 'BALANCER_ROUNDS',
+    steps: [testStep(['end-to-end/balancer'], { BALANCER_ROUNDS: '7' }, { s3: true })],
+  },
+  {
     name: 'cluster-model',
     takes: '3 min',
     about: 'several servers on one store: every order of a few views, writes and commits',

@@ -16,6 +16,11 @@ export interface ClusterLoadOptions {
   /** Between two requests to one namespace, in milliseconds, on average. */
   readonly everyMs: number;
   readonly random: () => number;
+  /**
+   * How often a request is asked at most, as clients are told to: again after 429, 503, or no answer. Reads change nothing, and a
+   * write that is repeated puts the same documents. Default 1.
+   */
+  readonly triesMax?: number;
   /** Addresses of the servers that may be asked now. */
   readonly urls: () => readonly string[];
 }
@@ -45,6 +50,7 @@ export class ClusterLoad {
   readonly #failures = new Map<string, number>();
   readonly #wrong: string[] = [];
   #answered = 0;
+  #askedAgain = 0;
   #stopped = false;
   #running: Promise<void> = Promise.resolve();
 
@@ -65,6 +71,11 @@ export class ClusterLoad {
   /** Requests that succeeded. */
   get answered(): number {
     return this.#answered;
+  }
+
+  /** Requests that were asked again. */
+  get askedAgain(): number {
+    return this.#askedAgain;
   }
 
   /** Requests that failed, by the code of their answer; `no answer` where the connection ended. */
@@ -159,10 +170,11 @@ export class ClusterLoad {
     space.isWriting = true;
     try {
       const text = String(number);
-      await client.put(space.name, [
+      const docs = [
         { id: idOf(number), text },
         { id: register, text },
-      ]);
+      ];
+      await this.#asked(() => client.put(space.name, docs));
       this.#answered++;
       space.acknowledged = number;
       space.written.push(number);
@@ -180,7 +192,7 @@ export class ClusterLoad {
       ? register
       : idOf(written[Math.floor(this.#options.random() * written.length)] ?? 0);
     try {
-      const { text } = await client.get(name, id);
+      const { text } = await this.#asked(() => client.get(name, id));
       this.#answered++;
       this.#noteRead(space);
       if (!isRegister && idOf(Number(text)) !== id) this.#wrong.push(`${name}/${id} holds ${text}`);
@@ -190,6 +202,20 @@ export class ClusterLoad {
       if (error instanceof ApiFailure && error.status === 404)
         this.#wrong.push(`${name}/${id} was not found, at ${client.url}`);
       this.#fail(error);
+    }
+  }
+
+  async #asked<T>(ask: () => Promise<T>): Promise<T> {
+    const { triesMax = 1 } = this.#options;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await ask();
+      } catch (error) {
+        const mayBeRepeated = !(error instanceof ApiFailure) || error.status === 429 || error.status === 503;
+        if (tries === triesMax || !mayBeRepeated) throw error;
+        this.#askedAgain++;
+        await sleep(1_000 * (error instanceof ApiFailure ? (error.body.retry_after ?? 1) : 0.1));
+      }
     }
   }
 

@@ -37,15 +37,17 @@ export class ServerCluster {
   /** Starts the servers; resolves when all are active. */
   static async start({ servers: count, env = {} }: ClusterOptions): Promise<ServerCluster> {
     const folder = temporaryFolder();
-    const ports = await freePorts(2 * count);
+    const ports = await freePorts(3 * count);
     const servers = await Promise.all(
       Array.from({ length: count }, async (_, at) => {
-        const [peerPort = 0, metricsPort = 0] = ports.slice(2 * at);
+        const [peerPort = 0, metricsPort = 0, port = 0] = ports.slice(3 * at);
         const options: ServerProcessOptions = {
           folder: join(folder, `server-${at + 1}`),
           env: {
+            // The same after a restart, as behind a balancer.
+            TIDEBASE_PORT: String(port),
             TIDEBASE_BASE_URL: 'http://127.0.0.1:1',
-            TIDEBASE_OBJECTS_DIR: join(folder, 'objects'),
+            ...(env.TIDEBASE_OBJECT_STORE === 's3' ? {} : { TIDEBASE_OBJECTS_DIR: join(folder, 'objects') }),
             TIDEBASE_PEER_PORT: String(peerPort),
             TIDEBASE_METRICS_PORT: String(metricsPort),
             TIDEBASE_CLUSTER_KEY: clusterKey,
