@@ -143,7 +143,7 @@ export const limits = {
   /** Lines that a hit shows on each side of its own: who wants more reads the document's lines. */
   contextLinesMax: 10,
   countIdsMax: 10,
-  /** Row groups that an estimated count judges, of memtables and of segments each: 8 MB of documents, some 20 ms. */
+  /** Row groups that an estimated count judges at most, of memtables and of segments each: 8 MB of documents, some 15 ms; half of them where many match. */
   estimateGroupsMax: 64,
   /** Documents, and bytes, that a regex which the index cannot narrow looks at without `scan: true`. */
   scanDocumentsMax: 20_000,

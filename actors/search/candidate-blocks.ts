@@ -139,6 +139,9 @@ class SegmentSearch {
     const index = this.#index as BlockIndex;
     const filter = this.#filter;
     const { matchLength } = this.#wanted.condition;
+    // Rows descend, so the next one is mostly of the same block.
+    let number = 0;
+    let blockFirst = Number.POSITIVE_INFINITY;
     while (this.#groups !== null && this.#at < this.#groups.length) {
       let { first, end, kind, linesAreWhole } = this.#rowsOf(this.#groups[this.#at] as number);
       // A large text is asked by its parts, or as a whole.
@@ -153,9 +156,12 @@ class SegmentSearch {
           if (end === first) break;
           if (!filter.isSettled(end - 1)) return this.#goOnBelow(end);
         }
-        const number = index.blockOfRow(end - 1);
+        if (end <= blockFirst) {
+          number = index.blockOfRow(end - 1);
+          blockFirst = index.firstRow(number);
+        }
         const lowest = filter === null ? first : filter.passingStart(first, end);
-        const from = Math.max(lowest, index.firstRow(number));
+        const from = Math.max(lowest, blockFirst);
         const passes = filter?.isSure(from, end) ?? false;
         const last = target.at(-1);
         if (last !== undefined && last.number === number && last.reader === reader) {
@@ -208,7 +214,7 @@ class SegmentSearch {
 
   #rowsOf(group: number): GroupRows {
     const rows = (this.#rowGroups as Pick<RowGroups, 'rowsOf'>).rowsOf(group);
-    return { ...rows, end: Math.min(rows.end, this.#rowEnd) };
+    return rows.end <= this.#rowEnd ? rows : { ...rows, end: this.#rowEnd };
   }
 
   /** Null where it is known which of the next rows pass the filter. */
