@@ -71,7 +71,7 @@ const rows = {
     effect: { does: 'write', lost: 'unavailable' },
     endsBegunWork: true,
   },
-  /** Tells what others hold of a deleted namespace, in bytes: durable when it is answered. Told again it is the same. */
+  /** Tells a tenant how many bytes of a deleted namespace others hold: durable when it is answered, and the same when it is told again. */
   reportHeld: {
     name: 'tenant.report-held',
     from: 'namespace',
@@ -101,7 +101,7 @@ const rows = {
     from: 'tenant',
     effect: { does: 'write', lost: 'unavailable' },
   },
-  /** Lets go what a namespace holds of another one, whose name may be gone. Whoever asked does so until it is done. */
+  /** Lets go what a namespace holds of another one, whose name may be gone. Whoever calls repeats it until it is done. */
   releaseNamespace: {
     name: 'namespace.release',
     from: 'namespace',

@@ -230,8 +230,8 @@ export function actorAnswerFromWire(wire: unknown): ActorAnswer {
 }
 
 /**
- * In place of an actor's answer: its data has moved to another server, by the placement that it knows, and nothing was done. The call's
- * body comes back with it.
+ * Makes what stands in place of an actor's answer where the data has moved to another server, by the placement that the actor knows, and
+ * nothing was done. The call's body comes back with it.
  */
 export function movedToWire(placement: number): readonly [moved: string, placement: number] {
   return [movedMark, placement];
@@ -292,7 +292,7 @@ export interface NewNamespace {
 export interface ShareRequest {
   /** The new namespace, which has no name yet. */
   readonly holder: { readonly name: string; readonly namespaceId: string; readonly createdAt: string };
-  /** Null: the present one. */
+  /** The version to begin at; null for the present one. */
   readonly version: number | null;
 }
 
@@ -328,9 +328,9 @@ export interface ResolvedNamespace {
   readonly created: boolean;
   /** Documents written so far, as the namespace reported last: it has a manifest where there were any. */
   readonly documentsKnown: number;
-  /** Where the name is a link: to which namespace. Only one that stays at a version has an actor of its own. */
+  /** The namespace that the name is a link to; null where it is no link. Only a link that stays at a version has an actor of its own. */
   readonly linked: LinkRecord | null;
-  /** Where the namespace began as another one was: that one. */
+  /** The namespace that this one began as; null where it began empty. */
   readonly branched: BranchRecord | null;
 }
 

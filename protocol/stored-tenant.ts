@@ -155,7 +155,7 @@ export const linkRecordSchema = z.strictObject({
 });
 export type LinkRecord = Readonly<z.output<typeof linkRecordSchema>>;
 
-/** What a namespace began as: at this version of that namespace, which may be gone. */
+/** The namespace and version that another one began as. That namespace may be gone. */
 export const branchRecordSchema = z.strictObject({
   source: z.string(),
   sourceId: z.string(),
@@ -295,7 +295,7 @@ export const tenantEventSchema = z.discriminatedUnion('kind', [
   event('provider-key-forgotten', { provider: z.string() }),
   /** With what it had reported by then, and the UTC day. Its last words come after it, before its records are dropped. */
   event('namespace-deleted', { ...named, taken: z.strictObject(taken), day: z.string() }),
-  /** What others hold of a namespace that was deleted, in bytes; 0 where that is nothing any more. */
+  /** Says how many bytes of a deleted namespace others hold; 0 where they hold nothing any more. */
   event('namespace-held', { namespaceId: z.string(), bytes: count }),
   event('namespace-reported', { name: z.string(), report: namespaceReportSchema }),
   event('usage-noted', { notes: z.array(usageNoteSchema).readonly() }),

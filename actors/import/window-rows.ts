@@ -9,13 +9,13 @@ import { renderedKinds } from './rendered-values.ts';
 import type { RowVectors } from './row-vectors.ts';
 import type { RowWriter } from './row-writer.ts';
 
-/** Where rows are so short at most, what each of them takes is not looked at. */
+/** Bytes: where no row can be longer, rows are not measured one by one. */
 const shortRowBytes = 16 * 1024;
 
 /** What the windows of a file's columns are for. */
 export interface WindowUses {
   readonly windows: readonly FieldWindow[];
-  /** In the order of the writer's columns. */
+  /** The windows of meta's columns, in the order of the writer's. */
   readonly meta: readonly FieldWindow[];
   readonly id: FieldWindow | null;
   readonly text: readonly FieldWindow[];
@@ -32,7 +32,7 @@ export type RowVectorSource = { readonly vectors: RowVectors } & (
 export class WindowRows {
   readonly #writer: RowWriter;
   readonly #uses: WindowUses;
-  /** What a row takes at most. */
+  /** Bytes that the longest row at hand can take. */
   #longest = 0;
   /** The value that was shown last, in bytes of a source. */
   #source: Buffer = Buffer.alloc(0);
@@ -44,13 +44,13 @@ export class WindowRows {
     this.#uses = uses;
   }
 
-  /** The windows have opened the next rows. */
+  /** Begins with the rows that the windows have just opened. */
   open(): void {
     this.#longest = 0;
     for (const window of this.#uses.windows) this.#longest += window.longest + nullBytes;
   }
 
-  /** What the values of a row take, at most, before anything is escaped. */
+  /** Answers how many bytes the values of a row take at most, before anything is escaped. */
   bytesOf(row: number): number {
     if (this.#longest <= shortRowBytes) return this.#longest;
     let bytes = 0;
@@ -91,7 +91,7 @@ export class WindowRows {
     this.#writer.vector(vectors.vector);
   }
 
-  /** `field`: of the writer. */
+  /** Writes a value of a row as the writer's field number `field`. */
   #writeValue(field: number, row: number): void {
     const writer = this.#writer;
     const { places, rendered, texts, name } = this.#uses.meta[field] as FieldWindow;
@@ -105,7 +105,7 @@ export class WindowRows {
     }
   }
 
-  /** What a row's values take as JSON, at most. */
+  /** Answers how many bytes a row's values take at most as JSON. */
   #jsonBytes(row: number): number {
     let bytes = 0;
     for (const window of this.#uses.meta)
@@ -118,7 +118,7 @@ export class WindowRows {
     return this.#writer.leaveOut(rawBytes, (field) => this.#writeValue(field, row));
   }
 
-  /** As an id or a text has it: without quotes and escapes. False for null. */
+  /** Shows a value as an id or a text has it, without quotes and escapes, in `#source`. False for null. */
   #show({ places, rendered, texts, quoteBytes, dropsFraction, name }: FieldWindow, row: number): boolean {
     const place = places[row] as number;
     if (place < 0) return false;

@@ -25,7 +25,7 @@ export async function collectRetired(components: ActorComponents, state: Namespa
   const { namespaceId } = state.identity;
   const key = paths.namespaceManifest(namespaceId);
   for (const object of due) {
-    // Of others it was only read.
+    // An object of another namespace is that one's to delete; here it was only read.
     if (object.home !== undefined) continue;
     const found = await loadCommitted(components.store, key, manifestCodec);
     if (found?.value.nonce !== current.value.nonce)
@@ -35,7 +35,7 @@ export async function collectRetired(components: ActorComponents, state: Namespa
   await commitManifest(components, state, { retired: kept });
 }
 
-/** Which were replaced by `untilMs` and are held by nobody, and what stays on the list. Pure. */
+/** Says which retired objects go, because they were replaced by `untilMs` and nobody holds them, and which stay on the list. Pure. */
 export function planRetirement(
   manifest: Pick<Manifest, 'namespaceId' | 'retired' | 'pins'>,
   untilMs: number,

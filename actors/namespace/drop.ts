@@ -83,7 +83,10 @@ export async function releaseBuried(
   if (found.value.state === 'deleted') await eraseNamespace(components, namespaceId);
 }
 
-/** Commits what is left of the manifest where others hold something of it; otherwise lets go what it holds itself, and answers null. */
+/**
+ * Commits a tombstone with the pins where others still hold something of the namespace, and answers it; null where nobody does. Has the
+ * parent take this namespace's pin out once nothing of others is needed.
+ */
 async function bury(components: EraseComponents, found: Committed<Manifest>): Promise<Manifest | null> {
   const { value } = found;
   const left = buried(value, components.clock.now());
@@ -119,7 +122,7 @@ async function deleteAllBut({ store, warmCache }: EraseComponents, tombstone: Ma
   await deleteAll(store, gone);
 }
 
-/** The local disk keeps nothing for this namespace that lies in the folders of others: who reads it too fetches it again. */
+/** Takes objects in the folders of other namespaces off the local disk: whoever reads them too fetches them again. */
 async function forgetShared({ warmCache }: EraseComponents, manifest: Manifest): Promise<void> {
   for (const object of objectsNamedBy(manifest))
     if (object.home !== undefined) await warmCache?.removeObject(keyOfObject(manifest.namespaceId, object));

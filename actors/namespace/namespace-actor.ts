@@ -45,9 +45,9 @@ export interface Opening {
   readonly vector: VectorConfig | null;
   /** Null where texts are not embedded. */
   readonly embed: EmbedConfig | null;
-  /** The link that it is, where it stays at a version of its source: then it is only read. */
+  /** The link, where the namespace is one that stays at a version of its source: then it is only read. */
   readonly link: ReadLink | null;
-  /** What it began as; null where it began empty. */
+  /** The namespace and version that this one began as; null where it began empty. */
   readonly branched: BranchRecord | null;
   /** The name was made by the request that opens it. */
   readonly created: boolean;
@@ -87,7 +87,7 @@ export class NamespaceActor {
   #reportArmed = false;
   #dropped = false;
   #closed = false;
-  /** The link that it is; null where it may be written to. */
+  /** The link, where the namespace is one; null where it may be written to. */
   readonly link: ReadLink | null;
 
   private constructor(components: ActorComponents, state: NamespaceState, opening: Opening) {
@@ -168,7 +168,7 @@ export class NamespaceActor {
     return vectorStatistics(this.#state.segments);
   }
 
-  /** Numbers of each of its vectors; 0 where it has none. */
+  /** Numbers of each vector of the namespace; 0 where it has no vectors. */
   get vectorDims(): number {
     return this.#state.vector?.dims ?? 0;
   }
@@ -345,7 +345,7 @@ export class NamespaceActor {
     await this.#upkeep.rewriteOverdue();
   }
 
-  /** Has another namespace begin as this one is: see share-namespace.ts. */
+  /** Has another namespace begin as this one is, by the steps of share-namespace.ts. */
   async share(request: ShareRequest): Promise<SharedNamespace | null> {
     await this.#ready;
     return this.#upkeep.share(request);

@@ -166,7 +166,7 @@ export class NamespaceQueries {
     }
   }
 
-  /** The Namespace resource: of this one, or of a link to it, which was written nothing and stores nothing. */
+  /** Makes the Namespace resource of this namespace, or of a link to it, to which nothing was written and which stores nothing. */
   describe(link?: ReadLink): string {
     const { identity, vector, embed, counters, storedBytes } = this.#state;
     if (link === undefined) {
@@ -324,7 +324,7 @@ export class NamespaceQueries {
   }
 }
 
-/** Whom an answer names, and a cursor is for: the link where the namespace is read by one. */
+/** Answers which namespace an answer names and a cursor is for: the link, where this one is read by a link. */
 function shownIdentity(identity: NamespaceIdentity, link: ReadLink | undefined): NamespaceIdentity {
   return link === undefined ? identity : { ...identity, name: link.name, namespaceId: link.linkId };
 }

@@ -173,7 +173,7 @@ export class NamespaceState {
     return bytes + this.#heldBytes();
   }
 
-  /** Asked for with each write, and changed by commits only. */
+  /** Bytes that others hold of this namespace. They are asked for with each write and change with commits only, so they are kept. */
   #heldBytes(): number {
     const manifest = this.committed?.value ?? null;
     if (manifest !== this.#held.manifest)

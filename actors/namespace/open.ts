@@ -34,7 +34,7 @@ export async function openNamespace(
   identity: NamespaceIdentity,
   options: {
     readonly isNew: boolean;
-    /** It began with a manifest: without one it is damaged. */
+    /** Whether the namespace began with a manifest, as branches do: without one it is damaged then. */
     readonly hasManifest: boolean;
     readonly vector: VectorConfig | null;
     readonly embed: EmbedConfig | null;

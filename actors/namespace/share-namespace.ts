@@ -73,7 +73,10 @@ export async function releasePin(
   if (left.length < pins.length) await commitManifest(components, state, { pins: left });
 }
 
-/** Has the parent take the pin out, once nothing is named any more that lies elsewhere. Called in turn with every other commit. */
+/**
+ * Has the parent take this namespace's pin out, once its manifest names nothing that lies in the folder of another. Called in turn with
+ * every other commit.
+ */
 export async function leaveParent(components: ActorComponents, state: NamespaceState): Promise<void> {
   const manifest = state.committed?.value;
   const parent = manifest?.parent ?? null;
@@ -83,7 +86,10 @@ export async function leaveParent(components: ActorComponents, state: NamespaceS
   await commitManifest(components, state, { parent: null });
 }
 
-/** Frozen memtables are not in a tail; and a tail that is too large is only taken where flushes don't make it smaller. */
+/**
+ * Whether memory must be flushed first: a tail has no frozen memtables, and one that is too large is taken only where flushes don't make
+ * it smaller.
+ */
 function hasToFlush(
   { limits: flow }: ActorComponents,
   { frozen, memtable }: NamespaceState,

@@ -190,7 +190,7 @@ export class Upkeep {
     this.#compactInBackground();
   }
 
-  /** See share-namespace.ts. */
+  /** Has another namespace begin as this one is, in turn with other commits: see share-namespace.ts. */
   async share(request: ShareRequest): Promise<SharedNamespace | null> {
     let shared: SharedNamespace | null | undefined;
     await this.#flushing(async () => {
@@ -376,7 +376,7 @@ export class Upkeep {
     });
   }
 
-  /** Where the parent can't be asked now, the next commit asks again, or the sweep does. */
+  /** Has the parent take this namespace's pin out. Where the parent can't be asked now, the next commit asks again, or the sweep does. */
   async #leaveParent(): Promise<void> {
     try {
       await leaveParent(this.#components, this.#state);

@@ -22,11 +22,11 @@ import { countSureRows, type SureRows } from './sure-rows.ts';
 
 export interface ExactCount {
   readonly count: number;
-  /** The newest that pass, at most as many as are wanted. */
+  /** Ids of the newest documents that pass, at most as many as are wanted. */
   readonly ids: readonly string[];
 }
 
-/** Throws `query_timeout` where the time of the query is over, and what reading throws. */
+/** Counts the documents that pass a test. Throws `query_timeout` where the time of the query is over, and what reading throws. */
 export async function countExactly(context: QueryContext, test: Test, idsMax: number): Promise<ExactCount> {
   const { filter } = test;
   if (isEverything(test)) {

@@ -22,10 +22,13 @@ export interface LikelyBounds {
 
 /** The normal quantile of a two-sided 95 %. */
 const z = 1.96;
-/** With matches in fewer groups than this their differences say little. */
+/** The number of groups with a match below which their differences say little. */
 const matchingGroupsMin = 10;
 
-/** `rows`: of all groups, those that were judged included. Answers certainty where all of them were. */
+/**
+ * Answers between which counts the truth lies with a likelihood of 95 %. `rows` counts those of all groups, judged or not; where all were
+ * judged the bounds are one certain number.
+ */
 export function likelyBounds(groups: readonly JudgedGroup[], rows: number): LikelyBounds {
   const judged = sum(groups, (group) => group.rows);
   const matching = sum(groups, (group) => group.matching);

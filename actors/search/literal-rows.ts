@@ -4,7 +4,7 @@ import { isDeleted } from '../storage/tombstones.ts';
 import type { Matcher } from '../text/regex.ts';
 import type { ReadBlock } from './read-ahead.ts';
 
-/** A larger block has one large document, or few: RE2 is given its texts by pieces. */
+/** Bytes above which a block has one large document, or few, and RE2 is given its texts by pieces. */
 const blockBytesMax = 512 * 1024;
 
 /**

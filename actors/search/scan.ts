@@ -32,7 +32,7 @@ export interface ScannedDocument {
   readonly writtenAt: number;
   /** The parts of a large text (text-parts.ts) that may have a match within a line, ascending; null for the whole. */
   readonly parts: readonly number[] | null;
-  /** Whether columns say that it passes the filter; where it is false they may not know. */
+  /** Whether columns say that the document passes the filter; where it is false they may not know. */
   readonly passes: boolean;
 }
 
@@ -78,11 +78,11 @@ export interface ScanOptions {
   readonly enough?: number;
   /** What every document that is wanted satisfies: the others of segments are not read. Default: nothing. */
   readonly condition?: TextCondition;
-  /** What every document that is wanted passes: rows that don't are not read, as far as columns tell. */
+  /** The filter that every wanted document passes: rows of which columns say that they don't are not read. */
   readonly filter?: Filter | null;
   /** Whether rows of which columns say that they pass are left out: somebody has counted them. Default: false. */
   readonly unsureOnly?: boolean;
-  /** Answers whether it has done with all live documents of a block that are wanted; those of others are visited. */
+  /** Answers whether all wanted live documents of the block are dealt with by this call; where it is false they are visited one by one. */
   readonly takeBlock?: (block: ReadBlock) => boolean;
 }
 

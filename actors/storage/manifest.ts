@@ -20,7 +20,7 @@ export interface ManifestSegment {
   /** How long the whole object is, in bytes. */
   readonly size: number;
   readonly toc: SegmentToc;
-  /** The namespace in whose folder it lies, where that is another one: see shared-objects.ts. */
+  /** The namespace in whose folder the segment lies; absent for the manifest's own. See shared-objects.ts. */
   readonly home?: string;
   /** Its deleted rows. A manifest that was just decoded has only their count where `tombstonesObject` names the object that has them. */
   readonly tombstones: Tombstones;
@@ -30,7 +30,7 @@ export interface ManifestSegment {
   readonly deletedAtMs: number | null;
   /** Over its vectors, by their rows. Null where none were built; empty where they would not find what they should. */
   readonly graphs: readonly SegmentGraph[] | null;
-  /** The namespace in whose folder its graphs lie, where that is another one. */
+  /** The namespace in whose folder the segment's graphs lie; absent for the manifest's own. */
   readonly graphsHome?: string;
 }
 
@@ -83,9 +83,9 @@ export interface Manifest extends NamespaceIdentity {
   readonly counters: NamespaceCounters;
   /** Keys of metas that hold dates or times. */
   readonly temporalKeys: readonly string[];
-  /** What other namespaces hold of what is named here. */
+  /** What other namespaces hold of the objects that this manifest names or has retired. */
   readonly pins?: readonly Pin[];
-  /** Whose manifest has a pin for this one; absent or null where nobody's has. */
+  /** The namespace whose manifest has a pin for this one; absent or null where none has. */
   readonly parent?: Parent | null;
 }
 

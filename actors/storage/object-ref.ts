@@ -7,18 +7,18 @@ export type ObjectKind = 'segment' | 'deletes' | 'graph';
 export interface ObjectRef {
   readonly kind: ObjectKind;
   readonly id: string;
-  /** The namespace in whose folder it lies; absent where it is the one whose manifest names it. */
+  /** The namespace in whose folder the object lies; absent where that is the one whose manifest names it. */
   readonly home?: string;
-  /** How long it is, in bytes; absent in manifests of before format 8. */
+  /** Bytes of the object; absent in manifests from before format 8. */
   readonly size?: number;
 }
 
 /** Another namespace's hold on objects that a manifest names. */
 export interface Pin {
-  /** The holder. */
+  /** The name of the namespace that holds them. */
   readonly name: string;
   readonly namespaceId: string;
-  /** Milliseconds since 1970. */
+  /** When the hold began, in milliseconds since 1970. */
   readonly atMs: number;
   readonly objects: readonly ObjectRef[];
 }
@@ -29,7 +29,7 @@ export interface Parent {
   readonly namespaceId: string;
 }
 
-/** The field, where there is a home to name. */
+/** Makes the field `home`, or no field where there is no home to name. */
 export function homeField(home: string | undefined): { readonly home?: string } {
   return home === undefined ? {} : { home };
 }

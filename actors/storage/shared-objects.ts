@@ -14,7 +14,7 @@ import { paths } from '../../src/object-store/paths.ts';
 import type { Manifest, ManifestSegment, RetiredObject } from './manifest.ts';
 import { homeField, keyOfObject, type ObjectRef, type Pin } from './object-ref.ts';
 
-/** A segment's objects: itself, its graphs, its set of deleted rows where that is an object. */
+/** Lists a segment's objects: the segment, its graphs, and its set of deleted rows where that is an object. */
 export function objectsOfSegment(segment: ManifestSegment): ObjectRef[] {
   const { id, size, home, graphs, graphsHome, tombstonesObject: set } = segment;
   return [
@@ -33,12 +33,12 @@ export function objectsOfSegment(segment: ManifestSegment): ObjectRef[] {
 
 type Named = Pick<Manifest, 'namespaceId' | 'segments' | 'retired'>;
 
-/** All that a manifest names, what waits to be deleted too. */
+/** Lists all objects that a manifest names, those too that wait to be deleted. */
 export function objectsNamedBy({ segments, retired }: Named): ObjectRef[] {
   return [...segments.flatMap(objectsOfSegment), ...retired];
 }
 
-/** Keys of what others hold. */
+/** Answers the keys of the objects that others hold. */
 export function pinnedKeys({
   namespaceId,
   pins = [],

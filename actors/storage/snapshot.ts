@@ -10,7 +10,7 @@ export interface OpenSegment {
   readonly tombstones: Tombstones;
   /** The graphs, as the manifest has them. */
   readonly graphs: readonly SegmentGraph[] | null;
-  /** The namespaces in whose folders it and its graphs lie, where these are others. */
+  /** The namespaces in whose folders the segment and its graphs lie; absent for the snapshot's own namespace. */
   readonly home?: string;
   readonly graphsHome?: string;
 }

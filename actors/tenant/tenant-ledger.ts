@@ -78,7 +78,7 @@ export class TenantLedger {
   /** Takes what others hold of a deleted namespace; durable when it resolves. */
   async reportHeld(namespaceId: string, bytes: number): Promise<void> {
     const { log } = this.#parts;
-    // Of what a deleted tenant stores nobody asks.
+    // Nobody asks what a deleted tenant stores.
     if (isDeleting(log.state) || (log.state.held.get(namespaceId) ?? 0) === bytes) return;
     await log.confirmed(log.append({ kind: 'namespace-held', namespaceId, bytes }));
   }

@@ -34,9 +34,9 @@ interface Named {
   readonly namespaceId: string;
 }
 
-/** What a source leads to: never a link that follows. */
+/** What the name of a source leads to, which is never a link that follows another one. */
 interface Origin {
-  /** The namespace that answers name. */
+  /** The namespace that answers call the source. */
   readonly source: Named;
   /** The version of the link that was named as the source; null where it does not stay at one. */
   readonly stays: number | null;
@@ -166,7 +166,7 @@ export class TenantLinks {
     throw version === undefined ? noSuchNamespace(source) : notHeld(version);
   }
 
-  /** Those that began at that version of the source; links first, which are still there. */
+  /** Finds the namespaces that began at that version of the source: links first, because they are still at it. */
   #holdersOf({ namespaceId }: Named, version: number): Named[] {
     const links: Named[] = [];
     const branches: Named[] = [];
@@ -179,7 +179,7 @@ export class TenantLinks {
     return [...links, ...branches].slice(0, holdersAskedMax);
   }
 
-  /** Nothing leads to it: what was pinned and stored for it goes. What can't go now is found by the sweep. */
+  /** Deletes what was pinned and stored for a namespace whose name was not made. What can't go now is found by the sweep. */
   #abandon({ name, namespaceId }: Named): void {
     const { directory, logger } = this.#components;
     directory.drop(this.#log.tenantId, name, namespaceId).catch((error: unknown) =>

@@ -81,7 +81,7 @@ export function linksAt(
   );
 }
 
-/** Whether it is a link that stays at a version of a namespace that is gone. One that follows finds out when it is read. */
+/** Whether a name is a link that stays at a version of a namespace that is gone. A link that follows finds out when it is read. */
 export function isDangling(state: TenantState, { linked }: NameEntry): boolean {
   if (linked === undefined || linked.follows) return false;
   return entryOf(state, { name: linked.source, namespaceId: linked.sourceId }) === undefined;

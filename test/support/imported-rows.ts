@@ -21,7 +21,7 @@ import type { ImportFormat } from '../../protocol/write.ts';
 export interface ImportedDocument {
   readonly id: string;
   readonly text: string | null;
-  /** As JSON. */
+  /** The document's meta as JSON text. */
   readonly meta: string;
   readonly vector: Float32Array | null;
 }
@@ -56,7 +56,7 @@ export async function readFileRows(
   }
 }
 
-/** The same, of bytes. */
+/** Answers the rows of a file that is given as bytes, or what the refusal of it says. */
 export async function readBytesRows(
   format: ImportFormat,
   bytes: Uint8Array,

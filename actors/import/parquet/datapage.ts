@@ -6,11 +6,11 @@ import { ParquetError } from './parquet-error.ts';
 
 /** The values of one data page, nulls among them. */
 export interface DataPage {
-  /** Values and nulls; of a flat column, its rows. */
+  /** How many values and nulls the page has; in a flat column these are its rows. */
   readonly rows: number;
-  /** For each of them 1 where there is a value and 0 where it is null; null where none is, or where there are levels. */
+  /** By entry 1 where there is a value and 0 where it is null; null where no entry is null, or where there are levels. */
   readonly present: Int32Array | null;
-  /** The levels of each; null where they were not asked for. */
+  /** The levels of each entry; null where they were not asked for. */
   readonly levels: PageLevels | null;
   /** Where the page's values stand in the dictionary, each within it; null where the page has values of its own. */
   readonly indexes: Int32Array | null;

@@ -33,7 +33,7 @@ export class NestedField {
   readonly places: Int32Array;
   readonly rendered: RenderedValues;
   readonly texts = null;
-  /** It is not known before a row is read. */
+  /** As long as a row may be: how long a nested value is, is not known before its row is read. */
   readonly longest = limits.importRowBytesMax;
   readonly #node: SchemaNode;
   readonly #leaves: ReadonlyMap<LeafNode, LeafReading>;
@@ -117,7 +117,7 @@ export class NestedField {
     }
   }
 
-  /** Writes a value of which it is not known whether it is there. */
+  /** Writes a value, or null where it is missing. */
   #writeOrNull(node: SchemaNode): void {
     if (this.#isPresent(node)) return this.#write(node);
     this.#passAll(node);
@@ -193,7 +193,7 @@ export class NestedField {
     return this.#agree(node, (column) => column.repetition === node.repetition);
   }
 
-  /** What all leaves below a node say alike: where they don't, they are not of one file. */
+  /** Answers what all leaves below a node must say alike. Throws where they don't: the file is damaged. */
   #agree(node: SchemaNode, said: (column: LevelColumn) => boolean): boolean {
     const { leaves } = node;
     const first = said(this.#columnOf(leaves[0]));

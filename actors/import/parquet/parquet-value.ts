@@ -11,16 +11,16 @@ export type ValueKind = ColumnKind;
 /** Hot: a call for each value of a file. */
 export interface ParquetValue {
   readonly kind: ValueKind;
-  /** What one takes as JSON, at most; null for texts and bytes of any length. */
+  /** Bytes that one value takes as JSON at most; null for texts and bytes of any length. */
   readonly jsonBytesMax: number | null;
   /** Whether a value that comes once is copied from its page, and not rendered. */
   readonly isRaw: boolean;
   /** Whether a value that is no text ends the pass, for its column is then one of bytes: NotText. */
   readonly expectsText: boolean;
-  /** The value at `place` as number `at` of the rendered ones. */
+  /** Renders the value at `place` as number `at` of the rendered ones. */
   render(values: PageValues, place: number, into: RenderedValues, at: number): void;
   /** How many bytes before and behind its JSON an id or an indexed text does not have. */
   readonly quoteBytes: number;
-  /** Whether a whole one has a fraction in JSON alone. */
+  /** Whether a whole number has a fraction in JSON, and none as an id or a text. */
   readonly dropsFraction: boolean;
 }

@@ -11,16 +11,16 @@ export type SchemaNode = LeafNode | StructNode | ListNode | MapNode;
 
 interface NodePlace {
   readonly name: string;
-  /** The definition level from which it is there and not null; levels below are those of what is above it. */
+  /** The definition level from which the node is there and not null; lower levels say what above it is missing. */
   readonly presentFrom: number;
-  /** The leaves below it, or itself, in the order of the file. */
+  /** The leaves below the node, or the node itself where it is one, in the order of the file. */
   readonly leaves: readonly LeafNode[];
 }
 
 export interface LeafNode extends NodePlace {
   readonly kind: 'leaf';
   readonly element: SchemaElement;
-  /** Its place among the columns of a row group. */
+  /** The leaf's place among the columns of a row group. */
   readonly column: number;
   readonly repetitionMax: number;
   readonly definitionMax: number;
@@ -35,7 +35,7 @@ export interface ListNode extends NodePlace {
   readonly kind: 'list';
   /** The repetition level of a further item. */
   readonly repetition: number;
-  /** The definition level from which it has an item. */
+  /** The definition level from which the list has an item. */
   readonly itemFrom: number;
   readonly item: SchemaNode;
 }
@@ -86,7 +86,7 @@ class SchemaBuilder {
     return Array.from({ length: count }, () => this.#column(levels));
   }
 
-  /** The next element as its column: a repeated one without a list around it is a list of its own. */
+  /** Reads the next element as a column: one that is repeated without a list around it is a list itself. */
   #column(levels: Levels): SchemaNode {
     const element = this.#next(levels);
     if (element.repetition_type === 'REPEATED') {
@@ -109,7 +109,7 @@ class SchemaBuilder {
     return element;
   }
 
-  /** What an element holds that is there; `levels`: its own. */
+  /** Reads what an element holds where it is there. `levels` are the element's own. */
   #value(element: SchemaElement, levels: Levels): SchemaNode {
     const children = element.num_children ?? 0;
     if (children === 0) return this.#leaf(element, levels);
@@ -155,7 +155,7 @@ class SchemaBuilder {
     };
   }
 
-  /** The rules of the format for lists that older writers made: what is repeated is the item, or a struct with the item in it. */
+  /** Reads a list, by the format's rules for those of older writers too: what is repeated is the item, or a struct with the item in it. */
   #list(element: SchemaElement, levels: Levels): ListNode {
     const repeated = this.#next(levels);
     const children = repeated.num_children ?? 0;
@@ -174,7 +174,7 @@ class SchemaBuilder {
     return listOf(element.name, { presentFrom: levels.definition, within, item });
   }
 
-  /** A map without values is a list of its keys. */
+  /** Reads a map; one without values is a list of its keys. */
   #map(element: SchemaElement, levels: Levels): SchemaNode {
     const repeated = this.#next(levels);
     const within = {

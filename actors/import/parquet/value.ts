@@ -136,7 +136,7 @@ function secondsOfInt96(values: PageValues, at: number): number {
   return days * 86_400 + secondsOf(values.source.readBigInt64LE(start), perSecond.NANOS);
 }
 
-/** Text of days since 1970; null out of the years 0 to 9999. */
+/** Writes days since 1970 as dates; null for days outside the years 0 to 9999. */
 class Calendar {
   readonly #dates = new Map<number, Buffer>();
 

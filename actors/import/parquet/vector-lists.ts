@@ -17,7 +17,7 @@ export class VectorLists {
   readonly #numbers = new Float64Array(limits.vectorDimsMax);
   #column: LevelColumn | null = null;
 
-  /** Throws ApiError 422 where the column holds something else. */
+  /** Makes the reader of a column of lists. Throws ApiError 422 where the column holds something else. */
   constructor(node: SchemaNode) {
     if (node.kind !== 'list' || node.item.kind !== 'leaf')
       throw wrongParameter('vector', `the column ${JSON.stringify(node.name)} holds no lists of numbers`);

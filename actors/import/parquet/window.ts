@@ -48,7 +48,7 @@ export interface FieldWindow {
   readonly places: Int32Array;
   readonly rendered: RenderedValues | null;
   readonly texts: StringValues | null;
-  /** What the longest value takes, before anything is escaped. */
+  /** Bytes of the longest value, before anything is escaped. */
   readonly longest: number;
   /** Bytes of a row's value, before anything is escaped. It is asked before the row is written, row by row. */
   bytesOf(row: number): number;
@@ -187,7 +187,7 @@ function jsonBytesMax({ starts, ends }: RawStrings, count: number): number {
   return bytes * escapedBytesMax + count * 2;
 }
 
-/** What values take as base64, with quotes. */
+/** Answers how many bytes values take at most as base64 with its quotes. */
 function binaryBytesMax(values: PageValues, places: Int32Array, count: number): number {
   if (values.kind !== 'bytes') return 0;
   let bytes = 0;

@@ -1,3 +1,4 @@
+/** Branches, and links that stay at a version: what they share, whom it outlives, and what goes when. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { decodeManifest } from '../../../actors/storage/manifest.ts';
@@ -10,7 +11,6 @@ import { FakeClock } from '../../support/fake-clock.ts';
 import { type Answer, InProcess, seededBytes } from '../../support/in-process.ts';
 import { seededRandom } from '../../support/segments.ts';
 
-/** Branches, and links that stay at a version: what they share, whom it outlives, and what goes when. */
 const hourMs = 3_600_000;
 /** Every flush makes a segment, so that there is something to share. */
 const small = { ...limits, manifestTailBytesMax: 300, memtableBytesMax: 200_000 };
