@@ -345,7 +345,7 @@ export class NamespaceActor {
     await this.#upkeep.rewriteOverdue();
   }
 
-  /** Has another namespace begin as this one is, by the steps of share-namespace.ts. */
+  /** Has another namespace begin as this one is: see share-namespace.ts. */
   async share(request: ShareRequest): Promise<SharedNamespace | null> {
     await this.#ready;
     return this.#upkeep.share(request);

@@ -190,7 +190,7 @@ export class Upkeep {
     this.#compactInBackground();
   }
 
-  /** Has another namespace begin as this one is, in turn with other commits: see share-namespace.ts. */
+  /** See share-namespace.ts. */
   async share(request: ShareRequest): Promise<SharedNamespace | null> {
     let shared: SharedNamespace | null | undefined;
     await this.#flushing(async () => {
