@@ -98,6 +98,8 @@ export const limits = {
   /** Service: bytes of a file that is imported, and its rows. */
   importBodyBytesMax: 2_000_000_000,
   importRowsMax: 1_000_000,
+  /** Bytes of all documents that an import makes: a file of some megabytes may name one long text in each of its rows. */
+  importDocumentsBytesMax: 16_000_000_000,
   /**
    * How many bytes of a packed import may come of each byte that has come, beyond a slack: a table of repeated rows hardly shrinks to less
    * than a thousandth, and what does is made to fill a disk.

@@ -8,6 +8,7 @@ import type { KeyColumn } from '../columns/key-column.ts';
 import { valueKinds } from '../columns/value-kinds.ts';
 import type { WantedMembers } from '../columns/wanted-members.ts';
 import { documentHeadBytes, noText } from '../storage/document-batch.ts';
+import { addBigInt } from './add-big-int.ts';
 import { tooMuch, wrongRow, wrongValue } from './import-error.ts';
 import { escapedBytesMax, JsonBytes } from './json-bytes.ts';
 import { leftOutOf, metaTooLong } from './long-row.ts';
@@ -73,6 +74,9 @@ export class RowWriter {
   #values = 0;
   #stringBytes = 0;
   #batchRows = 0;
+  /** Bytes of all batches that were handed over. */
+  #sentBytes = 0;
+  readonly #bytesMax: number;
   #rowCount = 0;
 
   /** Columns that a long row's meta may leave out: they are its text. */
@@ -86,8 +90,14 @@ export class RowWriter {
     {
       wanted = null,
       textFields = [],
-    }: { readonly wanted?: WantedMembers | null; readonly textFields?: readonly number[] } = {},
+      bytesMax = limits.importDocumentsBytesMax,
+    }: {
+      readonly wanted?: WantedMembers | null;
+      readonly textFields?: readonly number[];
+      readonly bytesMax?: number;
+    } = {},
   ) {
+    this.#bytesMax = bytesMax;
     if (wanted !== null) this.#chunk.wanted = wanted;
     this.#textFields = textFields;
     this.#sink = sink;
@@ -464,24 +474,14 @@ export class RowWriter {
   async #sendRows(sourceBytes: number): Promise<void> {
     const { bytes, at } = this.#json;
     const batch = { buffer: bytes.subarray(0, at), rowCount: this.#batchRows };
+    this.#sentBytes += at;
+    if (this.#sentBytes > this.#bytesMax)
+      throw tooMuch(`its rows make documents of more than ${this.#bytesMax} bytes: split it`);
     const room = this.#roomFor(sourceBytes);
     this.#json = new JsonBytes(room > batchBytes ? new ArrayBuffer(room) : this.#sink.batchBuffer());
     this.#batchRows = 0;
     if (batch.rowCount > 0) await this.#sink.rows(batch);
   }
-}
-
-const int64Max = 2n ** 63n - 1n;
-
-function addBigInt(values: KeyColumn, row: number, value: bigint): void {
-  const number = Number(value);
-  if (value > int64Max) {
-    const isExact = BigInt(number) === value;
-    values.add(row, isExact ? valueKinds.float : valueKinds.other, number);
-    return;
-  }
-  if (Number.isSafeInteger(number)) values.add(row, valueKinds.integer, number);
-  else values.addWide(row, value);
 }
 
 function tooManyRows() {

@@ -1,10 +1,11 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { compressors } from 'hyparquet-compressors';
 import { decompressExactly } from '../../storage/compress.ts';
+import { unpackLz4, unpackLz4Block } from './lz4.ts';
 import { ParquetError, refusing } from './parquet-error.ts';
 
 /** Unpacks a page. Throws ParquetError where that does not make exactly `rawBytes`; no more than that is ever made. */
-export function unpack(codec: string, packed: Uint8Array, rawBytes: number): Uint8Array {
+export function unpack(codec: string | undefined, packed: Uint8Array, rawBytes: number): Uint8Array {
   // Some writers pack nothing into no bytes.
   if (rawBytes === 0) return new Uint8Array(0);
   return refusing(() => {
@@ -14,8 +15,8 @@ export function unpack(codec: string, packed: Uint8Array, rawBytes: number): Uin
   });
 }
 
-/** The door to hyparquet-compressors, for codecs that Node and zstd's binding don't know. */
-function unpackAny(codec: string, packed: Uint8Array, rawBytes: number): Uint8Array {
+/** The door to hyparquet-compressors, for Snappy, which neither Node nor zstd's binding knows. */
+function unpackAny(codec: string | undefined, packed: Uint8Array, rawBytes: number): Uint8Array {
   switch (codec) {
     case 'UNCOMPRESSED':
       return packed;
@@ -25,18 +26,15 @@ function unpackAny(codec: string, packed: Uint8Array, rawBytes: number): Uint8Ar
       return gunzipSync(packed, { maxOutputLength: Math.max(1, rawBytes) });
     case 'BROTLI':
       return brotliDecompressSync(packed, { maxOutputLength: Math.max(1, rawBytes) });
-    case 'SNAPPY':
     case 'LZ4':
-    case 'LZ4_RAW': {
-      const decompress = compressors[codec];
-      if (decompress === undefined) throw unknownCodec(codec);
-      return decompress(packed, rawBytes);
-    }
+      return unpackLz4(packed, rawBytes);
+    case 'LZ4_RAW':
+      return unpackLz4Block(packed, rawBytes);
+    case 'SNAPPY':
+      return compressors.SNAPPY?.(packed, rawBytes) ?? new Uint8Array(0);
     default:
-      throw unknownCodec(codec);
+      throw new ParquetError(
+        `its pages are packed with ${codec ?? 'a codec that has no name'}: use ZSTD or SNAPPY`,
+      );
   }
-}
-
-function unknownCodec(codec: string): ParquetError {
-  return new ParquetError(`its pages are packed with ${codec}, which is not known here: use ZSTD or SNAPPY`);
 }

@@ -12,8 +12,8 @@ import {
 import type { PageValues } from './page-values.ts';
 import { ParquetError } from './parquet-error.ts';
 
-/** A header is longer than this only if it has statistics of long strings. */
-const headerBytesFirst = 64 * 1024;
+/** What is read at once where less is asked for: small pages stand close together. A header is longer only if it has statistics of long strings. */
+const aheadBytes = 64 * 1024;
 const headerBytesMax = 8 * 1024 * 1024;
 
 const heldBytesMax = 512 * 1024 * 1024;
@@ -46,6 +46,8 @@ export class UnpackedBytes {
 
 /** Writers of old forgot the header of the dictionary's page when they told how long a column is. */
 const forgottenBytes = 100;
+
+const nothing = Buffer.alloc(0);
 
 /** What all columns of a file are read from. */
 export interface ParquetSource {
@@ -81,6 +83,9 @@ export class ColumnPages {
   #dictionary: PageValues | null = null;
   #heldBytes = 0;
   #dictionaryBytes = 0;
+  /** Bytes that were read before they were asked for, and where they stand in the file. */
+  #ahead: Buffer = nothing;
+  #aheadStart = 0;
 
   constructor(source: ParquetSource, metadata: ColumnMetaData, shape: LevelShape) {
     this.#source = source;
@@ -151,11 +156,14 @@ export class ColumnPages {
   }
 
   async #header(): Promise<{ readonly header: PageHeader; readonly length: number }> {
-    for (let bytes = headerBytesFirst; ; bytes *= 8) {
+    const ahead = this.#aheadFrom(this.#position);
+    const found = ahead.length === 0 ? null : readPageHeader(ahead, false);
+    if (found !== null) return found;
+    for (let bytes = aheadBytes; ; bytes *= 8) {
       const wanted = Math.min(bytes, this.#end - this.#position);
       const isLast = wanted < bytes || bytes > headerBytesMax;
-      const found = readPageHeader(await this.#bytes(this.#position, wanted), isLast);
-      if (found !== null) return found;
+      const read = readPageHeader(await this.#bytes(this.#position, wanted), isLast);
+      if (read !== null) return read;
     }
   }
 
@@ -178,13 +186,27 @@ export class ColumnPages {
     return bytes;
   }
 
+  /** What was read ahead from a place on. */
+  #aheadFrom(position: number): Buffer {
+    const at = position - this.#aheadStart;
+    return at >= 0 && at < this.#ahead.length ? this.#ahead.subarray(at) : nothing;
+  }
+
   async #bytes(position: number, bytes: number): Promise<Buffer> {
-    const buffer = Buffer.allocUnsafeSlow(bytes);
-    for (let read = 0; read < bytes; ) {
-      const { bytesRead } = await this.#source.file.read(buffer, read, bytes - read, position + read);
+    const ahead = this.#aheadFrom(position);
+    if (bytes <= ahead.length) return ahead.subarray(0, bytes);
+    const wanted = Math.max(bytes, Math.min(aheadBytes, this.#end - position));
+    const buffer = Buffer.allocUnsafeSlow(wanted);
+    for (let read = 0; read < wanted; ) {
+      const { bytesRead } = await this.#source.file.read(buffer, read, wanted - read, position + read);
       if (bytesRead === 0) throw new ParquetError('the file ends in a page');
       read += bytesRead;
     }
-    return buffer;
+    // Pages are views of it: it is not used again, but forgotten.
+    if (wanted <= aheadBytes) {
+      this.#ahead = buffer;
+      this.#aheadStart = position;
+    }
+    return buffer.subarray(0, bytes);
   }
 }
