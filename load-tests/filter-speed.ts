@@ -229,7 +229,9 @@ async function importAll(server: MeasuredServer, files: LineFiles): Promise<void
 }
 
 /** The newest lines, which stay in memory. */
-async function writeNewest(client: Connections): Promise<void> {
+async function writeNewest(server: MeasuredServer): Promise<void> {
+  // A connection of its own: while lines are made, nobody would notice that the server closes an idle one.
+  const client = new Connections(server.process.url, server.key, 1);
   let number = 0;
   let docs: string[] = [];
   const path = `/v1/namespaces/${namespace}/docs`;
@@ -240,6 +242,7 @@ async function writeNewest(client: Connections): Promise<void> {
     await postUntilTaken(client, path, Buffer.from(`{"docs":[${docs.join(',')}]}`));
     docs = [];
   }
+  client.close();
 }
 
 await judged(async ({ say, tell }) => {
@@ -249,28 +252,29 @@ await judged(async ({ say, tell }) => {
   const peers = await peersTimes(files);
   const nodeArguments = profiles === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`];
   const server = await startMeasured({ folder: join(folder, 'data'), nodeArguments });
-  const client = new Connections(server.process.url, server.key, 1);
-  const asking = new Asking(client, peers);
   const askAll = async (lines: number) => {
     const all = [...questions, ...estimated];
     const counts = countAnswers(all, { documents, lines, seed });
+    // As in writeNewest: counting has taken a while.
+    const client = new Connections(server.process.url, server.key, 1);
+    const asking = new Asking(client, peers);
     const matching = (question: Question) => counts[all.indexOf(question)] as number;
     for (const question of questions) {
       tell(await asking.search(question, matching(question)));
       tell(await asking.count(question, matching(question)));
     }
     for (const question of estimated) tell(await asking.estimate(question, matching(question)));
+    client.close();
   };
   try {
     await importAll(server, files);
     say(`${thousands(documents)} lines; ${thousands(stored)} of them in segments:\n`);
     // The lines are made in one order: the stored ones are the first of all.
     await askAll(stored);
-    await writeNewest(client);
+    await writeNewest(server);
     say(`\nwith ${thousands(inMemory)} lines in memory on top:\n`);
     await askAll(documents);
   } finally {
-    client.close();
     await server.process.stop();
     rmSync(folder, { recursive: true, force: true });
   }
