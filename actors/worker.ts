@@ -125,7 +125,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     cursorKeys: task.cursorKeys,
     keyEncryptionKeys: task.keyEncryptionKeys,
   };
-  host = new ActorHost(components, { threads: task.threads });
+  host = new ActorHost(components, { threads: task.threads, index: task.index });
   thread = { host, logger, shares, channel: frontChannel, charges, calls, turnBegan: null };
   const serving = host;
   let stopSweeping = () => {};

@@ -43,6 +43,11 @@ export const measurements: readonly Command[] = [
   ownProgram('idle', '5 min', 'what a server that nobody asks anything costs'),
   ownProgram('stored-bytes', '2 min', 'what source code and prose take in the store'),
   ownProgram('cold', '3 min', 'first read and first search over a far S3 server'),
+  ownProgram(
+    'branches',
+    '3 min',
+    'a branch of 1,000 documents and of 4,000,000, while both are written to; --far',
+  ),
   ownProgram('restart', '3 min', 'from kill -9 with 1 GB stored to the first read'),
   ownProgram('many-namespaces', '15 min', 'more data than memory: 10,000 namespaces in turn, 300 large ones'),
   ownProgram('text-speed', '5 min', 'searches over real source code, beside rg and csearch'),

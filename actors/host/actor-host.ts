@@ -27,8 +27,9 @@ import { NamespaceActor } from '../namespace/namespace-actor.ts';
 import type { OpenedNow } from '../namespace/namespace-queries.ts';
 import { namespaceOf, type PreparedWrite, prepareWrite } from '../namespace/prepare-write.ts';
 import { emptyReadTally, MissingObjectError, type ReadTally } from '../storage/block-fetch.ts';
-import type { NamespaceIdentity } from '../storage/manifest.ts';
-import { ActorClosed } from '../storage/manifest-store.ts';
+import type { Manifest, NamespaceIdentity } from '../storage/manifest.ts';
+import { cacheManifest } from '../storage/manifest-cache.ts';
+import { ActorClosed, type Committed } from '../storage/manifest-store.ts';
 import { ReadDeadline, ReadTimedOut } from '../storage/read-deadline.ts';
 import { ReadShares } from '../storage/read-share.ts';
 import { TenantActor } from '../tenant/tenant-actor.ts';
@@ -50,6 +51,7 @@ import {
 import { linkOf, NamespaceIsLink, readSource } from './read-link.ts';
 import { answerSharing } from './sharing-calls.ts';
 import { StorageQuota } from './storage-quota.ts';
+import { ThreadPlace } from './thread-place.ts';
 import { WaitingReplays } from './waiting-replays.ts';
 
 /** How long a query may put together what it found, after its deadline. */
@@ -82,6 +84,7 @@ export class ActorHost {
   readonly #replays: WaitingReplays;
   readonly #quota: StorageQuota;
   readonly #readShares: ReadShares;
+  readonly #place: ThreadPlace;
   /** Manifest versions by namespace id: see `Opening.putAwayVersion`. */
   #putAwayVersions = new LruMap<string, number>(putAwayVersionsMax);
   readonly #openActorsMax: number;
@@ -97,11 +100,12 @@ export class ActorHost {
 
   constructor(
     components: ActorComponents,
-    options: { readonly openActorsMax?: number; readonly threads?: number } = {},
+    options: { readonly openActorsMax?: number; readonly threads?: number; readonly index?: number } = {},
   ) {
     const { clock, memory, fetcher } = components;
     this.#components = components;
     this.#readShares = new ReadShares(options.threads);
+    this.#place = new ThreadPlace(components.ownership, options);
     this.#openActorsMax = options.openActorsMax ?? limits.openActorsMax;
     this.#namespaces = new OpenActors(clock, (actor) =>
       this.#putAwayVersions.set(actor.identity.namespaceId, actor.manifestVersion),
@@ -598,12 +602,21 @@ export class ActorHost {
     return nothingToSay();
   }
 
+  /** A namespace that will live on this thread opens without asking the store, like one that was put away. */
+  #remember(child: Committed<Manifest>): void {
+    const { tenantId, name, namespaceId, version } = child.value;
+    if (!this.#place.isHere(placementKey(tenantId, name))) return;
+    cacheManifest(this.#components, child);
+    this.#putAwayVersions.set(namespaceId, version);
+  }
+
   #answerSharing(call: ActorCall, body: Uint8Array | null): Promise<ActorReply | null> {
     const opening = { create: null, tally: emptyReadTally() };
     return answerSharing(this.#components, call, body, {
       withActor: (work) =>
         this.#inNamespace(call, opening, (actor) => this.#guard(call, actor, () => work(actor))),
       isDropping: (namespaceId) => this.#dropping.has(namespaceId),
+      began: (child) => this.#remember(child),
     });
   }
 

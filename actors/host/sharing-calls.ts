@@ -7,7 +7,8 @@ import { type ActorReply, reply } from '../actor/actor-reply.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import { releaseBuried } from '../namespace/drop.ts';
 import type { NamespaceActor } from '../namespace/namespace-actor.ts';
-import { ActorClosed, Deposed } from '../storage/manifest-store.ts';
+import type { Manifest } from '../storage/manifest.ts';
+import { ActorClosed, type Committed, Deposed } from '../storage/manifest-store.ts';
 import { NamespaceIsLink } from './read-link.ts';
 
 /** What these calls need of the host. */
@@ -15,6 +16,8 @@ export interface SharingHost {
   /** Runs work with the open actor of the name, and closes it where the work breaks. */
   withActor<T>(work: (actor: NamespaceActor) => Promise<T>): Promise<T>;
   isDropping(namespaceId: string): boolean;
+  /** Hears of a manifest that was stored for a namespace which nobody knows yet. */
+  began(child: Committed<Manifest>): void;
 }
 
 /**
@@ -37,7 +40,7 @@ export async function answerSharing(
       const request = unpackMessage(body ?? new Uint8Array()) as ShareRequest;
       return packed(
         await host
-          .withActor(async (actor) => (isMeant(actor) ? actor.share(request) : null))
+          .withActor(async (actor) => (isMeant(actor) ? actor.share(request, host.began) : null))
           .catch(nullWhereGone),
       );
     }

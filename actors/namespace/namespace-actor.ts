@@ -35,6 +35,7 @@ import { mergePatches } from './patch.ts';
 import type { PreparedWrite } from './prepare-write.ts';
 import { manifestBytes, openNamespaceBytes, readerBytes } from './resident.ts';
 import { isLarge } from './segment-look-up.ts';
+import type { OnStored } from './share-namespace.ts';
 import { updateNamespace } from './update-namespace.ts';
 import { Upkeep } from './upkeep.ts';
 import { type AppliedWrite, WritePipeline } from './write-pipeline.ts';
@@ -346,9 +347,9 @@ export class NamespaceActor {
   }
 
   /** Has another namespace begin as this one is: see share-namespace.ts. */
-  async share(request: ShareRequest): Promise<SharedNamespace | null> {
+  async share(request: ShareRequest, onStored: OnStored): Promise<SharedNamespace | null> {
     await this.#ready;
-    return this.#upkeep.share(request);
+    return this.#upkeep.share(request, onStored);
   }
 
   /** Lets go what a namespace holds that began as this one was. */

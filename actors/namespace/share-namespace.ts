@@ -17,11 +17,14 @@ import { randomHex } from '../../src/base/random.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { ActorComponents } from '../actor/components.ts';
 import type { Manifest, NamespaceIdentity } from '../storage/manifest.ts';
-import { commit } from '../storage/manifest-store.ts';
+import { type Committed, commit } from '../storage/manifest-store.ts';
 import { needsParent, objectsOfSegment, segmentsOfChild, withoutPin } from '../storage/shared-objects.ts';
 import { commitManifest, manifestCodec } from './commit-manifest.ts';
 import { commitPresent, flushNamespace, tailFits } from './flush.ts';
 import type { NamespaceState } from './namespace-state.ts';
+
+/** Hears of the new namespace's manifest once it is stored, before anybody can know its name. */
+export type OnStored = (child: Committed<Manifest>) => void;
 
 /** Each flush takes what came during the one before it, which is less. */
 const smallerFlushesMax = 2;
@@ -37,6 +40,7 @@ export async function shareNamespace(
   components: ActorComponents,
   state: NamespaceState,
   { holder, version }: ShareRequest,
+  onStored: OnStored,
 ): Promise<SharedNamespace | null> {
   refuseTooManyPins(state);
   const isPresent = () => version === null || version === state.counters.version;
@@ -58,6 +62,7 @@ export async function shareNamespace(
   const pinnedAt = components.clock.now();
   const child = await storeChild(components, { tenantId, ...holder }, parent);
   if (components.clock.now() - pinnedAt > holderLateMs) throw tooBusy();
+  onStored(child);
   const { version: at, docsWritten, bytesWritten } = parent.counters;
   return { version: at, docsWritten, bytesWritten, storedBytes: child.size };
 }
@@ -103,7 +108,7 @@ function storeChild(
   components: ActorComponents,
   identity: NamespaceIdentity,
   parent: Manifest,
-): Promise<{ readonly size: number }> {
+): Promise<Committed<Manifest>> {
   const next = childOf(parent, identity, randomHex(components.random, 16));
   const key = paths.namespaceManifest(identity.namespaceId);
   return commit(components, manifestCodec, { key, next, current: null });

@@ -15,7 +15,7 @@ import { flushNamespace, freeze, takeOwnership } from './flush.ts';
 import { indexVectorsOnce } from './index-vectors.ts';
 import type { NamespaceState } from './namespace-state.ts';
 import { nextOverdueMs, overdueSegments } from './overdue-segments.ts';
-import { leaveParent, releasePin, shareNamespace } from './share-namespace.ts';
+import { leaveParent, type OnStored, releasePin, shareNamespace } from './share-namespace.ts';
 import { WritePace } from './write-pace.ts';
 
 export interface UpkeepHooks {
@@ -191,10 +191,10 @@ export class Upkeep {
   }
 
   /** See share-namespace.ts. */
-  async share(request: ShareRequest): Promise<SharedNamespace | null> {
+  async share(request: ShareRequest, onStored: OnStored): Promise<SharedNamespace | null> {
     let shared: SharedNamespace | null | undefined;
     await this.#flushing(async () => {
-      shared = await shareNamespace(this.#components, this.#state, request);
+      shared = await shareNamespace(this.#components, this.#state, request, onStored);
     });
     if (shared === undefined) throw new ActorClosed('the actor has closed');
     return shared;

@@ -18,7 +18,7 @@ describe('branches of namespaces, and links that stay at a version', { concurren
   before(async () => {
     server = await startServer({
       folder: temporaryFolder(),
-      env: { TIDEBASE_COMMIT_MS: '5', TIDEBASE_ACTOR_THREADS: '2' },
+      env: { TIDEBASE_COMMIT_MS: '5', TIDEBASE_ACTOR_THREADS: '1' },
     });
     const anyone = new ApiClient(server.url);
     const { key } = await anyone.call<SignupAnswer>('POST', '/v1/signup', {
@@ -45,6 +45,10 @@ describe('branches of namespaces, and links that stay at a version', { concurren
     const made = await make('branch', 'branch', { source: 'source' });
 
     assert.deepEqual(made.branched, { source: 'source', version: 2 });
+    // What was near for its source is near for it.
+    await api.count('source', { q: 'turns at 3' });
+    const first = await api.count('branch', { q: 'turns at 3' });
+    assert.deepEqual([first.store_gets, first.temperature === 'cold'], [0, false]);
     assert.deepEqual(await api.getNamespace('branch'), made);
     assert.ok(made.stored_bytes < stored_bytes / 4, `${made.stored_bytes} of ${stored_bytes}`);
     assert.equal(made.docs_written, (await api.getNamespace('source')).docs_written);
