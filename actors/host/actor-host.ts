@@ -39,7 +39,7 @@ import { appliedInStore } from './applied-in-store.ts';
 import { Drops } from './drops.ts';
 import { guardActor } from './guard-actor.ts';
 import {
-  type Evictable,
+  drainAll,
   Eviction,
   type Held,
   hold,
@@ -693,10 +693,4 @@ function receivedFile(body: Uint8Array): ReceivedFile {
 
 function nothingToSay(): ActorReply {
   return reply('', { status: 204 });
-}
-
-function drainAll<Actor extends Evictable & { drain(): Promise<void> }>(
-  actors: OpenActors<Actor>,
-): Promise<PromiseSettledResult<void>[]> {
-  return Promise.allSettled([...actors.slots()].map(async ([, slot]) => (await slot.opening).drain()));
 }

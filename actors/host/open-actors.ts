@@ -115,6 +115,13 @@ export class OpenActors<Actor extends Evictable> {
   }
 }
 
+/** Drains all of them, those too that are still opening; settles when each has ended. */
+export function drainAll<Actor extends Evictable & { drain(): Promise<void> }>(
+  actors: OpenActors<Actor>,
+): Promise<PromiseSettledResult<void>[]> {
+  return Promise.allSettled([...actors.slots()].map(async ([, slot]) => (await slot.opening).drain()));
+}
+
 /** An open actor in somebody's hands: it is not put away before `release`, which is called once. */
 export interface Held<Actor> {
   readonly actor: Actor;
