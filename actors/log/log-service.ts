@@ -147,7 +147,11 @@ export class LogService {
   open(identity: LogIdentity, standing: Standing): void {
     assert(this.#opened === null, () => `log ${this.#opened?.logId} is open already`);
     const { logId } = identity;
-    this.#sealedLogs.begin(standing.removed);
+    const { servers, self } = standing.owners;
+    this.#sealedLogs.begin(
+      standing.removed,
+      servers.every((each) => each === self),
+    );
     const unflushed = new UnflushedTargets();
     const commit = new GroupCommit(this.#components, identity, {
       owners: standing.owners,

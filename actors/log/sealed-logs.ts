@@ -9,12 +9,13 @@ export class SealedLogs {
   #logs: readonly SealedLog[] = [];
   readonly #unflushed = new Map<string, UnflushedTargets>();
   readonly #done = new Set<string>();
-  /** Logs that came with a later view than this process's first: some of their targets may have been taken over and flushed before. */
+  /** Logs of which some targets may have been taken over and flushed before by others: those of later views, or of a first one with others in it. */
   readonly #later = new Set<string>();
 
-  /** Those of the view that this process begins with. */
-  begin(removed: readonly SealedLog[]): void {
+  /** Those of the view that this process begins with; `isAlone`: it takes over all of them. */
+  begin(removed: readonly SealedLog[], isAlone: boolean): void {
     this.#logs = removed;
+    if (!isAlone) for (const { logId } of removed) this.#later.add(logId);
   }
 
   get logs(): readonly SealedLog[] {
