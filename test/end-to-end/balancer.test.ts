@@ -81,13 +81,16 @@ describe('three servers behind the balancer', { concurrency: 1, skip: noHaproxy 
     });
     await load.fill();
     load.begin();
-    for (let round = 0; round < rounds; round++)
-      for (const server of cluster.servers) {
-        assert.deepEqual(await server.process.stop(), { code: 0, signal: null }, server.process.errors);
-        await cluster.restart(server);
-        assert.equal(await stateOf(server.metricsUrl), 'active');
-      }
-    await load.stop();
+    try {
+      for (let round = 0; round < rounds; round++)
+        for (const server of cluster.servers) {
+          assert.deepEqual(await server.process.stop(), { code: 0, signal: null }, server.process.errors);
+          await cluster.restart(server);
+          assert.equal(await stateOf(server.metricsUrl), 'active');
+        }
+    } finally {
+      await load.stop();
+    }
     t.diagnostic(
       `seed ${seed}: ${load.answered} answers, ${load.askedAgain} of them asked again; longest without a read ${Math.round(load.gaps().at(-1) ?? 0)} ms`,
     );
