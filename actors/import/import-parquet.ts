@@ -105,7 +105,7 @@ async function importRows(
   for (const group of metadata.row_groups)
     await importGroup(source, group, { fields: [...fields.values()], rows, rowsMax, writer });
   await writer.end();
-  if (writer.rowCount === 0) throw wrongFile('it has no rows');
+  if (writer.rowCount === 0) throw wrongFile('the file has no rows');
   const kinds = kept.map((node) => kindOf(node, binary));
   const keysOf = (...wanted: readonly ValueKind[]) =>
     kept.filter((_, at) => wanted.some((kind) => kind === kinds[at])).map(({ name }) => name);
@@ -248,11 +248,11 @@ async function footerOf(file: FileHandle, size: number): Promise<FileMetaData> {
 function checkNames(columns: readonly SchemaNode[]): void {
   const seen = new Set<string>();
   if (columns.length > limits.importColumnsMax)
-    throw new ParquetError(`it has more than ${limits.importColumnsMax} columns`);
+    throw new ParquetError(`the file has more than ${limits.importColumnsMax} columns`);
   for (const { name } of columns) {
     if (name === '' || Buffer.byteLength(name) > columnKeyBytesMax)
       throw new ParquetError(`a column's name has 1 to ${columnKeyBytesMax} bytes`);
-    if (seen.has(name)) throw new ParquetError(`it has the column ${JSON.stringify(name)} twice`);
+    if (seen.has(name)) throw new ParquetError(`the file has the column ${JSON.stringify(name)} twice`);
     seen.add(name);
   }
 }
@@ -269,7 +269,7 @@ function checkRows({ num_rows, row_groups }: FileMetaData, nodes: readonly Schem
   }
   // A writer of old said none of the file, whatever its row groups had.
   if (rows !== Number(num_rows) && Number(num_rows) !== 0)
-    throw new ParquetError('its row groups have other rows than it says');
+    throw new ParquetError("the file's row groups have other rows than it says");
   if (rows > limits.importRowsMax)
     throw tooMuch(`the file has ${rows} rows, and an import has at most ${limits.importRowsMax}`);
 }

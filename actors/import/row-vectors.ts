@@ -26,7 +26,7 @@ export class RowVectors {
   readonly #field: VectorField = emptyVectorField();
   /** Numbers of each vector; 0 before the first. */
   #dims: number;
-  /** Whose length that is, for a refusal. */
+  /** Names the vectors that have `#dims` numbers already, for the sentence of a refusal. */
   #whose: string;
 
   /** `dims`: how long the namespace's vectors are; null where the import makes it. */
@@ -67,16 +67,20 @@ export class RowVectors {
         const scan = openScan(value);
         scanVector(scan, this.#field);
         if (nextByte(scan) !== -1)
-          throw wrongValue(row, this.#column, 'something follows its list of numbers');
+          throw wrongValue(
+            row,
+            this.#column,
+            'a vector must be one list of numbers, and something follows it',
+          );
       } catch (error) {
         if (!(error instanceof JsonSyntaxError)) throw error;
-        throw wrongValue(row, this.#column, `it is no list of numbers: ${error.message}`);
+        throw wrongValue(row, this.#column, `a vector must be a list of numbers: ${error.message}`);
       }
     }
     this.#check(row);
   }
 
-  /** Takes bytes: a text as above, or else the numbers themselves, little-endian with four bytes each. */
+  /** Takes bytes: a text as `text` does, or else the numbers themselves, little-endian with four bytes each. */
   bytes(row: number, value: Buffer): void {
     if (beginsList(value) || isBase64(value)) return this.text(row, value);
     forgetVector(this.#field);

@@ -99,7 +99,7 @@ function eachDelta(
     if (reader.offset > reader.view.byteLength) throw tooFewValues();
     for (let miniblock = 0; miniblock < miniblocks && at < count; miniblock++) {
       const width = reader.view.getUint8(widths + miniblock);
-      if (width > 64) throw new ParquetError(`its differences have ${width} bits, of 64 at most`);
+      if (width > 64) throw new ParquetError(`the differences of a page have ${width} bits, of 64 at most`);
       const end = reader.offset + Math.ceil((values * width) / 8);
       let bit = reader.offset * 8;
       for (let i = 0; i < values && at < count; i++, bit += width) {

@@ -43,7 +43,7 @@ function readEncoded(
       break;
     default:
       throw new ParquetError(
-        `its pages have ${encoding === undefined ? 'an encoding' : `the encoding ${encoding},`} which is not known here`,
+        `the file's pages have ${encoding === undefined ? 'an encoding' : `the encoding ${encoding},`} which is not known here`,
       );
   }
   throw new ParquetError(`a column of ${element.type} can't have the encoding ${encoding}`);

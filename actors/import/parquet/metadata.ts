@@ -26,14 +26,15 @@ const encryptedMagic = 0x45524150;
 /** Answers how many bytes the footer has, its tail included. `tail` is the last bytes of the file. */
 export function footerBytes(tail: Buffer, fileBytes: number): number {
   if (tail.length === footerTailBytes && tail.readUInt32LE(tail.length - magicBytes) === encryptedMagic)
-    throw new ParquetError('it is encrypted: write it without encryption');
+    throw new ParquetError('the file is encrypted: write it without encryption');
   if (tail.length < footerTailBytes || tail.readUInt32LE(tail.length - magicBytes) !== magic)
-    throw new ParquetError('it does not end as a Parquet file does');
+    throw new ParquetError('the file does not end as a Parquet file does');
   const length = tail.readUInt32LE(tail.length - footerTailBytes) + footerTailBytes;
-  if (length > fileBytes) throw new ParquetError('its footer says that it is longer than the file');
+  if (length > fileBytes)
+    throw new ParquetError("the file's footer says that it is longer than the whole file");
   if (length > limits.parquetFooterBytesMax)
     throw new ParquetError(
-      `its footer has ${length} bytes, and at most ${limits.parquetFooterBytesMax} are read: write larger row groups`,
+      `the file's footer has ${length} bytes, and at most ${limits.parquetFooterBytesMax} are read: write larger row groups`,
     );
   return length;
 }

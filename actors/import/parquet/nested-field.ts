@@ -215,7 +215,7 @@ export class NestedField {
 
   #readingOf(leaf: LeafNode | undefined): LeafReading {
     const reading = leaf === undefined ? undefined : this.#leaves.get(leaf);
-    if (reading === undefined) throw new ParquetError('its schema has a group without columns');
+    if (reading === undefined) throw new ParquetError("the file's schema has a group without columns");
     return reading;
   }
 

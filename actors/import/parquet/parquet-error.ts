@@ -5,7 +5,7 @@ export class ParquetError extends Error {
 
 /** Said of a file in which something is not where or what the file says: a library's own words would mean nothing to its sender. */
 export const unreadable =
-  'it is damaged, or written in a way that is not known here: write it anew, with another tool';
+  'the file is damaged, or written in a way that is not known here: write it anew, with another tool';
 
 /** Runs work that a damaged file can make fail anywhere. Throws ParquetError and nothing else. */
 export function refusing<T>(read: () => T): T {

@@ -56,7 +56,7 @@ export function schemaOf({ schema }: FileMetaData): readonly SchemaNode[] {
   const root = schema[0];
   const builder = new SchemaBuilder(schema);
   const columns = builder.members(root?.num_children ?? 0, { repetition: 0, definition: 0, depth: 0 });
-  if (columns.length === 0) throw new ParquetError('it has no columns');
+  if (columns.length === 0) throw new ParquetError('the file has no columns');
   builder.expectEnd();
   return columns;
 }
@@ -78,11 +78,11 @@ class SchemaBuilder {
 
   expectEnd(): void {
     if (this.#at !== this.#elements.length)
-      throw new ParquetError('its schema has elements that belong nowhere');
+      throw new ParquetError("the file's schema has elements that belong nowhere");
   }
 
   members(count: number, levels: Levels): SchemaNode[] {
-    if (count > this.#elements.length - this.#at) throw new ParquetError('its schema ends early');
+    if (count > this.#elements.length - this.#at) throw new ParquetError("the file's schema ends early");
     return Array.from({ length: count }, () => this.#column(levels));
   }
 
@@ -100,10 +100,11 @@ class SchemaBuilder {
 
   #next({ depth }: Levels): SchemaElement {
     const element = this.#elements[this.#at++];
-    if (element === undefined) throw new ParquetError('its schema ends early');
+    if (element === undefined) throw new ParquetError("the file's schema ends early");
     // Whatever the library's types say: a footer may lack it.
     const name: string | undefined = element.name;
-    if (name === undefined || !name.isWellFormed()) throw new ParquetError('it has a column without a name');
+    if (name === undefined || !name.isWellFormed())
+      throw new ParquetError('the file has a column without a name');
     if (depth > depthMax)
       throw new ParquetError(`the column ${quoted(name)} nests deeper than ${depthMax} levels`);
     return element;
@@ -126,7 +127,7 @@ class SchemaBuilder {
     if (element.type === undefined)
       throw new ParquetError(`the column ${quoted(element.name)} has neither a type nor members`);
     if (this.#leaves === limits.importColumnsMax)
-      throw new ParquetError(`it has more than ${limits.importColumnsMax} columns`);
+      throw new ParquetError(`the file has more than ${limits.importColumnsMax} columns`);
     const leaf = {
       kind: 'leaf' as const,
       name: element.name,

@@ -37,7 +37,7 @@ export function readThriftVarint(reader: ThriftReader): number {
       return (high >>> 0) * 2 ** 32 + (low >>> 0);
     }
   }
-  throw new ParquetError('it has a number of more than 64 bits');
+  throw new ParquetError('the file has a number of more than 64 bits');
 }
 
 /** Reads a signed number, whose lowest bit is its sign, into the reader's halves. */
@@ -82,7 +82,7 @@ export function checkThrift(bytes: Uint8Array): void {
   };
   const skip = (type: number, depth: number): void => {
     if (depth > depthMax || ++values > valuesMax)
-      throw new ParquetError('its structure is too deep or too large');
+      throw new ParquetError("the file's structure is too deep or too large");
     if (type === types.true || type === types.false) return;
     if (type === types.byte) reader.offset++;
     else if (type >= types.i16 && type <= types.i64) readThriftVarint(reader);
@@ -104,7 +104,7 @@ export function checkThrift(bytes: Uint8Array): void {
         if (head >> 4 === 0) readThriftVarint(reader);
         skip(head & 0x0f, depth + 1);
       }
-    } else throw new ParquetError('its structure has a value of an unknown type');
+    } else throw new ParquetError("the file's structure has a value of an unknown type");
     if (reader.offset > byteLength) throw pastEnd();
   };
   skip(types.struct, 0);

@@ -239,7 +239,7 @@ class DecimalValue extends Value {
   constructor(scale: number) {
     super();
     if (!Number.isInteger(scale) || scale < 0 || scale > 100)
-      throw new ParquetError(`it has decimals of scale ${scale}, of 0 to 100`);
+      throw new ParquetError(`the file has decimals of scale ${scale}, of 0 to 100`);
     this.#scale = scale;
   }
 

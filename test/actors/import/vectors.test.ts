@@ -143,8 +143,18 @@ const wrong: readonly (readonly [string, string, string, RegExp])[] = [
   ],
   ['csv', 'a text', 'v\nabc\n', /row 1, column "v": a vector must be base64/u],
   ['csv', 'NaN', 'v\n"[1,2]"\n"[1,NaN]"\n', /row 2, column "v"/u],
-  ['csv', 'something behind the list', 'v\n"[1,2],3"\n', /row 1, column "v": something follows/u],
-  ['csv', 'a list that does not end', 'v\n"[1,2"\n', /row 1, column "v": it is no list of numbers/u],
+  [
+    'csv',
+    'something behind the list',
+    'v\n"[1,2],3"\n',
+    /row 1, column "v": a vector must be one list of numbers/u,
+  ],
+  [
+    'csv',
+    'a list that does not end',
+    'v\n"[1,2"\n',
+    /row 1, column "v": a vector must be a list of numbers/u,
+  ],
   [
     'csv',
     'an infinite number in base64',
