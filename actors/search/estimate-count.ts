@@ -81,7 +81,8 @@ export async function estimateCount(
   if (memtables === null || segments === null) return null;
   if (memtables.sample.isWhole && segments.sample.isWhole) return null;
   const isInTime =
-    (await judgeRows(memtables, options, judge)) && (await judgeSegments(segments, options, judge));
+    (await judgeSample(memtables, (groups) => judgeRows(memtables, groups, options, judge))) &&
+    (await judgeSample(segments, (groups) => judgeBlocks(segments, groups, options, judge)));
   const estimate = sum(estimateOf(memtables), estimateOf(segments));
   // What was judged first is the newest, and nothing like a sample of all.
   return { ...estimate, ...(isInTime ? {} : { likely: estimate }), timedOut: !isInTime };
@@ -194,10 +195,11 @@ function liveRows({ ranges, tombstones }: WantedBlock): number {
 /** Answers false where the deadline came. */
 async function judgeRows(
   candidates: Candidates<MemtableRows>,
+  groups: readonly MemtableRows[],
   { slice }: EstimateOptions,
   judge: JudgeCandidates,
 ): Promise<boolean> {
-  for (const { memtable, rows } of candidates.sample.items) {
+  for (const { memtable, rows } of groups) {
     candidates.beginGroup();
     for (const row of rows) {
       const place = { buffer: memtable.bufferOf(row), offset: memtable.offsetOf(row) };
@@ -208,18 +210,18 @@ async function judgeRows(
   return true;
 }
 
-/** Judges every second group of the sample, which is as evenly spread, and the others where too few match for a narrow interval. */
-async function judgeSegments(
-  candidates: Candidates<WantedBlock>,
-  options: EstimateOptions,
-  judge: JudgeCandidates,
+/**
+ * Judges every second group of a sample, which is as evenly spread, and the others where too few match for a narrow interval. Answers false
+ * where the deadline came.
+ */
+async function judgeSample<T>(
+  candidates: Candidates<T>,
+  judgeSome: (groups: readonly T[]) => Promise<boolean>,
 ): Promise<boolean> {
   const { items, isWhole } = candidates.sample;
-  const half = items.filter((_, at) => at % 2 === 0);
-  if (!(await judgeBlocks(candidates, half, options, judge))) return false;
+  if (!(await judgeSome(items.filter((_, at) => at % 2 === 0)))) return false;
   if (!isWhole && candidates.matching >= matchesEnough) return true;
-  const others = items.filter((_, at) => at % 2 === 1);
-  return judgeBlocks(candidates, others, options, judge);
+  return judgeSome(items.filter((_, at) => at % 2 === 1));
 }
 
 /** Answers false where the deadline came. Throws what reading throws. */
