@@ -150,6 +150,8 @@ export function frontOf(parts: {
   secrets: Secrets;
   store: ObjectStore;
   lanes: { readonly hash: Pick<Lanes['hash'], 'run'> };
+  /** Whether there are no other servers. */
+  isAlone: boolean;
   logger: Logger;
 }) {
   const { secrets, store, lanes, logger } = parts;
@@ -173,7 +175,7 @@ export function frontOf(parts: {
       plans: parts.plans,
       clock: systemClock,
     },
-    null,
+    parts.isAlone ? null : limits.loginKeptMs,
   );
   const emailOf = async (personId: number) => (await readPerson(store, personId))?.email ?? '';
   let prepared: Promise<People> | null = null;

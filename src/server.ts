@@ -132,6 +132,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     secrets,
     store,
     lanes,
+    isAlone: settings.peers === null,
     logger,
   });
   const { peers } = settings;

@@ -125,7 +125,7 @@ export class Authenticator {
   /** Key digest → where its key is kept, which never changes: so a revocation sends nobody else to the object store. */
   readonly #claims = new LruMap<string, KeyClaim>(claimsMax);
 
-  /** `revalidateAfterMs`: how old a cached credential may be before it is looked up again; null: any age. See key-cache.ts. */
+  /** `revalidateAfterMs`: how old a cached login or connection may be before it is looked up again; null: any age. See key-cache.ts. */
   constructor(components: AuthenticatorComponents, revalidateAfterMs: number | null) {
     const { clock } = components;
     this.#components = components;

@@ -10,7 +10,10 @@ export interface KeyCacheOptions {
   readonly clock: Clock;
   /** Finds the principal from the records; null where the credential is nobody's. May throw; failures are not kept. */
   readonly load: (credential: string) => Promise<LoadedPrincipal | null>;
-  /** With several servers an entry older than this is loaded again; null where every revocation reaches this cache. */
+  /**
+   * With several servers a login or connection that is older than this is loaded again, since other servers hear nothing of a new password; null
+   * where this is the only cache. What ends keys is told to all of them.
+   */
   readonly revalidateAfterMs: number | null;
   readonly entriesMax?: number;
   readonly refusalsMax?: number;
@@ -149,7 +152,8 @@ export class KeyCache {
     const { clock, revalidateAfterMs } = this.#options;
     for (const owner of owners) if (!owner.alive) return false;
     if (loaded.expiresAt !== null && clock.now() >= loaded.expiresAt) return false;
-    return revalidateAfterMs === null || clock.monotonic() - loadedAt < revalidateAfterMs;
+    const isOfPerson = owners.length > 1;
+    return revalidateAfterMs === null || !isOfPerson || clock.monotonic() - loadedAt < revalidateAfterMs;
   }
 
   #refused(credential: string): boolean {

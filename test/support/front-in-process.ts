@@ -110,7 +110,11 @@ async function composeFront(store: MemoryObjectStore) {
   const parts = { settings, secrets, store, logger: quiet, plans: builtInPlans };
   const clientAddresses = new ClientAddresses(settings.trustedProxies);
   const hash = { run: () => assert.fail('no password is hashed here') };
-  const { router, authenticator, allowances, usageMeter, people } = frontOf({ ...parts, lanes: { hash } });
+  const { router, authenticator, allowances, usageMeter, people } = frontOf({
+    ...parts,
+    isAlone: true,
+    lanes: { hash },
+  });
   const baseUrl = 'http://127.0.0.1:1';
   const front = frontComponents({
     ...parts,

@@ -168,9 +168,17 @@ test('an unknown credential is remembered for a second and looked up again after
   assert.equal(loads(), 2);
 });
 
-test('with several servers an entry is loaded again when it is older than it may be', async () => {
-  const { cache, loads, pass, principals } = cacheWith({ revalidateAfterMs: 2_000 });
+test('with several servers a login is loaded again when it is older than it may be, and a key is not', async () => {
+  const key = keyPrincipal({ tenantId: 1 });
+  const { cache, loads, pass, principals } = cacheWith({
+    revalidateAfterMs: 2_000,
+    principals: new Map([
+      ['a', { ...key, auth: 'login', keyId: null }],
+      ['key', key],
+    ]),
+  });
   await cache.get('a');
+  await cache.get('key');
   pass(1_999);
   assert.notEqual(cache.peek('a'), undefined);
 
@@ -179,7 +187,8 @@ test('with several servers an entry is loaded again when it is older than it may
 
   assert.equal(cache.peek('a'), undefined);
   assert.equal(await cache.get('a'), null);
-  assert.equal(loads(), 2);
+  assert.notEqual(cache.peek('key'), undefined);
+  assert.equal(loads(), 3);
 });
 
 test('a credential is forgotten when it expires', async () => {
