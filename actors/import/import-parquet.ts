@@ -212,10 +212,14 @@ async function findBinary({
 }
 
 async function isTextColumn(leaf: LeafNode, metadata: FileMetaData, source: ParquetSource): Promise<boolean> {
-  for (const { columns } of metadata.row_groups) {
+  for (const { columns, num_rows } of metadata.row_groups) {
     const chunk = columns[leaf.column]?.meta_data;
     if (chunk === undefined) throw new ParquetError('a row group lacks a column');
-    const pages = new ColumnPages(source, chunk, { ...leaf, hasLevels: true });
+    const pages = new ColumnPages(source, chunk, {
+      ...leaf,
+      hasLevels: true,
+      rowCount: Number(num_rows),
+    });
     for (let held = await pages.next(); held !== null; held = await pages.next()) {
       const { values } = held.page;
       if (values.kind === 'bytes' && !areTexts(values)) {

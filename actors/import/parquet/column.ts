@@ -24,11 +24,7 @@ export class ParquetColumn {
   #row = 0;
   #value = 0;
 
-  constructor(
-    source: ParquetSource,
-    metadata: ColumnMetaData,
-    shape: LevelShape & { readonly rowCount: number },
-  ) {
+  constructor(source: ParquetSource, metadata: ColumnMetaData, shape: LevelShape) {
     this.#pages = new ColumnPages(source, metadata, shape);
     this.#rowsLeft = shape.rowCount;
   }

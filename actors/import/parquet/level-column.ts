@@ -23,7 +23,7 @@ export class LevelColumn {
   #value = 0;
 
   constructor(source: ParquetSource, metadata: ColumnMetaData, leaf: LeafNode, rowCount: number) {
-    this.#pages = new ColumnPages(source, metadata, { ...leaf, hasLevels: true });
+    this.#pages = new ColumnPages(source, metadata, { ...leaf, hasLevels: true, rowCount });
     this.#definitionMax = leaf.definitionMax;
     this.#rowCount = rowCount;
   }

@@ -63,6 +63,8 @@ export interface LevelShape {
   readonly definitionMax: number;
   /** Whether its pages give levels, and not only which values are null: of flat columns, whose greatest level is 1. */
   readonly hasLevels: boolean;
+  /** Rows of the row group. */
+  readonly rowCount: number;
 }
 
 export interface HeldPage {
@@ -98,7 +100,9 @@ export class ColumnPages {
     const fits = this.#position >= 4 && end <= source.size && end >= this.#position;
     if (!fits || !Number.isSafeInteger(end)) throw new ParquetError('a column lies outside of the file');
     this.#end = Math.min(source.size, end + forgottenBytes);
-    this.#valuesLeft = Number(metadata.num_values);
+    const values = Number(metadata.num_values);
+    // Without lists each row has one, and a page of more is refused before anything of it is made.
+    this.#valuesLeft = shape.repetitionMax === 0 ? Math.min(values, shape.rowCount) : values;
   }
 
   /** The dictionary that later pages may refer to; null where the column has none so far. */

@@ -52,7 +52,7 @@ test('small pages that stand together are read together', async () => {
     total_compressed_size: BigInt(bytes.length - 4),
   } as unknown as ColumnMetaData;
   const element = { type: 'INT32', name: 'n' } as SchemaElement;
-  const shape = { element, repetitionMax: 0, definitionMax: 0, hasLevels: false };
+  const shape = { element, repetitionMax: 0, definitionMax: 0, hasLevels: false, rowCount: count };
   const pages = new ColumnPages({ file, size: bytes.length, unpacked: new UnpackedBytes() }, metadata, shape);
 
   const found: number[] = [];
@@ -66,6 +66,44 @@ test('small pages that stand together are read together', async () => {
     Array.from({ length: count }, (_, at) => at),
   );
   assert.ok(reads < 40, `${reads} reads of ${bytes.length} bytes`);
+});
+
+test('a page with more values than its row group has rows is refused before they are made', async () => {
+  const bytes = Buffer.concat([Buffer.from('PAR1'), page(1), page(2)]);
+  const file = {
+    read: async (into: Buffer, at: number, length: number, position: number) => ({
+      bytesRead: bytes.copy(into, at, position, position + length),
+    }),
+  } as unknown as FileHandle;
+  const metadata = {
+    codec: 'UNCOMPRESSED',
+    num_values: 1_000_000_000n,
+    data_page_offset: 4n,
+    total_compressed_size: BigInt(bytes.length - 4),
+  } as unknown as ColumnMetaData;
+  // The count of the first page: thirty million, as a varint.
+  const many = Buffer.from([0x80, 0x87, 0xa7, 0x0e]);
+  const wide = Buffer.concat([bytes.subarray(0, 12), many, bytes.subarray(13)]);
+  for (const [content, rowCount, fits] of [
+    [bytes, 1, true],
+    [wide, 1, false],
+  ] as const) {
+    const shape = {
+      element: { type: 'INT32', name: 'n' } as SchemaElement,
+      repetitionMax: 0,
+      definitionMax: 0,
+      hasLevels: false,
+      rowCount,
+    };
+    content.copy(bytes);
+    const pages = new ColumnPages(
+      { file, size: bytes.length, unpacked: new UnpackedBytes() },
+      metadata,
+      shape,
+    );
+    if (fits) assert.equal((await pages.next())?.page.rows, 1);
+    else await assert.rejects(pages.next(), /more values than it says/u);
+  }
 });
 
 describe('a block of LZ4', () => {
