@@ -71,6 +71,7 @@ export interface Namespace {
   readonly stored_bytes: number;
   readonly created_at: string;
   readonly linked?: { readonly source: string } | undefined;
+  readonly branched?: { readonly source: string } | undefined;
 }
 
 export interface NamespaceList {

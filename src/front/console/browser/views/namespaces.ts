@@ -113,11 +113,12 @@ function row(app: App, namespace: Namespace): readonly Child[] {
   ];
 }
 
-function kinds({ vector, embed, linked }: Namespace): Child {
+function kinds({ vector, embed, linked, branched }: Namespace): Child {
   return [
     vector === undefined ? null : badge('plain', `${vector.dims} dims`),
     embed === undefined ? null : badge('plain', `meaning: ${embed.provider}`),
     linked === undefined ? null : badge('plain', `link to ${linked.source}`),
+    branched === undefined ? null : badge('plain', `branch of ${branched.source}`),
   ];
 }
 
