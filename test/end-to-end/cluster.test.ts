@@ -196,6 +196,7 @@ describe('three servers on one store', { concurrency: 1 }, () => {
     const env = {
       ...options.env,
       TIDEBASE_METRICS_PORT: '',
+      TIDEBASE_PORT: '0',
       TIDEBASE_PEER_PORT: String(port),
       TIDEBASE_CLUSTER_KEY: Buffer.alloc(32, 9).toString('base64'),
     };

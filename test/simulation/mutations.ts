@@ -173,8 +173,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'a flush forgets the documents of its tail',
     file: 'actors/namespace/flush.js',
-    find: 'tail: tailOf(state.memtable)',
-    replace: 'tail: null',
+    find: '{ segment: null, tail: tailOf(state.memtable) }',
+    replace: '{ segment: null, tail: null }',
     why: 'the manifest says that it contains them',
   },
   {
