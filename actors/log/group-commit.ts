@@ -436,16 +436,25 @@ export class GroupCommit {
     if (group.length > 0) this.#options.onGroupStored();
   }
 
+  /** The own process is about to seal this log, as the last that it writes: what is found of a seal later is no news. */
+  close(): void {
+    if (!this.#sealed) this.#abandonAll([]);
+  }
+
   #end(group: readonly Pending[]): void {
     if (this.#sealed) return;
-    this.#sealed = true;
     this.#components.logger.error('this log was sealed by another process', { logId: this.#identity.logId });
+    this.#abandonAll(group);
+    this.#options.onSealed();
+  }
+
+  #abandonAll(group: readonly Pending[]): void {
+    this.#sealed = true;
     const carried = this.#carried === null ? [] : [this.#carried];
     this.#carried = null;
     for (const pending of [...group, ...carried, ...this.#queue.clear()]) this.#abandon(pending);
     this.#queueBytes = 0;
     this.#wake();
-    this.#options.onSealed();
   }
 
   #wake(): void {

@@ -129,6 +129,7 @@ export class LogService {
   /** Sealing again is safe: it finds its own seal. So a start does not fail for a moment's trouble of the store. */
   seal(logId: string, placement: number): Promise<number> {
     const { store, random, clock } = this.#components;
+    if (logId === this.#opened?.logId) this.#opened.commit.close();
     return patiently(clock, sealPatience, () => sealLog(store, random, { logId, placement }));
   }
 

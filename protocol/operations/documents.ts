@@ -5,7 +5,7 @@ import { GET, inNamespace, type OperationRows, PATCH, POST } from './operation-r
 
 const inDocument = { ...inNamespace, id: documentIdSchema } as const;
 
-const writeStatuses = [400, 401, 402, 403, 404, 413, 422, 429, 502, 503, 507] as const;
+const writeStatuses = [400, 401, 402, 403, 404, 409, 413, 422, 429, 502, 503, 507] as const;
 
 /** Writing, reading, deleting and importing documents. */
 export const documentRows = {
@@ -53,7 +53,7 @@ export const documentRows = {
     effect: { does: 'write', meters: 'write' },
     serves: 'namespace',
     changes: 'delete',
-    statuses: [400, 401, 402, 403, 404, 413, 422, 429, 503],
+    statuses: [400, 401, 402, 403, 404, 409, 413, 422, 429, 503],
     request: write.deleteRequestSchema,
     answer: write.writeResultSchema,
     parameters: inNamespace,
@@ -71,7 +71,7 @@ export const documentRows = {
     scope: 'read',
     effect: { does: 'read', meters: 'query' },
     serves: 'namespace',
-    statuses: [400, 401, 402, 403, 404, 422, 429, 503],
+    statuses: [400, 401, 402, 403, 404, 409, 422, 429, 503],
     query: documentQuerySchema,
     answer: storedDocumentSchema,
     parameters: inDocument,
@@ -87,7 +87,7 @@ export const documentRows = {
     scope: 'write',
     effect: { does: 'write', meters: 'write' },
     serves: 'namespace',
-    statuses: [400, 401, 402, 403, 404, 413, 422, 429, 503, 507],
+    statuses: [400, 401, 402, 403, 404, 409, 413, 422, 429, 503, 507],
     query: write.importQuerySchema,
     request: 'file',
     answer: write.importResultSchema,

@@ -22,7 +22,8 @@ import { ServerProcess } from '../support/server-process.ts';
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const rounds = Number(process.env.CLUSTER_ROUNDS ?? 0);
 const seed = Number(process.env.CLUSTER_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const names = Array.from({ length: 9 }, (_, at) => `n${at}`);
+/** So many that each server owns some of them, but for one time in thousands. */
+const names = Array.from({ length: 27 }, (_, at) => `n${at}`);
 
 describe('three servers on one store', { concurrency: 1 }, () => {
   let cluster: ServerCluster;
