@@ -10,9 +10,9 @@ import { makeOnlyPrivate } from '../base/private-folder.ts';
 import { systemRandom } from '../base/random.ts';
 import type { ObjectStore } from '../object-store/object-store.ts';
 import { openObjectStore } from '../object-store/open-object-store.ts';
-import { readBucket, readSettings } from '../settings.ts';
+import { readBucket } from '../settings.ts';
 import { type Env, SettingsError } from '../settings-values.ts';
-import { bucketStoreSettings, storeSettingsOf } from '../store-settings.ts';
+import { bucketStoreSettings, readStoreSettings } from '../store-settings.ts';
 import { counted, megabytes } from './amounts.ts';
 import {
   type BackupArguments,
@@ -125,7 +125,7 @@ async function withStores(
       ? ({ kind: 'fs', folder: place.folder } as const)
       : bucketStoreSettings(readBucket(env, place.bucket));
   const prefix = place.kind === 'folder' ? '' : place.prefix;
-  const store = await openObjectStore(storeSettingsOf(readSettings(env)), systemClock, systemRandom);
+  const store = await openObjectStore(readStoreSettings(env), systemClock, systemRandom);
   const there = await openObjectStore(settings, systemClock, systemRandom);
   try {
     const site = new BackupSite(there, prefix, components);

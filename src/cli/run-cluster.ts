@@ -5,9 +5,8 @@ import { makeOnlyPrivate } from '../base/private-folder.ts';
 import { systemRandom } from '../base/random.ts';
 import { type DescribedCluster, describeCluster } from '../cluster/describe-cluster.ts';
 import { openObjectStore } from '../object-store/open-object-store.ts';
-import { readSettings } from '../settings.ts';
 import { type Env, SettingsError } from '../settings-values.ts';
-import { storeSettingsOf } from '../store-settings.ts';
+import { readStoreSettings } from '../store-settings.ts';
 import { counted, megabytes } from './amounts.ts';
 
 const usage = `tidebase cluster
@@ -25,7 +24,7 @@ export async function runCluster(args: readonly string[], env: Env): Promise<num
   }
   makeOnlyPrivate();
   try {
-    const store = await openObjectStore(storeSettingsOf(readSettings(env)), systemClock, systemRandom);
+    const store = await openObjectStore(readStoreSettings(env), systemClock, systemRandom);
     try {
       process.stdout.write(tableOf(await describeCluster(store), systemClock.now()));
       return 0;
