@@ -306,6 +306,17 @@ export const limits = {
   logGroupBytes: 4 * MiB,
   /** Larger records are uploaded as blobs before the record that names them: one slow PUT would hold up every tenant. */
   logRecordInlineBytesMax: 4 * MiB,
+  /**
+   * Groups a second that may be sent before their time, because a record that waits is urgent: of one owner, and of all together. With
+   * the ordinary ones, four a second, they are twice as many PUTs at most.
+   */
+  earlyGroupsOfOwnerPerSecond: 2,
+  earlyGroupsPerSecond: 4,
+  /** Groups that may go early one after the other, after a time without any: of one owner, and of all together. */
+  earlyGroupsOfOwnerAtOnceMax: 16,
+  earlyGroupsAtOnceMax: 32,
+  /** Owners whose early groups are counted: one that is forgotten begins with a full count, and all together stay bounded. */
+  earlyGroupOwnersMax: 1_000,
   /** How long a client waits for a log slot whose outcome is not known before it is told write_unknown. */
   writeUnknownAfterMs: 10_000,
   /** Tried seals above a log's known end before giving up: a log is at most this long behind its hint. */

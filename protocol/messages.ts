@@ -379,7 +379,7 @@ export interface KeyStanding extends KeyRecord {
 
 /** actor ↔ log thread. */
 export const logCalls = {
-  /** call: [append, record head, epoch, owner, weight], body: payload → ['stored', slot, index] or ['refused', refusal]. */
+  /** call: [append, record head, epoch, owner, weight, whether it is urgent], body: payload → ['stored', slot, index] or ['refused', refusal]. */
   append: 'append',
   /** notice to the log: [flushed, tenantId, namespaceId, logId, slot, index]. */
   flushed: 'flushed',

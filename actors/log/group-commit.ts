@@ -13,6 +13,7 @@ import { paths } from '../../src/object-store/paths.ts';
 import { decodeLogObject, encodeLogObject, type RecordHead } from '../../src/stored/log-object.ts';
 import { appendToSlot } from './append.ts';
 import { uploadBlob } from './blob.ts';
+import { EarlyGroups } from './early-groups.ts';
 import type { LogComponents } from './log-components.ts';
 import type { LogPosition } from './replay.ts';
 import { targetKey } from './unflushed.ts';
@@ -24,8 +25,8 @@ import { targetKey } from './unflushed.ts';
  *    target wait behind it, because a target's records enter the log in the order in which they were submitted.
  *    The queue holds a bounded number of bytes, of which an owner has what is free at most, and each group takes from all who
  *    wait, by share: so nobody's records wait behind all of somebody else's.
- * 2. A group is sent when `commitMs` have passed since the last one began, or at once when it holds enough bytes.
- *    After idle it lingers a moment, so that a new name and its first document ride together.
+ * 2. A group is sent when `commitMs` have passed since the last one began, or at once when it holds enough bytes, or an urgent
+ *    record for which it may go early. After idle it lingers a moment, so that a new name and its first document ride together.
  * 3. One PUT is in flight. Its slot is resolved before the next is tried (append.ts); then its records are answered.
  * 4. A seal in the slot: this log is over. Everything waiting is refused as not written, and `onSealed` is called.
  *
@@ -59,12 +60,20 @@ export interface GroupCommitOptions {
   readonly onSealed: () => void;
 }
 
+export interface AppendOptions {
+  /** Who is charged; the tenant by itself where it is left out. */
+  readonly share?: Share;
+  /** Asks for a group before its time. It gets none where its owner, or all together, had too many (early-groups.ts). */
+  readonly isUrgent?: boolean;
+}
+
 interface Pending {
   head: RecordHead;
   payload: Uint8Array;
   readonly bytes: number;
   readonly epoch: number;
   readonly share: Share;
+  readonly isUrgent: boolean;
   readonly hold: Hold;
   /** Rises with each record taken. */
   readonly order: number;
@@ -114,6 +123,9 @@ export class GroupCommit {
   /** When the log was surely open: at the begin of a PUT that was stored, or of a GET that found nothing above the last slot. */
   #seenOpen = noMoment;
   #sending = false;
+  readonly #early: EarlyGroups;
+  /** Whether the next group does not wait for its time. */
+  #isEarly = false;
   #sealed = false;
   #cancelTimer: (() => void) | null = null;
   #waiters: { readonly order: number; readonly wake: () => void }[] = [];
@@ -125,6 +137,7 @@ export class GroupCommit {
     this.#limits = options.limits ?? limits;
     this.#owners = options.owners;
     this.#headed = options.owners.placement;
+    this.#early = new EarlyGroups(components.clock);
     this.#waiting = new ByteGate({
       max: this.#limits.logQueueBytesMax,
       clock: components.clock,
@@ -203,7 +216,10 @@ export class GroupCommit {
     head: RecordHead,
     payload: Uint8Array,
     epoch: number,
-    share: Share = { owner: head.tenantId, tenant: head.tenantId, weight: 1 },
+    {
+      share = { owner: head.tenantId, tenant: head.tenantId, weight: 1 },
+      isUrgent = false,
+    }: AppendOptions = {},
   ): Promise<LogPosition> {
     return new Promise((resolve, reject) => {
       const bytes = payload.byteLength + 256;
@@ -212,7 +228,7 @@ export class GroupCommit {
       const order = ++this.#taken;
       this.#unanswered.add(order);
       this.#failedEpochs.delete(targetKey(head));
-      this.#enter({ head, payload, bytes, epoch, share, hold, order, resolve, reject });
+      this.#enter({ head, payload, bytes, epoch, share, isUrgent, hold, order, resolve, reject });
     });
   }
 
@@ -311,26 +327,35 @@ export class GroupCommit {
   #enqueue(pending: Pending): void {
     this.#queue.push(pending.share, pending);
     this.#queueBytes += pending.payload.byteLength;
+    // The next group takes it along at no price where it goes early already, or now.
+    if (pending.isUrgent && !this.#isEarly && this.#waitMs() > lingerMs)
+      this.#isEarly = this.#early.take(pending.share.owner);
     this.#arm();
   }
 
   #arm(): void {
     if (this.#sending || this.#isEmpty) return;
-    if (this.#owesBarrier || this.#queueBytes >= this.#limits.logGroupBytes) {
+    if (this.#owesBarrier || this.#isEarly || this.#queueBytes >= this.#limits.logGroupBytes) {
       void this.#send();
       return;
     }
     // The first record of a group sets its time: a steady stream must not put it off again and again.
     if (this.#cancelTimer !== null) return;
+    this.#cancelTimer = this.#components.clock.after(this.#waitMs(), () => void this.#send());
+  }
+
+  /** How long the next group waits for its time. */
+  #waitMs(): number {
+    const { commitMs } = this.#options;
     const sinceLastMs = this.#components.clock.monotonic() - this.#lastBeganMs;
-    const waitMs = Math.max(this.#options.commitMs - sinceLastMs, Math.min(lingerMs, this.#options.commitMs));
-    this.#cancelTimer = this.#components.clock.after(waitMs, () => void this.#send());
+    return Math.max(commitMs - sinceLastMs, Math.min(lingerMs, commitMs));
   }
 
   async #send(): Promise<void> {
     if (this.#sending || this.#isEmpty) return;
     this.#cancelTimer?.();
     this.#cancelTimer = null;
+    this.#isEarly = false;
     const group = this.#takeGroup();
     if (group.length === 0 && !this.#owesBarrier) return this.#wake();
     this.#sending = true;

@@ -3,7 +3,7 @@ import { logCalls } from '../../protocol/messages.ts';
 import type { PortChannel } from '../../src/base/port-channel.ts';
 import { encodeHead, type RecordHead } from '../../src/stored/log-object.ts';
 import type { KnownShares } from '../thread/known-shares.ts';
-import { AppendRefused, type Refusal } from './group-commit.ts';
+import { type AppendOptions, AppendRefused, type Refusal } from './group-commit.ts';
 import type { LogPosition } from './replay.ts';
 
 /** The log as an actor sees it: a call over the port to the log thread. */
@@ -11,7 +11,12 @@ export interface LogClient {
   /** The log of this process. */
   readonly logId: string;
   /** Appends a record, as GroupCommit.append does. The payload lies in shared memory or is handed over. */
-  append(head: RecordHead, payload: Uint8Array, epoch: number): Promise<LogPosition>;
+  append(
+    head: RecordHead,
+    payload: Uint8Array,
+    epoch: number,
+    options?: Pick<AppendOptions, 'isUrgent'>,
+  ): Promise<LogPosition>;
   /**
    * Resolves after every durable record of the target that the log still needs was replayed to this thread; rejects
    * with 503 where the log could not be read.
@@ -37,9 +42,10 @@ export function createLogClient(
 ): LogClient {
   return {
     logId: identity.logId,
-    async append(head, payload, epoch) {
+    async append(head, payload, epoch, { isUrgent = false } = {}) {
       const { owner, weight } = shares.of(head.tenantId);
-      const answer = await channel.call([logCalls.append, encodeHead(head), epoch, owner, weight], payload);
+      const call = [logCalls.append, encodeHead(head), epoch, owner, weight, isUrgent];
+      const answer = await channel.call(call, payload);
       const [kind, first, index] = answer.head as
         | ['stored', number, number]
         | ['refused', Refusal, undefined];

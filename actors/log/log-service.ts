@@ -308,10 +308,18 @@ export class LogService {
   }
 
   #append(message: Message, respond: Respond): void {
-    const [, headWire, epoch, owner, weight] = message.head as [string, unknown, number, number, number];
+    const [, headWire, epoch, owner, weight, isUrgent] = message.head as [
+      string,
+      unknown,
+      number,
+      number,
+      number,
+      boolean,
+    ];
     const head = headFromWire(headWire);
     const payload = message.body ?? new Uint8Array();
-    this.#own.commit.append(head, payload, epoch, { owner, tenant: head.tenantId, weight }).then(
+    const share = { owner, tenant: head.tenantId, weight };
+    this.#own.commit.append(head, payload, epoch, { share, isUrgent }).then(
       (position) => respond(['stored', position.slot, position.index]),
       (error) => {
         if (error instanceof AppendRefused) respond(['refused', error.refusal]);

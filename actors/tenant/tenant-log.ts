@@ -6,7 +6,7 @@ import { Serial } from '../../src/base/serial.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { type ActorComponents, isGoneLog, refuseNewerOwner } from '../actor/components.ts';
 import { confirmedInTime } from '../log/confirmed-in-time.ts';
-import { isNotWritten } from '../log/log-client.ts';
+import { isNotWritten, type LogClient } from '../log/log-client.ts';
 import type { LogPosition, ReplayedRecord } from '../log/replay.ts';
 import { isApplied, type LogWatermark } from '../storage/manifest.ts';
 import { ActorClosed, type Committed, commit, loadCommitted } from '../storage/manifest-store.ts';
@@ -138,7 +138,7 @@ export class TenantLog {
   }
 
   /** Resolves once the event is durable and applied. */
-  async append(event: TenantEvent): Promise<void> {
+  async append(event: TenantEvent, options?: Parameters<LogClient['append']>[3]): Promise<void> {
     if (this.#closed) throw new ActorClosed(`the actor of tenant ${this.tenantId} has closed`);
     this.#hooks.refuse();
     const epoch = this.#epoch;
@@ -151,7 +151,7 @@ export class TenantLog {
       blob: null,
       detail: null,
     };
-    const durable = this.#components.log.append(head, encodeTenantEvent(event), epoch);
+    const durable = this.#components.log.append(head, encodeTenantEvent(event), epoch, options);
     durable.catch(() => {});
     return this.#applies.run(async () => {
       try {

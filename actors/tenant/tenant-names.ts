@@ -192,18 +192,22 @@ export class TenantNames {
     const createdAt = givenAt ?? new Date(clock.now()).toISOString();
     const answer = remembering?.answer({ createdAt }) ?? null;
     const durable = this.#parts.log
-      .append({
-        kind: 'namespace-created',
-        name,
-        namespaceId,
-        createdAt,
-        vector,
-        embed,
-        answer,
-        ...(linked === null ? {} : { linked }),
-        ...(branched === null ? {} : { branched }),
-        ...(begins === null || begins === undefined ? {} : { begins }),
-      })
+      .append(
+        {
+          kind: 'namespace-created',
+          name,
+          namespaceId,
+          createdAt,
+          vector,
+          embed,
+          answer,
+          ...(linked === null ? {} : { linked }),
+          ...(branched === null ? {} : { branched }),
+          ...(begins === null || begins === undefined ? {} : { begins }),
+        },
+        // Two manifests were stored for it by now: its name does not wait for a group that is not due.
+        { isUrgent: begins !== null && begins !== undefined },
+      )
       .finally(() => this.#pending.delete(name));
     remembering?.run.holdUntil(durable);
     durable.catch(() => {});

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { appendToSlot } from '../../../actors/log/append.ts';
-import { AppendRefused, GroupCommit } from '../../../actors/log/group-commit.ts';
+import { type AppendOptions, AppendRefused, GroupCommit } from '../../../actors/log/group-commit.ts';
 import { type LogPosition, replayLog } from '../../../actors/log/replay.ts';
 import { sealLog } from '../../../actors/log/seal.ts';
 import { limits } from '../../../protocol/limits.ts';
@@ -61,9 +61,15 @@ interface Outcome {
 }
 
 /** What became of an append, without waiting for it. */
-function append(target: string, version: number, bytes = 10, epoch = 1): Outcome {
+function append(
+  target: string,
+  version: number,
+  bytes = 10,
+  epoch = 1,
+  options: AppendOptions = {},
+): Outcome {
   const outcome: Outcome = { position: null, refusal: null };
-  commit.append(head(target, version), payload(bytes, version), epoch).then(
+  commit.append(head(target, version), payload(bytes, version), epoch, options).then(
     (position) => {
       outcome.position = position;
     },
@@ -73,6 +79,13 @@ function append(target: string, version: number, bytes = 10, epoch = 1): Outcome
     },
   );
   return outcome;
+}
+
+const slotOf = ({ position }: Outcome): number | null => position?.slot ?? null;
+
+function appendUrgent(target: string, version: number, owner = 1): Outcome {
+  const share = { owner, tenant: owner, weight: 1 };
+  return append(target, version, 10, 1, { share, isUrgent: true });
 }
 
 async function slot(slot: number): Promise<LogObject | null> {
@@ -113,6 +126,63 @@ test('after idle again nothing waits for commitMs', async () => {
   await clock.advance(2);
 
   assert.equal(later.position?.slot, 2);
+});
+
+test('an urgent record has its group sent at once, with what else waits, and the next one comes in its time after that', async () => {
+  append('a', 1);
+  await clock.advance(10);
+  const waiting = append('b', 1);
+  await clock.advance(40);
+
+  const urgent = appendUrgent('c', 1);
+  await clock.settle();
+  assert.deepEqual([slotOf(waiting), slotOf(urgent)], [2, 2]);
+
+  const next = append('b', 2);
+  await clock.advance(commitMs - 5);
+  assert.equal(slotOf(next), null);
+  await clock.advance(5);
+  assert.equal(slotOf(next), 3);
+});
+
+test('an urgent record that comes while a group is on its way is sent right after it', async () => {
+  const landing = gate();
+  store.plan = () => ({ until: landing.opened });
+  append('a', 1);
+  await clock.advance(10);
+  const urgent = appendUrgent('b', 1);
+  await clock.advance(50);
+  assert.equal(slotOf(urgent), null);
+
+  store.plan = () => undefined;
+  landing.open();
+  await clock.settle();
+  assert.equal(slotOf(urgent), 2);
+});
+
+test('an owner has so many groups sent early and no more, nor have all owners together: then they wait as others do', async () => {
+  const { earlyGroupsOfOwnerAtOnceMax: ofOne, earlyGroupsAtOnceMax: ofAll } = limits;
+  const seconds = 30;
+  // Asks all the time, each time between two groups, and counts the groups.
+  const groupsOf = async (owners: number) => {
+    const before = logPuts();
+    for (let ms = 0; ms < seconds * 1_000; ms += 10) {
+      const owner = 10 + ((ms / 10) % owners);
+      appendUrgent(`${owners}`, ms, owner);
+      await clock.advance(10);
+    }
+    return logPuts() - before;
+  };
+  const ordinary = (seconds * 1_000) / commitMs;
+
+  const one = await groupsOf(1);
+  const ofOneMax = ofOne + seconds * limits.earlyGroupsOfOwnerPerSecond;
+  assert.ok(one > ofOneMax && one <= ordinary + ofOneMax, `${one} groups of one owner`);
+
+  await clock.advance(60_000);
+  const many = await groupsOf(50);
+  const ofAllMax = ofAll + seconds * limits.earlyGroupsPerSecond;
+  assert.ok(many > one && many <= ordinary + ofAllMax, `${many} groups of fifty owners`);
 });
 
 test('a steady stream of records does not put the group off', async () => {
@@ -382,11 +452,11 @@ test('an owner who fills the queue leaves room for another, whose record goes wi
   const refusals: string[] = [];
   for (let i = 1; i <= 100; i++)
     commit
-      .append(head('a', i), payload(4 * MiB - 256), 1, attacker)
+      .append(head('a', i), payload(4 * MiB - 256), 1, { share: attacker })
       .catch((error: AppendRefused) => refusals.push(error.refusal));
   await clock.settle();
 
-  const written = commit.append({ ...head('b', 1), tenantId: 2 }, payload(10), 1, neighbour);
+  const written = commit.append({ ...head('b', 1), tenantId: 2 }, payload(10), 1, { share: neighbour });
   hold.open();
   const { slot } = await clock.run(written);
 

@@ -167,6 +167,23 @@ describe('a branch', () => {
     }
   });
 
+  it('does not wait for the time of the next group of the log, and costs a PUT of it more', async () => {
+    await put('s', docs(0, 5));
+    await clock.advance(1_000);
+    const slots = async () => (await truth.list('log/', { limit: 1_000 })).objects.length;
+    const before = await slots();
+    await put('s', [doc('d1', 2)]);
+    const beganMs = clock.monotonic();
+
+    await make('branch', 'b', { source: 's' });
+    assert.ok(clock.monotonic() - beganMs < 10, `${clock.monotonic() - beganMs} ms`);
+    assert.equal(await slots(), before + 2);
+
+    // A link that follows has cost nothing before its name: that one waits.
+    await make('link', 'l', { source: 's' });
+    assert.ok(clock.monotonic() - beganMs >= 250, `${clock.monotonic() - beganMs} ms`);
+  });
+
   it('of a name that is taken meanwhile leaves nothing', async () => {
     await put('s', docs(0, 20));
     await flushAll();
@@ -217,6 +234,36 @@ describe('a link that stays at a version', () => {
     await hours(25);
     assert.deepEqual(await list('branch-2'), expected);
     assert.deepEqual(await list('unpinned'), expected);
+    assert.deepEqual(await misfits(), nothing);
+  });
+
+  it('is read while its source is deleted: each answer is right and whole, or 404, and from then on it is 404', async () => {
+    await put('s', docs(0, 40));
+    await flushAll();
+    await make('link', 'stays', { source: 's', version: 1 });
+    await make('link', 'follows', { source: 's' });
+    const expected = await list('s');
+    // Nothing is in memory: each read goes to the store, before, during and after the deletion.
+    await clock.run(server.drain());
+    server = await start();
+    const reads = Array.from({ length: 12 }, (_, at) => at).flatMap((at) =>
+      ['stays', 'follows'].map(async (name) => {
+        await clock.sleep(at * 20);
+        return server.search(name, { q: 'tide', limit: 100 });
+      }),
+    );
+    const deleting = clock.sleep(100).then(() => server.ask('deleteNamespace', '', { argument: 's' }));
+    const answers = await clock.run(Promise.all(reads));
+
+    assert.equal((await clock.run(deleting)).status, 204);
+    const statuses = new Set(answers.map(({ status }) => status));
+    assert.deepEqual([...statuses].sort(), [200, 404]);
+    for (const { status, body } of answers)
+      if (status === 200)
+        assert.deepEqual(body.hits.map(({ id }: { id: string }) => id).sort(), [...expected].sort());
+    for (const name of ['stays', 'follows'])
+      assert.equal((await clock.run(server.search(name, { q: 'tide' }))).status, 404);
+    await hours(1);
     assert.deepEqual(await misfits(), nothing);
   });
 
