@@ -1,4 +1,5 @@
 import { decodeManifest } from '../../actors/storage/manifest.ts';
+import { keyOfObject } from '../../actors/storage/object-ref.ts';
 import { objectsOfManifest } from '../../actors/storage/shared-objects.ts';
 import { tenantManifestCodec } from '../../actors/tenant/tenant-state.ts';
 import { type ClusterView, decodeView } from '../../src/cluster/view.ts';
@@ -18,7 +19,7 @@ export interface Objects {
  * that it is done with; tenants name their namespaces, whose manifests name segments; people and claims stand for themselves.
  */
 export function unaccountedObjects(objects: Objects): string[] {
-  const accounted = new Set<string>([paths.view, paths.swept]);
+  const accounted = new Set<string>([paths.view, paths.swept, ...keysOfNamespaces(objects)]);
   const view = viewOf(objects);
   for (const { logId } of view.members) accounted.add(paths.lease(logId));
   for (const { logId } of view.removed) accounted.add(paths.logDone(logId));
@@ -28,21 +29,33 @@ export function unaccountedObjects(objects: Objects): string[] {
 
 function accountFor(accounted: Set<string>, objects: Objects, view: ClusterView, key: string): void {
   if (/^(account|usage)\//.test(key) || /^log\/\w+\/floor$/.test(key)) accounted.add(key);
-  else if (key.startsWith('tenant/')) accountForTenant(accounted, objects, key);
   else if (logSlotOfKey(key) !== null) accountForSlot(accounted, objects, view, key);
 }
 
-function accountForTenant(accounted: Set<string>, objects: Objects, key: string): void {
-  if (!key.endsWith('/manifest')) return;
-  accounted.add(key);
-  const { state } = tenantManifestCodec.decode(bytesOf(objects, key), key);
-  for (const { namespaceId } of state.names.values()) {
-    const manifestKey = paths.namespaceManifest(namespaceId);
-    accounted.add(manifestKey);
-    if (objects.find(manifestKey) === undefined) continue;
-    const manifest = decodeManifest(bytesOf(objects, manifestKey), manifestKey);
-    for (const key of objectsOfManifest(manifest)) accounted.add(key);
+/**
+ * What the tenants' names lead to: their manifests, the objects that these name, and what a parent's pin lists for them. What a manifest
+ * only has yet to delete has had its time.
+ */
+function keysOfNamespaces(objects: Objects): Set<string> {
+  const accounted = new Set<string>();
+  const visit = (namespaceId: string, holderId: string | null): void => {
+    const key = paths.namespaceManifest(namespaceId);
+    accounted.add(key);
+    if (objects.find(key) === undefined) return;
+    const manifest = decodeManifest(bytesOf(objects, key), key);
+    const pin = manifest.pins?.find((each) => each.namespaceId === holderId);
+    const named = holderId === null ? objectsOfManifest({ ...manifest, retired: [] }) : [];
+    for (const each of named) accounted.add(each);
+    for (const object of pin?.objects ?? []) accounted.add(keyOfObject(namespaceId, object));
+    if (manifest.parent !== undefined && manifest.parent !== null)
+      visit(manifest.parent.namespaceId, namespaceId);
+  };
+  for (const key of objects.keys.filter((each) => /^tenant\/.*\/manifest$/.test(each))) {
+    accounted.add(key);
+    const { state } = tenantManifestCodec.decode(bytesOf(objects, key), key);
+    for (const { namespaceId } of state.names.values()) visit(namespaceId, null);
   }
+  return accounted;
 }
 
 function accountForSlot(accounted: Set<string>, objects: Objects, view: ClusterView, key: string): void {

@@ -6,8 +6,9 @@
  * reader sees all of a group with one token or nothing of it.
  */
 import type { Chance } from './chance.ts';
+import type { DerivedClient } from './derived-client.ts';
 import { type Change, type DocumentPatch, documentValue, type ReadOp, type Value } from './history.ts';
-import type { Answer } from './process.ts';
+import type { Answer, SimulatedProcess } from './process.ts';
 import type { World } from './world.ts';
 
 export interface Place {
@@ -32,7 +33,7 @@ export const sharedIds = 7;
 const groups = 4;
 export const groupSize = (group: number) => 2 + (group % 3);
 /** A client gives an answer up after this long. */
-const patienceMs = 20_000;
+export const patienceMs = 20_000;
 /** Makes a record too large for the log itself. */
 const fillerBytes = 2_000;
 
@@ -50,15 +51,24 @@ export interface Request {
   readonly change: Change | null;
 }
 
+export interface ClientParts {
+  readonly chance: Chance;
+  readonly places: readonly Place[];
+  readonly derived: DerivedClient | null;
+}
+
 export class Client {
   readonly #name: string;
   readonly #world: World;
   readonly #chance: Chance;
   readonly #places: readonly Place[];
   readonly #thinkMsMax: number;
+  readonly #derived: DerivedClient | null;
   #requests = 0;
 
-  constructor(name: string, world: World, chance: Chance, places: readonly Place[]) {
+  /** `derived`: its use of links and branches, in worlds that have them. */
+  constructor(name: string, world: World, { chance, places, derived }: ClientParts) {
+    this.#derived = derived;
     this.#name = name;
     this.#world = world;
     this.#chance = chance;
@@ -76,11 +86,16 @@ export class Client {
         await scheduler.sleep(100);
         continue;
       }
-      const place = this.#chance.pick(this.#places);
-      const token = `${this.#name}.${++this.#requests}`;
-      const request = this.#request(place, token);
-      await this.#world.ask({ process, place, token, request, patienceMs });
+      await this.askOnce(process);
     }
+  }
+
+  async askOnce(process: SimulatedProcess): Promise<void> {
+    const token = `${this.#name}.${++this.#requests}`;
+    if (await this.#derived?.askOnce(process, token)) return;
+    const place = this.#chance.pick(this.#places);
+    const request = this.#request(place, token);
+    await this.#world.ask({ process, place, token, request, patienceMs });
   }
 
   #request({ tenantId, namespace }: Place, token: string): Request {

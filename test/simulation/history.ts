@@ -65,6 +65,10 @@ export interface Violation {
     | 'unhandled rejection'
     | 'not available after the faults'
     | 'objects left over'
+    | 'wrong link'
+    | 'a version changed'
+    | 'a link is missing'
+    | 'a link outlives its end'
     | 'stuck';
   readonly text: string;
 }

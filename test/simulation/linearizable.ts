@@ -29,12 +29,24 @@ interface Position {
   readonly done: Uint8Array;
 }
 
-export function judge(ops: readonly Op[], rankOf: (token: string) => number): Verdict {
+/** What is there before the first operation. */
+export interface Beginning {
+  readonly version: number;
+  readonly docs: ReadonlyMap<string, Value>;
+}
+
+const nothing: Beginning = { version: 0, docs: new Map() };
+
+export function judge(
+  ops: readonly Op[],
+  rankOf: (token: string) => number,
+  beginning: Beginning | null = null,
+): Verdict {
   const search = new Search(
     [...ops].sort((a, b) => a.startMs - b.startMs),
     rankOf,
   );
-  return search.run();
+  return search.run(beginning ?? nothing);
 }
 
 class Search {
@@ -54,11 +66,11 @@ class Search {
     this.#dropsPossible = ops.some((op) => op.kind === 'write' && op.change.kind === 'drop');
   }
 
-  run(): Verdict {
+  run({ version, docs }: Beginning): Verdict {
     const first: Position = {
-      version: 0,
-      docs: new Map(),
-      hash: 0,
+      version,
+      docs,
+      hash: hashOfAll(docs),
       done: new Uint8Array(this.#ops.length),
     };
     const open: Position[] = [first];
@@ -188,6 +200,12 @@ function hashAfter(before: Position, docs: ReadonlyMap<string, Value>, change: C
   let hash = before.hash;
   for (const id of new Set(ids))
     hash = (hash - hashOf(id, before.docs.get(id)) + hashOf(id, docs.get(id))) | 0;
+  return hash;
+}
+
+function hashOfAll(docs: ReadonlyMap<string, Value>): number {
+  let hash = 0;
+  for (const [id, value] of docs) hash = (hash + hashOf(id, value)) | 0;
   return hash;
 }
 

@@ -1,6 +1,8 @@
+import type { ActorReply } from '../../actors/actor/actor-reply.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { internalCalls } from '../../protocol/internal-calls.ts';
 import { type FlowLimits, limits } from '../../protocol/limits.ts';
+import type { ActorCall } from '../../protocol/messages.ts';
 import type { Owners } from '../../protocol/placement.ts';
 import type { TenantRecord } from '../../protocol/stored-tenant.ts';
 import { DataError, must } from '../../src/base/assert.ts';
@@ -210,12 +212,12 @@ export class SimulatedProcess implements Owner {
     try {
       if (forwards !== null) {
         const reply = await forwards.ask(this, asking, body, this.owners);
-        return { status: reply.status, code: '', body: isTenant ? null : bodyOf(asking, reply), error: null };
+        return answerOf(asking, reply, isTenant);
       }
       const warm = operation === 'getDocument' ? host.getWarm(asking) : null;
       if (warm !== null) return { status: 200, code: '', body: JSON.parse(warm.toString()), error: null };
       const reply = await host.handle(asking, body);
-      return { status: reply.status, code: '', body: isTenant ? null : bodyOf(asking, reply), error: null };
+      return answerOf(asking, reply, isTenant);
     } catch (error) {
       return answerOfError(error);
     }
@@ -237,6 +239,12 @@ export class SimulatedProcess implements Owner {
       yieldTurn: () => scheduler.sleep(0, this),
     };
   }
+}
+
+function answerOf(asked: ActorCall, reply: ActorReply, isTenant: boolean): Answer {
+  const body = isTenant ? null : bodyOf(asked, reply);
+  // What the owner of a link's source refuses comes as an answer.
+  return { status: reply.status, code: reply.status < 300 ? '' : (body?.code ?? ''), body, error: null };
 }
 
 function answerOfError(error: unknown): Answer {

@@ -15,6 +15,17 @@ export interface Heard {
   readonly answer: Answer | null;
 }
 
+/** What links and branches say of histories. */
+export interface Shown {
+  readsOf(place: string): readonly ReadOp[];
+  beginningOf(place: string): { readonly version: number; readonly docs: ReadonlyMap<string, Value> } | null;
+}
+
+/** A process whose log was sealed may answer from before: with one server nobody is sent to it any more. */
+export function isOverlooked(process: SimulatedProcess, endMs: number): boolean {
+  return process.isAlone && process.sealedAtMs <= endMs;
+}
+
 /** Answers that promise that nothing was written, now or later. */
 const nothingWritten: ReadonlySet<string> = new Set(['unavailable', 'write_busy', 'rate_limited']);
 /** The codes of a request that does not fit what is there: it changed nothing. */
@@ -37,13 +48,19 @@ export class Records {
   }
 
   take(heard: Heard): void {
+    this.note(heard);
+    const { request } = heard;
+    if (request.change === null) this.#takeRead(heard);
+    else this.#takeWrite(heard, request.change);
+  }
+
+  /** Counts an answer, and takes what went wrong inside. */
+  note(heard: Heard): void {
     const { answer, request } = heard;
     const told = answer === null ? 'no answer' : answer.status < 300 ? String(answer.status) : answer.code;
     const name = `${request.operation} ${told}`;
     this.answers.set(name, (this.answers.get(name) ?? 0) + 1);
     if (answer?.code === 'internal') this.#takeInternal(heard, answer);
-    if (request.change === null) this.#takeRead(heard);
-    else this.#takeWrite(heard, request.change);
   }
 
   violate(kind: Violation['kind'], text: string): void {
@@ -54,17 +71,15 @@ export class Records {
     return this.#ops.get(place) ?? [];
   }
 
-  /** When nothing happens any more. */
-  judge(): void {
+  /** When nothing happens any more. `derived`: what links and branches have shown. */
+  judge(derived: Shown): void {
     for (const [token, how] of this.#refused) {
       const where = this.#seen.get(token);
       if (where !== undefined) this.violate('nothing written, yet visible', `${token}: ${how}; ${where}`);
     }
     for (const [place, ops] of this.#ops) {
-      const verdict = judge(
-        ops.filter((op) => this.#mayCount(op)),
-        (token) => this.#stored.rankOf(token),
-      );
+      const known = [...ops.filter((op) => this.#mayCount(op)), ...derived.readsOf(place)];
+      const verdict = judge(known, (token) => this.#stored.rankOf(token), derived.beginningOf(place));
       if (verdict.kind === 'undecided') this.violate('undecided', `${place}: ${verdict.text}`);
       if (verdict.kind === 'violated') this.violate('not linearizable', `${place}: ${verdict.text}`);
     }
@@ -77,19 +92,30 @@ export class Records {
     this.violate('unexpected error', `${token} ${request.operation}: ${text}`);
   }
 
-  #takeRead({ process, place, token, request, startMs, endMs, answer }: Heard): void {
+  #takeRead(heard: Heard): void {
+    const { process, place, request, endMs, answer } = heard;
     if (answer === null) return;
     const found = sawOf(request.operation, answer, request.asked.argument ?? '');
     if (found === null) return;
+    this.look(heard, found.saw);
+    if (!isOverlooked(process, endMs)) this.addRead(place, heard, found);
+  }
+
+  /** What may never show, wherever it does. */
+  look({ process, token, endMs, answer }: Heard, saw: ReadOp['saw']): void {
     const at = `${token} of process ${process.number} at ${endMs.toFixed(0)} ms`;
-    if (found.saw.kind === 'one' && found.saw.value !== null) this.#see(found.saw.value, at);
-    if (found.saw.kind === 'all') {
-      this.#seeAll(found.saw.docs, at);
-      this.#checkTimes(answer, at);
-    }
-    // A process whose log was sealed may answer from before: with one server nobody is sent to it any more.
-    if (process.isAlone && process.sealedAtMs <= endMs) return;
-    this.#opsOf(place).push({ kind: 'read', token, startMs, endMs, ...found });
+    if (saw.kind === 'one' && saw.value !== null) this.#see(saw.value, at);
+    if (saw.kind !== 'all') return;
+    this.#seeAll(saw.docs, at);
+    if (answer !== null) this.#checkTimes(answer, at);
+  }
+
+  addRead(
+    place: Place,
+    { token, startMs, endMs }: Heard,
+    { saw, version }: Pick<ReadOp, 'saw' | 'version'>,
+  ): void {
+    this.#opsOf(place).push({ kind: 'read', token, startMs, endMs, saw, version });
   }
 
   #takeWrite(heard: Heard, change: NonNullable<Request['change']>): void {

@@ -1,11 +1,13 @@
 import { must } from '../../src/base/assert.ts';
 import { Chance } from './chance.ts';
 import { Client, type Place, type Request } from './clients.ts';
+import { DerivedClient } from './derived-client.ts';
+import { type Derived, DerivedPlaces } from './derived-places.ts';
 import { type EventHash, newEventHash } from './event-hash.ts';
 import { type FaultCounts, FaultPlan } from './faults.ts';
 import { Forwards } from './forwards.ts';
 import type { Violation } from './history.ts';
-import { checkLeftovers } from './leftovers.ts';
+import { checkLeftovers, liveOn } from './leftovers.ts';
 import { runClusterNemesis, runNemesis } from './nemesis.ts';
 import { type Answer, isOfDamage, SimulatedProcess } from './process.ts';
 import { Records } from './records.ts';
@@ -39,7 +41,7 @@ export class World {
   readonly #stored = new StoredRecords(this.objects);
   readonly records = new Records(this.#stored);
   readonly faults: FaultPlan;
-  readonly #seed: number;
+  readonly seed: number;
   readonly #hash: EventHash;
   readonly #commitMs: number;
   readonly #processes: SimulatedProcess[] = [];
@@ -49,9 +51,12 @@ export class World {
   readonly #waitingForTurn = new Map<number, readonly (() => void)[]>();
   readonly servers: readonly SimulatedServer[];
   readonly #forwards: Forwards;
+  /** Places that anybody writes to; a branch that has been made is one of them. */
+  readonly places: Place[] = [];
+  readonly derived = new DerivedPlaces(this.records, this.places);
 
   constructor(seed: number, trace: ((line: string) => void) | null, servers = 1) {
-    this.#seed = seed;
+    this.seed = seed;
     this.#trace = trace;
     this.#hash = newEventHash();
     const chance = new Chance(seed, 0);
@@ -132,8 +137,10 @@ export class World {
     readonly token: string;
     readonly request: Request;
     readonly patienceMs: number;
+    /** The link, or the branch that nobody has seen yet, that is asked. */
+    readonly derived?: Derived;
   }): Promise<Answer | null> {
-    const { process, place, token, request, patienceMs } = question;
+    const { process, place, token, request, patienceMs, derived } = question;
     const startMs = this.scheduler.nowMs;
     if (request.change?.kind === 'drop')
       this.#stored.askedToDrop(this.isCluster ? '' : process.logId, place, token);
@@ -143,7 +150,9 @@ export class World {
     this.tell(
       `p${process.number} ${place.tenantId}/${place.namespace} ${token} ${request.operation}: ${describeAnswer(answer)}`,
     );
-    this.records.take({ process, place, token, request, startMs, endMs, answer });
+    const heard = { process, place, token, request, startMs, endMs, answer };
+    if (derived === undefined) this.records.take(heard);
+    else this.derived.take(derived, heard);
     return answer;
   }
 
@@ -174,7 +183,7 @@ export class World {
 
   #makeProcess(server: SimulatedServer): SimulatedProcess {
     const number = this.#processes.length;
-    const chance = new Chance(this.#seed, 1_000 + number);
+    const chance = new Chance(this.seed, 1_000 + number);
     const network: NetworkParts = {
       scheduler: this.scheduler,
       objects: this.objects,
@@ -193,7 +202,7 @@ export class World {
       forwards: this.isCluster ? this.#forwards : null,
       scheduler: this.scheduler,
       network,
-      chance: new Chance(this.#seed, 2_000 + number),
+      chance: new Chance(this.seed, 2_000 + number),
       commitMs: this.#commitMs,
     });
     this.#processes.push(made);
@@ -220,23 +229,26 @@ export class World {
   }
 
   async run(): Promise<WorldResult> {
-    const chance = new Chance(this.#seed, 3);
-    const places = placesOf(chance);
+    const chance = new Chance(this.seed, 3);
+    this.places.push(...placesOf(chance));
+    // A stream of its own decides who has links and branches, and who lives on for days.
+    const kind = new Chance(this.seed, 7);
+    const [hasDerived, livesOn] = [kind.happens(0.5), kind.happens(0.25)];
     await this.first.startNext();
-    for (const tenantId of new Set(places.map((place) => place.tenantId))) {
+    for (const tenantId of new Set(this.places.map((place) => place.tenantId))) {
       await this.first.current?.createTenant(tenantId);
     }
     // Others begin at moments of their own.
     for (const server of this.servers.slice(1)) if (chance.happens(0.6)) void server.startNext();
     this.faults.on = true;
     const clients = Array.from({ length: chance.integer(3, 6) }, (_, i) =>
-      new Client(`c${i}`, this, new Chance(this.#seed, 10 + i), places).run(),
+      this.#client(`c${i}`, i, hasDerived).run(),
     );
-    const nemesis = (this.isCluster ? runClusterNemesis : runNemesis)(this, new Chance(this.#seed, 5));
+    const nemesis = (this.isCluster ? runClusterNemesis : runNemesis)(this, new Chance(this.seed, 5));
     await Promise.all([...clients, nemesis]);
-    await this.#end(places);
+    await this.#end(livesOn ? this.#client('c9', 9, hasDerived) : null);
     return {
-      seed: this.#seed,
+      seed: this.seed,
       hash: this.#hash.text,
       violations: this.records.violations,
       faults: this.faults.counts,
@@ -246,8 +258,19 @@ export class World {
     };
   }
 
-  /** Without faults a fresh process shows what is left of it all. */
-  async #end(places: readonly Place[]): Promise<void> {
+  #client(name: string, number: number, hasDerived: boolean): Client {
+    const derived = hasDerived
+      ? new DerivedClient(this, this.derived, new Chance(this.seed, 50 + number))
+      : null;
+    return new Client(name, this, {
+      chance: new Chance(this.seed, 10 + number),
+      places: this.places,
+      derived,
+    });
+  }
+
+  /** Without faults a fresh process shows what is left of it all. `living`: who goes on for days. */
+  async #end(living: Client | null): Promise<void> {
     this.faults.on = false;
     this.tell('the faults end');
     await this.scheduler.sleep(settleMs);
@@ -258,11 +281,34 @@ export class World {
     for (const server of this.servers) server.supervised = false;
     for (const process of before) process.kill();
     if (this.isCluster) await this.scheduler.sleep(settleMs);
-    for (const { current } of this.servers)
-      if (current !== null) for (const place of places) await this.#readLast(current, place);
-    this.records.judge();
+    await this.#readAllLast();
+    if (living !== null) {
+      await liveOn(this, living);
+      await this.#readAllLast();
+    }
+    this.derived.judge();
+    this.records.judge(this.derived);
     await checkLeftovers(this);
     for (const process of this.alive) process.kill();
+  }
+
+  async #readAllLast(): Promise<void> {
+    for (const { current } of this.servers) {
+      if (current === null) continue;
+      for (const derived of this.derived.all) await this.#readDerivedLast(current, derived);
+      for (const place of this.places) await this.#readLast(current, place);
+    }
+  }
+
+  /** A branch that has been looked at is a place. */
+  async #readDerivedLast(process: SimulatedProcess, derived: Derived): Promise<void> {
+    if (derived.kind === 'branch' && derived.content !== null) return;
+    const { tenantId, namespace } = derived;
+    const asked = { tenantId, argument: '', body: { limit: 1_000 } };
+    const request: Request = { operation: 'search', namespace, asked, change: null };
+    const patienceMs = lastReadPatienceMs;
+    const answer = await this.ask({ process, place: derived, token: 'last', request, patienceMs, derived });
+    this.#refuseUnavailable(derived, answer);
   }
 
   async #readLast(process: SimulatedProcess, place: Place): Promise<void> {
@@ -276,17 +322,21 @@ export class World {
     const patienceMs = lastReadPatienceMs;
     const all = request('search', '', { limit: 1_000 });
     const answer = await this.ask({ process, place, token: 'last', request: all, patienceMs });
-    if (answer === null || (answer.status !== 200 && answer.status !== 404) || answer.body.partial === true) {
-      const text = `${tenantId}/${namespace}: ${describeAnswer(answer)} ${String(answer?.error ?? '')}`;
-      this.records.violate('not available after the faults', text);
-      return;
-    }
+    if (this.#refuseUnavailable(place, answer)) return;
     // Reads by id go another way than searches.
-    const ids = ['s0', 's1', ...(answer.body.hits ?? []).slice(0, 3).map((hit: { id: string }) => hit.id)];
+    const ids = ['s0', 's1', ...(answer?.body.hits ?? []).slice(0, 3).map((hit: { id: string }) => hit.id)];
     for (const id of ids) {
       const one = request('getDocument', id);
       await this.ask({ process, place, token: 'last', request: one, patienceMs });
     }
+  }
+
+  #refuseUnavailable({ tenantId, namespace }: Place, answer: Answer | null): boolean {
+    const isThere = answer?.status === 200 || answer?.status === 404;
+    if (isThere && answer.body.partial !== true) return false;
+    const text = `${tenantId}/${namespace}: ${describeAnswer(answer)} ${String(answer?.error ?? '')}`;
+    this.records.violate('not available after the faults', text);
+    return true;
   }
 }
 
