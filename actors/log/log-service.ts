@@ -477,7 +477,7 @@ export class LogService {
     const floor = own.unflushed.floor(own.commit.lastSlot);
     if (floor <= own.floor) return;
     await writeFloor(store, own.logId, { floor, placement: own.commit.placementOf(floor) });
-    own.floor = floor;
+    own.floor = Math.max(own.floor, floor);
     this.#slotBytes.forget(floor);
   }
 }

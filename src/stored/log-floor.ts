@@ -39,16 +39,21 @@ export async function readFloorAndPlacement(
   return (await readIntact(store, key, ({ bytes }) => decodeFloor(bytes, logId))) ?? noFloor;
 }
 
-/** Raises the floor. Never lowers it: a floor already as high stays. */
+/** Who is refused looks again: mostly once, where an earlier write of the same process arrived late. */
+const triesMax = 10;
+
+/** Raises the floor. Never lowers it: a floor already as high stays. Resolves only once the stored one is as high. */
 export async function writeFloor(store: ObjectStore, logId: string, raised: LogFloor): Promise<void> {
   const key = paths.logFloor(logId);
   const bytes = [encodeRecord(format, raised, key)];
-  const found = await store.get(key);
-  if (found === null) {
-    await store.putIfAbsent(key, bytes);
-    return;
+  for (let tries = 0; tries < triesMax; tries++) {
+    const found = await store.get(key);
+    if (found !== null && decodeFloor(found.bytes, logId).floor >= raised.floor) return;
+    const put =
+      found === null ? await store.putIfAbsent(key, bytes) : await store.putIfMatch(key, bytes, found.etag);
+    if (put.kind === 'stored') return;
   }
-  if (decodeFloor(found.bytes, logId).floor < raised.floor) await store.putIfMatch(key, bytes, found.etag);
+  throw new Error(`${key} was not raised to ${raised.floor}: it kept changing`);
 }
 
 /** Checked like every durable object: a floor that reads too high would lose what lies under it. */

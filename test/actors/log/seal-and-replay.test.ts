@@ -250,6 +250,14 @@ test('a blob that is missing or differs is damage of its record alone', async ()
   assert.deepEqual(await damages(), [null, null]);
 });
 
+test('a floor is raised only once the stored one is as high, whoever else writes it meanwhile', async () => {
+  const store = new MemoryObjectStore();
+  await Promise.all([6, 20, 9].map((floor) => writeFloor(store, logId, { floor, placement: 1 })));
+  assert.equal(await readFloor(store, logId), 20);
+  await Promise.all([21, 40, 30].map((floor) => writeFloor(store, logId, { floor, placement: 1 })));
+  assert.equal(await readFloor(store, logId), 40);
+});
+
 test('the floor rises and never falls', async () => {
   assert.equal(await readFloor(store, logId), 0);
 
