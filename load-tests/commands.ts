@@ -179,6 +179,13 @@ export const proofs: readonly Command[] = [
     steps: [testStep(['end-to-end/usage'], { USAGE_OPERATIONS: '10000' })],
   },
   {
+    name: 'backup',
+    takes: '8 min',
+    about: 'a backup of 2 GB under writes, ended by kill -9 and gone on with, restored elsewhere, damaged',
+    settings: 'BACKUP_MB',
+    steps: [testStep(['end-to-end/backup'], { BACKUP_MB: '2000' })],
+  },
+  {
     name: 'cluster',
     takes: '60 min',
     about: 'three servers on one store under load: kill -9, pauses, rolling restarts, fewer and more',

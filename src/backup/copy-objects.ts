@@ -5,8 +5,9 @@ import { patiently } from '../object-store/patiently.ts';
 import type { BackupEntry } from './backup-format.ts';
 import { type BackupSite, pieceBytes } from './backup-site.ts';
 
-/** How many copied objects one note names. */
+/** How many copied objects one note names at most, and how many bytes of them: what has no note is copied again after an end. */
 const journalEntries = 500;
+const journalBytes = 32 * 1024 * 1024;
 /** Milliseconds after which a note is made, however few objects it names. */
 const journalEveryMs = 10_000;
 
@@ -32,6 +33,7 @@ export class ObjectCopies {
   readonly #known: Map<string, BackupEntry>;
   readonly #entries = new Map<string, BackupEntry>();
   #unnoted: BackupEntry[] = [];
+  #unnotedBytes = 0;
   #notedAt: number;
   readonly #notes: string[] = [];
   readonly progress: CopyProgress = { objects: 0, bytes: 0 };
@@ -151,10 +153,13 @@ export class ObjectCopies {
 
   async #note(entry: BackupEntry): Promise<void> {
     this.#unnoted.push(entry);
+    this.#unnotedBytes += entry.size;
+    const isFull = this.#unnoted.length >= journalEntries || this.#unnotedBytes >= journalBytes;
     const isDue = this.#clock.monotonic() - this.#notedAt >= journalEveryMs;
-    if (this.#unnoted.length < journalEntries && !isDue) return;
+    if (!isFull && !isDue) return;
     const entries = this.#unnoted;
     this.#unnoted = [];
+    this.#unnotedBytes = 0;
     this.#notedAt = this.#clock.monotonic();
     this.#notes.push(await this.#site.putJournal(entries));
   }

@@ -1,11 +1,13 @@
 /**
  * `tidebase backup` of a server that is written to, and `tidebase restore` to another place. BACKUP_MB sets how many megabytes
- * lie there before (a long run: 2,000), so that segments are made and merged meanwhile.
+ * lie there before (`npm run prove -- backup`: 2,000), so that segments are made and merged meanwhile. From 500 on the first
+ * backup is ended by `kill -9` on its way.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { cpSync } from 'node:fs';
-import { join } from 'node:path';
+import { once } from 'node:events';
+import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { SignupAnswer } from '../../protocol/account.ts';
@@ -15,6 +17,8 @@ import { type ServerProcess, startServer, temporaryFolder } from '../support/ser
 const megabytes = Number(process.env.BACKUP_MB ?? 60);
 const main = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const writers = 4;
+/** Smaller ones are over before half of them is copied. */
+const isEnded = megabytes >= 500;
 
 interface Ended {
   readonly code: number | null;
@@ -23,12 +27,16 @@ interface Ended {
   readonly tookMs: number;
 }
 
-function command(folder: string, ...args: string[]): Promise<Ended> {
-  const beganAt = performance.now();
-  const child = spawn(process.execPath, [main, ...args], {
+function started(folder: string, args: readonly string[]) {
+  return spawn(process.execPath, [main, ...args], {
     env: { PATH: process.env.PATH ?? '', TIDEBASE_DATA_DIR: folder },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+}
+
+function command(folder: string, ...args: string[]): Promise<Ended> {
+  const beganAt = performance.now();
+  const child = started(folder, args);
   let output = '';
   let errors = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
@@ -38,11 +46,51 @@ function command(folder: string, ...args: string[]): Promise<Ended> {
   );
 }
 
+/** Ends a backup by `kill -9` once a part is copied and noted. Resolves with the bytes that lie in the place then. */
+async function endedBackup(folder: string, place: string): Promise<number> {
+  const child = started(folder, ['backup', '--to', place]);
+  const ended = once(child, 'close');
+  const notes = join(place, 'unfinished');
+  while (!existsSync(notes) || readdirSync(notes).length < 3) {
+    assert.equal(child.exitCode, null, 'it ended by itself');
+    await sleep(10);
+  }
+  child.kill('SIGKILL');
+  assert.deepEqual(await ended, [null, 'SIGKILL']);
+  assert.ok(!existsSync(join(place, 'backups')), 'what was ended is no backup');
+  return filesOf(join(place, 'objects')).reduce((sum, file) => sum + statSync(file).size, 0);
+}
+
+function filesOf(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true }).flatMap((entry) =>
+    entry.isFile() ? [join(entry.parentPath, entry.name)] : [],
+  );
+}
+
+/** One byte of the largest object of a backup is changed: each command says which object that is, and no server starts on a part. */
+async function damagedBackup(folder: string, place: string): Promise<void> {
+  const [victim = ''] = filesOf(join(place, 'objects')).sort((a, b) => statSync(b).size - statSync(a).size);
+  const bytes = readFileSync(victim);
+  const at = bytes.length >> 1;
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  writeFileSync(victim, bytes);
+  const elsewhere = temporaryFolder();
+  for (const [where, ...more] of [[folder, '--check'], [elsewhere]] as const) {
+    const refused = await command(where, 'restore', '--from', place, ...more);
+    assert.equal(refused.code, 1, refused.output);
+    assert.ok(refused.errors.includes(relative(place, victim)), `${victim} is not named: ${refused.errors}`);
+    assert.match(refused.errors, /its SHA-256 is another one/);
+  }
+  await assert.rejects(startServer({ folder: elsewhere }), 'a server started on a part of a backup');
+}
+
 /** Puts numbered documents into a namespace of its own, one request after the other. */
 class Writer {
   readonly namespace: string;
   begun = 0;
   acknowledged = 0;
+  /** When each was acknowledged, in milliseconds since 1970. */
+  readonly at: number[] = [];
 
   constructor(number: number) {
     this.namespace = `writer-${number}`;
@@ -57,6 +105,7 @@ class Writer {
       ];
       await api.call('POST', `/v1/namespaces/${this.namespace}/docs`, { docs });
       this.acknowledged = this.begun;
+      this.at.push(Date.now());
     }
   }
 }
@@ -96,11 +145,20 @@ describe(`a backup of ${megabytes} MB under writes (BACKUP_MB)`, { concurrency: 
     const running = Promise.all(all.map((writer) => writer.run(api, () => isOver)));
     while (all.some(({ acknowledged }) => acknowledged < 3)) await sleep(20);
     await api.request('DELETE', '/v1/namespaces/gone');
-    const before = all.map(({ acknowledged }) => acknowledged);
+    const copied = isEnded ? await endedBackup(folder, place) : 0;
     const first = await command(folder, 'backup', '--to', place);
     const begun = all.map((writer) => writer.begun);
     assert.equal(first.code, 0, first.errors);
-    assert.match(first.output, /^backup \S+ has [0-9,]+ objects, [0-9.]+ MB\n/);
+    const [, told, added, moment = ''] =
+      /^backup \S+ has [0-9,]+ objects, ([0-9.,]+) MB\n[0-9,]+ objects?, ([0-9.,]+) MB of it copied now; the moment is (\S+)\n$/.exec(
+        first.output,
+      ) ?? [];
+    const before = all.map(({ at }) => at.filter((time) => time < Date.parse(moment)).length);
+    assert.ok(
+      before.every((count) => count > 0),
+      first.output,
+    );
+    if (isEnded) assert.ok(bytesOf(added) < bytesOf(told) - 64e6, `it did not go on: ${first.output}`);
     const again = await command(folder, 'backup', '--to', place, '--keep', '2');
     assert.equal(again.code, 0, again.errors);
     const whole = await command(folder, 'restore', '--from', place, '--check');
@@ -123,7 +181,10 @@ describe(`a backup of ${megabytes} MB under writes (BACKUP_MB)`, { concurrency: 
       const { count } = await there.count(writer.namespace, {});
       assert.equal(count % 2, 0, 'a request is there whole or not at all');
       const documents = count / 2;
-      assert.ok(documents >= (before[at] ?? 0), `${documents} of ${before[at]} acknowledged before it began`);
+      assert.ok(
+        documents >= (before[at] ?? 0),
+        `${documents} of ${before[at]} acknowledged before its moment`,
+      );
       assert.ok(documents <= (begun[at] ?? 0), `${documents}, and ${begun[at]} were begun before it ended`);
       const { count: least } = await there.count(writer.namespace, { filter: { n: { lte: documents } } });
       assert.equal(least, documents, 'the first ones, without a gap');
@@ -137,10 +198,12 @@ describe(`a backup of ${megabytes} MB under writes (BACKUP_MB)`, { concurrency: 
     await there.call('POST', '/v1/namespaces/large/docs', { docs: [{ id: 'new', text: 'life goes on' }] });
     assert.deepEqual(copy.loggedErrors(), []);
     t.diagnostic(
-      `backup ${(first.tookMs / 1_000).toFixed(1)} s, again ${(again.tookMs / 1_000).toFixed(1)} s (${again.output.split('\n')[1]}), ` +
+      (isEnded ? `ended with ${megabytesOf(copied)} MB there; ` : '') +
+        `${first.output.trim().replace('\n', ': ')}; backup ${(first.tookMs / 1_000).toFixed(1)} s, again ${(again.tookMs / 1_000).toFixed(1)} s (${again.output.split('\n')[1]}), ` +
         `check ${(whole.tookMs / 1_000).toFixed(1)} s, restore ${(restored.tookMs / 1_000).toFixed(1)} s; ` +
-        `writers had ${before.join(', ')} before and ${begun.join(', ')} after`,
+        `writers had ${before.join(', ')} at its moment and ${begun.join(', ')} at its end`,
     );
+    await damagedBackup(folder, place);
   });
 
   it('tells a person what is wrong', async () => {
@@ -160,6 +223,9 @@ describe(`a backup of ${megabytes} MB under writes (BACKUP_MB)`, { concurrency: 
     }
   });
 });
+
+const bytesOf = (shown = '') => Number(shown.replaceAll(',', '')) * 1e6;
+const megabytesOf = (bytes: number) => (bytes / 1e6).toFixed(1);
 
 function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
