@@ -8,8 +8,12 @@ export interface MeasuredServer {
   readonly key: string;
 }
 
-export async function startMeasured(options: StartOptions = {}): Promise<MeasuredServer> {
-  const server = await startServer(options);
+/** Starts a server; `start` is for several that are measured as one. */
+export async function startMeasured(
+  options: StartOptions = {},
+  start = startServer,
+): Promise<MeasuredServer> {
+  const server = await start(options);
   const client = new Connections(server.url, '', 1);
   // A bucket may hold the people of earlier runs.
   const person = { email: `load-${randomUUID()}@example.com`, name: 'Load', password: 'correct horse' };
@@ -22,9 +26,10 @@ export async function startMeasured(options: StartOptions = {}): Promise<Measure
 export async function restartMeasured(
   { process: server, key }: MeasuredServer,
   options: Omit<StartOptions, 'folder'> = {},
+  start = startServer,
 ): Promise<MeasuredServer> {
   await server.stop();
-  return { process: await startServer({ ...options, folder: server.folder }), key };
+  return { process: await start({ ...options, folder: server.folder }), key };
 }
 
 export interface ClientAnswer {

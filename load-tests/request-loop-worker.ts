@@ -9,8 +9,11 @@ import type { LoopRequest, RequestLoop, RequestStream, StreamResult } from './re
 const tickMs = 1;
 /** Longer than any deadline of the server: what is not answered then never is. */
 const lastAnswerMs = 70_000;
+/** Before a request is asked again, where the answer does not say how long, in milliseconds. */
+const againMs = 100;
 
 const loop = workerData as RequestLoop;
+const { triesMax = 1 } = loop;
 const clients = loop.clients.map((key) => new Connections(loop.url, key, loop.connections));
 const beganAt = performance.now();
 
@@ -23,6 +26,7 @@ class Stream {
   readonly #notWarm = new Map<string, number>();
   readonly #due: number;
   #sent = 0;
+  #askedAgain = 0;
   #answered = 0;
 
   constructor(of: RequestStream) {
@@ -47,20 +51,32 @@ class Stream {
     }
   }
 
-  async #send(
-    { client, method, path, headers }: LoopRequest,
-    body: Buffer | null,
-    intendedAt: number,
-  ): Promise<void> {
+  async #send(request: LoopRequest, body: Buffer | null, intendedAt: number): Promise<void> {
     try {
-      const connections = clients[client];
-      if (connections === undefined) throw new Error(`there is no client ${client}`);
-      this.#note(await connections.send(method, path, body, undefined, headers));
+      this.#note(await this.#answer(request, body));
       this.#latenciesMs.push(performance.now() - intendedAt);
     } catch (error) {
       count(this.#failures, `no answer: ${(error as NodeJS.ErrnoException).code ?? String(error)}`);
     }
     this.#answered++;
+  }
+
+  /** The first answer that is none to ask again, or the last one. */
+  async #answer({ client, method, path, headers }: LoopRequest, body: Buffer | null): Promise<ClientAnswer> {
+    const connections = clients[client];
+    if (connections === undefined) throw new Error(`there is no client ${client}`);
+    for (let tries = 1; ; tries++) {
+      let waitMs = againMs;
+      try {
+        const answer = await connections.send(method, path, body, undefined, headers);
+        if (tries >= triesMax || (answer.status !== 429 && answer.status !== 503)) return answer;
+        waitMs = Math.max(answer.retryAfterMs, againMs);
+      } catch (error) {
+        if (tries >= triesMax) throw error;
+      }
+      this.#askedAgain++;
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
+    }
   }
 
   #note({ status, text }: ClientAnswer): void {
@@ -80,6 +96,7 @@ class Stream {
       kind: this.#of.kind,
       latenciesMs: this.#latenciesMs,
       sent: this.#due,
+      askedAgain: this.#askedAgain,
       lateMs: this.#lateMs,
       failures: Object.fromEntries(this.#failures),
       notWarm: Object.fromEntries(this.#notWarm),

@@ -26,6 +26,8 @@ export interface RequestLoop {
   readonly connections: number;
   readonly streams: readonly RequestStream[];
   readonly seconds: number;
+  /** How often a request is asked at most: again after 429, 503 or no answer, as clients are told to. Default 1. */
+  readonly triesMax?: number;
 }
 
 export interface StreamResult {
@@ -33,6 +35,8 @@ export interface StreamResult {
   /** From the intended start to the whole answer, of every request that was answered in any way. */
   readonly latenciesMs: readonly number[];
   readonly sent: number;
+  /** How often one of them was asked again. */
+  readonly askedAgain: number;
   /** How much later than intended the loop itself began each: where it is behind, latencies are the loop's and not the server's. */
   readonly lateMs: readonly number[];
   /** What was no success, by status and code: `429 rate_limited`, `no answer: ECONNRESET`, `200 partial`. */

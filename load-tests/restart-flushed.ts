@@ -1,5 +1,5 @@
 import { Connections, type MeasuredServer, restartMeasured } from './measured-server.ts';
-import type { StartOptions } from './server.ts';
+import { type StartOptions, startServer } from './server.ts';
 import { whenSegmentsRest } from './store-counts.ts';
 
 /**
@@ -10,9 +10,10 @@ export async function restartFlushed(
   server: MeasuredServer,
   namespaces: readonly string[],
   options: Omit<StartOptions, 'folder'> = {},
+  start = startServer,
 ): Promise<MeasuredServer> {
   await whenSegmentsRest(server.process);
-  const restarted = await restartMeasured(server, options);
+  const restarted = await restartMeasured(server, options, start);
   const client = new Connections(restarted.process.url, restarted.key, 1);
   for (const namespace of namespaces)
     await client.post(`/v1/namespaces/${namespace}/warm`, Buffer.from('{}'));

@@ -24,9 +24,14 @@ export interface RunningServer {
   readonly url: string;
   /** The address of `GET /metrics`, without the path. */
   readonly metricsUrl: string;
+  /** The same of each process, where several servers are measured as one. */
+  readonly metricsUrls: readonly string[];
   readonly folder: string;
-  /** The id of the process that was started. */
+  /** The data folder of each process. */
+  readonly dataFolders: readonly string[];
+  /** The id of the process that was started; of several the first. */
   readonly processId: number;
+  readonly processIds: readonly number[];
   /** Resident memory of the process, from the kernel. */
   residentBytes(): number;
   /** Resident bytes that are not pages of files: the local cache is mapped, and the kernel takes its pages back when it likes. */
@@ -37,6 +42,8 @@ export interface RunningServer {
   stop(): Promise<void>;
   /** kill -9. Resolves when it is gone. Not for a supervised one, whose server would live on. */
   kill(): Promise<void>;
+  /** Several servers alone: stops each and starts it again, one after another, as deploy/README.md says. */
+  restartInTurn?(): Promise<void>;
 }
 
 const mainFile = fileURLToPath(new URL('../src/main.js', import.meta.url));
@@ -91,8 +98,11 @@ export async function startServer(options: StartOptions = {}): Promise<RunningSe
   const addresses = await addressesOf(child, child.stdout);
   return {
     ...addresses,
+    metricsUrls: [addresses.metricsUrl],
     folder,
+    dataFolders: [folder],
     processId: child.pid ?? 0,
+    processIds: [child.pid ?? 0],
     residentBytes: () => statusBytes(child, 'VmRSS'),
     anonymousBytes: () => statusBytes(child, 'RssAnon'),
     ending: () => child.signalCode ?? child.exitCode?.toString() ?? null,

@@ -16,15 +16,24 @@ const fields: ReadonlyMap<string, keyof StoreCounts> = new Map([
   ['gets', 'gets'],
 ]);
 
+interface Metered {
+  readonly metricsUrl: string;
+  /** Of several servers that are measured as one: counts are summed. */
+  readonly metricsUrls?: readonly string[];
+}
+
 /** Since the server's start. */
-export async function readStoreCounts(server: { readonly metricsUrl: string }): Promise<CountsByKind> {
-  const answer = await fetch(`${server.metricsUrl}/metrics`);
+export async function readStoreCounts({ metricsUrl, metricsUrls }: Metered): Promise<CountsByKind> {
   const counts = new Map<string, StoreCounts>();
-  for (const [, name = '', kind = '', value] of (await answer.text()).matchAll(
-    /^tidebase_store_(\w+)_total\{kind="([^"]+)"\} (\d+)$/gm,
-  )) {
-    const field = fields.get(name);
-    if (field !== undefined) counts.set(kind, { ...(counts.get(kind) ?? noCounts), [field]: Number(value) });
+  for (const url of metricsUrls ?? [metricsUrl]) {
+    const answer = await fetch(`${url}/metrics`);
+    for (const [, name = '', kind = '', value] of (await answer.text()).matchAll(
+      /^tidebase_store_(\w+)_total\{kind="([^"]+)"\} (\d+)$/gm,
+    )) {
+      const field = fields.get(name);
+      const known = counts.get(kind) ?? noCounts;
+      if (field !== undefined) counts.set(kind, { ...known, [field]: known[field] + Number(value) });
+    }
   }
   if (counts.size === 0) throw new Error('the server tells no counters of its object store');
   return counts;
@@ -34,7 +43,7 @@ const restLookMs = 2_000;
 const restMsMax = 180_000;
 
 /** Flushes and compactions that a load caused go on for a while after it: resolves when no segment is put any more. */
-export async function whenSegmentsRest(server: { readonly metricsUrl: string }): Promise<void> {
+export async function whenSegmentsRest(server: Metered): Promise<void> {
   const until = performance.now() + restMsMax;
   for (let before = await segmentPuts(server), still = 0; still < 2 && performance.now() < until; ) {
     await sleep(restLookMs);
@@ -45,7 +54,7 @@ export async function whenSegmentsRest(server: { readonly metricsUrl: string }):
 }
 
 /** Since the server's start. */
-export async function segmentPuts(server: { readonly metricsUrl: string }): Promise<number> {
+export async function segmentPuts(server: Metered): Promise<number> {
   return (await readStoreCounts(server)).get('ns/segment')?.puts ?? 0;
 }
 

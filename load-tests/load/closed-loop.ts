@@ -18,7 +18,7 @@ const answersLookedAt = 9;
 
 interface Side {
   readonly url: string;
-  readonly processId: number;
+  readonly processIds: readonly number[];
 }
 
 export async function runClosedPhase(
@@ -29,8 +29,8 @@ export async function runClosedPhase(
   const tool = phase.tool === 'wrk' && wrkIsInstalled() ? 'wrk' : 'autocannon';
   const bare = await startBare(constantOf(await middleAnswer(server.url, keys, phase.requests)));
   const sides = {
-    own: { url: server.url, processId: server.processId },
-    bare: { url: bare.url, processId: must(bare.child.pid, 'a process id') },
+    own: { url: server.url, processIds: server.processIds },
+    bare: { url: bare.url, processIds: [must(bare.child.pid, 'a process id')] },
   };
   const run = generatorOf(tool, phase, keys);
   const rounds = { own: [] as Round[], bare: [] as Round[] };
@@ -85,12 +85,13 @@ interface Round extends Cores {
   readonly cpuMicros: number;
 }
 
-async function measured(run: Generate, { url, processId }: Side, seconds: number): Promise<Round> {
-  const before = treeCpuSeconds(processId);
+async function measured(run: Generate, { url, processIds }: Side, seconds: number): Promise<Round> {
+  const cpuOfAll = () => processIds.reduce((sum, id) => sum + treeCpuSeconds(id), 0);
+  const before = cpuOfAll();
   const began = performance.now();
   const result = await run(url, seconds);
   const took = (performance.now() - began) / 1_000;
-  const cpuSeconds = treeCpuSeconds(processId) - before;
+  const cpuSeconds = cpuOfAll() - before;
   // The tool counts in its own time, which is a little shorter than the one in which the processor was watched.
   return { ...result, cpuMicros: (cpuSeconds * 1e6) / (result.perSecond * Math.min(took, seconds)) };
 }

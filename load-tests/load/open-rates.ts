@@ -19,9 +19,10 @@ export async function runStreams(
   { stage, keys, connections }: OpenTarget,
   streams: readonly RequestStream[],
   seconds: number,
+  triesMax = 1,
 ): Promise<readonly StreamResult[]> {
   const { url } = stage.server.process;
-  return runRequestLoop({ url, clients: keys, connections, streams, seconds });
+  return runRequestLoop({ url, clients: keys, connections, streams, seconds, triesMax });
 }
 
 /** One point of all streams together. */

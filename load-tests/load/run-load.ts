@@ -4,16 +4,18 @@
  * and not judged.
  *
  *   --quick   --out=load-tests/results   --soak-minutes=60   --keep-baselines   page (makes the page alone)
+ *   --servers=3 (each scenario but the soak by three servers behind HAProxy)
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { endOwnS3 } from '../balanced-servers.ts';
 import { machineLines, measurementLine, median, thousands } from '../bench-report.ts';
 import { isQuick } from '../judge.ts';
 import { numberOption, textOption } from '../options.ts';
 import { type Baselines, movementLines, movementsOf, withResult } from './baselines.ts';
 import { reportPage } from './page.ts';
 import { type LoadResult, parseLoadResult, resultHolds } from './result.ts';
-import { runScenario } from './run-scenario.ts';
+import { byThree, runScenario } from './run-scenario.ts';
 import type { Scenario } from './scenario.ts';
 import { scenarios } from './scenarios.ts';
 import { fullSizes, quickSizes, type Sizes } from './sizes.ts';
@@ -34,9 +36,10 @@ async function main(words: readonly string[]): Promise<number> {
     say(`\n${scenario.name}: ${scenario.about}`);
     const result = await runScenario(scenario, sizes(), say);
     tell(result, baselines);
-    writeFileSync(join(folder, `${scenario.name}.json`), `${JSON.stringify(result)}\n`);
+    writeFileSync(join(folder, `${result.scenario}.json`), `${JSON.stringify(result)}\n`);
     results.push(result);
   }
+  await endOwnS3();
   if (words.includes('--keep-baselines')) {
     const kept = results.filter(resultHolds).reduce(withResult, baselines);
     writeFileSync(baselinesFile, `${JSON.stringify(kept, null, 2)}\n`);
@@ -53,11 +56,16 @@ function chosenOf(names: readonly string[]): readonly Scenario[] | null {
     (name) => !['all', 'page', ...scenarios.map((each) => each.name)].includes(name),
   );
   if (names.length > 0 && unknown.length === 0)
-    return scenarios.filter(({ name }) => names.includes('all') || names.includes(name));
+    return scenarios.filter(
+      ({ name }) =>
+        (names.includes('all') || names.includes(name)) && !(sizes().servers === 3 && name === 'soak'),
+    );
   for (const name of unknown)
     say(`there is no scenario "${name}": it can be one of these, "all", or "page"\n`);
   const width = Math.max(...scenarios.map(({ name }) => name.length));
-  say('npm run load -- NAME … [--quick] [--out=FOLDER] [--soak-minutes=60] [--keep-baselines]\n');
+  say(
+    'npm run load -- NAME … [--quick] [--out=FOLDER] [--soak-minutes=60] [--servers=3] [--keep-baselines]\n',
+  );
   for (const { name, about } of scenarios) say(`  ${name.padEnd(width)}  ${about}`);
   return null;
 }
@@ -65,8 +73,9 @@ function chosenOf(names: readonly string[]): readonly Scenario[] | null {
 function sizes(): Sizes {
   const base = isQuick ? quickSizes : fullSizes;
   const { soakWindows, soakWindowSeconds } = base;
+  const servers = numberOption('servers', 1) === 3 ? 3 : 1;
   const minutes = numberOption('soak-minutes', (soakWindows * soakWindowSeconds) / 60);
-  return { ...base, soakWindows: Math.max(2, Math.round((minutes * 60) / soakWindowSeconds)) };
+  return { ...base, servers, soakWindows: Math.max(2, Math.round((minutes * 60) / soakWindowSeconds)) };
 }
 
 function tell(result: LoadResult, baselines: Baselines): void {
@@ -91,7 +100,8 @@ function tell(result: LoadResult, baselines: Baselines): void {
 /** In the order of the scenarios; files of scenarios that are gone stay out. */
 function resultsIn(folder: string): LoadResult[] {
   const names = new Set(readdirSync(folder));
-  return scenarios.flatMap(({ name }) => {
+  const all = scenarios.map(({ name }) => name);
+  return [...all, ...all.map(byThree)].flatMap((name) => {
     const file = join(folder, `${name}.json`);
     return names.has(`${name}.json`) && existsSync(file)
       ? [parseLoadResult(readFileSync(file, 'utf8'), file)]

@@ -1,10 +1,13 @@
 import { serverEnvironment } from '../../src/cli/supervise.ts';
+import { balancedServers } from '../balanced-servers.ts';
 import { machineFacts, median } from '../bench-report.ts';
 import { restartMeasured, startMeasured } from '../measured-server.ts';
 import { restartFlushed } from '../restart-flushed.ts';
+import { startServer } from '../server.ts';
 import { runClosedPhase } from './closed-loop.ts';
 import { runBesidePhase, runPassesPhase, runRatesPhase } from './open-rates.ts';
 import { runPeerPhase } from './peers.ts';
+import { runRestartsPhase } from './restarts-phase.ts';
 import {
   type CurveResult,
   failuresIn,
@@ -38,7 +41,10 @@ export async function runScenario(
   const began = new Date();
   const found = new Findings();
   const env = { ...serverEnvironment, ...scenario.env };
-  let server = await startMeasured({ env });
+  const isGroup = scenario.servers === 'three' || sizes.servers === 3;
+  const site = isGroup ? balancedServers() : { start: startServer, end: async () => undefined };
+  const { start } = site;
+  let server = await startMeasured({ env }, start);
   const watch = watchMemory(() => server);
   const stage: Stage = {
     get server() {
@@ -47,15 +53,15 @@ export async function runScenario(
     sizes,
     async restart(between) {
       await server.process.stop();
-      const done = await between(server.process.folder);
-      server = await restartMeasured(server, { env });
+      const done = await between(server.process.dataFolders);
+      server = await restartMeasured(server, { env }, start);
       return done;
     },
     async settle(namespaces) {
       // Waiting for merges takes longer than all of a quick run.
       server = await (sizes.isQuick
-        ? restartMeasured(server, { env })
-        : restartFlushed(server, namespaces, { env }));
+        ? restartMeasured(server, { env }, start)
+        : restartFlushed(server, namespaces, { env }, start));
     },
   };
   let settings: LoadPlan['settings'] = {};
@@ -73,10 +79,12 @@ export async function runScenario(
   } catch (error) {
     failure = String(error instanceof Error ? (error.stack ?? error.message) : error).slice(0, 2_000);
     if (server.process.ending() === null) await server.process.kill();
+  } finally {
+    await site.end();
   }
   return {
     format: resultFormat,
-    scenario: scenario.name,
+    scenario: sizes.servers === 3 && scenario.servers === undefined ? byThree(scenario.name) : scenario.name,
     about: scenario.about,
     isQuick: sizes.isQuick,
     began: began.toISOString(),
@@ -89,6 +97,9 @@ export async function runScenario(
   };
 }
 
+/** What the result of a scenario is called that was played by three servers though one would do. */
+export const byThree = (name: string) => `${name}-by-three`;
+
 const phaseTitles = {
   closed: 'closed loop',
   rates: 'open loop',
@@ -96,6 +107,7 @@ const phaseTitles = {
   passes: 'open loop, in passes',
   peer: 'beside a peer',
   soak: 'open loop for long',
+  restarts: 'open loop, servers restarted in turn',
 } satisfies Record<Phase['kind'], string>;
 
 /** What phases found so far. */
@@ -154,6 +166,13 @@ async function actOn(phase: Phase, { stage, keys, watch, found }: Acting): Promi
     case 'peer': {
       const { ratio, figures } = await runPeerPhase(stage, keys, phase);
       found.ratios.push(ratio);
+      found.figures.push(...figures);
+      return;
+    }
+    case 'restarts': {
+      const target = { stage, keys, connections: phase.connections };
+      const { curve, figures } = await runRestartsPhase(target, phase);
+      found.curves.push(curve);
       found.figures.push(...figures);
       return;
     }

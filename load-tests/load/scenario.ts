@@ -14,6 +14,8 @@ export interface Scenario {
   readonly about: string;
   /** Settings of the server beside those that `npm start` gives it. */
   readonly env?: Readonly<Record<string, string>>;
+  /** `three`: behind HAProxy, on an S3 server (`balanced-servers.ts`). One by default, or as many as the command line says. */
+  readonly servers?: 'three';
   /** Writes what the requests need, and says what is to be asked. Phases run in their order. */
   prepare(stage: Stage): Promise<LoadPlan>;
 }
@@ -23,8 +25,8 @@ export interface Stage {
   /** The running server; another one after a restart. */
   readonly server: MeasuredServer;
   readonly sizes: Sizes;
-  /** Stops the server, lets `between` work on its folder, starts it again, and resolves with what `between` did. */
-  restart<T>(between: (folder: string) => T | Promise<T>): Promise<T>;
+  /** Stops the server, lets `between` work on its folder (of several servers the folder of each), starts it again, and resolves with what `between` did. */
+  restart<T>(between: (folders: readonly string[]) => T | Promise<T>): Promise<T>;
   /** Stops it, starts it again, opens these namespaces and waits until their merges are done: "warm, in segments". */
   settle(namespaces: readonly string[]): Promise<void>;
 }
@@ -37,7 +39,14 @@ export interface LoadPlan {
   readonly phases: readonly Phase[];
 }
 
-export type Phase = ClosedPhase | RatesPhase | BesidePhase | PassesPhase | PeerPhase | SoakPhase;
+export type Phase =
+  | ClosedPhase
+  | RatesPhase
+  | BesidePhase
+  | PassesPhase
+  | PeerPhase
+  | SoakPhase
+  | RestartsPhase;
 
 /**
  * Throughput in a closed loop: each connection asks again when it has its answer. In rounds, in turns with a bare server that
@@ -104,6 +113,17 @@ export interface PeerPhase {
 /** A mix at steady rates for long, in windows, with memory, open files and objects judged at its end. */
 export interface SoakPhase {
   readonly kind: 'soak';
+  readonly name: string;
+  readonly streams: readonly RequestStream[];
+  readonly connections: number;
+}
+
+/**
+ * A mix at steady rates while several servers are restarted one after another. A request that gets 429, 503 or no answer is
+ * asked again, as clients are told to; only what fails then counts as failed.
+ */
+export interface RestartsPhase {
+  readonly kind: 'restarts';
   readonly name: string;
   readonly streams: readonly RequestStream[];
   readonly connections: number;

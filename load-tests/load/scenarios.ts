@@ -13,6 +13,7 @@ import { regexSearch } from './scenarios/regex-search.ts';
 import { smallWrites } from './scenarios/small-writes.ts';
 import { soak } from './scenarios/soak.ts';
 import { sqlMix } from './scenarios/sql-mix.ts';
+import { threeServers } from './scenarios/three-servers.ts';
 
 /** Every scenario, in the order in which `npm run load -- all` plays them and the page shows them. */
 export const scenarios: readonly Scenario[] = [
@@ -29,5 +30,6 @@ export const scenarios: readonly Scenario[] = [
   manyNamespaces,
   mcpCalls,
   loginStorm,
+  threeServers,
   soak,
 ];

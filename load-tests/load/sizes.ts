@@ -14,6 +14,11 @@ export interface Sizes {
   /** How many windows a soak has, and how long each is. */
   readonly soakWindows: number;
   readonly soakWindowSeconds: number;
+  /** By how many servers scenarios are played that do not say it: with three, behind HAProxy (`--servers=3`). */
+  readonly servers: 1 | 3;
+  /** How often all servers are restarted, and how long the windows are in which latency is told meanwhile. */
+  readonly restartRounds: number;
+  readonly restartWindowSeconds: number;
   /** How long a soak's server is left alone before it is judged. */
   readonly soakRestSeconds: number;
 }
@@ -29,6 +34,9 @@ export const fullSizes: Sizes = {
   soakWindows: 60,
   soakWindowSeconds: 60,
   soakRestSeconds: 60,
+  servers: 1,
+  restartRounds: 3,
+  restartWindowSeconds: 5,
 };
 
 export const quickSizes: Sizes = {
@@ -42,6 +50,9 @@ export const quickSizes: Sizes = {
   soakWindows: 4,
   soakWindowSeconds: 4,
   soakRestSeconds: 2,
+  servers: 1,
+  restartRounds: 1,
+  restartWindowSeconds: 2,
 };
 
 /** A count of the full run, made smaller for a quick one; at least `least`. */

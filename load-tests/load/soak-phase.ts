@@ -8,6 +8,7 @@
  * Resident memory may grow by less than `slopeBytesMax` a minute over the second half. A quick run is too short for that
  * figure to say anything: it is told.
  */
+import { must } from '../../src/base/assert.ts';
 import { sleep } from '../judge.ts';
 import { latencyText } from '../open-loop.ts';
 import { openedSince, openFilesOf } from './open-files.ts';
@@ -49,7 +50,7 @@ export async function runSoakPhase(
   const slope = residentSlope(watch.samples(), fromSeconds, watch.seconds());
   await sleep(Math.max(goodbyeMs, soakRestSeconds * 1_000));
   const more = openedSince(openAtFirst, openFilesOf(stage.server.process.processId));
-  const stored = await stage.restart(readStoredObjects);
+  const stored = await stage.restart(([folder]) => readStoredObjects(must(folder, 'a data folder')));
   return {
     curves: [{ name: phase.name, over: 'time', points }],
     figures: [

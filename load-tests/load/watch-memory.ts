@@ -48,7 +48,7 @@ function sampleOf({ process: server }: MeasuredServer, atSeconds: number): Memor
   try {
     const residentBytes = server.residentBytes();
     const anonymousBytes = server.anonymousBytes();
-    const openFiles = readdirSync(`/proc/${server.processId}/fd`).length;
+    const openFiles = server.processIds.reduce((sum, id) => sum + readdirSync(`/proc/${id}/fd`).length, 0);
     return Number.isNaN(residentBytes) ? null : { atSeconds, residentBytes, anonymousBytes, openFiles };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

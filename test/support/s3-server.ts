@@ -29,8 +29,8 @@ export const noS3Reason =
     : null;
 
 /** An empty bucket of a name of its own: two servers in one bucket would be one cluster. */
-export async function newBucket(): Promise<S3Bucket> {
-  const values = readEnvFile(process.env.TIDEBASE_TEST_S3_ENV ?? '');
+export async function newBucket(envFile = process.env.TIDEBASE_TEST_S3_ENV ?? ''): Promise<S3Bucket> {
+  const values = readEnvFile(envFile);
   const endpoint = values.get('S3_ENDPOINT') ?? '';
   const bucket: S3Bucket = {
     endpoint,

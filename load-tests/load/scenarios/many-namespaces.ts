@@ -24,7 +24,9 @@ export const manyNamespaces: Scenario = {
     const requests = Array.from({ length: namespaces }, (_, i) =>
       getOf(`/v1/namespaces/many-${i}/search?q=snapshots&limit=5`),
     );
-    const emptyCache = (folder: string) => rmSync(join(folder, 'cache'), { recursive: true, force: true });
+    const emptyCache = (folders: readonly string[]) => {
+      for (const folder of folders) rmSync(join(folder, 'cache'), { recursive: true, force: true });
+    };
     return {
       settings: { namespaces, 'documents of each': documents, store: 'a folder of this machine' },
       keys: [stage.server.key],
