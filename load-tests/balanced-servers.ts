@@ -77,7 +77,7 @@ async function makeTopology(): Promise<Topology> {
 
 let ownS3: ReturnType<typeof startOwnS3> | null = null;
 
-/** Of the S3 server that TIDEBASE_TEST_S3_ENV names, or of one that ends with this run. */
+/** The settings file of the S3 server that TIDEBASE_TEST_S3_ENV names, or of one that ends with this run. */
 async function s3EnvFile(): Promise<string> {
   // The SDK that makes the bucket says otherwise what it thinks of this version of Node.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';

@@ -18,7 +18,7 @@ const fields: ReadonlyMap<string, keyof StoreCounts> = new Map([
 
 interface Metered {
   readonly metricsUrl: string;
-  /** Of several servers that are measured as one: counts are summed. */
+  /** The addresses of several servers that are measured as one: counts are summed. */
   readonly metricsUrls?: readonly string[];
 }
 
