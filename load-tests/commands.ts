@@ -202,6 +202,14 @@ export const proofs: readonly Command[] = [
     steps: [testStep(['end-to-end/balancer'], { BALANCER_ROUNDS: '7' }, { s3: true })],
   },
   {
+    name: 'revocation',
+    takes: '1 min',
+    about:
+      'keys, logins, connections and tenants that end on three servers: 1,000 requests after each answer',
+    settings: 'REVOCATION_REQUESTS, REVOCATION_ROUNDS',
+    steps: [testStep(['end-to-end/revocation'], { REVOCATION_REQUESTS: '1000', REVOCATION_ROUNDS: '20' })],
+  },
+  {
     name: 'cluster-model',
     takes: '3 min',
     about: 'several servers on one store: every order of a few views, writes and commits',

@@ -16,8 +16,10 @@ export const clusterLimits = {
   readsOutliveSealMs: 1_200,
   /** How long a request waits for what comes from another server: a view, its barriers, and what they leave behind. */
   handOverWaitMs: 2_000,
-  /** How long a server believes a login or a connection that it has looked up: a new password ends it everywhere after this. */
-  loginKeptMs: 1_000,
+  /** How long a server believes a credential that it has looked up: no longer than a revocation waits for a server that does not confirm it. */
+  credentialKeptMs: 2_000,
+  /** One in use is looked up again when it is so old, so that no request waits for that unless the tenant's owner is away. */
+  credentialRenewMs: 1_000,
   /** Between two looks at the cluster view, by each server. */
   viewPollMs: 1_000,
   /** A member whose lease has not changed for so long is suspected: three renewals. */

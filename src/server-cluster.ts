@@ -4,6 +4,7 @@ import { ApiError } from '../protocol/errors.ts';
 import { limits } from '../protocol/limits.ts';
 import type { Standing } from '../protocol/placement.ts';
 import type { LogControl } from '../protocol/worker-tasks.ts';
+import type { Cached } from './auth/key-cache.ts';
 import { DataError, must } from './base/assert.ts';
 import { ByteGate } from './base/byte-gate.ts';
 import { systemClock } from './base/clock.ts';
@@ -48,8 +49,8 @@ export interface ServerClusterParts {
   readonly serverId: string;
   readonly store: ObjectStore;
   readonly router: Router;
-  /** A tenant changed: what this server's front has cached of it is void. */
-  readonly forgetTenant: (tenantId: number) => void;
+  /** A tenant or a person changed: what this server's front has cached of them is void. */
+  readonly forget: (cached: Cached) => void;
   readonly logger: Logger;
 }
 
@@ -85,7 +86,7 @@ export class ServerCluster {
 
   constructor(parts: ServerClusterParts) {
     this.#parts = parts;
-    const { settings, peers, serverId, router, forgetTenant, logger } = parts;
+    const { settings, peers, serverId, router, forget, logger } = parts;
     this.#self = { serverId, logId: '' };
     this.#transport = tlsTransport(peers.clusterKeys, systemClock);
     const nobody = { owners: { placement: 0, servers: [], self: serverId }, logs: new Map<string, string>() };
@@ -96,7 +97,7 @@ export class ServerCluster {
       ...common,
       bodies: gateOf(settings),
       receiveFile: (...asked) => this.#receiveFile(...asked),
-      forgetTenant,
+      forget,
       onView: (bytes) => this.#hear(bytes),
       onBehind: () => void this.#look(),
     });

@@ -156,7 +156,7 @@ export function frontOf(parts: {
 }) {
   const { secrets, store, lanes, logger } = parts;
   const tokens = loginTokens(secrets.loginTokenKeys, systemClock, systemRandom);
-  const router = new Router({ forgetTenant: (tenantId) => authenticator.invalidateTenant(tenantId) });
+  const router = new Router({ forget: (cached) => authenticator.forget(cached) });
   const tenants = tenantsThrough(router);
   const allowances = new Allowances(parts.plans, systemClock);
   const usageMeter = new UsageMeter({
@@ -175,7 +175,7 @@ export function frontOf(parts: {
       plans: parts.plans,
       clock: systemClock,
     },
-    parts.isAlone ? null : limits.loginKeptMs,
+    parts,
   );
   const emailOf = async (personId: number) => (await readPerson(store, personId))?.email ?? '';
   let prepared: Promise<People> | null = null;
@@ -297,7 +297,7 @@ export function frontComponents(parts: {
     attempts,
     mails,
     baseUrl: door.baseUrl,
-    forgetLogins: (personId) => authenticator.invalidatePerson(personId),
+    forgetLogins: (personId) => router.forget({ of: 'person', id: personId }),
     store,
   });
   const ofConnections = connectionOperations({

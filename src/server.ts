@@ -4,6 +4,7 @@ import { limits } from '../protocol/limits.ts';
 import type { StoreSettings } from '../protocol/worker-tasks.ts';
 import { PlansError, parsePlans } from './accounts/parse-plans.ts';
 import { builtInPlans, type Plans } from './accounts/plans.ts';
+import type { Cached } from './auth/key-cache.ts';
 import { Charges } from './base/charges.ts';
 import { systemClock } from './base/clock.ts';
 import { boundGarbage } from './base/garbage.ts';
@@ -136,9 +137,8 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     logger,
   });
   const { peers } = settings;
-  const forgetTenant = (tenantId: number) => authenticator.invalidateTenant(tenantId);
-  const cluster =
-    peers && new ServerCluster({ settings, peers, serverId, store, router, forgetTenant, logger });
+  const forget = (cached: Cached) => authenticator.forget(cached);
+  const cluster = peers && new ServerCluster({ settings, peers, serverId, store, router, forget, logger });
   await cluster?.open();
   const joined = await joinCluster(
     { store, clock: systemClock, random: systemRandom, log: log.control, besideOthers: cluster !== null },

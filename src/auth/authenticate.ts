@@ -2,6 +2,7 @@
 import type { Scope } from '../../protocol/account.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import type { KeyId, PersonId, TenantId } from '../../protocol/ids.ts';
+import { limits } from '../../protocol/limits.ts';
 import { apiKeyDigest, apiKeyLooksRight, isApiKeyKind } from '../accounts/api-keys.ts';
 import { type KeyClaim, readKeyClaim } from '../accounts/key-claim.ts';
 import { type PlanName, type Plans, shareWeight } from '../accounts/plans.ts';
@@ -17,7 +18,7 @@ import type { Connections } from '../oauth/connections.ts';
 import { isAccessTokenKind, placeOfToken } from '../oauth/tokens.ts';
 import type { ObjectStore } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
-import { KeyCache, type LoadedPrincipal } from './key-cache.ts';
+import { type Cached, KeyCache, type LoadedPrincipal } from './key-cache.ts';
 import { noCaps, type Principal, principalLimits, type TenantStatus } from './principal.ts';
 
 /** What a request brings to say who it is. */
@@ -125,11 +126,13 @@ export class Authenticator {
   /** Key digest → where its key is kept, which never changes: so a revocation sends nobody else to the object store. */
   readonly #claims = new LruMap<string, KeyClaim>(claimsMax);
 
-  /** `revalidateAfterMs`: how old a cached login or connection may be before it is looked up again; null: any age. See key-cache.ts. */
-  constructor(components: AuthenticatorComponents, revalidateAfterMs: number | null) {
+  /** `isAlone`: there are no other servers, so that what is cached here is true until this process forgets it. */
+  constructor(components: AuthenticatorComponents, { isAlone }: { readonly isAlone: boolean }) {
     const { clock } = components;
+    const { credentialKeptMs: keptMs, credentialRenewMs: renewAfterMs } = limits;
+    const kept = isAlone ? { keptMs: null } : { keptMs, renewAfterMs };
     this.#components = components;
-    this.#cache = new KeyCache({ clock, revalidateAfterMs, load: (text) => this.#load(text) });
+    this.#cache = new KeyCache({ clock, ...kept, load: (text) => this.#load(text) });
   }
 
   /** The principal where it is known, without waiting; throws 404 as `authenticate` does. */
@@ -150,12 +153,10 @@ export class Authenticator {
     return forTenant(principal, credential);
   }
 
-  invalidateTenant(tenantId: number): void {
-    this.#cache.invalidateTenant(tenantId);
-  }
-
-  invalidatePerson(personId: number): void {
-    this.#cache.invalidatePerson(personId);
+  /** Forgets what is cached of a tenant or a person: it is void when this returns. */
+  forget({ of, id }: Cached): void {
+    if (of === 'tenant') this.#cache.invalidateTenant(id);
+    else this.#cache.invalidatePerson(id);
   }
 
   async #load(text: string): Promise<LoadedPrincipal | null> {

@@ -11,10 +11,12 @@ export interface KeyCacheOptions {
   /** Finds the principal from the records; null where the credential is nobody's. May throw; failures are not kept. */
   readonly load: (credential: string) => Promise<LoadedPrincipal | null>;
   /**
-   * With several servers a login or connection that is older than this is loaded again, since other servers hear nothing of a new password; null
-   * where this is the only cache. What ends keys is told to all of them.
+   * How long an answer is believed, counted from when it was asked for; null for ever, where this is the only cache. What revokes a
+   * credential waits for other servers no longer than this, so one that does not hear of it still lets nobody in.
    */
-  readonly revalidateAfterMs: number | null;
+  readonly keptMs: number | null;
+  /** An answer that is older, and asked for, is loaded again while it is still believed. */
+  readonly renewAfterMs?: number;
   readonly entriesMax?: number;
   readonly refusalsMax?: number;
   readonly loadsMax?: number;
@@ -24,6 +26,12 @@ export interface LoadedPrincipal {
   readonly principal: Principal;
   /** Milliseconds since 1970 after which the credential is worth nothing (login tokens); null for ever. */
   readonly expiresAt: number | null;
+}
+
+/** Whom something is cached of: a tenant with its keys and connections, or a person with their logins and connections. */
+export interface Cached {
+  readonly of: 'tenant' | 'person';
+  readonly id: number;
 }
 
 /** How long "nobody's" is remembered: repeats of one bad key then cost no look-up. */
@@ -87,7 +95,10 @@ export class KeyCache {
   peek(credential: string): Principal | undefined {
     const entry = this.#entries.get(credential);
     if (entry === undefined) return undefined;
-    if (this.#good(entry)) return entry.loaded.principal;
+    if (this.#good(entry)) {
+      if (this.#isToRenew(entry)) this.#renew(credential);
+      return entry.loaded.principal;
+    }
     this.#entries.delete(credential);
     return undefined;
   }
@@ -136,6 +147,7 @@ export class KeyCache {
       const loaded = await this.#options.load(credential);
       if (loaded === null) {
         this.#refusals.set(credential, this.#options.clock.monotonic() + refusalKeptMs);
+        this.#entries.delete(credential);
         return null;
       }
       const owners = ownersOf(loaded.principal);
@@ -149,11 +161,26 @@ export class KeyCache {
   }
 
   #good({ owners, loaded, loadedAt }: Entry): boolean {
-    const { clock, revalidateAfterMs } = this.#options;
+    const { clock, keptMs } = this.#options;
     for (const owner of owners) if (!owner.alive) return false;
     if (loaded.expiresAt !== null && clock.now() >= loaded.expiresAt) return false;
-    const isOfPerson = owners.length > 1;
-    return revalidateAfterMs === null || !isOfPerson || clock.monotonic() - loadedAt < revalidateAfterMs;
+    return keptMs === null || clock.monotonic() - loadedAt < keptMs;
+  }
+
+  #isToRenew({ loadedAt }: Entry): boolean {
+    const { clock, renewAfterMs = Number.POSITIVE_INFINITY } = this.#options;
+    return clock.monotonic() - loadedAt >= renewAfterMs;
+  }
+
+  /** Loads a credential that is in use again, so that nobody has to wait for it later. What fails is tried again by who asks next. */
+  #renew(credential: string): void {
+    if (this.#loads.joined(credential) !== undefined) return;
+    if (this.#loads.size >= (this.#options.loadsMax ?? loadsMaxDefault)) return;
+    this.#loads
+      .run(credential, () => this.#load(credential))
+      .catch(() => {
+        // Whoever finds it too old hears of the next failure.
+      });
   }
 
   #refused(credential: string): boolean {

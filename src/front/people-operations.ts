@@ -33,8 +33,8 @@ export interface PeopleOperationsComponents {
   readonly mails: MailQueue;
   /** The address that links lead to, without a slash at its end. */
   readonly baseUrl: string;
-  /** Every front forgets the logins of a person. */
-  readonly forgetLogins: (personId: number) => void;
+  /** Has every front forget the logins of a person, also those of other servers; these have had their time when it resolves. */
+  readonly forgetLogins: (personId: number) => Promise<void>;
 }
 
 /** Signing up, logging in, and what mailed links are for. */

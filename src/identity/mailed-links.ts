@@ -106,7 +106,7 @@ export async function makeReset(people: People, email: string): Promise<LinkToMa
 export async function resetPassword(
   people: People,
   { token, password }: { readonly token: string; readonly password: string },
-  forgetLogins: (personId: PersonId) => void,
+  forgetLogins: (personId: PersonId) => Promise<void>,
 ): Promise<Person> {
   const problem = await newPasswordProblem(password);
   if (problem !== null) throw invalidField('password', problem);
@@ -128,7 +128,7 @@ export async function resetPassword(
       keysEnding: now.keysEnding || !now.verified,
     }));
   } finally {
-    forgetLogins(person.id);
+    await forgetLogins(person.id);
   }
   await tellTenantsSince(people, person, changed);
   await finishEndingKeys(people, changed);

@@ -2,6 +2,7 @@ import { takesFile } from '../../protocol/effect-of.ts';
 import type { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import type { ActorCall } from '../../protocol/messages.ts';
+import type { Cached } from '../auth/key-cache.ts';
 import type { ByteGate } from '../base/byte-gate.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Family } from '../base/exposition.ts';
@@ -87,10 +88,10 @@ export class OtherServers implements Others {
     this.#begin({ call, body, answer, fail });
   }
 
-  async forgetTenant(tenantId: number): Promise<void> {
+  async forget(cached: Cached): Promise<void> {
     const { members, clock } = this.#options;
     const untilMs = clock.monotonic() + limits.revocationWaitMs;
-    await Promise.all(members.otherLogs().map((logId) => this.#forgetAt(logId, tenantId, untilMs)));
+    await Promise.all(members.otherLogs().map((logId) => this.#forgetAt(logId, cached, untilMs)));
   }
 
   /** Tells all others of a view, which is sooner than they would find it in the store. Who does not hear of it finds it there. */
@@ -115,18 +116,18 @@ export class OtherServers implements Others {
   }
 
   /** Asks until it is confirmed or the time is over; that it is asked twice does not matter. */
-  #forgetAt(logId: string, tenantId: number, untilMs: number): Promise<void> {
+  #forgetAt(logId: string, cached: Cached, untilMs: number): Promise<void> {
     const { members, peers, clock, logger, metrics } = this.#options;
     return new Promise((resolve) => {
       const ask = () => {
         const deadlineMs = untilMs - clock.monotonic();
         if (deadlineMs <= 0) {
           metrics.unconfirmed();
-          logger.info('a server did not confirm in time that it forgot a tenant', { logId });
+          logger.info(`a server did not confirm in time that it forgot a ${cached.of}`, { logId });
           return resolve();
         }
         const { placement } = members.now.owners;
-        const head = forgetAsk(tenantId);
+        const head = forgetAsk(cached);
         const again = () => clock.after(Math.min(limits.forwardAgainMs, untilMs - clock.monotonic()), ask);
         peers.call(logId, { head, body: null, deadlineMs, placement }, () => resolve(), again);
       };

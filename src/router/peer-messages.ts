@@ -1,18 +1,20 @@
 /**
  * What routers of two servers say to each other, as heads of peers' calls. Arrays, as between threads: a forwarded call is encoded for
- * every request. Whoever changes a shape here, or one of `ActorCallWire` and `ActorAnswerWire`, moves `peerVersions`.
+ * every request. Whoever changes a shape here, or one of `ActorCallWire` and `ActorAnswerWire`, moves `peerVersions`; a kind
+ * that is new is refused by name where it is not known, and whoever asks has to live with that.
  */
 import { isKnownCall } from '../../protocol/effect-of.ts';
 import type { ActorCallWire, ApiErrorWire } from '../../protocol/messages.ts';
+import type { Cached } from '../auth/key-cache.ts';
 
-const asks = { call: 0, forget: 1, view: 2 } as const;
+const asks = { call: 0, forget: 1, view: 2, forgetPerson: 3 } as const;
 const replies = { done: 0, failed: 1, moved: 2 } as const;
 
 export type RouterAsk =
   /** A call for an actor of the other server. */
   | { readonly kind: 'call'; readonly call: ActorCallWire }
-  /** What is cached of this tenant is void. */
-  | { readonly kind: 'forget'; readonly tenantId: number }
+  /** What is cached of this tenant or person is void. */
+  | { readonly kind: 'forget'; readonly cached: Cached }
   /** The body is a cluster view. */
   | { readonly kind: 'view' };
 
@@ -28,8 +30,8 @@ export function callAsk(call: ActorCallWire): unknown {
   return [asks.call, call];
 }
 
-export function forgetAsk(tenantId: number): unknown {
-  return [asks.forget, tenantId];
+export function forgetAsk({ of, id }: Cached): unknown {
+  return [of === 'tenant' ? asks.forget : asks.forgetPerson, id];
 }
 
 export const viewAsk: unknown = [asks.view];
@@ -42,7 +44,13 @@ export function readAsk(head: unknown): RouterAsk | null {
     case asks.call:
       return isCall(value) ? { kind: 'call', call: value } : null;
     case asks.forget:
-      return Number.isSafeInteger(value) ? { kind: 'forget', tenantId: value as number } : null;
+      return Number.isSafeInteger(value)
+        ? { kind: 'forget', cached: { of: 'tenant', id: value as number } }
+        : null;
+    case asks.forgetPerson:
+      return Number.isSafeInteger(value)
+        ? { kind: 'forget', cached: { of: 'person', id: value as number } }
+        : null;
     case asks.view:
       return { kind: 'view' };
     default:

@@ -11,6 +11,7 @@ import {
   noMeter,
 } from '../../protocol/messages.ts';
 import { actorThreadNames, placementKey } from '../../protocol/placement.ts';
+import type { Cached } from '../auth/key-cache.ts';
 import { must } from '../base/assert.ts';
 import { LruMap } from '../base/lru.ts';
 import type { ChannelHandler, Message } from '../base/port-channel.ts';
@@ -20,8 +21,8 @@ import type { ActorThread } from './actor-threads.ts';
 import { type Deliver, type Delivery, LocalDelivery } from './delivery.ts';
 
 export interface RouterOptions {
-  /** A tenant changed: what the front has cached of it is void. */
-  readonly forgetTenant: (tenantId: number) => void;
+  /** A tenant or a person changed: what the front has cached of them is void when this returns. */
+  readonly forget: (cached: Cached) => void;
 }
 
 /** A thread as the router knows it: the channel to it, null while it starts or restarts. */
@@ -42,8 +43,8 @@ export interface Others {
     answer: (message: Message) => void,
     fail: (error: ApiError) => void,
   ): void;
-  /** Resolves when all other servers have forgotten what they had cached of a tenant, or have had their time. */
-  forgetTenant(tenantId: number): Promise<void>;
+  /** Resolves when all other servers have forgotten what they had cached of a tenant or person, or have had their time. */
+  forget(cached: Cached): Promise<void>;
 }
 
 /** Placements remembered, so that a request costs one look-up instead of a hash for each thread. */
@@ -141,16 +142,20 @@ export class Router {
     return new Promise((resolve, reject) => others.forwardFile(call, file, resolve, reject));
   }
 
+  /** Has every front forget what it has cached of a tenant or a person, also those of other servers; these have had their time when it resolves. */
+  async forget(cached: Cached): Promise<void> {
+    this.#options.forget(cached);
+    await this.#others?.forget(cached);
+  }
+
   /** Makes the handler of what actors ask of others: it goes the same way as what clients ask. */
   handler(): ChannelHandler {
     return {
       call: (message, respond) => {
         const call = actorCallFromWire(message.head);
         if (call.operation === internalCalls.forgetTenant) {
-          this.#options.forgetTenant(call.tenantId);
           const forgotten = () => respond(actorAnswerToWire({ status: 200, headers: [], meter: noMeter }));
-          if (this.#others === null) forgotten();
-          else void this.#others.forgetTenant(call.tenantId).then(forgotten);
+          void this.forget({ of: 'tenant', id: call.tenantId }).then(forgotten);
           return;
         }
         this.deliver(

@@ -8,6 +8,7 @@ import {
   movedFromWire,
   type ReceivedFile,
 } from '../../protocol/messages.ts';
+import type { Cached } from '../auth/key-cache.ts';
 import type { ByteGate, Hold } from '../base/byte-gate.ts';
 import type { Clock } from '../base/clock.ts';
 import { describeError, type Logger } from '../base/log.ts';
@@ -40,8 +41,8 @@ export interface ServedCallsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: ForwardMetrics;
-  /** A tenant changed: what is cached of it here is void when this returns. */
-  readonly forgetTenant: (tenantId: number) => void;
+  /** A tenant or a person changed: what is cached of them here is void when this returns. */
+  readonly forget: (cached: Cached) => void;
   /** Another server has made or found a view, which may be older than what is known here. */
   readonly onView: (bytes: Uint8Array) => void;
   /** Somebody acts by a view that this server does not have yet. */
@@ -77,7 +78,7 @@ export class ServedCalls implements PeerHandler {
         return this.#take(served, actorCallFromWire(ask.call), respond);
       case 'forget':
         closeUnread(served.body);
-        this.#options.forgetTenant(ask.tenantId);
+        this.#options.forget(ask.cached);
         return respond(doneReply(null));
       case 'view':
         // An answer would end what is left of the body.

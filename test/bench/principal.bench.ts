@@ -68,7 +68,7 @@ const authenticator = new Authenticator(
       tenant: async () => ({ tenantId, status: 'active', planName: 'free', ownerVerified: true, ownerId: 1 }),
     },
   },
-  null,
+  { isAlone: true },
 );
 const admission = new Admission({ clock: systemClock });
 const allowances = new Allowances(plans, systemClock);

@@ -1,5 +1,12 @@
 /** Several real servers on one folder of objects, each a process of its own. */
+import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import { placementKey } from '../../protocol/placement.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { systemRandom } from '../../src/base/random.ts';
+import { rendezvousPick } from '../../src/base/rendezvous-hash.ts';
+import { ownersOf, readView } from '../../src/cluster/view.ts';
+import { FsObjectStore } from '../../src/object-store/fs-object-store.ts';
 import { ApiClient } from './api-client.ts';
 import { eventually } from './eventually.ts';
 import { freePorts } from './free-ports.ts';
@@ -99,6 +106,19 @@ export class ServerCluster {
         if (code !== 0) throw new Error(`a server ended with ${code}\n${process.errors}`);
       }),
     );
+  }
+
+  /** The server that owns a namespace, or with an empty name the tenant itself, by the view in the store. Of a folder of objects only. */
+  async ownerOf(tenantId: number, namespace: string): Promise<ClusterServer> {
+    const folder = join(this.folder, 'objects');
+    const store = await FsObjectStore.open(folder, systemClock, systemRandom);
+    const view = await readView(store);
+    await store.close();
+    const { servers } = ownersOf(view, '');
+    const serverId = servers[rendezvousPick(placementKey(tenantId, namespace), servers)];
+    const { address = '' } = view.members.find((member) => member.serverId === serverId) ?? {};
+    const owner = this.servers.find(({ options }) => address.endsWith(`:${options.env?.TIDEBASE_PEER_PORT}`));
+    return owner ?? assert.fail(`no server has the address ${address}`);
   }
 
   async restart(server: ClusterServer): Promise<void> {

@@ -9,6 +9,7 @@ import {
   noMeter,
 } from '../../protocol/messages.ts';
 import { placementKey } from '../../protocol/placement.ts';
+import type { Cached } from '../../src/auth/key-cache.ts';
 import { ByteGate } from '../../src/base/byte-gate.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { exposition, type Family } from '../../src/base/exposition.ts';
@@ -46,7 +47,7 @@ export class RoutedServer {
   readonly gates: { readonly answers: ByteGate; readonly bodies: ByteGate };
   /** What its actors got, in order. */
   readonly got: ActorCall[] = [];
-  readonly forgotten: number[] = [];
+  readonly forgotten: Cached[] = [];
   readonly views: string[] = [];
   readonly lines: string[] = [];
   timesBehind = 0;
@@ -59,7 +60,7 @@ export class RoutedServer {
     const line = (message: string) => void this.lines.push(message);
     const logger: Logger = { error: line, info: line, debug() {} };
     this.members = new KnownMembers(members, clock);
-    this.router = new Router({ forgetTenant: (tenantId) => void this.forgotten.push(tenantId) });
+    this.router = new Router({ forget: (cached) => void this.forgotten.push(cached) });
     const ports = new MessageChannel();
     ports.port1.unref();
     ports.port2.unref();
@@ -89,7 +90,7 @@ export class RoutedServer {
       clock,
       logger,
       metrics,
-      forgetTenant: (tenantId) => void this.forgotten.push(tenantId),
+      forget: (cached) => void this.forgotten.push(cached),
       onView: (bytes) => void this.views.push(Buffer.from(bytes).toString()),
       onBehind: () => void this.timesBehind++,
     });

@@ -86,7 +86,7 @@ async function house() {
     clock,
     random: systemRandom,
     keys: alone(new Uint8Array(32)),
-    forget: async (tenantId) => authenticator.invalidateTenant(tenantId),
+    forget: async (tenantId) => authenticator.forget({ of: 'tenant', id: tenantId }),
     isAlive: async () => true,
   });
   const authenticator: Authenticator = new Authenticator(
@@ -104,7 +104,7 @@ async function house() {
         tenant: async (tenantId) => tenants.get(tenantId) ?? null,
       },
     },
-    null,
+    { isAlone: true },
   );
   return {
     authenticator,
@@ -246,7 +246,7 @@ test('a revoked key, and a key of a tenant that is being deleted, are unauthoriz
 
   const record = keys.get(keyId);
   keys.delete(keyId);
-  authenticator.invalidateTenant(own);
+  authenticator.forget({ of: 'tenant', id: own });
   assert.equal(await codeOf(() => rest.with({ 'x-api-key': key })), 'unauthorized');
 
   const again = await house();
@@ -292,7 +292,7 @@ test('a login ends with its token, and with the generation of the person', async
     ...now,
     generation: now.generation + 1,
   }));
-  authenticator.invalidatePerson(person.id);
+  authenticator.forget({ of: 'person', id: person.id });
   assert.equal(await codeOf(() => rest.with({ authorization })), 'unauthorized');
 
   const again = await house();
@@ -347,7 +347,7 @@ test('a connection ends with its token, when it is ended, and with a new passwor
     ...now,
     generation: now.generation + 1,
   }));
-  authenticator.invalidatePerson(person.id);
+  authenticator.forget({ of: 'person', id: person.id });
   assert.ok(await refused(before.tokens.access));
 });
 
@@ -360,7 +360,7 @@ test('a connection may do nothing where its person is not in the tenant any more
   tenants.set(own, { ...record, status: 'suspended' });
   assert.equal((await withToken(tokens.access)).tenantStatus, 'suspended');
   tenants.set(own, { ...record, status: 'deleting' });
-  authenticator.invalidateTenant(own);
+  authenticator.forget({ of: 'tenant', id: own });
   assert.equal(await codeOf(() => withToken(tokens.access)), 'unauthorized');
 
   await updatePerson({ objectStore, clock, random: systemRandom }, person.id, (now) => ({
@@ -375,11 +375,11 @@ test('a key that was known needs no object store when its tenant changes', async
   await ask({ 'x-api-key': key });
   objectStore.get = () => Promise.reject(new Error('the store is away'));
 
-  authenticator.invalidateTenant(own);
+  authenticator.forget({ of: 'tenant', id: own });
   assert.equal((await ask({ 'x-api-key': key })).keyId, keyId);
 
   keys.delete(keyId);
-  authenticator.invalidateTenant(own);
+  authenticator.forget({ of: 'tenant', id: own });
   assert.equal(await codeOf(() => ask({ 'x-api-key': key })), 'unauthorized');
 });
 

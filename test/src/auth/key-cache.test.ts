@@ -17,7 +17,7 @@ function cacheWith(options: Partial<KeyCacheOptions> & { principals?: Map<string
   const principals = options.principals ?? new Map([['a', keyPrincipal({ tenantId: 1 })]]);
   const cache = new KeyCache({
     clock: { ...systemClock, now: () => now, monotonic: () => now },
-    revalidateAfterMs: null,
+    keptMs: null,
     async load(credential) {
       loads += 1;
       const principal = principals.get(credential);
@@ -168,17 +168,9 @@ test('an unknown credential is remembered for a second and looked up again after
   assert.equal(loads(), 2);
 });
 
-test('with several servers a login is loaded again when it is older than it may be, and a key is not', async () => {
-  const key = keyPrincipal({ tenantId: 1 });
-  const { cache, loads, pass, principals } = cacheWith({
-    revalidateAfterMs: 2_000,
-    principals: new Map([
-      ['a', { ...key, auth: 'login', keyId: null }],
-      ['key', key],
-    ]),
-  });
+test('with several servers a credential is loaded again when it is older than it may be', async () => {
+  const { cache, loads, pass, principals } = cacheWith({ keptMs: 2_000 });
   await cache.get('a');
-  await cache.get('key');
   pass(1_999);
   assert.notEqual(cache.peek('a'), undefined);
 
@@ -187,8 +179,69 @@ test('with several servers a login is loaded again when it is older than it may 
 
   assert.equal(cache.peek('a'), undefined);
   assert.equal(await cache.get('a'), null);
-  assert.notEqual(cache.peek('key'), undefined);
+  assert.equal(loads(), 2);
+});
+
+test('what is believed is counted from when it was asked for, not from when the answer came', async () => {
+  const { wait, open } = gate();
+  const { cache, pass } = cacheWith({
+    keptMs: 2_000,
+    async load() {
+      await wait();
+      return { principal: keyPrincipal({ tenantId: 1 }), expiresAt: null };
+    },
+  });
+  const asked = cache.get('a');
+  pass(1_500);
+  open();
+  await asked;
+  assert.notEqual(cache.peek('a'), undefined);
+
+  pass(500);
+
+  assert.equal(cache.peek('a'), undefined);
+});
+
+test('a credential in use is renewed before it is too old, once, and one that is revoked by then ends', async () => {
+  const { cache, loads, pass, principals } = cacheWith({ keptMs: 2_000, renewAfterMs: 1_000 });
+  await cache.get('a');
+  pass(1_000);
+  assert.notEqual(cache.peek('a'), undefined);
+  assert.notEqual(cache.peek('a'), undefined);
+  await new Promise(setImmediate);
+  pass(1_500);
+  assert.notEqual(cache.peek('a'), undefined);
   assert.equal(loads(), 3);
+
+  await new Promise(setImmediate);
+  principals.delete('a');
+  pass(1_000);
+  assert.notEqual(cache.peek('a'), undefined);
+  await new Promise(setImmediate);
+
+  assert.equal(cache.peek('a'), undefined);
+});
+
+test('a renewal that fails costs nobody anything while the credential is believed', async () => {
+  let broken = false;
+  const { cache, pass } = cacheWith({
+    keptMs: 2_000,
+    renewAfterMs: 1_000,
+    async load() {
+      if (broken) throw new Error('store');
+      return { principal: keyPrincipal({ tenantId: 1 }), expiresAt: null };
+    },
+  });
+  await cache.get('a');
+  broken = true;
+  pass(1_500);
+
+  assert.notEqual(cache.peek('a'), undefined);
+  await new Promise(setImmediate);
+  assert.notEqual(cache.peek('a'), undefined);
+  pass(500);
+
+  await assert.rejects(cache.get('a'), /store/);
 });
 
 test('a credential is forgotten when it expires', async () => {

@@ -40,7 +40,7 @@ async function front() {
       mails: queue,
       tenants: { get: async () => null },
       baseUrl: 'https://tide.example',
-      forgetLogins: (personId) => forgotten.push(personId),
+      forgetLogins: async (personId) => void forgotten.push(personId),
     }),
   );
   const call = async (

@@ -15,7 +15,7 @@ import { readPerson, updatePerson } from '../../../src/identity/person-record.ts
 import { codeOf, type PeopleHouse, peopleHouse } from '../../support/people.ts';
 
 const input = { email: 'ada@example.com', name: 'Ada', password: 'engine number 1' };
-const noCaches = () => {};
+const noCaches = async () => {};
 const dayMs = 24 * 3_600_000;
 
 async function withAda() {

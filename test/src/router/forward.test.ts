@@ -76,6 +76,8 @@ const put = (server: RoutedServer, namespace: string, body = 'new') =>
   server.router.call(callOf('putDocuments', namespace), bytes(body));
 const get = (server: RoutedServer, namespace: string) =>
   server.router.call(callOf('getDocument', namespace), null);
+/** The tenant that something is cached of. */
+const cached = { of: 'tenant', id: tenantId } as const;
 const names = (calls: readonly ActorCall[]) => calls.map(({ operation }) => operation);
 
 test('a call goes to the server that owns its name, with whom to charge, and its answer comes back whole', async () => {
@@ -537,14 +539,24 @@ test('a revocation is answered when every server has forgotten the tenant', asyn
   let forgotten = false;
 
   await clock.run(
-    a.others.forgetTenant(tenantId).then(() => {
+    a.others.forget(cached).then(() => {
       forgotten = true;
     }),
   );
 
   assert.ok(forgotten);
-  assert.deepEqual([b.forgotten, c.forgotten], [[tenantId], [tenantId]]);
+  assert.deepEqual([b.forgotten, c.forgotten], [[cached], [cached]]);
   assert.equal(a.metric('tidebase_revocations_unconfirmed_total'), 0);
+  close();
+});
+
+test('a person whose logins end is forgotten by every server, too', async () => {
+  const { clock, a, b, c, close } = await start(three);
+  const ada = { of: 'person', id: 5 } as const;
+
+  await clock.run(a.router.forget(ada));
+
+  assert.deepEqual([a.forgotten, b.forgotten, c.forgotten], [[ada], [ada], [ada]]);
   close();
 });
 
@@ -554,10 +566,10 @@ test('a revocation waits two seconds for a server that is away, and asks again m
   await clock.advance(100);
   const beganMs = clock.monotonic();
 
-  await clock.run(a.others.forgetTenant(tenantId));
+  await clock.run(a.others.forget(cached));
 
   assert.equal(clock.monotonic() - beganMs, limits.revocationWaitMs);
-  assert.deepEqual(b.forgotten, [tenantId]);
+  assert.deepEqual(b.forgotten, [cached]);
   assert.equal(a.metric('tidebase_revocations_unconfirmed_total'), 1);
   assert.ok(a.lines.some((line) => /did not confirm/.test(line)));
   close();
@@ -568,9 +580,9 @@ test('a revocation reaches a server whose connection is made again meanwhile', a
   cutAll(transport);
   await clock.settle();
 
-  await clock.run(a.others.forgetTenant(tenantId));
+  await clock.run(a.others.forget(cached));
 
-  assert.deepEqual(b.forgotten, [tenantId]);
+  assert.deepEqual(b.forgotten, [cached]);
   assert.equal(a.metric('tidebase_revocations_unconfirmed_total'), 0);
   close();
 });
@@ -582,7 +594,7 @@ test('an actor that revokes is answered when all servers know', async () => {
   const answer = await clock.run(a.actors.call(wire, null));
 
   assert.equal(actorAnswerFromWire(answer.head).status, 200);
-  assert.deepEqual([a.forgotten, b.forgotten], [[tenantId], [tenantId]]);
+  assert.deepEqual([a.forgotten, b.forgotten], [[cached], [cached]]);
   close();
 });
 
