@@ -2,7 +2,7 @@ import { limits } from '../../protocol/limits.ts';
 import { type FindSurroundings, MatchFinder, type Turns } from './find-match.ts';
 import type { TextRange } from './match-pieces.ts';
 import { cheapNanoseconds, type QueryPattern } from './query-pattern.ts';
-import type { Match, Matcher } from './regex.ts';
+import type { Match } from './regex.ts';
 import { afterMatch, type MatchPlace, matchPlace, PlaceCounter } from './snippet.ts';
 import { partsOf } from './text-parts.ts';
 
@@ -14,6 +14,9 @@ export type Found = readonly MatchPlace[] | null;
 
 /** `late` where the time of the query was over before it was known. */
 export type Judged = Found | Promise<Found | 'late'>;
+
+/** A literal, to be looked for in the bytes of many texts at once. */
+export type WantedLiteral = Pick<QueryPattern, 'matcher' | 'piece'>;
 
 const nothingWanted: Found = [];
 
@@ -29,9 +32,9 @@ export class Judge {
   }
 
   /** What finds the pattern in any bytes, where it is a literal that is never long about them; null for others. */
-  get literal(): Matcher | null {
-    const { isRegex, nanoseconds, matcher } = this.#pattern;
-    return isRegex || nanoseconds > cheapNanoseconds ? null : matcher;
+  get literal(): WantedLiteral | null {
+    const { isRegex, nanoseconds } = this.#pattern;
+    return isRegex || nanoseconds > cheapNanoseconds ? null : this.#pattern;
   }
 
   /**

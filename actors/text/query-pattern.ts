@@ -11,6 +11,7 @@ import { limits } from '../../protocol/limits.ts';
 import { LruMap } from '../../src/base/lru.ts';
 import { largestPart } from './costly-part.ts';
 import { staysWithinLine } from './line-pieces.ts';
+import { type LiteralPiece, pieceOf } from './literal-piece.ts';
 import { literalMatchBytesMax, literalMatchLengthOf, matchBytesMax, matchLengthOf } from './match-length.ts';
 import { parseRegex } from './parse-regex.ts';
 import {
@@ -32,6 +33,8 @@ export interface QueryPattern {
   /** Numbers of the groups that a find tells of. */
   readonly groups: ReadonlySet<number>;
   readonly matcher: Matcher;
+  /** What a text that matches has for certain, to be looked for in many texts at once; null of a regex, and where there is none. */
+  readonly piece: LiteralPiece | null;
   readonly condition: TextCondition;
   /** What a byte of any text costs at most. */
   readonly nanoseconds: number;
@@ -88,6 +91,7 @@ export class QueryPatterns {
       isRegex: true,
       groups,
       matcher: this.#compile(query, true, groups),
+      piece: null,
       condition: { query: planRegex(node), matchLength: matchLengthOf(node) },
       nanoseconds: nanosecondsOf(node, groups.size),
       bytesMax: matchBytesMax(node),
@@ -102,6 +106,7 @@ export class QueryPatterns {
       isRegex: false,
       groups: noGroups,
       matcher: this.#compile(query, false),
+      piece: pieceOf(query),
       condition: { query: planLiteral(query), matchLength: literalMatchLengthOf(query) },
       nanoseconds: literalNanoseconds(query),
       bytesMax: literalMatchBytesMax(query),

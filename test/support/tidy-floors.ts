@@ -9,6 +9,9 @@ const ground = [['protocol', 'src/base'], ['src/object-store'], ['src/accounts',
 /** What runs in a browser knows nothing of the server but its public interface. */
 export const browser = 'src/front/console/browser';
 
+/** AssemblyScript, which another compiler reads, and which imports nothing but itself. */
+export const assembly = 'actors/kernels/assembly';
+
 export const sides: readonly Side[] = [
   { name: 'words', floors: [['protocol']], owns: ['protocol'] },
   {
@@ -50,6 +53,8 @@ export const sides: readonly Side[] = [
     owns: ['actors'],
     floors: [
       ...ground,
+      [assembly],
+      ['actors/kernels'],
       ['actors/thread'],
       ['actors/storage'],
       ['actors/columns'],
@@ -106,6 +111,7 @@ export const longFiles: ReadonlySet<string> = new Set([
 
 export const entries: Entries = new Map([
   [`${browser}/main.ts`, 'the pages, named in src/front/console/document.ts'],
+  [`${assembly}/find-piece.ts`, 'kernels, named in actors/kernels/asconfig.json'],
   ['actors/worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/log/log-worker.ts', 'thread, named in src/router/worker-pool.ts'],
   ['actors/compute/compute-worker.ts', 'thread, named in src/router/worker-pool.ts'],
@@ -115,4 +121,4 @@ export const entries: Entries = new Map([
 ]);
 
 /** Dependencies that are run and never imported: `npm start` compiles. */
-export const programs = ['typescript'];
+export const programs = ['typescript', 'assemblyscript'];

@@ -46,16 +46,16 @@ test('one pass over a block finds the rows whose texts have a literal, and no ot
   for (let round = 0; round < 600; round++) {
     const firstRow = Math.floor(random() * 100_000);
     const { block, texts } = blockOf(random, firstRow);
-    const { matcher } = patterns.of(`${randomLetters(random, 3)}a`, false);
+    const literal = patterns.of(`${randomLetters(random, 3)}a`, false);
     const has = (index: number) => {
       const text = texts[index] ?? null;
-      return text !== null && matcher.test(Buffer.from(text));
+      return text !== null && literal.matcher.test(Buffer.from(text));
     };
     const first = Math.floor(random() * texts.length);
     const end = first + 1 + Math.floor(random() * (texts.length - first));
     const wanted = texts.flatMap((_, index) => (index >= first && index < end && has(index) ? [index] : []));
 
-    assert.deepEqual(rowsWithLiteral(block, { first, end }, matcher), wanted);
+    assert.deepEqual(rowsWithLiteral(block, { first, end }, literal), wanted);
     foundRows += wanted.length;
 
     const dead = wanted.filter(() => random() < 0.3).map((index) => firstRow + index);
@@ -66,8 +66,8 @@ test('one pass over a block finds the rows whose texts have a literal, and no ot
       reader: null as unknown as SegmentReader,
       number: 0,
     };
-    assert.equal(countLiteral(read, matcher), wanted.length - dead.length);
-    assert.equal(countLiteral({ ...read, parts: new Map() }, matcher), null);
+    assert.equal(countLiteral(read, literal), wanted.length - dead.length);
+    assert.equal(countLiteral({ ...read, parts: new Map() }, literal), null);
   }
   assert.ok(foundRows > 1_000, `${foundRows} rows`);
 });
