@@ -14,7 +14,7 @@ import { isReadFailure } from '../storage/read-failure.ts';
 import type { Found } from '../text/judge.ts';
 import { noCondition } from '../text/trigram-query.ts';
 import { findInDocument } from './document-filter.ts';
-import { countLiteral } from './literal-rows.ts';
+import { literalRows } from './literal-rows.ts';
 import { isEverything, late, type QueryContext, scan, type Test } from './query.ts';
 import type { ReadBlock } from './read-ahead.ts';
 import { isOutOfTime, type ScanEnd } from './scan.ts';
@@ -54,8 +54,8 @@ async function walk(
   const literal = test.judge?.literal ?? null;
   const takeBlock = (block: ReadBlock) => {
     const isSure = filter === null || block.passes === true;
-    const found = literal === null || !isSure || ids.length < idsMax ? null : countLiteral(block, literal);
-    count += found ?? 0;
+    const found = literal === null || !isSure || ids.length < idsMax ? null : literalRows(block, literal);
+    count += found?.length ?? 0;
     return found !== null;
   };
   const wanted = { below: Number.POSITIVE_INFINITY, enough, condition, filter, takeBlock };

@@ -7,7 +7,7 @@ import { type CursorScope, decodeCursor, encodeCursor, queryDigest } from './cur
 import { findInDocument } from './document-filter.ts';
 import { type Estimate, estimateCount } from './estimate-count.ts';
 import { countExactly } from './exact-count.ts';
-import { countLiteral } from './literal-rows.ts';
+import { literalRows } from './literal-rows.ts';
 import { frameBytes, Page } from './page.ts';
 import { answer, isCutShort, isEverything, late, type QueryContext, scan, testOf } from './query.ts';
 import { refuseLargeScan } from './refuse-large-scan.ts';
@@ -61,7 +61,7 @@ async function runEstimate(context: QueryContext, request: CountRequest): Promis
         const found = findInDocument(test, place, 'none');
         return found instanceof Promise ? late(context, found, isMatch) : isMatch(found);
       },
-      block: (block) => (literal === null ? null : countLiteral(block, literal)),
+      block: (block) => (literal === null ? null : (literalRows(block, literal)?.length ?? null)),
     });
     if (estimate === null) return null;
     const { count, low, high, likely, timedOut } = estimate;

@@ -1,7 +1,9 @@
 import type { TextMatch } from '../../sql/parse/syntax.ts';
 import { documentText } from '../../storage/document-batch.ts';
 import { type Found, Judge } from '../../text/judge.ts';
+import { literalRows } from '../literal-rows.ts';
 import { late, type QueryContext } from '../query.ts';
+import type { ReadBlock } from '../read-ahead.ts';
 import { scanNewestFirst } from '../scan.ts';
 import { blamed, rethrow } from './blamed.ts';
 import { tooLate } from './query-turns.ts';
@@ -17,11 +19,17 @@ export async function matchingRows(
   if (query === '') return rows.fill(1);
   const pattern = blamed(at, () => context.patterns.of(query, regex));
   const judge = new Judge(pattern, { elsewhere: context.match, turns: context.slice });
+  const takeBlock = (block: ReadBlock) => {
+    const found = judge.literal === null ? null : literalRows(block, judge.literal);
+    for (const row of found ?? []) rows[row] = 1;
+    return found !== null;
+  };
   const options = {
     below: Number.POSITIVE_INFINITY,
     condition: pattern.condition,
     slice: context.slice,
     tally: context.tally,
+    takeBlock,
   };
   const end = await scanNewestFirst(part.snapshot, options, ({ buffer, offset, row, parts }) => {
     const take = (found: Found) => {
