@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { ConstantAnswer } from './bare-server.ts';
 
 /** An answer of ours as it travels, and a bare uWebSockets server that sends the same. */
-const rawAnswerMsMax = 5_000;
+const rawAnswerMsMax = 30_000;
 
 /** What is not a plain GET. */
 export interface RawRequest {

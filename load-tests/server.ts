@@ -49,7 +49,7 @@ export interface RunningServer {
 const mainFile = fileURLToPath(new URL('../src/main.js', import.meta.url));
 /** Is no TypeScript, so it is not compiled: the programs are started in the repository. */
 const plansFile = resolve('load-tests/plans.unlimited.json');
-const startMsMax = 30_000;
+const startMsMax = 90_000;
 /** Longer than the server's own drain. */
 const stopMsMax = 30_000;
 

@@ -386,10 +386,8 @@ export class GroupCommit {
       this.#end(group);
       return;
     }
-    assert(
-      !this.#sealed && slot === this.#lastSlot + 1,
-      () => `slot ${slot} was stored after ${this.#lastSlot}`,
-    );
+    // Where this process has closed the log meanwhile, its seal comes behind this slot.
+    assert(slot === this.#lastSlot + 1, () => `slot ${slot} was stored after ${this.#lastSlot}`);
     this.#noteOpen(beganAt);
     this.#lastSlot = slot;
     this.#lastChecksum = checksum;
@@ -467,7 +465,11 @@ export class GroupCommit {
   }
 
   #end(group: readonly Pending[]): void {
-    if (this.#sealed) return;
+    if (this.#sealed) {
+      for (const pending of group) this.#abandon(pending);
+      this.#wake();
+      return;
+    }
     this.#components.logger.error('this log was sealed by another process', { logId: this.#identity.logId });
     this.#abandonAll(group);
     this.#options.onSealed();

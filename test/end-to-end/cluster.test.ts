@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { SqlAnswer } from '../../protocol/sql.ts';
@@ -189,6 +190,28 @@ describe('three servers on one store', { concurrency: 1 }, () => {
     await cluster.restart(at(1));
 
     for (const { process } of cluster.servers) assert.deepEqual(await load.lostAt(process.url), []);
+  });
+
+  it('all of them are stopped at once beside writes, end in order, and have what was acknowledged when they start again', async () => {
+    const writes = new ClusterLoad({
+      key,
+      name: 'all-stopped',
+      namespaces: 30,
+      everyMs: 150,
+      random: seededRandom(seed),
+      triesMax: 10,
+      urls: () => cluster.servers.map(({ process }) => process.url),
+    });
+    await writes.fill();
+    writes.begin();
+    await sleep(1_000);
+    await cluster.stop();
+    await cluster.startAgain();
+    await writes.stop();
+    assert.deepEqual(writes.wrong, [], `seed ${seed}`);
+    for (const { process } of cluster.servers)
+      assert.deepEqual(await writes.lostAt(process.url), [], `seed ${seed}`);
+    writes.close();
   });
 
   it('a server with another key is refused at the start, with a line on both sides', async () => {

@@ -121,6 +121,17 @@ export class ServerCluster {
     return owner ?? assert.fail(`no server has the address ${address}`);
   }
 
+  /** Starts all servers that do not run, at once. */
+  async startAgain(): Promise<void> {
+    const gone = this.servers.filter(({ process }) => !process.running);
+    await Promise.all(
+      gone.map(async (server) => {
+        server.process = await startServer(server.options);
+      }),
+    );
+    await this.whenActive();
+  }
+
   async restart(server: ClusterServer): Promise<void> {
     server.process = await startServer(server.options);
     await this.whenActive();

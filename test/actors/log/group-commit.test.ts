@@ -388,6 +388,29 @@ test('a PUT in flight when the log is sealed is answered by the slot it got', as
   assert.equal(written.refusal, 'not-written');
 });
 
+for (const [what, sealsFirst] of [
+  ['comes before the own seal is answered by its slot', false],
+  ['comes after it is refused', true],
+] as const)
+  test(`a PUT on its way while the own process closes its log, which ${what}`, async () => {
+    const landing = gate();
+    store.plan = ({ operation }) => (operation === 'create' ? { until: landing.opened } : undefined);
+    const written = append('a', 1);
+    await clock.advance(5);
+    commit.close();
+    const queued = append('a', 2);
+    if (sealsFirst) await sealLog(truth, seededBytes(2), { logId, placement: 2 });
+
+    landing.open();
+    await clock.run(commit.whenIdle());
+
+    assert.deepEqual([slotOf(written), written.refusal], sealsFirst ? [null, 'not-written'] : [1, null]);
+    assert.equal(queued.refusal, 'not-written');
+    assert.equal(ended, 0, 'the own seal is no news');
+    if (!sealsFirst) assert.equal(await sealLog(truth, seededBytes(2), { logId, placement: 2 }), 2);
+    assert.deepEqual(await replayed(1), sealsFirst ? [] : ['a1']);
+  });
+
 test('a PUT that arrived before the seal counts, though its answer was lost and the seal came next', async () => {
   store.plan = ({ operation }) => (operation === 'create' ? 'error-after-apply' : undefined);
   const written = append('a', 1);
