@@ -32,4 +32,14 @@ export const clusterLimits = {
   evictionEveryMs: 5_000,
   /** At most half of a view is evicted in this time; a lease that has not changed for as long is not counted. */
   evictionWindowMs: 60_000,
+  /** How long an eventual read waits for the owner of its namespace before a copy is read as well. */
+  eventualOwnerWaitMs: 1_000,
+  /** How long a copy of a namespace is read before it is made again. */
+  copyKeptMs: 1_000,
+  /** Copies on one thread: each is of a namespace whose owner is away, which lasts for seconds. */
+  copiesMax: 32,
+  /** Objects of a log that are read for a copy: what is flushed after five minutes at four a second, twice. */
+  copyLogObjectsMax: 2_400,
+  /** Bytes of a namespace's records that a copy is made of; whoever has more in the log is waited for. */
+  copyLogBytesMax: 64 * 1024 * 1024,
 } as const;

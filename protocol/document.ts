@@ -92,6 +92,15 @@ export const queryFigureFields = {
   timed_out: z
     .boolean()
     .meta({ description: "The query ran past the plan's time limit and the answer is partial." }),
+  stale: z
+    .boolean()
+    .meta({
+      description:
+        'true where consistency is eventual and the server that owns the namespace was out of reach: what was written in the last age_ms ' +
+        'milliseconds, or since then, may be missing. Absent otherwise.',
+    })
+    .optional(),
+  age_ms: z.int().meta({ description: 'Beside stale: how old the answer may be.' }).optional(),
 } as const;
 
 export const answerFiguresSchema = z.object(queryFigureFields);

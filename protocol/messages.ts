@@ -33,6 +33,8 @@ export interface ActorCall {
   readonly idempotencyKey?: string;
   /** The link by which the namespace is read: its owner sends the reads of a link on to the owner of the source. */
   readonly link?: ReadLink;
+  /** A read of what is in the store, whoever owns it: of a client that wants an answer although the owner gives none. Never leaves its server. */
+  readonly fromCopy?: true;
 }
 
 /** A link, as whoever answers its reads has to know it. */
@@ -85,13 +87,14 @@ export type ActorCallWire = [
   number,
   number,
   (string | null)?,
-  ReadLinkWire?,
+  (ReadLinkWire | null)?,
+  true?,
 ];
 
 type ReadLinkWire = readonly [string, string, string, string, string, number | null];
 
 export function actorCallToWire(call: ActorCall): ActorCallWire {
-  const { caller, idempotencyKey, link } = call;
+  const { caller, idempotencyKey, link, fromCopy } = call;
   const wire: ActorCallWire = [
     call.operation,
     call.tenantId,
@@ -119,8 +122,14 @@ export function actorCallToWire(call: ActorCall): ActorCallWire {
       link.version,
     ]);
   else if (idempotencyKey !== undefined) wire.push(idempotencyKey);
+  if (fromCopy === undefined) return wire;
+  while (wire.length < copyMarkAt) wire.push(null);
+  wire.push(fromCopy);
   return wire;
 }
+
+/** Where the mark of `fromCopy` stands in a call on its way. */
+const copyMarkAt = 17;
 
 export function actorCallFromWire(wire: unknown): ActorCall {
   const [
@@ -141,6 +150,7 @@ export function actorCallFromWire(wire: unknown): ActorCall {
     weight,
     idempotencyKey,
     link,
+    fromCopy,
   ] = wire as ActorCallWire;
   const caller = {
     requestId,
@@ -154,7 +164,8 @@ export function actorCallFromWire(wire: unknown): ActorCall {
     weight,
   };
   const call = { operation, tenantId, namespace, argument, query, deadlineMs, caller };
-  if (link !== undefined) return { ...call, link: readLinkFromWire(link) };
+  if (fromCopy === true) return { ...call, fromCopy };
+  if (link !== undefined && link !== null) return { ...call, link: readLinkFromWire(link) };
   return typeof idempotencyKey === 'string' ? { ...call, idempotencyKey } : call;
 }
 

@@ -169,6 +169,8 @@ export interface ActorStatistics {
   readonly blocks: BlockStatistics;
   /** How many reads found their namespace open, opened it from the local disk, or from the object store. */
   readonly foundAs: Readonly<Record<Temperature, number>>;
+  /** Copies of namespaces that others own, how often they were read, and how old those answers were together. */
+  readonly copies: { readonly open: number; readonly reads: number; readonly ageMs: number };
   readonly cache: CacheStatistics;
   /** Milliseconds of the thread's CPU time, by whose shares paid for them. */
   readonly chargedMs: { readonly tenants: number; readonly nobody: number; readonly upkeep: number };

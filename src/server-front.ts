@@ -156,7 +156,7 @@ export function frontOf(parts: {
 }) {
   const { secrets, store, lanes, logger } = parts;
   const tokens = loginTokens(secrets.loginTokenKeys, systemClock, systemRandom);
-  const router = new Router({ forget: (cached) => authenticator.forget(cached) });
+  const router = new Router({ clock: systemClock, forget: (cached) => authenticator.forget(cached) });
   const tenants = tenantsThrough(router);
   const allowances = new Allowances(parts.plans, systemClock);
   const usageMeter = new UsageMeter({

@@ -46,6 +46,16 @@ export class Ownership {
     return this.#standing.logs.includes(logId);
   }
 
+  /** The logs that the view names. */
+  get logs(): readonly string[] {
+    return this.#standing.logs;
+  }
+
+  /** Those of them that are sealed. */
+  get sealedLogs(): readonly string[] {
+    return this.#standing.removed.map(({ logId }) => logId);
+  }
+
   /** Takes a later view. Answers whether the owners are others now. */
   adopt(standing: Standing): boolean {
     if (standing.version <= this.#standing.version) return false;

@@ -14,7 +14,6 @@ import { describeError } from '../../src/base/log.ts';
 import { LruMap } from '../../src/base/lru.ts';
 import { unpackMessage } from '../../src/base/msgpack.ts';
 import { SerialByKey } from '../../src/base/serial-by-key.ts';
-
 import { StoreError } from '../../src/object-store/object-store.ts';
 import { type ActorReply, reply } from '../actor/actor-reply.ts';
 import type { ActorComponents } from '../actor/components.ts';
@@ -36,6 +35,7 @@ import { TenantActor } from '../tenant/tenant-actor.ts';
 import { handleTenantCall } from '../tenant/tenant-calls.ts';
 import { ownTurn, type Turn } from '../thread/turn.ts';
 import { appliedInStore } from './applied-in-store.ts';
+import { Copies } from './copies.ts';
 import { Drops } from './drops.ts';
 import { guardActor } from './guard-actor.ts';
 import {
@@ -84,6 +84,7 @@ export class ActorHost {
   readonly #replays: WaitingReplays;
   readonly #quota: StorageQuota;
   readonly #readShares: ReadShares;
+  readonly #copies: Copies;
   readonly #place: ThreadPlace;
   /** Manifest versions by namespace id: see `Opening.putAwayVersion`. */
   #putAwayVersions = new LruMap<string, number>(putAwayVersionsMax);
@@ -105,6 +106,7 @@ export class ActorHost {
     const { clock, memory, fetcher } = components;
     this.#components = components;
     this.#readShares = new ReadShares(options.threads);
+    this.#copies = new Copies(components, this.#readShares);
     this.#place = new ThreadPlace(components.ownership, options);
     this.#openActorsMax = options.openActorsMax ?? limits.openActorsMax;
     this.#namespaces = new OpenActors(clock, (actor) =>
@@ -145,6 +147,7 @@ export class ActorHost {
   adopt(standing: Standing): void {
     const { ownership } = this.#components;
     if (!ownership.adopt(standing)) return;
+    this.#copies.clear();
     // Whatever moved away and comes back may have been changed elsewhere.
     this.#putAwayVersions = new LruMap(putAwayVersionsMax);
     const isOwnSlot = (key: string) => ownership.isOwn(placementKeyOfSlot(key));
@@ -189,6 +192,7 @@ export class ActorHost {
     if (this.#draining && !endsBegunWork(call.operation)) {
       throw new ApiError('unavailable', 'this server is shutting down', { retryAfter: 1 });
     }
+    if (call.fromCopy === true) return this.#copies.read(call, body, turn);
     const { memory } = this.#components;
     const bodyBytes = body?.byteLength ?? 0;
     // Before its own body counts: a write as large as the whole budget gets in when nothing else is there.
@@ -202,7 +206,8 @@ export class ActorHost {
     } catch (error) {
       // That something is not there is an answer too.
       if (error instanceof ApiError && error.status === 404) await this.#confirm();
-      const isNothingDone = error instanceof StoreError || isUnavailable(error);
+      const isUnavailable = error instanceof ApiError && error.code === 'unavailable';
+      const isNothingDone = error instanceof StoreError || isUnavailable;
       const { ownership } = this.#components;
       // Its log may have refused it, or its actor have closed, only because of that.
       if (isNothingDone && !ownership.isOwn(placementKey(call.tenantId, call.namespace)))
@@ -365,6 +370,7 @@ export class ActorHost {
       vectors: this.#vectors(),
       blocks: { ...fetcher.found },
       foundAs: { ...this.#foundAs },
+      copies: this.#copies.statistics,
       cache: warmCache?.stats() ?? noCache,
     };
   }
@@ -677,10 +683,6 @@ export class ActorHost {
 /** Whether the answer tells what there is, and not only what became of a change. */
 function tellsWhatIs({ operation }: ActorCall): boolean {
   return effectOf(operation).does === 'read' || operation === internalCalls.resolveNamespace;
-}
-
-function isUnavailable(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 'unavailable';
 }
 
 function keyOf({ tenantId, namespace }: LogTarget): string {

@@ -97,7 +97,7 @@ function readAhead(
   };
 }
 
-async function readSlot(
+export async function readSlot(
   store: Pick<ObjectStore, 'get'>,
   logId: string,
   slot: number,
@@ -135,7 +135,7 @@ function checkChain(
 }
 
 /** Reads the payload from its blob; null where the blob is missing. */
-async function withBlob(
+export async function withBlob(
   store: Pick<ObjectStore, 'get'>,
   record: ReplayedRecord,
   blob: NonNullable<RecordHead['blob']>,

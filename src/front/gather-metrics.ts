@@ -158,6 +158,21 @@ function threadFamilies(threads: Threads, log: LogStatistics | null): Family[] {
       })),
     ),
     gauge(
+      'tidebase_copies_open',
+      'Copies of namespaces whose owners are out of reach, for eventual reads',
+      each(({ copies }) => copies.open),
+    ),
+    counter(
+      'tidebase_stale_reads_total',
+      'Eventual reads that a copy has answered',
+      sum(({ copies }) => copies.reads),
+    ),
+    counter(
+      'tidebase_stale_reads_age_seconds_total',
+      'How old those answers were together',
+      sum(({ copies }) => copies.ageMs) / 1_000,
+    ),
+    gauge(
       'tidebase_cache_bytes',
       'What the cache on the local disk holds',
       each(({ cache }) => cache.bytes),

@@ -13,16 +13,19 @@ import {
 import { actorThreadNames, placementKey } from '../../protocol/placement.ts';
 import type { Cached } from '../auth/key-cache.ts';
 import { must } from '../base/assert.ts';
+import type { Clock } from '../base/clock.ts';
 import { LruMap } from '../base/lru.ts';
 import type { ChannelHandler, Message } from '../base/port-channel.ts';
 import { rendezvousPick } from '../base/rendezvous-hash.ts';
 import type { StreamedBody } from '../peers/message.ts';
 import type { ActorThread } from './actor-threads.ts';
 import { type Deliver, type Delivery, LocalDelivery } from './delivery.ts';
+import { EventualRead, mayBeEventual } from './eventual-read.ts';
 
 export interface RouterOptions {
   /** A tenant or a person changed: what the front has cached of them is void when this returns. */
   readonly forget: (cached: Cached) => void;
+  readonly clock: Clock;
 }
 
 /** A thread as the router knows it: the channel to it, null while it starts or restarts. */
@@ -89,6 +92,26 @@ export class Router {
   ): Delivery | null {
     const others = this.#others;
     if (others === null) return this.deliverHere(call, body, answer, fail);
+    if (!mayBeEventual(call, body)) return this.#deliverToOwner(others, call, body, answer, fail);
+    const read = new EventualRead(
+      {
+        owner: (...asked) => this.#deliverToOwner(others, ...asked),
+        here: (...asked) => this.deliverHere(...asked),
+        clock: this.#options.clock,
+      },
+      { call, body, answer, fail },
+    );
+    read.begin();
+    return read;
+  }
+
+  #deliverToOwner(
+    others: Others,
+    call: ActorCall,
+    body: Uint8Array | null,
+    answer: (message: Message) => void,
+    fail: (error: ApiError) => void,
+  ): Delivery | null {
     if (!others.isOwn(call.tenantId, call.namespace)) return others.forward(call, body, answer, fail);
     const unlessMoved = (message: Message) => {
       const placement = movedFromWire(message.head);

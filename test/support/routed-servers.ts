@@ -60,7 +60,7 @@ export class RoutedServer {
     const line = (message: string) => void this.lines.push(message);
     const logger: Logger = { error: line, info: line, debug() {} };
     this.members = new KnownMembers(members, clock);
-    this.router = new Router({ forget: (cached) => void this.forgotten.push(cached) });
+    this.router = new Router({ clock, forget: (cached) => void this.forgotten.push(cached) });
     const ports = new MessageChannel();
     ports.port1.unref();
     ports.port2.unref();

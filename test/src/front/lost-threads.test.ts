@@ -5,6 +5,7 @@ import { internalCallList, internalCalls } from '../../../protocol/internal-call
 import { limits } from '../../../protocol/limits.ts';
 import { noCaller } from '../../../protocol/messages.ts';
 import { type OperationName, operationList, operations } from '../../../protocol/operations.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import { PortChannel } from '../../../src/base/port-channel.ts';
 import { Router } from '../../../src/router/router.ts';
 import { type AskedOperation, type FrontInProcess, startFront } from '../../support/front-in-process.ts';
@@ -37,7 +38,7 @@ describe('the router, of a call whose thread died with it', () => {
 });
 
 async function codeOfLost(operation: string): Promise<string> {
-  const router = new Router({ forget: () => {} });
+  const router = new Router({ forget: () => {}, clock: systemClock });
   const { port1, port2 } = new MessageChannel();
   const channel = new PortChannel(port1, router.handler(), limits.messageInlineBytesMax);
   port2.on('message', () => channel.close());
