@@ -86,10 +86,10 @@ export function passwordField(
   return field(options, control, element('div', { class: 'with-button' }, control, toggle));
 }
 
-/** One of a few, all of them seen. */
+/** One of a few, all of them seen: beside each other, or one below the other where they have hints. */
 export function choiceField(
   { name, label }: FieldOptions,
-  choices: readonly { readonly value: string; readonly label: Child }[],
+  choices: readonly { readonly value: string; readonly label: Child; readonly hint?: string }[],
   chosen: string,
 ): Field {
   const group = newId(name);
@@ -97,16 +97,22 @@ export function choiceField(
   const inputs = choices.map(({ value }) =>
     element('input', { type: 'radio', name: group, value, checked: value === chosen }),
   );
-  const labels = choices.map((choice, index) =>
-    element('label', {}, inputs[index] ?? null, element('span', {}, choice.label)),
+  const isStacked = choices.some(({ hint }) => hint !== undefined);
+  const labels = choices.map(({ label: choice, hint }, index) =>
+    element(
+      'label',
+      isStacked ? { class: 'option' } : {},
+      inputs[index] ?? null,
+      element('span', {}, choice, hint === undefined ? null : element('span', { class: 'hint' }, hint)),
+    ),
   );
   return {
     name,
     node: element(
       'fieldset',
-      { class: 'choice' },
+      { class: isStacked ? 'choice stacked' : 'choice' },
       element('legend', {}, label),
-      element('div', { class: 'choices' }, labels),
+      isStacked ? labels : element('div', { class: 'choices' }, labels),
       problem,
     ),
     read: () => inputs.find((input) => input.checked)?.value ?? '',

@@ -70,8 +70,10 @@ export interface Namespace {
   readonly docs_written: number;
   readonly stored_bytes: number;
   readonly created_at: string;
-  readonly linked?: { readonly source: string } | undefined;
-  readonly branched?: { readonly source: string } | undefined;
+  readonly linked?:
+    | { readonly source: string; readonly version: number; readonly follows: boolean }
+    | undefined;
+  readonly branched?: { readonly source: string; readonly version: number } | undefined;
 }
 
 export interface NamespaceList {

@@ -8,6 +8,7 @@ import { heading } from '../heading.ts';
 import { badge, empty, loaded, whileBusy } from '../notices.ts';
 import type { Namespace, NamespaceList } from '../shapes.ts';
 import { type Column, table, tableRows } from '../table.ts';
+import { branchForm } from './branch-form.ts';
 
 const pageSize = 50;
 const columns: readonly Column[] = [
@@ -92,8 +93,14 @@ function row(app: App, namespace: Namespace): readonly Child[] {
     'Delete',
   );
   onClick(remove, () => askToDelete(app, namespace));
+  const branch = element(
+    'button',
+    { type: 'button', class: 'quiet', 'aria-label': `Branch or link of ${name}` },
+    'Branch',
+  );
+  onClick(branch, () => branchForm(app, namespace));
   return [
-    [element('a', { href: consoleLink('search', { namespace: name }) }, name), ' ', kinds(namespace)],
+    [searched(name), ' ', kinds(namespace), origin(namespace)],
     formatBytes(stored_bytes),
     formatNumber(docs_written),
     formatTime(created_at),
@@ -108,27 +115,46 @@ function row(app: App, namespace: Namespace): readonly Child[] {
             'SQL',
           )
         : null,
+      branch,
       remove,
     ),
   ];
+}
+
+function searched(name: string): Child {
+  return element('a', { href: consoleLink('search', { namespace: name }) }, name);
 }
 
 function kinds({ vector, embed, linked, branched }: Namespace): Child {
   return [
     vector === undefined ? null : badge('plain', `${vector.dims} dims`),
     embed === undefined ? null : badge('plain', `meaning: ${embed.provider}`),
-    linked === undefined ? null : badge('plain', `link to ${linked.source}`),
-    branched === undefined ? null : badge('plain', `branch of ${branched.source}`),
+    linked === undefined ? null : badge('plain', 'link'),
+    branched === undefined ? null : badge('plain', 'branch'),
   ];
 }
 
-function askToDelete(app: App, { name, linked }: Namespace): void {
+/** What a link reads, and a branch began as. */
+function origin({ linked, branched }: Namespace): Child {
+  if (linked !== undefined) {
+    const at = linked.follows ? ', whatever is written there' : ` at version ${formatNumber(linked.version)}`;
+    return element('span', { class: 'second-line' }, 'reads ', searched(linked.source), at);
+  }
+  if (branched === undefined) return null;
+  const { source, version } = branched;
+  return element('span', { class: 'second-line' }, `of ${source} at version ${formatNumber(version)}`);
+}
+
+function askToDelete(app: App, { name, linked, branched }: Namespace): void {
   const isLink = linked !== undefined;
+  const gone = 'Its documents are gone for good, for everybody who uses it, and so are links to it.';
   ask({
     title: isLink ? 'Delete this link?' : 'Delete this namespace?',
     text: isLink
       ? `Its source, ${linked.source}, keeps its documents.`
-      : 'Its documents are gone for good, for everybody who uses it.',
+      : branched === undefined
+        ? `${gone} Branches of it stay.`
+        : `${gone} What it began as, ${branched.source}, stays.`,
     action: 'Delete',
     typed: name,
     async act() {
