@@ -34,6 +34,7 @@ import { MovedAway, Ownership } from './actor/ownership.ts';
 import { ReadEvidence } from './actor/read-evidence.ts';
 import { remoteLanes } from './compute/remote-lanes.ts';
 import { ActorHost } from './host/actor-host.ts';
+import { ThreadPlace } from './host/thread-place.ts';
 import { createLogClient } from './log/log-client.ts';
 import { replayedFromWire } from './log/replay.ts';
 import { keepSweeping } from './namespace/keep-sweeping.ts';
@@ -89,6 +90,8 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
   );
   const shares = new KnownShares(systemClock);
   const log = createLogClient(logChannel, task.identity, shares);
+  const ownership = new Ownership(systemClock, task.standing);
+  const place = new ThreadPlace(ownership, task);
   const components: ActorComponents = {
     store,
     clock: systemClock,
@@ -118,7 +121,8 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
     directory: createDirectory(frontChannel),
     threadLife,
     orderlyEnd: takeOrderlyEnd(warmCache, task.predecessors),
-    ownership: new Ownership(systemClock, task.standing),
+    ownership,
+    isOnOtherThread: (key) => place.isBeside(key),
     evidence: task.besideOthers ? new ReadEvidence(systemClock, log) : null,
     plans: task.plans as Plans,
     hasPayments: task.hasPayments,

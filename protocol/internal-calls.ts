@@ -95,6 +95,14 @@ const rows = {
   },
   /** → the version of a namespace; null where the name does not lead to it. */
   namespaceVersion: { name: 'namespace.version', from: 'tenant', effect: { does: 'read' } },
+  /** Tells the thread of a namespace that nobody knows yet of its first manifest, so that it opens without reading it. */
+  namespaceBegan: {
+    name: 'namespace.began',
+    from: 'namespace',
+    effect: { does: 'write', lost: 'unavailable' },
+  },
+  /** → blocks that the thread of a namespace has on its part of the local disk, as asked for, null for others. Opens nothing. */
+  nearBlocks: { name: 'namespace.blocks', from: 'namespace', effect: { does: 'read' } },
   /** Has a namespace begin as another is: ShareRequest → SharedNamespace; null where that has another version, or the name is another's. */
   shareNamespace: {
     name: 'namespace.share',

@@ -317,6 +317,12 @@ export const limits = {
   earlyGroupsAtOnceMax: 32,
   /** Owners whose early groups are counted: one that is forgotten begins with a full count, and all together stay bounded. */
   earlyGroupOwnersMax: 1_000,
+  /** Bytes of blocks that an actor thread reads from its part of the local disk for another one at a time: half a millisecond. */
+  nearBlocksBytesMax: 512 * KiB,
+  /** Such pieces that one read asks for: what is more comes from the object store, in a few large GETs. */
+  nearBlocksPiecesMax: 32,
+  /** How long a read waits for them: a few turns of a busy thread, and about as long as the object store takes. */
+  nearBlocksWaitMs: 100,
   /** How long a client waits for a log slot whose outcome is not known before it is told write_unknown. */
   writeUnknownAfterMs: 10_000,
   /** Tried seals above a log's known end before giving up: a log is at most this long behind its hint. */

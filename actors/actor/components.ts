@@ -22,6 +22,7 @@ import type { LogClient } from '../log/log-client.ts';
 import type { SqlComponents } from '../search/sql/sql-components.ts';
 import type { BlockFetcher } from '../storage/block-fetch.ts';
 import type { OrderlyEnd } from '../storage/manifest-cache.ts';
+import type { WantedBlocks } from '../storage/near-blocks.ts';
 import type { WarmCache } from '../storage/warm-cache.ts';
 import type { QueryPatterns } from '../text/query-pattern.ts';
 import type { KnownShares } from '../thread/known-shares.ts';
@@ -57,6 +58,8 @@ export interface ActorComponents {
   /** How the thread before this one ended, in the server's process before: null where it died, or is not known. */
   readonly orderlyEnd: OrderlyEnd | null;
   readonly ownership: Ownership;
+  /** Whether the actor of this placement key lives on another thread of this server. */
+  readonly isOnOtherThread: (key: string) => boolean;
   /** Null where no other server can take over. */
   readonly evidence: ReadEvidence | null;
   /** Limits and prices: a tenant's record names its plan. */
@@ -67,6 +70,12 @@ export interface ActorComponents {
   readonly cursorKeys: KeyRing;
   /** Opens the sealed keys of embedding providers. */
   readonly keyEncryptionKeys: KeyRing;
+}
+
+/** A manifest as it was stored. */
+export interface StoredManifest {
+  readonly bytes: Uint8Array;
+  readonly etag: string;
 }
 
 /** Actors of other kinds, wherever they live: calls go through the router. */
@@ -91,6 +100,10 @@ export interface NamespaceDirectory {
   drop(tenantId: number, name: string, namespaceId: string): Promise<void>;
   /** The version of the namespace of that name and id; null where the name does not lead to it. */
   versionOf(tenantId: number, name: string, namespaceId: string): Promise<number | null>;
+  /** The thread of a namespace that nobody knows yet has its first manifest; rejects where it may come to it later, or never. */
+  began(tenantId: number, name: string, namespaceId: string, stored: StoredManifest): Promise<void>;
+  /** Blocks that the thread of the namespace has on its part of the local disk, as asked for; null for others. */
+  nearBlocks(tenantId: number, name: string, wanted: WantedBlocks): Promise<readonly (Uint8Array | null)[]>;
   /** The namespace of that name and id has another one begin as it is; null where it has another version, or the name is another's. */
   share(
     tenantId: number,

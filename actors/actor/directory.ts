@@ -94,6 +94,14 @@ export function createDirectory(channel: PortChannel): NamespaceDirectory {
       const to = { tenantId, namespace: name, argument: namespaceId };
       return unpackMessage(await call(internalCalls.namespaceVersion, to)) as number | null;
     },
+    async began(tenantId, name, namespaceId, stored) {
+      const to = { tenantId, namespace: name, argument: namespaceId };
+      await call(internalCalls.namespaceBegan, to, packMessage(stored));
+    },
+    async nearBlocks(tenantId, name, wanted) {
+      const answer = await call(internalCalls.nearBlocks, { tenantId, namespace: name }, packMessage(wanted));
+      return unpackMessage(answer) as readonly (Uint8Array | null)[];
+    },
     async share(tenantId, name, namespaceId, request) {
       const to = { tenantId, namespace: name, argument: namespaceId };
       const answer = await call(internalCalls.shareNamespace, to, packMessage(request));

@@ -622,7 +622,7 @@ export class ActorHost {
       withActor: (work) =>
         this.#inNamespace(call, opening, (actor) => this.#guard(call, actor, () => work(actor))),
       isDropping: (namespaceId) => this.#dropping.has(namespaceId),
-      began: (child) => this.#remember(child),
+      remember: (child) => this.#remember(child),
     });
   }
 

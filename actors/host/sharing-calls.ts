@@ -3,12 +3,15 @@ import { internalCalls } from '../../protocol/internal-calls.ts';
 import type { ActorCall, ShareRequest } from '../../protocol/messages.ts';
 import { placementKey } from '../../protocol/placement.ts';
 import { packMessage, unpackMessage } from '../../src/base/msgpack.ts';
+import { paths } from '../../src/object-store/paths.ts';
 import { type ActorReply, reply } from '../actor/actor-reply.ts';
-import type { ActorComponents } from '../actor/components.ts';
+import type { ActorComponents, StoredManifest } from '../actor/components.ts';
+import { answerNearBlocks } from '../actor/parent-blocks.ts';
 import { releaseBuried } from '../namespace/drop.ts';
 import type { NamespaceActor } from '../namespace/namespace-actor.ts';
-import type { Manifest } from '../storage/manifest.ts';
+import { decodeManifest, encodeManifest, type Manifest } from '../storage/manifest.ts';
 import { ActorClosed, type Committed, Deposed } from '../storage/manifest-store.ts';
+import type { WantedBlocks } from '../storage/near-blocks.ts';
 import { NamespaceIsLink } from './read-link.ts';
 
 /** What these calls need of the host. */
@@ -17,7 +20,7 @@ export interface SharingHost {
   withActor<T>(work: (actor: NamespaceActor) => Promise<T>): Promise<T>;
   isDropping(namespaceId: string): boolean;
   /** Hears of a manifest that was stored for a namespace which nobody knows yet. */
-  began(child: Committed<Manifest>): void;
+  remember(child: Committed<Manifest>): void;
 }
 
 /**
@@ -36,11 +39,22 @@ export async function answerSharing(
       return packed(
         await host.withActor(async (actor) => (isMeant(actor) ? actor.version : null)).catch(nullWhereGone),
       );
+    case internalCalls.namespaceBegan: {
+      const { bytes, etag } = unpackMessage(body ?? new Uint8Array()) as StoredManifest;
+      const value = decodeManifest(bytes, paths.namespaceManifest(call.argument));
+      host.remember({ value, etag, size: bytes.byteLength });
+      return reply('', { status: 204 });
+    }
+    case internalCalls.nearBlocks: {
+      const wanted = unpackMessage(body ?? new Uint8Array()) as WantedBlocks;
+      return packed(answerNearBlocks(components.warmCache, wanted));
+    }
     case internalCalls.shareNamespace: {
       const request = unpackMessage(body ?? new Uint8Array()) as ShareRequest;
+      const began = (child: Committed<Manifest>) => tellItsThread(components, host, child);
       return packed(
         await host
-          .withActor(async (actor) => (isMeant(actor) ? actor.share(request, host.began) : null))
+          .withActor(async (actor) => (isMeant(actor) ? actor.share(request, began) : null))
           .catch(nullWhereGone),
       );
     }
@@ -50,6 +64,19 @@ export async function answerSharing(
     default:
       return null;
   }
+}
+
+/** Has the thread that a new namespace will live on know its manifest, where it is one of this server. */
+async function tellItsThread(
+  { directory, isOnOtherThread }: ActorComponents,
+  host: SharingHost,
+  child: Committed<Manifest>,
+): Promise<void> {
+  const { value, etag } = child;
+  const { tenantId, name, namespaceId } = value;
+  if (!isOnOtherThread(placementKey(tenantId, name))) return host.remember(child);
+  // It is waited for, and fails the branch: what came to that thread later than the name could be older than what is there by then.
+  await directory.began(tenantId, name, namespaceId, { bytes: encodeManifest(value), etag });
 }
 
 /** The query is the holder's id. */

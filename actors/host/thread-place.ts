@@ -21,4 +21,9 @@ export class ThreadPlace {
   isHere(key: string): boolean {
     return this.#ownership.isOwn(key) && rendezvousPick(key, this.#names) === this.#index;
   }
+
+  /** Whether it lives on another thread of this server. */
+  isBeside(key: string): boolean {
+    return this.#ownership.isOwn(key) && rendezvousPick(key, this.#names) !== this.#index;
+  }
 }

@@ -30,7 +30,10 @@ export async function collectRetired(components: ActorComponents, state: Namespa
     const found = await loadCommitted(components.store, key, manifestCodec);
     if (found?.value.nonce !== current.value.nonce)
       throw new Deposed(`${key} was changed by another process`);
-    await components.store.delete(keyOfObject(namespaceId, object));
+    const gone = keyOfObject(namespaceId, object);
+    await components.store.delete(gone);
+    // It was kept there for whoever held it.
+    await components.warmCache?.forgetObject(gone);
   }
   await commitManifest(components, state, { retired: kept });
 }

@@ -158,8 +158,10 @@ async function replaceSegments(
   const pinned = pinnedKeys(current);
   for (const object of replacedObjects) {
     const key = keyOfObject(namespaceId, object);
-    // What others read too may come back for them.
-    if (object.home !== undefined || pinned.has(key)) await warmCache?.removeObject(key);
+    // A branch or link that is read here too still needs what it holds; collectRetired forgets it when nobody holds it any more.
+    if (pinned.has(key)) continue;
+    // What another namespace reads too may come back for it.
+    if (object.home !== undefined) await warmCache?.removeObject(key);
     else await warmCache?.forgetObject(key);
   }
   if (merged?.graphs) await keepGraphs(components, state, merged.graphs);

@@ -4,6 +4,7 @@ import { toShared } from '../../src/base/garbage.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import { isImport } from '../../src/stored/import-mark.ts';
 import { type ActorComponents, isGoneLog, refuseNewerOwner } from '../actor/components.ts';
+import { parentBlocks } from '../actor/parent-blocks.ts';
 import type { ReplayedRecord } from '../log/replay.ts';
 import type { ReadTally } from '../storage/block-fetch.ts';
 import {
@@ -57,7 +58,7 @@ export async function openNamespace(
     adoptManifest(
       state,
       { ...committed, value },
-      (segment) => openSegment(components, identity, segment),
+      (segment) => openSegment(components, value, segment),
       toShared,
       (logId) => isGoneLog(components, value.owner, logId),
     );
@@ -115,13 +116,15 @@ function isCurrent(
 
 function openSegment(
   components: ActorComponents,
-  identity: NamespaceIdentity,
+  { tenantId, namespaceId, parent }: Pick<Manifest, 'tenantId' | 'namespaceId' | 'parent'>,
   segment: ManifestSegment,
 ): OpenSegment {
   const { id, size, tombstones, graphs, home, graphsHome } = segment;
-  const key = paths.namespaceSegment(home ?? identity.namespaceId, id);
-  const { owner } = components.shares.of(identity.tenantId);
-  const reader = new SegmentReader(key, segment.toc, components.fetcher, owner);
+  const key = paths.namespaceSegment(home ?? namespaceId, id);
+  const { owner } = components.shares.of(tenantId);
+  const parentName = home === undefined ? undefined : parent?.name;
+  const near = parentName === undefined ? null : parentBlocks(components, { tenantId, parentName });
+  const reader = new SegmentReader(key, segment.toc, components.fetcher, owner, near);
   return {
     id,
     size,

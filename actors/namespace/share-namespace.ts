@@ -23,8 +23,8 @@ import { commitManifest, manifestCodec } from './commit-manifest.ts';
 import { commitPresent, flushNamespace, tailFits } from './flush.ts';
 import type { NamespaceState } from './namespace-state.ts';
 
-/** Hears of the new namespace's manifest once it is stored, before anybody can know its name. */
-export type OnStored = (child: Committed<Manifest>) => void;
+/** Hears of the new namespace's manifest once it is stored, before anybody can know its name: that is made when it has resolved. */
+export type OnStored = (child: Committed<Manifest>) => Promise<void>;
 
 /** Each flush takes what came during the one before it, which is less. */
 const smallerFlushesMax = 2;
@@ -62,7 +62,7 @@ export async function shareNamespace(
   const pinnedAt = components.clock.now();
   const child = await storeChild(components, { tenantId, ...holder }, parent);
   if (components.clock.now() - pinnedAt > holderLateMs) throw tooBusy();
-  onStored(child);
+  await onStored(child);
   const { version: at, docsWritten, bytesWritten } = parent.counters;
   return { version: at, docsWritten, bytesWritten, storedBytes: child.size };
 }

@@ -12,6 +12,7 @@ import { DataError, must } from '../../src/base/assert.ts';
 import { SingleFlight } from '../../src/base/single-flight.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import type { MemoryBudget } from '../thread/memory-budget.ts';
+import type { NearBlocks } from './near-blocks.ts';
 import type { ReadDeadline } from './read-deadline.ts';
 import type { ReadShare } from './read-share.ts';
 import { BlockOwner, type BlockPlace, decodeBlock } from './segment-format.ts';
@@ -286,9 +287,9 @@ export class BlockFetcher {
     this.#turns = options.yieldTurn === undefined ? null : new DecodingTurns(options.yieldTurn);
   }
 
-  /** `owner`: whose data the object is; blocks are shared out by it. */
-  open(objectKey: string, owner = 0): ObjectBlocks {
-    return new ObjectBlocks({ objectKey, owner }, this, this.#turns);
+  /** `owner`: whose data the object is; blocks are shared out by it. `near`: who may have its blocks nearer than the store. */
+  open(objectKey: string, owner = 0, near: NearBlocks | null = null): ObjectBlocks {
+    return new ObjectBlocks({ objectKey, owner, near }, this, this.#turns);
   }
 }
 
@@ -322,6 +323,9 @@ class DecodingTurns {
   }
 }
 
+/** By their offsets: what resolves with a block whose read has begun. */
+type BlockLoads = ReadonlyMap<number, () => Promise<Block>>;
+
 /** One open object. */
 export class ObjectBlocks {
   readonly objectKey: string;
@@ -333,14 +337,20 @@ export class ObjectBlocks {
   readonly #loading = new SingleFlight<number, Block>();
   readonly #turns: DecodingTurns | null;
   readonly #found: BlockFetcher['found'];
+  readonly #near: NearBlocks | null;
   #closed = false;
 
   constructor(
-    { objectKey, owner }: { readonly objectKey: string; readonly owner: number },
+    {
+      objectKey,
+      owner,
+      near,
+    }: { readonly objectKey: string; readonly owner: number; readonly near: NearBlocks | null },
     { options, found }: BlockFetcher,
     turns: DecodingTurns | null,
   ) {
     this.objectKey = objectKey;
+    this.#near = near;
     this.#of = { owner, siblings: this.#blocks };
     this.#found = found;
     this.#turns = turns;
@@ -448,26 +458,63 @@ export class ObjectBlocks {
     }
   }
 
-  /** Starts the GETs, so that others who want the same blocks join them. */
+  /** Starts the reads, so that others who want the same blocks join them. */
   #load(places: readonly BlockPlace[], tally: ReadTally): Map<number, Promise<Block>> {
+    const load =
+      this.#near === null || places.length === 0
+        ? this.#loadFromStore(places, tally)
+        : this.#loadFromNear(this.#near, places, tally);
+    return new Map([...load].map(([offset, block]) => [offset, this.#loading.run(offset, block)]));
+  }
+
+  /** What somebody near has, and the rest from the store as soon as that is known. */
+  #loadFromNear(near: NearBlocks, places: readonly BlockPlace[], tally: ReadTally): BlockLoads {
+    const reading = near.read(this.objectKey, places).then((found) => {
+      const rest = places.filter((_, at) => (found[at] ?? null) === null);
+      return { found, loads: this.#loadFromStore(rest, tally) };
+    });
+    const load = async (place: BlockPlace, at: number) => {
+      const { found, loads } = await reading;
+      const stored = found[at] ?? null;
+      if (stored === null) return must(loads.get(place.offset), 'a block that was asked for')();
+      await this.#turns?.take(place.length);
+      const kept = this.#keepNear(place, stored, tally);
+      return kept ?? this.#keepStored(place, await this.#get(place, tally), tally);
+    };
+    return new Map(places.map((place, at) => [place.offset, () => load(place, at)]));
+  }
+
+  #loadFromStore(places: readonly BlockPlace[], tally: ReadTally): BlockLoads {
     const ranges = planRanges(places, { gapBytesMax: coalesceGapBytesMax, bytesMax: rangeBytesMax });
     const reads = inLanes(
       ranges.map((range) => () => this.#get(range, tally)),
       rangesInFlightMax,
     );
-    const loading = new Map<number, Promise<Block>>();
+    const loads = new Map<number, () => Promise<Block>>();
     ranges.forEach((range, index) => {
-      for (const place of range.places) {
-        const read = reads[index] as Promise<Uint8Array>;
-        const block = this.#loading.run(place.offset, async () => {
+      const read = reads[index] as Promise<Uint8Array>;
+      for (const place of range.places)
+        loads.set(place.offset, async () => {
           const stored = cut(await read, place.offset - range.offset, place.length);
           await this.#turns?.take(place.length);
           return this.#keepStored(place, stored, tally);
         });
-        loading.set(place.offset, block);
-      }
     });
-    return loading;
+    return loads;
+  }
+
+  /** A block that came from another thread's part of the local disk, kept on this one's from now on; null where it is damaged. */
+  #keepNear(place: BlockPlace, stored: Uint8Array, tally: ReadTally): Block | null {
+    try {
+      const block = this.#keep(place, stored);
+      this.#found.fromDisk++;
+      tally.diskReads++;
+      if (!this.#closed) this.#options.warmCache?.put(this.#nameOf(place), stored);
+      return block;
+    } catch (error) {
+      if (!(error instanceof DataError)) throw error;
+      return null;
+    }
   }
 
   /** A block that came from the store, once more where it is damaged. */

@@ -15,6 +15,7 @@ import type { WantedIds } from './hash-order.ts';
 import { idDigestWords } from './id-digest.ts';
 import { filterBlockOf, mayHold } from './id-filter.ts';
 import { AscendingSearch, type IdSearch, type PageSource, type RowPlace, searchIds } from './id-index.ts';
+import type { NearBlocks } from './near-blocks.ts';
 import {
   type BlockPlace,
   blockEntry,
@@ -78,10 +79,16 @@ export class SegmentReader {
   readonly #loadingIndex = new SingleFlight<'index', BlockIndex>();
   #blockIndex: BlockIndex | null = null;
 
-  /** `owner`: whose data it is, for the sharing of what blocks are kept. */
-  constructor(objectKey: string, toc: SegmentToc, fetcher: BlockFetcher, owner = 0) {
+  /** `owner`: whose data it is, for the sharing of what blocks are kept. `near`: who may have its blocks nearer than the store. */
+  constructor(
+    objectKey: string,
+    toc: SegmentToc,
+    fetcher: BlockFetcher,
+    owner = 0,
+    near: NearBlocks | null = null,
+  ) {
     this.toc = toc;
-    this.#blocks = fetcher.open(objectKey, owner);
+    this.#blocks = fetcher.open(objectKey, owner, near);
     this.#ids = this.section('ids');
     this.#filter = this.section('filter');
     this.#index = this.section('blocks');

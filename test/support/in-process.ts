@@ -346,6 +346,7 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
       yieldTurn: () => clock.yieldTurn(),
     }),
     warmCache: null,
+    isOnOtherThread: () => false,
     graphFiles: graphFilesInPlace(store, clock, random),
     memory,
     queryMemory: new ByteGate({ max: parts.memoryBytes, clock: parts.clock, waitersMax: 0 }),
@@ -605,6 +606,18 @@ function directoryThrough(
       const to = { tenantId: tenant, namespace: name, argument: namespaceId };
       const { packed } = await ask(internalCalls.namespaceVersion, to);
       return unpackMessage(packed ?? new Uint8Array()) as number | null;
+    },
+    async began(tenant, name, namespaceId, stored) {
+      const to = { tenantId: tenant, namespace: name, argument: namespaceId };
+      await ask(internalCalls.namespaceBegan, to, packMessage(stored));
+    },
+    async nearBlocks(tenant, name, wanted) {
+      const { packed } = await ask(
+        internalCalls.nearBlocks,
+        { tenantId: tenant, namespace: name },
+        packMessage(wanted),
+      );
+      return unpackMessage(packed ?? new Uint8Array()) as readonly (Uint8Array | null)[];
     },
     async share(tenant, name, namespaceId, request) {
       const to = { tenantId: tenant, namespace: name, argument: namespaceId };

@@ -87,6 +87,7 @@ beforeEach(() => {
     sql: sqlComponents(memory, clock),
     queryMemory: new ByteGate({ max: 1e9, clock, waitersMax: 0 }),
     evidence: null,
+    isOnOtherThread: () => false,
     ownership: new Ownership(clock, {
       version: 1,
       owners: { placement: 1, servers: ['a'], self: 'a' },
@@ -106,6 +107,8 @@ beforeEach(() => {
       drop: async () => {},
       collect: async () => {},
       versionOf: async () => null,
+      began: async () => {},
+      nearBlocks: async () => [],
       share: async () => null,
       release: async () => {},
       read: async () => assert.fail('nothing is read elsewhere'),

@@ -90,6 +90,45 @@ test('one request of neighbours is one GET, counted in the tally', async () => {
   assert.deepEqual(tally, { storeGets: 1, storeBytes: 6000 + 3 * 24 + 2 * 50, diskReads: 0 });
 });
 
+test('what somebody near has is not asked of the store, and kept on the disk; what is missing or damaged there comes from the store', async () => {
+  const { fetcher, places, store, warmCache } = await objectOf([100, 200, 300, 400]);
+  const whole = (await store.get(key))?.bytes ?? Buffer.alloc(0);
+  const before = store.gets;
+  const bytesOf = (at: number) => {
+    const { offset, length } = places[at] as BlockPlace;
+    return Uint8Array.from(whole.subarray(offset, offset + length));
+  };
+  const damaged = bytesOf(2);
+  damaged.fill(7, 50, 51);
+  const asked: number[][] = [];
+  const near = {
+    async read(objectKey: string, wanted: readonly BlockPlace[]) {
+      assert.equal(objectKey, key);
+      asked.push(wanted.map(({ offset }) => places.findIndex((one) => one.offset === offset)));
+      return [bytesOf(0), null, damaged, bytesOf(3)];
+    },
+  };
+  const tally = emptyReadTally();
+  const blocks = fetcher.open(key, 0, near);
+
+  const [found, joined] = await Promise.all([blocks.fetch(places, tally), blocks.fetch(places, tally)]);
+
+  assert.deepEqual(
+    found.map(({ raw }) => [raw.length, raw[0]]),
+    [100, 200, 300, 400].map((length, at) => [length, at + 1]),
+  );
+  assert.deepEqual(joined, found);
+  assert.deepEqual(asked, [[0, 1, 2, 3]]);
+  assert.equal(store.gets - before, 2);
+  assert.deepEqual([tally.storeGets, tally.diskReads], [2, 2]);
+  assert.deepEqual(
+    places.map(({ offset }, at) => warmCache.get(`${key}@${offset}`)?.length === bytesOf(at).length),
+    [true, true, true, true],
+  );
+  await blocks.fetch(places, tally);
+  assert.equal(asked.length, 1, 'memory has them now');
+});
+
 test('blocks further apart than the gap are separate GETs', async () => {
   const { blocks, places, store } = await objectOf([100, 100], { gap: coalesceGapBytesMax + 1 });
 

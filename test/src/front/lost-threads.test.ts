@@ -23,6 +23,7 @@ describe('the router, of a call whose thread died with it', () => {
     internalCalls.dropNamespace,
     internalCalls.reportHeld,
     internalCalls.shareNamespace,
+    internalCalls.namespaceBegan,
     internalCalls.releaseNamespace,
     internalCalls.collectNamespace,
   ];

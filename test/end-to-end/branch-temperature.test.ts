@@ -1,0 +1,86 @@
+/** A branch finds near what its parent has near, whichever thread it lives on, and whatever its parent merges meanwhile. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { actorThreadNames, placementKey } from '../../protocol/placement.ts';
+import { rendezvousPick } from '../../src/base/rendezvous-hash.ts';
+import { ApiClient } from '../support/api-client.ts';
+import { eventually } from '../support/eventually.ts';
+import { freePorts } from '../support/free-ports.ts';
+import { type ServerProcess, startServer, temporaryFolder, withLimits } from '../support/server-process.ts';
+
+const threads = 3;
+const rowsPerFile = 5_000;
+
+describe('the first read of a branch', () => {
+  let server: ServerProcess;
+  let api: ApiClient;
+  let tenantId: number;
+  let metricsPort: number;
+
+  before(async () => {
+    [metricsPort = 0] = await freePorts(1);
+    const env = { TIDEBASE_ACTOR_THREADS: String(threads), TIDEBASE_METRICS_PORT: String(metricsPort) };
+    // However busy this machine is.
+    const patient = withLimits({ nearBlocksWaitMs: 20_000 });
+    server = await startServer({ folder: temporaryFolder(), ...patient, env: { ...patient.env, ...env } });
+    const anyone = new ApiClient(server.url);
+    const { key, tenant_id } = await anyone.signup('near@example.com');
+    tenantId = tenant_id;
+    api = anyone.as(key);
+    for (const file of [0, 1, 2]) await importFile(file);
+    await api.put('source', [{ id: 'fresh', text: 'a tide in memory' }]);
+  });
+  after(async () => {
+    api.close();
+    await server.stop();
+  });
+
+  async function importFile(file: number): Promise<void> {
+    const rows = Array.from({ length: rowsPerFile }, (_, i) => `${file}-${i},tide ${i} turns at ${i % 7}`);
+    await api.call('POST', '/v1/namespaces/source/import?id=id&text=text', `id,text\n${rows.join('\n')}\n`);
+  }
+
+  const threadOf = (name: string) => rendezvousPick(placementKey(tenantId, name), actorThreadNames(threads));
+
+  async function segmentPuts(): Promise<number> {
+    const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+    return Number(/^tidebase_store_puts_total\{kind="ns\/segment"\} (\d+)$/m.exec(text)?.[1]);
+  }
+
+  it('asks no store, on the thread of its parent and on others', async () => {
+    await api.count('source', { q: 'turns at 3' });
+    const names = Array.from({ length: 8 }, (_, at) => `b${at}`);
+    for (const name of names) await api.call('POST', `/v1/namespaces/${name}/branch`, { source: 'source' });
+
+    const elsewhere = names.filter((name) => threadOf(name) !== threadOf('source'));
+    assert.ok(elsewhere.length > 0 && elsewhere.length < names.length, `${elsewhere.length} live elsewhere`);
+    for (const name of names) {
+      const found = await api.count(name, { q: 'turns at 3' });
+      const where = threadOf(name) === threadOf('source') ? 'beside its parent' : 'elsewhere';
+      assert.deepEqual([found.temperature, found.store_gets], ['local', 0], `${name}, ${where}`);
+      assert.equal(found.count, 3 * Math.ceil((rowsPerFile - 3) / 7));
+    }
+    // What its parent has not read comes from the store.
+    const rare = await api.count(elsewhere[0] ?? '', { q: 'a tide in memory' });
+    assert.equal(rare.count, 1);
+  });
+
+  it('is near too after its parent has merged what they shared', async () => {
+    await api.count('source', { q: 'turns at 5' });
+    const names = Array.from({ length: 8 }, (_, at) => `before-merge-${at}`);
+    for (const name of names) await api.call('POST', `/v1/namespaces/${name}/branch`, { source: 'source' });
+    const puts = await segmentPuts();
+    await importFile(3);
+    await eventually(async () => (await segmentPuts()) >= puts + 2, 'four segments are merged');
+
+    assert.equal(
+      (await api.count('source', { q: 'turns at 5' })).count,
+      4 * Math.ceil((rowsPerFile - 5) / 7),
+    );
+    for (const name of names) {
+      const found = await api.count(name, { q: 'turns at 5' });
+      assert.deepEqual([found.temperature, found.store_gets], ['local', 0], name);
+      assert.equal(found.count, 3 * Math.ceil((rowsPerFile - 5) / 7));
+    }
+  });
+});
