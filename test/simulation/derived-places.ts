@@ -95,6 +95,8 @@ export class DerivedPlaces {
       isOfPresent: asked === undefined && followed?.kind !== 'pin',
       content: null,
     };
+    if (asked !== undefined && asked !== record.version)
+      this.#records.violate('wrong link', `${place.namespace}: asked ${asked}, is ${record.version}`);
     if (kind === 'branch' && derived.kind !== 'branch')
       this.#records.violate('wrong link', `${place.namespace} is no branch`);
     this.#made.push(derived);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runJob } from './jobs.ts';
-import type { Mutation } from './mutations.ts';
+import type { Edit, Mutation } from './mutations.ts';
 import type { SeedViolation } from './seed-runs.ts';
 
 export interface Caught {
@@ -22,7 +22,7 @@ export async function catchMutation(mutation: Mutation, seeds: number, first = 1
   const began = performance.now();
   const folder = copyOfBuild();
   try {
-    mutateFile(join(folder, 'dist', mutation.file), mutation);
+    for (const edit of editsOf(mutation)) mutateFile(join(folder, 'dist', edit.file), mutation.name, edit);
     const program = join(folder, 'dist/test/simulation/simulate.js');
     const servers = ['--servers', String(mutation.servers ?? 1)];
     const options = [
@@ -46,15 +46,19 @@ export async function catchMutation(mutation: Mutation, seeds: number, first = 1
   }
 }
 
+export function editsOf(mutation: Mutation): readonly Edit[] {
+  return [mutation, ...(mutation.also ?? [])];
+}
+
 /** Throws where the text is not there, or twice: the protocol has changed, and the mutation must follow. */
-export function mutateText(text: string, { name, find, replace }: Mutation): string {
+export function mutateText(text: string, name: string, { find, replace }: Edit): string {
   const pieces = text.split(find);
   if (pieces.length !== 2) throw new Error(`${name}: its text is there ${pieces.length - 1} times`);
   return pieces.join(replace);
 }
 
-function mutateFile(path: string, mutation: Mutation): void {
-  writeFileSync(path, mutateText(readFileSync(path, 'utf8'), mutation));
+function mutateFile(path: string, name: string, edit: Edit): void {
+  writeFileSync(path, mutateText(readFileSync(path, 'utf8'), name, edit));
 }
 
 /** The root of the compiled tree. */

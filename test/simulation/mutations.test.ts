@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { clusterMutations } from './cluster-mutations.ts';
-import { buildFolder, catchMutation, mutateText } from './mutate.ts';
+import { linkMutations } from './link-mutations.ts';
+import { buildFolder, catchMutation, editsOf, mutateText } from './mutate.ts';
 import { mutations } from './mutations.ts';
 
 /** Noticed within a few seeds; all of them: `npm run prove -- mutations`. */
@@ -16,10 +17,11 @@ const quick = [
 const seeds = 20;
 
 test('every mutation still finds its text, once', () => {
-  for (const mutation of [...mutations, ...clusterMutations]) {
-    const text = readFileSync(join(buildFolder, mutation.file), 'utf8');
-    assert.notEqual(mutateText(text, mutation), text);
-  }
+  for (const mutation of [...mutations, ...linkMutations, ...clusterMutations])
+    for (const edit of editsOf(mutation)) {
+      const text = readFileSync(join(buildFolder, edit.file), 'utf8');
+      assert.notEqual(mutateText(text, mutation.name, edit), text);
+    }
 });
 
 for (const name of quick) {

@@ -1,15 +1,20 @@
-/**
- * Ways to break the protocol, each of which the simulation must notice. A suite that stays green against a broken protocol
- * is a broken suite. Rules that only a very rare order of events breaks (a seal in a slot that collection has emptied) are
- * for log-model.test.ts, which tries every order.
- */
-export interface Mutation {
-  readonly name: string;
+export interface Edit {
   /** Compiled, from the build's root. */
   readonly file: string;
   /** Stands there exactly once. */
   readonly find: string;
   readonly replace: string;
+}
+
+/**
+ * Ways to break the protocol, each of which the simulation must notice. A suite that stays green against a broken protocol
+ * is a broken suite. Rules that only a very rare order of events breaks (a seal in a slot that collection has emptied) are
+ * for log-model.test.ts, which tries every order.
+ */
+export interface Mutation extends Edit {
+  readonly name: string;
+  /** Further places that have to change with it. */
+  readonly also?: readonly Edit[];
   /** How many servers the worlds have that notice it; one where absent. */
   readonly servers?: number;
   /** What it breaks. */

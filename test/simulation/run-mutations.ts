@@ -4,6 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 import { clusterMutations } from './cluster-mutations.ts';
+import { linkMutations } from './link-mutations.ts';
 import { type Caught, catchMutation } from './mutate.ts';
 import { mutations } from './mutations.ts';
 
@@ -15,7 +16,9 @@ const { values } = parseArgs({
   },
 });
 
-const wanted = [...mutations, ...clusterMutations].filter(({ name }) => name.includes(values.only));
+const wanted = [...mutations, ...linkMutations, ...clusterMutations].filter(({ name }) =>
+  name.includes(values.only),
+);
 const waiting = [...wanted];
 let missed = 0;
 
@@ -24,7 +27,7 @@ function tell({ mutation, seeds, violation, elapsedMs }: Caught): void {
   const found =
     violation === null
       ? `NOT CAUGHT in ${seeds} seeds`
-      : `caught by seed ${violation.seed} (${violation.kind})`;
+      : `caught after ${seeds} seeds, by ${violation.seed} (${violation.kind})`;
   process.stdout.write(`${mutation.name}: ${found}, ${seconds} s\n`);
   if (violation === null) missed++;
 }
