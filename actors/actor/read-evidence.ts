@@ -31,10 +31,13 @@ export class ReadEvidence {
 
   /** Resolves where what was read before may be answered; rejects with 503 where another process may own it. */
   async confirm(): Promise<void> {
-    const readAt = momentOf(this.#clock);
+    let readAt = momentOf(this.#clock);
     // A look that is on its way may tell of a moment long before; however long the next one takes, it tells of one after.
-    while (msBetween(this.#seen, readAt) > limits.readEvidenceMsMax)
+    while (msBetween(this.#seen, readAt) > limits.readEvidenceMsMax) {
       if (!(await this.#renew())) throw removed();
+      // Where the wall clock was set back meanwhile, no look would ever tell of what it said before.
+      readAt = { ...readAt, wallMs: Math.min(readAt.wallMs, this.#clock.now()) };
+    }
   }
 
   /** False where the log is sealed. */

@@ -56,6 +56,29 @@ test('a look that takes long tells of a moment after the read', async () => {
   assert.equal(looks, 1);
 });
 
+test('a read ends in time though the wall clock is set back an hour meanwhile', async () => {
+  let aheadMs = 3_600_000;
+  const stepping = {
+    now: () => clock.now() + aheadMs,
+    monotonic: () => clock.monotonic(),
+    sleep: (ms: number) => clock.sleep(ms),
+    after: (ms: number, run: () => void) => clock.after(ms, run),
+    yieldTurn: () => clock.yieldTurn(),
+  };
+  evidence = new ReadEvidence(stepping, {
+    seenOpen: async () => {
+      looks++;
+      await clock.sleep(tookMs);
+      aheadMs = 0;
+      return ageMs;
+    },
+  });
+  const confirming = evidence.confirm();
+  await clock.run(confirming);
+
+  assert.ok(looks <= 3, `${looks} looks`);
+});
+
 test('a process whose log is sealed answers no read', async () => {
   ageMs = null;
 
