@@ -174,7 +174,7 @@ export class ActorHost {
   getWarm(call: ActorCall): Buffer | null {
     if (call.query !== '' || call.link !== undefined) return null;
     const slot = this.#namespaces.get(slotKey(call.tenantId, call.namespace));
-    if (slot === undefined || slot.actor === null || slot.actor.closed) return null;
+    if (slot === undefined || slot.actor === null || slot.actor.closed || !slot.actor.isNamed) return null;
     if (this.#components.evidence?.isFresh() === false) return null;
     slot.lastUsedMs = this.#components.clock.monotonic();
     const answer = slot.actor.queries.getWarm(call.argument, slot.lastUsedMs);
@@ -419,6 +419,7 @@ export class ActorHost {
       const opened: OpenedNow = { tally, beganAt, deadline, turn, foundAs };
       const { link } = actor;
       return this.#guard(call, actor, async () => {
+        await actor.named();
         try {
           return await actor.queries.handle(link === null ? call : { ...call, link }, body, opened);
         } catch (error) {

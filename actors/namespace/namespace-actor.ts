@@ -76,10 +76,7 @@ export class NamespaceActor {
   readonly #upkeep: Upkeep;
   /** Resolves once the name is durable and this process owns the manifest: the first acknowledgement waits for it. */
   readonly #ready: Promise<void>;
-  /**
-   * Resolves once a name that another server makes is durable there; null where nothing is to be waited for. On this server its
-   * record goes ahead of the first one of the namespace, in the same log.
-   */
+  /** Resolves once a name that is being made is durable; null where it is. */
   #naming: Promise<void> | null = null;
   readonly #account: MemoryAccount;
   #measuredSegments: NamespaceState['segments'] | null = null;
@@ -202,7 +199,7 @@ export class NamespaceActor {
       });
     }
     checkVectors(write, this.#state.vector);
-    if (this.#naming !== null) await this.#named();
+    await this.#namedElsewhere();
     const created = this.#created;
     this.#created = false;
     const embedded = await embedBatch(this.#components, this.#state, write.batch, deadlineMs);
@@ -231,7 +228,7 @@ export class NamespaceActor {
 
   /** A stored segment becomes part of the namespace. Answers once it is durable and seen. */
   async import(segment: ImportedSegment, { textOnly, tookMs }: ImportFigures): Promise<ActorReply> {
-    if (this.#naming !== null) await this.#named();
+    await this.#namedElsewhere();
     const created = this.#created;
     this.#created = false;
     const { rowCount, minSequence: firstSequence } = segment.toc;
@@ -405,24 +402,31 @@ export class NamespaceActor {
       ? this.#components.directory.confirm(tenantId, name, namespaceId)
       : Promise.resolve();
     confirmed.catch(() => {});
-    if (opening.created && !this.#components.ownership.isOwn(placementKey(tenantId, '')))
-      this.#naming = confirmed;
+    if (opening.created) this.#naming = confirmed;
     await this.#upkeep.takeOwnership();
     await confirmed.catch((error: unknown) => {
       throw notConfirmed(error);
     });
+    this.#naming = null;
   }
 
-  /** Nothing may be seen of a namespace whose name may yet be lost with the server that makes it. */
-  async #named(): Promise<void> {
+  get isNamed(): boolean {
+    return this.#naming === null;
+  }
+
+  /** Nothing may be seen of a namespace whose name may yet be lost, with the server that makes it or when its tenant moves there. */
+  async named(): Promise<void> {
     if (this.#naming === null) return;
-    try {
-      await confirmedInTime(this.#components.clock, this.#naming);
-      this.#naming = null;
-    } catch (cause) {
+    await confirmedInTime(this.#components.clock, this.#naming).catch((cause: unknown) => {
       const sentence = 'the namespace was not made in time; nothing was written';
       throw new ApiError('unavailable', sentence, { retryAfter: 1, cause });
-    }
+    });
+  }
+
+  /** On this server the name's record goes ahead of the first one of the namespace, in the same log. */
+  async #namedElsewhere(): Promise<void> {
+    const { ownership } = this.#components;
+    if (!this.isNamed && !ownership.isOwn(placementKey(this.identity.tenantId, ''))) await this.named();
   }
 
   /** Deleting no ids is a write of nothing: no record, no new version. */
