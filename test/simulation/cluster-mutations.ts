@@ -83,7 +83,7 @@ const broken: readonly Mutation[] = [
   {
     name: 'several: what is written shows before its name is durable elsewhere',
     file: 'actors/namespace/namespace-actor.js',
-    find: 'this.#naming = confirmed;',
+    find: 'if (opening.created)\n            this.#naming = confirmed;',
     replace: '',
     why: 'the server that makes the name is lost, and what was read is gone',
   },

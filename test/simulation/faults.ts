@@ -38,10 +38,18 @@ export const clusterFaults = [
   'calls of a server are held',
   'a server is cut off from the store',
   'the clock of a server jumps',
+  'the machine of a server sleeps',
+  'a server is cut off from another one',
 ] as const;
 export type ClusterFault = (typeof clusterFaults)[number];
 
-export type FaultCounts = Map<StoreFault | ProcessFault | ClusterFault, number>;
+/** What can happen to a call of one server to another. */
+export const peerFaults = ['a forward is late', 'a forward comes twice'] as const;
+export type PeerFault = (typeof peerFaults)[number];
+
+type Fault = StoreFault | ProcessFault | ClusterFault | PeerFault;
+
+export type FaultCounts = Map<Fault, number>;
 
 export type StoreOperation = 'get' | 'create' | 'update' | 'delete' | 'list';
 
@@ -111,7 +119,7 @@ export class FaultPlan {
     return this.#enabled.has(fault) ? this.count(fault) : null;
   }
 
-  count<Fault extends StoreFault | ProcessFault | ClusterFault>(fault: Fault): Fault {
+  count<Kind extends Fault>(fault: Kind): Kind {
     this.counts.set(fault, (this.counts.get(fault) ?? 0) + 1);
     return fault;
   }

@@ -101,6 +101,8 @@ const clusterDeeds: readonly ClusterFault[] = [
   'a server is paused',
   'calls of a server are held',
   'a server is cut off from the store',
+  'a server is cut off from another one',
+  'the machine of a server sleeps',
   'the clock of a server jumps',
 ];
 
@@ -173,6 +175,18 @@ const clusterDoers: Readonly<Record<ClusterFault, Deed>> = {
     const process = serving(world, chance)?.current;
     if (process === null || process === undefined) return;
     process.store.outageUntilMs = world.scheduler.nowMs + chance.fraction() * clusterPauseMsMax;
+  },
+
+  async 'a server is cut off from another one'(world, chance) {
+    world.network.cut(chance.pick(world.servers).id, chance.pick(world.servers).id);
+  },
+
+  async 'the machine of a server sleeps'(world, chance) {
+    const process = serving(world, chance)?.current;
+    if (chance.happens(0.5)) process?.store.hold(chance.fraction() * pauseMsMax);
+    await world.scheduler.sleep(chance.fraction() * 600);
+    world.tell(`the machine of p${process?.number} sleeps`);
+    process?.sleepMachine(chance.fraction() * clusterPauseMsMax);
   },
 
   async 'the clock of a server jumps'(world, chance) {

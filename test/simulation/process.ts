@@ -1,14 +1,12 @@
-import type { ActorReply } from '../../actors/actor/actor-reply.ts';
+import { type ActorReply, reply } from '../../actors/actor/actor-reply.ts';
 import { ApiError } from '../../protocol/errors.ts';
 import { internalCalls } from '../../protocol/internal-calls.ts';
 import { type FlowLimits, limits } from '../../protocol/limits.ts';
-import type { ActorCall } from '../../protocol/messages.ts';
-import type { Owners } from '../../protocol/placement.ts';
+import { type ActorCall, actorAnswerFromWire } from '../../protocol/messages.ts';
 import type { TenantRecord } from '../../protocol/stored-tenant.ts';
-import { DataError, must } from '../../src/base/assert.ts';
+import { DataError } from '../../src/base/assert.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { packMessage } from '../../src/base/msgpack.ts';
-import { ownersOf } from '../../src/cluster/view.ts';
 import { StoreError } from '../../src/object-store/object-store.ts';
 import {
   type Asked,
@@ -21,8 +19,9 @@ import {
   memoryBytesDefault,
 } from '../support/in-process.ts';
 import { type Chance, randomOf } from './chance.ts';
-import type { Forwards } from './forwards.ts';
+import type { NetworkEnd, PeerNetwork } from './peer-network.ts';
 import { portPair } from './ports.ts';
+import { innerErrorOf, ProcessRouter } from './process-router.ts';
 import type { Owner, Scheduler } from './scheduler.ts';
 import { type NetworkParts, SimulatedStore } from './simulated-store.ts';
 import { epochMs } from './stored-objects.ts';
@@ -55,9 +54,9 @@ export interface ProcessOptions {
   readonly number: number;
   readonly serverId: string;
   /** The way to other servers; null where there are none. */
-  readonly forwards: Forwards | null;
+  readonly network: PeerNetwork | null;
   readonly scheduler: Scheduler;
-  readonly network: NetworkParts;
+  readonly storeNetwork: NetworkParts;
   readonly chance: Chance;
   readonly commitMs: number;
 }
@@ -72,7 +71,9 @@ export class SimulatedProcess implements Owner {
   readonly #options: ProcessOptions;
   readonly #onDeath: (() => void)[] = [];
   #composed: ComposedProcess | null = null;
+  #router: ProcessRouter | null = null;
   #clockOffsetMs = 0;
+  #sleptMs = 0;
   #draining = false;
   dead = false;
   starting = true;
@@ -83,7 +84,7 @@ export class SimulatedProcess implements Owner {
   constructor(options: ProcessOptions) {
     this.number = options.number;
     this.#options = options;
-    this.store = new SimulatedStore(options.network, this);
+    this.store = new SimulatedStore(options.storeNetwork, this);
   }
 
   get serverId(): string {
@@ -92,7 +93,7 @@ export class SimulatedProcess implements Owner {
 
   /** Whether there are no other servers: then nobody is sent to a process whose log was sealed, and it need not know. */
   get isAlone(): boolean {
-    return this.#options.forwards === null;
+    return this.#options.network === null;
   }
 
   get logId(): string {
@@ -105,7 +106,7 @@ export class SimulatedProcess implements Owner {
 
   /** Rejects where it could not start, and never ends where it died of that. */
   async start(): Promise<void> {
-    const { scheduler, chance, commitMs, serverId, forwards } = this.#options;
+    const { scheduler, chance, commitMs, serverId, network } = this.#options;
     const clock = this.#clock();
     const composed = await composeProcess({
       store: this.store,
@@ -119,10 +120,13 @@ export class SimulatedProcess implements Owner {
       lanes: lanesInPlace(this.store, async () => {}, clock),
       ports: portPair(scheduler, this, chance),
       cluster:
-        forwards === null
+        network === null
           ? null
           : {
-              ask: (asked, body, owners) => forwards.ask(this, asked, body, owners),
+              join: (joined) => {
+                this.#router = new ProcessRouter(network, { end: this.#end(joined.logId), clock, ...joined });
+                return this.#router;
+              },
               onRemoved: () => this.#endSoon(),
             },
     });
@@ -144,6 +148,12 @@ export class SimulatedProcess implements Owner {
 
   pause(ms: number): void {
     this.pausedUntilMs = this.#options.scheduler.nowMs + ms;
+  }
+
+  /** As a pause, and its monotonic clock stands still meanwhile. */
+  sleepMachine(ms: number): void {
+    this.pause(ms);
+    this.#sleptMs += ms;
   }
 
   /** Its machine's clock is set; how long things take does not change. */
@@ -207,39 +217,63 @@ export class SimulatedProcess implements Owner {
     const host = this.#composed?.host;
     if (host === undefined) return never();
     const asking = call(operation, namespace, asked);
-    const { forwards } = this.#options;
     const isTenant = operation === internalCalls.createTenant;
+    if (this.#router !== null) return this.#answerRouted(this.#router, asking, body, isTenant);
     try {
-      if (forwards !== null) {
-        const reply = await forwards.ask(this, asking, body, this.owners);
-        return answerOf(asking, reply, isTenant);
-      }
       const warm = operation === 'getDocument' ? host.getWarm(asking) : null;
       if (warm !== null) return { status: 200, code: '', body: JSON.parse(warm.toString()), error: null };
-      const reply = await host.handle(asking, body);
-      return answerOf(asking, reply, isTenant);
+      return answerOf(asking, await host.handle(asking, body), isTenant);
     } catch (error) {
       return answerOfError(error);
     }
   }
 
-  /** As this process knows them. */
-  get owners(): Owners {
-    const { follower } = must(this.#composed, 'a process that has begun');
-    return ownersOf(must(follower, 'a view').view, this.serverId);
+  async #answerRouted(
+    router: ProcessRouter,
+    asked: ActorCall,
+    body: Uint8Array | null,
+    isTenant: boolean,
+  ): Promise<Answer> {
+    try {
+      const message = await router.call(asked, body);
+      const { status } = actorAnswerFromWire(message.head);
+      const answered = answerOf(asked, reply('', { status, packed: message.body ?? noBytes }), isTenant);
+      return { ...answered, error: innerErrorOf(message) };
+    } catch (error) {
+      return answerOfError(error);
+    }
+  }
+
+  /** As the others reach it. */
+  #end(logId: string): NetworkEnd {
+    const process = this;
+    return {
+      logId,
+      serverId: this.serverId,
+      listens: true,
+      get dead() {
+        return process.dead;
+      },
+      get pausedUntilMs() {
+        return process.pausedUntilMs;
+      },
+      onDeath: (told) => this.onDeath(told),
+    };
   }
 
   #clock(): Clock {
     const { scheduler } = this.#options;
     return {
       now: () => Math.floor(epochMs + scheduler.nowMs + this.#clockOffsetMs),
-      monotonic: () => scheduler.nowMs,
+      monotonic: () => scheduler.nowMs - this.#sleptMs,
       sleep: (ms) => scheduler.sleep(ms, this),
       after: (ms, run) => scheduler.after(ms, this, run),
       yieldTurn: () => scheduler.sleep(0, this),
     };
   }
 }
+
+const noBytes = new Uint8Array();
 
 function answerOf(asked: ActorCall, reply: ActorReply, isTenant: boolean): Answer {
   const body = isTenant ? null : bodyOf(asked, reply);

@@ -1,4 +1,4 @@
-import { clusterFaults, processFaults, storeFaults } from './faults.ts';
+import { clusterFaults, peerFaults, processFaults, storeFaults } from './faults.ts';
 import type { SeedViolation, Summary } from './seed-runs.ts';
 
 /** What a run tells its reader. */
@@ -30,7 +30,7 @@ export function tellSummary(
 /** Those that never came, too: a fault that nobody meets tests nothing. */
 function tellFaults({ faults }: Summary, say: (line: string) => void): void {
   say('faults by kind:');
-  for (const fault of [...processFaults, ...clusterFaults, ...storeFaults])
+  for (const fault of [...processFaults, ...clusterFaults, ...peerFaults, ...storeFaults])
     say(`  ${fault}: ${faults[fault] ?? 0}`);
 }
 

@@ -5,10 +5,10 @@ import { DerivedClient } from './derived-client.ts';
 import { type Derived, DerivedPlaces } from './derived-places.ts';
 import { type EventHash, newEventHash } from './event-hash.ts';
 import { type FaultCounts, FaultPlan } from './faults.ts';
-import { Forwards } from './forwards.ts';
 import type { Violation } from './history.ts';
 import { checkLeftovers, liveOn } from './leftovers.ts';
 import { runClusterNemesis, runNemesis } from './nemesis.ts';
+import { PeerNetwork } from './peer-network.ts';
 import { type Answer, isOfDamage, SimulatedProcess } from './process.ts';
 import { Records } from './records.ts';
 import { Scheduler } from './scheduler.ts';
@@ -50,7 +50,7 @@ export class World {
   #turns = 0;
   readonly #waitingForTurn = new Map<number, readonly (() => void)[]>();
   readonly servers: readonly SimulatedServer[];
-  readonly #forwards: Forwards;
+  readonly network: PeerNetwork;
   /** Places that anybody writes to; a branch that has been made is one of them. */
   readonly places: Place[] = [];
   readonly derived = new DerivedPlaces(this.records, this.places);
@@ -74,11 +74,7 @@ export class World {
           onStuck: () => this.records.violate('stuck', 'no process got to serve'),
         }),
     );
-    this.#forwards = new Forwards(this.scheduler, new Chance(seed, 6), (serverId) =>
-      this.#processes.findLast(
-        (process) => process.serverId === serverId && !process.dead && !process.starting,
-      ),
-    );
+    this.network = new PeerNetwork(this.scheduler, new Chance(seed, 6), this.faults);
   }
 
   /** Whether there are several servers, each of which may own something. */
@@ -184,7 +180,7 @@ export class World {
   #makeProcess(server: SimulatedServer): SimulatedProcess {
     const number = this.#processes.length;
     const chance = new Chance(this.seed, 1_000 + number);
-    const network: NetworkParts = {
+    const storeNetwork: NetworkParts = {
       scheduler: this.scheduler,
       objects: this.objects,
       chance,
@@ -199,9 +195,9 @@ export class World {
     const made = new SimulatedProcess({
       number,
       serverId: server.id,
-      forwards: this.isCluster ? this.#forwards : null,
+      network: this.isCluster ? this.network : null,
       scheduler: this.scheduler,
-      network,
+      storeNetwork,
       chance: new Chance(this.seed, 2_000 + number),
       commitMs: this.#commitMs,
     });

@@ -53,8 +53,9 @@ import { keepCollectingDead } from '../../src/cluster/collect-dead.ts';
 import { ViewFollower } from '../../src/cluster/follow-view.ts';
 import { type Joined, joinCluster } from '../../src/cluster/join.ts';
 import { OwnMembership } from '../../src/cluster/own-membership.ts';
-import { type ClusterView, ownersOf, standingOf } from '../../src/cluster/view.ts';
+import { type ClusterView, standingOf } from '../../src/cluster/view.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
+import type { Reachability } from '../../src/peers/dialled-peer.ts';
 import { ProcessClock } from './fake-clock.ts';
 import { FaultyObjectStore } from './faulty-object-store.ts';
 import { seededRandom } from './segments.ts';
@@ -268,10 +269,23 @@ export interface ProcessParts {
 }
 
 export interface ClusterParts {
-  /** Calls of actors to targets that other servers own. */
-  readonly ask: (call: ActorCall, body: Uint8Array | null, owners: Owners) => Promise<ActorReply>;
+  /** The process has a log and a view: the answer is how it reaches others from now on. */
+  readonly join: (self: {
+    readonly host: ActorHost;
+    readonly follower: ViewFollower;
+    readonly logId: string;
+  }) => ClusterLinks;
   /** The view does not name this process any more. */
   readonly onRemoved: () => void;
+}
+
+/** Other servers, as one process reaches them. */
+export interface ClusterLinks {
+  /** Calls of actors to other targets, wherever they live. */
+  ask(call: ActorCall, body: Uint8Array | null): Promise<ActorReply>;
+  useView(view: ClusterView): void;
+  pushView(view: ClusterView): void;
+  reachability(logId: string): Reachability | null;
 }
 
 export interface ComposedProcess {
@@ -291,6 +305,7 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
   const logComponents = { store, clock, random, logger };
   const cluster = parts.cluster ?? null;
   let follower: ViewFollower | null = null;
+  let links: ClusterLinks | null = null;
   const log = new LogService(logComponents, {
     commitMs,
     limits: parts.limits,
@@ -322,8 +337,7 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
   const shares = new KnownShares(clock);
   const ownership = new Ownership(clock, joined.standing);
   const ask = async (asked: ActorCall, body: Uint8Array | null): Promise<ActorReply> => {
-    if (cluster !== null)
-      return cluster.ask(asked, body, ownersOf(must(follower, 'the view').view, parts.serverId));
+    if (cluster !== null) return must(links, 'other servers').ask(asked, body);
     if (host === null) throw new ApiError('unavailable', 'not ready');
     return host.handle(asked, body);
   };
@@ -374,20 +388,33 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
         logId,
         subscribers: [
           adopting((standing) => host?.adopt(standing)),
+          (view) => links?.useView(view),
           adopting((standing) => log.adopt(standing)),
         ],
         onRemoved: cluster.onRemoved,
       },
       joined.view,
     );
+    links = cluster.join({ host, follower, logId });
+    links.useView(joined.view);
     follower.follow();
+    links.pushView(joined.view);
   }
   await log.attach(parts.ports.log, { index: 0, count: 1 });
   await replayed;
   keepCollectingDead({ ...logComponents, log });
   keepSweeping(components);
   const membership =
-    follower === null ? null : new OwnMembership({ ...logComponents, log: control, follower, logId });
+    follower === null || links === null
+      ? null
+      : new OwnMembership({
+          ...logComponents,
+          log: control,
+          follower,
+          logId,
+          reachability: (other) => must(links, 'other servers').reachability(other),
+          push: (view) => must(links, 'other servers').pushView(view),
+        });
   membership?.keep();
   return { host, log, joined, components, channel, follower, membership };
 }

@@ -1,0 +1,222 @@
+import { type PeerAnswer, type PeerCall, PeerCallError, type PeerHandler } from '../../src/peers/call.ts';
+import type { Reachability } from '../../src/peers/dialled-peer.ts';
+import type { ReceivedBody } from '../../src/peers/message.ts';
+import type { PeerDelivery, Peers } from '../../src/peers/peers.ts';
+import { type RequestName, RequestNames } from '../../src/peers/request-names.ts';
+import type { Chance } from './chance.ts';
+import type { FaultPlan } from './faults.ts';
+import type { Owner, Scheduler } from './scheduler.ts';
+
+/** The way of a message between two servers, in milliseconds. */
+const wayMsMin = 0.3;
+const wayMsMax = 4;
+/** A server that was cut off from another one is so for this long at most. */
+const cutMsMax = 30_000;
+/** What is late, or comes a second time, does so within this time. */
+const lateMsMax = 60_000;
+/** Whoever waits for a lost answer hears that its connection is lost after this long at most. */
+const lossKnownMsMax = 12_000;
+
+/** A process as others reach it. */
+export interface NetworkEnd extends Owner {
+  readonly logId: string;
+  readonly serverId: string;
+  /** Whether it has its port open. */
+  readonly listens: boolean;
+  onDeath(told: () => void): void;
+}
+
+interface Joined {
+  readonly end: NetworkEnd;
+  readonly handler: PeerHandler;
+  readonly names: RequestNames;
+  diedAtMs: number | null;
+}
+
+/**
+ * Calls from server to server, in place of connections. Each takes its way there and back in virtual time; it can be lost with either
+ * end or by a cut, which has one direction, come late, and come twice. What is a copy the production code has to see.
+ */
+export class PeerNetwork {
+  readonly scheduler: Scheduler;
+  readonly #chance: Chance;
+  readonly #faults: FaultPlan;
+  /** Share of calls that are late or come twice; no world has always the same. */
+  readonly #oddRate: number;
+  readonly #joined = new Map<string, Joined>();
+  /** Until when nothing goes from one server to another. */
+  readonly #cuts = new Map<string, number>();
+
+  constructor(scheduler: Scheduler, chance: Chance, faults: FaultPlan) {
+    this.scheduler = scheduler;
+    this.#chance = chance;
+    this.#faults = faults;
+    this.#oddRate = chance.happens(0.4) ? 0 : chance.fraction() * 0.08;
+  }
+
+  join(end: NetworkEnd, handler: PeerHandler): void {
+    const joined: Joined = { end, handler, names: new RequestNames(), diedAtMs: null };
+    this.#joined.set(end.logId, joined);
+    end.onDeath(() => {
+      joined.diedAtMs = this.scheduler.nowMs;
+    });
+  }
+
+  /** Cuts one direction between two servers for a while. */
+  cut(from: string, to: string): void {
+    this.#cuts.set(`${from} ${to}`, this.scheduler.nowMs + this.#chance.fraction() * cutMsMax);
+  }
+
+  isCut(from: NetworkEnd, to: NetworkEnd): boolean {
+    return (this.#cuts.get(`${from.serverId} ${to.serverId}`) ?? 0) > this.scheduler.nowMs;
+  }
+
+  find(logId: string): Joined | undefined {
+    return this.#joined.get(logId);
+  }
+
+  isReached(from: NetworkEnd, logId: string): boolean {
+    const to = this.#joined.get(logId)?.end;
+    return to !== undefined && !to.dead && to.listens && !this.isCut(from, to) && !this.isCut(to, from);
+  }
+
+  /** Every process of another server that `from` can reach. */
+  reachedFrom(from: NetworkEnd): readonly string[] {
+    return [...this.#joined.keys()].filter((logId) => logId !== from.logId && this.isReached(from, logId));
+  }
+
+  wayMs(): number {
+    return this.#chance.between(wayMsMin, wayMsMax);
+  }
+
+  lossKnownMs(): number {
+    return this.#chance.fraction() * lossKnownMsMax;
+  }
+
+  /** When the copies of one call arrive, in milliseconds from now: mostly one, soon. */
+  arrivals(): readonly number[] {
+    const chance = this.#chance;
+    const inMs = this.wayMs();
+    if (!this.#faults.on || !chance.happens(this.#oddRate)) return [inMs];
+    const lateMs = chance.fraction() ** 2 * lateMsMax;
+    if (
+      this.#faults.count(chance.happens(0.5) ? 'a forward is late' : 'a forward comes twice') ===
+      'a forward is late'
+    )
+      return [lateMs];
+    return [inMs, lateMs];
+  }
+}
+
+/** The peers of one process. */
+export class SimulatedPeers implements Pick<Peers, 'call' | 'cancel' | 'thirdBeside' | 'reachability'> {
+  readonly #network: PeerNetwork;
+  readonly #self: NetworkEnd;
+  readonly #reached = new Set<string>();
+  #sequence = 0;
+
+  constructor(network: PeerNetwork, self: NetworkEnd) {
+    this.#network = network;
+    this.#self = self;
+  }
+
+  call(
+    logId: string,
+    call: PeerCall,
+    answered: (answer: PeerAnswer) => void,
+    failed: (error: PeerCallError) => void,
+  ): PeerDelivery | null {
+    const network = this.#network;
+    const { scheduler } = network;
+    const name = { origin: this.#self.logId, sequence: ++this.#sequence };
+    let open = true;
+    const close = (run: () => void) => {
+      if (!open) return;
+      open = false;
+      cancel();
+      run();
+    };
+    const fail = (outcome: PeerCallError['outcome'], inMs: number) =>
+      scheduler.after(inMs, this.#self, () => close(() => failed(new PeerCallError(outcome, outcome))));
+    const cancel = scheduler.after(call.deadlineMs, this.#self, () =>
+      close(() => failed(new PeerCallError('lost', 'too late'))),
+    );
+    const first = call.via ?? logId;
+    if (!network.isReached(this.#self, first)) {
+      // A cut is noticed by some, and only afterwards by others.
+      const isSent = network.find(first)?.end.dead === false && scheduler.nowMs % 2 < 1;
+      fail(isSent ? 'lost' : 'not-sent', isSent ? network.lossKnownMs() : network.wayMs());
+      return null;
+    }
+    this.#reached.add(first);
+    const answer = (from: NetworkEnd, said: PeerAnswer) =>
+      scheduler.after(network.wayMs(), this.#self, () => {
+        if (network.isCut(from, this.#self)) fail('lost', network.lossKnownMs());
+        else close(() => answered(said));
+      });
+    const refuse = (outcome: PeerCallError['outcome']) => fail(outcome, network.wayMs());
+    network.find(first)?.end.onDeath(() => fail('lost', network.wayMs()));
+    const { body } = call;
+    for (const inMs of network.arrivals()) {
+      const sent = { ...call, body: body instanceof Uint8Array ? Uint8Array.from(body) : null };
+      const arrive = () => this.#arrive(first, logId, { call: sent, name }, { answer, refuse });
+      scheduler.after(inMs, null, arrive);
+    }
+    return null;
+  }
+
+  cancel(): void {}
+
+  thirdBeside(logId: string): string | null {
+    return this.#network.reachedFrom(this.#self).find((third) => third !== logId) ?? null;
+  }
+
+  reachability(logId: string): Reachability | null {
+    const network = this.#network;
+    const joined = network.find(logId);
+    if (joined === undefined) return null;
+    const isConnected = network.isReached(this.#self, logId);
+    if (isConnected) this.#reached.add(logId);
+    const { diedAtMs } = joined;
+    return { hasAnswered: this.#reached.has(logId), isConnected, refusedSinceMs: diedAtMs };
+  }
+
+  #arrive(
+    at: string,
+    to: string,
+    asked: { readonly call: PeerCall; readonly name: RequestName },
+    back: {
+      readonly answer: (from: NetworkEnd, said: PeerAnswer) => void;
+      readonly refuse: (outcome: PeerCallError['outcome']) => void;
+    },
+  ): void {
+    const { scheduler } = this.#network;
+    const joined = this.#network.find(at);
+    if (joined === undefined || joined.end.dead) return;
+    const { call, name } = asked;
+    // Its own turn: a process that stands still takes it when it goes on.
+    scheduler.after(0, joined.end, () => {
+      if (!joined.names.admit(name)) return back.refuse('lost');
+      if (at !== to) {
+        if (!this.#network.isReached(joined.end, to)) return back.refuse('refused');
+        scheduler.after(this.#network.wayMs(), null, () => this.#arrive(to, to, asked, back));
+        return;
+      }
+      joined.handler.call(
+        {
+          head: call.head,
+          body: call.body as ReceivedBody,
+          from: { serverId: this.#self.serverId, logId: this.#self.logId },
+          name,
+          deadlineMs: call.deadlineMs,
+          placement: call.placement,
+          onCancel: () => {},
+        },
+        (head, body = null) => {
+          const whole = body === null || body instanceof Uint8Array ? body : null;
+          scheduler.after(0, joined.end, () => back.answer(joined.end, { head, body: whole }));
+        },
+      );
+    });
+  }
+}
