@@ -55,7 +55,7 @@ export class ProcessRouter extends Router implements ClusterLinks {
   readonly #network: PeerNetwork;
 
   constructor(network: PeerNetwork, process: RoutedProcess) {
-    super({ forget: () => {} });
+    super({ forget: () => {}, clock: process.clock });
     this.#network = network;
     this.#process = process;
     const { clock, end } = process;
