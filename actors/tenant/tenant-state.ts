@@ -155,6 +155,8 @@ export function applyTenantEvent(state: TenantState, event: TenantEvent): void {
       return;
     case 'tenant-billing': {
       const { plan, status, billing } = event;
+      // Two servers may tell at once, the later standing first: an older one changes nothing.
+      if (billing.version <= (state.tenant?.billing?.version ?? 0)) return;
       if (state.tenant !== null) state.tenant = { ...state.tenant, plan, status, billing };
       return;
     }

@@ -240,7 +240,7 @@ describe('a history', () => {
     assert.equal(tenants.change?.billing.endedAt, Date.parse('2026-02-21T00:00:00Z'));
   });
 
-  const rounds = Number(process.env.BILLING_HISTORIES ?? '250');
+  const rounds = Number(process.env.BILLING_HISTORIES ?? '1000');
   it(`that is shuffled, doubled, delayed or partly lost ends in the state of the subscription itself: ${rounds} of them`, async () => {
     const ends = new Map<string, number>();
     for (let seed = 1; seed <= rounds; seed++) {
