@@ -8,6 +8,14 @@ export function placementKey(tenantId: number, namespace: string): string {
   return namespace === '' ? String(tenantId) : `${tenantId}/${namespace}`;
 }
 
+/** Work that one server does for all, whichever owns its key: the same for a server that is alone. */
+export type ClusterTask = 'billing' | 'ended-logs' | 'orphans' | 'unused-clients';
+
+/** What places such work on a server, as `placementKey` places names; no name has this form. */
+export function taskKey(task: ClusterTask): string {
+  return `task ${task}`;
+}
+
 /** Which servers own what, as one of them knows it: one immutable snapshot a thread, which the next one replaces as a whole. */
 export interface Owners {
   /** Rises with each change of the servers. */

@@ -65,8 +65,8 @@ export interface LogControl {
   whenLaterView(): Promise<void>;
   /** Resolves after every durable record of the thread's targets was sent to it. */
   attach(port: MessagePort, placement: { readonly index: number; readonly count: number }): Promise<void>;
-  /** Lists what all logs consist of; the next `collectLogs` deletes of that. */
-  listLogs(): Promise<void>;
+  /** Lists what all logs consist of, or the own one; the next `collectLogs` deletes of that. */
+  listLogs(which: 'all' | 'own'): Promise<void>;
   /**
    * Deletes what nobody needs any more. `named`: the logs in a view that was read after `listLogs`. False where more of it may go
    * soon: a log that was replayed is not done yet.

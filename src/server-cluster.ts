@@ -2,7 +2,7 @@
 
 import { ApiError } from '../protocol/errors.ts';
 import { limits } from '../protocol/limits.ts';
-import type { Standing } from '../protocol/placement.ts';
+import type { ClusterTask, Standing } from '../protocol/placement.ts';
 import type { LogControl } from '../protocol/worker-tasks.ts';
 import type { Cached } from './auth/key-cache.ts';
 import { DataError, must } from './base/assert.ts';
@@ -185,6 +185,11 @@ export class ServerCluster {
     const { logId } = this.#self;
     const self = this.#follower?.view.members.find((member) => member.logId === logId);
     return self?.state ?? 'joining';
+  }
+
+  /** Whether this server does the work for all of them, as far as it knows now. */
+  doesTask(task: ClusterTask): boolean {
+    return this.#members.doesTask(task);
   }
 
   /** Gives up what this server owns, unless it is the last of all: from the answer on, calls that come go to others. */

@@ -1,6 +1,7 @@
 import { constants, readFileSync } from 'node:fs';
 import { access, mkdir } from 'node:fs/promises';
 import { limits } from '../protocol/limits.ts';
+import type { ClusterTask } from '../protocol/placement.ts';
 import type { StoreSettings } from '../protocol/worker-tasks.ts';
 import { PlansError, parsePlans } from './accounts/parse-plans.ts';
 import { builtInPlans, type Plans } from './accounts/plans.ts';
@@ -184,8 +185,14 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   cluster?.follow({ joined, threads, log: log.control, onRemoved: onOver });
   await Promise.all(threads.map((thread) => thread.start()));
 
-  const stopCollecting = keepCollectingDead({ store, clock: systemClock, logger, log: log.control });
-  const stopSweeping = keepSweepingClients({ store, clock: systemClock, logger });
+  const isMine = (task: ClusterTask) => cluster?.doesTask(task) ?? true;
+  const common = { store, clock: systemClock, logger };
+  const stopCollecting = keepCollectingDead({
+    ...common,
+    log: log.control,
+    isMine: () => isMine('ended-logs'),
+  });
+  const stopSweeping = keepSweepingClients({ ...common, isMine: () => isMine('unused-clients') });
   const stopTidying = keepStoreTidy(storeSettings, logger);
 
   const cacheFolder = cacheFolderOf(settings);
@@ -210,7 +217,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     logger,
   });
   const handler = handlerOf(front, { authenticator, metrics: mcp });
-  const stopBilling = billing?.keep() ?? (() => {});
+  const stopBilling = billing?.keep(() => isMine('billing')) ?? (() => {});
   door.serve(withOauth(handler, { front, people, store, secrets, audit }));
   cluster?.keep(fileOfPeer(front.files, systemClock));
   state = () => cluster?.state ?? 'active';

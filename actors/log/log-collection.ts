@@ -41,8 +41,9 @@ export class LogCollection {
     this.#blobs = this.#blobs.filter(({ slot }) => slot > floor);
   }
 
-  async list(): Promise<void> {
-    this.#listed = await listLogs(this.#store);
+  /** `prefix`: that of all logs, or of one. */
+  async list(prefix: string): Promise<void> {
+    this.#listed = await listLogs(this.#store, prefix);
   }
 
   /**

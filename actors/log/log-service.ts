@@ -413,8 +413,8 @@ export class LogService {
   }
 
   /** Lists logs, as LogControl.listLogs says. */
-  listLogs(): Promise<void> {
-    return this.#collection.list();
+  listLogs(which: 'all' | 'own'): Promise<void> {
+    return this.#collection.list(which === 'all' ? paths.logs : paths.logFolder(this.#own.logId));
   }
 
   /**

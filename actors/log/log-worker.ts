@@ -39,7 +39,7 @@ export default async function serveLog(task: LogWorkerTask): Promise<void> {
       whenSealed: () => service.sealed,
       whenLaterView: () => new Promise((wake) => laterView.push(wake)),
       attach: (port, placement) => service.attach(port, placement),
-      listLogs: () => service.listLogs(),
+      listLogs: (which) => service.listLogs(which),
       collectLogs: (named) => service.collectLogs(named),
       statistics: async () => ({ ...service.statistics(), busySeconds: busySeconds(), cpuMs: threadCpuMs() }),
       drain: () => service.drain(),

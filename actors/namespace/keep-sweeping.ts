@@ -1,8 +1,9 @@
 /**
  * When the sweep runs, over any number of restarts: one small object remembers when the last one began and how far it
- * looked, so that a server that is restarted every hour sweeps no more often than one that is not.
+ * looked, so that a server that is restarted every hour sweeps no more often than one that is not. Of several servers one sweeps.
  */
 import { limits } from '../../protocol/limits.ts';
+import { taskKey } from '../../protocol/placement.ts';
 import { storedCheck } from '../../protocol/stored-schema.ts';
 import { z } from '../../protocol/validate.ts';
 import { formats } from '../../protocol/version.ts';
@@ -39,6 +40,8 @@ const clockDifferenceMsMax = 3_600_000;
 export function keepSweeping(components: ActorComponents): () => void {
   return repeat(components.clock, firstAfterMs, async () => {
     try {
+      // Whoever does it may change.
+      if (!components.ownership.isOwn(taskKey('orphans'))) return retryAfterMs;
       return await sweepIfDue(components);
     } catch (error) {
       components.logger.error('orphans were not swept', { error: describeError(error) });

@@ -14,17 +14,23 @@ export interface KeepBillingComponents extends TellComponents {
   readonly subscriptions: Subscriptions;
 }
 
+export interface KeptBilling extends KeepBillingComponents {
+  /** Whether this server does it for all, now. */
+  readonly isMine: () => boolean;
+}
+
 /**
  * Goes through all customers every few minutes: whose subscription was not looked at for a day is fetched, in case that events were
  * missed; who owes for too long is suspended; and what was used in the hours that have ended is told to the meters. No request
- * waits for any of it. Several servers may do it at once, and each hour is planned by one of them. The answer stops it.
+ * waits for any of it. One server does it for all; while the servers change two may, and each hour is planned by one of them. The answer
+ * stops it.
  */
-export function keepBilling(components: KeepBillingComponents): () => void {
+export function keepBilling(components: KeptBilling): () => void {
   const { clock, logger } = components;
   const rounds = new BillingRounds(components);
   return repeat(clock, limits.billingFirstRoundMs, async () => {
     try {
-      await rounds.run();
+      if (components.isMine()) await rounds.run();
     } catch (error) {
       logger.error('billing was not looked after: it is tried again', { error: describeError(error) });
     }

@@ -59,9 +59,9 @@ export class PaidPlans {
     await this.#subscriptions.endAll(tenantId);
   }
 
-  /** Looks after all tenants from now on; the answer stops it. */
-  keep(): () => void {
-    return keepBilling({ ...this.#tellComponents(), subscriptions: this.#subscriptions });
+  /** Looks after all tenants from now on, whenever this server is the one that does; the answer stops it. */
+  keep(isMine: () => boolean): () => void {
+    return keepBilling({ ...this.#tellComponents(), subscriptions: this.#subscriptions, isMine });
   }
 
   close(): void {

@@ -1,7 +1,7 @@
 /**
  * What processes leave behind when they end: the objects of their logs, and their leases. Now and then everything is
  * listed, and only then is the view read: whatever was listed was in the view before it had an object, so what the view
- * does not name any more is nobody's.
+ * does not name any more is nobody's. Of several servers one does it.
  */
 import { limits } from '../../protocol/limits.ts';
 import type { LogControl } from '../../protocol/worker-tasks.ts';
@@ -18,6 +18,8 @@ export interface CollectComponents {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly log: Pick<LogControl, 'listLogs' | 'collectLogs'>;
+  /** Whether this server does it for all, now; of its own log it does it in any case. */
+  readonly isMine: () => boolean;
 }
 
 /** Soon after the start, when the predecessor's records have mostly been taken over, and then every hour. */
@@ -38,14 +40,15 @@ export function keepCollectingDead(components: CollectComponents): () => void {
 /** One round. What fails is found again by the next. False where a log is not done yet that this process has replayed. */
 export async function collectDead(components: Omit<CollectComponents, 'logger'>): Promise<boolean> {
   const { store, clock, log } = components;
-  const leases = await listLeases(store);
-  await log.listLogs();
+  const isMine = components.isMine();
+  const leases = isMine ? await listLeases(store) : [];
+  await log.listLogs(isMine ? 'all' : 'own');
   const view = await readView(store);
   const members = view.members.map((member) => member.logId);
   const removed = view.removed.map(({ logId }) => logId);
   const isAllDone = await log.collectLogs({ members, removed });
   for (const logId of leases) if (!members.includes(logId)) await store.delete(paths.lease(logId));
-  await collectProbes(store, clock.now() - limits.orphanGraceMs);
+  if (isMine) await collectProbes(store, clock.now() - limits.orphanGraceMs);
   return isAllDone;
 }
 

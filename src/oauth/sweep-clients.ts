@@ -11,6 +11,8 @@ export interface SweepComponents {
   readonly store: ObjectStore;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Whether this server does it for all, now. */
+  readonly isMine: () => boolean;
 }
 
 /** Long after a start, which has enough to do. */
@@ -20,7 +22,7 @@ const firstAfterMs = 10 * 60_000;
 export function keepSweepingClients(components: SweepComponents): () => void {
   return repeat(components.clock, firstAfterMs, async () => {
     try {
-      await sweepClients(components);
+      if (components.isMine()) await sweepClients(components);
     } catch (error) {
       const fields = { error: describeError(error) };
       components.logger.error('unused registrations of OAuth clients were not deleted', fields);
@@ -30,7 +32,10 @@ export function keepSweepingClients(components: SweepComponents): () => void {
 }
 
 /** One round. What fails is found again by the next. */
-export async function sweepClients({ store, clock }: Omit<SweepComponents, 'logger'>): Promise<void> {
+export async function sweepClients({
+  store,
+  clock,
+}: Pick<SweepComponents, 'store' | 'clock'>): Promise<void> {
   const beforeMs = clock.now() - limits.unusedClientMs;
   for await (const { key, modifiedAtMs } of listAll(store, paths.unusedClients))
     if (modifiedAtMs < beforeMs) await store.delete(key);

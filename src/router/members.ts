@@ -1,8 +1,9 @@
 import { limits } from '../../protocol/limits.ts';
-import { type Owners, placementKey } from '../../protocol/placement.ts';
+import { type ClusterTask, type Owners, placementKey, taskKey } from '../../protocol/placement.ts';
 import { assert } from '../base/assert.ts';
 import type { Clock } from '../base/clock.ts';
 import { LruMap } from '../base/lru.ts';
+import { isOwn } from '../base/owners.ts';
 import { rendezvousPick } from '../base/rendezvous-hash.ts';
 
 /** What a server knows of its cluster: one immutable snapshot, which the next one replaces as a whole. */
@@ -71,6 +72,11 @@ export class KnownMembers {
 
   isOwn(tenantId: number, namespace: string): boolean {
     return this.ownerOf(tenantId, namespace) === this.#now.owners.self;
+  }
+
+  /** Whether this server does the work for all; nobody does it while no server owns anything. */
+  doesTask(task: ClusterTask): boolean {
+    return isOwn(this.#now.owners, taskKey(task));
   }
 
   /** Whether the process of this log is a member. */

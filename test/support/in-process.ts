@@ -38,7 +38,7 @@ import {
   type ResolvedNamespace,
   type SharedNamespace,
 } from '../../protocol/messages.ts';
-import type { Owners, Standing } from '../../protocol/placement.ts';
+import { type Owners, type Standing, taskKey } from '../../protocol/placement.ts';
 import type { KeyRecord, ProviderKeyRecord, TenantRecord } from '../../protocol/stored-tenant.ts';
 import { builtInPlans } from '../../src/accounts/plans.ts';
 import { must } from '../../src/base/assert.ts';
@@ -402,7 +402,8 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
   }
   await log.attach(parts.ports.log, { index: 0, count: 1 });
   await replayed;
-  keepCollectingDead({ ...logComponents, log });
+  const isMine = () => components.ownership.isOwn(taskKey('ended-logs'));
+  keepCollectingDead({ ...logComponents, log, isMine });
   keepSweeping(components);
   const membership =
     follower === null || links === null

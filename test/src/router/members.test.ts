@@ -21,6 +21,18 @@ test('owners are those of the newest snapshot, whatever was asked before', () =>
   assert.equal(members.ownerOf(tenantId, name), null);
 });
 
+test('each work for all is done by one server at a time, and by none while none owns anything', () => {
+  const tasks = ['billing', 'ended-logs', 'orphans', 'unused-clients'] as const;
+  const doersOf = (task: (typeof tasks)[number], servers: readonly string[]) =>
+    three.filter((id) => new KnownMembers(membersOf(id, 1, three, servers), new FakeClock()).doesTask(task));
+
+  for (const task of tasks) {
+    assert.equal(doersOf(task, three).length, 1);
+    assert.deepEqual(doersOf(task, ['b']), ['b']);
+    assert.deepEqual(doersOf(task, []), []);
+  }
+});
+
 test('members are known by their logs, also those that own nothing', () => {
   const members = new KnownMembers(membersOf('a', 1, three, ['a']), new FakeClock());
 
