@@ -223,7 +223,7 @@ describe('the billing page in a browser', { skip: browserMissing }, () => {
     await press(page, 'Log in');
     const planCard = page.getByRole('region', { name: 'Plan' });
     await planCard.getByText('This tenant has the free plan.').waitFor();
-    await page.getByRole('img', { name: /^Bill so far by day/ }).waitFor();
+    await page.getByText('Nothing has cost anything so far.').waitFor();
     await inspectPage(page, 'billing-free');
 
     await press(page, 'Upgrade to pro');
@@ -233,6 +233,15 @@ describe('the billing page in a browser', { skip: browserMissing }, () => {
     await inspectPage(page, 'billing-pro');
 
     const subscription = [...stripe.stripe.subscriptions.values()].at(-1) ?? assert.fail('no subscription');
+    // As if it had begun some days ago: its price is due from the first day on.
+    subscription.anchor -= 6 * 86_400;
+    stripe.stripe.tellOf(subscription);
+    await stripe.deliver();
+    await page.reload();
+    await page.getByRole('img', { name: /^Bill so far by day/ }).waitFor();
+    assert.match((await page.getByRole('row', { name: /^Total/ }).textContent()) ?? '', /20\.00/);
+    await inspectPage(page, 'billing-pro-later');
+
     stripe.owes(subscription, 1);
     await stripe.deliver();
     await page.reload();

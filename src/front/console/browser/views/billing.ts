@@ -141,10 +141,19 @@ function billCard({ bill, period_start, period_end, usage }: Billing): Child {
 function byDayCard({ days = [] }: Usage): Child {
   const name = 'Bill so far';
   const points = days.map(({ day, bill_so_far }) => ({ label: formatDay(day), value: bill_so_far }));
+  const title = element('h2', { id: 'bill-by-day' }, 'By day');
+  // A plot of nothing but zeros looks like one that failed.
+  if (days.every(({ bill_so_far }) => bill_so_far === 0))
+    return element(
+      'section',
+      { class: 'card', 'aria-labelledby': 'bill-by-day' },
+      title,
+      element('p', { class: 'muted' }, 'Nothing has cost anything so far.'),
+    );
   return element(
     'section',
     { class: 'card', 'aria-labelledby': 'bill-by-day' },
-    element('h2', { id: 'bill-by-day' }, 'By day'),
+    title,
     chart({ kind: 'columns', labelName: 'day', valueName: name, points, omitted: 0 }, formatMoney),
     element(
       'details',
