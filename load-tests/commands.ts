@@ -71,6 +71,11 @@ export const measurements: readonly Command[] = [
   ),
   ownProgram('agent-day', '2 min', '30 questions to the kernel’s sources, answered by tool calls alone'),
   ownProgram('vectors', '5 min', 'recall, filters and speed of searches by vectors, beside LanceDB'),
+  ownProgram(
+    'peers',
+    '5 min',
+    'the same rows and questions to ripgrep, csearch, DuckDB, LanceDB, Chroma and PostgreSQL',
+  ),
   ownProgram('semantic', '3 min', 'questions that find paraphrases, by the built-in model'),
   ownProgram('sql-speed', '3 min', '43 questions to a table of 105 columns, beside DuckDB'),
   ownProgram('import-speed', '2 min', 'a million rows of CSV, NDJSON and Parquet'),

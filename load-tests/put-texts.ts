@@ -28,17 +28,21 @@ export async function putTexts(
   await Promise.all(Array.from({ length: connections }, send));
 }
 
-/** Again and again while the server says that it is busy. */
+/** For how long 503 is taken for a moment, such as that in which servers hand data over, in milliseconds. */
+const unavailableMsMax = 30_000;
+
+/** Again and again while the server says that it is busy, and for a while where it is unavailable. */
 export async function postUntilTaken(
   client: Connections,
   path: string,
   body: Buffer,
   onBusy: () => void = () => {},
 ): Promise<void> {
-  for (;;) {
+  for (const began = performance.now(); ; ) {
     const { status, text, retryAfterMs } = await client.send('POST', path, body);
     if (status === 200) return;
-    if (status !== 429) throw new Error(`POST ${path}: ${status} ${text.slice(0, 500)}`);
+    const isMoment = status === 503 && performance.now() - began < unavailableMsMax;
+    if (status !== 429 && !isMoment) throw new Error(`POST ${path}: ${status} ${text.slice(0, 500)}`);
     onBusy();
     await sleep(retryAfterMs);
   }

@@ -1,4 +1,5 @@
 import { Connections, type MeasuredServer, restartMeasured } from './measured-server.ts';
+import { postUntilTaken } from './put-texts.ts';
 import { type StartOptions, startServer } from './server.ts';
 import { whenSegmentsRest } from './store-counts.ts';
 
@@ -16,7 +17,7 @@ export async function restartFlushed(
   const restarted = await restartMeasured(server, options, start);
   const client = new Connections(restarted.process.url, restarted.key, 1);
   for (const namespace of namespaces)
-    await client.post(`/v1/namespaces/${namespace}/warm`, Buffer.from('{}'));
+    await postUntilTaken(client, `/v1/namespaces/${namespace}/warm`, Buffer.from('{}'));
   client.close();
   await whenSegmentsRest(restarted.process);
   return restarted;

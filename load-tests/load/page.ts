@@ -1,4 +1,5 @@
 import { median, thousands } from '../bench-report.ts';
+import { type PeersResult, peersSection } from '../peers/peers-table.ts';
 import { type Baselines, type Movement, movementsOf, percentText } from './baselines.ts';
 import { htmlText } from './html-text.ts';
 import { pageStyle } from './page-style.ts';
@@ -16,9 +17,14 @@ import {
  * The report page: one HTML file that needs nothing else, with a table of all scenarios and a section for each. A pure function of
  * results and baselines: the same files make the same page.
  */
-export function reportPage(results: readonly LoadResult[], baselines: Baselines): string {
+export function reportPage(
+  results: readonly LoadResult[],
+  baselines: Baselines,
+  peers: PeersResult | null = null,
+): string {
   const shown = results.map((result) => ({ result, movements: movementsOf(result, baselines) }));
-  const body = [head(results), summary(shown), ...shown.map(section)].join('\n');
+  const beside = peers === null ? [] : [peersSection(peers)];
+  const body = [head(results), summary(shown), ...shown.map(section), ...beside].join('\n');
   return `<!doctype html>
 <html lang="en">
 <head>

@@ -12,6 +12,7 @@ import { endOwnS3 } from '../balanced-servers.ts';
 import { machineLines, measurementLine, median, thousands } from '../bench-report.ts';
 import { isQuick } from '../judge.ts';
 import { numberOption, textOption } from '../options.ts';
+import { type PeersResult, parsePeersResult, peersFile } from '../peers/peers-table.ts';
 import { type Baselines, movementLines, movementsOf, withResult } from './baselines.ts';
 import { reportPage } from './page.ts';
 import { type LoadResult, parseLoadResult, resultHolds } from './result.ts';
@@ -45,7 +46,7 @@ async function main(words: readonly string[]): Promise<number> {
     writeFileSync(baselinesFile, `${JSON.stringify(kept, null, 2)}\n`);
   }
   const page = join(folder, 'report.html');
-  writeFileSync(page, reportPage(resultsIn(folder), baselines));
+  writeFileSync(page, reportPage(resultsIn(folder), baselines, peersIn(folder)));
   say(`\n${page}`);
   return results.every(resultHolds) ? 0 : 1;
 }
@@ -107,6 +108,11 @@ function resultsIn(folder: string): LoadResult[] {
       ? [parseLoadResult(readFileSync(file, 'utf8'), file)]
       : [];
   });
+}
+
+function peersIn(folder: string): PeersResult | null {
+  const file = join(folder, peersFile);
+  return existsSync(file) ? parsePeersResult(readFileSync(file, 'utf8'), file) : null;
 }
 
 process.exitCode = await main(process.argv.slice(2));
