@@ -115,4 +115,5 @@ function peersIn(folder: string): PeersResult | null {
   return existsSync(file) ? parsePeersResult(readFileSync(file, 'utf8'), file) : null;
 }
 
-process.exitCode = await main(process.argv.slice(2));
+// A scenario that ended early may have left a server, which would keep this process: its exit ends it.
+process.exit(await main(process.argv.slice(2)));
