@@ -192,11 +192,15 @@ export const proofs: readonly Command[] = [
   },
   {
     name: 'cluster',
-    takes: '60 min',
-    about: 'three servers on one store under load: kill -9, pauses, rolling restarts, fewer and more',
-    settings: 'CLUSTER_ROUNDS, CLUSTER_FAULT',
+    takes: '3 h',
+    about: 'three servers on a folder and on S3 under load: leaves, joins, kill -9, pauses, cuts, S3 away',
+    settings: 'CLUSTER_ROUNDS, CLUSTER_FAULT, CLUSTER_STORE',
     steps: [
-      testStep(['end-to-end/cluster'], { CLUSTER_ROUNDS: '20' }, { options: ['--test-name-pattern=times'] }),
+      testStep(
+        ['end-to-end/cluster'],
+        { CLUSTER_ROUNDS: '20' },
+        { s3: true, options: ['--test-name-pattern=times'] },
+      ),
     ],
   },
   {

@@ -1,6 +1,7 @@
 /**
  * Three real servers on one folder: any of them answers for all, and data moves when one goes and comes. CLUSTER_ROUNDS sets how often each
- * of the faults of support/cluster-rounds.ts comes under load, CLUSTER_FAULT which of them alone, CLUSTER_SEED what is drawn by chance.
+ * of the faults of support/cluster-rounds.ts comes under load, CLUSTER_FAULT which of them alone, CLUSTER_SEED what is drawn by chance. Rounds
+ * are run on a folder and, with TIDEBASE_TEST_S3_ENV, on a bucket of a real S3 server; CLUSTER_STORE names one of the two.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -13,11 +14,13 @@ import type { ImportResult } from '../../protocol/write.ts';
 import { ApiClient } from '../support/api-client.ts';
 import { type ClusterServer, metric, ServerCluster, stateOf } from '../support/cluster.ts';
 import { ClusterLoad } from '../support/cluster-load.ts';
-import { clusterFaults, clusterRounds, lineOfRounds } from '../support/cluster-rounds.ts';
+import { measuredColumns, tableOf } from '../support/cluster-measured.ts';
+import { clusterFaults, clusterRounds, faultsOfS3 } from '../support/cluster-rounds.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePorts } from '../support/free-ports.ts';
 import { McpCaller } from '../support/mcp-calls.ts';
 import { seededRandom } from '../support/model.ts';
+import { newBucket, noS3Reason } from '../support/s3-server.ts';
 import { ServerProcess } from '../support/server-process.ts';
 
 const mainFile = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -236,14 +239,32 @@ describe('three servers on one store', { concurrency: 1 }, () => {
 
 if (rounds > 0)
   describe(`bad days of three servers (CLUSTER_SEED=${seed})`, { concurrency: 1 }, () => {
-    for (const fault of clusterFaults.filter((each) => (process.env.CLUSTER_FAULT ?? each) === each))
-      it(`${fault}, ${rounds} times: nothing is lost and nothing is wrong`, async (t) => {
-        const random = seededRandom(seed);
-        const report = await clusterRounds({ fault, rounds, namespaces: 60, random, pauseMs: 30_000 });
+    const rows: (readonly string[])[] = [['store', ...measuredColumns, 'lost', 'wrong']];
+    const asked = (value: string, by: string | undefined) => (by ?? value) === value;
 
-        t.diagnostic(lineOfRounds(report));
-        assert.deepEqual([report.lost, report.wrong], [[], []]);
-        for (const kind of report.failures.keys())
-          assert.match(kind, /^(503 unavailable|503 write_unknown|429 [a-z_]+|no answer)$/);
-      });
+    for (const store of ['folder', 's3'] as const)
+      for (const fault of clusterFaults)
+        if (asked(store, process.env.CLUSTER_STORE) && asked(fault, process.env.CLUSTER_FAULT)) {
+          const needsS3 = (store === 's3' ? noS3Reason : null) ?? false;
+          const skip = store === 'folder' && faultsOfS3.includes(fault) ? 'a folder is not away' : needsS3;
+          it(`on ${store}: ${fault}, ${rounds} times: nothing is lost and nothing is wrong`, {
+            skip,
+          }, async () => {
+            const bucket = store === 's3' ? await newBucket() : null;
+            const random = seededRandom(seed);
+            const report = await clusterRounds({ fault, rounds, namespaces: 60, random, bucket });
+
+            const { lost, wrong, measured } = report;
+            for (const each of measured)
+              rows.push([store, ...each.row, String(lost.length), String(wrong.length)]);
+            assert.deepEqual([lost, wrong], [[], []]);
+            for (const { failures } of measured)
+              for (const kind of failures.keys())
+                assert.match(kind, /^(503 unavailable|503 write_unknown|429 [a-z_]+|no answer)$/);
+          });
+        }
+
+    it('the table of all times', (t) => {
+      for (const line of tableOf(rows)) t.diagnostic(line);
+    });
   });

@@ -7,6 +7,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiClient, ApiFailure } from './api-client.ts';
+import { Availability } from './availability.ts';
 
 export interface ClusterLoadOptions {
   readonly key: string;
@@ -32,15 +33,27 @@ interface Space {
   /** Numbers that were acknowledged. */
   readonly written: number[];
   isWriting: boolean;
-  /** When a read last succeeded, and the longest time without since `measure`. */
-  lastReadMs: number;
-  longestMs: number;
-  /** Reads that succeeded. */
-  reads: number;
+  /** A read that failed is about to be tried again. */
+  isReadAgain: boolean;
+  readonly reads: Availability;
+  readonly writes: Availability;
+}
+
+/** What was seen of one namespace since `measure`, in milliseconds. */
+export interface SpaceFigures {
+  readonly name: string;
+  /** The longest time from a read to the next answer of one. */
+  readonly readGapMs: number;
+  /** The same of writes. */
+  readonly writeGapMs: number;
+  /** How long each read took that was answered. */
+  readonly readsMs: readonly number[];
 }
 
 const register = 'last';
 const writtenShare = 0.4;
+/** A namespace whose read failed is read again so soon, so that its end is seen when it comes. */
+const readAgainMs = 50;
 
 export class ClusterLoad {
   readonly #options: ClusterLoadOptions;
@@ -53,6 +66,8 @@ export class ClusterLoad {
   #askedAgain = 0;
   #stopped = false;
   #running: Promise<void> = Promise.resolve();
+  /** Answers of each namespace at `measure`. */
+  #readBefore: readonly number[] = [];
 
   constructor(options: ClusterLoadOptions) {
     this.#options = options;
@@ -62,9 +77,9 @@ export class ClusterLoad {
       acknowledged: 0,
       written: [],
       isWriting: false,
-      lastReadMs: performance.now(),
-      longestMs: 0,
-      reads: 0,
+      isReadAgain: false,
+      reads: new Availability(),
+      writes: new Availability(),
     }));
   }
 
@@ -78,7 +93,7 @@ export class ClusterLoad {
     return this.#askedAgain;
   }
 
-  /** Requests that failed, by the code of their answer; `no answer` where the connection ended. */
+  /** Requests that failed since `measure`, by the code of their answer; `no answer` where the connection ended. */
   get failures(): ReadonlyMap<string, number> {
     return this.#failures;
   }
@@ -111,28 +126,31 @@ export class ClusterLoad {
     for (const client of this.#clients.values()) client.close();
   }
 
-  /** From now on the longest times without a read that succeeded are counted anew. */
+  /** From now on all figures are counted anew. */
   measure(): void {
-    const now = performance.now();
-    for (const space of this.#spaces) Object.assign(space, { lastReadMs: now, longestMs: 0 });
+    this.#failures.clear();
+    for (const { reads, writes } of this.#spaces) for (const each of [reads, writes]) each.restart();
+    this.#readBefore = this.#spaces.map(({ reads }) => reads.answers);
   }
 
-  /** The longest time since `measure` for which each namespace was not read, in milliseconds, sorted. */
+  /** What was seen since `measure`. */
+  figures(): readonly SpaceFigures[] {
+    return this.#spaces.map(({ name, reads, writes }) => ({
+      name,
+      readGapMs: reads.longestMs,
+      writeGapMs: writes.longestMs,
+      readsMs: reads.tookMs,
+    }));
+  }
+
+  /** The longest time since `measure` for which reads of each namespace had no answer, in milliseconds, sorted. */
   gaps(): readonly number[] {
-    const now = performance.now();
-    return this.#spaces
-      .map(({ longestMs, lastReadMs }) => Math.max(longestMs, now - lastReadMs))
-      .sort((a, b) => a - b);
-  }
-
-  /** How often each namespace was read. */
-  reads(): readonly number[] {
-    return this.#spaces.map(({ reads }) => reads);
+    return this.#spaces.map(({ reads }) => reads.longestMs).sort((a, b) => a - b);
   }
 
   /** Whether each namespace was read since `measure`. */
   get areAllRead(): boolean {
-    return this.#spaces.every(({ longestMs }) => longestMs > 0);
+    return this.#spaces.every(({ reads }, at) => reads.answers > (this.#readBefore[at] ?? 0));
   }
 
   /** Reads everything through one server, and answers the acknowledged writes that are not there. */
@@ -160,9 +178,7 @@ export class ClusterLoad {
   #ask(space: Space): void {
     const { random } = this.#options;
     const isWrite = random() < writtenShare && !space.isWriting;
-    const asked = isWrite ? this.#write(space, this.#client()) : this.#read(space, this.#client());
-    this.#onTheWay.add(asked);
-    void asked.finally(() => this.#onTheWay.delete(asked));
+    this.#track(isWrite ? this.#write(space, this.#client()) : this.#read(space, this.#client()));
   }
 
   async #write(space: Space, client: ApiClient): Promise<void> {
@@ -174,7 +190,7 @@ export class ClusterLoad {
         { id: idOf(number), text },
         { id: register, text },
       ];
-      await this.#asked(() => client.put(space.name, docs));
+      await space.writes.asked(() => this.#asked(() => client.put(space.name, docs)));
       this.#answered++;
       space.acknowledged = number;
       space.written.push(number);
@@ -192,9 +208,8 @@ export class ClusterLoad {
       ? register
       : idOf(written[Math.floor(this.#options.random() * written.length)] ?? 0);
     try {
-      const { text } = await this.#asked(() => client.get(name, id));
+      const { text } = await space.reads.asked(() => this.#asked(() => client.get(name, id)));
       this.#answered++;
-      this.#noteRead(space);
       if (!isRegister && idOf(Number(text)) !== id) this.#wrong.push(`${name}/${id} holds ${text}`);
       if (isRegister && (Number(text) < acknowledged || Number(text) > space.begun))
         this.#wrong.push(`${name}: ${text} was read when ${acknowledged} was acknowledged, at ${client.url}`);
@@ -202,7 +217,23 @@ export class ClusterLoad {
       if (error instanceof ApiFailure && error.status === 404)
         this.#wrong.push(`${name}/${id} was not found, at ${client.url}`);
       this.#fail(error);
+      this.#readAgain(space);
     }
+  }
+
+  /** One such read at a time. */
+  #readAgain(space: Space): void {
+    if (this.#stopped || space.isReadAgain) return;
+    space.isReadAgain = true;
+    setTimeout(() => {
+      space.isReadAgain = false;
+      if (!this.#stopped) this.#track(this.#read(space, this.#client()));
+    }, readAgainMs);
+  }
+
+  #track(asked: Promise<void>): void {
+    this.#onTheWay.add(asked);
+    void asked.finally(() => this.#onTheWay.delete(asked));
   }
 
   async #asked<T>(ask: () => Promise<T>): Promise<T> {
@@ -217,13 +248,6 @@ export class ClusterLoad {
         await sleep(1_000 * (error instanceof ApiFailure ? (error.body.retry_after ?? 1) : 0.1));
       }
     }
-  }
-
-  #noteRead(space: Space): void {
-    const now = performance.now();
-    space.longestMs = Math.max(space.longestMs, now - space.lastReadMs);
-    space.lastReadMs = now;
-    space.reads++;
   }
 
   #fail(error: unknown): void {

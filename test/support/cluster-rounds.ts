@@ -1,137 +1,209 @@
-/** Bad days of a cluster under an open loop of reads and writes: one fault a round, and what became of every answer. */
+/** Bad days of a cluster under an open loop of reads and writes: faults, one a round, and what became of every answer. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ClusterServer, ServerCluster } from './cluster.ts';
+import { placementKey } from '../../protocol/placement.ts';
+import { rendezvousPick } from '../../src/base/rendezvous-hash.ts';
+import { type ClusterServer, metric, ServerCluster } from './cluster.ts';
 import { ClusterLoad } from './cluster-load.ts';
+import { Measured } from './cluster-measured.ts';
 import { eventually } from './eventually.ts';
+import type { S3Bucket } from './s3-server.ts';
 
-export const clusterFaults = ['kill -9', 'pause', 'rolling restart', 'scale in and out'] as const;
+export const clusterFaults = [
+  'leave and join',
+  'kill -9',
+  'pause',
+  'peer cut',
+  'leave beside a join',
+  'cut from S3',
+  'S3 away',
+] as const;
 export type ClusterFault = (typeof clusterFaults)[number];
+/** Faults of what is between a server and its bucket. */
+export const faultsOfS3: readonly ClusterFault[] = ['cut from S3', 'S3 away'];
 
 export interface RoundsOptions {
   readonly fault: ClusterFault;
   readonly rounds: number;
   readonly namespaces: number;
   readonly random: () => number;
-  /** How long a paused server sleeps: longer than others wait before they remove it. */
-  readonly pauseMs: number;
+  /** Where the objects lie; null: in a folder. */
+  readonly bucket: S3Bucket | null;
 }
 
 export interface RoundsReport {
-  readonly fault: ClusterFault;
-  readonly rounds: number;
+  /** What was measured: before the faults, while each lasts, and while all becomes as it was. */
+  readonly measured: readonly Measured[];
   readonly answered: number;
-  /** The longest time for which a namespace was not read in each round, in milliseconds, sorted. */
-  readonly gapsMs: readonly number[];
   readonly lost: readonly string[];
   readonly wrong: readonly string[];
-  readonly failures: ReadonlyMap<string, number>;
 }
 
 /** How long the servers run before a fault, in milliseconds: one that has just started suspects nobody. */
 const steadyMs = 11_000;
+/** How long a paused server sleeps, and one is cut from S3: longer than others wait before they remove it. */
+const pauseMs = 30_000;
+/** How long two peers do not hear each other, in milliseconds. */
+const peerCutMs = 10_000;
+/** How long S3 is away: longer than a lease may stand still. */
+const storeAwayMs = 20_000;
 
 export async function clusterRounds(options: RoundsOptions): Promise<RoundsReport> {
-  const { fault, rounds, namespaces, random, pauseMs } = options;
-  const cluster = await ServerCluster.start({ servers: 3 });
+  const { fault, rounds, namespaces, random, bucket } = options;
+  const cluster = await ServerCluster.start({ servers: 3, bucket, proxies: true });
   const asked = new Set(cluster.servers);
   const [first] = cluster.clients(null);
-  const { key } = (await first?.signup('rounds@example.com')) ?? assert.fail('no server');
+  const { key, tenant_id: tenantId } =
+    (await first?.signup('rounds@example.com')) ?? assert.fail('no server');
   const urls = () => [...asked].map(({ process }) => process.url);
   const load = new ClusterLoad({ key, name: 'space', namespaces, everyMs: 5 * namespaces, random, urls });
   await load.fill();
-  await sleep(steadyMs);
-  const gapsMs: number[] = [];
-  const lost: string[] = [];
+  const bad = new BadDays({ cluster, asked, load, tenantId, random });
   load.begin();
-  for (let round = 0; round < rounds; round++) {
-    load.measure();
-    await eventually(() => load.areAllRead, 'all are read before the fault');
-    load.measure();
-    const some = cluster.servers[Math.floor(random() * 3)] ?? assert.fail('no server');
-    await faulty(fault, { cluster, some, asked, load, pauseMs });
-    gapsMs.push(load.gaps().at(-1) ?? Number.NaN);
-    await cluster.whenActive();
-    if (fault !== 'rolling restart' && fault !== 'scale in and out') await sleep(steadyMs);
-  }
+  for (let round = 0; round < rounds; round++) await bad.round(fault);
   await load.stop();
+  await sleep(steadyMs);
+  const lost: string[] = [];
   for (const { process } of cluster.servers) lost.push(...(await load.lostAt(process.url)));
   load.close();
   await cluster.stop();
-  const { answered, wrong, failures } = load;
-  return { fault, rounds, answered, gapsMs: gapsMs.sort((a, b) => a - b), lost, wrong, failures };
+  await cluster.closeProxies();
+  const { answered, wrong } = load;
+  return { measured: bad.measured, answered, lost, wrong };
 }
 
 interface Scene {
   readonly cluster: ServerCluster;
-  readonly some: ClusterServer;
   /** Servers that clients ask. */
   readonly asked: Set<ClusterServer>;
   readonly load: ClusterLoad;
-  readonly pauseMs: number;
+  readonly tenantId: number;
+  readonly random: () => number;
 }
 
-async function faulty(fault: ClusterFault, scene: Scene): Promise<void> {
-  const { cluster, some, asked, load, pauseMs } = scene;
-  switch (fault) {
-    case 'kill -9':
-      asked.delete(some);
-      await some.process.kill();
-      await readAgain(load);
-      await cluster.restart(some);
-      asked.add(some);
-      return;
-    case 'pause':
-      asked.delete(some);
-      some.process.signal('SIGSTOP');
-      await sleep(pauseMs);
-      some.process.signal('SIGCONT');
-      // It finds its log sealed, and ends; whoever supervises it starts it again.
-      assert.equal((await some.process.end()).code, 1, some.process.errors);
-      await readAgain(load);
-      await cluster.restart(some);
-      asked.add(some);
-      return;
-    case 'rolling restart':
-      for (const server of cluster.servers) await stopAndStart(cluster, [server], asked);
-      return;
-    default:
-      await stopAndStart(cluster, cluster.servers.slice(1), asked);
+class BadDays {
+  readonly #scene: Scene;
+  readonly #measured = new Map<string, Measured>();
+
+  constructor(scene: Scene) {
+    this.#scene = scene;
   }
-}
 
-/** Clients turn to the others first, as a balancer does that asks `/readyz`. */
-async function stopAndStart(
-  cluster: ServerCluster,
-  servers: readonly ClusterServer[],
-  asked: Set<ClusterServer>,
-): Promise<void> {
-  for (const server of servers) {
-    asked.delete(server);
+  get measured(): readonly Measured[] {
+    return [...this.#measured.values()];
+  }
+
+  async round(fault: ClusterFault): Promise<void> {
+    const { cluster, random } = this.#scene;
+    await this.#during('steady', [], () => sleep(steadyMs));
+    const [some, other, third] = shuffled(cluster.servers, random);
+    assert(some !== undefined && other !== undefined && third !== undefined);
+    switch (fault) {
+      case 'leave and join':
+        await this.#during('leave', [some], () => this.#stop(some));
+        return this.#during('join', [some], () => this.#start(some));
+      case 'kill -9':
+        await this.#during('kill -9', [some], async () => {
+          this.#scene.asked.delete(some);
+          await some.process.kill();
+        });
+        return this.#during('join after it', [some], () => this.#start(some));
+      case 'pause':
+        await this.#during('pause', [some], () => this.#pause(some));
+        return this.#during('join after it', [some], () => this.#start(some));
+      case 'peer cut':
+        return this.#during('peer cut', cluster.servers, () => this.#cutPeers(some, other));
+      case 'leave beside a join':
+        await this.#stop(some);
+        await sleep(steadyMs);
+        await this.#during('leave beside a join', [some, other], async () => {
+          await Promise.all([this.#start(some), this.#stop(other)]);
+        });
+        return this.#start(other);
+      case 'cut from S3':
+        await this.#during('cut from S3', [some], () => this.#cutFromStore(some));
+        return this.#during('join after it', [some], () => this.#start(some));
+      default:
+        return this.#during('S3 away', cluster.servers, () => this.#storeAway());
+    }
+  }
+
+  /** Measures until each namespace is read again. `affected`: who owns, before or after it, what it is about. */
+  async #during(name: string, affected: readonly ClusterServer[], work: () => Promise<void>): Promise<void> {
+    const { cluster, load, tenantId } = this.#scene;
+    await eventually(() => load.areAllRead, 'all are read before it');
+    load.measure();
+    await work();
+    const answers = () => load.figures().map(({ readsMs }) => readsMs.length);
+    const before = answers();
+    const isRead = () => answers().every((count, at) => count > (before[at] ?? 0));
+    await eventually(isRead, 'each namespace is read after it');
+    const ids = cluster.servers.map((server) => cluster.idOf(server));
+    const isAffected = (space: string) => {
+      const owner = cluster.servers[rendezvousPick(placementKey(tenantId, space), ids)];
+      return owner !== undefined && affected.includes(owner);
+    };
+    const measured = this.#measured.get(name) ?? new Measured(name);
+    this.#measured.set(name, measured);
+    measured.add(load.figures(), load.failures, isAffected);
+  }
+
+  /** Clients turn to the others first, as a balancer does that asks `/readyz`. */
+  async #stop(server: ClusterServer): Promise<void> {
+    this.#scene.asked.delete(server);
     assert.deepEqual(await server.process.stop(), { code: 0, signal: null }, server.process.errors);
   }
-  for (const server of servers) {
+
+  async #start(server: ClusterServer): Promise<void> {
+    const { cluster, asked } = this.#scene;
     await cluster.restart(server);
     asked.add(server);
   }
+
+  async #pause(server: ClusterServer): Promise<void> {
+    this.#scene.asked.delete(server);
+    server.process.signal('SIGSTOP');
+    await sleep(pauseMs);
+    server.process.signal('SIGCONT');
+    // It finds its log sealed, and ends; whoever supervises it starts it again.
+    assert.equal((await server.process.end()).code, 1, server.process.errors);
+  }
+
+  /** What `from` sends does not come to `to`, whoever of them has dialled. */
+  async #cutPeers(from: ClusterServer, to: ClusterServer): Promise<void> {
+    to.toPeer?.hold(from.process.pid, 'up');
+    from.toPeer?.hold(to.process.pid, 'down');
+    await sleep(peerCutMs);
+    for (const { toPeer } of [from, to]) toPeer?.heal();
+  }
+
+  /** Others take over; it finds its log sealed when it reaches the store again, and ends. */
+  async #cutFromStore(server: ClusterServer): Promise<void> {
+    this.#scene.asked.delete(server);
+    await server.toStore?.set({ mode: 'hang' });
+    await sleep(pauseMs);
+    await server.toStore?.set({ mode: 'pass' });
+    assert.equal((await server.process.end()).code, 1, server.process.errors);
+  }
+
+  /** Nobody is evicted for it. */
+  async #storeAway(): Promise<void> {
+    const { servers } = this.#scene.cluster;
+    const evictions = () =>
+      Promise.all(servers.map((each) => metric(each.metricsUrl, 'tidebase_cluster_evictions_total')));
+    const before = await evictions();
+    await Promise.all(servers.map(({ toStore }) => toStore?.set({ mode: 'refuse' })));
+    await sleep(storeAwayMs);
+    await Promise.all(servers.map(({ toStore }) => toStore?.set({ mode: 'pass' })));
+    await sleep(steadyMs);
+    assert.deepEqual(await evictions(), before);
+    for (const { process } of servers) assert.ok(process.running, process.errors);
+  }
 }
 
-async function readAgain(load: ClusterLoad): Promise<void> {
-  const readBefore = load.reads();
-  await eventually(
-    () => load.reads().every((count, at) => count > (readBefore[at] ?? 0)),
-    'every namespace is read again',
-  );
-}
-
-/** One line of a table. */
-export function lineOfRounds(report: RoundsReport): string {
-  const { fault, rounds, answered, gapsMs, lost, wrong, failures } = report;
-  const quantile = (part: number) =>
-    Math.round(gapsMs[Math.min(gapsMs.length - 1, Math.ceil(part * gapsMs.length) - 1)] ?? 0);
-  const kinds = [...failures].map(([kind, count]) => `${count} × ${kind}`).join(', ');
-  return (
-    `${fault}: ${rounds} rounds, ${answered} answers; longest without a read p50 ${quantile(0.5)} ms, ` +
-    `p95 ${quantile(0.95)} ms, max ${quantile(1)} ms; ${lost.length} lost, ${wrong.length} wrong; errors: ${kinds || 'none'}`
-  );
+function shuffled<T>(items: readonly T[], random: () => number): readonly T[] {
+  return items
+    .map((item) => ({ item, at: random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item);
 }

@@ -1,5 +1,6 @@
-/** Several real servers on one folder of objects, each a process of its own. */
+/** Several real servers on one folder of objects, or one bucket, each a process of its own. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { placementKey } from '../../protocol/placement.ts';
 import { systemClock } from '../../src/base/clock.ts';
@@ -9,7 +10,10 @@ import { ownersOf, readView } from '../../src/cluster/view.ts';
 import { FsObjectStore } from '../../src/object-store/fs-object-store.ts';
 import { ApiClient } from './api-client.ts';
 import { eventually } from './eventually.ts';
+import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 import { freePorts } from './free-ports.ts';
+import { PeerProxy } from './peer-proxy.ts';
+import { type S3Bucket, serverEnvOf } from './s3-server.ts';
 import {
   type ServerProcess,
   type ServerProcessOptions,
@@ -25,11 +29,19 @@ export interface ClusterServer {
   process: ServerProcess;
   readonly metricsUrl: string;
   readonly options: ServerProcessOptions;
+  /** What its objects go through; null where they lie in a folder, or nothing is to be broken. */
+  readonly toStore: FaultProxy | null;
+  /** What others connect to; null where nothing is to be broken. */
+  readonly toPeer: PeerProxy | null;
 }
 
 export interface ClusterOptions {
   readonly servers: number;
   readonly env?: Readonly<Record<string, string>>;
+  /** Where the objects lie; default: in a folder. */
+  readonly bucket?: S3Bucket | null;
+  /** Whether what is between the servers, and between each and the bucket, can be broken. */
+  readonly proxies?: boolean;
 }
 
 export class ServerCluster {
@@ -42,12 +54,17 @@ export class ServerCluster {
   }
 
   /** Starts the servers; resolves when all are active. */
-  static async start({ servers: count, env = {} }: ClusterOptions): Promise<ServerCluster> {
+  static async start(asked: ClusterOptions): Promise<ServerCluster> {
+    const { servers: count, bucket = null, proxies = false } = asked;
+    const env = { ...(bucket === null ? {} : serverEnvOf(bucket)), ...asked.env };
     const folder = temporaryFolder();
-    const ports = await freePorts(3 * count);
+    const ports = await freePorts(4 * count);
     const servers = await Promise.all(
-      Array.from({ length: count }, async (_, at) => {
-        const [peerPort = 0, metricsPort = 0, port = 0] = ports.slice(3 * at);
+      Array.from({ length: count }, async (_, at): Promise<ClusterServer> => {
+        const [peerPort = 0, metricsPort = 0, port = 0, proxyPort = 0] = ports.slice(4 * at);
+        const toStore =
+          proxies && bucket !== null ? await startFaultProxy({ targetPort: bucket.port }) : null;
+        const toPeer = proxies ? await PeerProxy.start({ port: proxyPort, targetPort: peerPort }) : null;
         const options: ServerProcessOptions = {
           folder: join(folder, `server-${at + 1}`),
           env: {
@@ -64,10 +81,12 @@ export class ServerCluster {
             TIDEBASE_COMPUTE_THREADS: '1',
             TIDEBASE_COMMIT_MS: '25',
             ...env,
+            ...(toStore === null ? {} : { S3_ENDPOINT: toStore.url }),
+            ...(toPeer === null ? {} : { TIDEBASE_PEER_ADDRESS: `127.0.0.1:${proxyPort}` }),
           },
         };
         const process = await startServer(options);
-        return { process, metricsUrl: `http://127.0.0.1:${metricsPort}`, options };
+        return { process, metricsUrl: `http://127.0.0.1:${metricsPort}`, options, toStore, toPeer };
       }),
     );
     const cluster = new ServerCluster(servers, folder);
@@ -77,6 +96,14 @@ export class ServerCluster {
 
   get running(): readonly ClusterServer[] {
     return this.servers.filter(({ process }) => process.running);
+  }
+
+  /** Lets everything flow again, and ends what stands between the servers. */
+  async closeProxies(): Promise<void> {
+    for (const { toStore, toPeer } of this.servers) {
+      toPeer?.close();
+      await toStore?.close();
+    }
   }
 
   clients(key: string | null): readonly ApiClient[] {
@@ -135,6 +162,11 @@ export class ServerCluster {
   async restart(server: ClusterServer): Promise<void> {
     server.process = await startServer(server.options);
     await this.whenActive();
+  }
+
+  /** The id by which data is placed on a server. */
+  idOf({ options }: ClusterServer): string {
+    return readFileSync(join(options.folder, 'server-id'), 'utf8').trim();
   }
 }
 
