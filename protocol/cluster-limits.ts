@@ -7,7 +7,11 @@ export const clusterLimits = {
   /** A renewal that comes later than this after the one before was held up: the process, or the whole machine, stood still. */
   leaseLateMsMax: 4_300,
   /** Between two looks at the logs of others that are waited for: a barrier is on its way for about as long. */
-  barrierLookEveryMs: 100,
+  barrierLookEveryMs: 50,
+  /** Headers of a log that are read at once while its barrier is searched: four rounds find it among a thousand. */
+  barrierProbesAtOnce: 8,
+  /** Logs of which a replay reads side by side: each has `replayReadsInFlight` objects on their way, of 4 MB at most. */
+  replayLogsAtOnce: 4,
   /** A process answers reads for so long at most after its log was last seen open. */
   readEvidenceMsMax: 1_000,
   /** While there are reads the next look begins when the last one is so old: it takes a fraction of what is left. */

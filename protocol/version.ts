@@ -55,7 +55,12 @@ interface Format {
 
 export const formats = {
   /** A row of the write-ahead log, and the log object that groups them. */
-  log: { version: 1, history: ['Records of all tenants in one object, each with a checksum.'] },
+  log: {
+    version: 1,
+    history: [
+      'Records of all tenants in one object, each with a checksum. Four bytes of the header that were 0 say from where on others need the log.',
+    ],
+  },
   manifest: {
     version: 8,
     history: [

@@ -33,7 +33,7 @@ import { targetKey } from './unflushed.ts';
  * Each header carries the placement of its writer. When the owners change, nothing of a target that has moved away gets into the
  * log any more, from that turn on: what waits for a group, or behind a blob, is refused as not written. The first header with the
  * new placement is the barrier that others wait for before they take such targets over; where no record is to be written, it is
- * an object of its own.
+ * an object of its own. It says, as the headers after it do, from where on this log has what others own and no manifest contains.
  *
  * A target's submissions carry an epoch. After one was refused, everything of that epoch is refused, so that no record
  * enters the log whose predecessor did not; the target begins the next epoch once it has heard.
@@ -58,6 +58,8 @@ export interface GroupCommitOptions {
   /** Called after `onStored` of all of a group's records. */
   readonly onGroupStored: () => void;
   readonly onSealed: () => void;
+  /** Answers the highest slot, `lastSlot` at most, at and below which the log has nothing of targets of others that no manifest contains. */
+  readonly othersFloor?: (lastSlot: number, owners: Owners) => number;
 }
 
 export interface AppendOptions {
@@ -115,6 +117,8 @@ export class GroupCommit {
   #owners: Owners;
   /** The placement of the last header that was sent. */
   #headed: number;
+  /** See `LogObjectHeader.othersFloor`: of the placement that was headed last. */
+  #othersFloor: number | null = null;
   /** The slots whose headers were the first of their placements. */
   #firstOf: { readonly placement: number; readonly slot: number }[] = [];
   #lastSlot = 0;
@@ -361,7 +365,10 @@ export class GroupCommit {
     this.#sending = true;
     const beganAt = momentOf(this.#components.clock);
     this.#lastBeganMs = beganAt.monotonicMs;
-    this.#headed = this.#owners.placement;
+    if (this.#headed < this.#owners.placement) {
+      this.#headed = this.#owners.placement;
+      this.#othersFloor = this.#options.othersFloor?.(this.#lastSlot, this.#owners) ?? null;
+    }
     const slot = this.#lastSlot + 1;
     const batchId = randomHex(this.#components.random, 16);
     const { logId } = this.#identity;
@@ -372,6 +379,7 @@ export class GroupCommit {
       placement: this.#headed,
       previousChecksum: this.#lastChecksum,
       batchId,
+      ...(this.#othersFloor === null ? {} : { othersFloor: this.#othersFloor }),
     } as const;
     const { bytes, checksum } = encodeLogObject(header, group);
     const write = { logId, slot, batchId, bytes };

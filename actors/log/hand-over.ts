@@ -21,6 +21,8 @@ import { type LogEnd, LogTail } from './log-tail.ts';
  */
 export interface LogToReplay {
   readonly logId: string;
+  /** Nothing at or under it is wanted; 0 where only the log's floor tells. */
+  readonly after: number;
   readonly through: number;
 }
 
@@ -35,8 +37,8 @@ export class HandOver {
   readonly #components: LogComponents;
   readonly #options: HandOverOptions;
   readonly #tails = new Map<string, LogTail>();
-  /** Other members' logs, and up to where they may have records of what is this server's. */
-  #ends = new Map<string, number>();
+  /** Other members' logs, and between which slots they may have records of what is this server's. */
+  #ends = new Map<string, Pick<LogToReplay, 'after' | 'through'>>();
   readonly #sealKnownMs = new Map<string, number>();
   /** The last placements that others' logs were seen to have reached. */
   readonly #reached = new Map<string, number>();
@@ -120,7 +122,7 @@ export class HandOver {
       if (ends.some(({ kind }) => kind === 'later')) this.#options.onLaterView();
       const waitMs = this.#sealWaitMs();
       if (waitMs <= 0 && ends.every(({ kind }) => kind === 'barred' || kind === 'sealed')) {
-        this.#ends = new Map(standing.others.map((logId, at) => [logId, throughOf(ends[at])]));
+        this.#ends = new Map(standing.others.map((logId, at) => [logId, rangeOf(ends[at])]));
         return this.logs();
       }
       await clock.sleep(Math.max(waitMs, limits.barrierLookEveryMs));
@@ -132,11 +134,11 @@ export class HandOver {
     const { removed, logs } = this.#standing;
     const isRemoved = new Set(removed.map(({ logId }) => logId));
     return [
-      ...removed.map(({ logId, sealSeq }) => ({ logId, through: sealSeq - 1 })),
+      ...removed.map(({ logId, sealSeq }) => ({ logId, after: 0, through: sealSeq - 1 })),
       // What the view does not name any more is in manifests.
       ...[...this.#ends]
         .filter(([logId]) => logs.includes(logId) && !isRemoved.has(logId))
-        .map(([logId, through]) => ({ logId, through })),
+        .map(([logId, range]) => ({ logId, ...range })),
     ];
   }
 
@@ -187,7 +189,7 @@ export class HandOver {
   }
 }
 
-function throughOf(end: LogEnd | undefined): number {
-  if (end?.kind === 'barred') return end.through;
-  return end?.kind === 'sealed' ? end.sealSeq - 1 : 0;
+function rangeOf(end: LogEnd | undefined): Pick<LogToReplay, 'after' | 'through'> {
+  if (end?.kind === 'barred') return { after: end.after, through: end.through };
+  return { after: 0, through: end?.kind === 'sealed' ? end.sealSeq - 1 : 0 };
 }

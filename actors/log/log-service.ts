@@ -1,6 +1,6 @@
 import { type FlowLimits, limits } from '../../protocol/limits.ts';
 import { logCalls } from '../../protocol/messages.ts';
-import type { Standing } from '../../protocol/placement.ts';
+import { placementKey, type Standing } from '../../protocol/placement.ts';
 import type { LogIdentity, LogStatistics, NamedLogs } from '../../protocol/worker-tasks.ts';
 import { assert, DataError, must } from '../../src/base/assert.ts';
 import { momentOf, msBetween } from '../../src/base/clock.ts';
@@ -171,6 +171,11 @@ export class LogService {
         if (this.#slotBytes.total >= this.#nextHousekeepingBytes) this.#keepHouse();
       },
       onSealed: () => this.#end(),
+      othersFloor: (lastSlot, owners) =>
+        unflushed.floor(
+          lastSlot,
+          ({ tenantId, namespace }) => !isOwn(owners, placementKey(tenantId, namespace)),
+        ),
     });
     const stopLease = keepLease(this.#components, logId, {
       everyMs: this.#isBesideOthers ? limits.leaseRenewBesideOthersMs : limits.leaseRenewMs,

@@ -1,5 +1,7 @@
+import { limits } from '../../protocol/limits.ts';
 import { logCalls } from '../../protocol/messages.ts';
 import type { PortChannel } from '../../src/base/port-channel.ts';
+import { sideBySide } from '../../src/base/side-by-side.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { patientGet } from '../../src/object-store/patient-get.ts';
 import { readFloor } from '../../src/stored/log-floor.ts';
@@ -15,7 +17,12 @@ import { type LogTarget, UnflushedTargets } from './unflushed.ts';
 /** What replays read, and for whom. */
 export interface ReplayParts {
   /** The own log, once it is open. */
-  readonly own: () => { readonly logId: string; readonly commit: GroupCommit; readonly handOver: HandOver };
+  readonly own: () => {
+    readonly logId: string;
+    readonly commit: GroupCommit;
+    readonly handOver: HandOver;
+    readonly unflushed: UnflushedTargets;
+  };
   readonly channels: ActorChannels;
   readonly sealedLogs: SealedLogs;
 }
@@ -46,10 +53,11 @@ export class Replays {
     // Of a log that was sealed meanwhile somebody has to know when it is done with.
     const unread = sealedLogs.unread
       .filter(({ logId }) => !logs.some((log) => log.logId === logId))
-      .map(({ logId, sealSeq }) => ({ logId, through: sealSeq - 1 }));
+      .map(({ logId, sealSeq }) => ({ logId, after: 0, through: sealSeq - 1 }));
     const own = handOver.nothingHasCome ? [] : [this.#ownLog];
+    const concerns = (target: LogTarget) => handOver.hasCome(target);
     // At the start there is no thread yet: each hears everything when it is attached.
-    if (!channels.isEmpty) await this.#replayAll([...logs, ...unread, ...own], deliverTo);
+    if (!channels.isEmpty) await this.#replayAll([...logs, ...unread, ...own], { concerns, deliverTo });
     if (isOver()) return;
     handOver.settled();
     for (const channel of channels.all()) channel.notify([logCalls.replayEnd, placement]);
@@ -63,11 +71,11 @@ export class Replays {
     this.#begin(channel);
     const [settled] = handOver.chain;
     if (!handOver.isSettled || settled === undefined) return;
-    const isTheirs = (head: RecordHead) =>
-      handOver.isOwn(head) && !handOver.hasCome(head) && channels.of(head) === channel;
+    const concerns = (target: LogTarget) =>
+      handOver.isOwn(target) && !handOver.hasCome(target) && channels.of(target) === channel;
     await this.#replayAll(
       [...handOver.logs(), this.#ownLog],
-      (head) => (isTheirs(head) ? channel : null),
+      { concerns, deliverTo: (head) => (concerns(head) ? channel : null) },
       patientGet(store, clock),
     );
     channel.notify([logCalls.replayEnd, settled.placement]);
@@ -84,15 +92,16 @@ export class Replays {
     const { handOver } = this.#parts.own();
     const { placement } = handOver.standing.owners;
     const isOver = () => placement !== handOver.standing.owners.placement;
-    const isIt = (head: RecordHead) => head.tenantId === tenantId && head.namespaceId === namespaceId;
-    const deliverTo = (head: RecordHead) => (isIt(head) && !isOver() ? channel : null);
-    await this.#replayAll([...handOver.logs(), this.#ownLog], deliverTo);
+    const concerns = (target: LogTarget) =>
+      target.tenantId === tenantId && target.namespaceId === namespaceId;
+    const deliverTo = (head: RecordHead) => (concerns(head) && !isOver() ? channel : null);
+    await this.#replayAll([...handOver.logs(), this.#ownLog], { concerns, deliverTo });
     return !isOver();
   }
 
   get #ownLog(): LogToReplay {
     const { logId, commit } = this.#parts.own();
-    return { logId, through: commit.lastSlot };
+    return { logId, after: 0, through: commit.lastSlot };
   }
 
   #begin(channel: PortChannel): void {
@@ -100,15 +109,16 @@ export class Replays {
     channel.notify([logCalls.replayBegin, standing, chain]);
   }
 
+  /** Logs are read side by side: a target's records come from each in order, and are put in order by its version. */
   async #replayAll(
     logs: readonly LogToReplay[],
-    deliverTo: (head: RecordHead) => PortChannel | null,
+    whom: Whom,
     store: Pick<ObjectStore, 'get'> = this.#components.store,
   ): Promise<void> {
     this.#running++;
     try {
-      for (const log of logs)
-        if (!this.#parts.sealedLogs.isDone(log.logId)) await this.#replay({ store, ...log }, deliverTo);
+      const needed = logs.filter(({ logId }) => !this.#parts.sealedLogs.isDone(logId));
+      await sideBySide(needed, limits.replayLogsAtOnce, (log) => this.#replay({ store, ...log }, whom));
     } finally {
       this.#running--;
     }
@@ -116,7 +126,7 @@ export class Replays {
 
   async #replay(
     log: LogToReplay & { readonly store: Pick<ObjectStore, 'get'> },
-    deliverTo: (head: RecordHead) => PortChannel | null,
+    { concerns, deliverTo }: Whom,
   ): Promise<void> {
     const { store, logId, through } = log;
     const { clock } = this.#components;
@@ -124,7 +134,7 @@ export class Replays {
     // The first replay of a sealed log finds out whom it concerns; later ones must not forget what was flushed since.
     const isFirst = sealedLogs.isUnread(logId);
     const unflushed = new UnflushedTargets();
-    const after = await readFloor(store, logId);
+    const after = isFirst ? await readFloor(store, logId) : await this.#beginOf(log, concerns);
     for await (const record of replayLog(store, { logId, after, through })) {
       const { head, position, payload } = record;
       if (isFirst) unflushed.appended(head, { ...position, atMs: clock.monotonic() });
@@ -132,6 +142,23 @@ export class Replays {
     }
     if (isFirst) sealedLogs.read(logId, unflushed);
   }
+
+  /** The slot above which the log may have what is asked for. Of the own log, and of sealed ones that were read, that is known. */
+  async #beginOf(
+    { store, logId, after, through }: LogToReplay & { readonly store: Pick<ObjectStore, 'get'> },
+    concerns: (target: LogTarget) => boolean,
+  ): Promise<number> {
+    const { sealedLogs, own } = this.#parts;
+    const known = logId === own().logId ? own().unflushed : sealedLogs.unflushedOf(logId);
+    if (known !== undefined) return known.floor(through, concerns);
+    return after >= through ? through : Math.max(after, await readFloor(store, logId));
+  }
+}
+
+/** Whose records are replayed, as far as a log's targets tell, and to which thread each goes. */
+interface Whom {
+  readonly concerns: (target: LogTarget) => boolean;
+  readonly deliverTo: (head: RecordHead) => PortChannel | null;
 }
 
 /**

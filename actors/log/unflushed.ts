@@ -81,10 +81,14 @@ export class UnflushedTargets {
     }
   }
 
-  /** The highest slot that nobody needs, given that the log holds slots up to `lastSlot`. */
-  floor(lastSlot: number): number {
+  /**
+   * The highest slot that nobody needs, given that the log holds slots up to `lastSlot`; with `concerns`, nobody who wants those targets
+   * alone.
+   */
+  floor(lastSlot: number, concerns: (target: LogTarget) => boolean = () => true): number {
     let floor = lastSlot;
-    for (const entry of this.#entries.values()) floor = Math.min(floor, entry.firstSeq - 1);
+    for (const { target, firstSeq } of this.#entries.values())
+      if (firstSeq <= floor && concerns(target)) floor = firstSeq - 1;
     return floor;
   }
 

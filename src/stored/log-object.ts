@@ -2,11 +2,12 @@
  * The bytes of one log object: a group of records, the seal that ends a log, or a barrier that hands namespaces over.
  *
  *   "TBLG" | u16 format | u8 kind | u8 0 | u64 slot | u64 placement | u64 checksum of the previous object |
- *   16 bytes batch id | u32 record count | u32 0 | 40 bytes log id (ASCII, zero-padded) |
+ *   16 bytes batch id | u32 record count | u32 reach back | 40 bytes log id (ASCII, zero-padded) |
  *   records: u32 head length, u32 payload length, head (MessagePack), payload |
  *   u64 xxh64 of everything before
  *
- * Little-endian. The batch id is random: a writer that is refused recognises its own bytes by it.
+ * Little-endian. The batch id is random: a writer that is refused recognises its own bytes by it. The reach back says by how many slots
+ * the last one lies before this one that no other server needs; 0 where nothing is said of that.
  */
 import { DataError } from '../base/assert.ts';
 import { xxh64 } from '../base/hash.ts';
@@ -19,6 +20,8 @@ const checksumBytes = 8;
 const logIdBytes = 40;
 /** The size of an object without records: a seal or a barrier. A group always has some. */
 export const emptyLogObjectBytes = headerBytes + checksumBytes;
+/** Where a header lies in its object, for who reads no more. */
+export const logHeaderRange = { offset: 0, length: headerBytes } as const;
 
 export type LogObjectKind = 'group' | 'seal' | 'barrier';
 const kindCodes: readonly LogObjectKind[] = ['group', 'seal', 'barrier'];
@@ -50,6 +53,11 @@ export interface LogObjectHeader {
   readonly previousChecksum: bigint;
   /** 16 random bytes as hexadecimal. */
   readonly batchId: string;
+  /**
+   * The slot at and below which no server needs this log that owns, at this placement, what the writer does not: all of that is in
+   * manifests. Absent where nothing is said of it.
+   */
+  readonly othersFloor?: number;
 }
 
 export interface LogObject extends LogObjectHeader {
@@ -94,6 +102,7 @@ function writeHeader(bytes: Buffer, header: LogObjectHeader, recordCount: number
   bytes.writeBigUInt64LE(header.previousChecksum, 24);
   bytes.write(header.batchId, 32, 16, 'hex');
   bytes.writeUInt32LE(recordCount, 48);
+  bytes.writeUInt32LE(header.othersFloor === undefined ? 0 : header.slot - header.othersFloor, 52);
   bytes.write(header.logId, 56, logIdBytes, 'latin1');
 }
 
@@ -109,17 +118,29 @@ export function decodeLogObject(bytes: Uint8Array, place: string): LogObject {
   const checksum = xxh64(buffer.subarray(0, end));
   if (checksum !== buffer.readBigUInt64LE(end))
     throw new DataError(place, end, 'the checksum does not match');
+  return { ...readHeader(buffer, place), records: decodeRecords(buffer, end, place), checksum };
+}
+
+/** Reads a header alone, which nothing checks: what it says is a hint. Throws DataError where it can't be one. */
+export function peekLogHeader(bytes: Uint8Array, place: string): LogObjectHeader {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (buffer.length < headerBytes) throw new DataError(place, 0, `only ${buffer.length} bytes`);
+  return readHeader(buffer, place);
+}
+
+function readHeader(buffer: Buffer, place: string): LogObjectHeader {
   const kind = kindCodes[buffer.readUInt8(6)];
   if (kind === undefined) throw new DataError(place, 6, 'unknown kind');
+  const slot = Number(buffer.readBigUInt64LE(8));
+  const reachBack = buffer.readUInt32LE(52);
   return {
     logId: buffer.toString('latin1', 56, 56 + logIdBytes).replace(/\0+$/, ''),
-    slot: Number(buffer.readBigUInt64LE(8)),
+    slot,
     kind,
     placement: Number(buffer.readBigUInt64LE(16)),
     previousChecksum: buffer.readBigUInt64LE(24),
     batchId: buffer.toString('hex', 32, 48),
-    records: decodeRecords(buffer, end, place),
-    checksum,
+    ...(reachBack === 0 ? {} : { othersFloor: slot - reachBack }),
   };
 }
 

@@ -76,7 +76,7 @@ test('what comes from a member is there when its log has reached that very place
   assert.equal(has, false);
   await header(2, 3);
 
-  assert.deepEqual(await clock.run(ended), [{ logId: other, through: 1 }]);
+  assert.deepEqual(await clock.run(ended), [{ logId: other, after: 0, through: 1 }]);
   over.settled();
   assert.equal(over.hasCome(moving), false);
 });
@@ -93,7 +93,7 @@ test('a placement that others have passed over is given up when the later view h
   over.adopt(standing(4, ['a'], [other]));
 
   assert.equal(await clock.run(ended), null);
-  assert.deepEqual(await clock.run(over.whenEnded()), [{ logId: other, through: 0 }]);
+  assert.deepEqual(await clock.run(over.whenEnded()), [{ logId: other, after: 0, through: 0 }]);
 });
 
 test('after a seal reads of its process are waited out', async () => {
@@ -104,7 +104,7 @@ test('after a seal reads of its process are waited out', async () => {
   over.adopt({ ...standing(3, ['a']), removed: [{ logId: other, sealSeq }], logs: ['a'.repeat(30), other] });
   const beganAt = clock.monotonic();
 
-  assert.deepEqual(await clock.run(over.whenEnded()), [{ logId: other, through: sealSeq - 1 }]);
+  assert.deepEqual(await clock.run(over.whenEnded()), [{ logId: other, after: 0, through: sealSeq - 1 }]);
 
   assert.ok(clock.monotonic() - beganAt >= limits.readsOutliveSealMs);
 });
@@ -121,7 +121,7 @@ test('reads of a process that had reached the placement before its seal are not 
   over.adopt({ ...left, version: left.version + 1, others: [], removed: [{ logId: other, sealSeq }] });
   const beganAt = clock.monotonic();
 
-  assert.deepEqual(await clock.run(ended), [{ logId: other, through: 1 }]);
+  assert.deepEqual(await clock.run(ended), [{ logId: other, after: 0, through: 1 }]);
 
   assert.ok(clock.monotonic() - beganAt < limits.readsOutliveSealMs);
 });

@@ -39,17 +39,17 @@ test('a log is open until a header has the placement, and what is below that hea
   assert.deepEqual(await tail.look(3), { kind: 'open' });
   await write(3, 3, 3);
 
-  assert.deepEqual(await tail.look(3), { kind: 'barred', through: 2 });
-  assert.deepEqual(await tail.look(3), { kind: 'barred', through: 2 }, 'asked again');
+  assert.deepEqual(await tail.look(3), { kind: 'barred', after: 0, through: 2 });
+  assert.deepEqual(await tail.look(3), { kind: 'barred', after: 0, through: 2 }, 'asked again');
   await write(5, 4);
-  assert.deepEqual(await tail.look(4), { kind: 'barred', through: 4 });
+  assert.deepEqual(await tail.look(4), { kind: 'barred', after: 0, through: 4 });
 });
 
 test('a log that has passed over a placement shows a later one', async () => {
   await write(1, 2, 5);
 
   assert.deepEqual(await tail.look(3), { kind: 'later' });
-  assert.deepEqual(await tail.look(5), { kind: 'barred', through: 1 });
+  assert.deepEqual(await tail.look(5), { kind: 'barred', after: 0, through: 1 });
 });
 
 test('a sealed log has ended in every placement that it has not reached', async () => {
@@ -64,8 +64,8 @@ test('a barrier that was collected is found in the floor', async () => {
   await write(6, 4);
   await writeFloor(store, logId, { floor: 5, placement: 3 });
 
-  assert.deepEqual(await tail.look(3), { kind: 'barred', through: 5 });
-  assert.deepEqual(await tail.look(4), { kind: 'barred', through: 5 });
+  assert.deepEqual(await tail.look(3), { kind: 'barred', after: 5, through: 5 });
+  assert.deepEqual(await tail.look(4), { kind: 'barred', after: 0, through: 5 });
 });
 
 test('a seal in a slot that was collected is not the end', async () => {
@@ -81,5 +81,5 @@ test('a seal in a slot that was collected is not the end', async () => {
   await writeFloor(store, logId, { floor: 2, placement: 2 });
   await write(3, 3);
 
-  assert.deepEqual(await tail.look(3), { kind: 'barred', through: 2 });
+  assert.deepEqual(await tail.look(3), { kind: 'barred', after: 0, through: 2 });
 });
