@@ -146,6 +146,7 @@ export default async function serveActors(task: ActorWorkerTask): Promise<void> 
         stopSweepingCache = keepSweepingCache(components);
       },
       adopt: async (standing) => serving.adopt(standing),
+      flushMoving: (owners, withinMs) => serving.flushMoving(owners, withinMs),
       drainNamespaces: () => serving.drainNamespaces(),
       async drain() {
         stopSweeping();

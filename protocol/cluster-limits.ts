@@ -24,6 +24,14 @@ export const clusterLimits = {
   credentialKeptMs: 2_000,
   /** One in use is looked up again when it is so old, so that no request waits for that unless the tenant's owner is away. */
   credentialRenewMs: 1_000,
+  /** How long a server that leaves flushes what it owns before it says so: its data is served all the while. */
+  leaveFlushMs: 8_000,
+  /** How long a server that joins waits until the others have flushed what it will own. */
+  joinFlushMs: 5_000,
+  /** Flushes before a hand-over: the first of all that moves, the others of what was written meanwhile. */
+  movingFlushPasses: 3,
+  /** Actors of a thread that are flushed at once before they move: each is a PUT or the build of a segment. */
+  movingFlushesAtOnce: 16,
   /** Between two looks at the cluster view, by each server. */
   viewPollMs: 1_000,
   /** A member whose lease has not changed for so long is suspected: three renewals. */

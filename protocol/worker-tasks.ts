@@ -1,7 +1,7 @@
 /** What the worker threads are started with, and the control calls between threads. Ports are moved, the rest copied. */
 import type { MessagePort } from 'node:worker_threads';
 import type { Temperature } from './document.ts';
-import type { Standing } from './placement.ts';
+import type { Owners, Standing } from './placement.ts';
 
 type LogLevel = 'error' | 'info' | 'debug';
 
@@ -147,6 +147,11 @@ export interface ActorControl {
   ready(): Promise<void>;
   /** Takes a later view: what has moved to other servers is answered no more. */
   adopt(standing: Standing): Promise<void>;
+  /**
+   * Flushes what is open here and these owners do not give to this server, while all of it is served. Resolves when it is done, or
+   * after so long: what is left then is replayed by whoever takes it over.
+   */
+  flushMoving(owners: Owners, withinMs: number): Promise<void>;
   /** First on every thread: namespaces flush, and tell their tenants, which may live on other threads. */
   drainNamespaces(): Promise<void>;
   /** Then on every thread: tenants flush what they were told. */

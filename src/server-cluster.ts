@@ -2,7 +2,7 @@
 
 import { ApiError } from '../protocol/errors.ts';
 import { limits } from '../protocol/limits.ts';
-import type { ClusterTask, Standing } from '../protocol/placement.ts';
+import type { ClusterTask, Owners, Standing } from '../protocol/placement.ts';
 import type { LogControl } from '../protocol/worker-tasks.ts';
 import type { Cached } from './auth/key-cache.ts';
 import { DataError, must } from './base/assert.ts';
@@ -23,6 +23,8 @@ import {
   decodeView,
   encodeView,
   ownersOf,
+  ownersWith,
+  ownersWithout,
   readView,
   standingOf,
 } from './cluster/view.ts';
@@ -78,6 +80,7 @@ export class ServerCluster {
   readonly #others: OtherServers;
   readonly #looking = new SingleFlight<string, void>();
   #receiveFile: ReceiveFile = () => Promise.reject(stillStarting());
+  #threads: readonly ActorThread[] = [];
   #follower: ViewFollower | null = null;
   #membership: OwnMembership | null = null;
   #stopFollowing = () => {};
@@ -99,6 +102,7 @@ export class ServerCluster {
       receiveFile: (...asked) => this.#receiveFile(...asked),
       forget,
       onView: (bytes) => this.#hear(bytes),
+      onPrepare: (logId) => this.#prepareFor(logId),
       onBehind: () => void this.#look(),
     });
     const self = this.#self;
@@ -138,6 +142,7 @@ export class ServerCluster {
     const { store, logger } = this.#parts;
     const { logId } = joined.identity;
     this.#self.logId = logId;
+    this.#threads = threads;
     const components = { store, clock: systemClock, random: systemRandom, logger };
     const adopting = (adopt: (standing: Standing) => Promise<unknown>) => async (view: ClusterView) => {
       const standing = standingOf(view, logId);
@@ -169,6 +174,7 @@ export class ServerCluster {
       logId,
       reachability: (other) => this.#peers.reachability(other),
       push,
+      prepare: () => this.#others.prepare(),
     });
     this.#stopFollowing = follower.follow();
     void this.#followLogs(log);
@@ -190,6 +196,16 @@ export class ServerCluster {
   /** Whether this server does the work for all of them, as far as it knows now. */
   doesTask(task: ClusterTask): boolean {
     return this.#members.doesTask(task);
+  }
+
+  /** Flushes what this server owns while it serves it, so that those it is left to replay little. */
+  async flushBeforeLeave(): Promise<void> {
+    const owners = ownersWithout(must(this.#follower, 'a view').view, this.#self.serverId);
+    if (owners.servers.length > 0) await this.#flushMoving(owners, limits.leaveFlushMs);
+  }
+
+  async #flushMoving(owners: Owners, withinMs: number): Promise<void> {
+    await Promise.all(this.#threads.map((thread) => thread.flushMoving(owners, withinMs)));
   }
 
   /** Gives up what this server owns, unless it is the last of all: from the answer on, calls that come go to others. */
@@ -266,6 +282,19 @@ export class ServerCluster {
         error: describeError(error),
       });
     }
+  }
+
+  /** Flushes what another server, which is joining, will own: what it asks for before it becomes active. */
+  async #prepareFor(logId: string): Promise<void> {
+    const follower = this.#follower;
+    if (follower === null) return;
+    if (!follower.view.members.some((member) => member.logId === logId)) await this.#look();
+    const { view } = follower;
+    const isActive = view.members.some(
+      ({ logId, state }) => logId === this.#self.logId && state === 'active',
+    );
+    if (!isActive || !view.members.some((member) => member.logId === logId)) return;
+    await this.#flushMoving(ownersWith(view, logId, this.#self.serverId), limits.joinFlushMs);
   }
 
   #look(): Promise<void> {

@@ -307,6 +307,7 @@ async function stop(parts: {
 }): Promise<void> {
   const { door, threads, log, lanes, cluster, store, cacheFolder, logger } = parts;
   parts.stopCollecting();
+  await cluster?.flushBeforeLeave();
   door.stopListening();
   // What it is still asked goes to others from here on.
   await cluster?.leave();

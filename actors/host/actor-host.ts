@@ -37,6 +37,7 @@ import { ownTurn, type Turn } from '../thread/turn.ts';
 import { appliedInStore } from './applied-in-store.ts';
 import { Copies } from './copies.ts';
 import { Drops } from './drops.ts';
+import { flushMoving } from './flush-moving.ts';
 import { guardActor } from './guard-actor.ts';
 import {
   drainAll,
@@ -330,6 +331,11 @@ export class ActorHost {
     await this.#recoverNamespace({ tenantId, namespace, namespaceId });
   }
 
+  /** Flushes what is open here and would move away with these owners: see flush-moving.ts. */
+  flushMoving(owners: Owners, withinMs: number): Promise<void> {
+    return flushMoving(this.#components, [this.#namespaces, this.#tenants], { owners, withinMs });
+  }
+
   /** Tells the log how far of it the target's manifest has, whoever owns the target now. Nothing is told of one that has none yet. */
   async lookUp(target: LogTarget, logId: string): Promise<void> {
     const { log } = this.#components;
@@ -606,7 +612,7 @@ export class ActorHost {
     await this.#inNamespace(call, { create: null, tally: emptyReadTally() }, async (actor) => {
       if (actor.identity.namespaceId === call.argument) await this.#guard(call, actor, () => actor.collect());
     });
-    return nothingToSay();
+    return reply('', { status: 204 });
   }
 
   /** A namespace that will live on this thread opens without asking the store, like one that was put away. */
@@ -692,8 +698,4 @@ function keyOf({ tenantId, namespace }: LogTarget): string {
 
 function receivedFile(body: Uint8Array): ReceivedFile {
   return unpackMessage(body) as ReceivedFile;
-}
-
-function nothingToSay(): ActorReply {
-  return reply('', { status: 204 });
 }

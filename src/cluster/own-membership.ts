@@ -26,6 +26,8 @@ export interface MembershipComponents extends ViewComponents {
   readonly reachability?: (logId: string) => Reachability | null;
   /** Tells the other members of a view that was made here, which is sooner than they would find it. */
   readonly push?: (view: ClusterView) => void;
+  /** Has the other members flush what this one will own, or gives that up after a while. Never rejects. */
+  readonly prepare?: () => Promise<void>;
 }
 
 /** Between two looks at which sealed logs are done, in milliseconds. */
@@ -105,6 +107,8 @@ export class OwnMembership {
       (member) => member.logId === logId && member.state === 'joining',
     );
     if (!isJoining || this.#isLeaving) return;
+    await this.#components.prepare?.();
+    if (this.#isLeaving) return;
     const view = await changeView(this.#components, (view) => planActivation(view, logId));
     if (view !== null) await this.#made(view);
   }

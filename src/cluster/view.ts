@@ -99,6 +99,20 @@ export function ownersOf({ placement, members }: ClusterView, self: string): Own
   return { placement, servers: active.map(({ serverId }) => serverId), self };
 }
 
+/** Who owns what once a server, which has this id, has left. */
+export function ownersWithout(view: ClusterView, self: string): Owners {
+  const members = view.members.filter(({ serverId }) => serverId !== self);
+  return ownersOf({ ...view, members }, self);
+}
+
+/** Who owns what once the process of this log, which is joining, is active, as the server knows it that has this id. */
+export function ownersWith(view: ClusterView, logId: string, self: string): Owners {
+  const members = view.members.map((member) =>
+    member.logId === logId ? { ...member, state: 'active' as const } : member,
+  );
+  return ownersOf({ ...view, members }, self);
+}
+
 /** What the threads of a member have to know of a view; null where the log is no member of it (any more). */
 export function standingOf(view: ClusterView, logId: string): Standing | null {
   const self = view.members.find((member) => member.logId === logId);

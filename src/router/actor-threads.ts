@@ -3,7 +3,7 @@ import { MessageChannel } from 'node:worker_threads';
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import { apiErrorToWire } from '../../protocol/messages.ts';
-import type { Standing } from '../../protocol/placement.ts';
+import type { Owners, Standing } from '../../protocol/placement.ts';
 import type {
   ActorControl,
   ActorStatistics,
@@ -122,6 +122,11 @@ export class ActorThread {
     if (control === null || standing === null) return;
     // A thread that dies hears nothing, and the one after it hears everything when it begins.
     await Promise.race([control.adopt(standing), this.#task]);
+  }
+
+  /** See `ActorControl.flushMoving`. A thread that dies flushes nothing. */
+  async flushMoving(owners: Owners, withinMs: number): Promise<void> {
+    await Promise.race([this.#control?.flushMoving(owners, withinMs), this.#task]);
   }
 
   /** On every thread before any is drained. */

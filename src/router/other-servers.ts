@@ -16,7 +16,7 @@ import type { Delivery } from './delivery.ts';
 import { Forward, type ForwardedCall, type ForwardParts } from './forward.ts';
 import type { ForwardMetrics } from './forward-metrics.ts';
 import type { KnownMembers } from './members.ts';
-import { forgetAsk, viewAsk } from './peer-messages.ts';
+import { forgetAsk, prepareAsk, viewAsk } from './peer-messages.ts';
 import type { Others, Router } from './router.ts';
 import { movedMeanwhile } from './served-calls.ts';
 
@@ -101,6 +101,24 @@ export class OtherServers implements Others {
     const deadlineMs = limits.revocationWaitMs;
     for (const logId of members.otherLogs())
       peers.call(logId, { head: viewAsk, body: bytes, deadlineMs, placement }, ignore, ignore);
+  }
+
+  /** Has all others flush what this server will own. Resolves when each has answered, could not be asked, or had its time. */
+  async prepare(): Promise<void> {
+    const { members, peers } = this.#options;
+    const { placement } = members.now.owners;
+    const call = {
+      head: prepareAsk,
+      body: null,
+      deadlineMs: limits.joinFlushMs + limits.forwardAgainMs,
+      placement,
+    };
+    const ask = (logId: string) =>
+      new Promise<void>((resolve) => {
+        const done = () => resolve();
+        peers.call(logId, call, done, done);
+      });
+    await Promise.all(members.otherLogs().map(ask));
   }
 
   families(): Family[] {

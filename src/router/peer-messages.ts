@@ -7,7 +7,7 @@ import { isKnownCall } from '../../protocol/effect-of.ts';
 import type { ActorCallWire, ApiErrorWire } from '../../protocol/messages.ts';
 import type { Cached } from '../auth/key-cache.ts';
 
-const asks = { call: 0, forget: 1, view: 2, forgetPerson: 3 } as const;
+const asks = { call: 0, forget: 1, view: 2, forgetPerson: 3, prepare: 4 } as const;
 const replies = { done: 0, failed: 1, moved: 2 } as const;
 
 export type RouterAsk =
@@ -16,7 +16,9 @@ export type RouterAsk =
   /** What is cached of this tenant or person is void. */
   | { readonly kind: 'forget'; readonly cached: Cached }
   /** The body is a cluster view. */
-  | { readonly kind: 'view' };
+  | { readonly kind: 'view' }
+  /** What the asker will own once it has joined is to be flushed; answered when that is done. */
+  | { readonly kind: 'prepare' };
 
 export type RouterReply =
   /** `head` is the actor's, as it crosses threads. */
@@ -35,6 +37,7 @@ export function forgetAsk({ of, id }: Cached): unknown {
 }
 
 export const viewAsk: unknown = [asks.view];
+export const prepareAsk: unknown = [asks.prepare];
 
 /** Null for what this version does not know. */
 export function readAsk(head: unknown): RouterAsk | null {
@@ -53,6 +56,8 @@ export function readAsk(head: unknown): RouterAsk | null {
         : null;
     case asks.view:
       return { kind: 'view' };
+    case asks.prepare:
+      return { kind: 'prepare' };
     default:
       return null;
   }

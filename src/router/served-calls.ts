@@ -45,6 +45,8 @@ export interface ServedCallsOptions {
   readonly forget: (cached: Cached) => void;
   /** Another server has made or found a view, which may be older than what is known here. */
   readonly onView: (bytes: Uint8Array) => void;
+  /** The server of this log is joining: what it will own is to be flushed. Resolves when that is done. */
+  readonly onPrepare: (logId: string) => Promise<void>;
   /** Somebody acts by a view that this server does not have yet. */
   readonly onBehind: () => void;
 }
@@ -84,6 +86,12 @@ export class ServedCalls implements PeerHandler {
         // An answer would end what is left of the body.
         void this.#takeView(served.body).then(() => respond(doneReply(null)));
         return;
+      case 'prepare': {
+        closeUnread(served.body);
+        const done = () => respond(doneReply(null));
+        void this.#options.onPrepare(served.name.origin).then(done, done);
+        return;
+      }
       default:
         closeUnread(served.body);
         this.#options.metrics.served('other_version');

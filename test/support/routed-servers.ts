@@ -48,6 +48,9 @@ export class RoutedServer {
   /** What its actors got, in order. */
   readonly got: ActorCall[] = [];
   readonly forgotten: Cached[] = [];
+  /** Logs of servers that asked for the flush of what they will own, which lasts until `flushing` has resolved. */
+  readonly prepared: string[] = [];
+  flushing: Promise<void> = Promise.resolve();
   readonly views: string[] = [];
   readonly lines: string[] = [];
   timesBehind = 0;
@@ -92,6 +95,10 @@ export class RoutedServer {
       metrics,
       forget: (cached) => void this.forgotten.push(cached),
       onView: (bytes) => void this.views.push(Buffer.from(bytes).toString()),
+      onPrepare: async (log) => {
+        this.prepared.push(log);
+        await this.flushing;
+      },
       onBehind: () => void this.timesBehind++,
     });
     const self = { serverId: id, logId: logOf(id) };

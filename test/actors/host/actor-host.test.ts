@@ -65,6 +65,40 @@ test('what was acknowledged is there after a kill, and after an orderly end', as
   third.kill();
 });
 
+test('what is about to move is flushed while it is served, and what stays is not', async () => {
+  const process = await firstStart();
+  await clock.run(process.put('notes', [doc('a')]));
+  await clock.run(process.put('others', [doc('b')]));
+  const owners = { placement: 9, servers: ['server-a'], self: 'server-a' };
+
+  await clock.run(process.host.flushMoving(owners, limits.leaveFlushMs));
+  assert.deepEqual(await keysOf(/^(ns|tenant)\/.*manifest$/), []);
+
+  const flushing = process.host.flushMoving({ ...owners, servers: ['server-b'] }, limits.leaveFlushMs);
+  const written = await clock.run(process.put('notes', [doc('c')]));
+  await clock.run(flushing);
+
+  assert.equal(written.status, 200);
+  assert.equal((await keysOf(/^ns\/.*manifest$/)).length, 2);
+  assert.equal((await keysOf(/^tenant\/.*manifest$/)).length, 1);
+  assert.deepEqual(await clock.run(process.list('notes')), ['c', 'a']);
+  process.kill();
+});
+
+test('a flush before a move ends when its time is over, whatever it waits for', async () => {
+  const process = await firstStart({ beforeBuild: () => new Promise(() => {}) });
+  await clock.run(process.put('notes', [bulky('a')]));
+  const beganMs = clock.monotonic();
+
+  await clock.run(
+    process.host.flushMoving({ placement: 9, servers: ['server-b'], self: 'server-a' }, limits.leaveFlushMs),
+  );
+
+  assert.equal(clock.monotonic() - beganMs, limits.leaveFlushMs);
+  assert.equal((await clock.run(process.get('notes', 'a'))).status, 200);
+  process.kill();
+});
+
 test('every log that was taken over is soon marked as done and leaves the view', async () => {
   const first = await firstStart();
   await clock.run(first.put('notes', [doc('a')]));

@@ -90,6 +90,43 @@ test('an idle log sends its barrier at once, as an object without records that a
   assert.deepEqual(read, [moved, kept]);
 });
 
+test('from the barrier on headers say above which slot others need the log, which is asked for once a placement', async () => {
+  let asked = 0;
+  commit = new GroupCommit(
+    { store, clock, random: seededBytes(1), logger: quiet },
+    { logId, placement: 1 },
+    {
+      owners: alone,
+      commitMs,
+      onStored: () => {},
+      onGroupStored: () => {},
+      onSealed: () => {},
+      othersFloor: (lastSlot, owners) => {
+        asked++;
+        assert.equal(owners, two);
+        return lastSlot - 1;
+      },
+    },
+  );
+  append(kept, 1);
+  await clock.run(commit.whenIdle());
+  append(kept, 2);
+  await clock.run(commit.whenIdle());
+  commit.adopt(two);
+  await clock.run(commit.whenBarred());
+  append(kept, 3);
+  await clock.run(commit.whenIdle());
+
+  const floors = await Promise.all(
+    [1, 2, 3, 4].map(async (slot) => {
+      const key = paths.logObject(logId, slot);
+      return decodeLogObject((await truth.get(key))?.bytes ?? new Uint8Array(), key).othersFloor;
+    }),
+  );
+  assert.deepEqual(floors, [undefined, undefined, 1, 1]);
+  assert.equal(asked, 1);
+});
+
 test('what waits for a group and has moved away is refused, and the rest is the barrier', async () => {
   append(kept, 1);
   await clock.advance(2);

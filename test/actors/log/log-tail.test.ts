@@ -68,6 +68,32 @@ test('a barrier that was collected is found in the floor', async () => {
   assert.deepEqual(await tail.look(4), { kind: 'barred', after: 0, through: 5 });
 });
 
+test('the barrier of a long log is found in few reads, wherever it lies, and says what is needed below it', async () => {
+  await write(1, ...Array.from({ length: 700 }, () => 2));
+  const barrier = { logId, slot: 701, kind: 'barrier', placement: 3, previousChecksum: 0n } as const;
+  const { bytes } = encodeLogObject({ ...barrier, batchId: 'ab'.repeat(16), othersFloor: 650 }, []);
+  await store.putIfAbsent(paths.logObject(logId, 701), [bytes]);
+  await write(702, ...Array.from({ length: 500 }, () => 3));
+  let gets = 0;
+  const counted = new LogTail(
+    {
+      get: (...asked) => {
+        gets++;
+        return store.get(...asked);
+      },
+    },
+    logId,
+  );
+
+  assert.deepEqual(await counted.look(3), { kind: 'barred', after: 650, through: 700 });
+  assert.ok(gets <= 50, `${gets} reads`);
+  assert.deepEqual(await counted.look(4), { kind: 'open' });
+  const sealSeq = await sealLog(store, seededBytes(1), { logId, placement: 9 });
+  gets = 0;
+  assert.deepEqual(await counted.look(4), { kind: 'sealed', sealSeq, placement: 3 });
+  assert.ok(gets <= 4, `${gets} reads of an end that has not moved`);
+});
+
 test('a seal in a slot that was collected is not the end', async () => {
   const seal = {
     logId,

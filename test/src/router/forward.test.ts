@@ -12,10 +12,12 @@ import {
 } from '../../../protocol/messages.ts';
 import type { Message } from '../../../src/base/port-channel.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { gate } from '../../support/faulty-object-store.ts';
 import { type LinkRules, MemoryTransport } from '../../support/peer-links.ts';
 import {
   callOf,
   done,
+  logOf,
   membersOf,
   nameWhere,
   type RoutedServer,
@@ -611,6 +613,37 @@ test('a view is told to all others, whatever its size', async () => {
       [6, 200_000],
     );
   assert.deepEqual(a.views, []);
+  close();
+});
+
+test('who joins waits until all others have flushed what it will own', async () => {
+  const { clock, a, b, c, close } = await start(three);
+  const flushed = gate();
+  c.flushing = flushed.opened;
+  let isPrepared = false;
+  const preparing = a.others.prepare().then(() => {
+    isPrepared = true;
+  });
+
+  await clock.advance(100);
+  assert.deepEqual([b.prepared, c.prepared, isPrepared], [[logOf('a')], [logOf('a')], false]);
+  flushed.open();
+  await clock.run(preparing);
+
+  close();
+});
+
+test('who joins waits no longer than it may for one that is away or does not end', async () => {
+  const { clock, a, b, c, close } = await start(three);
+  b.flushing = new Promise(() => {});
+  c.close();
+  await clock.advance(100);
+  const beganMs = clock.monotonic();
+
+  await clock.run(a.others.prepare());
+
+  const tookMs = clock.monotonic() - beganMs;
+  assert.ok(tookMs >= limits.joinFlushMs && tookMs < limits.joinFlushMs + 1_000, `${tookMs} ms`);
   close();
 });
 
