@@ -53,9 +53,8 @@ export class LogTail {
   /** Goes to the first slot that may have the placement. False where there is no further one. */
   async #step(placement: number): Promise<boolean> {
     if (this.#sealSeq !== null) return false;
-    const slot = await firstSlot(this.#next, limits.barrierProbesAtOnce, (each) =>
-      this.#isBehind(each, placement),
-    );
+    const isBehind = (each: number) => this.#isBehind(each, placement);
+    const slot = await firstSlot(this.#next, limits.barrierProbesAtOnce, isBehind);
     // What came before it may be the last that a sealed log has reached.
     if (slot > this.#next && !(await this.#read(slot - 1))) return false;
     return this.#next > slot || this.#read(slot);

@@ -31,7 +31,8 @@ export function planEntrance(view: ClusterView, { newcomer, sealed, done }: Entr
   const gone = new Set(sealed.map(({ logId }) => logId));
   const stay = view.members.filter(({ logId }) => !gone.has(logId));
   if (stay.some(({ serverId }) => serverId === newcomer.serverId)) return null;
-  const isAlone = !stay.some(({ state }) => state === 'active');
+  // Beside one that leaves it has to be running before it takes over: if that one has died, nobody else removes it.
+  const isAlone = !stay.some(({ state }) => state !== 'joining');
   const { logId, serverId, address, protocol } = newcomer;
   const member: ClusterMember = { logId, serverId, address, state: isAlone ? 'active' : 'joining', protocol };
   const known = new Set(view.members.map(({ logId }) => logId));

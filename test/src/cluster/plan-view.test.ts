@@ -69,6 +69,14 @@ test('a server that starts again takes the place of its own earlier process, who
   assert.equal(planEntrance(two(), entrance(member('a', 2))), null, 'its earlier process may still write');
 });
 
+test('who enters beside one that leaves, and may have died over it, takes over once it runs', () => {
+  const leaving = made(planLeave(two(), 'b1'));
+  const entered = made(planEntrance(leaving, entrance(member('c'), 'a1')));
+
+  assert.deepEqual(statesOf(entered), ['b1 leaving', 'c1 joining']);
+  assert.deepEqual(statesOf(made(planActivation(entered, 'c1'))), ['b1 leaving', 'c1 active']);
+});
+
 test('an entrance forgets what is done, and removes nothing that is no member', () => {
   const before = made(planEntrance(two(), entrance(member('a', 2), 'a1')));
   const after = made(planEntrance(before, { ...entrance(member('c'), 'a1'), done: ['a1'] }));
