@@ -76,6 +76,7 @@ export class ProcessRouter extends Router implements ClusterLinks {
       bodies: gate(),
       receiveFile: () => Promise.reject(new Error('no world sends files')),
       forget: () => {},
+      onPrepare: async () => {},
       onView: (bytes) => void process.follower.offer(decodeView(bytes)),
       onBehind: () => void process.follower.look(),
     });
