@@ -308,9 +308,8 @@ export class ActorHost {
         if (!(error instanceof ActorClosed)) throw error;
       }
     }
-    throw new ApiError('unavailable', 'this data is being opened again; nothing was written', {
-      retryAfter: 1,
-    });
+    const sentence = 'this data is being opened again; nothing was written';
+    throw new ApiError('unavailable', sentence, { retryAfter: 1 });
   }
 
   /** Flushes a target whose records hold up the log. */

@@ -33,7 +33,7 @@ import { targetKey } from './unflushed.ts';
  * Each header carries the placement of its writer. When the owners change, nothing of a target that has moved away gets into the
  * log any more, from that turn on: what waits for a group, or behind a blob, is refused as not written. The first header with the
  * new placement is the barrier that others wait for before they take such targets over; where no record is to be written, it is
- * an object of its own. It says, as the headers after it do, from where on this log has what others own and no manifest contains.
+ * an object of its own. It says, as those after it do, from where on this log has what others own and no manifest contains.
  *
  * A target's submissions carry an epoch. After one was refused, everything of that epoch is refused, so that no record
  * enters the log whose predecessor did not; the target begins the next epoch once it has heard.
@@ -58,7 +58,7 @@ export interface GroupCommitOptions {
   /** Called after `onStored` of all of a group's records. */
   readonly onGroupStored: () => void;
   readonly onSealed: () => void;
-  /** Answers the highest slot, `lastSlot` at most, at and below which the log has nothing of targets of others that no manifest contains. */
+  /** Answers the highest slot, `lastSlot` at most, at and below which others need nothing of the log. */
   readonly othersFloor?: (lastSlot: number, owners: Owners) => number;
 }
 
@@ -365,10 +365,9 @@ export class GroupCommit {
     this.#sending = true;
     const beganAt = momentOf(this.#components.clock);
     this.#lastBeganMs = beganAt.monotonicMs;
-    if (this.#headed < this.#owners.placement) {
-      this.#headed = this.#owners.placement;
+    if (this.#headed < this.#owners.placement)
       this.#othersFloor = this.#options.othersFloor?.(this.#lastSlot, this.#owners) ?? null;
-    }
+    this.#headed = this.#owners.placement;
     const slot = this.#lastSlot + 1;
     const batchId = randomHex(this.#components.random, 16);
     const { logId } = this.#identity;
