@@ -14,7 +14,7 @@ import {
   type NamespaceIdentity,
 } from '../storage/manifest.ts';
 import { type CachedManifest, cachedManifest, cacheManifest } from '../storage/manifest-cache.ts';
-import { type Committed, loadCommitted } from '../storage/manifest-store.ts';
+import { ActorClosed, type Committed, loadCommitted } from '../storage/manifest-store.ts';
 import { homeField } from '../storage/object-ref.ts';
 import { SegmentReader } from '../storage/segment-reader.ts';
 import type { OpenSegment } from '../storage/snapshot.ts';
@@ -53,7 +53,8 @@ export async function openNamespace(
   const committed = options.isNew ? null : await loadManifest(components, identity.namespaceId, options);
   if (committed !== null) {
     refuseNewerOwner(components, committed.value.owner);
-    assert(committed.value.state === 'live', () => `namespace ${identity.namespaceId} is deleted`);
+    // Whoever looked the name up before it was deleted looks it up again.
+    if (committed.value.state !== 'live') throw new ActorClosed(`"${identity.name}" was deleted meanwhile`);
     const value = await loadTombstones(components, committed.value, options.tally);
     adoptManifest(
       state,

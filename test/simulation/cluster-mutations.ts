@@ -87,6 +87,176 @@ const broken: readonly Mutation[] = [
     replace: '',
     why: 'the server that makes the name is lost, and what was read is gone',
   },
+  {
+    name: 'several: owners of one view and members of another',
+    file: 'actors/log/hand-over.js',
+    find: 'this.#standing = standing;\n        this.#noteSeals(standing);\n        if (isLater)',
+    replace:
+      'this.#standing = { ...standing, others: this.#standing.others };\n        this.#noteSeals(standing);\n        if (isLater)',
+    why: 'nobody waits for a member that came after the view before',
+  },
+  {
+    name: 'several: who meets 412 sends its own manifest again with the fresh ETag',
+    file: 'actors/storage/manifest-store.js',
+    find: 'throw new Deposed(',
+    replace: 'if (found !== null) { current = found; continue; } throw new Deposed(',
+    also: [
+      {
+        file: 'actors/storage/manifest-store.js',
+        find: 'const { key, next, current } = change;',
+        replace: 'let { key, next, current } = change;',
+      },
+    ],
+    why: 'what the last flush of the owner before it stored is dropped',
+  },
+  {
+    name: 'several: a tenant that was given away resolves names',
+    file: 'actors/host/actor-host.js',
+    find: "effectOf(operation).does === 'read' || operation === internalCalls.resolveNamespace",
+    replace: "effectOf(operation).does === 'read'",
+    also: [
+      {
+        file: 'actors/host/actor-host.js',
+        find: 'if (error instanceof ApiError && error.status === 404)',
+        replace: "if (error instanceof ApiError && error.status === 404 && call.namespace !== '')",
+      },
+    ],
+    why: 'a name that it does not know yet has its records dropped',
+  },
+  {
+    name: 'several: evidence of an append dates from its last try',
+    file: 'actors/log/group-commit.js',
+    find: 'this.#noteOpen(beganAt);\n        this.#lastSlot = slot;',
+    replace: 'this.#noteOpen(write.triedAt);\n        this.#lastSlot = slot;',
+    also: [
+      {
+        file: 'actors/log/append.js',
+        find: 'const put = await store.putIfAbsent(',
+        replace:
+          'write.triedAt = { monotonicMs: clock.monotonic(), wallMs: clock.now() }; const put = await store.putIfAbsent(',
+      },
+    ],
+    why: 'a seal came between the first try, which was stored, and the one that learned of it',
+  },
+  {
+    name: 'several: evidence ages by the monotonic clock alone',
+    file: 'src/base/clock.js',
+    find: 'return Math.max(later.monotonicMs - earlier.monotonicMs, later.wallMs - earlier.wallMs);',
+    replace: 'return later.monotonicMs - earlier.monotonicMs;',
+    why: 'it stands still while a machine sleeps',
+  },
+  {
+    name: 'several: what memory has is answered without evidence',
+    file: 'actors/host/actor-host.js',
+    find: 'if (this.#components.evidence?.isFresh() === false)',
+    replace: 'if (false)',
+    why: 'the shortest way skips what the others wait for',
+  },
+  {
+    name: 'several: what has come is opened before it was replayed',
+    file: 'actors/actor/ownership.js',
+    find: 'return this.#isSettled && this.#chain.every((owners) => isOwn(owners, key));',
+    replace: 'return this.isOwn(key);',
+    why: 'its last records are in the log of whoever had it before',
+  },
+  {
+    name: 'several: a floor says nothing of placements',
+    file: 'actors/log/log-service.js',
+    find: 'placement: own.commit.placementOf(floor)',
+    replace: 'placement: 0',
+    why: 'who waits for a barrier that was collected waits for ever',
+  },
+  {
+    name: 'several: the placement stays when the owners change',
+    file: 'src/cluster/plan-view.js',
+    find: 'placement: view.placement + (isSame ? 0 : 1),',
+    replace: 'placement: view.placement,',
+    why: 'nobody sends a barrier, nobody waits for one',
+  },
+  {
+    name: 'several: an eviction is retried by the id of the server',
+    file: 'src/cluster/own-membership.js',
+    find: 'isMember(view) ? planRemoval(view, { logId: whom, sealSeq }) : null',
+    replace:
+      'isMember(view) ? planRemoval(view, { logId: view.members.find((member) => member.serverId === evicted)?.logId ?? whom, sealSeq }) : null',
+    also: [
+      {
+        file: 'src/cluster/own-membership.js',
+        find: 'const sealSeq = await log.seal(whom, follower.view.placement + 1);',
+        replace:
+          'const evicted = follower.view.members.find((member) => member.logId === whom)?.serverId; const sealSeq = await log.seal(whom, follower.view.placement + 1);',
+      },
+    ],
+    why: 'a server that has started again loses the log that nobody sealed',
+  },
+  {
+    name: 'several: anybody drops a namespace',
+    file: 'actors/host/actor-host.js',
+    find: 'this.#components.ownership.require(placementKey(call.tenantId, call.namespace));\n                await this.#dropById',
+    replace: 'await this.#dropById',
+    also: [
+      {
+        file: 'actors/host/actor-host.js',
+        find: 'if (!ownership.isReady(key))\n            await ownership.whenReady(key);',
+        replace:
+          'if (!ownership.isReady(key) && call.operation !== internalCalls.dropNamespace)\n            await ownership.whenReady(key);',
+      },
+      {
+        file: 'src/router/served-calls.js',
+        find: "return placement === now && members.isOwn(tenantId, namespace) ? 'own' : 'moved';",
+        replace:
+          "return (placement === now && members.isOwn(tenantId, namespace)) || this.#call.operation === 'namespace.drop' ? 'own' : 'moved';",
+      },
+    ],
+    why: 'its owner has it open and acknowledges writes that are gone',
+  },
+  {
+    name: 'several: an owner takes forwards of another placement',
+    file: 'src/router/served-calls.js',
+    find: "return placement === now && members.isOwn(tenantId, namespace) ? 'own' : 'moved';",
+    replace: "return 'own';",
+    why: 'a write that was late comes after those of the owner in between',
+  },
+  {
+    name: 'several: a forward that comes twice is done twice',
+    file: 'src/peers/request-names.js',
+    find: 'return window.admit(sequence);',
+    replace: 'window.admit(sequence); return true;',
+    why: 'the second copy puts an old value over a newer one',
+  },
+  {
+    name: 'several: request names of forwards are forgotten at a hand-over',
+    file: 'src/peers/request-names.js',
+    find: 'let window = this.#origins.get(origin);',
+    replace:
+      'let window = this.#origins.get(origin); if (window !== undefined && window.moves !== globalThis.handOvers) window = undefined;',
+    also: [
+      {
+        file: 'src/peers/request-names.js',
+        find: 'window = new Window(this.#remembered);',
+        replace: 'window = new Window(this.#remembered); window.moves = globalThis.handOvers;',
+      },
+      {
+        file: 'src/router/members.js',
+        find: 'if (members.owners.placement > placement)\n',
+        replace:
+          'if (members.owners.placement > placement) globalThis.handOvers = (globalThis.handOvers ?? 0) + 1;\n        if (members.owners.placement > placement)\n',
+      },
+      {
+        file: 'src/router/served-calls.js',
+        find: "return placement === now && members.isOwn(tenantId, namespace) ? 'own' : 'moved';",
+        replace: "return members.isOwn(tenantId, namespace) ? 'own' : 'moved';",
+      },
+    ],
+    why: 'a copy that is late is done again by whoever kept, or got back, what it is about',
+  },
+  {
+    name: 'several: a write is sent again when its answer is lost',
+    file: 'src/router/plan-forward.js',
+    find: "tried.does === 'read' && tried.losses === 0",
+    replace: 'tried.losses === 0',
+    why: 'it may have been done',
+  },
 ];
 
 export const clusterMutations: readonly Mutation[] = broken.map((mutation) => ({ ...mutation, servers: 3 }));
