@@ -10,6 +10,7 @@ import {
   type LoadResult,
   type PointResult,
   resultHolds,
+  type SideResult,
   type ThroughputResult,
 } from './result.ts';
 
@@ -166,7 +167,11 @@ function lateNote(over: CurveResult['over'], late: readonly string[]): string[] 
 const coresOfBottleneck = 0.9;
 
 function throughputNote({ tool, connections, own, bare }: ThroughputResult): string {
-  const cpu = `processor time ${shortNumber(median(own.cpuMicros))} µs each against ${shortNumber(median(bare.cpuMicros))} µs`;
+  const micros = (of: SideResult) => {
+    const value = median(of.cpuMicros);
+    return Number.isFinite(value) ? `${shortNumber(value)} µs` : 'nothing answered';
+  };
+  const cpu = `processor time ${micros(own)} each against ${micros(bare)}`;
   const cores = [
     ['this server', own.generatorCores],
     ['the bare one', bare.generatorCores],
