@@ -82,8 +82,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'replay begins one slot late',
     file: 'actors/log/replays.js',
-    find: 'const after = await readFloor(store, logId);',
-    replace: 'const after = (await readFloor(store, logId)) + 1;',
+    find: 'const after = isFirst ? await readFloor(store, logId) :',
+    replace: 'const after = isFirst ? (await readFloor(store, logId)) + 1 :',
     why: 'the first slot above the floor is left out',
   },
   {
