@@ -44,6 +44,10 @@ export const clusterLimits = {
   evictionEveryMs: 5_000,
   /** At most half of a view is evicted in this time; a lease that has not changed for as long is not counted. */
   evictionWindowMs: 60_000,
+  /** A server whose clock differs from the store's by more does not join: ages of objects and times of writes would be wrong. */
+  clockSkewMsMax: 30_000,
+  /** How long a start waits for the process that has its data folder: one whose supervisor was killed ends by itself. */
+  folderLockWaitMs: 5_000,
   /** How long an eventual read waits for the owner of its namespace before a copy is read as well. */
   eventualOwnerWaitMs: 1_000,
   /** How long a copy of a namespace is read before it is made again. */

@@ -14,6 +14,7 @@ import { describeError, type Logger } from './base/log.ts';
 import { systemRandom } from './base/random.ts';
 import { settledWithin } from './base/settled-within.ts';
 import { SingleFlight } from './base/single-flight.ts';
+import { refuseSkewedClock } from './cluster/clock-skew.ts';
 import { ViewFollower } from './cluster/follow-view.ts';
 import type { Joined } from './cluster/join.ts';
 import { OwnMembership } from './cluster/own-membership.ts';
@@ -113,12 +114,13 @@ export class ServerCluster {
   }
 
   /**
-   * Opens the port to others, and shows the key to those that are there. Throws where the port is taken or the key is wrong: before anything
-   * is joined, so that neither costs a log each time it is tried.
+   * Opens the port to others, and shows the key to those that are there. Throws where the port is taken, or the key or the clock is wrong: before
+   * anything is joined, so that neither costs a log each time it is tried.
    */
   async open(): Promise<void> {
     const { settings, peers, store } = this.#parts;
     const { host } = settings;
+    await refuseSkewedClock({ store, clock: systemClock, random: systemRandom });
     try {
       await this.#peers.listen({ host, port: peers.port });
     } catch (cause) {

@@ -17,6 +17,7 @@ import { SingleFlight } from './base/single-flight.ts';
 import { guardThreads } from './base/watchdog.ts';
 import { noteCacheEnd, prepareCacheFolder } from './cluster/cache-folder.ts';
 import { keepCollectingDead } from './cluster/collect-dead.ts';
+import { lockFolder } from './cluster/folder-lock.ts';
 import { joinCluster } from './cluster/join.ts';
 import { loadServerId } from './cluster/server-id.ts';
 import { addressAlone } from './cluster/view.ts';
@@ -96,6 +97,10 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   const plans = plansOf(settings);
   const payments = await openPayments(settings.stripe, plans, logger);
   await makeDataFolder(settings.dataDir);
+  const unlockFolder = await lockFolder(settings.dataDir, {
+    clock: systemClock,
+    waitMs: limits.folderLockWaitMs,
+  });
   const counters = createSharedCounters();
   const storeSettings = { ...storeSettingsOf(settings), counters };
   const [store, secrets, serverId] = await Promise.all([
@@ -249,6 +254,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
       watchdog.stop();
       metrics?.close();
       billing?.close();
+      unlockFolder();
     },
   };
 }

@@ -2,6 +2,7 @@ import { PlansError } from '../accounts/parse-plans.ts';
 import { createLogger, describeError } from '../base/log.ts';
 import { makeOnlyPrivate } from '../base/private-folder.ts';
 import { PriceError } from '../billing/check-prices.ts';
+import { FolderInUse } from '../cluster/folder-lock.ts';
 import { CannotJoin } from '../cluster/join.ts';
 import { CannotListen } from '../front/door.ts';
 import type { HttpEngine } from '../front/http.ts';
@@ -82,7 +83,7 @@ function stopSignal(): Promise<void> {
  */
 function isOperators(error: unknown): boolean {
   if (error instanceof Error && error.name === 'DataError') return true;
-  return [SettingsError, SecretsError, PlansError, PriceError, CannotListen].some(
+  return [SettingsError, SecretsError, PlansError, PriceError, CannotListen, FolderInUse].some(
     (kind) => error instanceof kind,
   );
 }

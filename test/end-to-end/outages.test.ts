@@ -18,7 +18,7 @@ import {
 import { Load } from '../support/load.ts';
 import { seededRandom } from '../support/model.ts';
 import { newBucket, noS3Reason, serverEnvOf } from '../support/s3-server.ts';
-import { type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
+import { copyOfName, type ServerProcess, startServer, temporaryFolder } from '../support/server-process.ts';
 
 const long = process.env.OUTAGES === 'long';
 const seed = Number(process.env.OUTAGES_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -120,8 +120,7 @@ describe(`storage in trouble (OUTAGES_SEED=${seed})`, { concurrency: serversAtOn
 
     const answers = await house.underLoad(async () => {
       old.signal('SIGSTOP');
-      // The same folder: the same server id, so it need not wait until the old one's lease has run out.
-      await house.again();
+      await house.again(copyOfName(house.server.options.folder));
       await house.load.settle(house.api);
       await sleep(pauseMs);
       old.signal('SIGCONT');
@@ -132,7 +131,7 @@ describe(`storage in trouble (OUTAGES_SEED=${seed})`, { concurrency: serversAtOn
 
     const idle = house.server;
     idle.signal('SIGSTOP');
-    await house.again();
+    await house.again(copyOfName(house.server.options.folder));
     await sleep(pauseMs);
     idle.signal('SIGCONT');
     assert.deepEqual(await idle.end(), { code: 78, signal: null }, 'though nobody writes to it');
@@ -173,8 +172,8 @@ class House {
   }
 
   /** A server in the place of this one; whether that one has ended is the caller's. */
-  async again(): Promise<void> {
-    this.server = await startServer(this.server.options);
+  async again(folder = this.server.options.folder): Promise<void> {
+    this.server = await startServer({ ...this.server.options, folder });
     this.api = new ApiClient(this.server.url, this.load.key);
   }
 

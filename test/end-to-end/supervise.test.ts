@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { ApiClient } from '../support/api-client.ts';
 import {
+  copyOfName,
   ServerProcess,
   type ServerProcessOptions,
   startServer,
@@ -18,6 +19,11 @@ const done = { code: 0, signal: null };
 
 function serve(changes: Partial<ServerProcessOptions> = {}): ServerProcessOptions {
   return { folder: temporaryFolder(), command: 'serve', ...changes };
+}
+
+/** What takes the place of a server: the same name and the same objects, with a data folder of its own. */
+function successorOf(folder: string): ServerProcessOptions {
+  return { folder: copyOfName(folder), env: { TIDEBASE_OBJECTS_DIR: join(folder, 'objects') } };
 }
 
 /** The server under a supervisor. */
@@ -107,7 +113,7 @@ describe('the supervisor', { concurrency: 2 }, () => {
     await api.as(key).put('notes', [{ id: 'a', text: 'before' }]);
 
     process.kill(child, 'SIGSTOP');
-    const successor = await startServer({ folder: supervisor.options.folder });
+    const successor = await startServer(successorOf(supervisor.options.folder));
     await new ApiClient(successor.url, key).put('notes', [{ id: 'b', text: 'after' }]);
     // Its cache is busy when it hears: that must not make the end look like a crash.
     const late = Array.from({ length: 20 }, (_, i) =>
@@ -141,7 +147,7 @@ describe('the supervisor', { concurrency: 2 }, () => {
     writeFileSync(crashFile, `worker 1 ${fifo}`);
     await supervisor.until(() => supervisor.errors.includes('a test holds the thread of worker'), 'holds it');
 
-    const successor = await startServer({ folder });
+    const successor = await startServer(successorOf(folder));
     // The other thread's writes find out.
     const late = Promise.allSettled(names.map(write));
 

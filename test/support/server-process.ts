@@ -1,6 +1,6 @@
 /** The real server as a child process on a port of its own: started, watched, stopped, killed, started again. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after } from 'node:test';
@@ -70,6 +70,19 @@ function remove(folder: string): void {
   } catch {
     process.stderr.write(`${folder} is left\n`);
   }
+}
+
+/**
+ * A data folder with another one's name in the cluster and its secrets, as where a disk was copied: its server need not wait for the lease of the
+ * other to run out, and ends that one.
+ */
+export function copyOfName(folder: string): string {
+  const copy = temporaryFolder();
+  for (const part of ['server-id', 'secrets']) {
+    const from = join(folder, part);
+    if (existsSync(from)) cpSync(from, join(copy, part), { recursive: true });
+  }
+  return copy;
 }
 
 export class ServerProcess {
