@@ -45,7 +45,7 @@ export const measurements: readonly Command[] = [
   ownProgram('cold', '3 min', 'first read and first search over a far S3 server'),
   ownProgram(
     'branches',
-    '3 min',
+    '4 min',
     'a branch of 1,000 documents and of 4,000,000, while both are written to; --far',
   ),
   ownProgram('restart', '3 min', 'from kill -9 with 1 GB stored to the first read'),
