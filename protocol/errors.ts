@@ -104,6 +104,18 @@ export function noSuchNamespace(name: string): ApiError {
   return new ApiError('not_found', `there is no namespace named "${shown}"`);
 }
 
+/** 404 for a link that leads nowhere any more. Who may use its name has its source's in the list too. */
+export function sourceIsGone({
+  name,
+  source,
+}: {
+  readonly name: string;
+  readonly source: string;
+}): ApiError {
+  const sentence = `"${name}" is a link whose source, "${source}", is gone: delete the link to use its name again`;
+  return new ApiError('not_found', sentence);
+}
+
 /** 400 for a request without the JSON body that its operation needs. */
 export function missingBody(): ApiError {
   return new ApiError('bad_request', 'this request needs a JSON body');

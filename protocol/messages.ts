@@ -341,6 +341,8 @@ export interface ResolvedNamespace {
   readonly documentsKnown: number;
   /** The namespace that the name is a link to; null where it is no link. Only a link that stays at a version has an actor of its own. */
   readonly linked: LinkRecord | null;
+  /** Whether it is a link whose source is gone. */
+  readonly isDangling: boolean;
   /** The namespace that this one began as; null where it began empty. */
   readonly branched: BranchRecord | null;
 }

@@ -80,8 +80,10 @@ export interface StoredManifest {
 
 /** Actors of other kinds, wherever they live: calls go through the router. */
 export interface NamespaceDirectory {
-  /** The name's namespace; `create` makes it where it is missing. Null: no such name. */
+  /** The name's namespace; `create` makes it where it is missing. Null: no such name, or a link whose source is gone. */
   resolve(tenantId: number, name: string, create: NewNamespace | null): Promise<ResolvedNamespace | null>;
+  /** As `resolve`, for a client who named it: throws 404 where it is a link whose source is gone. */
+  lookUp(tenantId: number, name: string, create: NewNamespace | null): Promise<ResolvedNamespace | null>;
   /** Resolves once the name is durable; rejects where it was not made after all. */
   confirm(tenantId: number, name: string, namespaceId: string): Promise<void>;
   /** Resolves once the tenant has heard; of a namespace whose name is gone, once that is durable. */

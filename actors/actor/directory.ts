@@ -1,8 +1,9 @@
-import { ApiError, apiErrorFromBody } from '../../protocol/errors.ts';
+import { ApiError, apiErrorFromBody, sourceIsGone } from '../../protocol/errors.ts';
 import { internalCalls } from '../../protocol/internal-calls.ts';
 import {
   actorAnswerFromWire,
   actorCallToWire,
+  type NewNamespace,
   noCaller,
   type ResolvedNamespace,
   type SharedNamespace,
@@ -20,6 +21,18 @@ export class NotErasedYet extends ApiError {
   constructor() {
     super('unavailable', 'the objects of this namespace are not all gone yet', { retryAfter: 1 });
   }
+}
+
+/** What the tenant knows of a name; null where it is none, or a link whose source is gone. */
+export function unlessDangling(found: ResolvedNamespace | null): ResolvedNamespace | null {
+  return found === null || found.isDangling ? null : found;
+}
+
+/** What the tenant knows of a name that a client named; null where it is none. Throws 404 where it is a link whose source is gone. */
+export function refuseDangling(name: string, found: ResolvedNamespace | null): ResolvedNamespace | null {
+  if (found?.isDangling === true && found.linked !== null)
+    throw sourceIsGone({ name, source: found.linked.source });
+  return found;
 }
 
 /** Calls to actors elsewhere: through the router at the other end of the front port, which knows where they live. */
@@ -50,11 +63,17 @@ export function createDirectory(channel: PortChannel): NamespaceDirectory {
     if (status >= 400) throw apiErrorFromBody(bytes);
     return { status, bytes };
   };
+  const known = async (tenantId: number, name: string, create: NewNamespace | null) => {
+    const to = { tenantId, namespace: '', argument: name };
+    const body = create === null ? null : packMessage(create);
+    return unpackMessage(await call(internalCalls.resolveNamespace, to, body)) as ResolvedNamespace | null;
+  };
   return {
     async resolve(tenantId, name, create) {
-      const to = { tenantId, namespace: '', argument: name };
-      const body = create === null ? null : packMessage(create);
-      return unpackMessage(await call(internalCalls.resolveNamespace, to, body)) as ResolvedNamespace | null;
+      return unlessDangling(await known(tenantId, name, create));
+    },
+    async lookUp(tenantId, name, create) {
+      return refuseDangling(name, await known(tenantId, name, create));
     },
     async confirm(tenantId, name, namespaceId) {
       await call(internalCalls.confirmNamespace, {

@@ -3,7 +3,7 @@
  * call reopens it from durable state. Which ones stay open is open-actors.ts.
  */
 import { documentChangeOf, effectOf, endsBegunWork } from '../../protocol/effect-of.ts';
-import { ApiError, noSuchNamespace } from '../../protocol/errors.ts';
+import { ApiError, noSuchNamespace, sourceIsGone } from '../../protocol/errors.ts';
 import { internalCalls } from '../../protocol/internal-calls.ts';
 import { limits } from '../../protocol/limits.ts';
 import type { ActorCall, NewNamespace, ReceivedFile, ResolvedNamespace } from '../../protocol/messages.ts';
@@ -405,7 +405,7 @@ export class ActorHost {
       if (error instanceof ReadTimedOut) void holding.then(({ release }) => release()).catch(() => {});
       if (error instanceof NamespaceIsLink) return error;
       if (call.link !== undefined && error instanceof ApiError && error.code === 'not_found')
-        throw noSuchNamespace(call.link.name);
+        throw sourceIsGone(call.link);
       throw error;
     });
     if (held instanceof NamespaceIsLink) {
@@ -416,7 +416,7 @@ export class ActorHost {
     const answering = withHeld(held, (actor) => {
       // The source of the link was deleted, and its name is another namespace's by now.
       if (call.link !== undefined && call.link.sourceId !== actor.identity.namespaceId)
-        throw noSuchNamespace(call.link.name);
+        throw sourceIsGone(call.link);
       const foundAs = wasOpen ? 'warm' : opening.storeGets > 0 ? 'cold' : 'local';
       const { storeGets, storeBytes, diskReads } = opening;
       this.#foundAs[foundAs]++;
@@ -482,7 +482,7 @@ export class ActorHost {
         if (!isDropped) this.#replays.forget(held.actor.identity);
       }
     }
-    const resolved = await directory.resolve(call.tenantId, call.namespace, options.create);
+    const resolved = await directory.lookUp(call.tenantId, call.namespace, options.create);
     if (resolved === null) throw noSuchNamespace(call.namespace);
     const link = linkOf(call.namespace, resolved);
     // One that stays at a version has an actor here, and objects.

@@ -115,7 +115,7 @@ export class Copies {
 
   async #make({ tenantId, namespace }: ActorCall): Promise<NamespaceCopy> {
     const { directory } = this.#components;
-    const resolved = await directory.resolve(tenantId, namespace, null);
+    const resolved = await directory.lookUp(tenantId, namespace, null);
     if (resolved === null) throw noSuchNamespace(namespace);
     const link = linkOf(namespace, resolved);
     if (link !== null && link.version === null) throw new NamespaceIsLink(link);

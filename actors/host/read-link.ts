@@ -1,4 +1,4 @@
-import { ApiError, noSuchNamespace } from '../../protocol/errors.ts';
+import { ApiError, sourceIsGone } from '../../protocol/errors.ts';
 import type { ActorCall, ReadLink, ResolvedNamespace } from '../../protocol/messages.ts';
 import { type ActorReply, reply } from '../actor/actor-reply.ts';
 import type { ActorComponents } from '../actor/components.ts';
@@ -43,7 +43,7 @@ export async function readSource(
 ): Promise<ActorReply> {
   const { call, body, spentMs } = asked;
   // A source is never a link: whoever has the name by now is another namespace.
-  if (call.link !== undefined) throw noSuchNamespace(call.link.name);
+  if (call.link !== undefined) throw sourceIsGone(call.link);
   const deadlineMs = Math.max(1, call.deadlineMs - spentMs);
   const { answer, bytes } = await directory.read({ ...call, namespace: link.source, link, deadlineMs }, body);
   const { status, headers, meter } = answer;

@@ -80,7 +80,7 @@ async function findPlace(
   { tenantId, namespace }: ActorCall,
   host: ImportHost,
 ): Promise<ImportPlace> {
-  const known = await directory.resolve(tenantId, namespace, null);
+  const known = await directory.lookUp(tenantId, namespace, null);
   if (known === null) {
     const namespaceId = randomHex(random, 16);
     const creates = { vector: null, embed: null, namespaceId };

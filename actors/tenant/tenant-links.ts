@@ -9,6 +9,7 @@ import type { BranchRecord, LinkRecord, NameEntry } from '../../protocol/stored-
 import { describeError } from '../../src/base/log.ts';
 import { randomHex } from '../../src/base/random.ts';
 import type { ActorComponents } from '../actor/components.ts';
+import { refuseDangling } from '../actor/directory.ts';
 import type { Remembering } from './idempotent-requests.ts';
 import type { TenantLog } from './tenant-log.ts';
 import type { NewName, TenantNames } from './tenant-names.ts';
@@ -107,7 +108,7 @@ export class TenantLinks {
   }
 
   async #originOf(name: string): Promise<Origin> {
-    const found = await this.#names.resolve(name, null);
+    const found = refuseDangling(name, await this.#names.resolve(name, null));
     if (found === null) throw noSuchNamespace(name);
     const { linked, namespaceId } = found;
     const source =

@@ -70,9 +70,10 @@ export class TenantNames {
     // Nothing may be opened any more of what is being deleted.
     if (isDeleting(state)) return null;
     const known = this.#names.get(name);
-    // A link that stays at a version goes with its source.
-    if (known !== undefined && isDangling(state, known)) return null;
-    if (known !== undefined) return resolved(known, { created: false, documentsKnown: known.docsWritten });
+    if (known !== undefined) {
+      const documentsKnown = known.docsWritten;
+      return resolved(known, { created: false, documentsKnown, isDangling: isDangling(state, known) });
+    }
     const pending = this.#pending.get(name);
     if (pending !== undefined) {
       if (create === null) await this.#known(pending);
@@ -249,9 +250,13 @@ function resolved(
     readonly linked?: LinkRecord | null | undefined;
     readonly branched?: BranchRecord | null | undefined;
   },
-  { created, documentsKnown = 0 }: { readonly created: boolean; readonly documentsKnown?: number },
+  {
+    created,
+    documentsKnown = 0,
+    isDangling = false,
+  }: { readonly created: boolean; readonly documentsKnown?: number; readonly isDangling?: boolean },
 ): ResolvedNamespace {
-  const kind = { linked: linked ?? null, branched: branched ?? null };
+  const kind = { linked: linked ?? null, isDangling, branched: branched ?? null };
   return { namespaceId, createdAt, vector, embed, created, documentsKnown, ...kind };
 }
 

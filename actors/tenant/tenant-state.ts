@@ -81,9 +81,9 @@ export function linksAt(
   );
 }
 
-/** Whether a name is a link that stays at a version of a namespace that is gone. A link that follows finds out when it is read. */
+/** Whether a name is a link to a namespace that is gone. */
 export function isDangling(state: TenantState, { linked }: NameEntry): boolean {
-  if (linked === undefined || linked.follows) return false;
+  if (linked === undefined) return false;
   return entryOf(state, { name: linked.source, namespaceId: linked.sourceId }) === undefined;
 }
 

@@ -227,6 +227,8 @@ describe('links to namespaces', { concurrency: 1 }, () => {
     api.close();
     api = new ApiClient(server.url).as(api.key);
     assert.deepEqual((await api.search('alias', { q: 'dusk' })).hits[0]?.id, 'dusk');
+    const { version } = await api.count('source');
+    await link('stays', { source: 'source', version });
 
     await api.deleteNamespace('source');
 
@@ -236,6 +238,19 @@ describe('links to namespaces', { concurrency: 1 }, () => {
       await api.refused(missing, 'GET', '/v1/namespaces/alias/docs/noon');
       await api.refused(missing, 'GET', '/v1/namespaces/alias');
       await api.refused(missing, 'POST', '/v1/namespaces/alias-3/link', { body: { source: 'alias' } });
+      await api.refused(missing, 'POST', '/v1/namespaces/alias-3/branch', { body: { source: 'alias' } });
+      const docs = [{ id: 'a', text: 'b' }];
+      for (const name of ['alias', 'stays']) {
+        const { error } = await api.refused(missing, 'POST', `/v1/namespaces/${name}/docs`, { body: { docs } });
+        assert.equal(error, `"${name}" is a link whose source, "source", is gone: delete the link to use its name again`);
+        await api.refused(missing, 'PATCH', `/v1/namespaces/${name}/docs`, { body: { docs } });
+        await api.refused(missing, 'POST', `/v1/namespaces/${name}/delete`, { body: { ids: ['a'] } });
+        await api.refused(missing, 'PATCH', `/v1/namespaces/${name}`, { body: { embed: null } });
+        await api.refused(missing, 'POST', `/v1/namespaces/${name}/import?id=id`, {
+          body: 'id\na\n',
+          headers: { 'content-type': 'application/octet-stream' },
+        });
+      }
     };
     await isGone();
     await api.put('source', [{ id: 'noon', text: 'Another namespace by the same name.' }]);
@@ -243,7 +258,6 @@ describe('links to namespaces', { concurrency: 1 }, () => {
     await api.deleteNamespace('source');
     await link('source', { source: (await api.createNamespace('third')).name });
     await isGone();
-    await api.refused(conflict, 'POST', '/v1/namespaces/alias/docs', { body: { deletes: ['a'] } });
     // It is in the list, so that it can be found and deleted.
     assert.ok((await api.listNamespaces()).namespaces.some(({ name }) => name === 'alias'));
     await api.deleteNamespace('alias');

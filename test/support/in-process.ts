@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
 import type { ActorReply } from '../../actors/actor/actor-reply.ts';
 import type { ActorComponents, NamespaceDirectory } from '../../actors/actor/components.ts';
-import { NotErasedYet, notErasedStatus } from '../../actors/actor/directory.ts';
+import { NotErasedYet, notErasedStatus, refuseDangling, unlessDangling } from '../../actors/actor/directory.ts';
 import { Ownership } from '../../actors/actor/ownership.ts';
 import { ReadEvidence } from '../../actors/actor/read-evidence.ts';
 import { buildGraphs } from '../../actors/compute/build-graphs.ts';
@@ -33,6 +33,7 @@ import { type FlowLimits, limits } from '../../protocol/limits.ts';
 import {
   type ActorCall,
   logCalls,
+  type NewNamespace,
   noCaller,
   noMeter,
   type ResolvedNamespace,
@@ -588,16 +589,14 @@ function directoryThrough(
     const { namespace = '', ...options } = to;
     return askOwner(call(operation, namespace, options), body);
   };
+  const known = async (tenant: number, name: string, create: NewNamespace | null) => {
+    const body = create === null ? null : packMessage(create);
+    const { packed } = await ask(internalCalls.resolveNamespace, { tenantId: tenant, argument: name }, body);
+    return unpackMessage(packed ?? new Uint8Array()) as ResolvedNamespace | null;
+  };
   return {
-    async resolve(tenant, name, create) {
-      const body = create === null ? null : packMessage(create);
-      const { packed } = await ask(
-        internalCalls.resolveNamespace,
-        { tenantId: tenant, argument: name },
-        body,
-      );
-      return unpackMessage(packed ?? new Uint8Array()) as ResolvedNamespace | null;
-    },
+    resolve: async (tenant, name, create) => unlessDangling(await known(tenant, name, create)),
+    lookUp: async (tenant, name, create) => refuseDangling(name, await known(tenant, name, create)),
     async confirm(tenant, name, namespaceId) {
       await ask(internalCalls.confirmNamespace, { tenantId: tenant, argument: name, query: namespaceId });
     },

@@ -97,6 +97,7 @@ beforeEach(() => {
     }),
     directory: {
       resolve: async () => null,
+      lookUp: async () => assert.fail('no name is looked up'),
       confirm: async () => {},
       report: async () => {},
       reportHeld: async () => {},
