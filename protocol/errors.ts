@@ -105,13 +105,7 @@ export function noSuchNamespace(name: string): ApiError {
 }
 
 /** 404 for a link that leads nowhere any more. Who may use its name has its source's in the list too. */
-export function sourceIsGone({
-  name,
-  source,
-}: {
-  readonly name: string;
-  readonly source: string;
-}): ApiError {
+export function sourceIsGone({ name, source }: { readonly name: string; readonly source: string }): ApiError {
   const sentence = `"${name}" is a link whose source, "${source}", is gone: delete the link to use its name again`;
   return new ApiError('not_found', sentence);
 }

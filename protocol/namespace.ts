@@ -93,7 +93,15 @@ export const namespaceSchema = z.object({
   stored_bytes: z.int().meta({ description: 'What its objects take in object storage now.' }),
   created_at: timestampSchema,
   linked: z
-    .object({ source: z.string(), version: z.int(), follows: z.boolean() })
+    .object({
+      source: z.string(),
+      version: z.int(),
+      follows: z.boolean(),
+      gone: z
+        .boolean()
+        .optional()
+        .meta({ description: 'True in lists where the source is gone: the link can only be deleted.' }),
+    })
     .meta({
       description:
         'Present when this is a read-only link to another namespace: its source, the version that is read, and whether that one follows the source.',

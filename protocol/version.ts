@@ -7,7 +7,7 @@
 export const interfaceVersion = '0.1.0';
 
 /** Counts what was added to the wire. Paths are under /v1 for as long as its first number is 0 or 1. */
-export const wireVersion = '0.1.23';
+export const wireVersion = '0.1.24';
 
 export const wireHistory: readonly string[] = [
   '0.1.0: accounts, keys, namespaces, documents, search, count, warm.',
@@ -34,6 +34,7 @@ export const wireHistory: readonly string[] = [
   '0.1.21: estimates have bounds of 95 % beside the certain ones.',
   '0.1.22: writes to a link are 409 in the description, too.',
   '0.1.23: eventual reads while the owner of a namespace is out of reach: stale and age_ms.',
+  '0.1.24: a list says of a link that its source is gone.',
 ];
 
 /**

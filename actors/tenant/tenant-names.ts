@@ -117,7 +117,8 @@ export class TenantNames {
     const heard = follows
       ? entryOf(this.#parts.log.state, { name: source, namespaceId: sourceId })
       : undefined;
-    const shownLink = { source, version: Math.max(version, heard?.writes ?? 0), follows };
+    const gone = isDangling(this.#parts.log.state, entry) ? { gone: true } : {};
+    const shownLink = { source, version: Math.max(version, heard?.writes ?? 0), follows, ...gone };
     const { vector, embed } = heard ?? entry;
     return { ...nothingWritten, vector, embed, linked: shownLink };
   }

@@ -109,7 +109,12 @@ describe('branches and links in a browser', { skip: browserMissing }, () => {
     await rowOf(page, 'harbour').waitFor({ state: 'detached' });
     assert.deepEqual(await found(page, 'trial', 'tide'), ['tide', 'tide']);
     await goTo(page, 'Namespaces');
+    await rowOf(page, 'release').getByText('its source, harbour, is gone').waitFor();
     await inspectPage(page, 'namespaces-source-gone');
+    await press(page, 'Delete release');
+    await page.getByLabel('Type release to confirm').fill('release');
+    await press(page, 'Delete');
+    await rowOf(page, 'release').waitFor({ state: 'detached' });
     assert.deepEqual([watch.complaints, watch.refusals], [[], []]);
     await page.close();
   });

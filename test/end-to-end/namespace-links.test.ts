@@ -241,8 +241,13 @@ describe('links to namespaces', { concurrency: 1 }, () => {
       await api.refused(missing, 'POST', '/v1/namespaces/alias-3/branch', { body: { source: 'alias' } });
       const docs = [{ id: 'a', text: 'b' }];
       for (const name of ['alias', 'stays']) {
-        const { error } = await api.refused(missing, 'POST', `/v1/namespaces/${name}/docs`, { body: { docs } });
-        assert.equal(error, `"${name}" is a link whose source, "source", is gone: delete the link to use its name again`);
+        const { error } = await api.refused(missing, 'POST', `/v1/namespaces/${name}/docs`, {
+          body: { docs },
+        });
+        assert.equal(
+          error,
+          `"${name}" is a link whose source, "source", is gone: delete the link to use its name again`,
+        );
         await api.refused(missing, 'PATCH', `/v1/namespaces/${name}/docs`, { body: { docs } });
         await api.refused(missing, 'POST', `/v1/namespaces/${name}/delete`, { body: { ids: ['a'] } });
         await api.refused(missing, 'PATCH', `/v1/namespaces/${name}`, { body: { embed: null } });
@@ -259,7 +264,13 @@ describe('links to namespaces', { concurrency: 1 }, () => {
     await link('source', { source: (await api.createNamespace('third')).name });
     await isGone();
     // It is in the list, so that it can be found and deleted.
-    assert.ok((await api.listNamespaces()).namespaces.some(({ name }) => name === 'alias'));
+    const { namespaces } = await api.listNamespaces();
+    for (const name of ['alias', 'stays']) {
+      const { linked } =
+        namespaces.find((each) => each.name === name) ?? assert.fail(`${name} is not listed`);
+      assert.deepEqual([linked?.source, linked?.gone], ['source', true], name);
+    }
+    assert.equal(namespaces.find(({ name }) => name === 'source')?.linked?.gone, undefined);
     await api.deleteNamespace('alias');
     await api.put('alias', [{ id: 'a', text: 'A namespace of its own.' }]);
   });

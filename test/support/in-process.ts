@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
 import type { ActorReply } from '../../actors/actor/actor-reply.ts';
 import type { ActorComponents, NamespaceDirectory } from '../../actors/actor/components.ts';
-import { NotErasedYet, notErasedStatus, refuseDangling, unlessDangling } from '../../actors/actor/directory.ts';
+import {
+  NotErasedYet,
+  notErasedStatus,
+  refuseDangling,
+  unlessDangling,
+} from '../../actors/actor/directory.ts';
 import { Ownership } from '../../actors/actor/ownership.ts';
 import { ReadEvidence } from '../../actors/actor/read-evidence.ts';
 import { buildGraphs } from '../../actors/compute/build-graphs.ts';

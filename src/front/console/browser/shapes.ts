@@ -71,7 +71,12 @@ export interface Namespace {
   readonly stored_bytes: number;
   readonly created_at: string;
   readonly linked?:
-    | { readonly source: string; readonly version: number; readonly follows: boolean }
+    | {
+        readonly source: string;
+        readonly version: number;
+        readonly follows: boolean;
+        readonly gone?: boolean | undefined;
+      }
     | undefined;
   readonly branched?: { readonly source: string; readonly version: number } | undefined;
 }

@@ -100,7 +100,7 @@ function row(app: App, namespace: Namespace): readonly Child[] {
   );
   onClick(branch, () => branchForm(app, namespace));
   return [
-    [searched(name), ' ', kinds(namespace), origin(namespace)],
+    [linked?.gone === true ? name : searched(name), ' ', kinds(namespace), origin(namespace)],
     formatBytes(stored_bytes),
     formatNumber(docs_written),
     formatTime(created_at),
@@ -115,7 +115,7 @@ function row(app: App, namespace: Namespace): readonly Child[] {
             'SQL',
           )
         : null,
-      branch,
+      linked?.gone === true ? null : branch,
       remove,
     ),
   ];
@@ -129,13 +129,19 @@ function kinds({ vector, embed, linked, branched }: Namespace): Child {
   return [
     vector === undefined ? null : badge('plain', `${vector.dims} dims`),
     embed === undefined ? null : badge('plain', `meaning: ${embed.provider}`),
-    linked === undefined ? null : badge('plain', 'link'),
+    linked === undefined
+      ? null
+      : linked.gone === true
+        ? badge('danger', 'dead link')
+        : badge('plain', 'link'),
     branched === undefined ? null : badge('plain', 'branch'),
   ];
 }
 
 /** What a link reads, and a branch began as. */
 function origin({ linked, branched }: Namespace): Child {
+  if (linked?.gone === true)
+    return element('span', { class: 'second-line' }, `its source, ${linked.source}, is gone`);
   if (linked !== undefined) {
     const at = linked.follows ? ', whatever is written there' : ` at version ${formatNumber(linked.version)}`;
     return element('span', { class: 'second-line' }, 'reads ', searched(linked.source), at);
@@ -147,11 +153,12 @@ function origin({ linked, branched }: Namespace): Child {
 
 function askToDelete(app: App, { name, linked, branched }: Namespace): void {
   const isLink = linked !== undefined;
+  const ofLink = linked?.gone === true ? 'is gone.' : 'keeps its documents.';
   const gone = 'Its documents are gone for good, for everybody who uses it, and so are links to it.';
   ask({
     title: isLink ? 'Delete this link?' : 'Delete this namespace?',
     text: isLink
-      ? `Its source, ${linked.source}, keeps its documents.`
+      ? `Its source, ${linked.source}, ${ofLink}`
       : branched === undefined
         ? `${gone} Branches of it stay.`
         : `${gone} What it began as, ${branched.source}, stays.`,
