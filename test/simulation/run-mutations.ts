@@ -1,5 +1,5 @@
 /**
- * `npm run prove -- mutations [--seeds 1000 --jobs 2 --only WORD]`: breaks the protocol in every way of the list, one at a
+ * `npm run prove -- mutations [--seeds 1000 --jobs 2 --only REGEX]`: breaks the protocol in every way of the list, one at a
  * time, and ends with 1 where the simulation did not notice.
  */
 import { parseArgs } from 'node:util';
@@ -17,7 +17,7 @@ const { values } = parseArgs({
 });
 
 const wanted = [...mutations, ...linkMutations, ...clusterMutations].filter(({ name }) =>
-  name.includes(values.only),
+  new RegExp(values.only).test(name),
 );
 const waiting = [...wanted];
 let missed = 0;
