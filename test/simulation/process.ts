@@ -147,13 +147,13 @@ export class SimulatedProcess implements Owner {
   }
 
   pause(ms: number): void {
-    this.pausedUntilMs = this.#options.scheduler.nowMs + ms;
+    this.pausedUntilMs = this.#options.scheduler.nowMs + Math.ceil(ms);
   }
 
   /** As a pause, and its monotonic clock stands still meanwhile. */
   sleepMachine(ms: number): void {
     this.pause(ms);
-    this.#sleptMs += ms;
+    this.#sleptMs += Math.ceil(ms);
   }
 
   /** Its machine's clock is set; how long things take does not change. */

@@ -18,8 +18,11 @@ interface Event {
 
 /** Node reports a rejection that nobody handles only when a turn of its event loop ends: so often one is let end. */
 const eventsPerTurn = 64;
-/** A world that does more than this in one run has lost its way: the longest seeds take a tenth of it. */
-const eventsMax = 2_000_000;
+/** A world that does more than this in one run has lost its way: the longest seeds take a fifth of it. */
+const eventsMax = 500_000;
+
+/** Moments are multiples of this, which sums and differences keep exact: a timer of what was left of a wait ends it. */
+const tickMs = 1 / 1_024;
 
 export class Scheduler {
   #nowMs = 0;
@@ -39,7 +42,12 @@ export class Scheduler {
 
   /** Runs `run` in `delayMs`, unless the answer was called before. */
   after(delayMs: number, owner: Owner | null, run: () => void): () => void {
-    const event: Event = { atMs: this.#nowMs + Math.max(delayMs, 0), order: this.#order++, owner, run };
+    const event: Event = {
+      atMs: this.#nowMs + wholeTicks(Math.max(delayMs, 0)),
+      order: this.#order++,
+      owner,
+      run,
+    };
     this.#push(event);
     return () => {
       event.run = null;
@@ -52,7 +60,7 @@ export class Scheduler {
 
   /** Time goes on without an event: everything that is due by then happens at once, as after a machine's sleep. */
   leap(ms: number): void {
-    this.#nowMs += ms;
+    this.#nowMs += wholeTicks(ms);
   }
 
   /** Runs events until the work has ended; its result. */
@@ -131,6 +139,10 @@ export class Scheduler {
     heap[at] = last;
     return first;
   }
+}
+
+function wholeTicks(ms: number): number {
+  return Math.ceil(ms / tickMs) * tickMs;
 }
 
 const settled = Promise.resolve();
