@@ -1,14 +1,15 @@
 /**
  * `npm run measure -- idle`: what a server that nobody asks anything costs, as `npm start` runs it, supervisor included: PUTs by kind,
- * and processor time of the whole process tree. First an empty one, then one with a thousand open namespaces that were
+ * GETs, and processor time and memory of the whole process tree. First an empty one, then one with a thousand open namespaces that were
  * written before its last start. Ends with 1 where a bar is missed.
  */
 import { rmSync } from 'node:fs';
+import { megabytes } from './bench-report.ts';
 import { batchBody, documentIdOf } from './documents.ts';
 import { isQuick, type Judge, judged, sleep } from './judge.ts';
 import { Connections, type MeasuredServer, restartMeasured, startMeasured } from './measured-server.ts';
-import { treeCpuSeconds } from './processes.ts';
-import { countsBetween, putsTable, readStoreCounts } from './store-counts.ts';
+import { treeCpuSeconds, treeResidentBytes } from './processes.ts';
+import { countsBetween, putsTable, readStoreCounts, totalCounts } from './store-counts.ts';
 
 const namespaces = isQuick ? 20 : 1_000;
 const connections = 16;
@@ -65,7 +66,9 @@ async function measureIdle(
       value: `${percent.toFixed(2)} % of a core`,
       bar: `< ${cpuPercentMax} %`,
       ok: percent < cpuPercentMax,
-      note: `${measured.toFixed(0)} s; ${(server.residentBytes() / 1e6).toFixed(0)} MB resident in the started process`,
+      note:
+        `${measured.toFixed(0)} s; ${totalCounts(counts).gets} GETs; ${megabytes(treeResidentBytes(server.processId))} resident, ` +
+        `of which its supervisor has ${megabytes(server.residentBytes())}`,
     },
   );
   for (const line of putsTable(counts, measured)) say(line);

@@ -1,4 +1,4 @@
-/** Processor time of processes and threads, from the kernel. */
+/** Processor time of processes and threads, and their memory, from the kernel. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** Linux counts in hundredths of a second on every machine that Node runs on. */
@@ -6,14 +6,25 @@ const ticksPerSecond = 100;
 
 /** Seconds that a process, all its threads and the living processes that it started have used. */
 export function treeCpuSeconds(processId: number): number {
+  return treeOf(processId).reduce((ticks, id) => ticks + ticksOf(`/proc/${id}/stat`), 0) / ticksPerSecond;
+}
+
+/** Resident bytes of a process and of the living ones that it started; pages that they share count for each of them. */
+export function treeResidentBytes(processId: number): number {
+  const kilobytes = (id: number) =>
+    Number(/^VmRSS:\s*(\d+) kB$/m.exec(textOf(`/proc/${id}/status`))?.[1] ?? 0);
+  return treeOf(processId).reduce((bytes, id) => bytes + kilobytes(id) * 1024, 0);
+}
+
+function treeOf(processId: number): number[] {
   const children = childrenByParent();
-  let ticks = 0;
+  const tree: number[] = [];
   const waiting = [processId];
   for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
-    ticks += ticksOf(`/proc/${id}/stat`);
+    tree.push(id);
     waiting.push(...(children.get(id) ?? []));
   }
-  return ticks / ticksPerSecond;
+  return tree;
 }
 
 export interface ThreadCpu {

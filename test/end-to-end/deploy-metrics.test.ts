@@ -3,11 +3,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { ApiClient } from '../support/api-client.ts';
+import { type ClusterServer, ServerCluster } from '../support/cluster.ts';
 import { type ReadFamily, readExposition } from '../support/exposition.ts';
 import { promtool, promtoolMissing } from '../support/promtool.ts';
 import { connectRaw } from '../support/raw-http.ts';
 import { repositoryRoot } from '../support/repository.ts';
-import { startServer, temporaryFolder } from '../support/server-process.ts';
+import { temporaryFolder } from '../support/server-process.ts';
 
 const root = repositoryRoot();
 const readText = (path: string) => readFileSync(join(root, path), 'utf8');
@@ -54,7 +55,9 @@ describe('what an operator watches', () => {
   let families: ReadonlyMap<string, ReadFamily>;
 
   before(async () => {
-    const server = await startServer({ folder: temporaryFolder(), env: { TIDEBASE_METRICS_PORT: '0' } });
+    // One of several, as far as it can tell, has the metrics of one that is alone, and those of a cluster.
+    const cluster = await ServerCluster.start({ servers: 1 });
+    const [{ process: server, metricsUrl }] = cluster.servers as readonly [ClusterServer];
     const anyone = new ApiClient(server.url);
     const { key } = await anyone.signup('watched@example.com');
     const api = anyone.as(key);
@@ -65,10 +68,9 @@ describe('what an operator watches', () => {
     broken.send('GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n');
     await broken.waitForAnswers(1);
     broken.destroy();
-    const [, url] = /^tidebase tells metrics on (\S+)$/m.exec(server.output) ?? [];
-    families = readExposition(await (await fetch(`${url}/metrics`)).text());
+    families = readExposition(await (await fetch(`${metricsUrl}/metrics`)).text());
     anyone.close();
-    await server.stop();
+    await cluster.stop();
   });
 
   it('names metrics and labels that a server has', () => {
