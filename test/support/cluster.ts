@@ -23,6 +23,12 @@ import {
 
 const secretOf = (byte: number) => Buffer.alloc(32, byte).toString('base64');
 export const clusterKey = secretOf(3);
+/** What all servers must agree on. */
+export const clusterSecrets: Readonly<Record<string, string>> = {
+  TIDEBASE_CLUSTER_KEY: clusterKey,
+  TIDEBASE_LOGIN_TOKEN_KEY: secretOf(1),
+  TIDEBASE_KEY_ENCRYPTION_KEY: secretOf(2),
+};
 
 export interface ClusterServer {
   /** The process that serves now. */
@@ -74,9 +80,7 @@ export class ServerCluster {
             ...(env.TIDEBASE_OBJECT_STORE === 's3' ? {} : { TIDEBASE_OBJECTS_DIR: join(folder, 'objects') }),
             TIDEBASE_PEER_PORT: String(peerPort),
             TIDEBASE_METRICS_PORT: String(metricsPort),
-            TIDEBASE_CLUSTER_KEY: clusterKey,
-            TIDEBASE_LOGIN_TOKEN_KEY: secretOf(1),
-            TIDEBASE_KEY_ENCRYPTION_KEY: secretOf(2),
+            ...clusterSecrets,
             TIDEBASE_ACTOR_THREADS: '1',
             TIDEBASE_COMPUTE_THREADS: '1',
             TIDEBASE_COMMIT_MS: '25',
