@@ -10,7 +10,7 @@ import { BillingRounds } from '../../src/billing/keep-billing.ts';
 import { PaidPlans } from '../../src/billing/paid-plans.ts';
 import { Prices } from '../../src/billing/prices.ts';
 import { openStripe } from '../../src/billing/stripe-provider.ts';
-import { Subscriptions } from '../../src/billing/subscriptions.ts';
+import { type BillingTenants, Subscriptions } from '../../src/billing/subscriptions.ts';
 import { MemoryObjectStore } from '../../src/object-store/memory-object-store.ts';
 import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { quiet, seededBytes } from './in-process.ts';
@@ -132,13 +132,14 @@ export function clockOf(stripe: StripeStandIn): Clock {
 
 export function billingServer(
   stripe: StripeStandIn,
-  tenants: StandInTenants,
+  tenants: BillingTenants,
   store: ObjectStore = new MemoryObjectStore(),
   seed = 1,
+  of: Plan = plan,
 ) {
   const clock = clockOf(stripe);
   const provider = providerOver(stripe);
-  const prices = new Prices({ provider, logger: quiet }, priceSettings, plan);
+  const prices = new Prices({ provider, logger: quiet }, priceSettingsOf(of), of);
   const components = {
     objectStore: store,
     clock,

@@ -46,7 +46,7 @@ import {
 } from '../../protocol/messages.ts';
 import { type Owners, type Standing, taskKey } from '../../protocol/placement.ts';
 import type { KeyRecord, ProviderKeyRecord, TenantRecord } from '../../protocol/stored-tenant.ts';
-import { builtInPlans } from '../../src/accounts/plans.ts';
+import { builtInPlans, type Plans } from '../../src/accounts/plans.ts';
 import { must } from '../../src/base/assert.ts';
 import { ByteGate } from '../../src/base/byte-gate.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
@@ -82,6 +82,8 @@ export interface InProcessOptions {
   readonly logger?: Logger;
   /** Whether the replayed targets are flushed in the background, as after every real start. */
   readonly recover?: boolean;
+  /** Default: the built-in ones. */
+  readonly plans?: Plans;
 }
 
 export interface Answer {
@@ -140,6 +142,7 @@ export class InProcess {
       commitMs: options.commitMs ?? 250,
       limits: options.limits ?? limits,
       memoryBytes: options.memoryBytes ?? memoryBytesDefault,
+      plans: options.plans ?? builtInPlans,
       lanes: lanesInPlace(store, options.beforeBuild ?? (async () => {})),
       ports: { log: ports.port1, actors: ports.port2 },
     });
@@ -270,6 +273,8 @@ export interface ProcessParts {
   readonly lanes: ComputeLanes;
   /** The two ends of one channel. */
   readonly ports: { readonly log: ChannelPort; readonly actors: ChannelPort };
+  /** Default: the built-in ones. */
+  readonly plans?: Plans;
   /** Other servers on the same store; null where there are none. */
   readonly cluster?: ClusterParts | null;
 }
@@ -376,7 +381,7 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
     threadLife: 'a thread',
     orderlyEnd: null,
     cursorKeys: { present: Buffer.from('a key of cursors'), previous: null },
-    plans: builtInPlans,
+    plans: parts.plans ?? builtInPlans,
     hasPayments: false,
     keyEncryptionKeys: { present: Buffer.alloc(32, 1), previous: null },
   };
