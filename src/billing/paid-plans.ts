@@ -1,4 +1,5 @@
 import { ApiError } from '../../protocol/errors.ts';
+import { limits } from '../../protocol/limits.ts';
 import { SerialByKey } from '../base/serial-by-key.ts';
 import { type CheckoutComponents, openCheckout, openPortal } from './checkout.ts';
 import { keepBilling } from './keep-billing.ts';
@@ -44,12 +45,14 @@ export class PaidPlans {
   async webhook(bytes: Uint8Array, signature: string | undefined): Promise<void> {
     const { webhookSecrets: secrets, isLive } = this.#settings;
     const nowMs = this.#components.clock.now();
-    const event =
-      signature === undefined
-        ? null
-        : this.#components.provider.readSignedEvent(bytes, signature, { secrets, nowMs, isLive });
+    if (signature === undefined)
+      throw unsigned('the header is missing; only the payment provider calls this');
+    const event = this.#components.provider.readSignedEvent(bytes, signature, { secrets, nowMs, isLive });
+    const seconds = limits.webhookToleranceMs / 1_000;
     if (event === null)
-      throw new ApiError('bad_request', 'Stripe-Signature: does not sign this body, or did so too long ago');
+      throw unsigned(
+        `this body was not signed with the webhook's secret within the last ${seconds} seconds; check STRIPE_WEBHOOK_SECRET and the clock`,
+      );
     await this.#subscriptions.take(event);
   }
 
@@ -82,4 +85,8 @@ export class PaidPlans {
       priceIds: () => prices.ids(),
     };
   }
+}
+
+function unsigned(sentence: string): ApiError {
+  return new ApiError('bad_request', `Stripe-Signature: ${sentence}`);
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { ApiError } from '../../../protocol/errors.ts';
 import { readBilling } from '../../../src/billing/billing-record.ts';
+import { subscriptionStates } from '../../../src/billing/payment-provider.ts';
 import { changeFor } from '../../../src/billing/subscription-state.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { type ObjectStore, StoreError } from '../../../src/object-store/object-store.ts';
@@ -199,6 +200,49 @@ describe('an event', () => {
 });
 
 describe('a history', () => {
+  it('ends where the subscription is, from each of its states to each other', async () => {
+    const standings = subscriptionStates.flatMap((state): (readonly [typeof state, number | null])[] =>
+      state === 'past_due' || state === 'unpaid'
+        ? [
+            [state, 13],
+            [state, 14],
+          ]
+        : [[state, null]],
+    );
+    const subscription = await subscribed();
+    const begun = { ...subscription };
+    const now = Math.floor(start / 1_000);
+    const become = async ([state, days]: (typeof standings)[number]) => {
+      if (days !== null) stripe.owe(subscription, now - days * 86_400);
+      else stripe.payUp(subscription);
+      Object.assign(subscription, { state, endedAt: state === 'canceled' ? now : null });
+      stripe.tellOf(subscription);
+      await server().deliver(stripe.events.at(-1) ?? assert.fail('no event'));
+      const unpaidSince = days === null ? null : start - days * dayMs;
+      const endedAt = subscription.endedAt === null ? null : start;
+      const parts = { id: begun.id, state, anchorAt: begun.anchor * 1_000, cancelAtPeriodEnd: false };
+      return changeFor({ ...parts, endedAt, unpaidSince }, start);
+    };
+    const seen = new Set<string>();
+    for (const from of standings)
+      for (const to of standings) {
+        await become(from);
+        const { plan, status, billing } = await become(to);
+
+        const told = tenants.change ?? assert.fail('nothing was told');
+        const { version: _, ...standing } = told.billing;
+        assert.deepEqual([told.plan, told.status, standing], [plan, status, billing], `${from} → ${to}`);
+        seen.add(`${plan} ${status} ${billing.status}`);
+      }
+    assert.deepEqual([...seen].sort(), [
+      'free active canceled',
+      'free active none',
+      'pro active active',
+      'pro past_due past_due',
+      'pro suspended past_due',
+    ]);
+  });
+
   it('of payments goes from free to pro, past due, suspended, active again, to its end and free', async () => {
     const subscription = await subscribed();
     const seen: unknown[] = [];
