@@ -58,6 +58,13 @@ export const linkMutations: readonly Mutation[] = [
     file: 'actors/host/actor-host.js',
     find: 'if (call.link !== undefined && call.link.sourceId !== actor.identity.namespaceId)',
     replace: 'if (false)',
+    also: [
+      {
+        file: 'actors/tenant/tenant-state.js',
+        find: 'if (linked === undefined)\n        return false;',
+        replace: 'if (linked === undefined || linked.follows)\n        return false;',
+      },
+    ],
     why: 'a namespace that was made by the name of a deleted source is another one',
   },
   {
