@@ -87,6 +87,7 @@ export class ServerCluster {
   #stopFollowing = () => {};
   #stopKeeping = () => {};
   #isEnding = false;
+  #joinedMs = 0;
 
   constructor(parts: ServerClusterParts) {
     this.#parts = parts;
@@ -144,6 +145,7 @@ export class ServerCluster {
     const { store, logger } = this.#parts;
     const { logId } = joined.identity;
     this.#self.logId = logId;
+    this.#joinedMs = systemClock.monotonic();
     this.#threads = threads;
     const components = { store, clock: systemClock, random: systemRandom, logger };
     const adopting = (adopt: (standing: Standing) => Promise<unknown>) => async (view: ClusterView) => {
@@ -176,7 +178,7 @@ export class ServerCluster {
       logId,
       reachability: (other) => this.#peers.reachability(other),
       push,
-      prepare: () => this.#others.prepare(),
+      prepare: () => this.#prepare(),
     });
     this.#stopFollowing = follower.follow();
     void this.#followLogs(log);
@@ -284,6 +286,15 @@ export class ServerCluster {
         error: describeError(error),
       });
     }
+  }
+
+  /**
+   * What a server does before it becomes active: others flush what it will own, and reads of processes that were sealed before it came are
+   * waited out. Afterwards clients would wait for that, and until then others answer them.
+   */
+  async #prepare(): Promise<void> {
+    const leftMs = this.#joinedMs + limits.readsOutliveSealMs - systemClock.monotonic();
+    await Promise.all([this.#others.prepare(), systemClock.sleep(Math.max(0, leftMs))]);
   }
 
   /** Flushes what another server, which is joining, will own: what it asks for before it becomes active. */
