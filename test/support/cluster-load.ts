@@ -8,6 +8,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiClient, ApiFailure } from './api-client.ts';
 import { Availability } from './availability.ts';
+import { eventually } from './eventually.ts';
 
 export interface ClusterLoadOptions {
   readonly key: string;
@@ -33,8 +34,9 @@ interface Space {
   /** Numbers that were acknowledged. */
   readonly written: number[];
   isWriting: boolean;
-  /** A read that failed is about to be tried again. */
+  /** A read that failed is about to be tried again; the same of writes. */
   isReadAgain: boolean;
+  isWrittenAgain: boolean;
   readonly reads: Availability;
   readonly writes: Availability;
 }
@@ -52,8 +54,10 @@ export interface SpaceFigures {
 
 const register = 'last';
 const writtenShare = 0.4;
-/** A namespace whose read failed is read again so soon, so that its end is seen when it comes. */
-const readAgainMs = 50;
+/** A namespace that did not answer is asked the same again so soon, so that the end of it is seen when it comes. */
+const againMs = 200;
+/** Namespaces whose first writes are on their way at once. */
+const filledAtOnce = 8;
 
 export class ClusterLoad {
   readonly #options: ClusterLoadOptions;
@@ -66,8 +70,6 @@ export class ClusterLoad {
   #askedAgain = 0;
   #stopped = false;
   #running: Promise<void> = Promise.resolve();
-  /** Answers of each namespace at `measure`. */
-  #readBefore: readonly number[] = [];
 
   constructor(options: ClusterLoadOptions) {
     this.#options = options;
@@ -78,6 +80,7 @@ export class ClusterLoad {
       written: [],
       isWriting: false,
       isReadAgain: false,
+      isWrittenAgain: false,
       reads: new Availability(),
       writes: new Availability(),
     }));
@@ -105,7 +108,12 @@ export class ClusterLoad {
 
   /** Makes the first write of each namespace: when it resolves, all of them are there. */
   async fill(): Promise<void> {
-    for (const space of this.#spaces) await this.#write(space, this.#client());
+    const left = [...this.#spaces];
+    const fillSome = async () => {
+      for (let space = left.pop(); space !== undefined; space = left.pop())
+        await this.#write(space, this.#client());
+    };
+    await Promise.all(Array.from({ length: filledAtOnce }, fillSome));
     if (this.#failures.size > 0) throw new Error(`not filled: ${[...this.#failures.keys()]}`);
   }
 
@@ -130,7 +138,6 @@ export class ClusterLoad {
   measure(): void {
     this.#failures.clear();
     for (const { reads, writes } of this.#spaces) for (const each of [reads, writes]) each.restart();
-    this.#readBefore = this.#spaces.map(({ reads }) => reads.answers);
   }
 
   /** What was seen since `measure`. */
@@ -148,9 +155,15 @@ export class ClusterLoad {
     return this.#spaces.map(({ reads }) => reads.longestMs).sort((a, b) => a - b);
   }
 
-  /** Whether each namespace was read since `measure`. */
-  get areAllRead(): boolean {
-    return this.#spaces.every(({ reads }, at) => reads.answers > (this.#readBefore[at] ?? 0));
+  /** Reads every namespace, one each `everyMs`. Resolves once each has answered a read since this was called. */
+  async readEach(everyMs: number): Promise<void> {
+    const before = this.#spaces.map(({ reads }) => reads.answers);
+    for (const space of this.#spaces) {
+      this.#track(this.#read(space, this.#client()));
+      await sleep(everyMs);
+    }
+    const areRead = () => this.#spaces.every(({ reads }, at) => reads.answers > (before[at] ?? 0));
+    await eventually(areRead, 'each namespace is read again');
   }
 
   /** Reads everything through one server, and answers the acknowledged writes that are not there. */
@@ -196,6 +209,7 @@ export class ClusterLoad {
       space.written.push(number);
     } catch (error) {
       this.#fail(error);
+      this.#writeAgain(space);
     } finally {
       space.isWriting = false;
     }
@@ -228,7 +242,17 @@ export class ClusterLoad {
     setTimeout(() => {
       space.isReadAgain = false;
       if (!this.#stopped) this.#track(this.#read(space, this.#client()));
-    }, readAgainMs);
+    }, againMs);
+  }
+
+  /** Another write, as the one that failed may have been written. */
+  #writeAgain(space: Space): void {
+    if (this.#stopped || space.isWrittenAgain) return;
+    space.isWrittenAgain = true;
+    setTimeout(() => {
+      space.isWrittenAgain = false;
+      if (!this.#stopped && !space.isWriting) this.#track(this.#write(space, this.#client()));
+    }, againMs);
   }
 
   #track(asked: Promise<void>): void {

@@ -1,5 +1,22 @@
 import type { SpaceFigures } from './cluster-load.ts';
 
+/** What is promised of a row: the gap at a quantile of the affected namespaces, in milliseconds, and whether requests may fail. */
+interface Bar {
+  readonly part: number;
+  readonly gapMs: number;
+  readonly mayFail: boolean;
+}
+
+/** Promises by the name of what happens. */
+const bars: Readonly<Record<string, Bar>> = {
+  leave: { part: 1, gapMs: 1_000, mayFail: false },
+  join: { part: 1, gapMs: 1_000, mayFail: false },
+  'kill -9': { part: 0.95, gapMs: 5_000, mayFail: true },
+  'kill -9, supervised': { part: 0.95, gapMs: 4_000, mayFail: true },
+  pause: { part: 1, gapMs: 18_000, mayFail: true },
+  'peer cut': { part: 1, gapMs: 1_000, mayFail: false },
+};
+
 /** What was seen of namespaces while something happened, over all rounds. Times are in milliseconds. */
 export class Measured {
   readonly name: string;
@@ -34,7 +51,7 @@ export class Measured {
     for (const [kind, count] of failures) this.#failures.set(kind, (this.#failures.get(kind) ?? 0) + count);
   }
 
-  /** The row of a table: what, rounds, affected namespaces, gaps of reads and of writes as p50, p95 and longest, p99 of the others' reads, failures. */
+  /** The row of a table: what, rounds, affected namespaces, gaps of reads and of writes as p50, p95 and longest, p99 of the others' reads, failures, the promise. */
   get row(): readonly string[] {
     const gaps = (values: number[]) => [0.5, 0.95, 1].map((part) => quantile(values, part));
     const kinds = [...this.#failures].map(([kind, count]) => `${count} × ${kind}`).join(', ');
@@ -46,7 +63,22 @@ export class Measured {
       gaps(this.#writeGaps).join(' / '),
       quantile(this.#others, 0.99),
       kinds || 'none',
+      this.missed === null ? '-' : this.missed || 'met',
     ];
+  }
+
+  /** What of the promise does not hold; empty where all does, null where nothing is promised. */
+  get missed(): string | null {
+    const bar = bars[this.name];
+    if (bar === undefined) return null;
+    const { part, gapMs, mayFail } = bar;
+    const isLonger = (values: number[]) => Number(quantile(values, part)) > gapMs;
+    const gap = `${part === 1 ? 'max' : `p${100 * part}`} > ${gapMs} ms`;
+    return [
+      ...(isLonger(this.#readGaps) ? [`reads: ${gap}`] : []),
+      ...(isLonger(this.#writeGaps) ? [`writes: ${gap}`] : []),
+      ...(!mayFail && this.#failures.size > 0 ? ['errors'] : []),
+    ].join(', ');
   }
 }
 
@@ -59,6 +91,7 @@ export const measuredColumns = [
   'no write, p50 / p95 / max ms',
   'p99 of other reads, ms',
   'errors',
+  'promise',
 ] as const;
 
 /** Lines of a table whose columns are as wide as what stands in them. */

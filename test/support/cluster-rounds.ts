@@ -1,19 +1,23 @@
 /** Bad days of a cluster under an open loop of reads and writes: faults, one a round, and what became of every answer. */
 import assert from 'node:assert/strict';
+import { appendFileSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { placementKey } from '../../protocol/placement.ts';
 import { rendezvousPick } from '../../src/base/rendezvous-hash.ts';
 import { type ClusterServer, metric, ServerCluster } from './cluster.ts';
 import { ClusterLoad } from './cluster-load.ts';
 import { Measured } from './cluster-measured.ts';
-import { eventually } from './eventually.ts';
 import type { S3Bucket } from './s3-server.ts';
 
 export const clusterFaults = [
   'leave and join',
   'kill -9',
+  'kill -9, supervised',
   'pause',
   'peer cut',
+  'rolling restart',
+  'scale in and out',
   'leave beside a join',
   'cut from S3',
   'S3 away',
@@ -29,6 +33,8 @@ export interface RoundsOptions {
   readonly random: () => number;
   /** Where the objects lie; null: in a folder. */
   readonly bucket: S3Bucket | null;
+  /** The folder that keeps what the servers logged and when each fault came; null: none. */
+  readonly logFolder: string | null;
 }
 
 export interface RoundsReport {
@@ -37,10 +43,19 @@ export interface RoundsReport {
   readonly answered: number;
   readonly lost: readonly string[];
   readonly wrong: readonly string[];
+  /** Why the rounds ended before their time; null where they did not. */
+  readonly broken: unknown;
 }
 
-/** How long the servers run before a fault, in milliseconds: one that has just started suspects nobody. */
-const steadyMs = 11_000;
+/** How long the servers run before a fault, in milliseconds. */
+const steadyMs = 4_000;
+/** The same where one is to be noticed that is away: a server that has just started suspects nobody. */
+const watchfulMs = 11_000;
+const faultsToNotice: readonly ClusterFault[] = ['kill -9', 'kill -9, supervised', 'pause', 'cut from S3'];
+/** Between two of the reads by which each namespace shows that it is there, in milliseconds. */
+const readEachEveryMs = 5;
+/** Before everything is read that was written, in milliseconds: allowances that were used up are there again. */
+const settledMs = 2_000;
 /** How long a paused server sleeps, and one is cut from S3: longer than others wait before they remove it. */
 const pauseMs = 30_000;
 /** How long two peers do not hear each other, in milliseconds. */
@@ -49,27 +64,46 @@ const peerCutMs = 10_000;
 const storeAwayMs = 20_000;
 
 export async function clusterRounds(options: RoundsOptions): Promise<RoundsReport> {
-  const { fault, rounds, namespaces, random, bucket } = options;
-  const cluster = await ServerCluster.start({ servers: 3, bucket, proxies: true });
+  const { fault, rounds, namespaces, random, bucket, logFolder } = options;
+  if (logFolder !== null) mkdirSync(logFolder, { recursive: true });
+  const cluster = await ServerCluster.start({
+    servers: 3,
+    bucket,
+    // A proxy takes a connection to a server that has died, which nobody else would.
+    breakable: fault === 'peer cut' ? 'peers' : faultsOfS3.includes(fault) ? 'store' : null,
+    supervised: fault === 'kill -9, supervised',
+    logFolder,
+  });
   const asked = new Set(cluster.servers);
   const [first] = cluster.clients(null);
   const { key, tenant_id: tenantId } =
     (await first?.signup('rounds@example.com')) ?? assert.fail('no server');
   const urls = () => [...asked].map(({ process }) => process.url);
   const load = new ClusterLoad({ key, name: 'space', namespaces, everyMs: 5 * namespaces, random, urls });
-  await load.fill();
-  const bad = new BadDays({ cluster, asked, load, tenantId, random });
-  load.begin();
-  for (let round = 0; round < rounds; round++) await bad.round(fault);
-  await load.stop();
-  await sleep(steadyMs);
+  const note = (text: string) => {
+    const line = `${new Date().toISOString()} ${text}\n`;
+    if (logFolder !== null) appendFileSync(join(logFolder, 'faults.log'), line);
+  };
+  const bad = new BadDays({ cluster, asked, load, tenantId, random, note });
   const lost: string[] = [];
-  for (const { process } of cluster.servers) lost.push(...(await load.lostAt(process.url)));
+  let broken: unknown = null;
+  try {
+    await load.fill();
+    load.begin();
+    for (let round = 0; round < rounds; round++) await bad.round(fault);
+    await load.stop();
+    await sleep(settledMs);
+    for (const { process } of cluster.servers) lost.push(...(await load.lostAt(process.url)));
+    await cluster.stop();
+  } catch (error) {
+    broken = error;
+    void load.stop();
+    for (const { process } of cluster.running) await process.kill();
+  }
   load.close();
-  await cluster.stop();
   await cluster.closeProxies();
   const { answered, wrong } = load;
-  return { measured: bad.measured, answered, lost, wrong };
+  return { measured: bad.measured, answered, lost, wrong, broken };
 }
 
 interface Scene {
@@ -79,6 +113,8 @@ interface Scene {
   readonly load: ClusterLoad;
   readonly tenantId: number;
   readonly random: () => number;
+  /** Keeps a line about what happens now. */
+  readonly note: (text: string) => void;
 }
 
 class BadDays {
@@ -95,7 +131,7 @@ class BadDays {
 
   async round(fault: ClusterFault): Promise<void> {
     const { cluster, random } = this.#scene;
-    await this.#during('steady', [], () => sleep(steadyMs));
+    await this.#during('steady', [], () => sleep(faultsToNotice.includes(fault) ? watchfulMs : steadyMs));
     const [some, other, third] = shuffled(cluster.servers, random);
     assert(some !== undefined && other !== undefined && third !== undefined);
     switch (fault) {
@@ -108,11 +144,28 @@ class BadDays {
           await some.process.kill();
         });
         return this.#during('join after it', [some], () => this.#start(some));
+      case 'kill -9, supervised':
+        return this.#during('kill -9, supervised', [some], () => this.#killSupervised(some));
       case 'pause':
         await this.#during('pause', [some], () => this.#pause(some));
         return this.#during('join after it', [some], () => this.#start(some));
       case 'peer cut':
         return this.#during('peer cut', cluster.servers, () => this.#cutPeers(some, other));
+      case 'rolling restart':
+        return this.#during('rolling restart', cluster.servers, async () => {
+          for (const server of cluster.servers) {
+            await this.#stop(server);
+            await this.#start(server);
+          }
+        });
+      case 'scale in and out':
+        await this.#during('scale in', [some, other], async () => {
+          await this.#stop(some);
+          await this.#stop(other);
+        });
+        return this.#during('scale out', [some, other], async () => {
+          await Promise.all([this.#start(some), this.#start(other)]);
+        });
       case 'leave beside a join':
         await this.#stop(some);
         await sleep(steadyMs);
@@ -130,14 +183,12 @@ class BadDays {
 
   /** Measures until each namespace is read again. `affected`: who owns, before or after it, what it is about. */
   async #during(name: string, affected: readonly ClusterServer[], work: () => Promise<void>): Promise<void> {
-    const { cluster, load, tenantId } = this.#scene;
-    await eventually(() => load.areAllRead, 'all are read before it');
+    const { cluster, load, tenantId, note } = this.#scene;
     load.measure();
+    note(`${name} begins: ${affected.map((server) => cluster.servers.indexOf(server) + 1).join(', ')}`);
     await work();
-    const answers = () => load.figures().map(({ readsMs }) => readsMs.length);
-    const before = answers();
-    const isRead = () => answers().every((count, at) => count > (before[at] ?? 0));
-    await eventually(isRead, 'each namespace is read after it');
+    note(`${name}: done`);
+    await load.readEach(readEachEveryMs);
     const ids = cluster.servers.map((server) => cluster.idOf(server));
     const isAffected = (space: string) => {
       const owner = cluster.servers[rendezvousPick(placementKey(tenantId, space), ids)];
@@ -145,7 +196,15 @@ class BadDays {
     };
     const measured = this.#measured.get(name) ?? new Measured(name);
     this.#measured.set(name, measured);
-    measured.add(load.figures(), load.failures, isAffected);
+    const figures = load.figures();
+    measured.add(figures, load.failures, isAffected);
+    const longest = (values: readonly number[]) => Math.round(Math.max(0, ...values));
+    const ofAffected = figures.filter((each) => isAffected(each.name));
+    const reads = longest(ofAffected.map(({ readGapMs }) => readGapMs));
+    const writes = longest(ofAffected.map(({ writeGapMs }) => writeGapMs));
+    note(
+      `${name} ends: no read for ${reads} ms, no write for ${writes} ms ${JSON.stringify([...load.failures])}`,
+    );
   }
 
   /** Clients turn to the others first, as a balancer does that asks `/readyz`. */
@@ -157,6 +216,20 @@ class BadDays {
   async #start(server: ClusterServer): Promise<void> {
     const { cluster, asked } = this.#scene;
     await cluster.restart(server);
+    asked.add(server);
+  }
+
+  /** The supervisor starts it again at once. */
+  async #killSupervised(server: ClusterServer): Promise<void> {
+    const { cluster, asked } = this.#scene;
+    const { process } = server;
+    const died = process.serverPid;
+    asked.delete(server);
+    globalThis.process.kill(died, 'SIGKILL');
+    const times = process.urls.length;
+    await process.listening(times + 1);
+    assert.notEqual(process.serverPid, died);
+    await cluster.whenActive();
     asked.add(server);
   }
 

@@ -46,8 +46,12 @@ export interface ClusterOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Where the objects lie; default: in a folder. */
   readonly bucket?: S3Bucket | null;
-  /** Whether what is between the servers, and between each and the bucket, can be broken. */
-  readonly proxies?: boolean;
+  /** What can be broken: what is between the servers, or between each of them and the bucket. Default: neither. */
+  readonly breakable?: 'peers' | 'store' | null;
+  /** Whether a server that dies is started again by its supervisor. */
+  readonly supervised?: boolean;
+  /** The folder into which each server writes what it logs; null, the default: none. */
+  readonly logFolder?: string | null;
 }
 
 export class ServerCluster {
@@ -61,7 +65,7 @@ export class ServerCluster {
 
   /** Starts the servers; resolves when all are active. */
   static async start(asked: ClusterOptions): Promise<ServerCluster> {
-    const { servers: count, bucket = null, proxies = false } = asked;
+    const { servers: count, bucket = null, breakable = null, supervised = false, logFolder = null } = asked;
     const env = { ...(bucket === null ? {} : serverEnvOf(bucket)), ...asked.env };
     const folder = temporaryFolder();
     const ports = await freePorts(4 * count);
@@ -69,10 +73,15 @@ export class ServerCluster {
       Array.from({ length: count }, async (_, at): Promise<ClusterServer> => {
         const [peerPort = 0, metricsPort = 0, port = 0, proxyPort = 0] = ports.slice(4 * at);
         const toStore =
-          proxies && bucket !== null ? await startFaultProxy({ targetPort: bucket.port }) : null;
-        const toPeer = proxies ? await PeerProxy.start({ port: proxyPort, targetPort: peerPort }) : null;
+          breakable === 'store' && bucket !== null
+            ? await startFaultProxy({ targetPort: bucket.port })
+            : null;
+        const toPeer =
+          breakable === 'peers' ? await PeerProxy.start({ port: proxyPort, targetPort: peerPort }) : null;
         const options: ServerProcessOptions = {
           folder: join(folder, `server-${at + 1}`),
+          command: supervised ? 'serve' : 'server',
+          ...(logFolder === null ? {} : { logFile: join(logFolder, `server-${at + 1}.log`) }),
           env: {
             // The same after a restart, as behind a balancer.
             TIDEBASE_PORT: String(port),

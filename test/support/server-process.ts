@@ -1,6 +1,6 @@
 /** The real server as a child process on a port of its own: started, watched, stopped, killed, started again. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after } from 'node:test';
@@ -28,6 +28,8 @@ export interface ServerProcessOptions {
   /** Default: every limit of the plans lifted. `built-in` is what a person gets. */
   readonly plans?: 'unlimited' | 'built-in';
   readonly env?: Readonly<Record<string, string>>;
+  /** The file to whose end it writes what it logs. */
+  readonly logFile?: string;
   /** Arguments of Node itself, such as `--import file`. */
   readonly nodeArguments?: readonly string[];
 }
@@ -122,6 +124,13 @@ export class ServerProcess {
 
   get pid(): number {
     return this.#child.pid ?? -1;
+  }
+
+  /** The process that serves: the child of the supervisor where there is one, as long as it runs. */
+  get serverPid(): number {
+    if (this.options.command !== 'serve') return this.pid;
+    const children = readFileSync(`/proc/${this.pid}/task/${this.pid}/children`, 'utf8');
+    return Number(children.trim().split(' ')[0] || -1);
   }
 
   get running(): boolean {
@@ -229,6 +238,7 @@ export class ServerProcess {
   #heard(output: string, errors: string): void {
     this.#output += output;
     this.#errors += errors;
+    if (this.options.logFile !== undefined && errors !== '') appendFileSync(this.options.logFile, errors);
     for (const wake of this.#wake) wake();
     this.#wake.clear();
   }
