@@ -13,9 +13,10 @@ import { type LogEnd, LogTail } from './log-tail.ts';
  *
  * 1. In each placement every other member that owns something, or has owned it, is waited for: its log must have reached this very
  *    placement, or be sealed. A log that has passed it tells that the own view is old.
- * 2. A sealed log's process may answer reads for a second longer than it is sealed: that is waited out too, unless it has reached the
- *    placement before, as one that leaves has: then it answers no more for what has moved.
- * 3. Then whatever may be in these logs of targets that have come is there, and is replayed; with that the placement is settled.
+ * 2. Then whatever may be in these logs of targets that have come is there, and is replayed.
+ * 3. A sealed log's process may answer reads for a second longer than it is sealed: that is waited out too, beside the replay, unless it
+ *    has reached the placement before, as one that leaves has: then it answers no more for what has moved. With that the placement is
+ *    settled.
  *
  * A target that has been this server's in all placements since the last settled one has come from nobody: it waits for nothing.
  */
@@ -120,13 +121,19 @@ export class HandOver {
       const ends = await Promise.all(standing.others.map((logId) => this.#look(logId)));
       if (standing.owners.placement !== this.#standing.owners.placement) return null;
       if (ends.some(({ kind }) => kind === 'later')) this.#options.onLaterView();
-      const waitMs = this.#sealWaitMs();
-      if (waitMs <= 0 && ends.every(({ kind }) => kind === 'barred' || kind === 'sealed')) {
+      if (ends.every(({ kind }) => kind === 'barred' || kind === 'sealed')) {
         this.#ends = new Map(standing.others.map((logId, at) => [logId, rangeOf(ends[at])]));
         return this.logs();
       }
-      await clock.sleep(Math.max(waitMs, limits.barrierLookEveryMs));
+      await clock.sleep(limits.barrierLookEveryMs);
     }
+  }
+
+  /** Resolves when no process answers reads any more whose log is sealed, as far as is known; soon where it is over, at once where nothing has come. */
+  async whenUnread(isOver: () => boolean): Promise<void> {
+    if (this.nothingHasCome) return;
+    for (let waitMs = this.#sealWaitMs(); waitMs > 0 && !isOver(); waitMs = this.#sealWaitMs())
+      await this.#components.clock.sleep(Math.min(waitMs, limits.barrierLookEveryMs));
   }
 
   /** The logs of others in which records of targets that are this server's may be, oldest first. */

@@ -58,6 +58,7 @@ export class Replays {
     const concerns = (target: LogTarget) => handOver.hasCome(target);
     // At the start there is no thread yet: each hears everything when it is attached.
     if (!channels.isEmpty) await this.#replayAll([...logs, ...unread, ...own], { concerns, deliverTo });
+    await handOver.whenUnread(isOver);
     if (isOver()) return;
     handOver.settled();
     for (const channel of channels.all()) channel.notify([logCalls.replayEnd, placement]);

@@ -73,6 +73,8 @@ export async function clusterRounds(options: RoundsOptions): Promise<RoundsRepor
     breakable: fault === 'peer cut' ? 'peers' : faultsOfS3.includes(fault) ? 'store' : null,
     supervised: fault === 'kill -9, supervised',
     logFolder,
+    // What servers have that nobody sets otherwise.
+    env: { TIDEBASE_COMMIT_MS: '250', TIDEBASE_ACTOR_THREADS: '' },
   });
   const asked = new Set(cluster.servers);
   const [first] = cluster.clients(null);

@@ -105,8 +105,26 @@ test('after a seal reads of its process are waited out', async () => {
   const beganAt = clock.monotonic();
 
   assert.deepEqual(await clock.run(over.whenEnded()), [{ logId: other, after: 0, through: sealSeq - 1 }]);
+  assert.equal(clock.monotonic(), beganAt, 'it is read meanwhile');
+  await clock.run(over.whenUnread(() => false));
 
   assert.ok(clock.monotonic() - beganAt >= limits.readsOutliveSealMs);
+});
+
+test('nobody waits for reads of a sealed process whose taking over is over', async () => {
+  const over = handOver(standing(2, ['a', 'b'], [other]));
+  over.settled();
+  const sealSeq = await sealLog(store, seededBytes(2), { logId: other, placement: 3 });
+  over.adopt({ ...standing(3, ['a']), removed: [{ logId: other, sealSeq }], logs: ['a'.repeat(30), other] });
+  let isOver = false;
+  const waited = over.whenUnread(() => isOver);
+  const beganAt = clock.monotonic();
+  await clock.advance(limits.barrierLookEveryMs);
+  isOver = true;
+
+  await clock.run(waited);
+
+  assert.ok(clock.monotonic() - beganAt <= 2 * limits.barrierLookEveryMs);
 });
 
 test('reads of a process that had reached the placement before its seal are not waited out', async () => {
@@ -122,6 +140,7 @@ test('reads of a process that had reached the placement before its seal are not 
   const beganAt = clock.monotonic();
 
   assert.deepEqual(await clock.run(ended), [{ logId: other, after: 0, through: 1 }]);
+  await clock.run(over.whenUnread(() => false));
 
   assert.ok(clock.monotonic() - beganAt < limits.readsOutliveSealMs);
 });
