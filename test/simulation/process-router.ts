@@ -15,7 +15,14 @@ import { ByteGate } from '../../src/base/byte-gate.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import type { Message } from '../../src/base/port-channel.ts';
 import type { ViewFollower } from '../../src/cluster/follow-view.ts';
-import { type ClusterView, decodeView, encodeView, ownersOf } from '../../src/cluster/view.ts';
+import {
+  type ClusterView,
+  decodeView,
+  encodeView,
+  ownersOf,
+  ownersWith,
+  ownersWithout,
+} from '../../src/cluster/view.ts';
 import type { Reachability } from '../../src/peers/dialled-peer.ts';
 import type { Delivery } from '../../src/router/delivery.ts';
 import { ForwardMetrics } from '../../src/router/forward-metrics.ts';
@@ -35,6 +42,8 @@ export interface RoutedProcess {
   readonly clock: Clock;
   readonly host: ActorHost;
   readonly follower: ViewFollower;
+  /** Whether what will move is flushed before it does: where not, everything is replayed. */
+  readonly preparesMoves: boolean;
 }
 
 /** A call and its answer cross no thread: what went wrong inside goes with the answer, for the records. */
@@ -76,7 +85,7 @@ export class ProcessRouter extends Router implements ClusterLinks {
       bodies: gate(),
       receiveFile: () => Promise.reject(new Error('no world sends files')),
       forget: () => {},
-      onPrepare: async () => {},
+      onPrepare: (logId) => this.#prepareFor(logId),
       onView: (bytes) => void process.follower.offer(decodeView(bytes)),
       onBehind: () => void process.follower.look(),
     });
@@ -97,6 +106,27 @@ export class ProcessRouter extends Router implements ClusterLinks {
 
   reachability(logId: string): Reachability | null {
     return this.#peers.reachability(logId);
+  }
+
+  async prepare(): Promise<void> {
+    if (this.#process.preparesMoves) await this.#others.prepare();
+  }
+
+  /** Flushes what this process owns, so that those it is left to replay little. */
+  async flushBeforeLeave(): Promise<void> {
+    const { host, follower, end, preparesMoves } = this.#process;
+    const owners = ownersWithout(follower.view, end.serverId);
+    if (preparesMoves && owners.servers.length > 0) await host.flushMoving(owners, limits.leaveFlushMs);
+  }
+
+  /** As server-cluster.ts does it. */
+  async #prepareFor(logId: string): Promise<void> {
+    const { host, follower, end } = this.#process;
+    const isMember = () => follower.view.members.some((member) => member.logId === logId);
+    if (!isMember()) await follower.look();
+    const own = follower.view.members.find((member) => member.logId === end.logId);
+    if (own?.state !== 'active' || !isMember()) return;
+    await host.flushMoving(ownersWith(follower.view, logId, end.serverId), limits.joinFlushMs);
   }
 
   override deliverHere(

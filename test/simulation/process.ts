@@ -74,6 +74,7 @@ export class SimulatedProcess implements Owner {
   #router: ProcessRouter | null = null;
   #clockOffsetMs = 0;
   #sleptMs = 0;
+  #isLeaving = false;
   #draining = false;
   dead = false;
   starting = true;
@@ -124,7 +125,13 @@ export class SimulatedProcess implements Owner {
           ? null
           : {
               join: (joined) => {
-                this.#router = new ProcessRouter(network, { end: this.#end(joined.logId), clock, ...joined });
+                const preparesMoves = chance.happens(0.5);
+                this.#router = new ProcessRouter(network, {
+                  end: this.#end(joined.logId),
+                  clock,
+                  preparesMoves,
+                  ...joined,
+                });
                 return this.#router;
               },
               onRemoved: () => this.#endSoon(),
@@ -176,9 +183,11 @@ export class SimulatedProcess implements Owner {
   /** The orderly end; one that fails half-way is as good as a kill. */
   async drain(): Promise<void> {
     const composed = this.#composed;
-    if (composed === null) return;
-    this.#draining = true;
+    if (composed === null || this.#isLeaving) return;
+    this.#isLeaving = true;
     try {
+      await this.#router?.flushBeforeLeave();
+      this.#draining = true;
       await composed.membership?.leave();
       await composed.host.drain();
       await composed.log.drain();

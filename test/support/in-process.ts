@@ -297,6 +297,8 @@ export interface ClusterLinks {
   useView(view: ClusterView): void;
   pushView(view: ClusterView): void;
   reachability(logId: string): Reachability | null;
+  /** Has the others flush what this process will own. Never rejects. */
+  prepare(): Promise<void>;
 }
 
 export interface ComposedProcess {
@@ -426,6 +428,7 @@ export async function composeProcess(parts: ProcessParts): Promise<ComposedProce
           logId,
           reachability: (other) => must(links, 'other servers').reachability(other),
           push: (view) => must(links, 'other servers').pushView(view),
+          prepare: () => must(links, 'other servers').prepare(),
         });
   membership?.keep();
   return { host, log, joined, components, channel, follower, membership };
