@@ -59,6 +59,10 @@ export interface ProcessOptions {
   readonly storeNetwork: NetworkParts;
   readonly chance: Chance;
   readonly commitMs: number;
+  /** A world's own where absent, in which little is much. */
+  readonly limits?: FlowLimits;
+  /** Whether what moves is flushed before it does; by chance where absent. */
+  readonly preparesMoves?: boolean;
 }
 
 /** A server that is told of its end stops within this time. */
@@ -116,7 +120,7 @@ export class SimulatedProcess implements Owner {
       logger: { error() {}, info() {}, debug() {} },
       serverId,
       commitMs,
-      limits: simulatedLimits,
+      limits: this.#options.limits ?? simulatedLimits,
       memoryBytes: memoryBytesDefault,
       lanes: lanesInPlace(this.store, async () => {}, clock),
       ports: portPair(scheduler, this, chance),
@@ -125,7 +129,7 @@ export class SimulatedProcess implements Owner {
           ? null
           : {
               join: (joined) => {
-                const preparesMoves = chance.happens(0.5);
+                const preparesMoves = this.#options.preparesMoves ?? chance.happens(0.5);
                 this.#router = new ProcessRouter(network, {
                   end: this.#end(joined.logId),
                   clock,

@@ -19,7 +19,7 @@ interface Event {
 /** Node reports a rejection that nobody handles only when a turn of its event loop ends: so often one is let end. */
 const eventsPerTurn = 64;
 /** A world that does more than this in one run has lost its way: the longest seeds take a fifth of it. */
-const eventsMax = 500_000;
+const eventsMaxDefault = 500_000;
 
 /** Moments are multiples of this, which sums and differences keep exact: a timer of what was left of a wait ends it. */
 const tickMs = 1 / 1_024;
@@ -29,6 +29,11 @@ export class Scheduler {
   #order = 0;
   #events = 0;
   readonly #heap: Event[] = [];
+  readonly #eventsMax: number;
+
+  constructor(eventsMax = eventsMaxDefault) {
+    this.#eventsMax = eventsMax;
+  }
 
   /** Virtual milliseconds since the world began, with fractions. */
   get nowMs(): number {
@@ -96,7 +101,8 @@ export class Scheduler {
     // What was cancelled is not worth a turn of its own.
     while (event !== undefined && (event.run === null || event.owner?.dead === true)) event = this.#pop();
     if (event === undefined) throw new Error('nothing will ever happen again, and the work has not ended');
-    if (++this.#events > eventsMax) throw new Error(`${eventsMax} events, and the work has not ended`);
+    if (++this.#events > this.#eventsMax)
+      throw new Error(`${this.#eventsMax} events, and the work has not ended`);
     const { owner, run } = event;
     this.#nowMs = Math.max(this.#nowMs, event.atMs);
     if (owner !== null && owner.pausedUntilMs > this.#nowMs) {

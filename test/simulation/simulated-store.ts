@@ -38,6 +38,8 @@ export interface NetworkParts {
   readonly faults: FaultPlan;
   /** Told of everything that arrives at the store. */
   readonly note: (operation: StoreOperation, key: string, fault: StoreFault | null, what: string) => void;
+  /** Told how many bytes a call carried there or back, of each that arrives. */
+  readonly count?: (operation: StoreOperation, key: string, bytes: number) => void;
 }
 
 /** What one kind of call does at the store, and how its answer can be damaged. */
@@ -45,6 +47,8 @@ interface Deed<T> {
   readonly operation: StoreOperation;
   readonly key: string;
   readonly apply: (fault: StoreFault | null) => T;
+  /** Bytes that it brings to the store. */
+  readonly sends?: number;
   /** What an earlier delivery of the same call makes of this one's answer. */
   readonly answerOfSecond?: () => T;
 }
@@ -94,7 +98,10 @@ export class SimulatedStore implements ObjectStore {
     const { objects } = this.#parts;
     const apply = (): PutResult =>
       objects.find(key) === undefined ? objects.store(key, whole) : { kind: 'refused' };
-    return this.#call({ operation: 'create', key, apply, answerOfSecond: refused }, options);
+    return this.#call(
+      { operation: 'create', key, apply, answerOfSecond: refused, sends: whole.length },
+      options,
+    );
   }
 
   putIfMatch(
@@ -108,7 +115,10 @@ export class SimulatedStore implements ObjectStore {
     const { objects } = this.#parts;
     const apply = (): PutResult =>
       objects.find(key)?.etag === etag ? objects.store(key, whole) : { kind: 'refused' };
-    return this.#call({ operation: 'update', key, apply, answerOfSecond: refused }, options);
+    return this.#call(
+      { operation: 'update', key, apply, answerOfSecond: refused, sends: whole.length },
+      options,
+    );
   }
 
   /** Begins an upload, and makes an object of it in one step when all chunks are there. */
@@ -136,7 +146,7 @@ export class SimulatedStore implements ObjectStore {
       return { kind: 'stored', etag: objects.find(key)?.etag ?? '', size: whole.length };
     };
     const answerOfSecond = (): StreamResult => ({ kind: 'refused' });
-    return this.#call({ operation: 'create', key, apply, answerOfSecond }, options);
+    return this.#call({ operation: 'create', key, apply, answerOfSecond, sends: whole.length }, options);
   }
 
   listUploads(prefix: string, options: ListUploadsOptions): Promise<UploadPage> {
@@ -270,6 +280,7 @@ export class SimulatedStore implements ObjectStore {
       if (this.#owner.dead && chance.happens(0.5)) return this.#note(deed, fault, 'lost with its sender');
       const value = deed.apply(fault);
       this.#note(deed, fault, describe(value));
+      this.#parts.count?.(deed.operation, deed.key, (deed.sends ?? 0) + bytesOf(value));
       then(value);
     });
   }
@@ -288,6 +299,12 @@ export class SimulatedStore implements ObjectStore {
 }
 
 const refused = (): PutResult => ({ kind: 'refused' });
+
+/** Of an object that was read. */
+function bytesOf(value: unknown): number {
+  if (value === null || typeof value !== 'object' || !('bytes' in value)) return 0;
+  return value.bytes instanceof Uint8Array ? value.bytes.length : 0;
+}
 
 function describe(value: unknown): string {
   if (value === null) return 'nothing';
