@@ -80,6 +80,12 @@ export const measurements: readonly Command[] = [
   ownProgram('sql-speed', '3 min', '43 questions to a table of 105 columns, beside DuckDB'),
   ownProgram('import-speed', '2 min', 'a million rows of CSV, NDJSON and Parquet'),
   {
+    name: 'view-change',
+    takes: '6 min',
+    about: 'a join, an eviction and a leave of 10 and 50 servers beside a million idle namespaces, simulated',
+    steps: [{ program: ['dist/test/simulation/view-change.js'] }],
+  },
+  {
     name: 'big-segment',
     takes: '3 min',
     about: 'segments merged to one of 2 GB: how fast, and in how much memory',

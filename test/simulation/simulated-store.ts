@@ -300,7 +300,7 @@ export class SimulatedStore implements ObjectStore {
 
 const refused = (): PutResult => ({ kind: 'refused' });
 
-/** Of an object that was read. */
+/** How many bytes of an object were read. */
 function bytesOf(value: unknown): number {
   if (value === null || typeof value !== 'object' || !('bytes' in value)) return 0;
   return value.bytes instanceof Uint8Array ? value.bytes.length : 0;
