@@ -69,6 +69,11 @@ export const measurements: readonly Command[] = [
     '2 min',
     'tool calls beside the same search over REST, and the SDKs’ servers; needs wrk',
   ),
+  ownProgram(
+    'forwarded',
+    '2 min',
+    'a warm read through another server beside one through its owner: processor time and latency; needs wrk',
+  ),
   ownProgram('agent-day', '2 min', '30 questions to the kernel’s sources, answered by tool calls alone'),
   ownProgram('vectors', '5 min', 'recall, filters and speed of searches by vectors, beside LanceDB'),
   ownProgram(

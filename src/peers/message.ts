@@ -1,5 +1,6 @@
 import { limits } from '../../protocol/limits.ts';
-import { packMessage, unpackMessage } from '../base/msgpack.ts';
+import '../base/buffer-pool.ts';
+import { packBehind, unpackCopy } from '../base/msgpack.ts';
 import { PeerProtocolError } from './frame.ts';
 import type { IncomingBody } from './incoming-body.ts';
 
@@ -34,15 +35,13 @@ type EnvelopeWire = [body: number, said: unknown];
 const bodies = { none: -1, unknownLength: -2 } as const;
 const lengthBytes = 4;
 
-/** Where a message begins: its envelope with the length before it. */
+/** Where a message begins: its envelope with the length before it, on memory that others share. */
 export function encodeEnvelope(said: unknown, body: SentBody): Uint8Array {
   const wire: EnvelopeWire = [bodyNumber(body), said];
-  const envelope = packMessage(wire);
-  if (envelope.byteLength > limits.peerHeadBytesMax - lengthBytes)
-    throw new HeadTooLarge(envelope.byteLength);
-  const bytes = Buffer.allocUnsafe(lengthBytes + envelope.byteLength);
-  bytes.writeUInt32LE(envelope.byteLength, 0);
-  bytes.set(envelope, lengthBytes);
+  const bytes = packBehind(lengthBytes, wire);
+  const length = bytes.byteLength - lengthBytes;
+  if (bytes.byteLength > limits.peerHeadBytesMax) throw new HeadTooLarge(length);
+  bytes.writeUInt32LE(length, 0);
   return bytes;
 }
 
@@ -80,8 +79,8 @@ export interface MessageEnvelope {
 export function decodeEnvelope(bytes: Uint8Array, whole: number): MessageEnvelope {
   let wire: unknown;
   try {
-    // A copy, since fields of bytes are views on it.
-    wire = unpackMessage(bytes.slice(lengthBytes, whole));
+    // What comes next takes the place of these bytes.
+    wire = unpackCopy(bytes.subarray(lengthBytes, whole));
   } catch (cause) {
     throw new PeerProtocolError('a head that is no MessagePack', { cause });
   }
@@ -100,7 +99,14 @@ export function decodeWholeMessage(bytes: Uint8Array): { said: unknown; body: Ui
   const { said, hasBody, bodyBytes } = decodeEnvelope(bytes, whole);
   const length = bytes.byteLength - whole;
   if (hasBody ? bodyBytes !== null && bodyBytes !== length : length > 0) throw wrongLength();
-  return { said, body: hasBody ? bytes.slice(whole) : null };
+  return { said, body: hasBody ? bytesKept(bytes.subarray(whole)) : null };
+}
+
+/** A copy of the bytes. Short ones lie in a pool, since an array of its own costs more than they do; messages between threads move no short ones. */
+function bytesKept(bytes: Uint8Array): Uint8Array {
+  const kept = Buffer.from(bytes);
+  // No Buffer, whose `slice` would be a view.
+  return new Uint8Array(kept.buffer, kept.byteOffset, kept.byteLength);
 }
 
 export function wrongLength(): PeerProtocolError {

@@ -38,7 +38,8 @@ interface UnderWay {
 /** Counts calls that are under way, by whose they are (a server's log, say) and by kind. */
 export class CallBudgets {
   readonly #limitsOf: (kind: CallKind) => KindLimits;
-  readonly #underWay = new Map<string, UnderWay>();
+  /** For each kind, by whose they are. */
+  readonly #underWay = new Map(callKinds.map((kind) => [kind, new Map<string, UnderWay>()]));
   #total = 0;
 
   constructor(limitsOf: (kind: CallKind) => KindLimits) {
@@ -53,10 +54,10 @@ export class CallBudgets {
   /** False where the call may not begin. Otherwise it is counted until `release` with the same words. */
   take(whose: string, kind: CallKind, bytes: number): boolean {
     const { callsMax, bytesMax } = this.#limitsOf(kind);
-    const key = `${kind} ${whose}`;
-    const now = this.#underWay.get(key);
+    const ofKind = this.#of(kind);
+    const now = ofKind.get(whose);
     if (now === undefined) {
-      this.#underWay.set(key, { calls: 1, bytes });
+      ofKind.set(whose, { calls: 1, bytes });
     } else {
       if (now.calls >= callsMax || now.bytes + bytes > bytesMax) return false;
       now.calls++;
@@ -67,15 +68,19 @@ export class CallBudgets {
   }
 
   release(whose: string, kind: CallKind, bytes: number): void {
-    const key = `${kind} ${whose}`;
-    const now = this.#underWay.get(key);
+    const ofKind = this.#of(kind);
+    const now = ofKind.get(whose);
     if (now === undefined) throw new Error('a call that was not counted ends');
     this.#total--;
     if (now.calls === 1) {
-      this.#underWay.delete(key);
+      ofKind.delete(whose);
       return;
     }
     now.calls--;
     now.bytes -= bytes;
+  }
+
+  #of(kind: CallKind): Map<string, UnderWay> {
+    return this.#underWay.get(kind) as Map<string, UnderWay>;
   }
 }
