@@ -15,7 +15,7 @@ import { Connections, type MeasuredServer, startMeasured } from './measured-serv
 import { textOption } from './options.ts';
 import { treeCpuSeconds } from './processes.ts';
 import { type RunningServer, startServer, temporaryFolder } from './server.ts';
-import { requestsPerSecond, wrkIsInstalled, writePathScript } from './wrk.ts';
+import { requestsPerSecond, writePathScript, wrkIsInstalled } from './wrk.ts';
 
 const serversStarted = 3;
 const namespaces = 24;
@@ -95,7 +95,8 @@ async function fill({ process: server, key }: MeasuredServer): Promise<ReadonlyM
 }
 
 function wayOf(name: string, of: readonly string[]): Way {
-  if (of.length === 0) throw new Error(`no namespace is ${name}: start again, their places are drawn by chance`);
+  if (of.length === 0)
+    throw new Error(`no namespace is ${name}: start again, their places are drawn by chance`);
   const paths = Array.from({ length: 1_000 }, (_, i) => pathOf(of[i % of.length] ?? '', i % documents));
   const script = join(temporaryFolder(), 'paths.lua');
   writePathScript(script, paths);
