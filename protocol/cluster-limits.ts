@@ -48,6 +48,8 @@ export const clusterLimits = {
   clockSkewMsMax: 30_000,
   /** How long a start waits for the process that has its data folder: one whose supervisor was killed ends by itself. */
   folderLockWaitMs: 5_000,
+  /** How long a login waits for the server that counts its attempts before this server's own count is good enough. */
+  attemptAskMs: 1_000,
   /** How long an eventual read waits for the owner of its namespace before a copy is read as well. */
   eventualOwnerWaitMs: 1_000,
   /** How long a copy of a namespace is read before it is made again. */

@@ -16,6 +16,11 @@ export function taskKey(task: ClusterTask): string {
   return `task ${task}`;
 }
 
+/** What places the counting of somebody's attempts on a server. */
+export function attemptKey(key: string): string {
+  return `attempt ${key}`;
+}
+
 /** Which servers own what, as one of them knows it: one immutable snapshot a thread, which the next one replaces as a whole. */
 export interface Owners {
   /** Rises with each change of the servers. */

@@ -30,6 +30,7 @@ import {
   standingOf,
 } from './cluster/view.ts';
 import { CannotListen } from './front/door.ts';
+import type { AttemptCounts, CountAttempt } from './identity/attempt-counts.ts';
 import type { ObjectStore } from './object-store/object-store.ts';
 import { tlsTransport } from './peers/node-tls.ts';
 import { parsePeerAddress } from './peers/peer-address.ts';
@@ -42,6 +43,7 @@ import { KnownMembers, type Membership } from './router/members.ts';
 import { OtherServers } from './router/other-servers.ts';
 import type { Router } from './router/router.ts';
 import { type ReceiveFile, ServedCalls } from './router/served-calls.ts';
+import { sharedAttempts } from './router/shared-attempts.ts';
 import type { Settings } from './settings.ts';
 import type { PeerSettings } from './settings-peers.ts';
 import { SettingsError } from './settings-values.ts';
@@ -54,6 +56,8 @@ export interface ServerClusterParts {
   readonly router: Router;
   /** A tenant or a person changed: what this server's front has cached of them is void. */
   readonly forget: (cached: Cached) => void;
+  /** What this server counts of attempts, for all where it owns the key. */
+  readonly attempts: AttemptCounts;
   readonly logger: Logger;
 }
 
@@ -79,6 +83,8 @@ export class ServerCluster {
   readonly #members: KnownMembers;
   readonly #peers: Peers;
   readonly #others: OtherServers;
+  /** Counts attempts once for all servers. */
+  readonly countAttempt: CountAttempt;
   readonly #looking = new SingleFlight<string, void>();
   #receiveFile: ReceiveFile = () => Promise.reject(stillStarting());
   #threads: readonly ActorThread[] = [];
@@ -91,7 +97,7 @@ export class ServerCluster {
 
   constructor(parts: ServerClusterParts) {
     this.#parts = parts;
-    const { settings, peers, serverId, router, forget, logger } = parts;
+    const { settings, peers, serverId, router, forget, attempts, logger } = parts;
     this.#self = { serverId, logId: '' };
     this.#transport = tlsTransport(peers.clusterKeys, systemClock);
     const nobody = { owners: { placement: 0, servers: [], self: serverId }, logs: new Map<string, string>() };
@@ -105,12 +111,14 @@ export class ServerCluster {
       forget,
       onView: (bytes) => this.#hear(bytes),
       onPrepare: (logId) => this.#prepareFor(logId),
+      onAttempt: (ask) => attempts.take(ask),
       onBehind: () => void this.#look(),
     });
     const self = this.#self;
     const transport = this.#transport;
     this.#peers = new Peers({ self, transport, handler, clock: systemClock, random: systemRandom, logger });
     this.#others = new OtherServers({ ...common, peers: this.#peers, answers: gateOf(settings) });
+    this.countAttempt = sharedAttempts({ members: this.#members, peers: this.#peers, own: attempts });
     router.join(this.#others);
   }
 

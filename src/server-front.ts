@@ -41,6 +41,7 @@ import { FileReceiver } from './front/receive-file.ts';
 import { RequestMetrics } from './front/request-metrics.ts';
 import { tenantOperations } from './front/tenant-operations.ts';
 import { UsageMeter } from './front/usage-meter.ts';
+import type { CountAttempt } from './identity/attempt-counts.ts';
 import { Attempts } from './identity/attempts.ts';
 import { loginTokens } from './identity/login-token.ts';
 import { MailQueue } from './identity/mail-queue.ts';
@@ -275,6 +276,7 @@ export function frontComponents(parts: {
   billing: PaidPlans | null;
   mails: MailQueue;
   clientAddresses: ClientAddresses;
+  countAttempt: CountAttempt;
   metering: Metering;
   cacheFolder: string;
   observer: RequestObserver;
@@ -282,13 +284,14 @@ export function frontComponents(parts: {
   logger: Logger;
 }): FrontComponents {
   const { settings, door, plans, store, router, authenticator, people, mails, metering, cacheFolder } = parts;
-  const { clientAddresses, observer, logger } = parts;
+  const { clientAddresses, countAttempt, observer, logger } = parts;
   const { tenants } = people;
   const persons = { objectStore: store, clock: systemClock, random: systemRandom };
   const attempts = new Attempts({
     limits: plans.attempts,
     clock: systemClock,
     sparesLoopback: !clientAddresses.hasProxies,
+    count: countAttempt,
   });
   const ofAccounts = accountOperations({
     people: people.people,

@@ -29,6 +29,7 @@ import { HeldBytes } from './front/held-bytes.ts';
 import type { HttpEngine } from './front/http.ts';
 import type { ServerState } from './front/metrics.ts';
 import type { UsageMeter } from './front/usage-meter.ts';
+import { AttemptCounts } from './identity/attempt-counts.ts';
 import type { MailQueue } from './identity/mail-queue.ts';
 import { loadSecrets } from './identity/secrets.ts';
 import { keepSweepingClients } from './oauth/sweep-clients.ts';
@@ -144,7 +145,9 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   });
   const { peers } = settings;
   const forget = (cached: Cached) => authenticator.forget(cached);
-  const cluster = peers && new ServerCluster({ settings, peers, serverId, store, router, forget, logger });
+  const attempts = new AttemptCounts({ limits: plans.attempts, clock: systemClock });
+  const cluster =
+    peers && new ServerCluster({ settings, peers, serverId, store, router, forget, attempts, logger });
   await cluster?.open();
   const joined = await joinCluster(
     { store, clock: systemClock, random: systemRandom, log: log.control, besideOthers: cluster !== null },
@@ -215,6 +218,7 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     billing,
     mails,
     clientAddresses,
+    countAttempt: cluster?.countAttempt ?? ((ask) => attempts.take(ask)),
     metering,
     cacheFolder,
     observer,

@@ -58,7 +58,7 @@ async function signUp(
   { body, clientAddress }: FrontRequest,
 ): Promise<unknown> {
   const input = parseWith(signupRequestSchema, body);
-  components.attempts.signup(clientAddress);
+  await components.attempts.signup(clientAddress);
   const made = await gate.run(async () => signup(await components.people(), input));
   // The account is there whether or not the mail can be sent: it can be asked for again.
   post(components, made.verification);
@@ -131,7 +131,7 @@ async function forgotPassword(
   { body, clientAddress }: FrontRequest,
 ): Promise<unknown> {
   const { email } = parseWith(forgotRequestSchema, body, '', 'bad_request');
-  attempts.forgotPassword({ email, address: clientAddress });
+  await attempts.forgotPassword({ email, address: clientAddress });
   const posted = mails.post('reset', async () => {
     const link = await makeReset(await people(), email);
     return link && mailOf(link, baseUrl);
@@ -149,7 +149,7 @@ async function reset(
     resetPassword(await people(), input, forgetLogins),
   );
   isAbout(id);
-  attempts.forgiveLogins({ email, address: clientAddress });
+  await attempts.forgiveLogins({ email, address: clientAddress });
   return { reset: true };
 }
 

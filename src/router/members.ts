@@ -79,6 +79,13 @@ export class KnownMembers {
     return isOwn(this.#now.owners, taskKey(task));
   }
 
+  /** The log of the other server that has this key; null where this one has it, and where that is not known. */
+  otherLogOf(key: string): string | null {
+    const { owners, logs } = this.#now;
+    const owner = owners.servers[rendezvousPick(key, owners.servers)];
+    return owner === undefined || owner === owners.self ? null : (logs.get(owner) ?? null);
+  }
+
   /** Whether the process of this log is a member. */
   knows(logId: string): boolean {
     return this.#logs.has(logId);

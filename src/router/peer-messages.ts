@@ -6,8 +6,9 @@
 import { isKnownCall } from '../../protocol/effect-of.ts';
 import type { ActorCallWire, ApiErrorWire } from '../../protocol/messages.ts';
 import type { Cached } from '../auth/key-cache.ts';
+import { type AttemptAsk, type AttemptSaid, attemptKinds, attemptSteps } from '../identity/attempt-counts.ts';
 
-const asks = { call: 0, forget: 1, view: 2, forgetPerson: 3, prepare: 4 } as const;
+const asks = { call: 0, forget: 1, view: 2, forgetPerson: 3, prepare: 4, attempt: 5 } as const;
 const replies = { done: 0, failed: 1, moved: 2 } as const;
 
 export type RouterAsk =
@@ -18,7 +19,9 @@ export type RouterAsk =
   /** The body is a cluster view. */
   | { readonly kind: 'view' }
   /** What the asker will own once it has joined is to be flushed; answered when that is done. */
-  | { readonly kind: 'prepare' };
+  | { readonly kind: 'prepare' }
+  /** Attempts of a key that the other server counts. */
+  | { readonly kind: 'attempt'; readonly ask: AttemptAsk };
 
 export type RouterReply =
   /** `head` is the actor's, as it crosses threads. */
@@ -39,6 +42,22 @@ export function forgetAsk({ of, id }: Cached): unknown {
 export const viewAsk: unknown = [asks.view];
 export const prepareAsk: unknown = [asks.prepare];
 
+export function attemptAsk({ of, step, key }: AttemptAsk): unknown {
+  return [asks.attempt, [of, step, key]];
+}
+
+export function attemptReply({ waitMs, areTooMany }: AttemptSaid): unknown {
+  return doneReply([waitMs, areTooMany]);
+}
+
+/** Null for what is no answer to an attempt. */
+export function readAttemptReply(head: unknown): AttemptSaid | null {
+  const reply = readReply(head);
+  if (reply?.kind !== 'done' || !Array.isArray(reply.head)) return null;
+  const [waitMs, areTooMany] = reply.head as [unknown, unknown];
+  return typeof waitMs === 'number' && typeof areTooMany === 'boolean' ? { waitMs, areTooMany } : null;
+}
+
 /** Null for what this version does not know. */
 export function readAsk(head: unknown): RouterAsk | null {
   if (!Array.isArray(head)) return null;
@@ -58,6 +77,8 @@ export function readAsk(head: unknown): RouterAsk | null {
       return { kind: 'view' };
     case asks.prepare:
       return { kind: 'prepare' };
+    case asks.attempt:
+      return readAttempt(value);
     default:
       return null;
   }
@@ -89,6 +110,17 @@ export function readReply(head: unknown): RouterReply | null {
     default:
       return null;
   }
+}
+
+function readAttempt(value: unknown): RouterAsk | null {
+  if (!Array.isArray(value)) return null;
+  const [of, step, key] = value as [unknown, unknown, unknown];
+  const [knownOf, knownStep] = [
+    attemptKinds.find((kind) => kind === of),
+    attemptSteps.find((each) => each === step),
+  ];
+  if (knownOf === undefined || knownStep === undefined || typeof key !== 'string') return null;
+  return { kind: 'attempt', ask: { of: knownOf, step: knownStep, key } };
 }
 
 /** Fields of the shortest form of a call. */

@@ -15,6 +15,7 @@ import { describeError, type Logger } from '../base/log.ts';
 import { packMessage } from '../base/msgpack.ts';
 import type { Message } from '../base/port-channel.ts';
 import type { Share } from '../base/share.ts';
+import type { AttemptAsk, AttemptSaid } from '../identity/attempt-counts.ts';
 import type { PeerHandler, PeerRespond, ServedCall } from '../peers/call.ts';
 import { BodyLost, type IncomingBody } from '../peers/incoming-body.ts';
 import type { ReceivedBody } from '../peers/message.ts';
@@ -22,7 +23,7 @@ import { BodyRoom, type HeldWhole } from './body-room.ts';
 import { CallBudgets, type CallKind, callKindOf, limitsToPeer } from './call-budgets.ts';
 import type { ForwardMetrics } from './forward-metrics.ts';
 import type { KnownMembers } from './members.ts';
-import { doneReply, failedReply, movedReply, readAsk } from './peer-messages.ts';
+import { attemptReply, doneReply, failedReply, movedReply, readAsk } from './peer-messages.ts';
 import type { Router } from './router.ts';
 
 /** Has a body as a file on this server's disk while work is done with it. Throws `ApiError` where it is refused, and what ends the body early. */
@@ -47,6 +48,8 @@ export interface ServedCallsOptions {
   readonly onView: (bytes: Uint8Array) => void;
   /** The server of this log is joining: what it will own is to be flushed. Resolves when that is done. */
   readonly onPrepare: (logId: string) => Promise<void>;
+  /** Counts attempts of a key that this server counts for all, as the asker sees it. */
+  readonly onAttempt: (ask: AttemptAsk) => AttemptSaid;
   /** Somebody acts by a view that this server does not have yet. */
   readonly onBehind: () => void;
 }
@@ -92,6 +95,9 @@ export class ServedCalls implements PeerHandler {
         void this.#options.onPrepare(served.name.origin).then(done, done);
         return;
       }
+      case 'attempt':
+        closeUnread(served.body);
+        return respond(attemptReply(this.#options.onAttempt(ask.ask)));
       default:
         closeUnread(served.body);
         this.#options.metrics.served('other_version');

@@ -121,6 +121,22 @@ describe('three servers on one store', { concurrency: 1 }, () => {
     }
   });
 
+  it('wrong passwords are counted once for all of them', async () => {
+    const email = 'guessed@example.com';
+    await api(0).signup(email);
+    const logIn = async (index: number, password: string) =>
+      (await api(index).request('POST', '/v1/login', { body: { email, password } })).status;
+    for (let n = 0; n < 10; n++) assert.equal(await logIn(n % 3, `wrong horse ${n}`), 401);
+
+    // The tenth was free, the eleventh closes the account to this network for half a minute.
+    const closed = [
+      await logIn(0, 'wrong horse again'),
+      await logIn(1, 'correct horse'),
+      await logIn(2, 'correct horse'),
+    ];
+    assert.deepEqual(closed, [401, 429, 429]);
+  });
+
   it('one that is stopped hands over what it owns, and no request through the others fails', async (t) => {
     await load.fill();
     const { process, metricsUrl } = at(2);

@@ -87,6 +87,7 @@ export class ProcessRouter extends Router implements ClusterLinks {
       forget: () => {},
       onPrepare: (logId) => this.#prepareFor(logId),
       onView: (bytes) => void process.follower.offer(decodeView(bytes)),
+      onAttempt: () => ({ waitMs: 0, areTooMany: false }),
       onBehind: () => void process.follower.look(),
     });
     this.join(this.#others);

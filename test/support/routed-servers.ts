@@ -9,6 +9,7 @@ import {
   noMeter,
 } from '../../protocol/messages.ts';
 import { placementKey } from '../../protocol/placement.ts';
+import { builtInPlans } from '../../src/accounts/plans.ts';
 import type { Cached } from '../../src/auth/key-cache.ts';
 import { ByteGate } from '../../src/base/byte-gate.ts';
 import type { Clock } from '../../src/base/clock.ts';
@@ -17,6 +18,7 @@ import type { Logger } from '../../src/base/log.ts';
 import { PortChannel, type Respond } from '../../src/base/port-channel.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { rendezvousPick } from '../../src/base/rendezvous-hash.ts';
+import { AttemptCounts, type CountAttempt } from '../../src/identity/attempt-counts.ts';
 import { Peers } from '../../src/peers/peers.ts';
 import type { PeerTransport } from '../../src/peers/transport.ts';
 import { ForwardMetrics } from '../../src/router/forward-metrics.ts';
@@ -24,6 +26,7 @@ import { KnownMembers, type Membership } from '../../src/router/members.ts';
 import { OtherServers } from '../../src/router/other-servers.ts';
 import { Router } from '../../src/router/router.ts';
 import { type ReceiveFile, ServedCalls } from '../../src/router/served-calls.ts';
+import { sharedAttempts } from '../../src/router/shared-attempts.ts';
 
 /** What the actor of a server does with a call. */
 export type Act = (call: ActorCall, body: Uint8Array | null, respond: Respond, channel: PortChannel) => void;
@@ -51,6 +54,9 @@ export class RoutedServer {
   /** Logs of servers that asked for the flush of what they will own, which lasts until `flushing` has resolved. */
   readonly prepared: string[] = [];
   flushing: Promise<void> = Promise.resolve();
+  /** What it counts of attempts, and the same as all servers count it together. */
+  readonly attempts: AttemptCounts;
+  readonly countAttempt: CountAttempt;
   readonly views: string[] = [];
   readonly lines: string[] = [];
   timesBehind = 0;
@@ -62,6 +68,7 @@ export class RoutedServer {
     this.id = id;
     const line = (message: string) => void this.lines.push(message);
     const logger: Logger = { error: line, info: line, debug() {} };
+    this.attempts = new AttemptCounts({ limits: builtInPlans.attempts, clock });
     this.members = new KnownMembers(members, clock);
     this.router = new Router({ clock, forget: (cached) => void this.forgotten.push(cached) });
     const ports = new MessageChannel();
@@ -99,6 +106,7 @@ export class RoutedServer {
         this.prepared.push(log);
         await this.flushing;
       },
+      onAttempt: (ask) => this.attempts.take(ask),
       onBehind: () => void this.timesBehind++,
     });
     const self = { serverId: id, logId: logOf(id) };
@@ -112,6 +120,7 @@ export class RoutedServer {
       logger,
       metrics,
     });
+    this.countAttempt = sharedAttempts({ members: this.members, peers: this.peers, own: this.attempts });
     router.join(this.others);
   }
 

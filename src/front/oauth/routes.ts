@@ -176,7 +176,7 @@ async function revoke(components: OauthComponents, request: OauthRequest): Promi
 
 async function register(components: OauthComponents, request: OauthRequest): Promise<Answer> {
   return counted(components, request, async () => {
-    components.attempts.registration(request.address);
+    await components.attempts.registration(request.address);
     const body = parseJson(await bodyOf(request, 'application/json'), {
       depthMax: limits.jsonDepthMax,
       valuesMax: limits.jsonValuesMax,

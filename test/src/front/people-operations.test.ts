@@ -7,6 +7,7 @@ import { silentLogger } from '../../../src/base/log.ts';
 import { systemRandom } from '../../../src/base/random.ts';
 import type { FrontRequest } from '../../../src/front/front-operation.ts';
 import { peopleOperations } from '../../../src/front/people-operations.ts';
+import { AttemptCounts } from '../../../src/identity/attempt-counts.ts';
 import { Attempts } from '../../../src/identity/attempts.ts';
 import { loginTokens } from '../../../src/identity/login-token.ts';
 import { MailQueue } from '../../../src/identity/mail-queue.ts';
@@ -32,11 +33,13 @@ async function front() {
   };
   const forgotten: number[] = [];
   const queue = new MailQueue({ carrier, clock, logger: silentLogger });
+  const allowed = { limits: builtInPlans.attempts, clock };
+  const counts = new AttemptCounts(allowed);
   const operations = new Map(
     peopleOperations({
       people: async () => people,
       loginTokens: loginTokens(alone(new Uint8Array(32)), clock, systemRandom),
-      attempts: new Attempts({ limits: builtInPlans.attempts, clock, sparesLoopback: true }),
+      attempts: new Attempts({ ...allowed, sparesLoopback: true, count: (ask) => counts.take(ask) }),
       mails: queue,
       tenants: { get: async () => null },
       baseUrl: 'https://tide.example',

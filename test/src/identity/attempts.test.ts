@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { ApiError } from '../../../protocol/errors.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { type AttemptLimits, builtInPlans } from '../../../src/accounts/plans.ts';
+import { AttemptCounts } from '../../../src/identity/attempt-counts.ts';
 import { Attempts, networkOf, wideNetworkOf } from '../../../src/identity/attempts.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
@@ -11,11 +12,15 @@ const minuteMs = 60_000;
 
 function attemptsWith(changes: Partial<AttemptLimits> = {}, sparesLoopback = true, keysMax?: number) {
   const clock = new FakeClock();
+  const allowed = { ...builtInPlans.attempts, ...changes };
+  const more = keysMax === undefined ? {} : { keysMax };
+  const counts = new AttemptCounts({ limits: allowed, clock, ...more });
   const attempts = new Attempts({
-    limits: { ...builtInPlans.attempts, ...changes },
+    limits: allowed,
     clock,
     sparesLoopback,
-    ...(keysMax === undefined ? {} : { keysMax }),
+    count: (ask) => counts.take(ask),
+    ...more,
   });
   const fail = (attempter = ada) =>
     outcomeOf(() =>
