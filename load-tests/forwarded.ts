@@ -34,7 +34,7 @@ interface Way {
   readonly script: string;
   /** Microseconds of processor time for each request, of all servers; one figure a round. */
   readonly micros: number[];
-  /** Of those, what the server took that the client asked. */
+  /** How much of that the server took that the client asked. */
   readonly askedMicros: number[];
 }
 
