@@ -676,7 +676,9 @@ export class ActorHost {
     } catch (error) {
       // Whoever owns it now recovers it.
       if (!this.#components.ownership.isOwn(keyOf(target))) return true;
-      this.#components.logger.error('a target was not recovered yet; its log is kept', {
+      // A server that stops says so, and so does one that is being replaced: it is tried again.
+      const isExpected = error instanceof ApiError && error.code === 'unavailable';
+      this.#components.logger[isExpected ? 'info' : 'error']('a target was not recovered yet; its log is kept', {
         tenantId,
         namespaceId,
         error: describeError(error),
