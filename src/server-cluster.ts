@@ -230,8 +230,14 @@ export class ServerCluster {
   async end(): Promise<void> {
     this.#isEnding = true;
     this.#stopFollowing();
+    // Others close their connections once the view names this process no more, and what was not answered by then is lost to them.
+    await this.#untilAllIsAnswered();
     await this.#membership?.end();
     this.#peers.stopServing();
+    await this.#untilAllIsAnswered();
+  }
+
+  async #untilAllIsAnswered(): Promise<void> {
     const untilMs = systemClock.monotonic() + servingMsMax;
     while (this.#peers.serving > 0 && systemClock.monotonic() < untilMs)
       await systemClock.sleep(servingLookMs);

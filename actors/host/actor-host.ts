@@ -678,11 +678,14 @@ export class ActorHost {
       if (!this.#components.ownership.isOwn(keyOf(target))) return true;
       // A server that stops says so, and so does one that is being replaced: it is tried again.
       const isExpected = error instanceof ApiError && error.code === 'unavailable';
-      this.#components.logger[isExpected ? 'info' : 'error']('a target was not recovered yet; its log is kept', {
-        tenantId,
-        namespaceId,
-        error: describeError(error),
-      });
+      this.#components.logger[isExpected ? 'info' : 'error'](
+        'a target was not recovered yet; its log is kept',
+        {
+          tenantId,
+          namespaceId,
+          error: describeError(error),
+        },
+      );
       return false;
     }
   }

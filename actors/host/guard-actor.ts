@@ -20,7 +20,10 @@ export async function guardActor<T>(
     actor.close();
     const { requestId } = caller;
     const fields = { requestId, operation, namespace, error: describeError(error) };
-    logger.error('an actor failed and is closed', fields);
+    // While data moves, its next owner may be the faster one to change the manifest.
+    if (error instanceof Deposed)
+      logger.info('an actor is closed, because its namespace has another owner', fields);
+    else logger.error('an actor failed and is closed', fields);
     if (!(error instanceof Deposed) && !isReadFailure(error)) throw error;
     // The record may be durable: then the next actor applies it.
     const sentence =
