@@ -50,6 +50,7 @@ import {
   withHeld,
 } from './open-actors.ts';
 import { linkOf, NamespaceIsLink, readSource } from './read-link.ts';
+import { keyOfTarget, recoverTargets } from './recover-targets.ts';
 import { answerSharing } from './sharing-calls.ts';
 import { StorageQuota } from './storage-quota.ts';
 import { ThreadPlace } from './thread-place.ts';
@@ -64,9 +65,6 @@ const lateAnswerMs = 2_000;
 const openingMsMax = 5;
 /** A call meets an actor that closes under it once, hardly ever twice. */
 const opensOfOneCallMax = 4;
-/** The pause between two rounds of recovery; the first failure is mostly another thread that is still starting. */
-const recoverAgainMsMin = 250;
-const recoverAgainMsMax = 30_000;
 /** Manifest versions remembered of namespaces that were put away, about 120 bytes each; others are read from the store. */
 const putAwayVersionsMax = 50_000;
 /** A look-up of a name is on its way for seconds at most. */
@@ -137,8 +135,14 @@ export class ActorHost {
 
   #recoverWaiting(): void {
     const { ownership } = this.#components;
-    const targets = this.#replays.targets().filter((target) => ownership.isReady(keyOf(target)));
-    this.#recovering = Promise.all([this.#recovering, this.#recoverAll(targets)]);
+    const targets = this.#replays.targets().filter((target) => ownership.isReady(keyOfTarget(target)));
+    const recovery = {
+      components: this.#components,
+      recover: (target: LogTarget) => this.#recover(target),
+      isOver: () => this.#draining,
+      over: this.#drainBegan,
+    };
+    this.#recovering = Promise.all([this.#recovering, recoverTargets(recovery, targets)]);
   }
 
   /**
@@ -154,7 +158,7 @@ export class ActorHost {
     const isOwnSlot = (key: string) => ownership.isOwn(placementKeyOfSlot(key));
     this.#namespaces.giveUp((key) => !isOwnSlot(key));
     this.#tenants.giveUp((key) => !isOwnSlot(key));
-    this.#replays.drop((target) => !ownership.isOwn(keyOf(target)));
+    this.#replays.drop((target) => !ownership.isOwn(keyOfTarget(target)));
   }
 
   /** Records of targets that have come to this server follow: see `logCalls.replayBegin`. */
@@ -162,7 +166,7 @@ export class ActorHost {
     const { ownership } = this.#components;
     this.adopt(standing);
     ownership.begin(chain);
-    this.#replays.drop((target) => !ownership.isReady(keyOf(target)));
+    this.#replays.drop((target) => !ownership.isReady(keyOfTarget(target)));
   }
 
   /** Everything that has come by this placement was replayed: it may be opened. */
@@ -640,19 +644,10 @@ export class ActorHost {
     this.#replays.taken(target);
   }
 
-  /** Recovers targets again and again until all are flushed: each one that is not keeps its log alive. */
-  async #recoverAll(targets: readonly LogTarget[]): Promise<void> {
-    let left = targets;
-    for (let delayMs = recoverAgainMsMin; ; delayMs = Math.min(delayMs * 2, recoverAgainMsMax)) {
-      const failed: LogTarget[] = [];
-      for (const target of left) {
-        if (this.#draining || !this.#components.ownership.isReady(keyOf(target))) continue;
-        if (!(await this.#recoverOne(target))) failed.push(target);
-      }
-      if (failed.length === 0 || this.#draining) return;
-      left = failed;
-      await Promise.race([this.#components.clock.sleep(delayMs), this.#drainBegan]);
-    }
+  /** Brings what the log has of a target into its manifest. */
+  async #recover(target: LogTarget): Promise<void> {
+    if (target.namespace === '') await this.#inTenant(target.tenantId, (actor) => actor.flush());
+    else await this.#recoverNamespace(target);
   }
 
   async #recoverNamespace(head: LogTarget): Promise<void> {
@@ -666,38 +661,11 @@ export class ActorHost {
     // Its name was deleted, or never became durable: nobody can ever see these records.
     await this.#dropById(head);
   }
-
-  async #recoverOne(target: LogTarget): Promise<boolean> {
-    const { tenantId, namespace, namespaceId } = target;
-    try {
-      if (namespace === '') await this.#inTenant(tenantId, (actor) => actor.flush());
-      else await this.#recoverNamespace(target);
-      return true;
-    } catch (error) {
-      // Whoever owns it now recovers it.
-      if (!this.#components.ownership.isOwn(keyOf(target))) return true;
-      // A server that stops says so, and so does one that is being replaced: it is tried again.
-      const isExpected = error instanceof ApiError && error.code === 'unavailable';
-      this.#components.logger[isExpected ? 'info' : 'error'](
-        'a target was not recovered yet; its log is kept',
-        {
-          tenantId,
-          namespaceId,
-          error: describeError(error),
-        },
-      );
-      return false;
-    }
-  }
 }
 
 /** Whether the answer tells what there is, and not only what became of a change. */
 function tellsWhatIs({ operation }: ActorCall): boolean {
   return effectOf(operation).does === 'read' || operation === internalCalls.resolveNamespace;
-}
-
-function keyOf({ tenantId, namespace }: LogTarget): string {
-  return placementKey(tenantId, namespace);
 }
 
 function receivedFile(body: Uint8Array): ReceivedFile {
