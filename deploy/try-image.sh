@@ -51,6 +51,7 @@ for _ in $(seq 300); do
 done
 [ -n "$url" ] || fail "the server did not listen within a minute"
 
+engine=$(sed -n 's/^.*"engine":"\([^"]*\)".*$/\1/p' "$scratch/log" | head -n 1)
 [ "$(stat -c %u:%g "/proc/$server")" = "$user" ] || fail "the process does not run as $user"
 curl -fsS "$url/healthz" | grep -q ok || fail "/healthz"
 key=$(curl -fsS "$url/v1/signup" -d '{"email":"image@example.com","name":"Image","password":"a long enough password"}' \
@@ -64,4 +65,4 @@ code=0
 wait "$server" || code=$?
 server=""
 [ "$code" = 0 ] || fail "ended with $code on SIGTERM"
-echo "image: $name runs as $user on a read-only root, answers, and ends on SIGTERM"
+echo "image: $name runs as $user on a read-only root, answers by ${engine:-an unknown engine}, and ends on SIGTERM"
