@@ -47,16 +47,19 @@ interface Shown {
 }
 
 function head(results: readonly LoadResult[]): string {
-  const facts = new Set(
-    results.map(({ machine }) => `${machine.machine}; Node ${machine.node}; commit ${machine.commit}`),
-  );
+  const machineText = ({ machine: { machine, node } }: LoadResult) => `${machine}; Node ${node}`;
+  const facts = [...new Set(results.map(machineText))].map((text) => {
+    const played = results.filter((result) => machineText(result) === text);
+    const commits = [...new Set(played.map(({ machine: { commit } }) => commit))];
+    return `${text}; commit${commits.length > 1 ? 's' : ''} ${commits.join(', ')}`;
+  });
   const dates = new Set(results.map(({ began }) => began.slice(0, 10)));
   const quick = results.some(({ isQuick }) => isQuick)
     ? '<p class="notice">A smoke run (<code>--quick</code>): it shows that the scenarios work. Its figures say little.</p>'
     : '';
   return `<header>
 <h1>Tidebase under load</h1>
-<p class="muted">${[...dates].sort().join(', ')} · ${[...facts].map(htmlText).join(' · ')}</p>
+<p class="muted">${[...dates].sort().join(', ')} · ${facts.map(htmlText).join(' · ')}</p>
 ${quick}
 <p class="muted">Latencies are of an open loop: each counts from the moment at which its request was meant to begin. Throughput is of a closed loop, in turns with a bare server that sends one constant answer to the same requests. Generator and servers share this machine’s cores.</p>
 </header>`;
@@ -75,6 +78,7 @@ function summary(shown: readonly Shown[]): string {
       number(
         first === undefined ? '' : shortNumber(median(first.own.perSecond) / median(first.bare.perSecond)),
       ),
+      number(first === undefined ? '' : cpuText(first.own)),
       number(latencyRange(points)),
       number(most === 0 ? '' : `${Math.round(most / 1e6)} MB`),
       `<td>${verdictOf(result)}</td>`,
@@ -82,7 +86,7 @@ function summary(shown: readonly Shown[]): string {
     ];
     return `<tr>${cells.join('')}</tr>`;
   });
-  const titles = ['throughput', 'of bare', 'p99, lowest to highest', 'most memory'];
+  const titles = ['throughput', 'of bare', 'processor time each', 'p99, lowest to highest', 'most memory'];
   return `<div class="summary scroll"><table>
 <thead><tr><th>scenario</th>${titles.map((title) => `<th class="number">${title}</th>`).join('')}<th>bars</th><th>moved</th></tr></thead>
 <tbody>
@@ -95,8 +99,13 @@ const number = (text: string) => `<td class="number">${htmlText(text)}</td>`;
 function latencyRange(points: readonly PointResult[]): string {
   if (points.length === 0) return '';
   const p99s = points.map(({ latencyMs }) => latencyMs.p99);
-  const [least, most] = [Math.min(...p99s), Math.max(...p99s)].map(shortNumber);
-  return least === most ? `${least} ms` : `${least} to ${most} ms`;
+  const [least, most] = [Math.min(...p99s), Math.max(...p99s)].map(durationText);
+  return least === most ? `${least}` : `${least} to ${most}`;
+}
+
+function durationText(ms: number): string {
+  if (ms < 0.1) return `${shortNumber(ms * 1_000)} µs`;
+  return ms < 1_000 ? `${shortNumber(ms)} ms` : `${shortNumber(ms / 1_000)} s`;
 }
 
 function verdictOf(result: LoadResult): string {
@@ -166,12 +175,13 @@ function lateNote(over: CurveResult['over'], late: readonly string[]): string[] 
 /** From here on a generator of one thread is taken for the bottleneck. */
 const coresOfBottleneck = 0.9;
 
+function cpuText(of: SideResult): string {
+  const value = median(of.cpuMicros);
+  return Number.isFinite(value) ? durationText(value / 1_000) : 'nothing answered';
+}
+
 function throughputNote({ tool, connections, own, bare }: ThroughputResult): string {
-  const micros = (of: SideResult) => {
-    const value = median(of.cpuMicros);
-    return Number.isFinite(value) ? `${shortNumber(value)} µs` : 'nothing answered';
-  };
-  const cpu = `processor time ${micros(own)} each against ${micros(bare)}`;
+  const cpu = `processor time ${cpuText(own)} each against ${cpuText(bare)}`;
   const cores = [
     ['this server', own.generatorCores],
     ['the bare one', bare.generatorCores],

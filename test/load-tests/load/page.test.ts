@@ -45,6 +45,16 @@ describe('the report page', () => {
     assert.doesNotMatch(page, /NaN|Infinity|undefined/);
   });
 
+  it('says what machine each result is of, once, and what a request took of its processor', () => {
+    const machine = { machine: '2 × "Chip", 24 GiB, linux 6.1', node: 'v20.20.2', commit: '4567def' };
+
+    const shown = reportPage([loadResult('soak'), loadResult('filters', { machine })], none);
+
+    assert.match(shown, /Node v20\.20\.2; commits 0123abc, 4567def</);
+    assert.equal(shown.split('24 GiB').length, 2);
+    assert.match(shown, /<td class="number">51 µs<\/td>/);
+  });
+
   it('shows texts of results as text', () => {
     const shown = reportPage([loadResult('soak', { failure: '<b>"ended" & gone' })], none);
 
