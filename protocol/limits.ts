@@ -371,6 +371,8 @@ export const limits = {
   /** Tasks of a lane that wait for a thread: a waiting build holds its buffers, which its namespace bounds. */
   laneWaitingMax: 4_000,
   laneWaitingOfTenantMax: 1_000,
+  /** How long a stop waits for a call of native code that may not be ended in its middle: a thousand vectors of 4,096 numbers take a second or two. */
+  laneEndMs: 10_000,
   /** Files that are imported at once: each takes two threads and some 200 MB; an owner has one of them. */
   importsRunningMax: 2,
   /** Bytes of one graph in memory while it is built, and on the local disk; a segment of more vectors has several graphs. */

@@ -212,6 +212,8 @@ export interface ComputeThreadData {
   readonly scratchFolder: string;
   readonly embeddingBaseUrls: EmbeddingBaseUrls;
   readonly processMemoryBytes: number;
+  /** Shared with the front: is no longer 0 once the thread will be ended, so that long tasks give up. */
+  readonly ending: Int32Array;
 }
 
 /** What the thread that hashes passwords is started with. */

@@ -134,18 +134,24 @@ export function computeLanes(store: StoreSettings, settings: Settings, charges: 
   const lane = (
     steps: number,
     threads: number,
-    more: { queueMax?: number; tenantQueueMax?: number; tasksPerThread?: number } = {},
+    more: {
+      queueMax?: number;
+      tenantQueueMax?: number;
+      tasksPerThread?: number;
+      endsBetweenTasks?: true;
+    } = {},
   ) => {
     const { queueMax = limits.laneWaitingMax, tenantQueueMax = limits.laneWaitingOfTenantMax } = more;
-    const { tasksPerThread = 1 } = more;
-    const data: ComputeThreadData = {
+    const { tasksPerThread = 1, endsBetweenTasks = false } = more;
+    const data: Omit<ComputeThreadData, 'ending'> = {
       store,
       scratchFolder,
       embeddingBaseUrls,
       backgroundSteps: steps,
       processMemoryBytes: memoryBytes,
     };
-    const pool = new TaskPool({ entry: workerEntries.compute, threads, data, tasksPerThread });
+    const entry = workerEntries.compute;
+    const pool = new TaskPool({ entry, threads, data, tasksPerThread, endsBetweenTasks });
     return new ComputeLane({ pool, clock: systemClock, queueMax, tenantQueueMax, onUsed });
   };
   // No owner has all threads of a lane: with one more than there are cores, each still has as many as there are.
@@ -159,13 +165,13 @@ export function computeLanes(store: StoreSettings, settings: Settings, charges: 
     build: lane(backgroundSteps.build, shared),
     merge: lane(backgroundSteps.merge, Math.ceil(computeThreads / 2) + 1),
     // One at a time: each holds a graph in memory.
-    graph: lane(backgroundSteps.graph, 1),
+    graph: lane(backgroundSteps.graph, 1, { endsBetweenTasks: true }),
     match: lane(backgroundSteps.match, shared, {
       queueMax: limits.matchesWaitingMax,
       tenantQueueMax: limits.matchesWaitingOfTenantMax,
     }),
     embed: lane(0, 1, { ...embeddings, tasksPerThread: 2 * limits.embeddingsInFlightMax }),
-    model: lane(backgroundSteps.model, 1, embeddings),
+    model: lane(backgroundSteps.model, 1, { ...embeddings, endsBetweenTasks: true }),
     // A file is read by one thread, and another makes its segment.
     import: lane(backgroundSteps.import, limits.importsRunningMax),
     importBuild: lane(backgroundSteps.import, limits.importsRunningMax),

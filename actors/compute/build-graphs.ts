@@ -14,7 +14,7 @@ import { expansions, type GraphBuilder, graphBuilder, viewGraph } from '../vecto
 import { type GraphPart, planGraphs } from '../vector/plan-graphs.ts';
 import type { VectorBlock } from '../vector/vector-block.ts';
 import { openVectors, type VectorIndexReader } from '../vector/vector-index-reader.ts';
-import type { BuildGraphsTask, BuiltGraph, GraphComponents } from './lanes.ts';
+import type { BuildGraphsComponents, BuildGraphsTask, BuiltGraph, GraphComponents } from './lanes.ts';
 
 const cacheBytes = 4 * 1024 * 1024;
 const filePieceBytes = 1024 * 1024;
@@ -32,14 +32,19 @@ const filePieceBytes = 1024 * 1024;
  *
  * Memory: one graph, and of the segment what waits on its way.
  */
-export async function buildGraphs(components: GraphComponents, task: BuildGraphsTask): Promise<BuiltGraph[]> {
+export async function buildGraphs(
+  components: BuildGraphsComponents,
+  task: BuildGraphsTask,
+): Promise<BuiltGraph[]> {
   const { store, scratchFolder } = components;
   await mkdir(scratchFolder, { recursive: true });
   const fetcher = new BlockFetcher({ store, warmCache: null, cache: new BlockCache(cacheBytes) });
   const reader = new SegmentReader(task.segmentKey, task.toc, fetcher);
   const index = await openVectors(reader, emptyReadTally());
   if (index === 'none') return [];
-  const source = { reader, index, tombstones: tombstonesFromWire(task.tombstones), metric: task.metric };
+  const { metric } = task;
+  const { isEnding } = components;
+  const source = { reader, index, tombstones: tombstonesFromWire(task.tombstones), metric, isEnding };
   const graphs: BuiltGraph[] = [];
   const parts = planGraphs(index.blocks, { dims: index.dims, rowCount: reader.rowCount });
   const paths = parts.map((_, at) => join(scratchFolder, `${task.id}-${at}`));
@@ -64,6 +69,7 @@ interface GraphSource {
   readonly index: VectorIndexReader;
   readonly tombstones: Tombstones;
   readonly metric: GraphShape['metric'];
+  readonly isEnding: () => boolean;
 }
 
 /** A graph that is saved, and found what it should. */
@@ -178,6 +184,7 @@ async function buildWith(
   let leftOut = 0;
   let at = 0;
   for await (const raw of reader.blocks.stream(places, emptyReadTally())) {
+    if (source.isEnding()) throw new Error('the server ends: its next start builds this graph');
     const block = index.vectorsOf(raw, must(places[at++], 'its place'));
     const { rows, values } = block;
     const kept: number[] = [];

@@ -24,6 +24,7 @@ const {
   processMemoryBytes,
   scratchFolder,
   embeddingBaseUrls,
+  ending,
 } = workerData as ComputeThreadData;
 boundGarbage(processMemoryBytes);
 if (backgroundSteps > 0) lowerThreadPriority(backgroundSteps);
@@ -69,7 +70,8 @@ async function run(task: ComputeTask): Promise<unknown> {
     }
     case 'build-graphs': {
       const { buildGraphs } = await import('./build-graphs.ts');
-      return buildGraphs({ store: await objectStore(), clock: systemClock, scratchFolder }, task);
+      const isEnding = () => Atomics.load(ending, 0) !== 0;
+      return buildGraphs({ store: await objectStore(), clock: systemClock, scratchFolder, isEnding }, task);
     }
     case 'embed-by-provider': {
       const deadlineMs = task.deadlineAt - systemClock.now();

@@ -28,6 +28,11 @@ export interface GraphComponents extends ComputeComponents {
   readonly scratchFolder: string;
 }
 
+export interface BuildGraphsComponents extends GraphComponents {
+  /** Whether the thread will be ended: what is built is given up then. */
+  readonly isEnding: () => boolean;
+}
+
 export interface ParseTask {
   readonly task: 'parse';
   readonly kind: WriteKind;

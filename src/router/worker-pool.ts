@@ -7,6 +7,9 @@
  */
 import type { MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
+import { limits } from '../../protocol/limits.ts';
+import { systemClock } from '../base/clock.ts';
+import { settledWithin } from '../base/settled-within.ts';
 import type { LaneResult } from './compute-lane.ts';
 
 /** Both sides of the house meet here: the worker side is only ever named, never imported. */
@@ -50,11 +53,19 @@ export interface TaskPoolOptions {
   readonly data: object;
   /** More than one for tasks that mostly wait for others. */
   readonly tasksPerThread: number;
+  /**
+   * Its threads are ended between two tasks. Native code of packages on Node's C++ interface takes the process down where its thread
+   * is ended within a call.
+   */
+  readonly endsBetweenTasks?: boolean;
 }
 
 /** Threads for short tasks, started on first use. It is given only what runs at once: nothing waits in it. */
 export class TaskPool {
   readonly #options: TaskPoolOptions;
+  /** Read by the threads: see ComputeThreadData. */
+  readonly #ending = new Int32Array(new SharedArrayBuffer(4));
+  readonly #running = new Set<Promise<unknown>>();
   #pool: Piscina | null = null;
 
   constructor(options: TaskPoolOptions) {
@@ -68,19 +79,32 @@ export class TaskPool {
 
   /** Rejects with what the task throws, and where its thread dies. */
   run(task: object, moved: readonly (ArrayBuffer | MessagePort)[]): Promise<LaneResult> {
+    if (this.#isEnding) return Promise.reject(new Error('the server ends'));
     this.#pool ??= this.#start();
-    return this.#pool.run(task, { transferList: [...moved] }) as Promise<LaneResult>;
+    const running = this.#pool.run(task, { transferList: [...moved] }) as Promise<LaneResult>;
+    if (this.#options.endsBetweenTasks === true) {
+      this.#running.add(running);
+      const forget = () => this.#running.delete(running);
+      running.then(forget, forget);
+    }
+    return running;
   }
 
   async end(): Promise<void> {
+    Atomics.store(this.#ending, 0, 1);
+    await settledWithin(systemClock, Promise.allSettled(this.#running), limits.laneEndMs);
     await this.#pool?.destroy();
+  }
+
+  get #isEnding(): boolean {
+    return Atomics.load(this.#ending, 0) !== 0;
   }
 
   #start(): Piscina {
     const { entry, threads, data, tasksPerThread } = this.#options;
     const pool = new Piscina({
       filename: entry,
-      workerData: data,
+      workerData: { ...data, ending: this.#ending },
       minThreads: 0,
       maxThreads: threads,
       concurrentTasksPerWorker: tasksPerThread,

@@ -67,7 +67,7 @@ export async function graphedSegment(
   await store.putIfAbsent(segmentKey, [bytes]);
   const tombstones = withDeleted(noTombstones, [...deleted]);
   const built = await buildGraphs(
-    { store, clock: systemClock, scratchFolder },
+    { store, clock: systemClock, scratchFolder, isEnding: () => false },
     {
       task: 'build-graphs',
       segmentKey,

@@ -552,7 +552,7 @@ export function lanesInPlace(
     },
     async buildGraphs(task) {
       await beforeBuild();
-      return buildGraphs({ store, clock, scratchFolder: graphScratchFolder }, task);
+      return buildGraphs({ store, clock, scratchFolder: graphScratchFolder, isEnding: () => false }, task);
     },
     embed: (task, claim) => embedInPlace(task, claim),
     match: async (task) => matches.run(task),

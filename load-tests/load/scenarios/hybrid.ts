@@ -2,6 +2,7 @@ import { Chance } from '../../../test/simulation/chance.ts';
 import { logLines } from '../../log-line-texts.ts';
 import { Connections } from '../../measured-server.ts';
 import { postUntilTaken } from '../../put-texts.ts';
+import { whenVectorsIndexed } from '../../vector-counts.ts';
 import { clusteredVectors } from '../../vector-set.ts';
 import { postOf, throughputAndLatency } from '../phases.ts';
 import type { Scenario } from '../scenario.ts';
@@ -34,6 +35,8 @@ export const hybrid: Scenario = {
     }
     client.close();
     await stage.settle([namespace]);
+    // A quick run has too few for a graph.
+    if (!stage.sizes.isQuick) await whenVectorsIndexed(stage.server.process, documents / 2);
     const requests = Array.from({ length: asked }, (_, i) =>
       postOf(`/v1/namespaces/${namespace}/search`, {
         q: words[i % words.length],
