@@ -36,7 +36,7 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; wh
 .missed, .worse { color: var(--danger); font-weight: 600; }
 .plots { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 21rem), 1fr)); gap: 1rem 1.5rem; margin: 0.9rem 0; }
 figure { margin: 0; min-width: 0; }
-svg { display: block; width: 100%; height: auto; font-size: 13px; }
+svg { display: block; width: 100%; max-width: 27rem; height: auto; font-size: 13px; }
 svg text { fill: var(--muted); }
 svg .label { fill: var(--text); font-size: 14px; }
 svg .grid { stroke: var(--line); }
