@@ -64,7 +64,7 @@ export class TenantNames {
     this.#sorted = null;
   }
 
-  /** Answers at once, also where the name is only being made: `confirm` waits until it is durable. */
+  /** Answers whoever makes the name at once: `confirm` waits until it is durable. All others wait here. */
   async resolve(name: string, create: NewNamespace | null): Promise<ResolvedNamespace | null> {
     const { state } = this.#parts.log;
     // Nothing may be opened any more of what is being deleted.
@@ -76,7 +76,8 @@ export class TenantNames {
     }
     const pending = this.#pending.get(name);
     if (pending !== undefined) {
-      if (create === null) await this.#known(pending);
+      // Who did not make it asks for no confirmation: the tenant may move away before its record is in the log, and the name with it.
+      await this.#known(pending);
       return resolved(pending, { created: false });
     }
     if (create === null || state.tenant === null) return null;
