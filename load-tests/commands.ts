@@ -204,8 +204,9 @@ export const proofs: readonly Command[] = [
   {
     name: 'cluster',
     takes: '3 h',
-    about: 'three servers on a folder and on S3 under load: leaves, joins, kill -9, pauses, cuts, S3 away',
-    settings: 'CLUSTER_ROUNDS, CLUSTER_FAULT, CLUSTER_STORE',
+    about:
+      'three servers on a folder and on S3 under load: leaves, joins, kill -9, a supervisor, pauses, cuts, S3 away',
+    settings: 'CLUSTER_ROUNDS, CLUSTER_FAULT, CLUSTER_STORE, CLUSTER_SEED, CLUSTER_LOGS',
     steps: [
       testStep(
         ['end-to-end/cluster'],
