@@ -71,7 +71,7 @@ const broken: readonly Mutation[] = [
   {
     name: 'several: what was replayed before counts again',
     file: 'actors/host/actor-host.js',
-    find: 'this.#replays.drop((target) => !ownership.isReady(keyOf(target)));',
+    find: 'this.#replays.drop((target) => !ownership.isReady(keyOfTarget(target)));',
     replace: '',
     why: 'records that waited are there twice when their target comes back',
   },
