@@ -15,6 +15,7 @@ import {
 import { ApiError } from '../../../protocol/errors.ts';
 import { internalCalls } from '../../../protocol/internal-calls.ts';
 import { limits } from '../../../protocol/limits.ts';
+import type { NewNamespace } from '../../../protocol/messages.ts';
 import type { TenantEvent } from '../../../protocol/stored-tenant.ts';
 import { DataError } from '../../../src/base/assert.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
@@ -463,4 +464,19 @@ test('keys end together: those of one person or all, for good, and none is made 
   await clock.run(second.drain());
   const { objects } = await truth.list('account/key/', { limit: 100 });
   assert.equal(objects.length, 1, 'claims of ended keys are gone');
+});
+
+test('who finds a name that somebody else is making hears of it once it is durable', async () => {
+  const first = await withTenant();
+  const resolve = (process: InProcess, create: NewNamespace | null) =>
+    process.components.directory.resolve(tenantId, 'n', create);
+  const asked = { vector: null, embed: null };
+
+  const [made, found] = await clock.run(Promise.all([resolve(first, asked), resolve(first, asked)]));
+  first.kill();
+
+  assert.deepEqual([made?.created, found?.created], [true, false]);
+  const second = await start();
+  assert.equal((await clock.run(resolve(second, null)))?.namespaceId, found?.namespaceId);
+  second.kill();
 });
