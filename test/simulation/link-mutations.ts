@@ -90,6 +90,7 @@ export const linkMutations: readonly Mutation[] = [
   },
   {
     name: 'links: the present version is not looked at again after a flush',
+    isOpen: true,
     file: 'actors/namespace/share-namespace.js',
     find: 'await flushNamespace(components, state);\n        if (!isPresent())\n            return null;',
     replace: 'await flushNamespace(components, state);',

@@ -20,7 +20,7 @@ export interface Mutation extends Edit {
   /** What it breaks. */
   readonly why: string;
   /**
-   * Set where the simulation has not been seen to notice it in 1,000 seeds: the worlds are too weak, or other rules stand before this one.
+   * Set where the simulation has not been seen to notice it, in 60 to 1,000 seeds: the worlds are too weak, or other rules stand before this one.
    * `.ci/run` names it and leaves it out; a whole run ends with 1 for it.
    */
   readonly isOpen?: true;
