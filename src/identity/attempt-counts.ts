@@ -73,12 +73,16 @@ export class AttemptCounts {
   }
 
   take({ of, step, key }: AttemptAsk): AttemptSaid {
-    const counted = this.#kinds[of];
-    if (step === 'forget') counted.forget(key);
-    const said = counted.look(key);
-    if (step === 'note' || (step === 'spend' && said.waitMs === 0)) counted.note(key);
-    return said;
+    return takeStep(this.#kinds[of], step, key);
   }
+}
+
+/** Does a step of counting; answers what the key had before it, or has once it is forgotten. */
+export function takeStep(counted: Counted, step: AttemptAsk['step'], key: string): AttemptSaid {
+  if (step === 'forget') counted.forget(key);
+  const said = counted.look(key);
+  if (step === 'note' || (step === 'spend' && said.waitMs === 0)) counted.note(key);
+  return said;
 }
 
 interface QuotaOptions {

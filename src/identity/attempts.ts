@@ -10,6 +10,7 @@ import {
   type AttemptSaid,
   type CountAttempt,
   Quota,
+  takeStep,
 } from './attempt-counts.ts';
 import { emailIdentity } from './sign-up-rules.ts';
 
@@ -18,6 +19,7 @@ export interface AttemptsOptions {
   readonly clock: Clock;
   /** Whether clients on this machine are not counted by their address: where no proxy stands before the server. */
   readonly sparesLoopback: boolean;
+  /** Counts what may be done few times, for all servers of the cluster. */
   readonly count: CountAttempt;
   readonly keysMax?: number;
 }
@@ -103,7 +105,7 @@ export class Attempts {
 
   /** Counts a request without credentials, whatever it asks for, before its body is read. Throws 429 `rate_limited`. */
   openRequest(address: string): void {
-    if (!this.#spares(address)) spend(this.#open, networkOf(address));
+    if (!this.#spares(address)) refuse(takeStep(this.#open, 'spend', networkOf(address)));
   }
 
   /** Counts a sign-up from an address. Throws 429 `rate_limited` where there were too many. */
@@ -178,12 +180,6 @@ function accountOf(email: string): string {
 /** The key of an account's failures from one network. */
 function pairOf(account: string, address: string): string {
   return `${account} ${wideNetworkOf(address)}`;
-}
-
-/** Counts one more. Throws 429 `rate_limited` where the window has none left. */
-function spend(quota: Quota, key: string): void {
-  refuse(quota.look(key));
-  quota.note(key);
 }
 
 function isLoopback(address: string): boolean {
