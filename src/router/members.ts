@@ -60,6 +60,7 @@ export class KnownMembers {
   /** The id of the server whose actor has the name; null where no server owns anything. */
   ownerOf(tenantId: number, namespace: string): string | null {
     const { servers } = this.#now.owners;
+    // Nothing is remembered where there is nothing to choose.
     if (servers.length <= 1) return servers[0] ?? null;
     const key = placementKey(tenantId, namespace);
     let at = this.#owners.get(key);
@@ -82,8 +83,9 @@ export class KnownMembers {
   /** The log of the other server that has this key; null where this one has it, and where that is not known. */
   otherLogOf(key: string): string | null {
     const { owners, logs } = this.#now;
-    const owner = owners.servers[rendezvousPick(key, owners.servers)];
-    return owner === undefined || owner === owners.self ? null : (logs.get(owner) ?? null);
+    if (owners.servers.length === 0) return null;
+    const owner = owners.servers[rendezvousPick(key, owners.servers)] ?? '';
+    return owner === owners.self ? null : (logs.get(owner) ?? null);
   }
 
   /** Whether the process of this log is a member. */
