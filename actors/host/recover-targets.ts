@@ -12,8 +12,9 @@ export interface Recovery {
   readonly components: Pick<ActorComponents, 'clock' | 'logger' | 'ownership'>;
   /** Brings what the log has of a target into its manifest. */
   readonly recover: (target: LogTarget) => Promise<void>;
-  /** Whether this process begins nothing more, and when that begins. */
+  /** Whether this process begins nothing more. */
   readonly isOver: () => boolean;
+  /** Resolves when it begins nothing more: nobody waits for the next round then. */
   readonly over: Promise<void>;
 }
 
