@@ -22,14 +22,11 @@ import type { Turn } from '../thread/turn.ts';
 import { slotKey } from './open-actors.ts';
 import { linkOf, NamespaceIsLink, readSource } from './read-link.ts';
 
-interface Kept {
-  readonly copy: Promise<NamespaceCopy>;
-}
-
 export class Copies {
   readonly #components: ActorComponents;
   readonly #readShares: ReadShares;
-  readonly #kept = new Map<string, Kept>();
+  /** By the key of their namespace, also those that are being made. */
+  readonly #kept = new Map<string, Promise<NamespaceCopy>>();
   #reads = 0;
   #ageMs = 0;
 
@@ -44,7 +41,7 @@ export class Copies {
 
   /** Owners have changed: what was made before says nothing of those that are now. */
   clear(): void {
-    for (const [key, kept] of [...this.#kept]) this.#forget(key, kept);
+    for (const [key, copy] of [...this.#kept]) this.#forget(key, copy);
   }
 
   /** Answers a read from what is stored. Throws 503 where that can't be, and for a read that did not ask for it. */
@@ -102,12 +99,11 @@ export class Copies {
     const { clock } = this.#components;
     const key = slotKey(call.tenantId, call.namespace);
     const known = this.#kept.get(key);
-    if (known !== undefined) return known.copy;
+    if (known !== undefined) return known;
     if (this.#kept.size >= limits.copiesMax) throw tooManyCopies();
     const copy = this.#make(call);
-    const kept = { copy };
-    this.#kept.set(key, kept);
-    const forget = () => this.#forget(key, kept);
+    this.#kept.set(key, copy);
+    const forget = () => this.#forget(key, copy);
     // What failed is tried again by whoever asks next.
     copy.then(() => clock.after(limits.copyKeptMs, forget), forget);
     return copy;
@@ -124,10 +120,10 @@ export class Copies {
     return NamespaceCopy.open(this.#components, identity, { resolved, link, tally: emptyReadTally() });
   }
 
-  #forget(key: string, kept: Kept): void {
-    if (this.#kept.get(key) !== kept) return;
+  #forget(key: string, copy: Promise<NamespaceCopy>): void {
+    if (this.#kept.get(key) !== copy) return;
     this.#kept.delete(key);
-    kept.copy.then(
+    copy.then(
       (made) => made.close(),
       () => {},
     );
