@@ -80,7 +80,7 @@ export class Client {
   async run(): Promise<void> {
     const { scheduler } = this.#world;
     while (this.#world.takeTurn()) {
-      await scheduler.sleep(this.#chance.fraction() * this.#thinkMsMax);
+      await this.#world.think(this.#chance.fraction() * this.#thinkMsMax, this.#chance);
       const process = this.#world.processFor(this.#chance);
       if (process === null) {
         await scheduler.sleep(100);

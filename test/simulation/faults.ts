@@ -32,6 +32,7 @@ export type ProcessFault = (typeof processFaults)[number];
 export const clusterFaults = [
   'a server joins',
   'a server leaves',
+  'a server joins and leaves at once',
   'a server crashes',
   'a server starts again beside itself',
   'a server is paused',

@@ -14,6 +14,10 @@ const clusterPauseMsMax = 40_000;
 const clockJumpMsMax = 3_600_000;
 /** How long the world waits for an orderly end. */
 const drainPatienceMs = 20_000;
+/** Who leaves at once does so this soon after it has become active, at most. */
+const leavesAtOnceMs = 700;
+const activePatienceMs = 5_000;
+const lookEveryMs = 20;
 /** From the turn to the deed, so that it falls between any two events. */
 const waitMsMax = 25;
 
@@ -95,6 +99,7 @@ const clusterDeeds: readonly ClusterFault[] = [
   'a server joins',
   'a server joins',
   'a server leaves',
+  'a server joins and leaves at once',
   'a server crashes',
   'a server starts again beside itself',
   'a server is paused',
@@ -144,6 +149,31 @@ const clusterDoers: Readonly<Record<ClusterFault, Deed>> = {
     void Promise.race([process.drain().catch(() => {}), world.scheduler.sleep(drainPatienceMs)]).then(() =>
       process.kill(),
     );
+  },
+
+  /** The others may hear of both at once, and it of its leave later than they do. */
+  async 'a server joins and leaves at once'(world, chance) {
+    const absent = world.servers.filter(({ current, starting }) => current === null && starting === null);
+    if (absent.length === 0) return;
+    const server = chance.pick(absent);
+    for (const other of world.servers) if (other !== server) world.network.cut(server.id, other.id);
+    server.supervised = true;
+    world.tell(`${server.id} joins, and leaves at once`);
+    void server.startNext().then(async () => {
+      const process = server.current;
+      const isActive = () =>
+        process?.composed?.follower?.view.members.some(
+          ({ logId, state }) => logId === process.logId && state === 'active',
+        );
+      const untilMs = world.scheduler.nowMs + activePatienceMs;
+      while (isActive() !== true && world.scheduler.nowMs < untilMs) await world.scheduler.sleep(lookEveryMs);
+      await world.scheduler.sleep(chance.fraction() * leavesAtOnceMs);
+      if (process === null || process.dead) return;
+      server.supervised = world.servers.every((each) => each === server || each.current === null);
+      if (chance.happens(0.7)) process.store.answersLostUntilMs = world.scheduler.nowMs + leavesAtOnceMs;
+      await Promise.race([process.drain().catch(() => {}), world.scheduler.sleep(drainPatienceMs)]);
+      process.kill();
+    });
   },
 
   async 'a server crashes'(world, chance) {

@@ -65,6 +65,8 @@ export class SimulatedStore implements ObjectStore {
   /** Whether some read of this process was damaged: errors that follow are no surprise. */
   damaged = false;
   outageUntilMs = 0;
+  /** What is changed until then is changed, and the answer is lost. */
+  answersLostUntilMs = 0;
 
   constructor(parts: NetworkParts, owner: StoreOwner) {
     this.#parts = parts;
@@ -236,7 +238,8 @@ export class SimulatedStore implements ObjectStore {
   ): void {
     const { scheduler, chance } = this.#parts;
     const back = (run: () => void) => this.#onWay(run);
-    switch (fault) {
+    const isLost = fault === null && deed.operation === 'update' && scheduler.nowMs < this.answersLostUntilMs;
+    switch (isLost ? 'dropped answer' : fault) {
       case 'dropped request':
         this.#note(deed, fault, 'lost');
         return chance.happens(0.5) ? undefined : back(() => fail('failed', true));

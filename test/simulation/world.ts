@@ -1,4 +1,5 @@
 import { must } from '../../src/base/assert.ts';
+import { paths } from '../../src/object-store/paths.ts';
 import { Chance } from './chance.ts';
 import { Client, type Place, type Request } from './clients.ts';
 import { DerivedClient } from './derived-client.ts';
@@ -35,6 +36,9 @@ const settleMs = 130_000;
 /** Who was killed at the end has been evicted by then, whatever minute has to pass before. */
 const evictedMs = 75_000;
 const lastReadPatienceMs = 120_000;
+/** For so long after a change of the view clients are in a hurry, and think for no longer than this. */
+const hurryMs = 700;
+const hurriedThinkMsMax = 60;
 
 /** One seed: a world of clients, processes of one server that follow upon each other, and a store that fails. */
 export class World {
@@ -51,6 +55,10 @@ export class World {
   readonly #turnsWanted: number;
   #turns = 0;
   readonly #waitingForTurn = new Map<number, readonly (() => void)[]>();
+  /** Whether clients hurry when owners change: half of the worlds with several servers. */
+  readonly #hurries: boolean;
+  #hurriesUntilMs = 0;
+  #thinking: (() => void)[] = [];
   readonly servers: readonly SimulatedServer[];
   readonly network: PeerNetwork;
   /** Places that anybody writes to; a branch that has been made is one of them. */
@@ -76,6 +84,7 @@ export class World {
           onStuck: () => this.records.violate('stuck', 'no process got to serve'),
         }),
     );
+    this.#hurries = this.isCluster && new Chance(seed, 9).happens(0.5);
     this.network = new PeerNetwork(this.scheduler, new Chance(seed, 6), this.faults);
   }
 
@@ -109,10 +118,32 @@ export class World {
     });
   }
 
+  /** A client thinks for a while, and no longer than until the owners change. */
+  think(ms: number, chance: Chance): Promise<void> {
+    const hurriedMs = chance.fraction() * hurriedThinkMsMax;
+    if (this.#isHurried) return this.scheduler.sleep(Math.min(ms, hurriedMs));
+    return new Promise((resolve) => {
+      const cancel = this.scheduler.after(ms, null, resolve);
+      this.#thinking.push(() => {
+        cancel();
+        this.scheduler.after(hurriedMs, null, resolve);
+      });
+    });
+  }
+
+  get #isHurried(): boolean {
+    return this.scheduler.nowMs < this.#hurriesUntilMs;
+  }
+
+  #hurry(): void {
+    this.#hurriesUntilMs = this.scheduler.nowMs + hurryMs;
+    for (const wake of this.#thinking.splice(0)) wake();
+  }
+
   /** Mostly the newest that serves, sometimes one that does not know yet that it was overtaken. */
   processFor(chance: Chance): SimulatedProcess | null {
     const { current } = this.isCluster ? chance.pick(this.servers) : this.first;
-    if (current === null || chance.happens(0.12)) {
+    if (current === null || chance.happens(this.#isHurried ? 0.4 : 0.12)) {
       const serving = this.#processes.filter((process) => process.serving);
       return serving.length === 0 ? null : chance.pick(serving);
     }
@@ -189,6 +220,7 @@ export class World {
       faults: this.faults,
       note: (operation, key, fault, what) => {
         this.tell(`p${number} ${operation} ${key}${fault === null ? '' : ` [${fault}]`}: ${what}`);
+        if (this.#hurries && key === paths.view && what === 'stored') this.#hurry();
         if (operation !== 'create' || what !== 'stored') return;
         this.#noteSeal(key);
         this.#stored.stored(key);
