@@ -60,4 +60,8 @@ export const clusterLimits = {
   copyLogObjectsMax: 2_400,
   /** Bytes of a namespace's records that a copy is made of; whoever has more in the log is waited for. */
   copyLogBytesMax: 64 * 1024 * 1024,
+  /** Tenants whose names `tidebase cluster` counts: one GET each, some 10 s for all of them at 20 ms a call. */
+  describedTenantsMax: 10_000,
+  /** Manifests of tenants that it reads at once. */
+  describedTenantsAtOnce: 16,
 } as const;

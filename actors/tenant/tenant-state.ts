@@ -9,10 +9,9 @@ import {
   type TenantManifestWire,
   type TenantRecord,
   tenantEventSchema,
-  tenantManifestSchema,
 } from '../../protocol/stored-tenant.ts';
-import { formats } from '../../protocol/version.ts';
 import { decodePayload, decodeRecord, encodeRecord, encodeValue } from '../../src/base/record.ts';
+import { tenantManifestFormat } from '../../src/stored/tenant-manifest.ts';
 import type { LogWatermark } from '../storage/manifest.ts';
 import { storeAnswer } from './stored-answers.ts';
 import {
@@ -278,13 +277,6 @@ export interface TenantManifest {
   readonly applied: ReadonlyMap<string, LogWatermark>;
   readonly state: TenantState;
 }
-
-/** Version 8 knows no links, version 7 no subscriptions either; version 6 has envelopes that do not name their key too. */
-const tenantManifestFormat = {
-  magic: 'TBTM',
-  versions: [formats.tenant.version, 8, 7, 6],
-  check: storedCheck(tenantManifestSchema),
-} as const;
 
 export const tenantManifestCodec = {
   encode(manifest: TenantManifest, place: string): Uint8Array {

@@ -1,3 +1,4 @@
+import { limits } from '../../protocol/limits.ts';
 import { DataError } from '../base/assert.ts';
 import { systemClock } from '../base/clock.ts';
 import { describeError } from '../base/log.ts';
@@ -11,7 +12,9 @@ import { counted, megabytes } from './amounts.ts';
 
 const usage = `tidebase cluster
 
-Prints the servers that share an object store: their states, addresses and logs. It reads the store alone, with the settings of a
+Prints the servers that share an object store: their states, addresses and logs, how many namespaces each owns, and how far it is behind: what its
+log has that no manifest has yet, which whoever takes over from it has to read. Namespaces that were made since their tenant's last flush are not
+counted, and none are where there are more than ${limits.describedTenantsMax} tenants. It reads the store alone, with the settings of a
 server (TIDEBASE_DATA_DIR or TIDEBASE_OBJECTS_DIR, or TIDEBASE_OBJECT_STORE=s3 and S3_BUCKET), and asks no server.
 `;
 
@@ -41,15 +44,16 @@ export async function runCluster(args: readonly string[], env: Env): Promise<num
 /** The cluster as a table for a person. */
 export function tableOf({ version, placement, members, removed }: DescribedCluster, nowMs: number): string {
   if (version === 0) return 'no server has ever started on this object store\n';
-  const rows = members.map(({ state, address, serverId, log, renewedAtMs }) => [
+  const rows = members.map(({ state, address, serverId, log, namespaces, renewedAtMs }) => [
     state,
     address,
     serverId,
     log.logId,
+    namespaces === null ? 'not counted' : String(namespaces),
     renewedAtMs === null ? 'never' : `${(Math.max(0, nowMs - renewedAtMs) / 1_000).toFixed(1)} s ago`,
     `${counted(log.objects, 'object')}, ${megabytes(log.bytes)}`,
   ]);
-  const head = ['STATE', 'ADDRESS', 'SERVER', 'LOG', 'LEASE RENEWED', 'LOG NOT IN MANIFESTS'];
+  const head = ['STATE', 'ADDRESS', 'SERVER', 'LOG', 'NAMESPACES', 'LEASE RENEWED', 'LOG NOT IN MANIFESTS'];
   const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => row[at]?.length ?? 0)));
   const lines = [head, ...rows].map((row) =>
     row

@@ -4,7 +4,8 @@ import { listAll } from '../object-store/list-all.ts';
 import type { ObjectStore } from '../object-store/object-store.ts';
 import { paths } from '../object-store/paths.ts';
 import { readFloor } from '../stored/log-floor.ts';
-import { type ClusterMember, readView } from './view.ts';
+import { countOwned } from './count-owned.ts';
+import { type ClusterMember, ownersOf, readView } from './view.ts';
 
 export interface DescribedLog {
   readonly logId: string;
@@ -15,6 +16,8 @@ export interface DescribedLog {
 
 export interface DescribedMember extends ClusterMember {
   readonly log: DescribedLog;
+  /** Namespaces that it owns, of those in their tenants' manifests; null where there are too many tenants to count them. */
+  readonly namespaces: number | null;
   /** When the lease was renewed last, by the clock of its server, in milliseconds since 1970; null where there is none. */
   readonly renewedAtMs: number | null;
 }
@@ -29,6 +32,7 @@ export interface DescribedCluster {
 
 export async function describeCluster(store: ObjectStore): Promise<DescribedCluster> {
   const view = await readView(store);
+  const owned = await countOwned(store, ownersOf(view, '').servers);
   return {
     version: view.version,
     placement: view.placement,
@@ -36,6 +40,8 @@ export async function describeCluster(store: ObjectStore): Promise<DescribedClus
       view.members.map(async (member) => ({
         ...member,
         log: await describeLog(store, member.logId),
+        // Who joins owns nothing yet, who leaves nothing any more.
+        namespaces: owned === null ? null : (owned.get(member.serverId) ?? 0),
         renewedAtMs: await renewedAt(store, member.logId),
       })),
     ),

@@ -81,6 +81,12 @@ export function namespaceOfKey(key: string): string | null {
   return /^ns\/[^/]+\/([^/]+)\//.exec(key)?.[1] ?? null;
 }
 
+/** The tenant whose manifest has this key; null for keys of other objects. */
+export function tenantOfManifestKey(key: string): number | null {
+  const [, digits] = /^tenant\/[^/]+\/([0-9]+)\/manifest$/.exec(key) ?? [];
+  return digits === undefined ? null : Number(digits);
+}
+
 /** Whether the object is replaced by newer ones under its key, as manifests and records are. */
 export function isReplaced(key: string): boolean {
   return !/^(?:(?:ns|tenant)\/[^/]+\/[^/]+\/(?:segment|deletes|graph)|log\/[^/]+\/blob)\//.test(key);

@@ -192,9 +192,16 @@ describe('three servers on one store', { concurrency: 1 }, () => {
     const env = { ...options.env, TIDEBASE_DATA_DIR: options.folder };
     const { stdout: output } = await promisify(execFile)(process.execPath, [mainFile, 'cluster'], { env });
 
-    assert.match(output, /^view [0-9]+, placement [0-9]+, 2 servers\nSTATE +ADDRESS +SERVER +LOG/);
+    assert.match(
+      output,
+      /^view [0-9]+, placement [0-9]+, 2 servers\nSTATE +ADDRESS +SERVER +LOG +NAMESPACES/,
+    );
     assert.equal(
-      [...output.matchAll(/^active +127\.0\.0\.1:[0-9]+ +[0-9a-f]{16} +[0-9a-z]{30}/gm)].length,
+      [
+        ...output.matchAll(
+          /^active +127\.0\.0\.1:[0-9]+ +[0-9a-f]{16} +[0-9a-z]{30} +[0-9]+ +[0-9.]+ s ago +[0-9]+ object/gm,
+        ),
+      ].length,
       2,
     );
   });
