@@ -1,4 +1,7 @@
-import type { Mutation } from './mutations.ts';
+import type { Mutation, NoticingTest } from './mutations.ts';
+
+/** A scene that plays what worlds hardly meet. */
+const scene = (test: string): NoticingTest => ({ file: 'simulation/scenes', test });
 
 /** Ways to break what several servers owe to each other, each of which worlds of three servers must notice. */
 const broken: readonly Mutation[] = [
@@ -18,10 +21,10 @@ const broken: readonly Mutation[] = [
   },
   {
     name: 'several: a later barrier counts for an earlier view',
-    isOpen: true,
+    noticedBy: scene('who meets the barrier of a later view takes nothing over by an earlier one'),
     file: 'actors/log/log-tail.js',
     find: "return { kind: 'later' };",
-    replace: "return { kind: 'barred', through: this.#reached.through };",
+    replace: "return { kind: 'barred', after: this.#reached.after, through: this.#reached.through };",
     why: 'in between the other one may have owned what it has given away again',
   },
   {
@@ -33,7 +36,7 @@ const broken: readonly Mutation[] = [
   },
   {
     name: 'several: reads are not waited out after a seal',
-    isOpen: true,
+    noticedBy: scene('who was evicted and does not know answers no read from before'),
     file: 'actors/log/log-service.js',
     find: 'readsOutliveSealMs: this.#isBesideOthers ? limits.readsOutliveSealMs : 0',
     replace: 'readsOutliveSealMs: 0',
@@ -77,7 +80,7 @@ const broken: readonly Mutation[] = [
   },
   {
     name: 'several: an empty slot is evidence while a PUT is on its way',
-    isOpen: true,
+    noticedBy: scene('a slot that is empty while an append to it is on its way is no evidence'),
     file: 'actors/log/group-commit.js',
     find: 'const free = this.#lastSlot + (this.#sending ? 2 : 1);',
     replace: 'const free = this.#lastSlot + 1;',
@@ -129,7 +132,7 @@ const broken: readonly Mutation[] = [
   },
   {
     name: 'several: evidence of an append dates from its last try',
-    isOpen: true,
+    noticedBy: scene('the second try of an append that was stored is no evidence of its own moment'),
     file: 'actors/log/group-commit.js',
     find: 'this.#noteOpen(beganAt);\n        this.#lastSlot = slot;',
     replace: 'this.#noteOpen(write.triedAt);\n        this.#lastSlot = slot;',
@@ -152,7 +155,7 @@ const broken: readonly Mutation[] = [
   },
   {
     name: 'several: what memory has is answered without evidence',
-    isOpen: true,
+    noticedBy: scene('who was evicted and does not know answers no read from before'),
     file: 'actors/host/actor-host.js',
     find: 'if (this.#components.evidence?.isFresh() === false)',
     replace: 'if (false)',
@@ -167,7 +170,7 @@ const broken: readonly Mutation[] = [
   },
   {
     name: 'several: a floor says nothing of placements',
-    isOpen: true,
+    noticedBy: scene('who waits for a barrier that was collected learns of it from the floor'),
     file: 'actors/log/log-service.js',
     find: 'placement: own.commit.placementOf(floor)',
     replace: 'placement: 0',
@@ -182,7 +185,7 @@ const broken: readonly Mutation[] = [
   },
   {
     name: 'several: an eviction is retried by the id of the server',
-    isOpen: true,
+    noticedBy: scene('an eviction that is late does not take the next process of the server'),
     file: 'src/cluster/own-membership.js',
     find: 'isMember(view) ? planRemoval(view, { logId: whom, sealSeq }) : null',
     replace:
@@ -199,7 +202,7 @@ const broken: readonly Mutation[] = [
   },
   {
     name: 'several: anybody drops a namespace',
-    isOpen: true,
+    noticedBy: scene('a namespace whose owner has not given it away yet is not dropped by the next one'),
     file: 'actors/host/actor-host.js',
     find: 'this.#components.ownership.require(placementKey(call.tenantId, call.namespace));\n                await this.#dropById',
     replace: 'await this.#dropById',

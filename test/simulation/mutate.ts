@@ -1,10 +1,11 @@
 /** A mutation in a copy of the compiled tree, and what the simulation says to it. */
+import { spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runJob } from './jobs.ts';
-import type { Edit, Mutation } from './mutations.ts';
+import type { Edit, Mutation, NoticingTest } from './mutations.ts';
 import type { SeedViolation } from './seed-runs.ts';
 
 export interface Caught {
@@ -12,17 +13,27 @@ export interface Caught {
   /** Seeds run; the last one caught it, where one did. */
   readonly seeds: number;
   readonly violation: SeedViolation | null;
+  /** The test that noticed it, where a test and no seed does. */
+  readonly test: string | null;
   readonly elapsedMs: number;
 }
 
 /** What a simulation is made of. */
 const folders = ['actors', 'protocol', 'src', 'test/simulation', 'test/support'];
+/** A test that takes longer has not failed of what it asserts. */
+const testMsMax = 120_000;
+const outShown = 4_000;
 
 export async function catchMutation(mutation: Mutation, seeds: number, first = 1): Promise<Caught> {
   const began = performance.now();
   const folder = copyOfBuild();
   try {
     for (const edit of editsOf(mutation)) mutateFile(join(folder, 'dist', edit.file), mutation.name, edit);
+    const { noticedBy } = mutation;
+    if (noticedBy !== undefined) {
+      const test = (await failsIn(folder, noticedBy)) ? noticedBy.test : null;
+      return { mutation, seeds: 0, violation: null, test, elapsedMs: performance.now() - began };
+    }
     const program = join(folder, 'dist/test/simulation/simulate.js');
     const servers = ['--servers', String(mutation.servers ?? 1)];
     const options = [
@@ -39,11 +50,37 @@ export async function catchMutation(mutation: Mutation, seeds: number, first = 1
       mutation,
       seeds: summary.seeds,
       violation: summary.violations[0] ?? null,
+      test: null,
       elapsedMs: performance.now() - began,
     };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Whether the test, which passes where nothing is broken, fails there of what it asserts. */
+function failsIn(folder: string, { file, test }: NoticingTest): Promise<boolean> {
+  const compiled = join(folder, 'dist/test', `${file}.test.js`);
+  const inside = join('test', dirname(file));
+  cpSync(join(buildFolder, inside), join(folder, 'dist', inside), { recursive: true });
+  const pattern = `^${test.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`;
+  return new Promise((resolve, reject) => {
+    const options = ['--test', '--test-reporter=tap', `--test-name-pattern=${pattern}`, compiled];
+    const child = spawn(process.execPath, options, {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      timeout: testMsMax,
+    });
+    let out = '';
+    child.stdout.on('data', (data: Buffer) => {
+      out += data.toString();
+    });
+    child.on('error', reject);
+    child.on('close', (code) => {
+      const isPlayed = out.includes(`# Subtest: ${test}\n`);
+      if (!isPlayed) reject(new Error(`"${test}" was not played:\n${out.slice(0, outShown)}`));
+      else resolve(code !== 0 && out.includes('not ok'));
+    });
+  });
 }
 
 export function editsOf(mutation: Mutation): readonly Edit[] {

@@ -6,6 +6,13 @@ export interface Edit {
   readonly replace: string;
 }
 
+/** A test that passes, and fails where the mutation is made. */
+export interface NoticingTest {
+  /** Its path below `test`, without `.test.ts`. */
+  readonly file: string;
+  readonly test: string;
+}
+
 /**
  * Ways to break the protocol, each of which the simulation must notice. A suite that stays green against a broken protocol
  * is a broken suite. Rules that only a very rare order of events breaks (a seal in a slot that collection has emptied) are
@@ -19,6 +26,8 @@ export interface Mutation extends Edit {
   readonly servers?: number;
   /** What it breaks. */
   readonly why: string;
+  /** The test that notices it, where worlds don't, or can't: most play the one order of events that it opens (scenes.test.ts). */
+  readonly noticedBy?: NoticingTest;
   /**
    * Set where the simulation has not been seen to notice it, in 60 to 1,000 seeds: the worlds are too weak, or other rules stand before this one.
    * `.ci/run` names it and leaves it out; a whole run ends with 1 for it.

@@ -67,6 +67,15 @@ export class PeerNetwork {
     this.#cuts.set(`${from} ${to}`, this.scheduler.nowMs + this.#chance.fraction() * cutMsMax);
   }
 
+  /** Cuts both directions between two servers; the answer ends that. */
+  isolate(one: string, other: string): () => void {
+    const ways = [`${one} ${other}`, `${other} ${one}`];
+    for (const way of ways) this.#cuts.set(way, Number.POSITIVE_INFINITY);
+    return () => {
+      for (const way of ways) this.#cuts.delete(way);
+    };
+  }
+
   isCut(from: NetworkEnd, to: NetworkEnd): boolean {
     return (this.#cuts.get(`${from.serverId} ${to.serverId}`) ?? 0) > this.scheduler.nowMs;
   }

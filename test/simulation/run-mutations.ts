@@ -36,11 +36,15 @@ const lastSeeds: Readonly<Record<string, number>> = JSON.parse(
   readFileSync(join(repositoryRoot(), 'test/simulation/mutation-seeds.json'), 'utf8'),
 );
 
-function tell({ mutation, seeds, violation, elapsedMs }: Caught): void {
+function tell({ mutation, seeds, violation, test, elapsedMs }: Caught): void {
   const seconds = (elapsedMs / 1_000).toFixed(1);
+  if (test !== null) {
+    process.stdout.write(`${mutation.name}: caught by "${test}", ${seconds} s\n`);
+    return;
+  }
   const found =
     violation === null
-      ? `NOT CAUGHT in ${seeds} seeds`
+      ? `NOT CAUGHT in ${mutation.noticedBy === undefined ? `${seeds} seeds` : `"${mutation.noticedBy.test}"`}`
       : `caught after ${seeds} seeds, by ${violation.seed} (${violation.kind})`;
   process.stdout.write(`${mutation.name}: ${found}, ${seconds} s\n`);
   if (violation === null) missed++;

@@ -31,6 +31,18 @@ export interface StoreOwner extends Owner {
   readonly starting: boolean;
 }
 
+/** A call as whoever directs it sees it. */
+export interface StoreCall {
+  readonly operation: StoreOperation;
+  readonly key: string;
+}
+
+/**
+ * What a directed call meets: it is lost on its way there, or on its way back, or arrives when something is over. Of what is lost nobody hears
+ * before it is given up.
+ */
+export type Met = 'lost' | 'answer lost' | Promise<void>;
+
 export interface NetworkParts {
   readonly scheduler: Scheduler;
   readonly objects: StoredObjects;
@@ -38,6 +50,8 @@ export interface NetworkParts {
   readonly faults: FaultPlan;
   /** Told of everything that arrives at the store. */
   readonly note: (operation: StoreOperation, key: string, fault: StoreFault | null, what: string) => void;
+  /** What a call meets, where somebody directs that; null for most. */
+  readonly meets?: (call: StoreCall) => Met | null;
   /** Told how many bytes a call carried there or back, of each that arrives. */
   readonly count?: (operation: StoreOperation, key: string, bytes: number) => void;
 }
@@ -227,8 +241,20 @@ export class SimulatedStore implements ObjectStore {
         this.#onWay(() => fail('failed', true));
         return;
       }
-      this.#send(deed, fault, { answer, fail });
+      const met = this.#parts.meets?.({ operation, key }) ?? null;
+      if (met === null) this.#send(deed, fault, { answer, fail });
+      else this.#direct(deed, met, answer);
     });
+  }
+
+  #direct<T>(deed: Deed<T>, met: Met, answer: (value: T) => void): void {
+    if (met === 'lost') return;
+    const arrive = () =>
+      this.#arrive(deed, null, this.#wayMs(), (value) => {
+        if (met !== 'answer lost') this.#onWay(() => answer(value));
+      });
+    if (met === 'answer lost') arrive();
+    else void met.then(arrive);
   }
 
   #send<T>(
