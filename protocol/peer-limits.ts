@@ -66,6 +66,18 @@ export const peerLimits = {
   peerRequestsRemembered: 2 ** 20,
   /** Servers, by their logs, whose requests are remembered: those of a view, and as many that went. */
   peerOriginsRemembered: 512,
+  /** How long the answer of a write is kept for a copy of it: longer than it takes to notice that a line is cut and to ask again. */
+  peerAnswersKeptMs: 20_000,
+  /** Bytes of such answers at once, the oldest go first: 16,000 of the usual. */
+  peerAnswersKeptBytesMax: 8 * MiB,
+  /** An answer with a longer body is not kept: writes are answered in few words. */
+  peerAnswerKeptBytesMax: 16 * KiB,
+  /** What the head of a kept answer counts as: more than it takes. */
+  peerAnswerHeadBytes: 256,
+  /** How often calls that wait for an answer are looked at: whether their time is over, and whether anybody is still there. */
+  peerLookMs: 100,
+  /** A line on which a ping was not answered between so many looks is silent: calls go around it. A healthy server's longest turn is shorter. */
+  peerSilentLooksMax: 3,
   /** How often strangers on the peer port are logged: anybody can cause those lines. */
   peerStrangerLogMs: 60_000,
 } as const;

@@ -43,9 +43,12 @@ export const wireHistory: readonly string[] = [
  */
 export const peerVersions = {
   least: 1,
-  greatest: 1,
+  greatest: 2,
   /** The line at index n says what version n + 1 changed. */
-  history: ['Frames, credit, calls with names and deadlines.'],
+  history: [
+    'Frames, credit, calls with names and deadlines.',
+    'A ping may be asked for under a number and is answered; a copy of a request gets the answer of the first.',
+  ],
 } as const;
 
 interface Format {

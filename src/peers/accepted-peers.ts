@@ -7,8 +7,8 @@ import type { PassOn, PeerHandler } from './call.ts';
 import type { Hello, PeerIdentity } from './hello.ts';
 import { PeerConnection } from './peer-connection.ts';
 import type { PeerMetrics } from './peer-metrics.ts';
-import { RequestNames } from './request-names.ts';
 import { ServingSide } from './serving-side.ts';
+import { TakenRequests } from './taken-requests.ts';
 import type { PortEvents } from './transport.ts';
 
 export interface AcceptedOptions {
@@ -28,7 +28,7 @@ interface Accepted {
 /** The connections that other servers have made to this one: one of each use from each process, the last one counts. */
 export class AcceptedPeers implements PortEvents {
   readonly #options: AcceptedOptions;
-  readonly #names = new RequestNames();
+  readonly #taken: TakenRequests;
   /** Every connection whose other end has shown the key. */
   readonly #open = new Set<PeerConnection>();
   readonly #known = new Map<string, Accepted>();
@@ -38,6 +38,7 @@ export class AcceptedPeers implements PortEvents {
 
   constructor(options: AcceptedOptions) {
     this.#options = options;
+    this.#taken = new TakenRequests(options.clock);
   }
 
   get connections(): number {
@@ -88,7 +89,7 @@ export class AcceptedPeers implements PortEvents {
           from,
           handler,
           passOn,
-          names: this.#names,
+          taken: this.#taken,
           logger,
           isLeaving,
         });

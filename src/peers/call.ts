@@ -15,6 +15,11 @@ export interface PeerCall {
   readonly placement: number;
   /** The log of a third server, which is to pass it on: for a server that this one can't reach itself. */
   readonly via?: string;
+  /**
+   * What all copies of it are called, which go to one process: where one has come, the next gets its answer, and nothing is done twice.
+   * Without, there are no copies.
+   */
+  readonly name?: RequestName;
 }
 
 export interface PeerAnswer {
@@ -33,8 +38,11 @@ export interface ServedCall extends PeerAnswer {
   onCancel(run: () => void): void;
 }
 
-/** Must be called exactly once for each call. */
-export type PeerRespond = (head: unknown, body?: SentBody) => void;
+/**
+ * Must be called exactly once for each call. `isKept`: a copy of the call that comes later, because this answer was lost, gets it too; such a
+ * body is short.
+ */
+export type PeerRespond = (head: unknown, body?: SentBody, isKept?: boolean) => void;
 
 export interface PeerHandler {
   /** Throws nothing that is not a bug. A body that it takes no interest in, it closes. */
@@ -46,30 +54,34 @@ export interface PeerHandler {
  *
  * * `not-sent`: no byte of it has left this server. It may go elsewhere.
  * * `refused`: it arrived and was not begun. It may be sent again.
- * * `lost`: bytes of it have left and no answer came. Whether it was done is not known: a write is not sent again.
+ * * `lost`: bytes of it have left and no answer came. Whether it was done is not known: a write is not sent again, but for copies with its
+ *   name, which the same process answers as it answered the first.
  */
 export type CallOutcome = 'not-sent' | 'refused' | 'lost';
+
+/** `full`: it was not begun, since there are too many others; `copy`: one of its name has come before, and its answer is not known any more. */
+export type CallFailure = 'full' | 'copy';
 
 export class PeerCallError extends Error {
   override name = 'PeerCallError';
   readonly outcome: CallOutcome;
-  /** Whether it was not begun because there are too many others. */
-  readonly isFull: boolean;
+  /** Null where the outcome says it all. */
+  readonly why: CallFailure | null;
 
-  constructor(outcome: CallOutcome, message: string, isFull = false) {
+  constructor(outcome: CallOutcome, message: string, why: CallFailure | null = null) {
     // An answer like others, of which there are many when a server goes; nobody reads the stack.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(message);
     Error.stackTraceLimit = stackTraceLimit;
     this.outcome = outcome;
-    this.isFull = isFull;
+    this.why = why;
   }
 }
 
 /**
- * Why a request is not begun; `copy`: one of this name has come before, and may have been done; `unreachable`: it was to be passed on,
- * and nothing of it was.
+ * Why a request is not begun; `copy`: one of this name has come before, may have been done, and its answer was not kept; `unreachable`: it
+ * was to be passed on, and nothing of it was.
  */
 export const refusals = ['copy', 'busy', 'leaving', 'unreachable'] as const;
 export type PeerRefusal = (typeof refusals)[number];

@@ -3,12 +3,13 @@ import type { Clock } from '../base/clock.ts';
 import {
   type Asked,
   askedToWire,
+  type CallFailure,
   type CallOutcome,
   type PeerAnswer,
   PeerCallError,
   refusals,
 } from './call.ts';
-import { frameKinds, type PeerFrame, PeerProtocolError } from './frame.ts';
+import { frameKinds, type PeerFrame, PeerProtocolError, pings } from './frame.ts';
 import type { FrameWriter } from './frame-writer.ts';
 import { IncomingBody } from './incoming-body.ts';
 import { endUnread, HeadTooLarge, type ReceivedBody, type SentBody } from './message.ts';
@@ -22,6 +23,8 @@ export interface WaitingCall {
   readonly deadlineAt: number;
   answered(answer: PeerAnswer): void;
   failed(error: PeerCallError): void;
+  /** Calls once at most, before one of the others: the line has become silent while it waits. An answer may still come. */
+  silent?(): void;
 }
 
 interface Waiting {
@@ -30,9 +33,6 @@ interface Waiting {
   /** Counted against `peerCallBytesMax`. */
   readonly bytes: number;
 }
-
-/** How often calls are looked at whose deadline may have passed. */
-const lookEveryMs = 100;
 
 /** The calling side of a connection: it asks, and the other side answers. */
 export class CallingSide {
@@ -46,10 +46,16 @@ export class CallingSide {
   #closed: string | null = null;
   #leaving = false;
   #stopLooking: (() => void) | null = null;
+  readonly #asksPings: boolean;
+  #pingsAsked = 0;
+  /** Looks since a ping was asked for that has not come; null where none is owed. */
+  #looksUnanswered: number | null = null;
 
-  constructor(writer: FrameWriter, clock: Clock) {
+  /** `asksPings`: whether the other side answers pings, and nothing large stands before them. */
+  constructor(writer: FrameWriter, clock: Clock, asksPings = false) {
     this.#writer = writer;
     this.#clock = clock;
+    this.#asksPings = asksPings;
     this.#messages = new Messages(writer, {
       mayBegin: (id) => this.#mayBegin(id),
       came: (id, said, body) => this.#answered(id, said, body),
@@ -74,12 +80,22 @@ export class CallingSide {
     return this.#closed === null && !this.#leaving;
   }
 
+  /** Whether a ping has been owed for so long that the line may be cut. */
+  get isSilent(): boolean {
+    return this.#looksUnanswered !== null && this.#looksUnanswered >= limits.peerSilentLooksMax;
+  }
+
+  /** The other side has answered the ping of this number. */
+  pingAnswered(number: number): void {
+    if (number === this.#pingsAsked) this.#looksUnanswered = null;
+  }
+
   /** Answers the call's id, for `cancel`; 0 where it has failed already. */
   call(call: WaitingCall): number {
     const refusal = this.#refusalNow();
     if (refusal !== null) return notSent(call, refusal);
     if (this.#waiting.size >= limits.peerCallsMax || this.#bytes >= limits.peerCallBytesMax)
-      return notSent(call, 'the other server has too many requests in flight', true);
+      return notSent(call, 'the other server has too many requests in flight', 'full');
     const id = this.#nextId++;
     try {
       const sending = this.#messages.send(id, askedToWire(call.asked), call.body);
@@ -90,7 +106,7 @@ export class CallingSide {
       if (!(error instanceof HeadTooLarge)) throw error;
       return notSent(call, error.message);
     }
-    this.#stopLooking ??= this.#clock.after(lookEveryMs, () => this.#look());
+    this.#stopLooking ??= this.#clock.after(limits.peerLookMs, () => this.#look());
     return id;
   }
 
@@ -144,8 +160,11 @@ export class CallingSide {
     if (refusal === undefined) throw new PeerProtocolError('a refusal without a reason');
     this.#waiting.get(id)?.sending.stop();
     // The first of its name may have been done.
-    if (refusal === 'copy') this.#fail(id, 'lost', 'a request of this name has come before');
-    else this.#remove(id)?.call.failed(new PeerCallError('refused', refusal, refusal === 'busy'));
+    const error =
+      refusal === 'copy'
+        ? new PeerCallError('lost', 'a request of this name has come before', 'copy')
+        : new PeerCallError('refused', refusal, refusal === 'busy' ? 'full' : null);
+    this.#remove(id)?.call.failed(error);
   }
 
   /** What is left of the body can't be had: its client has gone, say. */
@@ -184,19 +203,34 @@ export class CallingSide {
     const now = this.#clock.monotonic();
     for (const [id, { call }] of [...this.#waiting])
       if (call.deadlineAt <= now) this.#giveUp(id, 'it took longer than it may');
-    if (this.#waiting.size > 0) this.#stopLooking = this.#clock.after(lookEveryMs, () => this.#look());
+    if (this.#waiting.size === 0) return;
+    if (this.#asksPings) this.#askPing();
+    // Whoever hears that it is silent may have ended this side.
+    if (this.#closed === null) this.#stopLooking = this.#clock.after(limits.peerLookMs, () => this.#look());
+  }
+
+  /** Counted in looks and not in time: a process that slept must first read what came meanwhile. */
+  #askPing(): void {
+    if (this.#looksUnanswered === null) {
+      this.#looksUnanswered = 0;
+      this.#writer.send(frameKinds.ping, ++this.#pingsAsked, pings.asked);
+      return;
+    }
+    this.#looksUnanswered++;
+    if (this.#looksUnanswered !== limits.peerSilentLooksMax) return;
+    for (const { call } of [...this.#waiting.values()]) call.silent?.();
   }
 }
 
 const noId = 0;
 
-function notSent(call: WaitingCall, reason: string, isFull = false): number {
-  failUnsent(call, reason, isFull);
+function notSent(call: WaitingCall, reason: string, why: CallFailure | null = null): number {
+  failUnsent(call, reason, why);
   return noId;
 }
 
 /** Ends a call of which nothing has left. Whoever made a stream for it hears that nobody reads it. */
-export function failUnsent(call: WaitingCall, reason: string, isFull = false): void {
-  call.failed(new PeerCallError('not-sent', reason, isFull));
+export function failUnsent(call: WaitingCall, reason: string, why: CallFailure | null = null): void {
+  call.failed(new PeerCallError('not-sent', reason, why));
   endUnread(call.body);
 }

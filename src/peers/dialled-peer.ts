@@ -47,7 +47,12 @@ export interface Reachability {
   readonly isConnected: boolean;
   /** Since when each try met a host on which nothing listens, by the monotonic clock; null where the last did not. */
   readonly refusedSinceMs: number | null;
+  /** Whether it is connected, and does not answer: what waits for an answer may go another way. */
+  readonly isSilent: boolean;
 }
+
+/** The version of the protocol from which on a ping is answered. */
+const pingsAnsweredSince = 2;
 
 /**
  * One connection to another process, made again whenever it is lost, after a pause that grows. Calls wait while it is first
@@ -73,6 +78,7 @@ export class DialledPeer {
       hasAnswered: this.#hasAnswered,
       isConnected: this.#state.kind === 'ready' && this.#state.side.takesCalls,
       refusedSinceMs: this.#refusedSinceMs,
+      isSilent: this.#state.kind === 'ready' && this.#state.side.isSilent,
     };
   }
 
@@ -100,7 +106,7 @@ export class DialledPeer {
         // There may be another way to a server that has just not been reached: nobody waits for one more try.
         if (this.#lostReason !== null) failUnsent(call, this.#lostReason);
         else if (state.calls.size < limits.peerCallsMax) state.calls.add(made);
-        else failUnsent(call, 'too many requests wait for the other server', true);
+        else failUnsent(call, 'too many requests wait for the other server', 'full');
         break;
       case 'idle':
         failUnsent(call, 'the other server is not connected');
@@ -143,8 +149,9 @@ export class DialledPeer {
           speaksFirst: true,
           refusalOf: (theirs) =>
             theirs.logId === member.logId ? null : 'another process answers at its address',
-          ready: (_, writer) => {
-            const side = new CallingSide(writer, this.#options.clock);
+          ready: (_, writer, version) => {
+            const asksPings = this.#options.use === 'calls' && version >= pingsAnsweredSince;
+            const side = new CallingSide(writer, this.#options.clock, asksPings);
             this.#ready(connection, side, state.calls);
             return side;
           },

@@ -26,11 +26,14 @@ export const frameKinds = {
   enough: 5,
   /** A request was not begun: the reason. */
   refused: 6,
-  /** Alive. */
+  /** Alive. With content, one of `pings`, it is asked for under a number, which its id is, or answers that. */
   ping: 7,
   /** No more calls are taken, those that are under way are answered: the reason. */
   bye: 8,
 } as const;
+
+/** What a ping with content says. */
+export const pings = { asked: Uint8Array.of(0), answered: Uint8Array.of(1) } as const;
 
 export type FrameKind = (typeof frameKinds)[keyof typeof frameKinds];
 

@@ -1,7 +1,7 @@
 import { limits } from '../../protocol/limits.ts';
 import type { Clock } from '../base/clock.ts';
 import type { ByteLink } from './byte-link.ts';
-import { FrameReader, frameKinds, type PeerFrame, PeerProtocolError } from './frame.ts';
+import { FrameReader, frameKinds, type PeerFrame, PeerProtocolError, pings } from './frame.ts';
 import { FrameWriter } from './frame-writer.ts';
 import { decodeHello, encodeHello, type Hello, sharedVersion, versionsApart } from './hello.ts';
 
@@ -9,6 +9,8 @@ import { decodeHello, encodeHello, type Hello, sharedVersion, versionsApart } fr
 export interface ConnectionSide {
   /** Throws `PeerProtocolError`. */
   take(frame: PeerFrame): void;
+  /** The other side has answered the ping that was asked for under this number. */
+  pingAnswered?(number: number): void;
   /** Once. */
   close(reason: string): void;
 }
@@ -121,7 +123,13 @@ export class PeerConnection {
   #take(frame: PeerFrame): void {
     if (this.#ended) return;
     if (this.#side === null) this.#greet(frame);
-    else if (frame.kind !== frameKinds.ping) this.#side.take(frame);
+    else if (frame.kind === frameKinds.ping) this.#pinged(frame);
+    else this.#side.take(frame);
+  }
+
+  #pinged({ id, content }: PeerFrame): void {
+    if (content[0] === pings.asked[0]) this.#writer.send(frameKinds.ping, id, pings.answered);
+    else if (content[0] === pings.answered[0]) this.#side?.pingAnswered?.(id);
   }
 
   #greet({ kind, content }: PeerFrame): void {

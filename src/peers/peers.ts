@@ -19,6 +19,7 @@ import { DialledPeer, type MadeCall, type PeerMember, type Reachability } from '
 import type { PeerIdentity } from './hello.ts';
 import type { SentBody } from './message.ts';
 import { PeerMetrics } from './peer-metrics.ts';
+import type { RequestName } from './request-names.ts';
 import type { PeerPort, PeerTransport } from './transport.ts';
 
 export interface PeersOptions {
@@ -89,15 +90,25 @@ export class Peers {
     }
   }
 
-  /** Calls back exactly once: with the answer's head and what is there of its body, or with an error that says what has left. */
+  /** Makes a name for a request of which copies may be sent. */
+  newName(): RequestName {
+    return { origin: this.#options.self.logId, sequence: ++this.#sequence };
+  }
+
+  /**
+   * Calls back exactly once: with the answer's head and what is there of its body, or with an error that says what has left. Before that
+   * `silent` may be called once: the line has become silent, and whoever has another way may send a copy.
+   */
   call(
     logId: string,
     call: PeerCall,
     answered: (answer: PeerAnswer) => void,
     failed: (error: PeerCallError) => void,
+    silent?: () => void,
   ): PeerDelivery | null {
     const { via } = call;
-    const waiting = this.#waitingCall(call, via === undefined ? '' : logId, answered, failed);
+    const made = this.#waitingCall(call, via === undefined ? '' : logId, answered, failed);
+    const waiting = silent === undefined ? made : { ...made, silent };
     const peer = this.#peers.get(via ?? logId);
     if (peer === undefined) {
       failUnsent(waiting, 'it is no member of the cluster');
@@ -109,8 +120,10 @@ export class Peers {
 
   /** The log of a server that is connected, and may pass on what is for this one; null where there is none. */
   thirdBeside(logId: string): string | null {
-    for (const [third, { calls }] of this.#peers)
-      if (third !== logId && calls.reachability.isConnected) return third;
+    for (const [third, { calls }] of this.#peers) {
+      const { isConnected, isSilent } = calls.reachability;
+      if (third !== logId && isConnected && !isSilent) return third;
+    }
     return null;
   }
 
@@ -155,8 +168,10 @@ export class Peers {
   #passOn(asked: Asked, body: SentBody, events: PassedOnEvents): () => void {
     const peer = this.#peers.get(asked.to);
     const isFull = this.#passedOn >= limits.peerPassedOnMax;
-    if (isFull || peer?.calls.reachability.isConnected !== true) {
-      events.failed(new PeerCallError('not-sent', 'it is not connected here either', isFull));
+    const reached = peer?.calls.reachability;
+    if (isFull || peer === undefined || reached?.isConnected !== true || reached.isSilent) {
+      const why = isFull ? 'full' : null;
+      events.failed(new PeerCallError('not-sent', 'it is not connected here either', why));
       return () => {};
     }
     this.#passedOn++;
@@ -179,14 +194,13 @@ export class Peers {
   }
 
   #waitingCall(
-    { head, body, deadlineMs, placement }: PeerCall,
+    { head, body, deadlineMs, placement, name = this.newName() }: PeerCall,
     to: string,
     answered: (answer: PeerAnswer) => void,
     failed: (error: PeerCallError) => void,
   ): WaitingCall {
-    const { clock, self } = this.#options;
+    const { clock } = this.#options;
     const beganMs = clock.monotonic();
-    const name = { origin: self.logId, sequence: ++this.#sequence };
     const metrics = this.#metrics;
     return {
       asked: { name, deadlineMs, placement, to, head },

@@ -15,7 +15,8 @@ import type { PeerIdentity } from './hello.ts';
 import { IncomingBody } from './incoming-body.ts';
 import { endUnread, HeadTooLarge, type ReceivedBody, type SentBody } from './message.ts';
 import { Messages } from './messages.ts';
-import type { RequestNames } from './request-names.ts';
+import type { RequestName } from './request-names.ts';
+import type { TakenRequests, Told } from './taken-requests.ts';
 
 export interface ServingOptions {
   readonly self: PeerIdentity;
@@ -23,14 +24,16 @@ export interface ServingOptions {
   readonly handler: PeerHandler;
   /** What does requests that are for another server. */
   readonly passOn: PassOn;
-  /** The names that came on any connection of this server. */
-  readonly names: RequestNames;
+  /** What came on any connection of this server. */
+  readonly taken: TakenRequests;
   readonly logger: Logger;
   /** Whether no more calls are taken. */
   readonly isLeaving: () => boolean;
 }
 
 interface Served {
+  /** Null where it is passed on: who does it knows its copies. */
+  readonly name: RequestName | null;
   cancelled: boolean;
   /** Whether the caller does not take the answer any more. */
   unwanted: boolean;
@@ -85,20 +88,32 @@ export class ServingSide {
 
   #asked(id: number, said: unknown, body: ReceivedBody): void {
     const asked = askedFromWire(said);
-    const refusal = this.#refusalOf(asked.name);
+    const { self, from, handler, logger, taken } = this.#options;
+    const { name } = asked;
+    const isPassedOn = asked.to !== '' && asked.to !== self.logId;
+    const served: Served = {
+      name: isPassedOn ? null : name,
+      cancelled: false,
+      unwanted: false,
+      onCancel: null,
+    };
+    const refusal = this.#refusalNow();
+    const asker = (told: Told) => this.#told(id, served, told);
     if (refusal !== null) {
-      this.#refuse(id, refusal, body);
-      return;
+      this.#served.set(id, served);
+      // What has come already is answered also by who takes nothing new.
+      if (!isPassedOn && taken.giveKnown(name, asker)) return closeUnread(body);
+      this.#served.delete(id);
+      return this.#refuse(id, refusal, body);
     }
-    const served: Served = { cancelled: false, unwanted: false, onCancel: null };
     this.#served.set(id, served);
-    const { self, from, handler, logger } = this.#options;
-    if (asked.to !== '' && asked.to !== self.logId) return this.#passOn(id, served, asked, body);
+    if (isPassedOn) return this.#passOn(id, served, asked, body);
+    if (!taken.take(name, asker)) return closeUnread(body);
     const call: ServedCall = {
       head: asked.head,
       body,
       from,
-      name: asked.name,
+      name,
       deadlineMs: asked.deadlineMs,
       placement: asked.placement,
       onCancel: (run) => {
@@ -107,10 +122,12 @@ export class ServingSide {
       },
     };
     try {
-      handler.call(call, (head, answer = null) => this.#respond(id, served, head, answer));
+      handler.call(call, (head, answer = null, isKept = false) => {
+        if (!taken.end(name, head, answer, isKept)) endUnread(answer);
+      });
     } catch (error) {
       logger.error('a call of another server failed', { error: describeError(error) });
-      this.#giveUp(id, served);
+      taken.fail(name);
     }
   }
 
@@ -119,24 +136,37 @@ export class ServingSide {
     served.onCancel = this.#options.passOn(asked, body, {
       answered: (answer) => this.#respond(id, served, answer.head, answer.body),
       failed: (error) => {
-        if (error.outcome === 'lost') this.#giveUp(id, served);
+        if (error.why === 'copy') this.#told(id, served, { kind: 'copy' });
+        else if (error.outcome === 'lost') this.#giveUp(id, served);
         else if (this.#served.get(id) === served) {
           this.#served.delete(id);
-          this.#refuse(id, error.isFull ? 'busy' : 'unreachable', body);
+          this.#refuse(id, error.why === 'full' ? 'busy' : 'unreachable', body);
         }
       },
     });
   }
 
-  #refusalOf(name: ServedCall['name']): PeerRefusal | null {
+  #refusalNow(): PeerRefusal | null {
     if (this.#options.isLeaving()) return 'leaving';
-    if (this.#served.size >= limits.peerCallsMax) return 'busy';
-    return this.#options.names.admit(name) ? null : 'copy';
+    return this.#served.size >= limits.peerCallsMax ? 'busy' : null;
   }
 
   #refuse(id: number, refusal: PeerRefusal, body: ReceivedBody): void {
     this.#writer.send(frameKinds.refused, id, Uint8Array.of(refusals.indexOf(refusal)));
-    if (body instanceof IncomingBody) body.close();
+    closeUnread(body);
+  }
+
+  #told(id: number, served: Served, told: Told): void {
+    switch (told.kind) {
+      case 'answer':
+        return this.#respond(id, served, told.head, told.body);
+      case 'elsewhere':
+        return this.#giveUp(id, served);
+      default:
+        if (this.#served.get(id) !== served) return;
+        this.#served.delete(id);
+        this.#refuse(id, 'copy', null);
+    }
   }
 
   #respond(id: number, served: Served, head: unknown, body: SentBody): void {
@@ -166,6 +196,11 @@ export class ServingSide {
     const served = this.#served.get(id);
     if (served === undefined || served.cancelled) return;
     served.cancelled = true;
+    if (served.name !== null) this.#options.taken.cancelled(served.name);
     served.onCancel?.();
   }
+}
+
+function closeUnread(body: ReceivedBody): void {
+  if (body instanceof IncomingBody) body.close();
 }

@@ -7,8 +7,11 @@ const outcomes = ['answered', 'full', 'unavailable', 'unknown'] as const;
 /** `unknown`: a write that may have been done. */
 export type ForwardOutcome = (typeof outcomes)[number];
 
-const repeats = ['moved', 'unreachable', 'third', 'lost'] as const;
-/** Why a call was sent once more; `third`: through a third server. */
+const repeats = ['moved', 'unreachable', 'third', 'lost', 'silent', 'copy'] as const;
+/**
+ * Why a call was sent once more; `third`: through a third server; `silent`: so too, while the first copy waits on a line that says nothing;
+ * `copy`: a write whose answer was lost, under its name.
+ */
 export type ForwardRepeat = (typeof repeats)[number];
 
 const services = ['delivered', 'moved', 'full', 'other_version'] as const;
@@ -61,7 +64,7 @@ export class ForwardMetrics {
       ]),
       counter(
         'tidebase_forwards_repeated_total',
-        'Calls that were sent once more, by why; third: through a third server',
+        'Calls that were sent once more, by why; third: through a third server; silent: so too, beside the first; copy: to learn what became of it',
         repeats.map((why, at) => ({ labels: { why }, value: this.#byRepeat[at] ?? 0 })),
       ),
       counter(

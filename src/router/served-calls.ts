@@ -108,17 +108,19 @@ export class ServedCalls implements PeerHandler {
   #take(served: ServedCall, call: ActorCall, respond: PeerRespond): void {
     const kind = callKindOf(call.operation);
     const { name, body } = served;
+    // Who has lost the answer of a write asks for it again.
+    const isKept = effectOf(call.operation).does === 'write';
     // What comes in pieces takes room in the gate.
     const bytes = body instanceof Uint8Array ? body.byteLength : 0;
     if (!this.#admit(name.origin, kind, bytes)) {
       closeUnread(body);
       this.#options.metrics.served('full');
-      return respond(failedReply(apiErrorToWire(tooManyHere())));
+      return respond(failedReply(apiErrorToWire(tooManyHere())), null, isKept);
     }
     const work = new Served(this.#options, this.#room, { served, call }, (head, answer) => {
       this.#ofPeer.release(name.origin, kind, bytes);
       this.#ofAll.release(everybody, kind, bytes);
-      respond(head, answer);
+      respond(head, answer, isKept);
     });
     work.begin();
   }

@@ -266,9 +266,16 @@ const broken: readonly Mutation[] = [
   {
     name: 'several: a write is sent again when its answer is lost',
     file: 'src/router/plan-forward.js',
-    find: "tried.does === 'read' && tried.losses === 0",
-    replace: 'tried.losses === 0',
+    find: "if (tried.does === 'write')",
+    replace: 'if (false)',
     why: 'it may have been done',
+  },
+  {
+    name: 'several: a copy of a write has a name of its own',
+    file: 'src/router/forward.js',
+    find: 'deadlineMs, placement, name };',
+    replace: 'deadlineMs, placement, name: peers.newName() };',
+    why: 'its owner takes it for another write, and does it after those that came in between',
   },
 ];
 

@@ -1,8 +1,10 @@
+import type { Clock } from '../../src/base/clock.ts';
 import { type PeerAnswer, type PeerCall, PeerCallError, type PeerHandler } from '../../src/peers/call.ts';
 import type { Reachability } from '../../src/peers/dialled-peer.ts';
 import type { ReceivedBody } from '../../src/peers/message.ts';
 import type { PeerDelivery, Peers } from '../../src/peers/peers.ts';
-import { type RequestName, RequestNames } from '../../src/peers/request-names.ts';
+import type { RequestName } from '../../src/peers/request-names.ts';
+import { TakenRequests, type Told } from '../../src/peers/taken-requests.ts';
 import type { Chance } from './chance.ts';
 import type { FaultPlan } from './faults.ts';
 import type { Owner, Scheduler } from './scheduler.ts';
@@ -14,6 +16,9 @@ const wayMsMax = 4;
 const cutMsMax = 30_000;
 /** What is late, or comes a second time, does so within this time. */
 const lateMsMax = 60_000;
+/** Who waits for an answer for so long sends a copy another way. */
+const silenceMsMin = 100;
+const silenceMsMax = 1_000;
 /** Whoever waits for a lost answer hears that its connection is lost after this long at most. */
 const lossKnownMsMax = 12_000;
 
@@ -29,7 +34,7 @@ export interface NetworkEnd extends Owner {
 interface Joined {
   readonly end: NetworkEnd;
   readonly handler: PeerHandler;
-  readonly names: RequestNames;
+  readonly taken: TakenRequests;
   diedAtMs: number | null;
 }
 
@@ -54,8 +59,8 @@ export class PeerNetwork {
     this.#oddRate = chance.happens(0.4) ? 0 : chance.fraction() * 0.08;
   }
 
-  join(end: NetworkEnd, handler: PeerHandler): void {
-    const joined: Joined = { end, handler, names: new RequestNames(), diedAtMs: null };
+  join(end: NetworkEnd, handler: PeerHandler, clock: Clock): void {
+    const joined: Joined = { end, handler, taken: new TakenRequests(clock), diedAtMs: null };
     this.#joined.set(end.logId, joined);
     end.onDeath(() => {
       joined.diedAtMs = this.scheduler.nowMs;
@@ -98,6 +103,10 @@ export class PeerNetwork {
     return this.#chance.between(wayMsMin, wayMsMax);
   }
 
+  silenceMs(): number {
+    return this.#chance.between(silenceMsMin, silenceMsMax);
+  }
+
   lossKnownMs(): number {
     return this.#chance.fraction() * lossKnownMsMax;
   }
@@ -118,7 +127,9 @@ export class PeerNetwork {
 }
 
 /** The peers of one process. */
-export class SimulatedPeers implements Pick<Peers, 'call' | 'cancel' | 'thirdBeside' | 'reachability'> {
+export class SimulatedPeers
+  implements Pick<Peers, 'call' | 'newName' | 'cancel' | 'thirdBeside' | 'reachability'>
+{
   readonly #network: PeerNetwork;
   readonly #self: NetworkEnd;
   readonly #reached = new Set<string>();
@@ -134,19 +145,23 @@ export class SimulatedPeers implements Pick<Peers, 'call' | 'cancel' | 'thirdBes
     call: PeerCall,
     answered: (answer: PeerAnswer) => void,
     failed: (error: PeerCallError) => void,
+    silent?: () => void,
   ): PeerDelivery | null {
     const network = this.#network;
     const { scheduler } = network;
-    const name = { origin: this.#self.logId, sequence: ++this.#sequence };
+    const { name = this.newName() } = call;
     let open = true;
     const close = (run: () => void) => {
       if (!open) return;
       open = false;
       cancel();
+      cancelSilence();
       run();
     };
-    const fail = (outcome: PeerCallError['outcome'], inMs: number) =>
-      scheduler.after(inMs, this.#self, () => close(() => failed(new PeerCallError(outcome, outcome))));
+    const fail = (outcome: PeerCallError['outcome'], inMs: number, why: PeerCallError['why'] = null) =>
+      scheduler.after(inMs, this.#self, () => close(() => failed(new PeerCallError(outcome, outcome, why))));
+    // Of a slow server the same is thought as of a line that is cut.
+    const cancelSilence = scheduler.after(network.silenceMs(), this.#self, () => silent?.());
     const cancel = scheduler.after(call.deadlineMs, this.#self, () =>
       close(() => failed(new PeerCallError('lost', 'too late'))),
     );
@@ -163,7 +178,8 @@ export class SimulatedPeers implements Pick<Peers, 'call' | 'cancel' | 'thirdBes
         if (network.isCut(from, this.#self)) fail('lost', network.lossKnownMs());
         else close(() => answered(said));
       });
-    const refuse = (outcome: PeerCallError['outcome']) => fail(outcome, network.wayMs());
+    const refuse = (outcome: PeerCallError['outcome'], why: PeerCallError['why'] = null) =>
+      fail(outcome, network.wayMs(), why);
     network.find(first)?.end.onDeath(() => fail('lost', network.wayMs()));
     const { body } = call;
     for (const inMs of network.arrivals()) {
@@ -172,6 +188,10 @@ export class SimulatedPeers implements Pick<Peers, 'call' | 'cancel' | 'thirdBes
       scheduler.after(inMs, null, arrive);
     }
     return null;
+  }
+
+  newName(): RequestName {
+    return { origin: this.#self.logId, sequence: ++this.#sequence };
   }
 
   cancel(): void {}
@@ -187,7 +207,7 @@ export class SimulatedPeers implements Pick<Peers, 'call' | 'cancel' | 'thirdBes
     const isConnected = network.isReached(this.#self, logId);
     if (isConnected) this.#reached.add(logId);
     const { diedAtMs } = joined;
-    return { hasAnswered: this.#reached.has(logId), isConnected, refusedSinceMs: diedAtMs };
+    return { hasAnswered: this.#reached.has(logId), isConnected, refusedSinceMs: diedAtMs, isSilent: false };
   }
 
   #arrive(
@@ -196,7 +216,7 @@ export class SimulatedPeers implements Pick<Peers, 'call' | 'cancel' | 'thirdBes
     asked: { readonly call: PeerCall; readonly name: RequestName },
     back: {
       readonly answer: (from: NetworkEnd, said: PeerAnswer) => void;
-      readonly refuse: (outcome: PeerCallError['outcome']) => void;
+      readonly refuse: (outcome: PeerCallError['outcome'], why?: PeerCallError['why']) => void;
     },
   ): void {
     const { scheduler } = this.#network;
@@ -205,12 +225,19 @@ export class SimulatedPeers implements Pick<Peers, 'call' | 'cancel' | 'thirdBes
     const { call, name } = asked;
     // Its own turn: a process that stands still takes it when it goes on.
     scheduler.after(0, joined.end, () => {
-      if (!joined.names.admit(name)) return back.refuse('lost');
       if (at !== to) {
         if (!this.#network.isReached(joined.end, to)) return back.refuse('refused');
         scheduler.after(this.#network.wayMs(), null, () => this.#arrive(to, to, asked, back));
         return;
       }
+      const tell = (told: Told) => {
+        if (told.kind === 'copy') return back.refuse('lost', 'copy');
+        if (told.kind === 'elsewhere') return back.refuse('lost');
+        const { head, body } = told;
+        const whole = body === null || body instanceof Uint8Array ? body : null;
+        scheduler.after(0, joined.end, () => back.answer(joined.end, { head, body: whole }));
+      };
+      if (!joined.taken.take(name, tell)) return;
       joined.handler.call(
         {
           head: call.head,
@@ -221,10 +248,7 @@ export class SimulatedPeers implements Pick<Peers, 'call' | 'cancel' | 'thirdBes
           placement: call.placement,
           onCancel: () => {},
         },
-        (head, body = null) => {
-          const whole = body === null || body instanceof Uint8Array ? body : null;
-          scheduler.after(0, joined.end, () => back.answer(joined.end, { head, body: whole }));
-        },
+        (head, body = null, isKept = false) => void joined.taken.end(name, head, body, isKept),
       );
     });
   }

@@ -96,8 +96,8 @@ export class ProcessRouter extends Router implements ClusterLinks {
   /** Takes a view, in the order of views. */
   useView(view: ClusterView): void {
     const logs = new Map(view.members.map((member) => [member.serverId, member.logId]));
-    const { end } = this.#process;
-    if (this.#network.find(end.logId) === undefined) this.#network.join(end, this.#served);
+    const { end, clock } = this.#process;
+    if (this.#network.find(end.logId) === undefined) this.#network.join(end, this.#served, clock);
     this.#members.use({ owners: ownersOf(view, end.serverId), logs });
   }
 

@@ -127,6 +127,8 @@ export class MemoryTransport implements PeerTransport {
   readonly #rules: () => readonly [LinkRules, LinkRules];
   /** Every connection that was made: the end of who dialled and the other one. */
   readonly links: (readonly [MemoryLink, MemoryLink])[] = [];
+  /** The port to which each of them was dialled. */
+  readonly ports: number[] = [];
   #nextPort = 1;
 
   constructor(rules: () => readonly [LinkRules, LinkRules] = () => [{}, {}]) {
@@ -141,6 +143,7 @@ export class MemoryTransport implements PeerTransport {
       if (listening === undefined) return events.failed('refused', 'nothing listens');
       const pair = MemoryLink.pair(...this.#rules());
       this.links.push(pair);
+      this.ports.push(port);
       listening.accepted(pair[1], 'memory');
       events.secured(pair[0]);
     });

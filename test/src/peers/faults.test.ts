@@ -343,7 +343,7 @@ test('servers whose versions do not meet refuse each other by name, and a newer 
   const hellos = [
     [
       { ...hello, least: 7, greatest: 9 },
-      /server-other speaks version 1 .* server server-bad speaks versions 7 to 9/,
+      /server-other speaks versions 1 to 2 .* server server-bad speaks versions 7 to 9/,
     ],
     [{ ...hello, greatest: 9, aFieldOfLater: 1 }, null],
     [{ ...hello, wants: 'log-before' }, /another process/],

@@ -115,7 +115,7 @@ test('a third passes on a bounded number of calls, and takes more when those hav
 
   const refused = await errorOf(ask(one, other, { via }));
 
-  assert.deepEqual([refused.outcome, refused.isFull], ['refused', true]);
+  assert.deepEqual([refused.outcome, refused.why], ['refused', 'full']);
   for (const respond of held.splice(0)) respond();
   await Promise.all(calls);
   const again = ask(one, other, { via });

@@ -190,6 +190,7 @@ test('a port on which nothing listens is known as refused, since when', async ()
     hasAnswered: true,
     isConnected: true,
     refusedSinceMs: null,
+    isSilent: false,
   });
 
   other.peers.close();

@@ -6,6 +6,8 @@ import { type FailedTry, type NextStep, planForward, type Tried } from '../../..
 const first: Tried = {
   does: 'write',
   placement: 5,
+  copies: 0,
+  isGone: false,
   moves: 0,
   losses: 0,
   wentByThird: false,
@@ -19,13 +21,21 @@ const fail: NextStep = { kind: 'fail' };
 const direct: NextStep = { kind: 'send', byThird: false };
 const third: NextStep = { kind: 'send', byThird: true };
 const again: NextStep = { kind: 'wait', placement: 6, ms: limits.forwardAgainMs, otherwise: 'send' };
+const lost: FailedTry = { kind: 'lost', isForgotten: false };
+const copy = (byThird: boolean, afterMs: number): NextStep => ({ kind: 'copy', byThird, afterMs });
 const moved = (placement: number): FailedTry => ({ kind: 'moved', placement });
 
 const rows: readonly (readonly [string, FailedTry, Partial<Tried>, NextStep])[] = [
-  ['a write that may have been begun is never sent again', { kind: 'lost' }, {}, fail],
-  ['nor where a third could be asked', { kind: 'lost' }, { hasThird: true }, fail],
-  ['a read whose answer was lost is sent once more', { kind: 'lost' }, read, direct],
-  ['and not twice', { kind: 'lost' }, { ...read, losses: 1 }, fail],
+  ['of a write that may have been begun a copy is sent', lost, {}, copy(false, 0)],
+  ['through a third where there is one', lost, { hasThird: true }, copy(true, 0)],
+  ['and more of them, with pauses', lost, { copies: 3 }, copy(false, limits.forwardAgainMs)],
+  ['until the wait is over', lost, { copies: 3, waitMsLeft: 0 }, fail],
+  ['or its answer is known to be lost', { kind: 'lost', isForgotten: true }, { hasThird: true }, fail],
+  ['none is sent to who has ended', lost, { isGone: true }, fail],
+  ['but where a third may know better', lost, { isGone: true, hasThird: true }, copy(true, 0)],
+  ['which is asked once', lost, { isGone: true, hasThird: true, copies: 1 }, fail],
+  ['a read whose answer was lost is sent once more', lost, read, direct],
+  ['and not twice', lost, { ...read, losses: 1 }, fail],
   [
     'a newer placement is waited for as long as a hand-over takes',
     moved(6),
@@ -47,7 +57,7 @@ const rows: readonly (readonly [string, FailedTry, Partial<Tried>, NextStep])[] 
   ['and then no more', { kind: 'unreachable' }, { waitMsLeft: 0 }, fail],
   ['who leaves is asked through nobody', { kind: 'refused' }, { hasThird: true }, again],
   ['who has too much to do is let be', { kind: 'full' }, { ...read, hasThird: true }, fail],
-  ['nothing is done for nobody', { kind: 'lost' }, { ...read, isWanted: false }, fail],
+  ['nothing is done for nobody', lost, { ...read, isWanted: false }, fail],
   ['a file is sent once', { kind: 'unreachable' }, { hasThird: true, isRepeatable: false }, fail],
   ['nor waited for', { kind: 'unreachable' }, { hasThird: true, isWanted: false }, fail],
 ];
@@ -57,16 +67,14 @@ for (const [name, failed, tried, next] of rows)
     assert.deepEqual(planForward(failed, { ...first, ...tried }), next);
   });
 
-test('no write that may have been begun is sent again, whatever else is known of it', () => {
+test('no write that may have been begun is sent again as another request, whatever else is known of it', () => {
   for (const does of ['read', 'write'] as const)
     for (const losses of [0, 1])
       for (const hasThird of [true, false])
         for (const wentByThird of [true, false])
           for (const moves of [0, 1]) {
-            const next = planForward(
-              { kind: 'lost' },
-              { ...first, does, losses, hasThird, wentByThird, moves },
-            );
-            if (does === 'write' || losses > 0) assert.equal(next.kind, 'fail');
+            const next = planForward(lost, { ...first, does, losses, hasThird, wentByThird, moves });
+            if (does === 'write') assert.equal(next.kind, 'copy');
+            else if (losses > 0) assert.equal(next.kind, 'fail');
           }
 });
