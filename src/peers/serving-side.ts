@@ -16,7 +16,7 @@ import { IncomingBody } from './incoming-body.ts';
 import { endUnread, HeadTooLarge, type ReceivedBody, type SentBody } from './message.ts';
 import { Messages } from './messages.ts';
 import type { RequestName } from './request-names.ts';
-import type { TakenRequests, Told } from './taken-requests.ts';
+import type { TakenRequests, ToldAsker } from './taken-requests.ts';
 
 export interface ServingOptions {
   readonly self: PeerIdentity;
@@ -98,7 +98,7 @@ export class ServingSide {
       onCancel: null,
     };
     const refusal = this.#refusalNow();
-    const asker = (told: Told) => this.#told(id, served, told);
+    const asker = (told: ToldAsker) => this.#told(id, served, told);
     if (refusal !== null) {
       this.#served.set(id, served);
       // What has come already is answered also by who takes nothing new.
@@ -156,7 +156,7 @@ export class ServingSide {
     closeUnread(body);
   }
 
-  #told(id: number, served: Served, told: Told): void {
+  #told(id: number, served: Served, told: ToldAsker): void {
     switch (told.kind) {
       case 'answer':
         return this.#respond(id, served, told.head, told.body);

@@ -4,7 +4,7 @@ import type { SentBody } from './message.ts';
 import { type RequestName, RequestNames } from './request-names.ts';
 
 /** What whoever asked hears: the answer, or that there is none for this copy. */
-export type Told =
+export type ToldAsker =
   | { readonly kind: 'answer'; readonly head: unknown; readonly body: SentBody }
   /** Another copy was asked after it, which gets the answer. */
   | { readonly kind: 'elsewhere' }
@@ -12,7 +12,7 @@ export type Told =
   | { readonly kind: 'copy' };
 
 /** Called once for each copy of a request. */
-export type Asker = (told: Told) => void;
+export type Asker = (told: ToldAsker) => void;
 
 interface UnderWay {
   asker: Asker;

@@ -4,7 +4,7 @@ import type { Reachability } from '../../src/peers/dialled-peer.ts';
 import type { ReceivedBody } from '../../src/peers/message.ts';
 import type { PeerDelivery, Peers } from '../../src/peers/peers.ts';
 import type { RequestName } from '../../src/peers/request-names.ts';
-import { TakenRequests, type Told } from '../../src/peers/taken-requests.ts';
+import { TakenRequests, type ToldAsker } from '../../src/peers/taken-requests.ts';
 import type { Chance } from './chance.ts';
 import type { FaultPlan } from './faults.ts';
 import type { Owner, Scheduler } from './scheduler.ts';
@@ -230,7 +230,7 @@ export class SimulatedPeers
         scheduler.after(this.#network.wayMs(), null, () => this.#arrive(to, to, asked, back));
         return;
       }
-      const tell = (told: Told) => {
+      const tell = (told: ToldAsker) => {
         if (told.kind === 'copy') return back.refuse('lost', 'copy');
         if (told.kind === 'elsewhere') return back.refuse('lost');
         const { head, body } = told;

@@ -27,6 +27,7 @@ import { systemRandom } from '../../src/base/random.ts';
 import { type BillingRecord, encodeBilling } from '../../src/billing/billing-record.ts';
 import { encodeCustomerClaim } from '../../src/billing/customer-claim.ts';
 import { joinCluster } from '../../src/cluster/join.ts';
+import { encodeView, readView } from '../../src/cluster/view.ts';
 import { encodeEmailClaim } from '../../src/identity/people.ts';
 import { encodePerson } from '../../src/identity/person-record.ts';
 import { encodeClient, type OauthClient } from '../../src/oauth/client-record.ts';
@@ -252,7 +253,10 @@ async function viewBytes(): Promise<Uint8Array> {
   };
   await joinCluster(components, 'server-1', '127.0.0.1:8080');
   await joinCluster(components, 'server-1', '127.0.0.1:8080');
-  return (await store.get(paths.view))?.bytes ?? new Uint8Array();
+  const view = await readView(store);
+  // What this build speaks is no part of the format.
+  const members = view.members.map((member) => ({ ...member, protocol: { least: 1, greatest: 1 } }));
+  return encodeView({ ...view, members });
 }
 
 const oauthClient: OauthClient = {

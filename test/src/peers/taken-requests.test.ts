@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { limits } from '../../../protocol/limits.ts';
-import { TakenRequests, type Told } from '../../../src/peers/taken-requests.ts';
+import { TakenRequests, type ToldAsker } from '../../../src/peers/taken-requests.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const name = { origin: 'a', sequence: 1 };
@@ -9,7 +9,7 @@ const name = { origin: 'a', sequence: 1 };
 function start() {
   const clock = new FakeClock();
   const told: (readonly [who: string, what: string])[] = [];
-  const asker = (who: string) => (what: Told) =>
+  const asker = (who: string) => (what: ToldAsker) =>
     void told.push([who, what.kind === 'answer' ? String(what.head) : what.kind]);
   return { clock, taken: new TakenRequests(clock), told, asker };
 }
