@@ -117,7 +117,7 @@ const broken: readonly Mutation[] = [
   },
   {
     name: 'several: a tenant that was given away resolves names',
-    isOpen: true,
+    noticedBy: scene('a tenant’s process that was evicted does not say of a name that it is not there'),
     file: 'actors/host/actor-host.js',
     find: "effectOf(operation).does === 'read' || operation === internalCalls.resolveNamespace",
     replace: "effectOf(operation).does === 'read'",
@@ -128,7 +128,7 @@ const broken: readonly Mutation[] = [
         replace: "if (error instanceof ApiError && error.status === 404 && call.namespace !== '')",
       },
     ],
-    why: 'a name that it does not know yet has its records dropped',
+    why: 'it says of a name that was made since that it is not there',
   },
   {
     name: 'several: evidence of an append dates from its last try',
@@ -221,14 +221,6 @@ const broken: readonly Mutation[] = [
       },
     ],
     why: 'its owner has it open and acknowledges writes that are gone',
-  },
-  {
-    name: 'several: an owner takes forwards of another placement',
-    isOpen: true,
-    file: 'src/router/served-calls.js',
-    find: "return placement === now && members.isOwn(tenantId, namespace) ? 'own' : 'moved';",
-    replace: "return 'own';",
-    why: 'a write that was late comes after those of the owner in between',
   },
   {
     name: 'several: a forward that comes twice is done twice',

@@ -27,13 +27,19 @@ const outShown = 4_000;
 export async function catchMutation(mutation: Mutation, seeds: number, first = 1): Promise<Caught> {
   const began = performance.now();
   const folder = copyOfBuild();
-  try {
+  const { noticedBy } = mutation;
+  const mutate = () => {
     for (const edit of editsOf(mutation)) mutateFile(join(folder, 'dist', edit.file), mutation.name, edit);
-    const { noticedBy } = mutation;
+  };
+  try {
     if (noticedBy !== undefined) {
+      if (await failsIn(folder, noticedBy))
+        throw new Error(`"${noticedBy.test}" fails where nothing is broken`);
+      mutate();
       const test = (await failsIn(folder, noticedBy)) ? noticedBy.test : null;
       return { mutation, seeds: 0, violation: null, test, elapsedMs: performance.now() - began };
     }
+    mutate();
     const program = join(folder, 'dist/test/simulation/simulate.js');
     const servers = ['--servers', String(mutation.servers ?? 1)];
     const options = [
@@ -65,7 +71,13 @@ function failsIn(folder: string, { file, test }: NoticingTest): Promise<boolean>
   cpSync(join(buildFolder, inside), join(folder, 'dist', inside), { recursive: true });
   const pattern = `^${test.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`;
   return new Promise((resolve, reject) => {
-    const options = ['--test', '--test-reporter=tap', `--test-name-pattern=${pattern}`, compiled];
+    const options = [
+      '--test',
+      '--test-force-exit',
+      '--test-reporter=tap',
+      `--test-name-pattern=${pattern}`,
+      compiled,
+    ];
     const child = spawn(process.execPath, options, {
       stdio: ['ignore', 'pipe', 'inherit'],
       timeout: testMsMax,

@@ -6,6 +6,7 @@ import { clusterMutations } from './cluster-mutations.ts';
 import { linkMutations } from './link-mutations.ts';
 import { buildFolder, catchMutation, editsOf, mutateText } from './mutate.ts';
 import { mutations } from './mutations.ts';
+import { peerMutations } from './peer-mutations.ts';
 
 /** Noticed within a few seeds; all of them: `npm run prove -- mutations`. */
 const quick = [
@@ -17,7 +18,7 @@ const quick = [
 const seeds = 20;
 
 test('every mutation still finds its text, once', () => {
-  for (const mutation of [...mutations, ...linkMutations, ...clusterMutations])
+  for (const mutation of [...mutations, ...linkMutations, ...clusterMutations, ...peerMutations])
     for (const edit of editsOf(mutation)) {
       const text = readFileSync(join(buildFolder, edit.file), 'utf8');
       assert.notEqual(mutateText(text, mutation.name, edit), text);

@@ -28,11 +28,6 @@ export interface Mutation extends Edit {
   readonly why: string;
   /** The test that notices it, where worlds don't, or can't: most play the one order of events that it opens (scenes.test.ts). */
   readonly noticedBy?: NoticingTest;
-  /**
-   * Set where the simulation has not been seen to notice it, in 60 to 1,000 seeds: the worlds are too weak, or other rules stand before this one.
-   * `.ci/run` names it and leaves it out; a whole run ends with 1 for it.
-   */
-  readonly isOpen?: true;
 }
 
 export const mutations: readonly Mutation[] = [

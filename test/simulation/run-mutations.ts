@@ -1,8 +1,7 @@
 /**
- * `npm run prove -- mutations [--seeds 1000 --jobs 2 --only REGEX --fresh --closed]`: breaks the protocol in every way of the list, one at a
+ * `npm run prove -- mutations [--seeds 1000 --jobs 2 --only REGEX --fresh]`: breaks the protocol in every way of the list, one at a
  * time, and ends with 1 where the simulation did not notice. The seed that noticed it last time (mutation-seeds.json) is tried first; with
- * `--fresh` seeds are counted from 1 on, and a line that can be pasted there is printed. `--closed` leaves out those that nothing has noticed yet,
- * and names them.
+ * `--fresh` seeds are counted from 1 on, and a line that can be pasted there is printed.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,6 +11,7 @@ import { clusterMutations } from './cluster-mutations.ts';
 import { linkMutations } from './link-mutations.ts';
 import { type Caught, catchMutation } from './mutate.ts';
 import { type Mutation, mutations } from './mutations.ts';
+import { peerMutations } from './peer-mutations.ts';
 
 const { values } = parseArgs({
   options: {
@@ -19,17 +19,12 @@ const { values } = parseArgs({
     jobs: { type: 'string', default: '2' },
     only: { type: 'string', default: '' },
     fresh: { type: 'boolean', default: false },
-    closed: { type: 'boolean', default: false },
   },
 });
 
-const chosen = [...mutations, ...linkMutations, ...clusterMutations].filter(({ name }) =>
+const wanted = [...mutations, ...linkMutations, ...clusterMutations, ...peerMutations].filter(({ name }) =>
   new RegExp(values.only).test(name),
 );
-const wanted = chosen.filter(({ isOpen }) => !(values.closed && isOpen === true));
-for (const { name } of chosen)
-  if (!wanted.some((each) => each.name === name))
-    process.stdout.write(`${name}: left out, no seed has noticed it yet\n`);
 const waiting = [...wanted];
 let missed = 0;
 const lastSeeds: Readonly<Record<string, number>> = JSON.parse(

@@ -2,8 +2,9 @@
  * Orders of events that worlds hardly ever meet, each played with production code: what a mutation of cluster-mutations.ts breaks that no
  * seed notices. `npm run prove -- mutations` plays a mutation's scene with the protocol broken, where it has to fail.
  */
-import { deepEqual, equal, ok } from 'node:assert/strict';
+import { deepEqual, equal, match, ok } from 'node:assert/strict';
 import { test } from 'node:test';
+import { internalCalls } from '../../protocol/internal-calls.ts';
 import { paths } from '../../src/object-store/paths.ts';
 import type { SimulatedProcess } from './process.ts';
 import { isActive, Scene, viewOf } from './scene.ts';
@@ -305,4 +306,59 @@ test('who meets the barrier of a later view takes nothing over by an earlier one
     join();
 
     equal(await scene.read(a, name, 'd'), answer?.status === 200 ? 'after' : 'before');
+  }));
+
+test('a tenant’s process that was evicted does not say of a name that it is not there', () =>
+  Scene.run(both, async (scene) => {
+    scene.useTenantOf({ owner: 'b', among: both });
+    const name = scene.nameOf({ owner: 'a', among: both });
+    await scene.start('a', 'b');
+    const [a, b] = [scene.process('a'), scene.process('b')];
+    forgotten(scene, 'b', ({ key }) => (holdsSeal(scene, key) ? 'lost' : null));
+    await evicted(scene, 'b');
+    await written(scene, a, name, 'd', 'there');
+    await scene.scheduler.sleep(longMs);
+
+    const [deleted, resolved] = await Promise.all([
+      scene.ask(b, 'deleteNamespace', '', { argument: name }),
+      scene.ask(b, internalCalls.resolveNamespace, '', { argument: name }),
+    ]);
+
+    equal(b.dead, false, 'it does not know');
+    for (const answer of [deleted, resolved])
+      ok(answer === null || answer.status >= 500, `it says ${answer?.status}`);
+    equal(await scene.read(a, name, 'd'), 'there');
+  }));
+
+test('a link that was asked for at a version does not show what came while it was made', () =>
+  Scene.run(['a'], async (scene) => {
+    await scene.start('a');
+    const a = scene.process('a');
+    // More than a manifest takes along: it is flushed before.
+    for (let n = 0; n < 4; n++) await written(scene, a, 'source', `d${n}`, 'tide '.repeat(60));
+    const count = async (name: string) => (await scene.ask(a, 'count', name, { body: {} }))?.body;
+    const { version } = await count('source');
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let isFlushing = false;
+    scene.meets('a', ({ operation, key }) => {
+      if (operation !== 'create' || !key.includes('/segment/') || !key.startsWith(paths.namespaces))
+        return null;
+      isFlushing = true;
+      return held;
+    });
+    const linking = scene.ask(a, 'linkNamespace', '', {
+      argument: 'link',
+      body: { source: 'source', version },
+    });
+    await scene.until('it is flushed', () => isFlushing);
+    await written(scene, a, 'source', 'later', 'later');
+    release();
+    const linked = await linking;
+
+    equal((await count('source')).count, 5);
+    if (linked !== null && linked.status < 300) equal((await count('link')).count, 4);
+    else match(linked?.body.fields.version, /neither the present version/);
   }));
