@@ -2,7 +2,7 @@
  * The actors of this thread: opens them once and lazily, hands them their calls, closes one that failed so that the next
  * call reopens it from durable state. Which ones stay open is open-actors.ts.
  */
-import { documentChangeOf, effectOf, endsBegunWork } from '../../protocol/effect-of.ts';
+import { documentChangeOf, effectOf, endsBegunWork, takesFile } from '../../protocol/effect-of.ts';
 import { ApiError, noSuchNamespace, sourceIsGone } from '../../protocol/errors.ts';
 import { internalCalls } from '../../protocol/internal-calls.ts';
 import { limits } from '../../protocol/limits.ts';
@@ -69,6 +69,8 @@ const opensOfOneCallMax = 4;
 const putAwayVersionsMax = 50_000;
 /** A look-up of a name is on its way for seconds at most. */
 const droppedMax = 10_000;
+/** How often a stop looks whether the last changes were answered, in milliseconds. */
+const changesLookMs = 10;
 const noCache = { bytes: 0, serving: false };
 
 export class ActorHost {
@@ -95,6 +97,8 @@ export class ActorHost {
   /** Whether `recover` was called: what comes later is recovered as it comes. */
   #recovers = false;
   #draining = false;
+  /** Changes that were taken and not answered. */
+  #changes = 0;
   #beginDrain = () => {};
   readonly #drainBegan: Promise<void>;
 
@@ -200,9 +204,11 @@ export class ActorHost {
     if (call.fromCopy === true) return this.#copies.read(call, body, turn);
     const { memory } = this.#components;
     const bodyBytes = body?.byteLength ?? 0;
+    const isChange = isAwaited(call.operation);
     // Before its own body counts: a write as large as the whole budget gets in when nothing else is there.
     if (effectOf(call.operation).meters === 'write') this.#refuseWhileFull(call.tenantId);
     memory.add('bodies', bodyBytes);
+    if (isChange) this.#changes++;
     try {
       const answer = await this.#untilOpen(() => this.#handle(call, body, turn));
       // What a change answers its record in the log has confirmed.
@@ -224,6 +230,7 @@ export class ActorHost {
       });
     } finally {
       memory.add('bodies', -bodyBytes);
+      if (isChange) this.#changes--;
       this.#eviction.makeRoom();
     }
   }
@@ -362,6 +369,14 @@ export class ActorHost {
     this.#beginDrain();
     await this.#recovering;
     for (const end of await drainAll(this.#namespaces)) if (end.status === 'rejected') throw end.reason;
+    await this.#whenChanged();
+  }
+
+  /** Resolves when every change that was taken is answered. An actor whose data has moved is nobody's to drain, and its last records may still be on their way. */
+  async #whenChanged(): Promise<void> {
+    const { clock } = this.#components;
+    const untilMs = clock.monotonic() + limits.drainMs;
+    while (this.#changes > 0 && clock.monotonic() < untilMs) await clock.sleep(changesLookMs);
   }
 
   get openNamespaces(): number {
@@ -666,6 +681,11 @@ export class ActorHost {
 /** Whether the answer tells what there is, and not only what became of a change. */
 function tellsWhatIs({ operation }: ActorCall): boolean {
   return effectOf(operation).does === 'read' || operation === internalCalls.resolveNamespace;
+}
+
+/** Whether a stop waits for the answer: an import may take minutes, and is repeated, and what only ends other work ends with it. */
+function isAwaited(operation: string): boolean {
+  return effectOf(operation).does === 'write' && !takesFile(operation) && !endsBegunWork(operation);
 }
 
 function receivedFile(body: Uint8Array): ReceivedFile {

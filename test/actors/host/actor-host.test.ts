@@ -528,6 +528,24 @@ test('a drain flushes everything it can, whatever else fails', async () => {
   first.kill();
 });
 
+test('a drain waits for the answer of a write whose namespace has moved away meanwhile', async () => {
+  const process = await firstStart();
+  await clock.run(process.put('notes', [doc('a')]));
+  const { standing } = process.joined;
+  const owners = { ...standing.owners, placement: standing.owners.placement + 1, servers: ['another'] };
+  const ended: string[] = [];
+  const writing = process.put('notes', [doc('b')]);
+  void writing.then(() => ended.push('write'));
+  await clock.advance(1);
+
+  process.host.adopt({ ...standing, version: standing.version + 1, owners });
+  await clock.run(process.host.drain().then(() => void ended.push('drain')));
+
+  assert.deepEqual(ended, ['write', 'drain']);
+  assert.equal((await writing).status, 200);
+  process.kill();
+});
+
 test('a host that drains refuses new calls and ends those it has taken', async () => {
   const process = await firstStart();
   const writing = process.put('notes', [doc('a')]);
