@@ -239,8 +239,8 @@ export const proofs: readonly Command[] = [
   },
   {
     name: 'mutations',
-    takes: '1 min',
-    about: 'ways to break the commit protocol, each of which the simulation must notice',
+    takes: '2 min',
+    about: 'ways to break the commit protocol, each of which the simulation or a test must notice',
     steps: [{ program: ['dist/test/simulation/run-mutations.js'] }],
   },
 ];
