@@ -132,7 +132,6 @@ export async function startServer(settings: Settings, options: ServerOptions): P
     silentMsMax: limits.threadSilentMsMax,
   });
   const log = startLogThread(storeSettings, settings, watchdog, options.onLogDied);
-  await probeObjectStore(store, systemClock, systemRandom);
   const laneCharges = new Charges();
   const lanes = computeLanes(storeSettings, settings, laneCharges);
   const { router, authenticator, allowances, usageMeter, people } = frontOf({
@@ -148,7 +147,8 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   const attempts = new AttemptCounts({ limits: plans.attempts, clock: systemClock });
   const cluster =
     peers && new ServerCluster({ settings, peers, serverId, store, router, forget, attempts, logger });
-  await cluster?.open();
+  // All of what may refuse the start, before anything is joined; side by side, since others wait for whoever starts again after a crash.
+  await Promise.all([probeObjectStore(store, systemClock, systemRandom), cluster?.open()]);
   const joined = await joinCluster(
     { store, clock: systemClock, random: systemRandom, log: log.control, besideOthers: cluster !== null },
     serverId,

@@ -217,9 +217,9 @@ export class LogService {
     const isOver = () => this.#draining || placement !== handOver.standing.owners.placement;
     while (!isOver()) {
       try {
-        const logs = await handOver.whenEnded();
+        // What has come back may have records here from before it went. They were submitted before this placement: nothing later need be waited for.
+        const [logs] = await Promise.all([handOver.whenEnded(), commit.whenSettled()]);
         if (logs === null || isOver()) return;
-        await commit.whenSettled();
         const waitedMs = clock.monotonic() - beganMs;
         await this.#replays.whatCame(logs, isOver);
         if (nothingHasCome || isOver()) return;
