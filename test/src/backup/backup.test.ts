@@ -65,7 +65,7 @@ describe(`a backup of a store that is written to (BACKUP_SEED=${seed})`, () => {
       await stepMany(400);
       const place = new MemoryObjectStore();
       const site = new BackupSite(place, '', { clock, random: systemRandom });
-      for (const pace of [2, 4]) {
+      for (const pace of [3, 4]) {
         await stepMany(100);
         const before = written.history.length;
         const busy = Math.floor(random() * 60);
