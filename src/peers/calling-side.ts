@@ -24,7 +24,7 @@ export interface WaitingCall {
   answered(answer: PeerAnswer): void;
   failed(error: PeerCallError): void;
   /** Calls once at most, before one of the others: the line has become silent while it waits. An answer may still come. */
-  silent?(): void;
+  readonly silent?: (() => void) | undefined;
 }
 
 interface Waiting {

@@ -78,8 +78,12 @@ export class DialledPeer {
       hasAnswered: this.#hasAnswered,
       isConnected: this.#state.kind === 'ready' && this.#state.side.takesCalls,
       refusedSinceMs: this.#refusedSinceMs,
-      isSilent: this.#state.kind === 'ready' && this.#state.side.isSilent,
+      isSilent: this.isSilent,
     };
+  }
+
+  get isSilent(): boolean {
+    return this.#state.kind === 'ready' && this.#state.side.isSilent;
   }
 
   /** Calls that wait for an answer, or for the connection. */

@@ -38,6 +38,12 @@ export interface PeerDelivery {
   readonly made: MadeCall;
 }
 
+interface CallEvents {
+  readonly answered: (answer: PeerAnswer) => void;
+  readonly failed: (error: PeerCallError) => void;
+  readonly silent: (() => void) | undefined;
+}
+
 /** A process and this one's two connections to it: large bodies have one of their own, so that they hold up no small call. */
 interface Peer {
   readonly member: PeerMember;
@@ -107,8 +113,7 @@ export class Peers {
     silent?: () => void,
   ): PeerDelivery | null {
     const { via } = call;
-    const made = this.#waitingCall(call, via === undefined ? '' : logId, answered, failed);
-    const waiting = silent === undefined ? made : { ...made, silent };
+    const waiting = this.#waitingCall(call, via === undefined ? '' : logId, { answered, failed, silent });
     const peer = this.#peers.get(via ?? logId);
     if (peer === undefined) {
       failUnsent(waiting, 'it is no member of the cluster');
@@ -135,6 +140,11 @@ export class Peers {
   /** How the process of this log can be reached, as far as is known; null where it is no member. */
   reachability(logId: string): Reachability | null {
     return this.#peers.get(logId)?.calls.reachability ?? null;
+  }
+
+  /** Whether the line to the process is connected and does not answer. Asked for each forwarded call. */
+  isSilent(logId: string): boolean {
+    return this.#peers.get(logId)?.calls.isSilent === true;
   }
 
   /** Calls of others that were not answered yet. */
@@ -196,8 +206,7 @@ export class Peers {
   #waitingCall(
     { head, body, deadlineMs, placement, name = this.newName() }: PeerCall,
     to: string,
-    answered: (answer: PeerAnswer) => void,
-    failed: (error: PeerCallError) => void,
+    { answered, failed, silent }: CallEvents,
   ): WaitingCall {
     const { clock } = this.#options;
     const beganMs = clock.monotonic();
@@ -214,6 +223,7 @@ export class Peers {
         metrics.called(error.outcome, 0);
         failed(error);
       },
+      silent,
     };
   }
 

@@ -19,7 +19,7 @@ import { type FailedTry, type NextStep, planForward } from './plan-forward.ts';
 
 export interface ForwardParts {
   readonly members: KnownMembers;
-  readonly peers: Pick<Peers, 'call' | 'newName' | 'cancel' | 'thirdBeside' | 'reachability'>;
+  readonly peers: Pick<Peers, 'call' | 'newName' | 'cancel' | 'thirdBeside' | 'reachability' | 'isSilent'>;
   /** Hands a call to a thread of this server. */
   readonly here: Deliver;
   readonly budgets: CallBudgets;
@@ -127,7 +127,7 @@ export class Forward implements Delivery {
       endUnread(this.#asked.body);
       return this.#failed(neverSent(placement), { kind: 'unreachable' });
     }
-    const avoids = byThird === null && peers.reachability(logId)?.isSilent === true;
+    const avoids = byThird === null && peers.isSilent(logId);
     const wentByThird = byThird === true || (avoids && !isStream(this.#asked.body) && this.#hasThird(logId));
     this.#sendCopy(new Try(peers.newName(), { logId, placement, wentByThird }), wentByThird);
   }

@@ -23,7 +23,7 @@ import { movedMeanwhile } from './served-calls.ts';
 export interface OtherServersOptions {
   readonly router: Pick<Router, 'deliverHere'>;
   readonly members: KnownMembers;
-  readonly peers: Pick<Peers, 'call' | 'newName' | 'cancel' | 'thirdBeside' | 'reachability'>;
+  readonly peers: Pick<Peers, 'call' | 'newName' | 'cancel' | 'thirdBeside' | 'reachability' | 'isSilent'>;
   /** Room for answers that other servers owe; one of its own, so that nobody waits for what waits for it. */
   readonly answers: ByteGate;
   readonly clock: Clock;

@@ -128,7 +128,7 @@ export class PeerNetwork {
 
 /** The peers of one process. */
 export class SimulatedPeers
-  implements Pick<Peers, 'call' | 'newName' | 'cancel' | 'thirdBeside' | 'reachability'>
+  implements Pick<Peers, 'call' | 'newName' | 'cancel' | 'thirdBeside' | 'reachability' | 'isSilent'>
 {
   readonly #network: PeerNetwork;
   readonly #self: NetworkEnd;
@@ -195,6 +195,10 @@ export class SimulatedPeers
   }
 
   cancel(): void {}
+
+  isSilent(): boolean {
+    return false;
+  }
 
   thirdBeside(logId: string): string | null {
     return this.#network.reachedFrom(this.#self).find((third) => third !== logId) ?? null;
