@@ -61,7 +61,9 @@ export async function startBare(
   const child = spawn(process.execPath, [bareFile, JSON.stringify(answer)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  process.once('exit', () => child.kill());
+  const end = () => child.kill();
+  process.once('exit', end);
+  child.once('exit', () => process.off('exit', end));
   const [port] = (await once(child.stdout, 'data')) as [Buffer];
   return { url: `http://127.0.0.1:${Number(port.toString())}`, child };
 }
