@@ -136,6 +136,8 @@ await judged(async ({ say, tell }) => {
     });
   }
   const fields = /"count":\d+|"temperature":"\w+"|"store_gets":\d+/g;
+  // What a merge has made since the first count nobody has read: a branch is near where its parent is.
+  await post('large/count', { q: 'harbour 7 ' });
   for (const name of ['large-0', 'large-1', 'large-2', 'large-3']) {
     const readAt = performance.now();
     const first = await post(`${name}/count`, { q: 'harbour 7 ' });
