@@ -118,7 +118,8 @@ describe('calls that nothing can interrupt', { concurrency: 1 }, () => {
         () => sql('hard', `SELECT COUNT(*) FROM docs WHERE ${replace(manyOptions)} = 'x'`),
       ]),
     ]);
-    for (const code of codesOf(became.flat())) assert.match(code, /^(query_timeout|answered)$/);
+    // What a statement left to other threads when its time was over may still fill them.
+    for (const code of codesOf(became.flat())) assert.match(code, /^(query_timeout|answered|rate_limited)$/);
   });
 
   it('REGEXP_REPLACE that may take more than a second for a text at once is refused, with the reason', async () => {
