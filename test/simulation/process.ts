@@ -315,3 +315,20 @@ export function isOfStore(error: unknown): boolean {
 function never<T>(): Promise<T> {
   return new Promise(() => {});
 }
+
+/** Waits for an answer in virtual time; null where its process dies before, and where it does not come in time. */
+export function answerInTime(
+  process: SimulatedProcess,
+  answering: Promise<Answer>,
+  { scheduler, patienceMs }: { readonly scheduler: Scheduler; readonly patienceMs: number },
+): Promise<Answer | null> {
+  return new Promise((resolve) => {
+    const cancel = scheduler.after(patienceMs, null, () => resolve(null));
+    const end = (answer: Answer | null) => {
+      cancel();
+      resolve(answer);
+    };
+    process.onDeath(() => end(null));
+    void answering.then(end);
+  });
+}

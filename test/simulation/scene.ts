@@ -6,7 +6,7 @@ import { paths } from '../../src/object-store/paths.ts';
 import { Chance } from './chance.ts';
 import { FaultPlan } from './faults.ts';
 import { PeerNetwork } from './peer-network.ts';
-import { type Answer, SimulatedProcess } from './process.ts';
+import { type Answer, answerInTime, SimulatedProcess } from './process.ts';
 import { Scheduler } from './scheduler.ts';
 import { SimulatedServer } from './simulated-server.ts';
 import type { Met, StoreCall } from './simulated-store.ts';
@@ -110,15 +110,7 @@ export class Scene {
     asked: object,
   ): Promise<Answer | null> {
     const answering = process.ask(operation, namespace, { tenantId: this.tenantId, ...asked });
-    return new Promise((resolve) => {
-      const cancel = this.scheduler.after(patienceMs, null, () => resolve(null));
-      const end = (answer: Answer | null) => {
-        cancel();
-        resolve(answer);
-      };
-      process.onDeath(() => end(null));
-      void answering.then(end);
-    });
+    return answerInTime(process, answering, { scheduler: this.scheduler, patienceMs });
   }
 
   write(process: SimulatedProcess, namespace: string, id: string, text: string): Promise<Answer | null> {

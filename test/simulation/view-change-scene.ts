@@ -8,7 +8,7 @@ import { Chance } from './chance.ts';
 import { FaultPlan, type StoreOperation } from './faults.ts';
 import { IdleObjects, idleName, idleTenant } from './idle-objects.ts';
 import { PeerNetwork } from './peer-network.ts';
-import { type Answer, SimulatedProcess } from './process.ts';
+import { type Answer, answerInTime, SimulatedProcess } from './process.ts';
 import { Scheduler } from './scheduler.ts';
 import { SimulatedServer } from './simulated-server.ts';
 
@@ -216,15 +216,7 @@ export class ViewChangeScene {
     const process = this.#chance.pick(this.#serving);
     const docs = [{ id: `d${++this.#writes % 10}`, text: 'the tide comes in' }];
     const answering = process.ask('putDocuments', namespace, { tenantId, body: { docs } });
-    return new Promise((resolve) => {
-      const cancel = this.scheduler.after(patienceMs, null, () => resolve(null));
-      const end = (answer: Answer | null) => {
-        cancel();
-        resolve(answer);
-      };
-      process.onDeath(() => end(null));
-      void answering.then(end);
-    });
+    return answerInTime(process, answering, { scheduler: this.scheduler, patienceMs });
   }
 
   /** One namespace of one tenant, made and flushed by a server; all that are idle are like it. */
