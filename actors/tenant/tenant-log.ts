@@ -1,6 +1,6 @@
 import { ApiError } from '../../protocol/errors.ts';
 import type { TenantEvent } from '../../protocol/stored-tenant.ts';
-import { assert } from '../../src/base/assert.ts';
+import { assert, DataError } from '../../src/base/assert.ts';
 import { randomHex } from '../../src/base/random.ts';
 import { Serial } from '../../src/base/serial.ts';
 import { paths } from '../../src/object-store/paths.ts';
@@ -119,8 +119,14 @@ export class TenantLog {
       if (!isGoneLog(this.#components, manifest.owner, logId)) this.#applied.set(logId, watermark);
   }
 
-  /** What the log has beyond the manifest. Call once, before anything is appended. */
+  /**
+   * What the log has beyond the manifest. Call once, before anything is appended. Throws `DataError` where there is no manifest
+   * and the log's first record is not the tenant's first.
+   */
   replay(records: readonly ReplayedRecord[]): void {
+    const [first] = records;
+    if (this.#committed === null && first !== undefined && first.head.version !== 1)
+      throw new DataError(paths.tenantManifest(this.tenantId), 0, 'the manifest is missing');
     for (const record of records) this.#replay(record);
     this.#submittedVersion = this.#state.version;
     this.#measure();

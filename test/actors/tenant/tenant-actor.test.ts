@@ -84,6 +84,22 @@ test('names and keys outlive kills and flushes', async () => {
   third.kill();
 });
 
+test('a tenant whose manifest is gone is damaged, also where the log still has its last records', async () => {
+  const first = await withTenant();
+  await clock.run(first.host.flush(tenantId, '', ''));
+  await clock.run(createNamespace(first, 'late'));
+  first.kill();
+  await truth.delete(paths.tenantManifest(tenantId));
+
+  const second = await start();
+  const asked = second.ask('listNamespaces', '', { query: '' });
+
+  const named = (error: unknown) =>
+    error instanceof DataError && error.place === paths.tenantManifest(tenantId);
+  await assert.rejects(clock.run(asked), named);
+  second.kill();
+});
+
 test('a name is made once: whoever comes second hears 409', async () => {
   const process = await withTenant();
 
