@@ -50,15 +50,15 @@ function command(folder: string, ...args: string[]): Promise<Ended> {
 async function endedBackup(folder: string, place: string): Promise<number> {
   const child = started(folder, ['backup', '--to', place]);
   const ended = once(child, 'close');
-  const notes = join(place, 'unfinished');
-  while (!existsSync(notes) || readdirSync(notes).length < 3) {
+  const [notes, objects] = [join(place, 'unfinished'), join(place, 'objects')];
+  while (!existsSync(objects) || !existsSync(notes) || readdirSync(notes).length < 3) {
     assert.equal(child.exitCode, null, 'it ended by itself');
     await sleep(10);
   }
   child.kill('SIGKILL');
   assert.deepEqual(await ended, [null, 'SIGKILL']);
   assert.ok(!existsSync(join(place, 'backups')), 'what was ended is no backup');
-  return filesOf(join(place, 'objects')).reduce((sum, file) => sum + statSync(file).size, 0);
+  return filesOf(objects).reduce((sum, file) => sum + statSync(file).size, 0);
 }
 
 function filesOf(folder: string): string[] {
