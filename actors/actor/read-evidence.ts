@@ -33,7 +33,9 @@ export class ReadEvidence {
   async confirm(): Promise<void> {
     let readAt = momentOf(this.#clock);
     // A look that is on its way may tell of a moment long before; however long the next one takes, it tells of one after.
-    while (msBetween(this.#seen, readAt) > limits.readEvidenceMsMax) {
+    // Where the wall clock was set forward meanwhile, it says of a look that began later that it began too late to tell.
+    const isAfter = () => this.#seen.monotonicMs > readAt.monotonicMs;
+    while (!isAfter() && msBetween(this.#seen, readAt) > limits.readEvidenceMsMax) {
       if (!(await this.#renew())) throw removed();
       // Where the wall clock was set back meanwhile, no look would ever tell of what it said before.
       readAt = { ...readAt, wallMs: Math.min(readAt.wallMs, this.#clock.now()) };

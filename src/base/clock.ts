@@ -28,8 +28,17 @@ export function momentOf(clock: Pick<Clock, 'now' | 'monotonic'>): Moment {
   return { monotonicMs: clock.monotonic(), wallMs: clock.now() };
 }
 
-/** How long before `later` a moment was, in milliseconds; negative where it came after. */
+/** How far the two clocks may disagree on what has passed, in milliseconds: they are read one after the other, and one of them is slewed. */
+const clocksApartMsMax = 100;
+
+/**
+ * How long before `later` a moment was, in milliseconds; negative where it came after. Infinite where the wall clock was set back
+ * meanwhile: the other one may have stood still, and nothing tells for how long.
+ */
 export function msBetween(earlier: Moment, later: Moment): number {
+  const isSetBack =
+    later.wallMs - earlier.wallMs < later.monotonicMs - earlier.monotonicMs - clocksApartMsMax;
+  if (isSetBack) return Number.POSITIVE_INFINITY;
   return Math.max(later.monotonicMs - earlier.monotonicMs, later.wallMs - earlier.wallMs);
 }
 

@@ -56,27 +56,56 @@ test('a look that takes long tells of a moment after the read', async () => {
   assert.equal(looks, 1);
 });
 
-test('a read ends in time though the wall clock is set back an hour meanwhile', async () => {
-  let aheadMs = 3_600_000;
-  const stepping = {
-    now: () => clock.now() + aheadMs,
-    monotonic: () => clock.monotonic(),
-    sleep: (ms: number) => clock.sleep(ms),
-    after: (ms: number, run: () => void) => clock.after(ms, run),
-    yieldTurn: () => clock.yieldTurn(),
-  };
-  evidence = new ReadEvidence(stepping, {
+/** A clock whose machine may have slept, which its monotonic clock does not count, and whose wall clock may have been set. */
+const settable = {
+  sleptMs: 0,
+  setByMs: 0,
+  now: () => clock.now() + settable.setByMs,
+  monotonic: () => clock.monotonic() - settable.sleptMs,
+  sleep: (ms: number) => clock.sleep(ms),
+  after: (ms: number, run: () => void) => clock.after(ms, run),
+  yieldTurn: () => clock.yieldTurn(),
+};
+
+/** Evidence by that clock; `duringLook` sets it while somebody looks. */
+function settableEvidence(duringLook = () => {}): ReadEvidence {
+  [settable.sleptMs, settable.setByMs] = [0, 0];
+  return new ReadEvidence(settable, {
     seenOpen: async () => {
       looks++;
       await clock.sleep(tookMs);
-      aheadMs = 0;
+      duringLook();
       return ageMs;
     },
   });
-  const confirming = evidence.confirm();
-  await clock.run(confirming);
+}
 
-  assert.ok(looks <= 3, `${looks} looks`);
+for (const [way, setByMs] of [
+  ['back', -3_600_000],
+  ['forward', 3_600_000],
+] as const) {
+  test(`a read ends in time though the wall clock is set ${way} an hour meanwhile`, async () => {
+    evidence = settableEvidence(() => {
+      settable.setByMs = setByMs;
+    });
+    await clock.run(evidence.confirm());
+    assert.ok(looks <= 3, `${looks} looks`);
+
+    await clock.run(evidence.confirm());
+    assert.equal(evidence.isFresh(), true);
+  });
+}
+
+test('evidence ends while the machine sleeps, also where its wall clock is set back meanwhile', async () => {
+  evidence = settableEvidence();
+  await clock.run(evidence.confirm());
+  assert.equal(evidence.isFresh(), true);
+  clock.jump(36_000);
+  [settable.sleptMs, settable.setByMs] = [36_000, -3_600_000];
+
+  assert.equal(evidence.isFresh(), false);
+  await clock.run(evidence.confirm());
+  assert.equal(evidence.isFresh(), true);
 });
 
 test('a process whose log is sealed answers no read', async () => {
