@@ -139,7 +139,6 @@ export class TenantNames {
     const known = this.#names.get(name);
     if (known === undefined) throw noSuchNamespace(name);
     const { namespaceId, writes, docsWritten, bytesWritten } = known;
-    const gone = [{ name, namespaceId }, ...linksAt(log.state, namespaceId)];
     const dropped = log
       .append({
         kind: 'namespace-deleted',
@@ -148,7 +147,8 @@ export class TenantNames {
         taken: { writes, docsWritten, bytesWritten },
         day: dayOf(clock.now()),
       })
-      .then(() => drops.dropInTime(gone));
+      // Links that were being made when this began are in the log before it, and end with it.
+      .then(() => drops.dropInTime([{ name, namespaceId }, ...linksAt(log.state, namespaceId)]));
     await log.confirmed(dropped);
   }
 

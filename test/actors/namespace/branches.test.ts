@@ -75,6 +75,29 @@ async function misfits(): Promise<{ readonly unnamed: string[]; readonly missing
 
 const nothing = { unnamed: [], missing: [] };
 
+describe('a link that is made while its source is deleted', () => {
+  it('ends with it, whichever of the two the log has first', async () => {
+    server.store.plan = ({ operation, key }) =>
+      operation === 'create' && key.startsWith('log/') ? { delayMs: 50 } : undefined;
+    for (let laterMs = 0; laterMs <= 300; laterMs += 10) {
+      await put('n', docs(0, 3));
+      const { version } = (await clock.run(server.count('n'))).body;
+      const body = { source: 'n', version };
+      const linking = server.ask('linkNamespace', '', { argument: 'pin', body });
+      await clock.advance(laterMs);
+      const removing = server.ask('deleteNamespace', '', { argument: 'n' });
+
+      const [linked, removed] = await clock.run(Promise.all([linking, removing]));
+
+      assert.equal(removed.status, 204);
+      const manifests = (await keys()).filter((key) => key.endsWith('/manifest'));
+      assert.deepEqual(manifests, [], `${laterMs} ms later: the link is ${linked.status}`);
+      assert.equal((await get('pin', 'd0')).status, 404);
+      if (linked.status === 201) assert.equal((await remove('pin')).status, 204);
+    }
+  });
+});
+
 describe('a branch', () => {
   it('begins as its source is, with what is in segments and what is in memory, and each goes its own way', async () => {
     await put('s', docs(0, 20));
