@@ -84,8 +84,8 @@ export const linkMutations: readonly Mutation[] = [
   {
     name: 'links: a link that stays outlives its source',
     file: 'actors/tenant/tenant-names.js',
-    find: 'const gone = [{ name, namespaceId }, ...linksAt(log.state, namespaceId)];',
-    replace: 'const gone = [{ name, namespaceId }];',
+    find: 'dropInTime([{ name, namespaceId }, ...linksAt(log.state, namespaceId)])',
+    replace: 'dropInTime([{ name, namespaceId }])',
     why: 'the deletion is answered while others still read it',
   },
   {
