@@ -78,6 +78,7 @@ export class SimulatedProcess implements Owner {
   #router: ProcessRouter | null = null;
   #clockOffsetMs = 0;
   #sleptMs = 0;
+  #sleepsUntilMs = 0;
   #isLeaving = false;
   #draining = false;
   dead = false;
@@ -161,10 +162,12 @@ export class SimulatedProcess implements Owner {
     this.pausedUntilMs = this.#options.scheduler.nowMs + Math.ceil(ms);
   }
 
-  /** As a pause, and its monotonic clock stands still meanwhile. */
+  /** As a pause, and its monotonic clock stands still meanwhile, also for what others have it do in that time. */
   sleepMachine(ms: number): void {
+    const fromMs = Math.max(this.#options.scheduler.nowMs, this.#sleepsUntilMs);
     this.pause(ms);
-    this.#sleptMs += Math.ceil(ms);
+    this.#sleptMs += Math.max(0, this.pausedUntilMs - fromMs);
+    this.#sleepsUntilMs = Math.max(this.pausedUntilMs, this.#sleepsUntilMs);
   }
 
   /** Its machine's clock is set; how long things take does not change. */
@@ -278,7 +281,7 @@ export class SimulatedProcess implements Owner {
     const { scheduler } = this.#options;
     return {
       now: () => Math.floor(epochMs + scheduler.nowMs + this.#clockOffsetMs),
-      monotonic: () => scheduler.nowMs - this.#sleptMs,
+      monotonic: () => Math.max(scheduler.nowMs, this.#sleepsUntilMs) - this.#sleptMs,
       sleep: (ms) => scheduler.sleep(ms, this),
       after: (ms, run) => scheduler.after(ms, this, run),
       yieldTurn: () => scheduler.sleep(0, this),
