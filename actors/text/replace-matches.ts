@@ -94,7 +94,8 @@ export class MatchReplacer {
     const { nanoseconds, bytesMax } = this.#pattern;
     const { literalBytes, references } = this.#template;
     const matches = this.#matchesOnce ? 1 : length + 1;
-    if (length + matches * literalBytes + references * length > this.#bytesMax) return false;
+    const made = length + matches * literalBytes + references * length;
+    if (made > Math.min(this.#bytesMax, madeAtOnceBytesMax)) return false;
     // Each search begins after the match before, and may read to the end of the text, or as far as a match can reach.
     const read = Math.min(
       (length * (length + 3)) / 2,
@@ -116,6 +117,8 @@ export class MatchReplacer {
   }
 }
 
+/** What one call may make: it is written to new memory twice, up to 4 ms a megabyte. */
+const madeAtOnceBytesMax = 2 ** 20;
 const nothing = Buffer.alloc(0);
 
 /** Bytes that are put together, up to a bound: what goes beyond it is not kept. */

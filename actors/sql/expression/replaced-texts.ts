@@ -48,7 +48,7 @@ export class ReplacedTexts {
       const code = codes[row] as number;
       if (byCode[code] === 0) {
         const result = this.#turns.due() ? null : replaced.replacer.quickly(bytesOf(dictionary, code));
-        if (result === null)
+        if (result === null || replaced.results.isLongToGrow(result.length))
           throw new Interruption(() => this.#replaceSlowly(replaced, texts, { rows, rowCount, from: i }));
         made.add(result);
         byCode = noteReplaced(replaced, { dictionary, code, result });
@@ -81,6 +81,10 @@ export class ReplacedTexts {
       if (result === 'late') return;
       if (result === 'too-large') throw tooMuchReplaced(replaced.at);
       made.add(result);
+      if (replaced.results.isLongToGrow(result.length)) {
+        await replaced.results.growInTurns(result.length, turns);
+        if (turns.timedOut) return;
+      }
       noteReplaced(replaced, { dictionary, code, result });
     }
   }

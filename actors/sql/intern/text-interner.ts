@@ -2,6 +2,7 @@ import { assert } from '../../../src/base/assert.ts';
 import { hashBytes } from '../../columns/hash-bytes.ts';
 import { type Column, type Dictionary, startOf, type Texts } from '../frame/column.ts';
 import { asTexts } from '../frame/column-forms.ts';
+import type { SqlTurns } from '../interruption.ts';
 import type { Room } from '../room.ts';
 import { ByCodes } from './by-codes.ts';
 import { HashSlots } from './hash-slots.ts';
@@ -86,6 +87,28 @@ export class TextInterner implements Interner {
     return this.#number({ count: 1, bytes: text, ends }, view, 0);
   }
 
+  /**
+   * Whether one more string of so many bytes would have all strings copied at once, and for longer than a turn. Whoever can wait has
+   * `growInTurns` do that before.
+   */
+  isLongToGrow(bytes: number): boolean {
+    return this.#blobBytes > longCopyBytes && this.#blobBytes + bytes > this.#blob.length;
+  }
+
+  /** Makes room for one more string of so many bytes, in turns. No string may come meanwhile. There is no room where the time is over before. */
+  async growInTurns(bytes: number, turns: SqlTurns): Promise<void> {
+    const held = this.#blobBytes;
+    const larger = this.#largerBlob(bytes);
+    for (let at = 0; at < held; at += copiedAtOnceBytes) {
+      this.#blob.copy(larger, at, at, Math.min(at + copiedAtOnceBytes, held));
+      if (!turns.due()) continue;
+      await turns.giveWay();
+      if (turns.timedOut) return;
+    }
+    assert(this.#blobBytes === held, () => `${this.#blobBytes - held} bytes came while room was made`);
+    this.#moveTo(larger);
+  }
+
   valuesOf(numbers: Int32Array): Texts {
     const nulls = nullsAmong(numbers, this.nullNumber);
     return { kind: 'texts', codes: numbers.slice(), dictionary: this.dictionary, nulls };
@@ -160,9 +183,17 @@ export class TextInterner implements Interner {
 
   #makeRoom(bytes: number): void {
     if (this.#blobBytes + bytes <= this.#blob.length) return;
-    const wanted = this.#blobBytes + bytes;
-    const larger = Buffer.from(new ArrayBuffer(Math.max(wanted, blobLengthAfter(this.#blob.length))));
+    const larger = this.#largerBlob(bytes);
     this.#blob.copy(larger, 0, 0, this.#blobBytes);
+    this.#moveTo(larger);
+  }
+
+  #largerBlob(bytes: number): Buffer<ArrayBuffer> {
+    const wanted = this.#blobBytes + bytes;
+    return Buffer.from(new ArrayBuffer(Math.max(wanted, blobLengthAfter(this.#blob.length))));
+  }
+
+  #moveTo(larger: Buffer<ArrayBuffer>): void {
     this.#blob = larger;
     this.#dictionary.bytes = larger;
   }
@@ -173,5 +204,8 @@ function blobLengthAfter(length: number): number {
   return length >= largeBlobBytes && length < roomyBlobBytes ? roomyBlobBytes : length * 2;
 }
 
+/** New memory takes up to 4 ms a megabyte to write to, where the machine has to get it first. */
+const longCopyBytes = 2 ** 21;
+const copiedAtOnceBytes = 2 ** 18;
 const largeBlobBytes = 2 ** 20;
 const roomyBlobBytes = 2 ** 25;
