@@ -5,6 +5,7 @@
 import { billingLimits } from './billing-limits.ts';
 import { clusterLimits } from './cluster-limits.ts';
 import { peerLimits } from './peer-limits.ts';
+import { transferLimits } from './transfer-limits.ts';
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -175,19 +176,7 @@ export const limits = {
   requestHeadBytesMax: 64 * KiB,
   /** Memory of what running queries hold on a thread, as a part of what its actors may: one in so many. */
   queryMemoryPart: 4,
-  /** Memory of bodies that came and answers that are not read yet, as a part of TIDEBASE_MEMORY_BYTES: one in so many. */
-  transfersPart: 4,
-  /** The least memory for bodies and answers, whatever its part is: one largest write, twice, as it came and as it is understood, must fit beside something else. */
-  transferBytesMin: 192 * MiB,
-  /** The same of bodies that are on their way between servers, each way; a largest write, twice, must fit beside something else. */
-  peerBodiesPart: 8,
-  peerBodiesBytesMin: 144 * MiB,
-  /** Bytes of a slab, which bodies over 256 KB lie in while they come. */
-  bodySlabBytes: MiB,
-  /** Slabs that are kept for the next large body: one largest write. */
-  bodySlabsKept: 64,
-  /** Bodies and answers up to this size are not held in a gate: the number of requests in flight bounds them. */
-  unheldBytesMax: 16 * KiB,
+  ...transferLimits,
   /** Requests that wait for memory of bodies, for a place or for the disk: each holds a connection and a kilobyte. */
   roomWaitersMax: 4_096,
   /** Weights of owners where a server has more to do than it can: who pays, who has shown an address, who has not. */

@@ -339,6 +339,7 @@ export function frontComponents(parts: {
       random: systemRandom,
       clock: systemClock,
       storedBytes: (tenantId) => tenants.storedBytes(tenantId),
+      intake: parts.held.intake,
     }),
     held: parts.held,
     memory: requestMemory(tenants, systemRandom),

@@ -4,7 +4,8 @@ import { ByteGate, type Hold } from '../base/byte-gate.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Share } from '../base/share.ts';
 import { CHUNKED_BODY } from './http-guards.ts';
-import type { HttpExchange } from './http-types.ts';
+import type { HttpExchange, NoteGrowth } from './http-types.ts';
+import { IntakeShares } from './intake-shares.ts';
 
 export interface HeldBody {
   readonly bytes: Uint8Array;
@@ -24,6 +25,8 @@ const growAgainMs = 100;
  * body unread, so that the client is held up and nothing of it is in our memory.
  */
 export class HeldBytes {
+  /** Holds up who sends more than its part. */
+  readonly intake: IntakeShares;
   readonly #gate: ByteGate;
   readonly #clock: Clock;
 
@@ -32,6 +35,7 @@ export class HeldBytes {
     const max = Math.max(memoryBytes / limits.transfersPart, limits.transferBytesMin);
     this.#gate = new ByteGate({ max, clock, waitersMax: limits.roomWaitersMax });
     this.#clock = clock;
+    this.intake = new IntakeShares(clock);
   }
 
   get gate(): ByteGate {
@@ -42,16 +46,17 @@ export class HeldBytes {
    * Reads the body of an exchange. Rejects as `readBody` does, and with 429 `rate_limited` where there is no room for it
    * within `limits.roomWaitMs`.
    */
-  async readBody(exchange: HttpExchange, { owner }: Share, limitBytes: number): Promise<HeldBody> {
+  async readBody(exchange: HttpExchange, share: Share, limitBytes: number): Promise<HeldBody> {
     const { declaredBytes } = exchange;
-    if (declaredBytes === CHUNKED_BODY) return this.#readChunked(exchange, owner, limitBytes);
+    const { owner } = share;
+    if (declaredBytes === CHUNKED_BODY) return this.#readChunked(exchange, share, limitBytes);
     if (declaredBytes <= limits.unheldBytesMax || declaredBytes > limitBytes)
       return { bytes: new Uint8Array(await exchange.readBody(limitBytes)), hold: null };
     const amount = copiesOfBody * declaredBytes;
     const hold = await this.#gate.reserveWithin(limits.roomWaitMs, { owner, amount, slow: exchange });
     if (hold === null) throw noRoom();
     try {
-      const bytes = new Uint8Array(await exchange.readBody(limitBytes));
+      const bytes = new Uint8Array(await exchange.readBody(limitBytes, this.#cameOf(share)));
       hold.settle();
       return { bytes, hold };
     } catch (error) {
@@ -65,7 +70,19 @@ export class HeldBytes {
     return this.#gate.reserve(owner, bytes, exchange);
   }
 
-  async #readChunked(exchange: HttpExchange, owner: number, limitBytes: number): Promise<HeldBody> {
+  /** Notes what has come of a body, whenever it has grown. */
+  #cameOf(share: Share): NoteGrowth {
+    let known = 0;
+    return (filled) => {
+      const bytes = filled - known;
+      known = filled;
+      return this.intake.came(share, bytes);
+    };
+  }
+
+  async #readChunked(exchange: HttpExchange, share: Share, limitBytes: number): Promise<HeldBody> {
+    const { owner } = share;
+    const came = this.#cameOf(share);
     const amount = copiesOfBody * Math.min(chunkedBytesFirst, limitBytes);
     const hold = await this.#gate.reserveWithin(limits.roomWaitMs, { owner, amount, slow: exchange });
     if (hold === null) throw noRoom();
@@ -73,9 +90,10 @@ export class HeldBytes {
     let room = Promise.resolve();
     try {
       const body = await exchange.readBody(limitBytes, (filled) => {
-        if (copiesOfBody * filled <= hold.amount) return undefined;
+        const heldUp = came(filled);
+        if (copiesOfBody * filled <= hold.amount) return heldUp;
         room = room.then(() => this.#grow(hold, copiesOfBody * filled, copiesOfBody * limitBytes));
-        return room;
+        return heldUp === undefined ? room : Promise.all([room, heldUp]).then(() => {});
       });
       hold.settle();
       return { bytes: new Uint8Array(body), hold };

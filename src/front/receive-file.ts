@@ -11,6 +11,7 @@ import type { Share } from '../base/share.ts';
 import type { Packing } from './body-packing.ts';
 import { CHUNKED_BODY } from './http-guards.ts';
 import type { HttpExchange, TakeChunk } from './http-types.ts';
+import type { IntakeShares } from './intake-shares.ts';
 import { Unpacker } from './unpack-body.ts';
 
 /** Written at a time. */
@@ -40,6 +41,8 @@ export interface FileReceiverOptions {
   readonly clock: Clock;
   /** What all namespaces of a tenant take in the object store, in bytes. */
   readonly storedBytes: (tenantId: number) => Promise<number>;
+  /** Holds up who sends more than its part. */
+  readonly intake: Pick<IntakeShares, 'came'>;
 }
 
 /**
@@ -85,7 +88,7 @@ export class FileReceiver {
         Math.min(declared, limits.importBodyBytesMax),
       );
       holds.push(room);
-      const bytes = await this.#receive(source, path, { room, bytesMax, packing: whose.packing });
+      const bytes = await this.#receive(source, path, { room, bytesMax, whose });
       // From here on it is the server's pace.
       for (const hold of holds) hold.settle();
       if (bytes === 0) throw new ApiError('bad_request', 'this request needs a file as its body');
@@ -123,8 +126,8 @@ export class FileReceiver {
     {
       room,
       bytesMax,
-      packing,
-    }: { readonly room: Hold; readonly bytesMax: number; readonly packing: Packing | null },
+      whose: { share, packing },
+    }: { readonly room: Hold; readonly bytesMax: number; readonly whose: FileTerms },
   ): Promise<number> {
     // Asked for at once: a client that goes away meanwhile is heard of.
     const output = new FileOutput(async () => {
@@ -143,9 +146,9 @@ export class FileReceiver {
     };
     const unpacker = packing === null ? null : new Unpacker(packing, keep, this.#options.clock);
     try {
-      await source.streamBody(
-        limits.importBodyBytesMax,
-        unpacker === null ? keep : (chunk) => unpacker.take(chunk),
+      const take: TakeChunk = unpacker === null ? keep : (chunk) => unpacker.take(chunk);
+      await source.streamBody(limits.importBodyBytesMax, (chunk) =>
+        bothOf(this.#options.intake.came(share, chunk.byteLength), take(chunk)),
       );
       await unpacker?.end();
       await output.flush();
@@ -155,6 +158,12 @@ export class FileReceiver {
       await output.close();
     }
   }
+}
+
+/** Waits for both; rejects where one does. */
+function bothOf(one: Promise<void> | undefined, other: Promise<void> | undefined): Promise<void> | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return Promise.all([one, other]).then(() => {});
 }
 
 function quotaFull(sentence: string): ApiError {

@@ -39,6 +39,7 @@ async function start({ storedBytes = 0 } = {}) {
     random: systemRandom,
     clock: systemClock,
     storedBytes: async () => storedBytes,
+    intake: { came: () => undefined },
   });
   b.receiveFile = fileOfPeer(files, systemClock);
   const received: Buffer[] = [];
