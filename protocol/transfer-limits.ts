@@ -14,6 +14,8 @@ export const transferLimits = {
   bodySlabBytes: MiB,
   /** Slabs that are kept for the next large bodies: two largest writes. Memory that is new takes a hundred times as long to write to. */
   bodySlabsKept: 128,
+  /** Slabs that are kept for the next files: a file may have eight that wait for the disk. */
+  fileSlabsKept: 32,
   /** Bytes of bodies that come in a millisecond while several owners send, 128 MB a second: a tenth of the front thread's time. */
   intakeBytesPerMs: 128 * KiB,
   /** Bytes that an owner may send ahead of its part, so that bodies of some megabytes are never held up. */

@@ -120,9 +120,9 @@ const backgroundSteps = {
   build: 12,
   merge: 15,
   graph: 15,
-  match: 12,
+  match: 16,
   model: 6,
-  import: 6,
+  import: 12,
   hash: 10,
 };
 

@@ -12,6 +12,12 @@ const joinedBytesMax = 4 * 1024 * 1024;
  */
 export class BodySlabs {
   readonly #free: Uint8Array[] = [];
+  readonly #keptMax: number;
+
+  /** `keptMax`: slabs that are kept while nobody uses them. */
+  constructor(keptMax: number = limits.bodySlabsKept) {
+    this.#keptMax = keptMax;
+  }
 
   take(): Uint8Array {
     return this.#free.pop() ?? Buffer.allocUnsafeSlow(limits.bodySlabBytes);
@@ -20,7 +26,7 @@ export class BodySlabs {
   /** What is kept is bounded; the rest is left to the collector. */
   give(slabs: readonly Uint8Array[]): void {
     for (const slab of slabs) {
-      if (this.#free.length >= limits.bodySlabsKept) return;
+      if (this.#free.length >= this.#keptMax) return;
       this.#free.push(slab);
     }
   }

@@ -98,7 +98,7 @@ export class BodyIntake {
       return;
     }
     if (take !== null) {
-      if (chunk.byteLength > 0) this.#handOver(take, Uint8Array.from(chunk));
+      if (chunk.byteLength > 0) this.#handOver(take, chunk);
       if (last) this.#finish();
       return;
     }

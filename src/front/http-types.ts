@@ -56,7 +56,8 @@ export interface HttpExchange {
   readBody(limitBytes: number, grown?: NoteGrowth): Promise<ArrayBuffer>;
   /**
    * Reads the body as `readBody` does, but piece by piece, for bodies that no memory has room for; answers how many bytes came.
-   * The client is held up while a promise of `take` is open; where it rejects, so does this. A piece is the taker's to keep.
+   * The client is held up while a promise of `take` is open; where it rejects, so does this. A taker copies what it keeps: a
+   * piece is only there during the call.
    */
   streamBody(limitBytes: number, take: TakeChunk): Promise<number>;
   /** The handler deadline of this exchange. Before its body is asked for. */

@@ -22,7 +22,9 @@ export async function passFileOn(
   let refused: unknown = null;
   let isWhole = false;
   const pass = async () => {
-    const bytes = await source.streamBody(limits.importBodyBytesMax, async (chunk) => chunks.write(chunk));
+    const bytes = await source.streamBody(limits.importBodyBytesMax, async (chunk) =>
+      chunks.write(Uint8Array.from(chunk)),
+    );
     await admit(bytes);
     isWhole = true;
     chunks.end();

@@ -9,13 +9,12 @@ import type { Random } from '../base/random.ts';
 import { randomHex } from '../base/random.ts';
 import type { Share } from '../base/share.ts';
 import type { Packing } from './body-packing.ts';
+import { BodySlabs } from './collected-body.ts';
 import { CHUNKED_BODY } from './http-guards.ts';
 import type { HttpExchange, TakeChunk } from './http-types.ts';
 import type { IntakeShares } from './intake-shares.ts';
 import { Unpacker } from './unpack-body.ts';
 
-/** Written at a time. */
-const writeBytes = 1024 * 1024;
 /** What may wait for the disk. */
 const waitingBytesMax = 8 * 1024 * 1024;
 
@@ -54,6 +53,7 @@ export class FileReceiver {
   readonly #options: FileReceiverOptions;
   readonly #places: ByteGate;
   readonly #disk: ByteGate;
+  readonly #slabs = new BodySlabs(limits.fileSlabsKept);
 
   constructor(options: FileReceiverOptions) {
     const { clock } = options;
@@ -130,7 +130,7 @@ export class FileReceiver {
     }: { readonly room: Hold; readonly bytesMax: number; readonly whose: FileTerms },
   ): Promise<number> {
     // Asked for at once: a client that goes away meanwhile is heard of.
-    const output = new FileOutput(async () => {
+    const output = new FileOutput(this.#slabs, async () => {
       await mkdir(this.#options.folder, { recursive: true });
       await refuseFullDisk(this.#options.folder, room.amount);
       return open(path, 'wx');
@@ -190,32 +190,38 @@ function busy(): ApiError {
   );
 }
 
+/** Writes a file slab by slab: what comes is copied into memory that the next files use again. */
 class FileOutput {
   readonly #opening: Promise<FileHandle>;
-  #waiting: Uint8Array[] = [];
+  readonly #slabs: BodySlabs;
+  /** The slab that is being filled, and how many of its bytes are; null where nothing has come since the last one was full. */
+  #filling: Uint8Array | null = null;
+  #filled = 0;
   #waitingBytes = 0;
   #writing: Promise<void> = Promise.resolve();
 
-  constructor(openFile: () => Promise<FileHandle>) {
+  constructor(slabs: BodySlabs, openFile: () => Promise<FileHandle>) {
+    this.#slabs = slabs;
     this.#opening = openFile();
     this.#opening.catch(() => {});
   }
 
-  /** Writes a chunk. Answers a promise where no more should come until it resolves. */
+  /** Copies a chunk and has it written. Answers a promise where no more should come until it resolves. */
   write(chunk: Uint8Array): Promise<void> | undefined {
-    this.#waiting.push(chunk);
-    this.#waitingBytes += chunk.byteLength;
-    if (this.#waitingBytes < writeBytes) return undefined;
-    const written = this.flush();
-    if (this.#waitingBytes < waitingBytesMax) return undefined;
-    return written;
+    for (let from = 0; from < chunk.byteLength; ) {
+      this.#filling ??= this.#slabs.take();
+      const piece = chunk.subarray(from, from + this.#filling.byteLength - this.#filled);
+      this.#filling.set(piece, this.#filled);
+      this.#filled += piece.byteLength;
+      from += piece.byteLength;
+      if (this.#filled === this.#filling.byteLength) this.#send();
+    }
+    return this.#waitingBytes < waitingBytesMax ? undefined : this.#writing;
   }
 
+  /** Resolves when all that came is written. */
   flush(): Promise<void> {
-    const chunks = this.#waiting;
-    this.#waiting = [];
-    this.#writing = this.#writing.then(() => this.#append(chunks));
-    this.#writing.catch(() => {});
+    this.#send();
     return this.#writing;
   }
 
@@ -227,11 +233,20 @@ class FileOutput {
     );
   }
 
-  async #append(chunks: readonly Uint8Array[]): Promise<void> {
-    const bytes = chunks.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  #send(): void {
+    const [slab, bytes] = [this.#filling, this.#filled];
+    if (slab === null) return;
+    this.#filling = null;
+    this.#filled = 0;
+    this.#waitingBytes += bytes;
+    this.#writing = this.#writing.then(() => this.#append(slab, bytes));
+    this.#writing.catch(() => {});
+  }
+
+  async #append(slab: Uint8Array, bytes: number): Promise<void> {
     try {
       const file = await this.#opening;
-      if (chunks.length > 0) await file.appendFile(Buffer.concat(chunks));
+      await file.appendFile(slab.subarray(0, bytes));
     } catch (cause) {
       if (cause instanceof ApiError) throw cause;
       const reason =
@@ -245,6 +260,7 @@ class FileOutput {
         },
       );
     }
+    this.#slabs.give([slab]);
     this.#waitingBytes -= bytes;
   }
 }

@@ -37,7 +37,7 @@ export class Unpacker {
   /** Takes the next piece of the body. Rejects with ApiError: 413 where it unpacks to too much, 422 where it does not unpack. */
   async take(packed: Uint8Array): Promise<void> {
     this.#packedBytes += packed.byteLength;
-    await this.#understood(this.#stream.take(packed));
+    await this.#understood(this.#stream.take(Uint8Array.from(packed)));
   }
 
   /** Says that the body has ended. Rejects with ApiError 422 where its stream has not. */

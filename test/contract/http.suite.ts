@@ -387,7 +387,7 @@ export function httpSuite(engine: HttpEngine): void {
         const pieces: Uint8Array[] = [];
         const limit = exchange.path === '/small' ? 1_000 : 4_000_000;
         const reading = exchange.streamBody(limit, (piece) => {
-          pieces.push(piece);
+          pieces.push(Uint8Array.from(piece));
           return exchange.path === '/broken'
             ? Promise.reject(new ApiError('unavailable', 'no room'))
             : pieces.length % 3 === 0
