@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { serverFlags } from '../src/cli/supervise.ts';
 
 /**
  * The real server as a process of its own, as an operator runs it, with every limit of the plans lifted. Not the tests'
@@ -79,7 +80,8 @@ export function temporaryFolder(): string {
 export async function startServer(options: StartOptions = {}): Promise<RunningServer> {
   const folder = options.folder ?? temporaryFolder();
   const command = options.supervised === true ? 'serve' : 'server';
-  const child = spawn(process.execPath, [...(options.nodeArguments ?? []), mainFile, command], {
+  const flags = options.supervised === true ? [] : serverFlags;
+  const child = spawn(process.execPath, [...flags, ...(options.nodeArguments ?? []), mainFile, command], {
     env: {
       ...withoutTidebase(process.env),
       // Every thread would print the SDK's notice about this version of Node.

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '../base/clock.ts';
 import { makeOnlyPrivate } from '../base/private-folder.ts';
@@ -49,6 +50,17 @@ export const serverEnvironment = {
   ...allocator,
 };
 
+/** Up to here V8 has no core to give to helpers that collect garbage. */
+const coresWithoutHelpers = 4;
+
+/**
+ * Arguments of Node that the server's process is started with. On few cores each thread collects its own garbage. V8's four
+ * helpers, which do it for all threads, would run beside them at the process's own priority: they put what threads of low
+ * priority let lie before the reads, and threads wait for each other. README.md has the figures.
+ */
+export const serverFlags: readonly string[] =
+  availableParallelism() <= coresWithoutHelpers ? ['--single-threaded-gc'] : [];
+
 /**
  * Starts the server as a child process and starts it again after an abnormal exit, a crash of native code included,
  * waiting longer each time while it keeps failing. Signals go on to the child. Answers the exit code.
@@ -71,7 +83,7 @@ export async function supervise(): Promise<number> {
   let serverArguments = ['server'];
   for (let delayMs = firstDelayMs; ; ) {
     const began = systemClock.monotonic();
-    child = spawn(process.execPath, [...process.execArgv, serverEntry, ...serverArguments], {
+    child = spawn(process.execPath, [...process.execArgv, ...serverFlags, serverEntry, ...serverArguments], {
       stdio: [...stdio],
       env,
     });
