@@ -13,18 +13,26 @@ const joinedBytesMax = 4 * 1024 * 1024;
 export class BodySlabs {
   readonly #free: Uint8Array[] = [];
   readonly #keptMax: number;
+  #taken = 0;
 
   /** `keptMax`: slabs that are kept while nobody uses them. */
   constructor(keptMax: number = limits.bodySlabsKept) {
     this.#keptMax = keptMax;
   }
 
+  /** Bytes of the slabs that bodies lie in now. */
+  get takenBytes(): number {
+    return this.#taken * limits.bodySlabBytes;
+  }
+
   take(): Uint8Array {
+    this.#taken++;
     return this.#free.pop() ?? Buffer.allocUnsafeSlow(limits.bodySlabBytes);
   }
 
   /** What is kept is bounded; the rest is left to the collector. */
   give(slabs: readonly Uint8Array[]): void {
+    this.#taken -= slabs.length;
     for (const slab of slabs) {
       if (this.#free.length >= this.#keptMax) return;
       this.#free.push(slab);

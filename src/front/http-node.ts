@@ -70,6 +70,9 @@ function listenerOf(server: Server, shared: ListenerShared): HttpListener {
   return {
     engine: 'node:http',
     port: (server.address() as AddressInfo).port,
+    get bodyBytes() {
+      return shared.slabs.takenBytes;
+    },
     stopListening() {
       if (shared.stopping) return;
       shared.stopping = true;

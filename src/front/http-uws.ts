@@ -103,6 +103,9 @@ function listenerOf({ engine, uws, app, socket, shared }: Listening): HttpListen
   return {
     engine,
     port: uws.us_socket_local_port(socket),
+    get bodyBytes() {
+      return shared.slabs.takenBytes;
+    },
     stopListening() {
       if (shared.stopping) return;
       shared.stopping = true;
@@ -260,6 +263,8 @@ class UwsExchange extends ExchangeBase<Shared> {
       else this.awaitHandler();
     });
     this.intake = intake;
+    // What comes of a request that was answered within its turn is thrown away: nobody's part of the memory is taken for it.
+    if (this.phase !== 'handling') intake.fail(new ClientGone());
     response.onData((chunk, last) => this.#onData(intake, chunk, last));
     return intake;
   }

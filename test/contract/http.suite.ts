@@ -16,6 +16,7 @@ import {
   type HttpListenOptions,
 } from '../../src/front/http-types.ts';
 import { loadUws } from '../../src/front/http-uws-load.ts';
+import { eventually } from '../support/eventually.ts';
 import { connectRaw, type RawAnswer, type RawConnection } from '../support/raw-http.ts';
 
 interface Bench {
@@ -486,6 +487,25 @@ export function httpSuite(engine: HttpEngine): void {
         assert.equal(answer?.status, 401);
         assert.equal(answer.headers.get('connection'), 'close');
         assert.ok(await connection.waitForClose(closeMsMax));
+      });
+    });
+
+    test('what comes of a body after its request was refused is not kept', async () => {
+      const handler: HttpHandler = (exchange) => exchange.respond(ok('no'));
+      const piece = Buffer.alloc(1 << 20);
+      const pieces = 8;
+      await withServer({ handler }, async ({ listener, connect }) => {
+        const connection = await connect();
+        connection.send(post(`Content-Length: ${(pieces + 1) * piece.byteLength}\r\n`));
+        const [answer] = await connection.waitForAnswers(1);
+        assert.equal(answer?.status, 200);
+        for (let sent = 0; sent < pieces; sent++) {
+          connection.send(piece);
+          assert.equal(listener.bodyBytes, 0);
+          await sleep(5);
+        }
+        await eventually(() => connection.socket.writableLength === 0, 'the body leaves');
+        assert.equal(listener.bodyBytes, 0);
       });
     });
 
