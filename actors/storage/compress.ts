@@ -1,5 +1,5 @@
 /** Blocks of bytes, packed with zstd and unpacked again: the caller says how many bytes must come out. */
-import { sawShared, sharedBuffer } from '../../src/base/garbage.ts';
+import { sharedBuffer } from '../../src/base/garbage.ts';
 import { CCtx, CParameter, compressBound, DCtx } from '../../src/base/zstd.ts';
 
 /** How stored bytes were made; the number is part of the disk format. */
@@ -58,7 +58,7 @@ export function decompressBlock(codec: number, stored: Uint8Array, rawLength: nu
   if (codec !== codecs.zstd) throw new DecompressError(`unknown codec ${codec}`);
   if (stored.length >= rawLength)
     throw new DecompressError('a compressed block is smaller than its raw bytes');
-  const raw = rawBuffer(rawLength);
+  const raw = sharedBuffer(rawLength);
   const length = inflate(raw, stored);
   if (length !== rawLength) throw new DecompressError(`${length} raw bytes instead of ${rawLength}`);
   return raw;
@@ -75,15 +75,9 @@ export function decompressExactly(stored: Uint8Array, rawLength: number): Buffer
 function copyRaw(stored: Uint8Array, rawLength: number): Buffer {
   if (stored.length !== rawLength)
     throw new DecompressError(`${stored.length} raw bytes instead of ${rawLength}`);
-  const raw = rawBuffer(rawLength);
+  const raw = sharedBuffer(rawLength);
   raw.set(stored);
   return raw;
-}
-
-/** V8 stops a thread every few megabytes that it has outside of its heap; of shared ones it does not know. */
-function rawBuffer(bytes: number): Buffer {
-  sawShared(bytes);
-  return sharedBuffer(bytes);
 }
 
 function inflate(raw: Buffer, stored: Uint8Array): number {

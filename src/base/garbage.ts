@@ -49,8 +49,9 @@ export function collectBetweenTasks(): void {
   idle.refresh();
 }
 
-/** Memory that V8 does not know of: whoever makes it sees to `sawShared` where it passes through. */
+/** Memory that V8 does not know of. It counts as seen by this thread, whatever becomes of it: a batch that is refused halfway also. */
 export function sharedBuffer(bytes: number): Buffer {
+  sawShared(bytes);
   return Buffer.from(new SharedArrayBuffer(bytes));
 }
 
@@ -65,7 +66,6 @@ export function toShared(bytes: Uint8Array): Buffer {
   }
   const shared = sharedBuffer(bytes.byteLength);
   shared.set(bytes);
-  sawShared(shared.byteLength);
   return shared;
 }
 

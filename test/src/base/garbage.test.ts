@@ -68,3 +68,15 @@ test('a thread of tasks collects all that it saw whenever it has seen a few mega
   for (let tries = 0; gone.size < 1 && tries < 4; tries++) await sleep(20);
   assert.deepEqual([...gone], ['seen']);
 });
+
+test('shared memory counts when it is made, also where nobody gives it on', async () => {
+  const gone = new Set<string>();
+  const registry = new FinalizationRegistry<string>((name) => gone.add(name));
+  collectBetweenTasks();
+  see(registry, sharedBuffer(bytes), 'refused');
+
+  for (let i = 0; i < 2; i++) sharedBuffer(bytes);
+
+  for (let tries = 0; gone.size < 1 && tries < 4; tries++) await sleep(20);
+  assert.deepEqual([...gone], ['refused']);
+});
