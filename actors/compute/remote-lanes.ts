@@ -3,6 +3,7 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { apiErrorFromWire } from '../../protocol/messages.ts';
 import type { ComputeLaneName, LaneClaim, LanesControl } from '../../protocol/worker-tasks.ts';
 import { moved, wrapControl } from '../../src/base/control.ts';
+import { sawSharedIn } from '../../src/base/garbage.ts';
 import type { Embedded } from '../embedding/embed-request.ts';
 import type { ParsedBody } from '../storage/parse-write.ts';
 import type { MatchAnswer } from '../text/match-task.ts';
@@ -26,6 +27,7 @@ export function remoteLanes(port: MessagePort): ComputeLanes {
     buffers: (ArrayBuffer | MessagePort)[] = [],
   ): Promise<T> => {
     const result = (await control.run(lane, moved(task, buffers), claim, buffers)) as ComputeResult<T>;
+    sawSharedIn(result);
     if (!result.ok) throw apiErrorFromWire(result.error);
     return result.value;
   };

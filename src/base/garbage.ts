@@ -69,7 +69,11 @@ export function toShared(bytes: Uint8Array): Buffer {
   return shared;
 }
 
+/** What is so large is worked on for longer than an object stays young: the collection of young ones does not find it. */
+const largeBytes = 8 * mebibyte;
+
 let seenBytes = 0;
+let seenLargeBytes = 0;
 let collections = 0;
 let heldBytes = 0;
 let steps: Steps | null = null;
@@ -78,9 +82,11 @@ let collect: ((options?: { readonly type: 'minor' }) => void) | null = null;
 /** This thread holds, or has held, shared bytes that it did not count before. */
 export function sawShared(bytes: number): void {
   seenBytes += bytes;
+  if (bytes >= largeBytes) seenLargeBytes += bytes;
   if (seenBytes < bounds.passing) return;
   seenBytes = 0;
-  collectSoon(bounds.isSmallHeap || ++collections % collectionsPerFullOne === 0);
+  const hasLarge = seenLargeBytes >= bounds.passing;
+  collectSoon(bounds.isSmallHeap || hasLarge || ++collections % collectionsPerFullOne === 0);
 }
 
 /** Bytes that this thread held for long, blocks or an actor put away, are garbage now. */
@@ -91,7 +97,7 @@ export function letGo(bytes: number): void {
 
 /** After this turn, in which whoever brought the bytes still holds them. */
 function collectSoon(all: boolean): void {
-  if (all) heldBytes = 0;
+  if (all) heldBytes = seenLargeBytes = 0;
   void yieldTurn().then(() => {
     if (all && !bounds.isSmallHeap) collectBySteps();
     else collectNow(all ? undefined : { type: 'minor' });
