@@ -148,8 +148,8 @@ async function sweepNamespace(
 }
 
 /**
- * Takes pins out whose holders do not exist: who was making one was killed before its manifest was stored. One that was deleted has had
- * its pin taken out before.
+ * Takes old pins out that nobody has: whose maker was killed before the holder's manifest was stored, and those of a manifest that a late
+ * duplicate of a request brought back, whose holders have let go since.
  */
 async function releaseForgotten(
   components: ActorComponents,
@@ -157,11 +157,30 @@ async function releaseForgotten(
   { untilMs }: Sweep,
 ): Promise<void> {
   const { directory, logger } = components;
+  let isUnchanged: boolean | null = null;
   for (const pin of pins) {
-    if (pin.atMs > untilMs || (await readManifest(components, pin.namespaceId)) !== null) continue;
+    if (pin.atMs > untilMs) isUnchanged ??= await wasUnchanged(components, namespaceId, untilMs);
+    if (pin.atMs > untilMs && !isUnchanged) continue;
+    const holder = await readManifest(components, pin.namespaceId);
+    if (holder?.parent?.namespaceId === namespaceId) continue;
     logger.info('a pin that nobody has is taken out', { namespaceId, holder: pin.namespaceId });
     await directory.release(tenantId, name, namespaceId, pin.namespaceId);
   }
+}
+
+/**
+ * Whether the manifest, which was read before this, is as it was at `untilMs`, by the store's clock. A pin bears the time of its maker,
+ * whose clock may have been ahead; what is looked at once, a day after it came, would then never be old enough.
+ */
+async function wasUnchanged(
+  { store }: ActorComponents,
+  namespaceId: string,
+  untilMs: number,
+): Promise<boolean> {
+  const key = paths.namespaceManifest(namespaceId);
+  for await (const object of listAll(store, key))
+    if (object.key === key) return object.modifiedAtMs <= untilMs;
+  return false;
 }
 
 async function readManifest({ store }: ActorComponents, namespaceId: string): Promise<Manifest | null> {

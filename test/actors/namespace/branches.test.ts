@@ -1,9 +1,9 @@
 /** Branches, and links that stay at a version: what they share, whom it outlives, and what goes when. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { decodeManifest } from '../../../actors/storage/manifest.ts';
+import { decodeManifest, encodeManifest } from '../../../actors/storage/manifest.ts';
 import { keyOfObject } from '../../../actors/storage/object-ref.ts';
-import { objectsNamedBy, objectsOfManifest } from '../../../actors/storage/shared-objects.ts';
+import { buried, objectsNamedBy, objectsOfManifest } from '../../../actors/storage/shared-objects.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { paths } from '../../../src/object-store/paths.ts';
@@ -314,6 +314,62 @@ describe('a link that stays at a version', () => {
     assert.equal((await clock.run(server.count('l'))).status, 404);
     assert.equal((await remove('l')).status, 204);
     assert.equal((await put('l', docs(0, 1))).body.created, true);
+  });
+});
+
+describe('a pin that nobody has', () => {
+  /** A tombstone that comes late, when its namespace was deleted with all that branched from it. */
+  const late = async (pinned: { readonly namespaceId: string; readonly aheadMs: number }) => {
+    await put('n', docs(0, 4));
+    await flushAll();
+    assert.equal((await make('branch', 'b', { source: 'n' })).status, 201);
+    for (const key of await keys()) {
+      if (!key.endsWith('/manifest')) continue;
+      const bytes = (await truth.get(key))?.bytes ?? new Uint8Array();
+      const manifest = decodeManifest(bytes, key);
+      const [pin] = manifest.pins ?? [];
+      if (pin === undefined) continue;
+      for (const name of ['b', 'n']) assert.equal((await remove(name)).status, 204);
+      await hours(2);
+      const pins = [{ ...pin, namespaceId: pinned.namespaceId, atMs: clock.now() + pinned.aheadMs }];
+      const tombstone = { ...manifest, pins, ...buried({ ...manifest, pins }, clock.now()) };
+      await truth.putIfAbsent(key, [encodeManifest(tombstone)]);
+      return key;
+    }
+    return assert.fail('no manifest has a pin');
+  };
+  const days = async (count: number) => {
+    for (let passed = 0; passed < count * 24; passed += 6) await hours(6);
+  };
+
+  it('is taken out where its namespace never came to be, also if its time is ahead of ours', async () => {
+    const key = await late({ namespaceId: '0'.repeat(32), aheadMs: 3 * hourMs });
+    assert.deepEqual(await keys(), [key]);
+
+    await days(4);
+
+    assert.deepEqual(await keys(), []);
+  });
+
+  it('is taken out where its namespace has let go', async () => {
+    await put('other', docs(0, 4));
+    await flushAll();
+    const others = await keys();
+    const holder =
+      others
+        .find((key) => key.endsWith('/manifest'))
+        ?.split('/')
+        .at(-2) ?? '';
+    const key = await late({ namespaceId: holder, aheadMs: 0 });
+    assert.ok((await keys()).includes(key));
+
+    await days(4);
+
+    assert.deepEqual(
+      (await keys()).filter((each) => !others.includes(each)),
+      [],
+    );
+    assert.equal((await list('other')).length, 4);
   });
 });
 
