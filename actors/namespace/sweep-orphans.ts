@@ -157,10 +157,10 @@ async function releaseForgotten(
   { untilMs }: Sweep,
 ): Promise<void> {
   const { directory, logger } = components;
-  let isUnchanged: boolean | null = null;
+  const isYoung = ({ atMs }: { readonly atMs: number }) => atMs > untilMs;
+  const areAllOld = pins.some(isYoung) && (await wasUnchanged(components, namespaceId, untilMs));
   for (const pin of pins) {
-    if (pin.atMs > untilMs) isUnchanged ??= await wasUnchanged(components, namespaceId, untilMs);
-    if (pin.atMs > untilMs && !isUnchanged) continue;
+    if (isYoung(pin) && !areAllOld) continue;
     const holder = await readManifest(components, pin.namespaceId);
     if (holder?.parent?.namespaceId === namespaceId) continue;
     logger.info('a pin that nobody has is taken out', { namespaceId, holder: pin.namespaceId });

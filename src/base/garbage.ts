@@ -49,7 +49,7 @@ export function collectBetweenTasks(): void {
   idle.refresh();
 }
 
-/** Memory that V8 does not know of. It counts as seen by this thread, whatever becomes of it: a batch that is refused halfway also. */
+/** Makes memory that threads can share and that V8 does not count. This thread counts it as seen, whatever becomes of it. */
 export function sharedBuffer(bytes: number): Buffer {
   sawShared(bytes);
   return Buffer.from(new SharedArrayBuffer(bytes));
@@ -69,7 +69,7 @@ export function toShared(bytes: Uint8Array): Buffer {
   return shared;
 }
 
-/** What is so large is worked on for longer than an object stays young: the collection of young ones does not find it. */
+/** A shared buffer from this many bytes on outlives its youth: work on it takes so long that a collection of young objects does not find it. */
 const largeBytes = 8 * mebibyte;
 
 let seenBytes = 0;

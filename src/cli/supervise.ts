@@ -50,7 +50,7 @@ export const serverEnvironment = {
   ...allocator,
 };
 
-/** Up to here V8 has no core to give to helpers that collect garbage. */
+/** A machine with at most this many cores has none to spare for V8's helpers. */
 const coresWithoutHelpers = 4;
 
 /**

@@ -70,7 +70,7 @@ function listenerOf(server: Server, shared: ListenerShared): HttpListener {
   return {
     engine: 'node:http',
     port: (server.address() as AddressInfo).port,
-    get bodyBytes() {
+    get collectedBytes() {
       return shared.slabs.takenBytes;
     },
     stopListening() {

@@ -123,8 +123,8 @@ export interface HttpListener {
   readonly port: number;
   /** `uWebSockets.js`, `uws-packaged` or `node:http`. */
   readonly engine: string;
-  /** Memory that large bodies lie in while they come, in bytes. */
-  readonly bodyBytes: number;
+  /** Bytes of memory that large bodies lie in while they come. */
+  readonly collectedBytes: number;
   /** Stops accepting connections. Those that are open go on and end with their next answer, which says so. */
   stopListening(): void;
   /** Ends every connection. */

@@ -103,7 +103,7 @@ function listenerOf({ engine, uws, app, socket, shared }: Listening): HttpListen
   return {
     engine,
     port: uws.us_socket_local_port(socket),
-    get bodyBytes() {
+    get collectedBytes() {
       return shared.slabs.takenBytes;
     },
     stopListening() {

@@ -57,26 +57,27 @@ test('a thread that has nothing to do lets go the bytes that its last task saw, 
   assert.deepEqual([...gone].sort(), ['moved', 'shared']);
 });
 
-test('a thread of tasks collects all that it saw whenever it has seen a few megabytes, old or young', async () => {
+/** The names of what a thread of tasks has let go soon after `act`, where it had seen a buffer before that nobody needs. */
+async function goneAfter(name: string, act: () => void): Promise<string[]> {
   const gone = new Set<string>();
-  const registry = new FinalizationRegistry<string>((name) => gone.add(name));
+  const registry = new FinalizationRegistry<string>((each) => gone.add(each));
   collectBetweenTasks();
-  see(registry, sharedBuffer(bytes), 'seen');
-
-  for (let i = 0; i < 2; i++) sawShared(bytes);
-
+  see(registry, sharedBuffer(bytes), name);
+  act();
   for (let tries = 0; gone.size < 1 && tries < 4; tries++) await sleep(20);
-  assert.deepEqual([...gone], ['seen']);
+  return [...gone];
+}
+
+test('a thread of tasks collects all that it saw whenever it has seen a few megabytes, old or young', async () => {
+  const gone = await goneAfter('seen', () => {
+    for (let i = 0; i < 2; i++) sawShared(bytes);
+  });
+  assert.deepEqual(gone, ['seen']);
 });
 
 test('shared memory counts when it is made, also where nobody gives it on', async () => {
-  const gone = new Set<string>();
-  const registry = new FinalizationRegistry<string>((name) => gone.add(name));
-  collectBetweenTasks();
-  see(registry, sharedBuffer(bytes), 'refused');
-
-  for (let i = 0; i < 2; i++) sharedBuffer(bytes);
-
-  for (let tries = 0; gone.size < 1 && tries < 4; tries++) await sleep(20);
-  assert.deepEqual([...gone], ['refused']);
+  const gone = await goneAfter('refused', () => {
+    for (let i = 0; i < 2; i++) sharedBuffer(bytes);
+  });
+  assert.deepEqual(gone, ['refused']);
 });
