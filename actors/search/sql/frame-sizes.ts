@@ -14,14 +14,29 @@ export function frameRowsOf({ replaces, outputs, grouping }: SelectPlan): number
   return Math.max(64, Math.min(frameRows, Math.floor(cellsOfFrame / outputs.length)));
 }
 
-/** Decides for how many rows expressions of that weight may be evaluated at once: some five milliseconds and megabytes. */
-export function rowsOfWeight(weight: number): number {
-  return Math.max(frameRowsMin, Math.floor(stepsOfFrame / Math.max(1, weight)));
+/**
+ * Decides for how many rows expressions of that weight may be evaluated at once: some five milliseconds and megabytes. `kept`: how many
+ * columns a frame keeps.
+ */
+export function rowsOfWeight(weight: number, kept: number): number {
+  const few = Math.min(fewRows, Math.floor(stepsOfFrame / Math.max(1, kept)));
+  return Math.max(frameRowsMin, few, Math.floor(stepsOfFrame / Math.max(1, weight)));
 }
 
 const stepsOfFrame = 524_288;
-/** The fewest rows of a frame: with fewer, most of the time would be what an expression costs however few there are. */
+/** With fewer rows, most of the time is what an expression costs however few there are: it has them where they take no more memory. */
+const fewRows = 512;
 const frameRowsMin = 64;
+
+/**
+ * Whether a plan has so many expressions that what each costs, however few the rows are, is more than a turn: others have their turn
+ * between two of them.
+ */
+export function hasManyParts({ weight, whereWeight }: SelectPlan): boolean {
+  return Math.max(weight, whereWeight) > partsOfTurn;
+}
+
+const partsOfTurn = 256;
 
 function isHashed({ keys, aggregates }: NonNullable<SelectPlan['grouping']>): boolean {
   return keys.length > 1 || (keys.length > 0 && aggregates.some(({ distinct }) => distinct));

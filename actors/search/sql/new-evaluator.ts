@@ -5,6 +5,7 @@ import type { Room } from '../../sql/room.ts';
 import { MatchReplacer } from '../../text/replace-matches.ts';
 import type { QueryContext } from '../query.ts';
 import { blamed, rethrow } from './blamed.ts';
+import { hasManyParts } from './frame-sizes.ts';
 
 /** Makes what evaluates a plan's expressions, with RE2 for REGEXP_REPLACE. `room`: for as many rows as can come. */
 export function newEvaluator(context: QueryContext, plan: SelectPlan, room: Room): Evaluator {
@@ -14,7 +15,11 @@ export function newEvaluator(context: QueryContext, plan: SelectPlan, room: Room
     blamed(at, () =>
       replacerOf(new MatchReplacer({ query: pattern, replacement, patterns }, surroundings), at),
     );
-  return new Evaluator(newReplacer, room, { repeated: plan.repeated, turns: slice });
+  return new Evaluator(newReplacer, room, {
+    repeated: plan.repeated,
+    hasManyParts: hasManyParts(plan),
+    turns: slice,
+  });
 }
 
 /** Makes a replacer for expressions; what is refused for a text is wrong with the statement. */

@@ -68,8 +68,9 @@ export class SqlQuery {
     this.#room = new Room(rowsMax, context.buffers, context.sqlHolding);
     this.#run = new SelectRun(plan, newEvaluator(context, plan, this.#room), this.#room);
     this.#wantedIds = idsOf(plan.where, plan.columns);
-    this.#frameRows = Math.min(frameRowsOf(plan), rowsOfWeight(plan.weight));
-    this.#filterRows = Math.min(frameRows, rowsOfWeight(plan.whereWeight));
+    const kept = plan.repeated.size;
+    this.#frameRows = Math.min(frameRowsOf(plan), rowsOfWeight(plan.weight, kept));
+    this.#filterRows = Math.min(frameRows, rowsOfWeight(plan.whereWeight, kept));
     this.#asksForExtremes = asksForExtremes(plan);
   }
 

@@ -1,26 +1,54 @@
 import type { Column, Nulls } from '../frame/column.ts';
-import { asWide, type Values } from '../frame/column-forms.ts';
+import { asValues, asWide, type Values } from '../frame/column-forms.ts';
+import type { SqlValue } from '../plan/value-list.ts';
 import { SqlError } from '../sql-error.ts';
 
 /**
  * Makes the column of `left + right` or `left - right`. Integers are added as doubles while these hold all sums of the frame exactly,
  * otherwise as 64 bits. Throws `SqlError` where a sum does not fit these; `at`: where the operator stands.
  */
-export function added(
-  left: Values,
-  right: Values,
-  {
-    operator,
-    isFloat,
-    rowCount,
-    at,
-  }: {
-    readonly operator: '+' | '-';
-    readonly isFloat: boolean;
-    readonly rowCount: number;
-    readonly at: number;
-  },
-): Column {
+export function added(left: Column, right: Column, sum: Sum): Column {
+  return (
+    addedToConstant(left, right, sum) ??
+    addedValues(asValues(left, sum.rowCount), asValues(right, sum.rowCount), sum)
+  );
+}
+
+interface Sum {
+  readonly operator: '+' | '-';
+  readonly isFloat: boolean;
+  readonly rowCount: number;
+  readonly at: number;
+}
+
+/** Adds a number to each row without making a column of it; null where neither side is one, or 64 bits may be needed. */
+function addedToConstant(left: Column, right: Column, { operator, isFloat, rowCount }: Sum): Column | null {
+  const [constant, other] = right.kind === 'constant' ? [right, left] : [left, right];
+  if (constant.kind !== 'constant' || other.kind !== 'numbers') return null;
+  const added = exactNumber(constant.value);
+  if (added === null) return null;
+  const isMinus = operator === '-';
+  const sign = isMinus && constant === left ? -1 : 1;
+  const number = isMinus && constant === right ? -added : added;
+  const sums = new Float64Array(rowCount);
+  const { values, nulls } = other;
+  let largest = 0;
+  for (let row = 0; row < sums.length; row++) {
+    const sum = sign * (values[row] as number) + number;
+    sums[row] = sum;
+    const size = sum < 0 ? -sum : sum;
+    if (size > largest) largest = size;
+  }
+  return isFloat || largest <= Number.MAX_SAFE_INTEGER ? { kind: 'numbers', values: sums, nulls } : null;
+}
+
+/** A number that a double holds exactly; null for NULL, texts and larger integers. */
+function exactNumber(value: SqlValue): number | null {
+  if (typeof value !== 'bigint') return typeof value === 'number' ? value : null;
+  return Math.abs(Number(value)) <= Number.MAX_SAFE_INTEGER ? Number(value) : null;
+}
+
+function addedValues(left: Values, right: Values, { operator, isFloat, rowCount, at }: Sum): Column {
   const nulls = eitherNull(left.nulls, right.nulls);
   if (left.kind === 'numbers' && right.kind === 'numbers') {
     const sums = new Float64Array(rowCount);

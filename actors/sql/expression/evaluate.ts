@@ -9,11 +9,12 @@ import {
   truthy,
   unknown,
 } from '../frame/column.ts';
-import { asTexts, asValues } from '../frame/column-forms.ts';
+import { asTexts } from '../frame/column-forms.ts';
 import type { Frame, FrameRows } from '../frame/frame.ts';
-import type { SqlTurns } from '../interruption.ts';
+import { Interruption, type SqlTurns } from '../interruption.ts';
 import { flipped } from '../parse/syntax.ts';
 import type { Bound } from '../plan/bound.ts';
+import { boundParts } from '../plan/bound-parts.ts';
 import type { SqlValue } from '../plan/value-list.ts';
 import type { Room } from '../room.ts';
 import { added } from './arithmetic.ts';
@@ -40,24 +41,43 @@ export class Evaluator {
   readonly #replaced: ReplacedTexts;
   readonly #madeOfConstants = new Map<Bound, { readonly value: SqlValue; readonly column: Column }>();
   readonly #repeated: ReadonlySet<Bound>;
-  /** The frame that `#known` is about. */
+  /** Null where a frame's expressions take less than a turn together. */
+  readonly #turnsOfParts: SqlTurns | null;
+  /** What repeated expressions are in a frame, or, where its parts are done in turns, all that whole ones still need. */
+  readonly #known = new WeakMap<Frame, Map<Bound, Column>>();
+  /** The frame whose expressions are evaluated; its own may ask for parts of others meanwhile. Null between two. */
   #frame: Frame | null = null;
-  /** What repeated expressions are in that frame. */
-  readonly #known = new Map<Bound, Column>();
+  /** How many parts were made since it was interrupted: at least one between two interruptions, so that there is an end. */
+  #made = 0;
 
   /**
    * `room`: for as many values as can come. `repeated`: expressions that stand in several places, so that a frame keeps what they
-   * are. What would take longer than a turn of `turns` throws an Interruption: once its work is done, the same is evaluated again.
+   * are. `hasManyParts`: whether the expressions are so many that others have their turn between two of them. What would take longer
+   * than a turn of `turns` throws an Interruption: once its work is done, the same is evaluated again, over the same frame.
    */
   constructor(
     newReplacer: NewReplacer,
     room: Room,
-    { repeated, turns }: { readonly repeated: ReadonlySet<Bound>; readonly turns: SqlTurns },
+    {
+      repeated,
+      hasManyParts,
+      turns,
+    }: {
+      readonly repeated: ReadonlySet<Bound>;
+      readonly hasManyParts: boolean;
+      readonly turns: SqlTurns;
+    },
   ) {
     this.#repeated = repeated;
+    this.#turnsOfParts = hasManyParts ? turns : null;
     this.#chosen = new ChosenTexts(room);
     this.#judged = new JudgedTexts(turns, () => room.hold(this.bytes));
     this.#replaced = new ReplacedTexts(newReplacer, room, turns);
+  }
+
+  /** Whether evaluating may be interrupted at any of a frame's expressions. */
+  get hasManyParts(): boolean {
+    return this.#turnsOfParts !== null;
   }
 
   /** Bytes that it holds between frames, about. */
@@ -67,16 +87,51 @@ export class Evaluator {
 
   /** Answers what an expression is in the rows of a frame. */
   evaluate(bound: Bound, frame: Frame): Column {
+    if (this.#turnsOfParts !== null) return this.#inTurns(bound, frame, this.#turnsOfParts);
     if (this.#repeated.size === 0 || !this.#repeated.has(bound)) return this.#evaluated(bound, frame);
-    if (frame !== this.#frame) {
-      this.#known.clear();
-      this.#frame = frame;
-    }
-    let column = this.#known.get(bound);
+    const known = this.#knownOf(frame);
+    let column = known.get(bound);
     if (column === undefined) {
       column = this.#evaluated(bound, frame);
-      this.#known.set(bound, column);
+      known.set(bound, column);
     }
+    return column;
+  }
+
+  #knownOf(frame: Frame): Map<Bound, Column> {
+    let known = this.#known.get(frame);
+    if (known === undefined) {
+      known = new Map();
+      this.#known.set(frame, known);
+    }
+    return known;
+  }
+
+  /**
+   * Evaluates an expression whose parts take longer than a turn together. What is known of the frame is found again after an
+   * interruption; parts that no other expression needs are forgotten when what they are parts of is known.
+   */
+  #inTurns(bound: Bound, frame: Frame, turns: SqlTurns): Column {
+    if (isThere(bound)) return this.#evaluated(bound, frame);
+    const known = this.#knownOf(frame);
+    let column = known.get(bound);
+    if (column !== undefined) return column;
+    const outer = this.#frame;
+    // What a frame is made of has frames of its own, which are others after an interruption.
+    const isOuter = outer === null || outer === frame;
+    if (isOuter && this.#made > 0 && turns.due()) {
+      this.#made = 0;
+      throw othersFirst(turns);
+    }
+    this.#frame = outer ?? frame;
+    try {
+      column = this.#evaluated(bound, frame);
+    } finally {
+      this.#frame = outer;
+    }
+    if (isOuter) this.#made++;
+    known.set(bound, column);
+    for (const part of boundParts(bound)) if (!this.#repeated.has(part)) known.delete(part);
     return column;
   }
 
@@ -96,16 +151,12 @@ export class Evaluator {
         return compared ?? compareColumns(bound.operator, left, right, frame.rowCount);
       }
       case 'arithmetic':
-        return added(
-          asValues(this.evaluate(bound.left, frame), frame.rowCount),
-          asValues(this.evaluate(bound.right, frame), frame.rowCount),
-          {
-            operator: bound.operator,
-            isFloat: bound.type === 'float',
-            rowCount: frame.rowCount,
-            at: bound.at,
-          },
-        );
+        return added(this.evaluate(bound.left, frame), this.evaluate(bound.right, frame), {
+          operator: bound.operator,
+          isFloat: bound.type === 'float',
+          rowCount: frame.rowCount,
+          at: bound.at,
+        });
       case 'logic':
         return this.#logic(bound, frame);
       case 'not':
@@ -291,6 +342,15 @@ export class Evaluator {
 
 /** An expression that is made of one other. */
 type OfOne = Extract<Bound, { readonly operand: Bound }>;
+
+/** Whether nothing is to be done for it. */
+function isThere({ kind }: Bound): boolean {
+  return kind === 'literal' || kind === 'column' || kind === 'slot' || kind === 'textMatch';
+}
+
+function othersFirst(turns: SqlTurns): Interruption {
+  return new Interruption(() => turns.giveWay());
+}
 
 /** What two truths are together, at the first one times 4 plus the second: one that decides wins over one that is unknown. */
 const andTable = Uint8Array.of(falsy, falsy, falsy, 0, falsy, truthy, unknown, 0, falsy, unknown, unknown, 0);

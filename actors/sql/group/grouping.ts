@@ -38,7 +38,7 @@ export class Grouping {
     this.#pairs = this.#telling.slice(1).map(() => new PairInterner(room));
     this.#aggregates = newAggregates(plan.aggregates, { room, hasKeys: plan.keys.length > 0 });
     this.#longArguments = plan.aggregates.flatMap(({ argument }) =>
-      argument !== null && mayInterrupt(argument) ? [argument] : [],
+      argument !== null && (evaluator.hasManyParts || mayInterrupt(argument)) ? [argument] : [],
     );
   }
 

@@ -1,4 +1,4 @@
-import { must } from '../../../src/base/assert.ts';
+import { assert, must } from '../../../src/base/assert.ts';
 import type { Evaluator } from '../expression/evaluate.ts';
 import type { Coded, Column } from '../frame/column.ts';
 import { codesOf, taken } from '../frame/column-forms.ts';
@@ -36,6 +36,8 @@ export class KeyGroup {
   readonly #pairs: readonly PairInterner[];
   readonly #byCodes: ByCodes;
   #newRows = new Int32Array(0);
+  /** The last rows whose codes came for the first time: after an interruption the same are interned again. */
+  #first: FirstRows | null = null;
 
   constructor(
     evaluator: Evaluator,
@@ -87,7 +89,7 @@ export class KeyGroup {
     // The interner of a key that is the column itself looks at codes by itself.
     if (column === null || coded === null || this.#plain >= 0 || hasNulls(column))
       this.#internRows(frame, rows, numbers);
-    else this.#internCodes(column, coded, rows, numbers);
+    else this.#internCodes(frame, { column, coded, rows }, numbers);
   }
 
   /** Makes the column of one key, by its place in `keys`, in the groups that have those numbers. */
@@ -128,7 +130,12 @@ export class KeyGroup {
     }
   }
 
-  #internCodes(column: Column, { codes, of }: Coded, rows: Int32Array, numbers: Int32Array): void {
+  #internCodes(
+    frame: Frame,
+    { column, coded, rows }: { readonly column: Column; readonly coded: Coded; readonly rows: Int32Array },
+    numbers: Int32Array,
+  ): void {
+    const { codes, of } = coded;
     let byCode = this.#byCodes.of(of, 0);
     if (this.#newRows.length < rows.length) this.#newRows = new Int32Array(rows.length);
     const newRows = this.#newRows;
@@ -142,36 +149,46 @@ export class KeyGroup {
         newRows[count++] = row;
       }
     }
-    if (count > 0) this.#internFirst(column, newRows.subarray(0, count), { codes, byCode });
+    if (count > 0)
+      this.#internFirst(this.#firstOf(frame, column, newRows.subarray(0, count)), { codes, byCode });
     for (let i = 0; i < rows.length; i++)
       numbers[i] = (byCode[codes[rows[i] as number] as number] as number) - 1;
   }
 
-  /** Interns rows whose codes come for the first time. Where that is interrupted, they come for the first time once more. */
-  #internFirst(
-    column: Column,
-    rows: Int32Array,
-    known: { readonly codes: Coded['codes']; readonly byCode: Int32Array },
-  ): void {
-    try {
-      this.#internNew(column, rows, known);
-    } catch (error) {
-      for (const row of rows) known.byCode[known.codes[row] as number] = 0;
-      throw error;
+  /** Makes a frame of rows whose codes come for the first time; of the same frame they are the same until they are interned. */
+  #firstOf(of: Frame, column: Column, rows: Int32Array): FirstRows {
+    if (this.#first?.of !== of) {
+      const some = taken(column, rows);
+      this.#first = { of, frame: { ...noRows(rows.length), column: () => some }, rows: rows.slice() };
     }
+    assert(this.#first.rows.length === rows.length, () => `${rows.length} rows are the first of their codes`);
+    return this.#first;
   }
 
-  #internNew(
-    column: Column,
-    rows: Int32Array,
+  /** Interns rows whose codes come for the first time. Where that is interrupted, they come for the first time once more. */
+  #internFirst(
+    { frame, rows }: FirstRows,
     { codes, byCode }: { readonly codes: Coded['codes']; readonly byCode: Int32Array },
   ): void {
-    const some = taken(column, rows);
     const numbers = new Int32Array(rows.length);
-    this.#internRows({ ...noRows(rows.length), column: () => some }, allRows(rows.length), numbers);
-    for (let i = 0; i < rows.length; i++)
-      byCode[codes[rows[i] as number] as number] = (numbers[i] as number) + 1;
+    let isDone = false;
+    try {
+      this.#internRows(frame, allRows(rows.length), numbers);
+      isDone = true;
+    } finally {
+      for (let i = 0; i < rows.length; i++)
+        byCode[codes[rows[i] as number] as number] = isDone ? (numbers[i] as number) + 1 : 0;
+    }
   }
+}
+
+/** Rows of a frame whose codes come for the first time. */
+interface FirstRows {
+  readonly of: Frame;
+  /** The frame of these rows alone. */
+  readonly frame: Frame;
+  /** Which rows of the other they are. */
+  readonly rows: Int32Array;
 }
 
 /** A frame of values that belong to no rows, and so have nothing else. */

@@ -21,6 +21,8 @@ export class RowFilter {
   readonly #evaluator: Evaluator;
   /** The rows that pass in the frame that is looked at. */
   #passing = new Int32Array(0);
+  /** The last frame of few rows: after an interruption the same is evaluated again. */
+  #few: FewRows | null = null;
 
   constructor(where: Bound | null, evaluator: Evaluator) {
     this.#terms = where === null ? [] : termsOf(where);
@@ -53,7 +55,8 @@ export class RowFilter {
       if (left.length === 0) break;
       const quick = this.#quickly(term, frame, left);
       if (quick !== null) left = quick;
-      else if (left.length * sparseness < frame.rowCount) return this.#sparsely(terms.slice(at), frame, left);
+      else if (left.length * sparseness < frame.rowCount)
+        return this.#sparsely(terms.slice(at), this.#fewOf(frame, left));
       else left = rowsWhere(this.#evaluator.truths(term, frame), left, this.#passing);
     }
     assert(left.length <= rows.length, () => `${left.length} of ${rows.length} rows pass`);
@@ -78,14 +81,28 @@ export class RowFilter {
   }
 
   /** Picks rows by evaluating terms over a frame of the rows that are left. */
-  #sparsely(terms: readonly Bound[], frame: Frame, rows: Int32Array): Int32Array {
-    const own = rows.slice();
-    const some = takenFrame(frame, own);
-    let left = allRows(own.length);
-    for (const term of terms) left = rowsWhere(this.#evaluator.truths(term, some), left, this.#passing);
-    for (let i = 0; i < left.length; i++) left[i] = own[left[i] as number] as number;
+  #sparsely(terms: readonly Bound[], { frame, rows }: FewRows): Int32Array {
+    let left = allRows(rows.length);
+    for (const term of terms) left = rowsWhere(this.#evaluator.truths(term, frame), left, this.#passing);
+    for (let i = 0; i < left.length; i++) left[i] = rows[left[i] as number] as number;
     return left;
   }
+
+  /** Makes a frame of some rows; of the same frame they are the same rows each time. */
+  #fewOf(of: Frame, rows: Int32Array): FewRows {
+    if (this.#few?.of === of) return this.#few;
+    const own = rows.slice();
+    this.#few = { of, frame: takenFrame(of, own), rows: own };
+    return this.#few;
+  }
+}
+
+/** A frame of the rows that are left of another. */
+interface FewRows {
+  readonly of: Frame;
+  readonly frame: Frame;
+  /** Which rows of the other they are. */
+  readonly rows: Int32Array;
 }
 
 /** Rows of a frame for each that is left, above which the rest is taken out of it. */
