@@ -24,7 +24,7 @@ import type { ActorComponents } from '../actor/components.ts';
 import { GatedRoom } from '../search/answer-room.ts';
 import type { QueryFigures } from '../search/answers.ts';
 import { type GraphSource, noGraphs } from '../search/graph-source.ts';
-import { type QueryContext, temperatureOf } from '../search/query.ts';
+import { type Answer, type QueryContext, temperatureOf } from '../search/query.ts';
 import { runCount, runSearch } from '../search/run-search.ts';
 import { runWarm } from '../search/run-warm.ts';
 import { runSql } from '../search/sql/run-sql.ts';
@@ -272,7 +272,7 @@ export class NamespaceQueries {
   async #query(
     call: ActorCall,
     opened: OpenedNow,
-    run: (context: QueryContext) => Promise<string>,
+    run: (context: QueryContext) => Promise<Answer>,
   ): Promise<ActorReply> {
     const { clock, cursorKeys, lanes, patterns, shares, sql } = this.#components;
     const claim = shares.claim(call.tenantId, opened.deadline.leftMs);
@@ -299,8 +299,9 @@ export class NamespaceQueries {
       readFailed: (failure) => this.#readFailed(failure, call, opened),
     };
     try {
-      const json = await spending({ slice, tally: opened.tally }, () => run(context));
-      return reply(json, { tally: opened.tally, cpuMs: slice.cpuMs });
+      const answer = await spending({ slice, tally: opened.tally }, () => run(context));
+      const metered = { tally: opened.tally, cpuMs: slice.cpuMs };
+      return typeof answer === 'string' ? reply(answer, metered) : reply('', { ...metered, packed: answer });
     } finally {
       slice.end();
       room.release();

@@ -3,6 +3,7 @@
  */
 import type { Temperature } from '../../protocol/document.ts';
 import type { SearchRequest } from '../../protocol/search.ts';
+import { jsonTextBytes, writeJsonText } from '../../src/base/json-text.ts';
 import { documentId, documentMeta, documentText, documentVector } from '../storage/document-batch.ts';
 import { firstLineOf, linesAfterFirst, linesAround, type MatchPlace, snippetOf } from '../text/snippet.ts';
 import { vectorJson } from '../vector/vector-json.ts';
@@ -50,7 +51,37 @@ export function hitJson(
   shown: Shown = bareHit,
 ): string {
   const { buffer, offset } = document;
-  const { include = [], context } = shown;
+  const { include = [] } = shown;
+  const text = include.includes('text') ? documentText(buffer, offset) : null;
+  return (
+    hitHead(document, matches, shown) +
+    `${text === null ? '' : `,"text":${JSON.stringify(text.toString('utf8'))}`}` +
+    hitTail(document, matches, shown)
+  );
+}
+
+/** A hit as UTF-8, as `hitJson` makes it; null where no long text is included, of which it makes no strings. */
+export function hitBytes(
+  document: ScannedDocument,
+  matches: readonly MatchPlace[],
+  shown: Shown,
+): Buffer | null {
+  if (shown.include?.includes('text') !== true) return null;
+  const text = documentText(document.buffer, document.offset);
+  if (text === null || text.length < longTextBytes) return null;
+  const head = Buffer.from(`${hitHead(document, matches, shown)},"text":`);
+  const tail = Buffer.from(hitTail(document, matches, shown));
+  const bytes = Buffer.allocUnsafeSlow(head.length + jsonTextBytes(text) + tail.length);
+  head.copy(bytes);
+  tail.copy(bytes, writeJsonText(text, bytes, head.length));
+  return bytes;
+}
+
+const longTextBytes = 16 * 1024;
+
+/** The fields of a hit that stand before the text. */
+function hitHead(document: ScannedDocument, matches: readonly MatchPlace[], { context }: Shown): string {
+  const { buffer, offset } = document;
   const text = documentText(buffer, offset);
   const [match] = matches;
   const snippet = match === undefined || text === null ? firstLineOf(text) : snippetOf(text, match);
@@ -58,8 +89,16 @@ export function hitJson(
   return (
     `{"id":${JSON.stringify(documentId(buffer, offset))},"match":${JSON.stringify(snippet.match)},` +
     `"line":${JSON.stringify(snippet.line)},"line_number":${snippet.lineNumber},` +
-    `"start":${snippet.start},"end":${snippet.end},${context === 0 ? '' : contextFields(text, match, context)}"meta":${rawMetaOf(buffer, offset)},"written_at":"${written}"` +
-    `${include.includes('text') && text !== null ? `,"text":${JSON.stringify(text.toString('utf8'))}` : ''}` +
+    `"start":${snippet.start},"end":${snippet.end},${context === 0 ? '' : contextFields(text, match, context)}"meta":${rawMetaOf(buffer, offset)},"written_at":"${written}"`
+  );
+}
+
+function hitTail(
+  { buffer, offset }: ScannedDocument,
+  matches: readonly MatchPlace[],
+  { include = [] }: Shown,
+): string {
+  return (
     `${include.includes('vector') ? vectorField(documentVector(buffer, offset)) : ''}` +
     `${include.includes('matches') ? `,"matches":${matchesJson(matches)}` : ''}}`
   );

@@ -3,11 +3,17 @@ import type { SearchRequest } from '../../protocol/search.ts';
 import type { WantedMatches } from '../text/judge.ts';
 import type { MatchPlace } from '../text/snippet.ts';
 import type { AnswerRoom } from './answer-room.ts';
-import { hitJson } from './answers.ts';
+import { hitBytes, hitJson } from './answers.ts';
 import type { ScannedDocument } from './scan.ts';
 
 /** What an answer holds beside its hits, ids or rows: names, numbers and the cursor. */
 export const frameBytes = 1_000;
+
+/** A part of an answer's JSON, as text, or, where it is long, as UTF-8. */
+export type AnswerPart = string | Buffer;
+
+/** Longer hits are made bytes as they come: together they would take long, and as strings they lie in V8's heap. */
+const textLengthMax = 16 * 1024;
 
 /**
  * The hits of one answer, newest first, until it has as many as were asked for or as many bytes as it may have.
@@ -16,7 +22,7 @@ export const frameBytes = 1_000;
  * the parts that were included on request.
  */
 export class Page {
-  readonly hits: string[] = [];
+  readonly hits: AnswerPart[] = [];
   readonly #request: SearchRequest;
   readonly #room: AnswerRoom;
   #bytesLeft: number;
@@ -57,7 +63,7 @@ export class Page {
   take(document: ScannedDocument, matches: readonly MatchPlace[]): boolean {
     // A hit that was cut is the last of its page, so that whoever counts on `next` is told that there is more.
     if (this.hits.length === this.#request.limit || this.#isTruncated) return this.#close();
-    const json = hitJson(document, matches, this.#request);
+    const json = hitBytes(document, matches, this.#request) ?? hitJson(document, matches, this.#request);
     return this.add({
       sequence: document.sequence,
       json,
@@ -68,19 +74,20 @@ export class Page {
   }
 
   /** A hit with all that was included, and without. Answers as `take`. */
-  add(hit: { readonly sequence: number; readonly json: string; readonly bare: string }): boolean {
+  add(hit: { readonly sequence: number; readonly json: AnswerPart; readonly bare: AnswerPart }): boolean {
     if (this.hits.length === this.#request.limit || this.#isTruncated) return this.#close();
-    let { json } = hit;
-    let bytes = Buffer.byteLength(json) + 1;
-    if (bytes > this.#bytesLeft || !this.#room.take(bytes)) {
+    let part = partOf(hit.json);
+    let bytes = Buffer.byteLength(part) + 1;
+    const fits = bytes <= this.#bytesLeft && this.#room.take(bytes);
+    if (!fits) {
       this.#isTruncated = true;
       if (this.hits.length > 0) return this.#close();
-      json = hit.bare;
-      bytes = Buffer.byteLength(json) + 1;
+      part = partOf(hit.bare);
+      bytes = Buffer.byteLength(part) + 1;
     }
-    if (json === hit.json) this.#bytesTaken += bytes;
+    if (fits) this.#bytesTaken += bytes;
     this.#bytesLeft -= bytes;
-    this.hits.push(json);
+    this.hits.push(part);
     this.#lastSequence = hit.sequence;
     return true;
   }
@@ -95,4 +102,8 @@ export class Page {
     this.#isFull = true;
     return false;
   }
+}
+
+function partOf(json: AnswerPart): AnswerPart {
+  return typeof json === 'string' && json.length > textLengthMax ? Buffer.from(json) : json;
 }

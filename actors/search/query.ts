@@ -3,6 +3,7 @@ import type { Filter } from '../../protocol/filter.ts';
 import type { VectorConfig } from '../../protocol/namespace.ts';
 import type { CountRequest, SearchRequest } from '../../protocol/search.ts';
 import type { KeyRing } from '../../src/accounts/key-ring.ts';
+import { assert } from '../../src/base/assert.ts';
 import type { Holding, LargeBuffers } from '../sql/room.ts';
 import type { ReadTally } from '../storage/block-fetch.ts';
 import type { NamespaceIdentity } from '../storage/manifest.ts';
@@ -17,6 +18,7 @@ import type { AnswerRoom } from './answer-room.ts';
 import { figuresJson, type QueryFigures, tookJson } from './answers.ts';
 import type { DocumentTest } from './document-filter.ts';
 import type { GraphSource } from './graph-source.ts';
+import type { AnswerPart } from './page.ts';
 import type { ReadBlock } from './read-ahead.ts';
 import { type ScanEnd, scanNewestFirst } from './scan.ts';
 import type { KeptColumns } from './sql/kept-columns.ts';
@@ -128,9 +130,45 @@ export function figuresOf(context: QueryContext, timedOut: boolean): QueryFigure
 }
 
 export function answer(context: QueryContext, end: ScanEnd, found: string): string {
-  const { snapshot } = context;
-  return framed(context, end, `${found},"docs":${snapshot.documents},"version":${snapshot.version}`);
+  return framed(context, end, `${found},${ofSnapshot(context)}`);
 }
+
+function ofSnapshot({ snapshot }: QueryContext): string {
+  return `"docs":${snapshot.documents},"version":${snapshot.version}`;
+}
+
+/** An answer's JSON, as text, or as UTF-8 where it is long. */
+export type Answer = string | Buffer;
+
+/** An answer of hits, followed by `fields`. Where they are many bytes, others have their turn while these are put together. */
+export async function answerOfHits(
+  context: QueryContext,
+  end: ScanEnd,
+  { hits, fields }: { readonly hits: readonly AnswerPart[]; readonly fields: string },
+): Promise<Answer> {
+  if (hits.every((hit) => typeof hit === 'string'))
+    return answer(context, end, `"hits":[${hits.join(',')}],${fields}`);
+  const { slice } = context;
+  const parts = [`${opening(context)}"hits":[`, ...hits];
+  const last = `],${fields},${ofSnapshot(context)},`;
+  const bytes = parts.reduce((sum, part) => sum + Buffer.byteLength(part) + 1, Buffer.byteLength(last));
+  const whole = Buffer.allocUnsafeSlow(bytes + closingBytesMax);
+  let at = 0;
+  for (const [index, part] of parts.entries()) {
+    // A comma stands before each hit but the first.
+    if (index > 1) at += whole.write(',', at, 'latin1');
+    at += typeof part === 'string' ? whole.write(part, at) : part.copy(whole, at);
+    if (slice.due()) await slice.giveWay();
+  }
+  at += whole.write(last, at);
+  const figures = closing(context, end);
+  assert(figures.length <= closingBytesMax, () => `${figures.length} bytes of figures`);
+  at += whole.write(figures, at);
+  return whole.subarray(0, at);
+}
+
+/** Names and numbers of a known count. */
+const closingBytesMax = 512;
 
 /** Whether the time limit cut the answer, be it that the store was silent until then. */
 function isTimedOut(end: ScanEnd): boolean {
@@ -139,8 +177,15 @@ function isTimedOut(end: ScanEnd): boolean {
 
 /** What every answer says of itself, around what this one says. */
 export function framed(context: QueryContext, end: ScanEnd, found: string): string {
+  return `${opening(context)}${found},${closing(context, end)}`;
+}
+
+function opening({ identity }: QueryContext): string {
+  return `{"namespace":${JSON.stringify(identity.name)},`;
+}
+
+function closing(context: QueryContext, end: ScanEnd): string {
   return (
-    `{"namespace":${JSON.stringify(context.identity.name)},${found},` +
     `${tookJson(context.monotonic() - context.beganAt)},"partial":${isCutShort(end)},` +
     `${figuresJson(figuresOf(context, isTimedOut(end)))}}`
   );

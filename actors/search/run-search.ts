@@ -9,12 +9,22 @@ import { type Estimate, estimateCount } from './estimate-count.ts';
 import { countExactly } from './exact-count.ts';
 import { literalRows } from './literal-rows.ts';
 import { frameBytes, Page } from './page.ts';
-import { answer, isCutShort, isEverything, late, type QueryContext, scan, testOf } from './query.ts';
+import {
+  type Answer,
+  answer,
+  answerOfHits,
+  isCutShort,
+  isEverything,
+  late,
+  type QueryContext,
+  scan,
+  testOf,
+} from './query.ts';
 import { refuseLargeScan } from './refuse-large-scan.ts';
 import { runVectorSearch } from './run-vector-search.ts';
 
-/** Search and count over one snapshot, by walking it newest first. Answers are JSON text. */
-export async function runSearch(context: QueryContext, request: SearchRequest): Promise<string> {
+/** Search and count over one snapshot, by walking it newest first. */
+export async function runSearch(context: QueryContext, request: SearchRequest): Promise<Answer> {
   if (request.vector !== undefined) return runVectorSearch(context, request, request.vector);
   const test = testOf(context, request);
   await refuseLargeScan(context, test);
@@ -40,7 +50,7 @@ export async function runSearch(context: QueryContext, request: SearchRequest): 
   const next =
     from === null ? '' : encodeCursor(context.cursorKeys, scope, Math.min(from, Number.MAX_SAFE_INTEGER));
   const truncated = page.isTruncated ? ',"truncated":true' : '';
-  return answer(context, end, `"hits":[${page.hits.join(',')}],"next":"${next}"${truncated}`);
+  return answerOfHits(context, end, { hits: page.hits, fields: `"next":"${next}"${truncated}` });
 }
 
 export async function runCount(context: QueryContext, request: CountRequest): Promise<string> {

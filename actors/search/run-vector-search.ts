@@ -11,7 +11,16 @@ import { fuseRanks } from './fuse-ranks.ts';
 import type { NearRow } from './near-row.ts';
 import { nearestRows } from './nearest-rows.ts';
 import { Page } from './page.ts';
-import { answer, isEverything, late, type QueryContext, scan, type Test, testOf } from './query.ts';
+import {
+  type Answer,
+  answerOfHits,
+  isEverything,
+  late,
+  type QueryContext,
+  scan,
+  type Test,
+  testOf,
+} from './query.ts';
 import { readRows } from './read-rows.ts';
 import { refuseLargeScan } from './refuse-large-scan.ts';
 import { isOutOfTime, type ScanEnd, type ScannedDocument } from './scan.ts';
@@ -41,7 +50,7 @@ export async function runVectorSearch(
   context: QueryContext,
   request: SearchRequest,
   numbers: readonly number[],
-): Promise<string> {
+): Promise<Answer> {
   const distances = distancesFrom(context, numbers);
   const test = testOf(context, request);
   await refuseLargeScan(context, test);
@@ -63,14 +72,14 @@ const judgedMax = 2_000;
 const matchingShareMin = 1 / 16;
 
 /** The hits of the nearest rows, nearest first; null where the documents that match are to be walked. */
-async function searchVectors(context: QueryContext, query: VectorQuery): Promise<string | null> {
+async function searchVectors(context: QueryContext, query: VectorQuery): Promise<Answer | null> {
   const { request, distances } = query;
   const found = await findNearest(context, query, () => new PageOfNearest(request, context.room, distances));
   return found === null ? null : answerOf(context, found.end, found.taken.page);
 }
 
 /** The newest that match and the nearest, fused by rank; null where one walk over the documents that match finds both. */
-async function searchFused(context: QueryContext, query: VectorQuery): Promise<string | null> {
+async function searchFused(context: QueryContext, query: VectorQuery): Promise<Answer | null> {
   const { request, test, distances } = query;
   const { room } = context;
   if (request.exact === true) return null;
@@ -155,9 +164,9 @@ async function takeRows(
         const { distance } = some[at] as NearRow;
         const hit = { sequence: document.sequence, distance, ...jsonOf(document, found, request) };
         if (!taken.add(hit)) return 'full';
+        if (slice.due()) await slice.giveWay();
+        if (slice.timedOut) return 'late';
       }
-      if (slice.due()) await slice.giveWay();
-      if (slice.timedOut) return 'late';
     }
   } catch (cause) {
     if (!isReadFailure(cause)) throw cause;
@@ -174,7 +183,7 @@ const rowsReadAtOnce = 32;
 async function searchDocuments(
   context: QueryContext,
   { request, test, distances }: VectorQuery,
-): Promise<string> {
+): Promise<Answer> {
   const isFused = request.rank === 'rrf';
   const places = isFused ? fusedPlaces(request) : request.limit;
   const nearest = new NearestHits(places, context.room);
@@ -201,6 +210,7 @@ async function searchDocuments(
   if (isFused) return fusedAnswer(context, { end, page, newest: newest.hits, nearest: nearest.hits }, isCut);
   for (const hit of nearest.hits) {
     if (!page.add(withRank({ ...hit, score: scoreOf(distances.metric, hit.distance) }))) break;
+    if (context.slice.due()) await context.slice.giveWay();
   }
   return answerOf(context, end, page, isCut);
 }
@@ -215,20 +225,23 @@ interface FusedLists {
   readonly nearest: readonly KeptHit[];
 }
 
-function fusedAnswer(
+async function fusedAnswer(
   context: QueryContext,
   { end, page, newest, nearest }: FusedLists,
   isCut: boolean,
-): string {
-  for (const { item, score } of fuseRanks([newest, nearest]))
+): Promise<Answer> {
+  const { slice } = context;
+  for (const { item, score } of fuseRanks([newest, nearest])) {
     if (!page.add(withRank({ ...item, score }))) break;
+    if (slice.due()) await slice.giveWay();
+  }
   return answerOf(context, end, page, isCut);
 }
 
 /** Makes the answer of a search by a vector, which has one page and no cursor. */
-function answerOf(context: QueryContext, end: ScanEnd, page: Page, isCut = false): string {
+function answerOf(context: QueryContext, end: ScanEnd, page: Page, isCut = false): Promise<Answer> {
   const truncated = page.isTruncated || isCut ? ',"truncated":true' : '';
-  return answer(context, end, `"hits":[${page.hits.join(',')}],"next":""${truncated}`);
+  return answerOfHits(context, end, { hits: page.hits, fields: `"next":""${truncated}` });
 }
 
 /** Throws ApiError 422 for a vector that the namespace's can't be compared with. */

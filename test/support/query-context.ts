@@ -115,4 +115,4 @@ export function holdingOf(bytesMax: number): Holding {
 }
 
 export const search = async (context: QueryContext, body: object) =>
-  JSON.parse(await runSearch(context, parseSearchBody(body)));
+  JSON.parse(String(await runSearch(context, parseSearchBody(body))));

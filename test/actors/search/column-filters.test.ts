@@ -24,7 +24,7 @@ const bodyOf = (filter: string, more: object) =>
 
 async function searched({ snapshot }: Written, filter: string, q: string): Promise<string[]> {
   const body = parseSearchBody(bodyOf(filter, { q, limit: 1000 }));
-  const { hits } = JSON.parse(await runSearch(contextOf(snapshot, new FakeClock()), body));
+  const { hits } = JSON.parse(String(await runSearch(contextOf(snapshot, new FakeClock()), body)));
   return hits.map(({ id }: { id: string }) => id);
 }
 
@@ -37,7 +37,7 @@ async function counted({ snapshot }: Written, filter: string, more: object) {
 async function nearest({ snapshot }: Written, filter: string, vector: readonly number[]): Promise<string[]> {
   const body = parseSearchBody(bodyOf(filter, { vector, limit: 15 }));
   const context = { ...contextOf(snapshot, new FakeClock()), vector: { dims, metric: 'euclidean' as const } };
-  return JSON.parse(await runSearch(context, body)).hits.map(({ id }: { id: string }) => id);
+  return JSON.parse(String(await runSearch(context, body))).hits.map(({ id }: { id: string }) => id);
 }
 
 function naiveNearest(matching: readonly WrittenDocument[], vector: readonly number[]): string[] {

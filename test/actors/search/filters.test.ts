@@ -136,7 +136,7 @@ const bodyOf = (filter: string, q: string, more = '') =>
 
 async function searched(snapshot: Snapshot, filter: string, q = ''): Promise<string[]> {
   const body = parseSearchBody(bodyOf(filter, q, ',"limit":1000'));
-  const { hits, partial } = JSON.parse(await runSearch(contextOf(snapshot, new FakeClock()), body));
+  const { hits, partial } = JSON.parse(String(await runSearch(contextOf(snapshot, new FakeClock()), body)));
   assert.equal(partial, false);
   return hits.map(({ id }: { id: string }) => id);
 }
@@ -448,7 +448,7 @@ describe('what a filter reads', () => {
     const snapshot = place.cold();
     const body = parseSearchBody(bodyOf('{"tenth":true}', '', ',"limit":3'));
 
-    const { hits } = JSON.parse(await runSearch(contextOf(snapshot, new FakeClock()), body));
+    const { hits } = JSON.parse(String(await runSearch(contextOf(snapshot, new FakeClock()), body)));
 
     assert.deepEqual(
       hits.map(({ id }: { id: string }) => id),
@@ -481,7 +481,7 @@ describe('what a filter reads', () => {
       readFailed: (failure: unknown) => void failures.push(failure),
     };
 
-    const answer = JSON.parse(await runSearch(context, parseSearchBody(bodyOf('{"n":7}', ''))));
+    const answer = JSON.parse(String(await runSearch(context, parseSearchBody(bodyOf('{"n":7}', '')))));
 
     assert.equal(answer.partial, true);
     assert.equal(failures.length, 1);
@@ -504,7 +504,9 @@ describe('what a filter reads', () => {
       const body = parseSearchBody(
         bodyOf('{"word":"w7"}', '', `,"limit":1000,"cursor":${JSON.stringify(cursor)}`),
       );
-      const answer = JSON.parse(await runSearch(contextOf(place.snapshot, new BusyClock(), 25), body));
+      const answer = JSON.parse(
+        String(await runSearch(contextOf(place.snapshot, new BusyClock(), 25), body)),
+      );
       if (answer.timed_out) timeouts++;
       seen.push(...answer.hits.map((hit: { id: string }) => hit.id));
       if (answer.next === '') break;

@@ -27,7 +27,7 @@ function pageOf(body: object, texts: readonly string[]): { page: Page; hits: Rec
     const places = request.q === '' ? [] : found(request.q, request.regex, text, page.wanted);
     return places === null || page.take(documentOf(100 - i, text), places);
   });
-  return { page, hits: page.hits.map((hit) => JSON.parse(hit)) };
+  return { page, hits: page.hits.map((hit) => JSON.parse(String(hit))) };
 }
 
 test('a hit has the whole text and every match where they are asked for, and else neither', () => {

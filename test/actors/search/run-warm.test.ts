@@ -37,7 +37,7 @@ async function worldOf(memoryBytes: number, warmCache: WarmCache | null) {
     warm: async () =>
       JSON.parse(await runWarm(context(), parseWarmBody({ queries: [everything], regex: true }))),
     search: async () =>
-      JSON.parse(await runSearch(context(), parseSearchBody({ q: everything, regex: true }))),
+      JSON.parse(String(await runSearch(context(), parseSearchBody({ q: everything, regex: true })))),
   };
 }
 
