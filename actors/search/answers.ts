@@ -60,21 +60,34 @@ export function hitJson(
   );
 }
 
-/** A hit as UTF-8, as `hitJson` makes it; null where no long text is included, of which it makes no strings. */
-export function hitBytes(
+/** A hit with a long text: the JSON around the text, and the text as it lies where it was found. */
+export interface LongHit {
+  readonly head: Buffer;
+  readonly text: Buffer;
+  readonly tail: Buffer;
+  /** Bytes of its JSON. */
+  readonly length: number;
+}
+
+/** A hit that `writeLongHit` writes as `hitJson` would; null where no long text is included. */
+export function longHit(
   document: ScannedDocument,
   matches: readonly MatchPlace[],
   shown: Shown,
-): Buffer | null {
+): LongHit | null {
   if (shown.include?.includes('text') !== true) return null;
   const text = documentText(document.buffer, document.offset);
   if (text === null || text.length < longTextBytes) return null;
   const head = Buffer.from(`${hitHead(document, matches, shown)},"text":`);
   const tail = Buffer.from(hitTail(document, matches, shown));
-  const bytes = Buffer.allocUnsafeSlow(head.length + jsonTextBytes(text) + tail.length);
-  head.copy(bytes);
-  tail.copy(bytes, writeJsonText(text, bytes, head.length));
-  return bytes;
+  return { head, text, tail, length: head.length + jsonTextBytes(text) + tail.length };
+}
+
+/** Writes the hit into `target` from `start` on. Answers where it ends. */
+export function writeLongHit({ head, text, tail }: LongHit, target: Buffer, start: number): number {
+  const at = start + head.copy(target, start);
+  const end = writeJsonText(text, target, at);
+  return end + tail.copy(target, end);
 }
 
 const longTextBytes = 16 * 1024;

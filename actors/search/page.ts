@@ -3,17 +3,22 @@ import type { SearchRequest } from '../../protocol/search.ts';
 import type { WantedMatches } from '../text/judge.ts';
 import type { MatchPlace } from '../text/snippet.ts';
 import type { AnswerRoom } from './answer-room.ts';
-import { hitBytes, hitJson } from './answers.ts';
+import { hitJson, type LongHit, longHit } from './answers.ts';
 import type { ScannedDocument } from './scan.ts';
 
 /** What an answer holds beside its hits, ids or rows: names, numbers and the cursor. */
 export const frameBytes = 1_000;
 
-/** A part of an answer's JSON, as text, or, where it is long, as UTF-8. */
-export type AnswerPart = string | Buffer;
+/** A hit of an answer: its JSON as text, as UTF-8, or as what it is made of. */
+export type AnswerPart = string | Buffer | LongHit;
 
 /** Longer hits are made bytes as they come: together they would take long, and as strings they lie in V8's heap. */
 const textLengthMax = 16 * 1024;
+
+/** How many bytes of UTF-8 it is. */
+export function bytesOfPart(part: AnswerPart): number {
+  return typeof part === 'string' ? Buffer.byteLength(part) : part.length;
+}
 
 /**
  * The hits of one answer, newest first, until it has as many as were asked for or as many bytes as it may have.
@@ -63,7 +68,7 @@ export class Page {
   take(document: ScannedDocument, matches: readonly MatchPlace[]): boolean {
     // A hit that was cut is the last of its page, so that whoever counts on `next` is told that there is more.
     if (this.hits.length === this.#request.limit || this.#isTruncated) return this.#close();
-    const json = hitBytes(document, matches, this.#request) ?? hitJson(document, matches, this.#request);
+    const json = longHit(document, matches, this.#request) ?? hitJson(document, matches, this.#request);
     return this.add({
       sequence: document.sequence,
       json,
@@ -77,13 +82,13 @@ export class Page {
   add(hit: { readonly sequence: number; readonly json: AnswerPart; readonly bare: AnswerPart }): boolean {
     if (this.hits.length === this.#request.limit || this.#isTruncated) return this.#close();
     let part = partOf(hit.json);
-    let bytes = Buffer.byteLength(part) + 1;
+    let bytes = bytesOfPart(part) + 1;
     const fits = bytes <= this.#bytesLeft && this.#room.take(bytes);
     if (!fits) {
       this.#isTruncated = true;
       if (this.hits.length > 0) return this.#close();
       part = partOf(hit.bare);
-      bytes = Buffer.byteLength(part) + 1;
+      bytes = bytesOfPart(part) + 1;
     }
     if (fits) this.#bytesTaken += bytes;
     this.#bytesLeft -= bytes;

@@ -15,10 +15,10 @@ import type { MatchElsewhere } from '../text/match-task.ts';
 import type { QueryPatterns } from '../text/query-pattern.ts';
 import { noCondition, type TextCondition } from '../text/trigram-query.ts';
 import type { AnswerRoom } from './answer-room.ts';
-import { figuresJson, type QueryFigures, tookJson } from './answers.ts';
+import { figuresJson, type QueryFigures, tookJson, writeLongHit } from './answers.ts';
 import type { DocumentTest } from './document-filter.ts';
 import type { GraphSource } from './graph-source.ts';
-import type { AnswerPart } from './page.ts';
+import { type AnswerPart, bytesOfPart } from './page.ts';
 import type { ReadBlock } from './read-ahead.ts';
 import { type ScanEnd, scanNewestFirst } from './scan.ts';
 import type { KeptColumns } from './sql/kept-columns.ts';
@@ -140,7 +140,7 @@ function ofSnapshot({ snapshot }: QueryContext): string {
 /** An answer's JSON, as text, or as UTF-8 where it is long. */
 export type Answer = string | Buffer;
 
-/** An answer of hits, followed by `fields`. Where they are many bytes, others have their turn while these are put together. */
+/** An answer of hits, followed by `fields`. Where some are long, others have their turn while they are put together. */
 export async function answerOfHits(
   context: QueryContext,
   end: ScanEnd,
@@ -149,15 +149,14 @@ export async function answerOfHits(
   if (hits.every((hit) => typeof hit === 'string'))
     return answer(context, end, `"hits":[${hits.join(',')}],${fields}`);
   const { slice } = context;
-  const parts = [`${opening(context)}"hits":[`, ...hits];
+  const first = `${opening(context)}"hits":[`;
   const last = `],${fields},${ofSnapshot(context)},`;
-  const bytes = parts.reduce((sum, part) => sum + Buffer.byteLength(part) + 1, Buffer.byteLength(last));
-  const whole = Buffer.allocUnsafeSlow(bytes + closingBytesMax);
-  let at = 0;
-  for (const [index, part] of parts.entries()) {
-    // A comma stands before each hit but the first.
-    if (index > 1) at += whole.write(',', at, 'latin1');
-    at += typeof part === 'string' ? whole.write(part, at) : part.copy(whole, at);
+  const around = Buffer.byteLength(first) + Buffer.byteLength(last) + closingBytesMax;
+  const whole = Buffer.allocUnsafeSlow(hits.reduce((sum, hit) => sum + bytesOfPart(hit) + 1, around));
+  let at = whole.write(first);
+  for (const [index, hit] of hits.entries()) {
+    if (index > 0) at += whole.write(',', at, 'latin1');
+    at = writePart(hit, whole, at);
     if (slice.due()) await slice.giveWay();
   }
   at += whole.write(last, at);
@@ -165,6 +164,11 @@ export async function answerOfHits(
   assert(figures.length <= closingBytesMax, () => `${figures.length} bytes of figures`);
   at += whole.write(figures, at);
   return whole.subarray(0, at);
+}
+
+function writePart(part: AnswerPart, target: Buffer, start: number): number {
+  if (typeof part === 'string') return start + target.write(part, start);
+  return Buffer.isBuffer(part) ? start + part.copy(target, start) : writeLongHit(part, target, start);
 }
 
 /** Names and numbers of a known count. */

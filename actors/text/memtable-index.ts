@@ -1,6 +1,6 @@
 import { foldedBytesMax, foldUtf8 } from './fold.ts';
 import { groupTextBytes } from './row-groups.ts';
-import { liesInPart, partedBytesMin, partsOf } from './text-parts.ts';
+import { liesInPart, partedBytesMin, partsOf, type TextParts } from './text-parts.ts';
 import { pieceEnd } from './text-pieces.ts';
 import type { TextCondition, TrigramQuery } from './trigram-query.ts';
 
@@ -35,6 +35,8 @@ export class MemtableIndex {
   #rowCount = 0;
   #openBytes = 0;
   #openRows = 0;
+  /** The parts of the next row's text, and the next of them, where some are added. Their groups begin with a row that is not there yet. */
+  #begun: { readonly parts: TextParts; next: number } | null = null;
 
   get rowCount(): number {
     return this.#rowCount;
@@ -45,24 +47,48 @@ export class MemtableIndex {
     return this.#bytes + this.#firstRows.length * groupBytes;
   }
 
-  /** Adds the next row's text: UTF-8 from `start` to `end`, nothing for a row without one. */
-  add(text: Uint8Array, start: number, end: number): void {
-    const length = end - start;
-    const fits = this.#openRows < groupRowsMax && this.#openBytes + length <= groupTextBytes;
-    if (length >= partedBytesMin) {
-      const { bounds, linesAreWhole } = partsOf(text, start, end);
-      for (let at = 0; at < bounds.length; at += 2) {
-        const [from, to] = [bounds[at] as number, bounds[at + 1] as number];
-        this.#beginGroup(to - from);
-        this.#linesAreCut[this.#groupCount - 1] = linesAreWhole ? 0 : 1;
-        this.#sign(text, from, to);
-      }
-    } else {
-      if (this.#groupCount === 0 || !fits) this.#beginGroup(length);
-      this.#sign(text, start, end);
+  /** Adds the next row's text: UTF-8, nothing for a row without one. */
+  add(text: Uint8Array): void {
+    for (const row = this.#rowCount; this.#rowCount === row; ) this.addSome(text, text.length);
+  }
+
+  /**
+   * Adds the next row's text, or of a large one as many parts more as `bytesMax` says, and one at least: the row is there with the last
+   * of them. Answers how many bytes of it were added.
+   */
+  addSome(text: Uint8Array, bytesMax: number): number {
+    if (text.length >= partedBytesMin) return this.#addParts(text, bytesMax);
+    const fits = this.#openRows < groupRowsMax && this.#openBytes + text.length <= groupTextBytes;
+    if (this.#groupCount === 0 || !fits) this.#beginGroup(text.length);
+    this.#sign(text, 0, text.length);
+    this.#endRow(text);
+    return text.length;
+  }
+
+  #addParts(text: Uint8Array, bytesMax: number): number {
+    this.#begun ??= { parts: partsOf(text, 0, text.length), next: 0 };
+    const { bounds, linesAreWhole } = this.#begun.parts;
+    let bytes = 0;
+    let { next } = this.#begun;
+    do {
+      const [from, to] = [bounds[next] as number, bounds[next + 1] as number];
+      this.#beginGroup(to - from);
+      this.#linesAreCut[this.#groupCount - 1] = linesAreWhole ? 0 : 1;
+      this.#sign(text, from, to);
+      bytes += to - from;
+      next += 2;
+    } while (next < bounds.length && bytes < bytesMax);
+    this.#begun.next = next;
+    if (next === bounds.length) {
+      this.#begun = null;
+      this.#endRow(text);
     }
+    return bytes;
+  }
+
+  #endRow(text: Uint8Array): void {
     this.#openRows++;
-    this.#openBytes += length;
+    this.#openBytes += text.length;
     this.#rowCount++;
   }
 

@@ -58,7 +58,7 @@ class TextFinder implements RowFinder {
     return index === null || row >= index.rowCount ? null : index.partsOf(condition, row);
   }
 
-  /** Indexes some more rows, the oldest first. */
+  /** Indexes some more rows, or parts of a large text, the oldest first. */
   catchUp(memtable: Memtable): MemtableIndex | null {
     if (memtable.rowCount === 0) return null;
     this.#index ??= new MemtableIndex();
@@ -67,8 +67,7 @@ class TextFinder implements RowFinder {
     while (index.rowCount < memtable.rowCount && left > 0) {
       const row = index.rowCount;
       const text = documentTextBytes(memtable.bufferOf(row), memtable.offsetOf(row));
-      index.add(text, 0, text.length);
-      left -= text.length + rowCost;
+      left -= index.addSome(text, left) + rowCost;
     }
     return index;
   }

@@ -20,6 +20,7 @@ import { filterMatches, type MetaObject } from '../../../protocol/filter.ts';
 import { parseCountBody, parseSearchBody } from '../../../protocol/search.ts';
 import { systemClock } from '../../../src/base/clock.ts';
 import { parseJson } from '../../../src/base/json.ts';
+import { BusyClock } from '../../support/busy-clock.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { randomFilter, randomMeta } from '../../support/metas.ts';
 import { contextOf } from '../../support/query-context.ts';
@@ -490,12 +491,6 @@ describe('what a filter reads', () => {
   });
 
   test('a search that runs out of time over columns goes on where it stopped', async () => {
-    class BusyClock extends FakeClock {
-      override monotonic(): number {
-        this.jump(1);
-        return super.monotonic();
-      }
-    }
     const place = await columnsPlace(2000);
     const seen: string[] = [];
     let timeouts = 0;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Snapshot } from '../../../actors/storage/snapshot.ts';
 import { partBytes, partedBytesMin, partOverlapBytes } from '../../../actors/text/text-parts.ts';
+import { BusyClock } from '../../support/busy-clock.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { contextOf, row, search, snapshotOfRows } from '../../support/query-context.ts';
 import { randomText, seededRandom } from '../../support/segments.ts';
@@ -83,4 +84,36 @@ test('words that a large text has far apart do not make a search read it', async
   assert.deepEqual(await idsOf(snapshot, { q: 'harbour' }), ['d3']);
   assert.equal(store.gets - before, 1, 'posting lists alone');
   assert.deepEqual(await idsOf(snapshot, { q: '(?s)har.*our', regex: true }), ['d3', 'd1']);
+});
+
+test('an answer of long texts is the one of short ones, and others have their turn while it is put together', async () => {
+  const random = seededRandom(seed);
+  const texts = Array.from(
+    { length: 12 },
+    (_, at) => `tide ${at} "quoted"\n\u0001 größe 潮汐 ${randomText(random, 1_000 * (at % 4) ** 3)}`,
+  );
+  const include = ['text', 'matches', 'vector'];
+  const rows = texts.map((text, at) => row(at + 1, text));
+  for (const cacheBytes of [undefined, 1]) {
+    const { snapshot } = await snapshotOfRows(rows, cacheBytes);
+    const [clock, clockOfBare] = [new BusyClock(), new BusyClock()];
+    const answer = await search(contextOf(snapshot, clock), { q: 'tide', include, limit: 20 });
+    const bare = await search(contextOf(snapshot, clockOfBare), { q: 'tide', limit: 20 });
+
+    assert.ok(
+      clock.yields > clockOfBare.yields,
+      `${clock.yields} turns, of short ones ${clockOfBare.yields}`,
+    );
+
+    assert.deepEqual(
+      answer.hits.map(({ text }: { text: string }) => text),
+      texts.toReversed(),
+    );
+    assert.deepEqual(
+      answer.hits.map(({ text, matches, vector, ...others }: Record<string, unknown>) => others),
+      bare.hits,
+    );
+    assert.deepEqual(Object.keys(answer), Object.keys(bare));
+    assert.deepEqual([answer.docs, answer.version, answer.partial], [bare.docs, bare.version, false]);
+  }
 });

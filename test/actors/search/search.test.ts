@@ -16,25 +16,12 @@ import { ApiError } from '../../../protocol/errors.ts';
 import { limits } from '../../../protocol/limits.ts';
 import { parseCountBody } from '../../../protocol/search.ts';
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
+import { BusyClock } from '../../support/busy-clock.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { InProcess, seededBytes } from '../../support/in-process.ts';
 import { alone } from '../../support/key-rings.ts';
 import { contextOf, row, search } from '../../support/query-context.ts';
 import { buildSegment, CountingStore, entryOf, seededRandom } from '../../support/segments.ts';
-
-/** Each look at it takes a millisecond. */
-class BusyClock extends FakeClock {
-  looks = 0;
-  yields = 0;
-  override monotonic(): number {
-    this.jump(1);
-    return super.monotonic();
-  }
-  override yieldTurn(): Promise<void> {
-    this.yields++;
-    return super.yieldTurn();
-  }
-}
 
 const segmentKey = 'ns/ab/n/segment/s';
 

@@ -21,7 +21,7 @@ function find(index: MemtableIndex, query: TrigramQuery, below: number, atOnce =
 
 function indexOf(texts: readonly Uint8Array[]): MemtableIndex {
   const index = new MemtableIndex();
-  for (const text of texts) index.add(text, 0, text.length);
+  for (const text of texts) index.add(text);
   return index;
 }
 
@@ -55,7 +55,7 @@ describe('the index of a memtable', () => {
     const index = new MemtableIndex();
     const texts = [...logLines(seed, 300)];
     texts.forEach((text, row) => {
-      index.add(text, 0, text.length);
+      index.add(text);
 
       const rows = find(index, literalQuery('status='), row + 1);
 
@@ -67,6 +67,33 @@ describe('the index of a memtable', () => {
     assert.deepEqual(
       find(index, literalQuery('status='), 100, 7),
       Array.from({ length: 100 }, (_, at) => 99 - at),
+    );
+  });
+
+  it('takes a large text some parts at a time, and has its row with the last of them', () => {
+    const large = Buffer.from(`first ${randomText(seededRandom(seed), 60_000).slice(0, 300_000)} last`);
+    const texts = [Buffer.from('before'), large, Buffer.from('after')];
+    const whole = indexOf(texts);
+    const index = indexOf(texts.slice(0, 1));
+    let looks = 0;
+    while (index.rowCount === 1) {
+      assert.deepEqual(find(index, literalQuery('first'), 3), [], 'the row is not there yet');
+      const bytes = index.addSome(large, 100_000);
+      looks++;
+      assert.ok(bytes < 150_000, `${bytes} bytes were added at a time`);
+    }
+    index.add(texts[2] as Buffer);
+
+    assert.ok(looks > 2, `it took ${looks} times`);
+    for (const literal of ['before', 'first', ' last', 'after', 'zqxjkv'])
+      assert.deepEqual(
+        find(index, literalQuery(literal), 3),
+        find(whole, literalQuery(literal), 3),
+        `rows with ${literal}`,
+      );
+    assert.deepEqual(
+      index.partsOf(shortMatches(literalQuery('first')), 1),
+      whole.partsOf(shortMatches(literalQuery('first')), 1),
     );
   });
 
