@@ -3,7 +3,6 @@
  */
 import type { Temperature } from '../../protocol/document.ts';
 import type { SearchRequest } from '../../protocol/search.ts';
-import { jsonTextBytes, writeJsonText } from '../../src/base/json-text.ts';
 import { documentId, documentMeta, documentText, documentVector } from '../storage/document-batch.ts';
 import { firstLineOf, linesAfterFirst, linesAround, type MatchPlace, snippetOf } from '../text/snippet.ts';
 import { vectorJson } from '../vector/vector-json.ts';
@@ -60,16 +59,14 @@ export function hitJson(
   );
 }
 
-/** A hit with a long text: the JSON around the text, and the text as it lies where it was found. */
+/** A hit with a long text: the JSON around the text, quotes and all, and the text as it lies where it was found. */
 export interface LongHit {
   readonly head: Buffer;
   readonly text: Buffer;
   readonly tail: Buffer;
-  /** Bytes of its JSON. */
-  readonly length: number;
 }
 
-/** A hit that `writeLongHit` writes as `hitJson` would; null where no long text is included. */
+/** A hit that is written as `hitJson` would, its text escaped; null where no long text is included. */
 export function longHit(
   document: ScannedDocument,
   matches: readonly MatchPlace[],
@@ -78,16 +75,11 @@ export function longHit(
   if (shown.include?.includes('text') !== true) return null;
   const text = documentText(document.buffer, document.offset);
   if (text === null || text.length < longTextBytes) return null;
-  const head = Buffer.from(`${hitHead(document, matches, shown)},"text":`);
-  const tail = Buffer.from(hitTail(document, matches, shown));
-  return { head, text, tail, length: head.length + jsonTextBytes(text) + tail.length };
-}
-
-/** Writes the hit into `target` from `start` on. Answers where it ends. */
-export function writeLongHit({ head, text, tail }: LongHit, target: Buffer, start: number): number {
-  const at = start + head.copy(target, start);
-  const end = writeJsonText(text, target, at);
-  return end + tail.copy(target, end);
+  return {
+    head: Buffer.from(`${hitHead(document, matches, shown)},"text":"`),
+    text,
+    tail: Buffer.from(`"${hitTail(document, matches, shown)}`),
+  };
 }
 
 const longTextBytes = 16 * 1024;

@@ -15,10 +15,10 @@ import type { MatchElsewhere } from '../text/match-task.ts';
 import type { QueryPatterns } from '../text/query-pattern.ts';
 import { noCondition, type TextCondition } from '../text/trigram-query.ts';
 import type { AnswerRoom } from './answer-room.ts';
-import { figuresJson, type QueryFigures, tookJson, writeLongHit } from './answers.ts';
+import { figuresJson, type QueryFigures, tookJson } from './answers.ts';
 import type { DocumentTest } from './document-filter.ts';
 import type { GraphSource } from './graph-source.ts';
-import { type AnswerPart, bytesOfPart } from './page.ts';
+import { type AnswerPart, bytesOfPart, writePart } from './page.ts';
 import type { ReadBlock } from './read-ahead.ts';
 import { type ScanEnd, scanNewestFirst } from './scan.ts';
 import type { KeptColumns } from './sql/kept-columns.ts';
@@ -71,7 +71,7 @@ export function isCutShort(end: ScanEnd): end is Extract<ScanEnd, { sequence: nu
 export async function late(
   { slice }: QueryContext,
   found: Promise<Found | 'late'>,
-  take: (found: Found) => boolean,
+  take: (found: Found) => boolean | Promise<boolean>,
 ): Promise<boolean | 'late'> {
   const judged = await slice.waitUntilDeadline(found);
   return judged === 'late' ? 'late' : take(judged);
@@ -156,7 +156,7 @@ export async function answerOfHits(
   let at = whole.write(first);
   for (const [index, hit] of hits.entries()) {
     if (index > 0) at += whole.write(',', at, 'latin1');
-    at = writePart(hit, whole, at);
+    at = await writePart(hit, { target: whole, start: at, turns: slice });
     if (slice.due()) await slice.giveWay();
   }
   at += whole.write(last, at);
@@ -164,11 +164,6 @@ export async function answerOfHits(
   assert(figures.length <= closingBytesMax, () => `${figures.length} bytes of figures`);
   at += whole.write(figures, at);
   return whole.subarray(0, at);
-}
-
-function writePart(part: AnswerPart, target: Buffer, start: number): number {
-  if (typeof part === 'string') return start + target.write(part, start);
-  return Buffer.isBuffer(part) ? start + part.copy(target, start) : writeLongHit(part, target, start);
 }
 
 /** Names and numbers of a known count. */

@@ -40,7 +40,7 @@ export async function runSearch(context: QueryContext, request: SearchRequest): 
     context,
     { below, enough, condition: test.condition, filter: test.filter },
     (document) => {
-      const take = (found: Found) => (found === null ? true : page.take(document, found));
+      const take = (found: Found) => (found === null ? true : page.take(document, found, context.slice));
       const found = findInDocument(test, document, page.wanted);
       return found instanceof Promise ? late(context, found, take) : take(found);
     },

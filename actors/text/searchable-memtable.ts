@@ -11,8 +11,8 @@ export function searchableMemtable(): Memtable {
   return new Memtable(new TextFinder());
 }
 
-/** Bytes of text that one look indexes: two to four milliseconds. */
-const indexedBytesPerLook = 512 * 1024;
+/** Bytes of text that one look indexes: a millisecond or two, and several times that where the cores are busy. */
+const indexedBytesPerLook = 256 * 1024;
 
 /**
  * Fills `target` with rows below `row` that may satisfy the condition, in descending order, and answers how many; fewer

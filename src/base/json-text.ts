@@ -1,4 +1,4 @@
-/** Texts as JSON strings, from UTF-8 to UTF-8: long ones need no string of V8's on the way, which it would have to collect. */
+/** Texts in JSON strings, from UTF-8 to UTF-8: long ones need no string of V8's on the way, which it would have to collect. */
 
 const sixCharacters = 1;
 /** What JSON says for a byte: 0 the byte itself, 1 `\u00` and its digits, otherwise a backslash and this character. As JSON.stringify does. */
@@ -6,13 +6,12 @@ const escapes = new Uint8Array(256).fill(sixCharacters, 0, 0x20);
 for (const character of '\b\t\n\f\r"\\')
   escapes[character.charCodeAt(0)] = JSON.stringify(character).charCodeAt(2);
 
-const quote = 0x22;
 const backslash = 0x5c;
 const hexDigits = Buffer.from('0123456789abcdef');
 
-/** How many bytes a text takes as a JSON string, its quotes among them. `text` is UTF-8. */
-export function jsonTextBytes(text: Uint8Array): number {
-  let bytes = text.length + 2;
+/** How many bytes a text takes in a JSON string, without the quotes. `text` is UTF-8. */
+export function escapedBytes(text: Uint8Array): number {
+  let bytes = text.length;
   for (let i = 0; i < text.length; i++) {
     const escaped = escapes[text[i] as number] as number;
     if (escaped !== 0) bytes += escaped === sixCharacters ? 5 : 1;
@@ -20,10 +19,9 @@ export function jsonTextBytes(text: Uint8Array): number {
   return bytes;
 }
 
-/** Writes a text as a JSON string, quotes and all, into `target` from `start` on. Answers where it ends. */
-export function writeJsonText(text: Uint8Array, target: Uint8Array, start: number): number {
+/** Writes a text as it stands in a JSON string, without the quotes, into `target` from `start` on. Answers where it ends. */
+export function writeEscaped(text: Uint8Array, target: Uint8Array, start: number): number {
   let at = start;
-  target[at++] = quote;
   for (let i = 0; i < text.length; i++) {
     const byte = text[i] as number;
     const escaped = escapes[byte] as number;
@@ -34,7 +32,6 @@ export function writeJsonText(text: Uint8Array, target: Uint8Array, start: numbe
       target[at++] = escaped;
     }
   }
-  target[at++] = quote;
   return at;
 }
 

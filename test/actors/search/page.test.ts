@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { unboundedRoom } from '../../../actors/search/answer-room.ts';
 import { Page } from '../../../actors/search/page.ts';
+import { oneTurn } from '../../../actors/sql/interruption.ts';
 import { type Found, Judge, type WantedMatches } from '../../../actors/text/judge.ts';
 import { QueryPatterns } from '../../../actors/text/query-pattern.ts';
 import { limits } from '../../../protocol/limits.ts';
@@ -25,7 +26,7 @@ function pageOf(body: object, texts: readonly string[]): { page: Page; hits: Rec
   const page = new Page(request, unboundedRoom);
   texts.every((text, i) => {
     const places = request.q === '' ? [] : found(request.q, request.regex, text, page.wanted);
-    return places === null || page.take(documentOf(100 - i, text), places);
+    return places === null || page.take(documentOf(100 - i, text), places, oneTurn) === true;
   });
   return { page, hits: page.hits.map((hit) => JSON.parse(String(hit))) };
 }

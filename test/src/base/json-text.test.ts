@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { jsonTextBytes, writeJsonText } from '../../../src/base/json-text.ts';
+import { escapedBytes, writeEscaped } from '../../../src/base/json-text.ts';
 
 function written(text: string): string {
   const utf8 = Buffer.from(text);
-  const target = Buffer.alloc(jsonTextBytes(utf8) + 2, '.');
+  const target = Buffer.alloc(escapedBytes(utf8) + 2, '.');
 
-  const end = writeJsonText(utf8, target, 1);
+  const end = writeEscaped(utf8, target, 1);
 
   assert.equal(end, target.length - 1, 'it takes as many bytes as it was said to');
   assert.equal(target[0], target.at(-1), 'and none beside them');
-  return target.toString('utf8', 1, end);
+  return `"${target.toString('utf8', 1, end)}"`;
 }
 
 test('a text is written as JSON.stringify writes it', () => {
