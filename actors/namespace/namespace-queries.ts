@@ -295,7 +295,7 @@ export class NamespaceQueries {
       keptColumns: sql.columns,
       buffers: sql.buffers,
       monotonic: () => clock.monotonic(),
-      beganAt: opened.beganAt,
+      beganAt: opened.turn.beganAt,
       readFailed: (failure) => this.#readFailed(failure, call, opened),
     };
     try {

@@ -57,7 +57,7 @@ export const mutations: readonly Mutation[] = [
     file: 'actors/log/group-commit.js',
     find: 'const outcome = await appendToSlot(this.#components.store, this.#components.clock, this.#components.logger, write);',
     replace:
-      'const outcome = await Promise.race([appendToSlot(this.#components.store, this.#components.clock, this.#components.logger, slot), this.#components.clock.sleep(500)]); if (outcome === undefined) { this.#sending = false; for (const pending of group) this.#abandon(pending); this.#arm(); this.#wake(); return; }',
+      'const outcome = await Promise.race([appendToSlot(this.#components.store, this.#components.clock, this.#components.logger, write), this.#components.clock.sleep(500)]); if (outcome === undefined) { this.#sending = false; for (const pending of group) this.#abandon(pending); this.#arm(); this.#wake(); return; }',
     why: 'the first try surfaces late, with records that were called unwritten',
   },
   {
