@@ -24,7 +24,7 @@ import type { ActorComponents } from '../actor/components.ts';
 import { GatedRoom } from '../search/answer-room.ts';
 import type { QueryFigures } from '../search/answers.ts';
 import { type GraphSource, noGraphs } from '../search/graph-source.ts';
-import { type Answer, type QueryContext, temperatureOf } from '../search/query.ts';
+import { type JsonAnswer, type QueryContext, temperatureOf } from '../search/query.ts';
 import { runCount, runSearch } from '../search/run-search.ts';
 import { runWarm } from '../search/run-warm.ts';
 import { runSql } from '../search/sql/run-sql.ts';
@@ -272,7 +272,7 @@ export class NamespaceQueries {
   async #query(
     call: ActorCall,
     opened: OpenedNow,
-    run: (context: QueryContext) => Promise<Answer>,
+    run: (context: QueryContext) => Promise<JsonAnswer>,
   ): Promise<ActorReply> {
     const { clock, cursorKeys, lanes, patterns, shares, sql } = this.#components;
     const claim = shares.claim(call.tenantId, opened.deadline.leftMs);

@@ -138,14 +138,14 @@ function ofSnapshot({ snapshot }: QueryContext): string {
 }
 
 /** An answer's JSON, as text, or as UTF-8 where it is long. */
-export type Answer = string | Buffer;
+export type JsonAnswer = string | Buffer;
 
 /** An answer of hits, followed by `fields`. Where some are long, others have their turn while they are put together. */
 export async function answerOfHits(
   context: QueryContext,
   end: ScanEnd,
   { hits, fields }: { readonly hits: readonly AnswerPart[]; readonly fields: string },
-): Promise<Answer> {
+): Promise<JsonAnswer> {
   if (hits.every((hit) => typeof hit === 'string'))
     return answer(context, end, `"hits":[${hits.join(',')}],${fields}`);
   const { slice } = context;

@@ -10,11 +10,11 @@ import { countExactly } from './exact-count.ts';
 import { literalRows } from './literal-rows.ts';
 import { frameBytes, Page } from './page.ts';
 import {
-  type Answer,
   answer,
   answerOfHits,
   isCutShort,
   isEverything,
+  type JsonAnswer,
   late,
   type QueryContext,
   scan,
@@ -24,7 +24,7 @@ import { refuseLargeScan } from './refuse-large-scan.ts';
 import { runVectorSearch } from './run-vector-search.ts';
 
 /** Search and count over one snapshot, by walking it newest first. */
-export async function runSearch(context: QueryContext, request: SearchRequest): Promise<Answer> {
+export async function runSearch(context: QueryContext, request: SearchRequest): Promise<JsonAnswer> {
   if (request.vector !== undefined) return runVectorSearch(context, request, request.vector);
   const test = testOf(context, request);
   await refuseLargeScan(context, test);

@@ -12,9 +12,9 @@ import type { NearRow } from './near-row.ts';
 import { nearestRows } from './nearest-rows.ts';
 import { Page } from './page.ts';
 import {
-  type Answer,
   answerOfHits,
   isEverything,
+  type JsonAnswer,
   late,
   type QueryContext,
   scan,
@@ -50,7 +50,7 @@ export async function runVectorSearch(
   context: QueryContext,
   request: SearchRequest,
   numbers: readonly number[],
-): Promise<Answer> {
+): Promise<JsonAnswer> {
   const distances = distancesFrom(context, numbers);
   const test = testOf(context, request);
   await refuseLargeScan(context, test);
@@ -72,14 +72,14 @@ const judgedMax = 2_000;
 const matchingShareMin = 1 / 16;
 
 /** The hits of the nearest rows, nearest first; null where the documents that match are to be walked. */
-async function searchVectors(context: QueryContext, query: VectorQuery): Promise<Answer | null> {
+async function searchVectors(context: QueryContext, query: VectorQuery): Promise<JsonAnswer | null> {
   const { request, distances } = query;
   const found = await findNearest(context, query, () => new PageOfNearest(request, context.room, distances));
   return found === null ? null : answerOf(context, found.end, found.taken.page);
 }
 
 /** The newest that match and the nearest, fused by rank; null where one walk over the documents that match finds both. */
-async function searchFused(context: QueryContext, query: VectorQuery): Promise<Answer | null> {
+async function searchFused(context: QueryContext, query: VectorQuery): Promise<JsonAnswer | null> {
   const { request, test, distances } = query;
   const { room } = context;
   if (request.exact === true) return null;
@@ -183,7 +183,7 @@ const rowsReadAtOnce = 32;
 async function searchDocuments(
   context: QueryContext,
   { request, test, distances }: VectorQuery,
-): Promise<Answer> {
+): Promise<JsonAnswer> {
   const isFused = request.rank === 'rrf';
   const places = isFused ? fusedPlaces(request) : request.limit;
   const nearest = new NearestHits(places, context.room);
@@ -229,7 +229,7 @@ async function fusedAnswer(
   context: QueryContext,
   { end, page, newest, nearest }: FusedLists,
   isCut: boolean,
-): Promise<Answer> {
+): Promise<JsonAnswer> {
   const { slice } = context;
   for (const { item, score } of fuseRanks([newest, nearest])) {
     if (!page.add(withRank({ ...item, score }))) break;
@@ -239,7 +239,7 @@ async function fusedAnswer(
 }
 
 /** Makes the answer of a search by a vector, which has one page and no cursor. */
-function answerOf(context: QueryContext, end: ScanEnd, page: Page, isCut = false): Promise<Answer> {
+function answerOf(context: QueryContext, end: ScanEnd, page: Page, isCut = false): Promise<JsonAnswer> {
   const truncated = page.isTruncated || isCut ? ',"truncated":true' : '';
   return answerOfHits(context, end, { hits: page.hits, fields: `"next":""${truncated}` });
 }
