@@ -86,9 +86,9 @@ export const limits = {
   sqlOrderKeysMax: 128,
   sqlDistinctAggregatesMax: 64,
   sqlAggregatesMax: 1_024,
-  /** Bytes that REGEXP_REPLACE makes of one text, and of all texts of a chunk. */
+  /** Bytes that REGEXP_REPLACE makes of one text, and of all texts of a frame. */
   sqlReplacedBytesMax: 2 * MiB,
-  sqlReplacedChunkBytesMax: 64 * MiB,
+  sqlReplacedFrameBytesMax: 64 * MiB,
   sqlRowsMax: 10_000,
   /** Bytes of JSON of one row of an SQL answer: what REGEXP_REPLACE makes of one text, four times. It is written in one turn. */
   sqlRowBytesMax: 8 * MiB,

@@ -4,7 +4,7 @@ import type { SelectPlan } from '../../sql/plan/bound.ts';
 export const frameRows = 16_384;
 /** Rows of a frame that is grouped by several keys, whose look-up together may take half a microsecond. */
 const hashedFrameRows = 2_048;
-/** Rows of a frame whose texts RE2 replaces, which takes microseconds for each. */
+/** Rows of a frame whose texts RE2 replaces: it takes microseconds for each, and what it makes of a frame is bounded. */
 const replacingFrameRows = 512;
 
 /** Decides how many rows a frame of a plan has; fewer where a row has many columns to answer. */
@@ -12,6 +12,11 @@ export function frameRowsOf({ replaces, outputs, grouping }: SelectPlan): number
   if (replaces) return replacingFrameRows;
   if (grouping !== null) return isHashed(grouping) ? hashedFrameRows : frameRows;
   return Math.max(64, Math.min(frameRows, Math.floor(cellsOfFrame / outputs.length)));
+}
+
+/** Decides how many rows a frame has whose rows are filtered first: what is left of it goes on in pieces. */
+export function filterRowsOf({ whereReplaces }: SelectPlan): number {
+  return whereReplaces ? replacingFrameRows : frameRows;
 }
 
 /**

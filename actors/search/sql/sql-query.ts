@@ -13,7 +13,7 @@ import { SelectRun } from '../../sql/run/run-select.ts';
 import { documentId } from '../../storage/document-batch.ts';
 import type { QueryContext } from '../query.ts';
 import { columnsOfDocuments, isWorthReading } from './few-rows.ts';
-import { frameRows, frameRowsOf, rowsOfWeight } from './frame-sizes.ts';
+import { filterRowsOf, frameRows, frameRowsOf, rowsOfWeight } from './frame-sizes.ts';
 import { liveRows, wantedRows, within } from './live-rows.ts';
 import { type FrameRange, LoadedColumns } from './loaded-columns.ts';
 import { matchingRows } from './matching-rows.ts';
@@ -70,7 +70,7 @@ export class SqlQuery {
     this.#wantedIds = idsOf(plan.where, plan.columns);
     const kept = plan.repeated.size;
     this.#frameRows = Math.min(frameRowsOf(plan), rowsOfWeight(plan.weight, kept));
-    this.#filterRows = Math.min(frameRows, rowsOfWeight(plan.whereWeight, kept));
+    this.#filterRows = Math.min(filterRowsOf(plan), rowsOfWeight(plan.whereWeight, kept));
     this.#asksForExtremes = asksForExtremes(plan);
   }
 

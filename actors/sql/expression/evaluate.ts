@@ -43,7 +43,7 @@ export class Evaluator {
   readonly #repeated: ReadonlySet<Bound>;
   /** Null where a frame's expressions take less than a turn together. */
   readonly #turnsOfParts: SqlTurns | null;
-  /** What repeated expressions are in a frame, or, where its parts are done in turns, all that whole ones still need. */
+  /** The columns of a frame that are asked for again: repeated expressions; where parts are done in turns, all whose whole is not done. */
   readonly #known = new WeakMap<Frame, Map<Bound, Column>>();
   /** The frame whose expressions are evaluated; its own may ask for parts of others meanwhile. Null between two. */
   #frame: Frame | null = null;
@@ -325,7 +325,7 @@ export class Evaluator {
   }
 
   /**
-   * Makes the column of texts that an expression's operand is another. Of a constant it does so once and answers the same column each
+   * Evaluates a function of one text, by `make`. Where the text is a constant, it is made once, and the same column is answered each
    * time: who evaluates an interrupted expression again must find the same dictionary.
    */
   #perText(bound: OfOne, frame: Frame, make: (texts: Texts, rows: FrameRows) => Column): Column {

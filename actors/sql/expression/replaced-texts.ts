@@ -116,7 +116,7 @@ class MadeTexts {
 
   add({ length }: Buffer): void {
     this.#bytes += length;
-    if (length > limits.sqlReplacedBytesMax || this.#bytes > limits.sqlReplacedChunkBytesMax)
+    if (length > limits.sqlReplacedBytesMax || this.#bytes > limits.sqlReplacedFrameBytesMax)
       throw tooMuchReplaced(this.#at);
   }
 }

@@ -38,6 +38,16 @@ const comparisons: Readonly<Partial<Record<Symbols, Comparison>>> = {
 
 const int64Max = 2n ** 63n - 1n;
 
+/** Functions that SQL has elsewhere, and not here. */
+const missingFunctions: ReadonlySet<string> = new Set([
+  'nullif',
+  'concat',
+  'substring',
+  'lower',
+  'upper',
+  'round',
+]);
+
 class Parser {
   readonly #tokens: TokenCursor;
   #depth = 0;
@@ -333,12 +343,10 @@ class Parser {
     if (word === 'extract') return this.#extract(at);
     const name = functionNames.get(word);
     if (name === undefined) {
-      const known = ['nullif', 'concat', 'substring', 'lower', 'upper', 'round'].includes(word)
-        ? ''
-        : ' known here';
+      const why = missingFunctions.has(word) ? 'supported' : 'known here';
       throw new SqlError(
         at,
-        `the function ${word.toUpperCase()} is not${known === '' ? ' supported' : known}; these are: ${allowedFunctions}`,
+        `the function ${word.toUpperCase()} is not ${why}; these are: ${allowedFunctions}`,
       );
     }
     const args = this.#tokens.isSymbol(')') ? [] : this.#list(() => this.#expression());

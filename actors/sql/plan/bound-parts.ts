@@ -34,6 +34,11 @@ export function mayInterrupt(bound: Bound): boolean {
   return allParts([bound]).some(({ kind }) => kind === 'replace' || kind === 'like');
 }
 
+/** Whether texts are rewritten by a regex in some of the expressions. */
+export function mayReplace(roots: readonly Bound[]): boolean {
+  return allParts(roots).some(({ kind }) => kind === 'replace');
+}
+
 /** Adds the columns that an expression reads to `columns`; answers whether it depends on columns alone. */
 export function collectColumns(bound: Bound, columns: Set<number>): boolean {
   let isPure = true;

@@ -104,6 +104,8 @@ export interface SelectPlan {
   readonly offset: number;
   /** Whether texts are rewritten by a regex, so that a frame takes longer. */
   readonly replaces: boolean;
+  /** The same of WHERE alone, whose frames have their own size. */
+  readonly whereReplaces: boolean;
   /** Expressions that stand in several places, so that a frame has them evaluated once. */
   readonly repeated: ReadonlySet<Bound>;
   /** What a row costs in groups and answers, and in WHERE, in the steps of plan-weight.ts. */
