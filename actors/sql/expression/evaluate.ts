@@ -47,8 +47,6 @@ export class Evaluator {
   readonly #known = new WeakMap<Frame, Map<Bound, Column>>();
   /** The frame whose expressions are evaluated; its own may ask for parts of others meanwhile. Null between two. */
   #frame: Frame | null = null;
-  /** How many parts were made since it was interrupted: at least one between two interruptions, so that there is an end. */
-  #made = 0;
 
   /**
    * `room`: for as many values as can come. `repeated`: expressions that stand in several places, so that a frame keeps what they
@@ -109,30 +107,25 @@ export class Evaluator {
 
   /**
    * Evaluates an expression whose parts take longer than a turn together. What is known of the frame is found again after an
-   * interruption; parts that no other expression needs are forgotten when what they are parts of is known.
+   * interruption, so that each brings it on; parts that no other expression needs are forgotten when what they are parts of is known.
    */
   #inTurns(bound: Bound, frame: Frame, turns: SqlTurns): Column {
-    if (isThere(bound)) return this.#evaluated(bound, frame);
+    const { kind } = bound;
+    if (kind === 'literal' || kind === 'column' || kind === 'textMatch') return this.#evaluated(bound, frame);
     const known = this.#knownOf(frame);
-    let column = known.get(bound);
+    const column = known.get(bound);
     if (column !== undefined) return column;
     const outer = this.#frame;
-    // What a frame is made of has frames of its own, which are others after an interruption.
-    const isOuter = outer === null || outer === frame;
-    if (isOuter && this.#made > 0 && turns.due()) {
-      this.#made = 0;
-      throw othersFirst(turns);
-    }
     this.#frame = outer ?? frame;
     try {
-      column = this.#evaluated(bound, frame);
+      known.set(bound, this.#evaluated(bound, frame));
     } finally {
       this.#frame = outer;
     }
-    if (isOuter) this.#made++;
-    known.set(bound, column);
     for (const part of boundParts(bound)) if (!this.#repeated.has(part)) known.delete(part);
-    return column;
+    // A slot's frame has frames of its own, for keys that are made of others: these are new after an interruption.
+    if ((outer === null || outer === frame) && turns.due()) throw othersFirst(turns);
+    return must(known.get(bound), 'what was evaluated');
   }
 
   #evaluated(bound: Bound, frame: Frame): Column {
@@ -214,12 +207,12 @@ export class Evaluator {
 
   #logic({ operator, operands }: Extract<Bound, { kind: 'logic' }>, frame: Frame): Column {
     const both = operator === 'and' ? andTable : orTable;
-    const values = Uint8Array.from(this.truths(must(operands[0], 'an operand'), frame));
-    for (const operand of operands.slice(1)) {
-      const other = this.truths(operand, frame);
+    // All are evaluated first: whoever begins again after an interruption finds them, and looks at no row twice.
+    const [first, ...others] = operands.map((operand) => this.truths(operand, frame));
+    const values = Uint8Array.from(must(first, 'an operand'));
+    for (const other of others)
       for (let row = 0; row < values.length; row++)
         values[row] = both[((values[row] as number) << 2) | (other[row] as number)] as number;
-    }
     return { kind: 'truths', values };
   }
 
@@ -297,11 +290,11 @@ export class Evaluator {
     const results = [...branches.map(({ result }) => result), otherwise].map((then) =>
       this.evaluate(then, frame),
     );
+    const conditions = branches.map(({ when }) => this.truths(when, frame));
     // Which of the results is a row's: the first whose condition is true.
     const chosen = new Uint16Array(rowCount).fill(branches.length);
     const isOpen = new Uint8Array(rowCount).fill(1);
-    for (const [branch, { when }] of branches.entries()) {
-      const truths = this.truths(when, frame);
+    for (const [branch, truths] of conditions.entries()) {
       for (let row = 0; row < rowCount; row++) {
         if (isOpen[row] === 0 || truths[row] !== truthy) continue;
         isOpen[row] = 0;
@@ -342,11 +335,6 @@ export class Evaluator {
 
 /** An expression that is made of one other. */
 type OfOne = Extract<Bound, { readonly operand: Bound }>;
-
-/** Whether nothing is to be done for it. */
-function isThere({ kind }: Bound): boolean {
-  return kind === 'literal' || kind === 'column' || kind === 'slot' || kind === 'textMatch';
-}
 
 function othersFirst(turns: SqlTurns): Interruption {
   return new Interruption(() => turns.giveWay());

@@ -123,6 +123,36 @@ test('others have their turn within a heavy statement, after a few thousand step
   }
 });
 
+test('others have their turn between two of many expressions of a frame, which changes no answer', async () => {
+  const metaOf = (at: number) => `{"n": ${at}, "s": "a${at % 9}"${at % 5 === 0 ? '' : `, "f": ${at / 4}`}}`;
+  const { snapshot } = await snapshotOfRows(rowsOf(700, metaOf));
+  const sums = (of: string) => many(120, (at) => `${of} + ${at}`, ' - ');
+  const lengths = many(120, (at) => `LENGTH(s) + ${at}`, ' + ');
+  for (const sql of [
+    `SELECT ${sums('n')} AS x, ${sums('f')} AS y, COUNT(*), MAX(${sums('n')}), SUM(${lengths}) FROM docs GROUP BY x, y ORDER BY x DESC, y LIMIT 50`,
+    `SELECT s, ${lengths} AS x, AVG(${sums('f')}) FROM docs GROUP BY s, x HAVING SUM(n) + ${sums('COUNT(*)')} > 0 ORDER BY s`,
+    `SELECT n, ${sums('n')} AS x, s FROM docs WHERE s = 'a3' AND ${sums('f')} > 0 AND ${lengths} > 7 ORDER BY x + n DESC LIMIT 40`,
+    `SELECT CASE WHEN ${sums('n')} > 99999 THEN s ELSE 'none' END AS x, ${sums('f')}, ${sums('LENGTH(s)')} FROM docs LIMIT 300`,
+    `SELECT COUNT(*) FROM docs WHERE n <> 3 AND (${many(300, (at) => `n = ${at * 2}`, ' OR ')})`,
+  ]) {
+    const whole = contextOf(snapshot, new FakeClock());
+    const interrupted = contextOf(snapshot, new FakeClock());
+    let turns = 0;
+    interrupted.slice.due = () => true;
+    const { giveWay } = interrupted.slice;
+    interrupted.slice.giveWay = () => {
+      turns++;
+      return giveWay.call(interrupted.slice);
+    };
+
+    const answer = JSON.parse(await runSql(interrupted, { sql }));
+
+    assert.deepEqual(answer.rows, JSON.parse(await runSql(whole, { sql })).rows, sql.slice(0, 90));
+    assert.ok(answer.rows.length > 0);
+    assert.ok(turns > 250, `${turns} turns: ${sql.slice(0, 90)}`);
+  }
+});
+
 test('a neighbour on the thread is answered while a heavy statement runs', async () => {
   const heavy = await snapshotOfRows(rowsOf(20_000, (at) => `{"n": ${at}, "s": "a${at}"}`));
   const light = await snapshotOfRows(rowsOf(10, (at) => `{"n": ${at}}`));
