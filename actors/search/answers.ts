@@ -82,7 +82,8 @@ export function longHit(
   };
 }
 
-const longTextBytes = 16 * 1024;
+/** A text of which no copy is made keeps its block in memory, which has 128 KB, and an answer holds room for three times its bytes. */
+const longTextBytes = 48 * 1024;
 
 /** The fields of a hit that stand before the text. */
 function hitHead(document: ScannedDocument, matches: readonly MatchPlace[], { context }: Shown): string {

@@ -140,14 +140,13 @@ function ofSnapshot({ snapshot }: QueryContext): string {
 /** An answer's JSON, as text, or as UTF-8 where it is long. */
 export type JsonAnswer = string | Buffer;
 
-/** An answer of hits, followed by `fields`. Where some are long, others have their turn while they are put together. */
+/** An answer of hits, followed by `fields`. Where it is long, others have their turn while it is put together. */
 export async function answerOfHits(
   context: QueryContext,
   end: ScanEnd,
   { hits, fields }: { readonly hits: readonly AnswerPart[]; readonly fields: string },
 ): Promise<JsonAnswer> {
-  if (hits.every((hit) => typeof hit === 'string'))
-    return answer(context, end, `"hits":[${hits.join(',')}],${fields}`);
+  if (areShort(hits)) return answer(context, end, `"hits":[${hits.join(',')}],${fields}`);
   const { slice } = context;
   const first = `${opening(context)}"hits":[`;
   const last = `],${fields},${ofSnapshot(context)},`;
@@ -166,6 +165,17 @@ export async function answerOfHits(
   return whole.subarray(0, at);
 }
 
+function areShort(hits: readonly AnswerPart[]): hits is readonly string[] {
+  let length = 0;
+  for (const hit of hits) {
+    if (typeof hit !== 'string') return false;
+    length += hit.length;
+  }
+  return length <= shortAnswerLength;
+}
+
+/** An answer of so many characters is made of strings in less than a millisecond. */
+const shortAnswerLength = 256 * 1024;
 /** Names and numbers of a known count. */
 const closingBytesMax = 512;
 

@@ -160,10 +160,11 @@ async function takeRows(
         const judged = findInDocument(test, document, taken.wanted);
         const found = judged instanceof Promise ? await slice.waitUntilDeadline(judged) : judged;
         if (found === 'late') return 'late';
-        if (found === null) continue;
-        const { distance } = some[at] as NearRow;
-        const hit = { sequence: document.sequence, distance, ...jsonOf(document, found, request) };
-        if (!taken.add(hit)) return 'full';
+        if (found !== null) {
+          const { distance } = some[at] as NearRow;
+          const hit = { sequence: document.sequence, distance, ...jsonOf(document, found, request) };
+          if (!taken.add(hit)) return 'full';
+        }
         if (slice.due()) await slice.giveWay();
         if (slice.timedOut) return 'late';
       }

@@ -207,7 +207,7 @@ export class SqlQuery {
     if (made === null) return false;
     const ids = () => dictionaryOf(stored.map(({ buffer, offset }) => documentId(buffer, offset)));
     const rowCount = passing.length;
-    const column = (index: number): Column => {
+    const columnOf = (index: number): Column => {
       const name = must(columns[index], 'a column');
       if (name === idColumn)
         return { kind: 'texts', codes: allRows(rowCount), dictionary: ids(), nulls: null };
@@ -215,6 +215,13 @@ export class SqlQuery {
       return decoded.kind === 'packed'
         ? unpacked(decoded, { from: 0, end: rowCount, scratch: new Float64Array(rowCount) })
         : decoded;
+    };
+    // The same each time: what is evaluated once more after an interruption is known by its dictionary.
+    const known: Column[] = [];
+    const column = (index: number): Column => {
+      const made = known[index] ?? columnOf(index);
+      known[index] = made;
+      return made;
     };
     const none = () => must<never>(undefined as never, 'texts are matched in WHERE alone');
     await this.#steps(

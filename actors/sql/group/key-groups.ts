@@ -175,6 +175,7 @@ export class KeyGroup {
     try {
       this.#internRows(frame, allRows(rows.length), numbers);
       isDone = true;
+      this.#first = null;
     } finally {
       for (let i = 0; i < rows.length; i++)
         byCode[codes[rows[i] as number] as number] = isDone ? (numbers[i] as number) + 1 : 0;

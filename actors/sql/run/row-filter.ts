@@ -85,6 +85,7 @@ export class RowFilter {
     let left = allRows(rows.length);
     for (const term of terms) left = rowsWhere(this.#evaluator.truths(term, frame), left, this.#passing);
     for (let i = 0; i < left.length; i++) left[i] = rows[left[i] as number] as number;
+    this.#few = null;
     return left;
   }
 

@@ -38,7 +38,8 @@ export class SelectRun {
     // One more than are shown tells whether there are more.
     const wanted = plan.limit > limits.sqlRowsMax ? this.#rowsMax + 1 : this.#rowsMax;
     this.#top = new TopRows(plan, this.#rowsMax === 0 ? 0 : wanted, evaluator, room);
-    this.#groupsAtOnce = Math.max(groupsMin, Math.min(groupsMax, Math.floor(stepsOfGroups / plan.weight)));
+    const most = plan.replaces ? replacingGroupsMax : groupsMax;
+    this.#groupsAtOnce = Math.max(groupsMin, Math.min(most, Math.floor(stepsOfGroups / plan.weight)));
   }
 
   /** Bytes that it holds, about. */
@@ -95,6 +96,8 @@ export class SelectRun {
 }
 
 const groupsMax = 2_048;
+/** What REGEXP_REPLACE makes of some groups at once is bounded, as of a frame. */
+const replacingGroupsMax = 512;
 const groupsMin = 64;
 /** How much may be evaluated of some groups in one step: a few milliseconds. */
 const stepsOfGroups = 262_144;

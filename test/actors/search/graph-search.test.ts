@@ -52,7 +52,7 @@ function searcher(
     graphs: source ?? graphs,
   });
   const ask = (body: object, deadlineMs?: number) => search(context(deadlineMs), body);
-  return { graphs, ask };
+  return { graphs, ask, context };
 }
 
 const rowsOf = (vectors: readonly NaiveVector[], metaOf: (sequence: number) => object = () => ({})) =>
@@ -245,6 +245,26 @@ test('filters that only documents decide give full pages of documents that pass'
     assertRecall(t, JSON.stringify(filter).slice(0, 30), recalls);
   }
   assert.ok(graphs.asked > 0);
+});
+
+test('others have their turn between two documents that a filter refuses', async () => {
+  const { vectors, graphed } = await worldOf('cosine');
+  const { context } = searcher(graphed, { metric: 'cosine' });
+  const [vector = []] = queriesLike(seededRandom(seed + 6), vectors, 1);
+  const asked = context();
+  let turns = 0;
+  asked.slice.due = () => true;
+  const { giveWay } = asked.slice;
+  asked.slice.giveWay = () => {
+    turns++;
+    return giveWay.call(asked.slice);
+  };
+
+  const { hits } = await search(asked, { vector, limit: 10, filter: { tags: [[2]] } });
+
+  // A quarter of the documents passes.
+  assert.equal(hits.length, 10);
+  assert.ok(turns >= 30, `${turns} turns`);
 });
 
 test('rows of a memtable and of a segment with graphs are one answer', async (t) => {

@@ -117,3 +117,20 @@ test('an answer of long texts is the one of short ones, and others have their tu
     assert.deepEqual([answer.docs, answer.version, answer.partial], [bare.docs, bare.version, false]);
   }
 });
+
+test('an answer of many texts that are not long is put together in turns, too', async () => {
+  const texts = Array.from({ length: 60 }, (_, at) => `tide ${at} größe ${'x'.repeat(9_000)}`);
+  const { snapshot } = await snapshotOf(texts);
+  const clock = new BusyClock();
+  const body = { q: 'tide', include: ['text'], limit: 60 };
+  const few = new BusyClock();
+
+  const answer = await search(contextOf(snapshot, clock), body);
+  await search(contextOf(snapshot, few), { ...body, limit: 20 });
+
+  assert.deepEqual(
+    answer.hits.map(({ text }: { text: string }) => text),
+    texts.toReversed(),
+  );
+  assert.ok(clock.yields > few.yields + 40, `${clock.yields} turns, of a third ${few.yields}`);
+});

@@ -103,3 +103,24 @@ test('a narrow table, or many rows, are read by columns', async () => {
     [4, null],
   ]);
 });
+
+test('a query of few rows ends, and answers the same, however often it is interrupted', async () => {
+  const { snapshotOf } = await table;
+  const snapshot = snapshotOf([]);
+  for (const sql of [
+    "SELECT REGEXP_REPLACE(id, '([02468])', '<\\1>') AS x, p1, p2 FROM docs WHERE n < 40",
+    "SELECT id, id LIKE '%7%' AS x, p3 FROM docs WHERE n < 40",
+  ]) {
+    const context = contextOf(snapshot, new FakeClock());
+    let turns = 0;
+    context.slice.due = () => true;
+    context.slice.giveWay = async () => {
+      assert.ok(turns++ < 2_000, 'it ends');
+    };
+
+    const { rows } = JSON.parse(await runSql(context, { sql }));
+
+    assert.deepEqual(rows, (await asked(snapshot, sql)).rows);
+    assert.equal(rows.length, 40);
+  }
+});

@@ -303,3 +303,18 @@ test('strings that lie far apart in a dictionary are judged for the rows that ha
     assert.deepEqual(JSON.parse(answer).rows, [[901]]);
   }
 });
+
+test('what REGEXP_REPLACE makes of many rows or groups is bounded some of them at a time', async () => {
+  const long = 'x'.repeat(15_000);
+  const { snapshot } = await snapshotOfRows(rowsOf(1_600, (at) => `{"n": ${at}, "s": "${at}${long}"}`));
+  const tripled = (of: string) => `LENGTH(REGEXP_REPLACE(${of}, '^(.*)$', '\\1\\1\\1'))`;
+  for (const sql of [
+    `SELECT ${tripled('s')} AS x FROM docs WHERE n >= 1598 ORDER BY n`,
+    `SELECT ${tripled('MAX(s)')} AS x FROM docs GROUP BY n ORDER BY n LIMIT 2 OFFSET 1598`,
+    `SELECT ${tripled('s')} AS x FROM docs WHERE ${tripled('s')} > 0 AND n + 0 >= 1598 ORDER BY n`,
+  ]) {
+    const { rows } = JSON.parse(await runSql(contextOf(snapshot, new FakeClock()), { sql }));
+
+    assert.deepEqual(rows, [[45_012], [45_012]], sql.slice(0, 60));
+  }
+});
