@@ -102,6 +102,18 @@ export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9
   };
 }
 
+/** Has others have their turn whenever a query looks; `turns` counts how often. */
+export function alwaysDue({ slice }: QueryContext): { turns: number } {
+  const counted = { turns: 0 };
+  slice.due = () => true;
+  const { giveWay } = slice;
+  slice.giveWay = () => {
+    counted.turns++;
+    return giveWay.call(slice);
+  };
+  return counted;
+}
+
 /** So many bytes, and no more. */
 export function holdingOf(bytesMax: number): Holding {
   let held = 0;

@@ -16,7 +16,7 @@ import {
   vectorRow,
   vectorsLike,
 } from '../../support/graphs.ts';
-import { contextOf, search } from '../../support/query-context.ts';
+import { alwaysDue, contextOf, search } from '../../support/query-context.ts';
 import { seededRandom, type TestRow } from '../../support/segments.ts';
 
 const seed = Number(process.env.TIDEBASE_TEST_SEED ?? 61);
@@ -252,19 +252,13 @@ test('others have their turn between two documents that a filter refuses', async
   const { context } = searcher(graphed, { metric: 'cosine' });
   const [vector = []] = queriesLike(seededRandom(seed + 6), vectors, 1);
   const asked = context();
-  let turns = 0;
-  asked.slice.due = () => true;
-  const { giveWay } = asked.slice;
-  asked.slice.giveWay = () => {
-    turns++;
-    return giveWay.call(asked.slice);
-  };
+  const counted = alwaysDue(asked);
 
   const { hits } = await search(asked, { vector, limit: 10, filter: { tags: [[2]] } });
 
   // A quarter of the documents passes.
   assert.equal(hits.length, 10);
-  assert.ok(turns >= 30, `${turns} turns`);
+  assert.ok(counted.turns >= 30, `${counted.turns} turns`);
 });
 
 test('rows of a memtable and of a segment with graphs are one answer', async (t) => {

@@ -12,7 +12,7 @@ import { MemoryBudget } from '../../../../actors/thread/memory-budget.ts';
 import { ApiError } from '../../../../protocol/errors.ts';
 import { limits } from '../../../../protocol/limits.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
-import { contextOf, holdingOf, snapshotOfRows } from '../../../support/query-context.ts';
+import { alwaysDue, contextOf, holdingOf, snapshotOfRows } from '../../../support/query-context.ts';
 import { entryOf, type TestRow } from '../../../support/segments.ts';
 
 function rowsOf(count: number, metaOf: (at: number) => string): TestRow[] {
@@ -110,16 +110,10 @@ test('others have their turn within a heavy statement, after a few thousand step
     [`SELECT ${many(500, (at) => `n + ${at}`, ', ')} FROM docs ORDER BY n DESC LIMIT 3`, 500],
   ] as const) {
     const context = contextOf(snapshot, new FakeClock());
-    let turns = 0;
-    context.slice.due = () => true;
-    const { giveWay } = context.slice;
-    context.slice.giveWay = () => {
-      turns++;
-      return giveWay.call(context.slice);
-    };
+    const counted = alwaysDue(context);
     await runSql(context, { sql });
     const turnsMin = Math.floor((rowCount * weightMin) / 524_288 / 2);
-    assert.ok(turns >= turnsMin, `${turns} turns, of ${turnsMin}: ${sql.slice(0, 60)}`);
+    assert.ok(counted.turns >= turnsMin, `${counted.turns} turns, of ${turnsMin}: ${sql.slice(0, 60)}`);
   }
 });
 
@@ -137,19 +131,13 @@ test('others have their turn between two of many expressions of a frame, which c
   ]) {
     const whole = contextOf(snapshot, new FakeClock());
     const interrupted = contextOf(snapshot, new FakeClock());
-    let turns = 0;
-    interrupted.slice.due = () => true;
-    const { giveWay } = interrupted.slice;
-    interrupted.slice.giveWay = () => {
-      turns++;
-      return giveWay.call(interrupted.slice);
-    };
+    const counted = alwaysDue(interrupted);
 
     const answer = JSON.parse(await runSql(interrupted, { sql }));
 
     assert.deepEqual(answer.rows, JSON.parse(await runSql(whole, { sql })).rows, sql.slice(0, 90));
     assert.ok(answer.rows.length > 0);
-    assert.ok(turns > 250, `${turns} turns: ${sql.slice(0, 90)}`);
+    assert.ok(counted.turns > 250, `${counted.turns} turns: ${sql.slice(0, 90)}`);
   }
 });
 
