@@ -132,5 +132,6 @@ test('an answer of many texts that are not long is put together in turns, too', 
     answer.hits.map(({ text }: { text: string }) => text),
     texts.toReversed(),
   );
-  assert.ok(clock.yields > few.yields + 40, `${clock.yields} turns, of a third ${few.yields}`);
+  // A look takes a millisecond, and a slice is two.
+  assert.ok(clock.yields >= few.yields + 20, `${clock.yields} turns, of a third ${few.yields}`);
 });
