@@ -440,7 +440,7 @@ export class ActorHost {
       const { storeGets, storeBytes, diskReads } = opening;
       this.#foundAs[foundAs]++;
       const tally = { ...emptyReadTally(share, deadline), storeGets, storeBytes, diskReads };
-      const opened: OpenedNow = { tally, beganAt, deadline, turn, foundAs };
+      const opened: OpenedNow = { tally, deadline, turn, foundAs };
       const { link } = actor;
       return this.#guard(call, actor, async () => {
         await actor.named();

@@ -47,7 +47,6 @@ import { takeSnapshot } from './take-snapshot.ts';
 /** How the namespace was found by this request, and what opening it read. */
 export interface OpenedNow {
   readonly tally: ReadTally;
-  readonly beganAt: number;
   /** When the query must have answered. */
   readonly deadline: ReadDeadline;
   readonly turn: Turn;

@@ -99,6 +99,7 @@ function hitHead(document: ScannedDocument, matches: readonly MatchPlace[], { co
   );
 }
 
+/** The fields of a hit that stand behind the text, and its end. */
 function hitTail(
   { buffer, offset }: ScannedDocument,
   matches: readonly MatchPlace[],

@@ -6,6 +6,7 @@ import type { MatchPlace } from '../text/snippet.ts';
 import type { AnswerRoom } from './answer-room.ts';
 import { hitJson, type LongHit, longHit } from './answers.ts';
 import type { ScannedDocument } from './scan.ts';
+import type { TimeSlice } from './time-slice.ts';
 
 /** What an answer holds beside its hits, ids or rows: names, numbers and the cursor. */
 export const frameBytes = 1_000;
@@ -19,10 +20,7 @@ interface MeasuredHit extends LongHit {
 }
 
 /** When others should have their turn on this thread. */
-export interface HitTurns {
-  due(): boolean;
-  giveWay(): Promise<void>;
-}
+type HitTurns = Pick<TimeSlice, 'due' | 'giveWay'>;
 
 /** Longer hits are made bytes as they come: together they would take long, and as strings they lie in V8's heap. */
 const textLengthMax = 16 * 1024;

@@ -25,11 +25,11 @@ interface Sum {
 function addedToConstant(left: Column, right: Column, { operator, isFloat, rowCount }: Sum): Column | null {
   const [constant, other] = right.kind === 'constant' ? [right, left] : [left, right];
   if (constant.kind !== 'constant' || other.kind !== 'numbers') return null;
-  const added = exactNumber(constant.value);
-  if (added === null) return null;
+  const exact = exactNumber(constant.value);
+  if (exact === null) return null;
   const isMinus = operator === '-';
   const sign = isMinus && constant === left ? -1 : 1;
-  const number = isMinus && constant === right ? -added : added;
+  const number = isMinus && constant === right ? -exact : exact;
   const sums = new Float64Array(rowCount);
   const { values, nulls } = other;
   let largest = 0;
