@@ -56,7 +56,7 @@ export class Copies {
       const copy = await deadline.wait(this.#copyOf(call));
       const end = copy.read();
       try {
-        const opened = { tally, beganAt, deadline, turn, foundAs: 'local' } as const;
+        const opened = { tally, deadline, turn, foundAs: 'local' } as const;
         const { link } = copy;
         const asked = link === null ? call : { ...call, link };
         const answer = copy.queries.handle(asked, body, opened);

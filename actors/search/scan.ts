@@ -175,7 +175,7 @@ async function scanMemtable(
   const target = new Uint32Array(Math.min(rowsPerLook, rowCount));
   for (let below = rowCount; below > 0; ) {
     const count = rowsBelow(memtable, condition, { row: below, target });
-    // It may have indexed a large text.
+    // Asking for rows may have indexed a part of a large text.
     if ((await look(walk)) && walk.lastSequence !== walk.below) return timedOut(walk);
     for (let i = 0; i < count; i++) {
       const row = target[i] as number;

@@ -135,7 +135,7 @@ class Binder {
       orderBy: order,
       limit: limit ?? Number.POSITIVE_INFINITY,
       offset,
-      replaces: mayReplace(later) || whereReplaces,
+      replaces: parts.some(({ kind }) => kind === 'replace'),
       whereReplaces,
       repeated: repeatedIn(all),
       weight: weighed(later, this.#keys, this.#aggregates),

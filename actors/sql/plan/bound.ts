@@ -104,7 +104,7 @@ export interface SelectPlan {
   readonly offset: number;
   /** Whether texts are rewritten by a regex, so that a frame takes longer. */
   readonly replaces: boolean;
-  /** The same of WHERE alone, whose frames have their own size. */
+  /** Whether WHERE rewrites texts by a regex: rows are filtered in frames of their own size. */
   readonly whereReplaces: boolean;
   /** Expressions that stand in several places, so that a frame has them evaluated once. */
   readonly repeated: ReadonlySet<Bound>;
