@@ -230,14 +230,14 @@ function indexedRows(rowCount: number, term: ColumnTerm, index: ValueIndex): Uin
 
 /**
  * Intersects the sets with the rows that were judged to pass. Judging says which of them ask their documents; where nothing was judged,
- * none asks if `isExact`, and otherwise all do.
+ * none asks if `isExact`, and otherwise all do. `asks` is null where no row is left that would ask.
  */
 function joined(sets: readonly Uint32Array[], judged: ChunkRows | null, isExact: boolean): ChunkRows {
   const bits = Uint32Array.from(judged?.bits ?? (sets[0] as Uint32Array));
   for (const set of sets)
     for (let at = 0; at < bits.length; at++) bits[at] = (bits[at] as number) & (set[at] as number);
   const count = bitsIn(bits);
-  if (judged === null) return { bits, count, asks: isExact ? null : bits };
+  if (judged === null) return { bits, count, asks: isExact || count === 0 ? null : bits };
   const asks = judged.asks?.map((word, at) => word & (bits[at] as number)) ?? null;
   return { bits, count, asks: asks !== null && bitsIn(asks) > 0 ? asks : null };
 }

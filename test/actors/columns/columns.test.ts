@@ -100,6 +100,13 @@ describe('columns of metas', () => {
     });
   }
 
+  it('ask no document where no row is left, by indexes as by rows', async () => {
+    const metas = Array.from({ length: 40 }, (_, row) => `{"a":${row % 2},"b":${row % 2},"c":1}`);
+    const built = await buildColumns(metas, { columnsMax: 2 });
+    const { rows, isExact, columnsRead } = filterRows(built, must('{"a":0,"b":1,"c":1}'));
+    assert.deepEqual({ rows, isExact, columnsRead }, { rows: [], isExact: true, columnsRead: 2 });
+  });
+
   it('know all of the kinds of every width', async (test) => {
     test.diagnostic(`TIDEBASE_TEST_SEED=${seed}`);
     const random = seededRandom(seed);
