@@ -360,6 +360,12 @@ export const limits = {
   /** Tasks of a lane that wait for a thread: a waiting build holds its buffers, which its namespace bounds. */
   laneWaitingMax: 4_000,
   laneWaitingOfTenantMax: 1_000,
+  /**
+   * How long a lane's place rests after a task where the cores are busy: as many times as long as the task was on a core as there are
+   * other owners, up to these, and so many milliseconds at most, so that a lane goes on for everybody.
+   */
+  laneRestTimesMax: 30,
+  laneRestMsMax: 400,
   /** How long a stop waits for a call of native code that may not be ended in its middle: a thousand vectors of 4,096 numbers take a second or two. */
   laneEndMs: 10_000,
   /** Files that are imported at once: each takes two threads and some 200 MB; an owner has one of them. */

@@ -7,6 +7,7 @@ import { buildOpenApi } from '../protocol/openapi.ts';
 import { operationNames } from '../protocol/operations.ts';
 import type { Plans } from './accounts/plans.ts';
 import { Authenticator } from './auth/authenticate.ts';
+import type { Cached } from './auth/key-cache.ts';
 import { mcpAuthenticator } from './auth/mcp-authenticate.ts';
 import { CpuShares } from './base/charges.ts';
 import { systemClock } from './base/clock.ts';
@@ -56,6 +57,7 @@ import { Connections } from './oauth/connections.ts';
 import type { ObjectStore } from './object-store/object-store.ts';
 import type { SharedCounters } from './object-store/store-counters.ts';
 import { type ComputeLane, NotRun } from './router/compute-lane.ts';
+import type { RecentOwners } from './router/recent-owners.ts';
 import { Router } from './router/router.ts';
 import { creatorOf, directoryOf, type Tenants, tenantsThrough } from './router/tenants.ts';
 import type { Lanes } from './server-threads.ts';
@@ -151,13 +153,15 @@ export function frontOf(parts: {
   secrets: Secrets;
   store: ObjectStore;
   lanes: { readonly hash: Pick<Lanes['hash'], 'run'> };
+  recentOwners: RecentOwners | null;
   /** Whether there are no other servers. */
   isAlone: boolean;
   logger: Logger;
 }) {
-  const { secrets, store, lanes, logger } = parts;
+  const { secrets, store, lanes, recentOwners, logger } = parts;
   const tokens = loginTokens(secrets.loginTokenKeys, systemClock, systemRandom);
-  const router = new Router({ clock: systemClock, forget: (cached) => authenticator.forget(cached) });
+  const forget = (cached: Cached) => authenticator.forget(cached);
+  const router = new Router({ clock: systemClock, forget, recentOwners });
   const tenants = tenantsThrough(router);
   const allowances = new Allowances(parts.plans, systemClock);
   const usageMeter = new UsageMeter({

@@ -23,6 +23,7 @@ import type { Joined } from './cluster/join.ts';
 import type { Secrets } from './identity/secrets.ts';
 import { ActorThread } from './router/actor-threads.ts';
 import { ComputeLane } from './router/compute-lane.ts';
+import type { RecentOwners } from './router/recent-owners.ts';
 import type { Router } from './router/router.ts';
 import { ResidentThread, TaskPool, workerEntries } from './router/worker-pool.ts';
 import type { Settings } from './settings.ts';
@@ -114,20 +115,27 @@ export interface Lanes {
   readonly hash: ComputeLane;
 }
 
-/** How far they step back where the cores are busy, so that reads hardly feel them. Writers wait no less, but for flushes. */
+/**
+ * How far they step back where the cores are busy, so that reads hardly feel them. Writers wait no less, but for flushes. Not further:
+ * a thread that the kernel lets wait for long may hold a lock, and places rest besides (`compute-lane.ts`).
+ */
 const backgroundSteps = {
   parse: 6,
-  build: 12,
-  merge: 15,
-  graph: 15,
-  match: 16,
+  build: 9,
+  merge: 9,
+  graph: 9,
+  match: 9,
   model: 6,
-  import: 12,
+  import: 9,
   hash: 10,
 };
 
-/** `charges`: where the lanes add up what their tasks have used. */
-export function computeLanes(store: StoreSettings, settings: Settings, charges: Charges): Lanes {
+/** `charges`: where the lanes add up what their tasks have used. `recentOwners`: for whom their places rest. */
+export function computeLanes(
+  store: StoreSettings,
+  settings: Settings,
+  { charges, recentOwners }: { readonly charges: Charges; readonly recentOwners: RecentOwners },
+): Lanes {
   const { computeThreads, memoryBytes, embeddingBaseUrls } = settings;
   const scratchFolder = scratchFolderOf(cacheFolderOf(settings));
   const onUsed = (share: Share, cpuMs: number) => charges.charge(share, cpuMs);
@@ -152,7 +160,15 @@ export function computeLanes(store: StoreSettings, settings: Settings, charges: 
     };
     const entry = workerEntries.compute;
     const pool = new TaskPool({ entry, threads, data, tasksPerThread, endsBetweenTasks });
-    return new ComputeLane({ pool, clock: systemClock, queueMax, tenantQueueMax, onUsed });
+    const rests = steps > 0 ? recentOwners : null;
+    return new ComputeLane({
+      pool,
+      clock: systemClock,
+      queueMax,
+      tenantQueueMax,
+      onUsed,
+      recentOwners: rests,
+    });
   };
   // No owner has all threads of a lane: with one more than there are cores, each still has as many as there are.
   const shared = computeThreads + 1;
@@ -186,6 +202,8 @@ export function computeLanes(store: StoreSettings, settings: Settings, charges: 
       queueMax: limits.passwordsAtOnceMax - 1,
       tenantQueueMax: limits.passwordsAtOnceMax - 1,
       onUsed,
+      // Somebody waits for it to sign in, and few may wait.
+      recentOwners: null,
     }),
   };
 }

@@ -39,6 +39,7 @@ import { openObjectStore } from './object-store/open-object-store.ts';
 import { probeObjectStore } from './object-store/probe.ts';
 import { createSharedCounters } from './object-store/store-counters.ts';
 import type { ActorThread } from './router/actor-threads.ts';
+import { RecentOwners } from './router/recent-owners.ts';
 import { billingOf, openPayments } from './server-billing.ts';
 import { ServerCluster } from './server-cluster.ts';
 import {
@@ -133,12 +134,14 @@ export async function startServer(settings: Settings, options: ServerOptions): P
   });
   const log = startLogThread(storeSettings, settings, watchdog, options.onLogDied);
   const laneCharges = new Charges();
-  const lanes = computeLanes(storeSettings, settings, laneCharges);
+  const recentOwners = new RecentOwners(systemClock);
+  const lanes = computeLanes(storeSettings, settings, { charges: laneCharges, recentOwners });
   const { router, authenticator, allowances, usageMeter, people } = frontOf({
     plans,
     secrets,
     store,
     lanes,
+    recentOwners,
     isAlone: settings.peers === null,
     logger,
   });

@@ -4,6 +4,11 @@ export interface FairQueueOptions {
   /** Items of one tenant that may wait, and of all together. */
   readonly tenantMax: number;
   readonly max: number;
+  /**
+   * So much, in units of cost, an owner that was away may use before it stands behind those who never are; none where it is not said.
+   * Whoever wants little and now and then has it at once; whoever wants much gains this much, once.
+   */
+  readonly burst?: number;
 }
 
 export interface Taken<T> {
@@ -36,8 +41,8 @@ const takenItemsMax = 64;
  * owner its tenants.
  *
  * 1. Each owner has a virtual time: what it has used, divided by its weight. The owner with the least is next.
- * 2. An owner that comes back begins at the time of the one that was served last: it neither makes up for what it did not use
- *    while it was away, nor pays for what it used while nobody else wanted it.
+ * 2. An owner that comes back begins at the time of the one that was served last, or earlier by the burst at most, if it used less
+ *    meanwhile: it makes up for no more than that, and does not pay for what it used while nobody else wanted it.
  * 3. What something costs is often known only afterwards. Who takes an item may pay an estimate at once; `charge` adds
  *    what was missing, or gives back what was too much.
  * 4. What each tenant may have waiting is bounded.
@@ -46,6 +51,7 @@ const takenItemsMax = 64;
  */
 export class FairQueue<T> {
   readonly #options: FairQueueOptions;
+  readonly #burst: number;
   readonly #owners = new Map<number, OwnerLine<T>>();
   /** Those of whom something waits. */
   readonly #waiting = new Map<number, OwnerLine<T>>();
@@ -54,6 +60,7 @@ export class FairQueue<T> {
 
   constructor(options: FairQueueOptions) {
     this.#options = options;
+    this.#burst = options.burst ?? 0;
   }
 
   /** Items that wait. */
@@ -72,12 +79,13 @@ export class FairQueue<T> {
   push(share: Share, item: T): boolean {
     if (this.isFull(share)) return false;
     const owner = this.#ownerOf(share);
-    const tenant = tenantOf(owner, share);
+    const tenant = this.#tenantOf(owner, share);
     if (owner.waiting === 0) {
-      owner.time = Math.max(owner.time, this.#virtualTime);
+      owner.time = Math.max(owner.time, this.#virtualTime - this.#burst);
       this.#waiting.set(share.owner, owner);
     }
-    if (tenant.head === tenant.items.length) tenant.time = Math.max(tenant.time, owner.virtualTime);
+    if (tenant.head === tenant.items.length)
+      tenant.time = Math.max(tenant.time, owner.virtualTime - this.#burst);
     tenant.items.push({ share, item });
     owner.waiting++;
     this.#size++;
@@ -95,7 +103,7 @@ export class FairQueue<T> {
     }
     if (next === null) return null;
     this.#virtualTime = Math.max(this.#virtualTime, next.time);
-    const taken = takeFrom(next);
+    const taken = this.#takeFrom(next);
     this.#size--;
     if (next.waiting === 0) this.#waiting.delete(taken.share.owner);
     if (estimate > 0) this.charge(taken.share, estimate);
@@ -105,13 +113,19 @@ export class FairQueue<T> {
   /** The share has used so much more; a negative cost gives back what an estimate had too much. */
   charge(share: Share, cost: number): void {
     const owner = this.#ownerOf(share);
-    const tenant = tenantOf(owner, share);
-    owner.time = Math.max(owner.time, this.#virtualTime) + cost / share.weight;
-    tenant.time = Math.max(tenant.time, owner.virtualTime) + cost;
+    const tenant = this.#tenantOf(owner, share);
+    owner.time = Math.max(owner.time, this.#virtualTime - this.#burst) + cost / share.weight;
+    tenant.time = Math.max(tenant.time, owner.virtualTime - this.#burst) + cost;
     // Nobody else wanted what it used.
     if (this.#size === 0) this.#virtualTime = Math.max(this.#virtualTime, owner.time);
     if (owner.waiting === 0) owner.virtualTime = Math.max(owner.virtualTime, tenant.time);
     if (this.#owners.size > this.#waiting.size + idleLinesMax) this.#forgetIdle();
+  }
+
+  /** Whether the owner has some of its burst left: it has used less than whoever was served last. */
+  hasBurst(owner: number): boolean {
+    const line = this.#owners.get(owner);
+    return line === undefined ? this.#burst > 0 : line.time < this.#virtualTime;
   }
 
   /** Takes out everything that waits, in no particular order. */
@@ -147,29 +161,50 @@ export class FairQueue<T> {
   #ownerOf({ owner }: Share): OwnerLine<T> {
     const known = this.#owners.get(owner);
     if (known !== undefined) return known;
-    const line = { time: this.#virtualTime, virtualTime: 0, tenants: new Map(), waiting: 0 };
+    const line = { time: this.#virtualTime - this.#burst, virtualTime: 0, tenants: new Map(), waiting: 0 };
     this.#owners.set(owner, line);
     return line;
   }
 
-  /** Who is not ahead of the time of all is where a new one would begin. */
+  /** Whoever has all of its burst is where a new one would begin. */
   #forgetIdle(): void {
     for (const [owner, line] of this.#owners) {
-      if (line.waiting === 0 && line.time <= this.#virtualTime) this.#owners.delete(owner);
+      if (line.waiting === 0 && line.time <= this.#virtualTime - this.#burst) this.#owners.delete(owner);
     }
+  }
+
+  #tenantOf(owner: OwnerLine<T>, { tenant }: Share): TenantLine<T> {
+    const known = owner.tenants.get(tenant);
+    if (known !== undefined) return known;
+    const newest = owner.virtualTime - this.#burst;
+    if (owner.tenants.size >= idleLinesMax) forgetIdleTenants(owner, newest);
+    const line = { time: newest, items: [], head: 0 };
+    owner.tenants.set(tenant, line);
+    return line;
+  }
+
+  #takeFrom(owner: OwnerLine<T>): Taken<T> {
+    let next: TenantLine<T> | null = null;
+    for (const [tenant, line] of owner.tenants) {
+      if (line.head === line.items.length) {
+        // As new as one that was never there.
+        if (line.time <= owner.virtualTime - this.#burst) owner.tenants.delete(tenant);
+      } else if (next === null || line.time < next.time) next = line;
+    }
+    if (next === null) throw new Error('an owner without items waits');
+    owner.virtualTime = Math.max(owner.virtualTime, next.time);
+    owner.waiting--;
+    const taken = next.items[next.head++] as Taken<T>;
+    if (next.head === next.items.length) empty(next);
+    else if (next.head >= takenItemsMax) {
+      next.items.splice(0, next.head);
+      next.head = 0;
+    }
+    return taken;
   }
 }
 
 const always = () => true;
-
-function tenantOf<T>(owner: OwnerLine<T>, { tenant }: Share): TenantLine<T> {
-  const known = owner.tenants.get(tenant);
-  if (known !== undefined) return known;
-  if (owner.tenants.size >= idleLinesMax) forgetIdleTenants(owner);
-  const line = { time: owner.virtualTime, items: [], head: 0 };
-  owner.tenants.set(tenant, line);
-  return line;
-}
 
 function waitingIn<T>({ items, head }: TenantLine<T>): number {
   return items.length - head;
@@ -180,28 +215,9 @@ function empty<T>(line: TenantLine<T>): void {
   line.head = 0;
 }
 
-function forgetIdleTenants<T>({ tenants, virtualTime }: OwnerLine<T>): void {
+/** Whoever is not later than the newest would be is as new. */
+function forgetIdleTenants<T>({ tenants }: OwnerLine<T>, newest: number): void {
   for (const [tenant, line] of tenants) {
-    if (line.items.length === 0 && line.time <= virtualTime) tenants.delete(tenant);
+    if (line.items.length === 0 && line.time <= newest) tenants.delete(tenant);
   }
-}
-
-function takeFrom<T>(owner: OwnerLine<T>): Taken<T> {
-  let next: TenantLine<T> | null = null;
-  for (const [tenant, line] of owner.tenants) {
-    if (line.head === line.items.length) {
-      // As new as one that was never there.
-      if (line.time <= owner.virtualTime) owner.tenants.delete(tenant);
-    } else if (next === null || line.time < next.time) next = line;
-  }
-  if (next === null) throw new Error('an owner without items waits');
-  owner.virtualTime = Math.max(owner.virtualTime, next.time);
-  owner.waiting--;
-  const taken = next.items[next.head++] as Taken<T>;
-  if (next.head === next.items.length) empty(next);
-  else if (next.head >= takenItemsMax) {
-    next.items.splice(0, next.head);
-    next.head = 0;
-  }
-  return taken;
 }

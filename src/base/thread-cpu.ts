@@ -11,15 +11,24 @@ export function threadCpuMs(): number {
     const { user, system } = own.threadCpuUsage();
     return (user + system) / 1_000;
   }
-  return linuxThreadMs() ?? performance.eventLoopUtilization().active;
+  return linuxThreadTimes()?.onCoreMs ?? performance.eventLoopUtilization().active;
 }
 
-/** Nanoseconds on a core are the first number of the kernel's file; reading it takes some 10 µs. */
-function linuxThreadMs(): number | null {
+/**
+ * How long the calling thread has waited for a core so far, while it had something to do, in milliseconds; 0 where Linux does not
+ * tell.
+ */
+export function threadWaitedMs(): number {
+  return linuxThreadTimes()?.waitedMs ?? 0;
+}
+
+/** The first two numbers of the kernel's file, which are nanoseconds; reading it takes some 10 µs. */
+function linuxThreadTimes(): { readonly onCoreMs: number; readonly waitedMs: number } | null {
   if (process.platform !== 'linux') return null;
   try {
-    const nanoseconds = Number(readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')[0]);
-    return nanoseconds > 0 ? nanoseconds / 1e6 : null;
+    const [onCore, waited] = readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ').map(Number);
+    if (onCore === undefined || waited === undefined || !(onCore > 0)) return null;
+    return { onCoreMs: onCore / 1e6, waitedMs: waited / 1e6 };
   } catch {
     // A kernel without it.
     return null;

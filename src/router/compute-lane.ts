@@ -1,7 +1,9 @@
 import type { MessagePort } from 'node:worker_threads';
+import { limits } from '../../protocol/limits.ts';
 import type { Clock } from '../base/clock.ts';
 import { FairQueue } from '../base/fair-queue.ts';
 import type { Share } from '../base/share.ts';
+import type { RecentOwners } from './recent-owners.ts';
 
 export interface LanePool {
   readonly slots: number;
@@ -14,6 +16,8 @@ export interface LaneResult {
   readonly result: unknown;
   /** CPU time of its thread since it answered before, in milliseconds. */
   readonly cpuMs: number;
+  /** How long its thread has waited for a core since then, in milliseconds. */
+  readonly waitedMs: number;
 }
 
 export interface ComputeLaneOptions {
@@ -25,6 +29,8 @@ export interface ComputeLaneOptions {
   readonly tenantQueueMax: number;
   /** Hears what each task has used, in milliseconds of CPU time. */
   readonly onUsed?: (share: Share, cpuMs: number) => void;
+  /** Who else wants the cores; null for a lane that never rests. */
+  readonly recentOwners: Pick<RecentOwners, 'count'> | null;
 }
 
 export interface LaneTask {
@@ -53,23 +59,35 @@ interface Waiting {
 
 /** The part of the average of the last tasks that is the last one's. */
 const newestPart = 1 / 8;
+/** What an owner who was away may use of a lane, in milliseconds, before it waits for those who never are. */
+const burstMs = 100;
+/** A shorter rest, in milliseconds, costs more than it gives. */
+const restMsMin = 1;
+/** Cores are busy where a thread has waited for one for so much of the time that it had one. */
+const busyPart = 0.2;
 
 /**
  * A lane: threads for one kind of task, and the queue before them. Who waits is served in the order of fair-queue.ts, and an
  * owner may not have more tasks running than there are free places, so that whoever comes next finds one. A thread's work
  * can't be interrupted, so a task pays when it has ended, by the time that it took a place; what it is expected to take it pays when
  * it begins, or an owner would have as many begin as it likes before the first is paid.
+ *
+ * Where the cores are busy and others want them, a place rests after a task as many times as long as there are others, within
+ * bounds. A low priority alone is not enough: a dozen threads of it are a core together, and each holds locks that the other threads wait
+ * for, of the allocator, of message ports, of the garbage collector, while the kernel lets it wait. Who wants little takes a place that rests.
  */
 export class ComputeLane {
   readonly #options: ComputeLaneOptions;
   readonly #queue: FairQueue<Waiting>;
   readonly #runningOf = new Map<number, number>();
   #running = 0;
+  #resting = 0;
   #expectedMs = 1;
 
   constructor(options: ComputeLaneOptions) {
     this.#options = options;
-    this.#queue = new FairQueue({ max: options.queueMax, tenantMax: options.tenantQueueMax });
+    const { queueMax: max, tenantQueueMax: tenantMax } = options;
+    this.#queue = new FairQueue({ max, tenantMax, burst: burstMs });
   }
 
   /** Rejects with NotRun where the task may not wait or waited too long, and with what the task throws. */
@@ -104,7 +122,9 @@ export class ComputeLane {
     const { pool, clock } = this.#options;
     while (this.#running < pool.slots) {
       const free = pool.slots - this.#running;
-      const mayRun = (owner: number) => (this.#runningOf.get(owner) ?? 0) < free;
+      const allRest = free <= this.#resting;
+      const mayRun = (owner: number) =>
+        (this.#runningOf.get(owner) ?? 0) < free && (!allRest || this.#queue.hasBurst(owner));
       const taken = this.#queue.shift(0, mayRun);
       if (taken === null) return;
       const { deadlineAt } = taken.item.asked;
@@ -122,8 +142,9 @@ export class ComputeLane {
     this.#count(share.owner, 1);
     pool
       .run(asked.task, asked.moved ?? [])
-      .then(({ result, cpuMs }) => {
+      .then(({ result, cpuMs, waitedMs }) => {
         onUsed?.(share, cpuMs);
+        if (waitedMs >= busyPart * cpuMs) this.#rest(cpuMs);
         resolve(result);
       })
       .catch(reject)
@@ -134,6 +155,20 @@ export class ComputeLane {
         this.#count(share.owner, -1);
         this.#pump();
       });
+  }
+
+  /** A place rests: what its task has used of a busy core, the others have now. */
+  #rest(cpuMs: number): void {
+    const { clock, recentOwners } = this.#options;
+    if (recentOwners === null) return;
+    const times = Math.min(recentOwners.count - 1, limits.laneRestTimesMax);
+    const ms = Math.min(times * cpuMs, limits.laneRestMsMax);
+    if (ms < restMsMin) return;
+    this.#resting++;
+    clock.after(ms, () => {
+      this.#resting--;
+      this.#pump();
+    });
   }
 
   #count(owner: number, by: number): void {

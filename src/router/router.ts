@@ -21,11 +21,14 @@ import type { StreamedBody } from '../peers/message.ts';
 import type { ActorThread } from './actor-threads.ts';
 import { type Deliver, type Delivery, LocalDelivery } from './delivery.ts';
 import { EventualRead, mayBeEventual } from './eventual-read.ts';
+import type { RecentOwners } from './recent-owners.ts';
 
 export interface RouterOptions {
   /** A tenant or a person changed: what the front has cached of them is void when this returns. */
   readonly forget: (cached: Cached) => void;
   readonly clock: Clock;
+  /** Is told of every call that is done here; null where nobody asks. */
+  readonly recentOwners: RecentOwners | null;
 }
 
 /** A thread as the router knows it: the channel to it, null while it starts or restarts. */
@@ -137,6 +140,7 @@ export class Router {
       fail(new ApiError('rate_limited', 'this server has too many requests in flight', { retryAfter: 1 }));
       return null;
     }
+    this.#options.recentOwners?.note(call.caller.owner);
     const id = channel.callWith(actorCallToWire(call), body, answer, () => fail(lostOnTheWay(call)));
     return new LocalDelivery(channel, id);
   }

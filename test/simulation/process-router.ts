@@ -64,7 +64,7 @@ export class ProcessRouter extends Router implements ClusterLinks {
   readonly #network: PeerNetwork;
 
   constructor(network: PeerNetwork, process: RoutedProcess) {
-    super({ forget: () => {}, clock: process.clock });
+    super({ forget: () => {}, clock: process.clock, recentOwners: null });
     this.#network = network;
     this.#process = process;
     const { clock, end } = process;

@@ -113,6 +113,7 @@ async function composeFront(store: MemoryObjectStore) {
   const { router, authenticator, allowances, usageMeter, people } = frontOf({
     ...parts,
     isAlone: true,
+    recentOwners: null,
     lanes: { hash },
   });
   const baseUrl = 'http://127.0.0.1:1';

@@ -70,7 +70,11 @@ export class RoutedServer {
     const logger: Logger = { error: line, info: line, debug() {} };
     this.attempts = new AttemptCounts({ limits: builtInPlans.attempts, clock });
     this.members = new KnownMembers(members, clock);
-    this.router = new Router({ clock, forget: (cached) => void this.forgotten.push(cached) });
+    this.router = new Router({
+      clock,
+      forget: (cached) => void this.forgotten.push(cached),
+      recentOwners: null,
+    });
     const ports = new MessageChannel();
     ports.port1.unref();
     ports.port2.unref();

@@ -88,6 +88,33 @@ test('nobody saves up what it did not use', () => {
   assert.equal(served(20).filter((item) => item === 'b').length, 10);
 });
 
+test('who was away has its burst before those who never are, and no more than that', () => {
+  queue = new FairQueue({ tenantMax: 1_000, max: 10_000, burst: 5 });
+  for (let i = 0; i < 100; i++) for (const owner of [1, 2, 3]) queue.push(share(owner), 'busy');
+  served(60);
+  assert.equal(queue.hasBurst(1), false);
+  assert.equal(queue.hasBurst(9), true);
+  for (let i = 0; i < 20; i++) queue.push(share(9), 'light');
+
+  const order = served(30);
+
+  assert.deepEqual(order.slice(0, 5), Array(5).fill('light'));
+  assert.equal(queue.hasBurst(9), false);
+  assert.ok(order.slice(6).filter((item) => item === 'light').length <= 7, order.join(' '));
+});
+
+test('a burst that was used comes back as the others use theirs', () => {
+  queue = new FairQueue({ tenantMax: 1_000, max: 10_000, burst: 5 });
+  for (let i = 0; i < 300; i++) for (const owner of [1, 2]) queue.push(share(owner), 'busy');
+  const bursts = Array.from({ length: 4 }, () => {
+    served(10);
+    for (let i = 0; i < 5; i++) queue.push(share(9), 'light');
+    return served(5).filter((item) => item === 'light').length;
+  });
+
+  assert.deepEqual(bursts, [5, 5, 5, 5]);
+});
+
 test('an estimate is paid when an item is taken, and the difference when it has ended', () => {
   for (let i = 0; i < 4; i++) {
     queue.push(share(1), 'a');

@@ -39,7 +39,7 @@ describe('the router, of a call whose thread died with it', () => {
 });
 
 async function codeOfLost(operation: string): Promise<string> {
-  const router = new Router({ forget: () => {}, clock: systemClock });
+  const router = new Router({ forget: () => {}, clock: systemClock, recentOwners: null });
   const { port1, port2 } = new MessageChannel();
   const channel = new PortChannel(port1, router.handler(), limits.messageInlineBytesMax);
   port2.on('message', () => channel.close());

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
+import { limits } from '../../../protocol/limits.ts';
 import type { Share } from '../../../src/base/share.ts';
 import { ComputeLane, type LaneResult, NotRun } from '../../../src/router/compute-lane.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -8,12 +9,15 @@ let clock: FakeClock;
 let begun: string[];
 let ends: Map<string, (ms: number) => Promise<void>>;
 let used: Map<number, number>;
+/** Owners who have sent requests just now, and how long a task waits for a core while it has one. */
+let [owners, waits] = [1, 0];
 
 beforeEach(() => {
   clock = new FakeClock();
   begun = [];
   ends = new Map();
   used = new Map();
+  [owners, waits] = [1, 0];
 });
 
 /** Tasks that end when a test says so. */
@@ -26,7 +30,7 @@ function laneOf(slots: number, { queueMax = 100, tenantQueueMax = 100 } = {}): C
       return new Promise<LaneResult>((resolve) => {
         ends.set(name, async (ms) => {
           clock.jump(ms);
-          resolve({ result: name, cpuMs: ms / 2 });
+          resolve({ result: name, cpuMs: ms / 2, waitedMs: waits * (ms / 2) });
           await clock.settle();
         });
       });
@@ -34,7 +38,12 @@ function laneOf(slots: number, { queueMax = 100, tenantQueueMax = 100 } = {}): C
     end: async () => {},
   };
   const onUsed = ({ owner }: Share, ms: number) => used.set(owner, (used.get(owner) ?? 0) + ms);
-  return new ComputeLane({ pool, clock, queueMax, tenantQueueMax, onUsed });
+  const recentOwners = {
+    get count() {
+      return owners;
+    },
+  };
+  return new ComputeLane({ pool, clock, queueMax, tenantQueueMax, onUsed, recentOwners });
 }
 
 const share = (owner: number): Share => ({ owner, tenant: owner, weight: 1 });
@@ -109,4 +118,49 @@ test('a full queue refuses who fills it, and lets others in', async () => {
   await end('attacker 0', 100);
   await end('neighbour');
   assert.equal(await neighbour, 'neighbour');
+});
+
+test('where cores are busy and others want them, a place rests as many times as long as its task was on a core', async () => {
+  const lane = laneOf(1);
+  [owners, waits] = [6, 1];
+  // Another one has used less, so that the owner has no burst left.
+  ask(lane, 1, 'first');
+  await end('first', 400);
+  for (let i = 0; i < 3; i++) ask(lane, 1, `next ${i}`);
+  await clock.advance(limits.laneRestMsMax - 1);
+  assert.deepEqual(begun, ['first'], 'five others, 200 ms: more than a place may rest');
+  await clock.advance(1);
+  assert.deepEqual(begun, ['first', 'next 0']);
+
+  await end('next 0', 20);
+  await clock.advance(49);
+  assert.deepEqual(begun, ['first', 'next 0'], 'five times 10 ms');
+  await clock.advance(1);
+  assert.deepEqual(begun, ['first', 'next 0', 'next 1']);
+});
+
+test('a place does not rest for an owner who is alone, nor where no task waits for a core', async () => {
+  const lane = laneOf(1);
+  for (let i = 0; i < 5; i++) ask(lane, 1, `task ${i}`);
+  [owners, waits] = [1, 5];
+  await end('task 0', 400);
+  [owners, waits] = [50, 0.1];
+  await end('task 1', 400);
+
+  assert.deepEqual(begun, ['task 0', 'task 1', 'task 2']);
+});
+
+test('who wants little takes a place that rests', async () => {
+  const lane = laneOf(2);
+  [owners, waits] = [20, 1];
+  for (let i = 0; i < 9; i++) ask(lane, 1, `attacker ${i}`);
+  await end('attacker 0', 400);
+  assert.deepEqual(
+    begun,
+    ['attacker 0', 'attacker 1'],
+    'its place rests, and the other one is kept for others',
+  );
+
+  ask(lane, 2, 'neighbour');
+  assert.deepEqual(begun, ['attacker 0', 'attacker 1', 'neighbour']);
 });

@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RecentOwners } from '../../../src/router/recent-owners.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+
+test('owners count for a second or two after their request, each once, and nobody does not', () => {
+  const clock = new FakeClock();
+  const owners = new RecentOwners(clock);
+  for (const owner of [7, 8, 7, 0, -1]) owners.note(owner);
+  assert.equal(owners.count, 2);
+
+  clock.jump(1_000);
+  assert.equal(owners.count, 2, 'those of before count on');
+  owners.note(9);
+  owners.note(7);
+  assert.equal(owners.count, 3);
+
+  clock.jump(1_000);
+  assert.equal(owners.count, 2, '8 has been away');
+  clock.jump(5_000);
+  assert.equal(owners.count, 0);
+});
