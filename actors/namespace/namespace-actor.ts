@@ -484,10 +484,9 @@ function notConfirmed(error: unknown): unknown {
     case 'write_busy':
       return error;
     case 'not_found':
-      // Nobody will ever find what was written under an id that has no name.
-      return new ApiError('unavailable', 'the namespace was not made; nothing was written', {
-        retryAfter: 1,
-      });
+      // The tenant moved to another server before the name was in the log. Nobody will ever find what was written under an id
+      // that has no name, so it is written again, under another one.
+      return new ActorClosed('the name was lost with the server that was to store it', { cause: error });
     default:
       return new ApiError(
         'write_unknown',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
+import type { NamespaceDirectory } from '../../../actors/actor/components.ts';
 import { internalCalls } from '../../../protocol/internal-calls.ts';
 import { limits } from '../../../protocol/limits.ts';
 
@@ -571,4 +572,25 @@ test('an id that no document can have is refused, warm or not', async () => {
   }
   assert.equal((await clock.run(process.get('notes', 'b'))).status, 404);
   process.kill();
+});
+
+test('a write makes its namespace again where the name was lost with a server that was to store it', async () => {
+  const process = await firstStart();
+  const directory = process.components.directory as { lookUp: NamespaceDirectory['lookUp'] };
+  const { lookUp } = directory;
+  const lost: (string | null)[] = [];
+  directory.lookUp = async (tenant, name, create) => {
+    const made = await lookUp(tenant, `${lost.length < 1 ? 'other-' : ''}${name}`, create);
+    lost.push(made?.namespaceId ?? null);
+    return made;
+  };
+
+  const written = await clock.run(process.put('notes', [doc('a')]));
+
+  assert.deepEqual([written.status, written.body.written, written.body.created], [200, 1, true]);
+  assert.equal(new Set(lost).size, 2, 'it has another id now');
+  assert.deepEqual(await clock.run(process.list('notes')), ['a']);
+  process.kill();
+  const next = await start();
+  assert.deepEqual(await clock.run(next.list('notes')), ['a']);
 });
