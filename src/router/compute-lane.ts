@@ -157,10 +157,10 @@ export class ComputeLane {
       });
   }
 
-  /** A place rests: what its task has used of a busy core, the others have now. */
+  /** A place rests: what its task has used of a busy core, the others have now. Not for those who took places that rest already. */
   #rest(cpuMs: number): void {
-    const { clock, recentOwners } = this.#options;
-    if (recentOwners === null) return;
+    const { pool, clock, recentOwners } = this.#options;
+    if (recentOwners === null || this.#resting >= pool.slots) return;
     const times = Math.min(recentOwners.count - 1, limits.laneRestTimesMax);
     const ms = Math.min(times * cpuMs, limits.laneRestMsMax);
     if (ms < restMsMin) return;

@@ -164,3 +164,19 @@ test('who wants little takes a place that rests', async () => {
   ask(lane, 2, 'neighbour');
   assert.deepEqual(begun, ['attacker 0', 'attacker 1', 'neighbour']);
 });
+
+test('who always waits has a place again after the longest rest, however many want little meanwhile', async () => {
+  const lane = laneOf(1);
+  [owners, waits] = [20, 1];
+  ask(lane, 1, 'first');
+  await end('first', 400);
+  ask(lane, 1, 'next');
+  for (let owner = 2; owner < 7; owner++) {
+    ask(lane, owner, `light ${owner}`);
+    assert.equal(begun.at(-1), `light ${owner}`);
+    await end(`light ${owner}`, 80);
+  }
+
+  await clock.advance(1);
+  assert.equal(begun.at(-1), 'next');
+});
