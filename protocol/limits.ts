@@ -361,8 +361,8 @@ export const limits = {
   laneWaitingMax: 4_000,
   laneWaitingOfTenantMax: 1_000,
   /**
-   * How long a lane's place rests after a task where the cores are busy: as many times as long as the task was on a core as there are
-   * other owners, up to these, and so many milliseconds at most, so that a lane goes on for everybody.
+   * Where the cores are busy, a lane's place rests after a task for the task's time on a core times the number of other owners. These
+   * are the most times, and the most milliseconds.
    */
   laneRestTimesMax: 30,
   laneRestMsMax: 400,

@@ -310,7 +310,7 @@ export class ActorHost {
     );
   }
 
-  /** An actor that closed before it took the work is opened again: nothing was written, so nothing is done twice. */
+  /** An actor that closed before it took the work is opened again: nothing that anybody finds was written, so nothing is done twice. */
   async #untilOpen<T>(work: () => Promise<T>): Promise<T> {
     for (let tries = 1; tries < opensOfOneCallMax; tries++) {
       try {

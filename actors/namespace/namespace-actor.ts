@@ -23,6 +23,7 @@ import {
   type ImportedSegment,
   type ImportFigures,
 } from './commit-import.ts';
+import { isNameLost, nameLost, notConfirmed } from './confirm-name.ts';
 import { eraseNamespace } from './drop.ts';
 import { embedBatch } from './embed-batch.ts';
 import { vectorStatistics } from './index-vectors.ts';
@@ -418,6 +419,11 @@ export class NamespaceActor {
   async named(): Promise<void> {
     if (this.#naming === null) return;
     await confirmedInTime(this.#components.clock, this.#naming).catch((cause: unknown) => {
+      if (isNameLost(cause)) {
+        // Before anybody asks it again: its own readiness fails a moment later.
+        this.close();
+        throw nameLost(cause);
+      }
       const sentence = 'the namespace was not made in time; nothing was written';
       throw new ApiError('unavailable', sentence, { retryAfter: 1, cause });
     });
@@ -475,25 +481,4 @@ export class NamespaceActor {
 function importUnknown(cause: unknown): ApiError {
   const sentence = 'the file is stored, but its manifest is not: its rows are there, or will be soon';
   return new ApiError('write_unknown', sentence, { retryAfter: 1, cause });
-}
-
-/** Why nothing of a namespace whose name was not confirmed can be acknowledged. */
-function notConfirmed(error: unknown): unknown {
-  if (!(error instanceof ApiError)) return error;
-  switch (error.code) {
-    case 'write_busy':
-      return error;
-    case 'not_found':
-      // The tenant moved to another server before the name was in the log. Nobody will ever find what was written under an id
-      // that has no name, so it is written again, under another one.
-      return new ActorClosed('the name was lost with the server that was to store it', { cause: error });
-    default:
-      return new ApiError(
-        'write_unknown',
-        'the namespace may or may not have been made, with this write in it',
-        {
-          retryAfter: 1,
-        },
-      );
-  }
 }

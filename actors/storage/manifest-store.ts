@@ -23,7 +23,10 @@ export class Deposed extends Error {
   override name = 'Deposed';
 }
 
-/** The actor closed before it took the work: nothing was written; whoever asked opens it again and asks that one. */
+/**
+ * The actor closed before it took the work: nothing was written, or only under an id that nobody finds. Whoever asked opens it again
+ * and asks that one.
+ */
 export class ActorClosed extends Error {
   override name = 'ActorClosed';
 }

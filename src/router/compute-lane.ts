@@ -30,7 +30,7 @@ export interface ComputeLaneOptions {
   /** Hears what each task has used, in milliseconds of CPU time. */
   readonly onUsed?: (share: Share, cpuMs: number) => void;
   /** Who else wants the cores; null for a lane that never rests. */
-  readonly recentOwners: Pick<RecentOwners, 'count'> | null;
+  readonly recentOwners: Pick<RecentOwners, 'othersThan'> | null;
 }
 
 export interface LaneTask {
@@ -72,9 +72,11 @@ const busyPart = 0.2;
  * can't be interrupted, so a task pays when it has ended, by the time that it took a place; what it is expected to take it pays when
  * it begins, or an owner would have as many begin as it likes before the first is paid.
  *
- * Where the cores are busy and others want them, a place rests after a task as many times as long as there are others, within
- * bounds. A low priority alone is not enough: a dozen threads of it are a core together, and each holds locks that the other threads wait
- * for, of the allocator, of message ports, of the garbage collector, while the kernel lets it wait. Who wants little takes a place that rests.
+ * Where the cores are busy and others want them, a place rests after a task for the task's time on a core times the number of other
+ * owners, within bounds, and the task's share pays for the rest too. A low priority alone is not enough: a dozen threads of it are a
+ * core together, and each holds locks that the other threads wait for, of the allocator, of message ports, of the garbage collector, while the
+ * kernel lets it wait. An owner with some of its burst left takes a place that rests, one at a time; there, and while it has some left afterwards, its task
+ * makes no place rest.
  */
 export class ComputeLane {
   readonly #options: ComputeLaneOptions;
@@ -123,28 +125,31 @@ export class ComputeLane {
     while (this.#running < pool.slots) {
       const free = pool.slots - this.#running;
       const allRest = free <= this.#resting;
-      const mayRun = (owner: number) =>
-        (this.#runningOf.get(owner) ?? 0) < free && (!allRest || this.#queue.hasBurst(owner));
+      const mayRun = (owner: number) => {
+        const running = this.#runningOf.get(owner) ?? 0;
+        return allRest ? running === 0 && this.#queue.hasBurst(owner) : running < free;
+      };
       const taken = this.#queue.shift(0, mayRun);
       if (taken === null) return;
       const { deadlineAt } = taken.item.asked;
       if (deadlineAt !== null && clock.now() >= deadlineAt) taken.item.reject(new NotRun('late'));
-      else this.#begin(taken.item);
+      else this.#begin(taken.item, allRest);
     }
   }
 
-  #begin({ asked, resolve, reject }: Waiting): void {
+  #begin({ asked, resolve, reject }: Waiting, placeRests: boolean): void {
     const { pool, clock, onUsed } = this.#options;
     const { share } = asked;
     const expectedMs = this.#expectedMs;
     const beganMs = clock.monotonic();
+    let busyMs = 0;
     this.#queue.charge(share, expectedMs);
     this.#count(share.owner, 1);
     pool
       .run(asked.task, asked.moved ?? [])
       .then(({ result, cpuMs, waitedMs }) => {
         onUsed?.(share, cpuMs);
-        if (waitedMs >= busyPart * cpuMs) this.#rest(cpuMs);
+        if (!placeRests && waitedMs >= busyPart * cpuMs) busyMs = cpuMs;
         resolve(result);
       })
       .catch(reject)
@@ -152,18 +157,20 @@ export class ComputeLane {
         const tookMs = clock.monotonic() - beganMs;
         this.#queue.charge(share, tookMs - expectedMs);
         this.#expectedMs += newestPart * (tookMs - this.#expectedMs);
+        this.#rest(share, busyMs);
         this.#count(share.owner, -1);
         this.#pump();
       });
   }
 
-  /** A place rests: what its task has used of a busy core, the others have now. Not for those who took places that rest already. */
-  #rest(cpuMs: number): void {
-    const { pool, clock, recentOwners } = this.#options;
-    if (recentOwners === null || this.#resting >= pool.slots) return;
-    const times = Math.min(recentOwners.count - 1, limits.laneRestTimesMax);
-    const ms = Math.min(times * cpuMs, limits.laneRestMsMax);
+  /** A place rests: what its task has used of a busy core, in milliseconds, the others have now. */
+  #rest(share: Share, busyMs: number): void {
+    const { clock, recentOwners } = this.#options;
+    if (recentOwners === null || busyMs === 0 || this.#queue.hasBurst(share.owner)) return;
+    const times = Math.min(recentOwners.othersThan(share.owner), limits.laneRestTimesMax);
+    const ms = Math.min(times * busyMs, limits.laneRestMsMax);
     if (ms < restMsMin) return;
+    this.#queue.charge(share, ms);
     this.#resting++;
     clock.after(ms, () => {
       this.#resting--;

@@ -5,7 +5,7 @@ const recentMs = 1_000;
 /** Owners that are told apart; a server with more has many all the same. */
 const ownersMax = 1_000;
 
-/** How many owners this server has worked for just now: what background work of one of them takes, it takes from the others. */
+/** Counts the owners for whom this server works just now: what background work of one of them takes, it takes from the others. */
 export class RecentOwners {
   readonly #clock: Pick<Clock, 'monotonic'>;
   #now = new Set<number>();
@@ -22,16 +22,17 @@ export class RecentOwners {
     if (owner > 0 && this.#now.size < ownersMax) this.#now.add(owner);
   }
 
-  get count(): number {
+  /** How many owners besides this one have sent requests within the last second or two, or since the last look, if that is longer ago. */
+  othersThan(owner: number): number {
     const now = this.#clock.monotonic();
-    const passedMs = now - this.#since;
-    if (passedMs >= recentMs) {
-      this.#before = passedMs >= 2 * recentMs ? new Set() : this.#now;
+    if (now - this.#since >= recentMs) {
+      this.#before = this.#now;
       this.#now = new Set();
       this.#since = now;
     }
-    let count = this.#now.size;
-    for (const owner of this.#before) if (!this.#now.has(owner)) count++;
+    let count = 0;
+    for (const other of this.#now) if (other !== owner) count++;
+    for (const other of this.#before) if (other !== owner && !this.#now.has(other)) count++;
     return count;
   }
 }

@@ -3,6 +3,7 @@ import { beforeEach, test } from 'node:test';
 import type { NamespaceDirectory } from '../../../actors/actor/components.ts';
 import { internalCalls } from '../../../protocol/internal-calls.ts';
 import { limits } from '../../../protocol/limits.ts';
+import { placementKey } from '../../../protocol/placement.ts';
 
 import { MemoryObjectStore } from '../../../src/object-store/memory-object-store.ts';
 import { paths } from '../../../src/object-store/paths.ts';
@@ -574,23 +575,30 @@ test('an id that no document can have is refused, warm or not', async () => {
   process.kill();
 });
 
-test('a write makes its namespace again where the name was lost with a server that was to store it', async () => {
-  const process = await firstStart();
-  const directory = process.components.directory as { lookUp: NamespaceDirectory['lookUp'] };
-  const { lookUp } = directory;
-  const lost: (string | null)[] = [];
-  directory.lookUp = async (tenant, name, create) => {
-    const made = await lookUp(tenant, `${lost.length < 1 ? 'other-' : ''}${name}`, create);
-    lost.push(made?.namespaceId ?? null);
-    return made;
-  };
+for (const where of ['here', 'on another server']) {
+  test(`a write makes its namespace again where the name was lost before its tenant, ${where}, stored it`, async () => {
+    const process = await firstStart();
+    const { components } = process;
+    const directory = components.directory as { lookUp: NamespaceDirectory['lookUp'] };
+    const ownership = components.ownership as { isOwn: (key: string) => boolean };
+    const { lookUp } = directory;
+    const isOwn = ownership.isOwn.bind(ownership);
+    const ids: (string | undefined)[] = [];
+    directory.lookUp = async (tenant, name, create) => {
+      const made = await lookUp(tenant, `${ids.length < 1 ? 'other-' : ''}${name}`, create);
+      ids.push(made?.namespaceId);
+      if (where !== 'here') ownership.isOwn = (key) => key !== placementKey(tenant, '') && isOwn(key);
+      return made;
+    };
 
-  const written = await clock.run(process.put('notes', [doc('a')]));
+    const written = await clock.run(process.put('notes', [doc('a')]));
 
-  assert.deepEqual([written.status, written.body.written, written.body.created], [200, 1, true]);
-  assert.equal(new Set(lost).size, 2, 'it has another id now');
-  assert.deepEqual(await clock.run(process.list('notes')), ['a']);
-  process.kill();
-  const next = await start();
-  assert.deepEqual(await clock.run(next.list('notes')), ['a']);
-});
+    assert.deepEqual([written.status, written.body.written, written.body.created], [200, 1, true]);
+    assert.equal(new Set(ids).size, 2, 'it has another id now');
+    ownership.isOwn = isOwn;
+    assert.deepEqual(await clock.run(process.list('notes')), ['a']);
+    process.kill();
+    const next = await start();
+    assert.deepEqual(await clock.run(next.list('notes')), ['a']);
+  });
+}

@@ -38,11 +38,7 @@ function laneOf(slots: number, { queueMax = 100, tenantQueueMax = 100 } = {}): C
     end: async () => {},
   };
   const onUsed = ({ owner }: Share, ms: number) => used.set(owner, (used.get(owner) ?? 0) + ms);
-  const recentOwners = {
-    get count() {
-      return owners;
-    },
-  };
+  const recentOwners = { othersThan: () => owners - 1 };
   return new ComputeLane({ pool, clock, queueMax, tenantQueueMax, onUsed, recentOwners });
 }
 
@@ -123,7 +119,6 @@ test('a full queue refuses who fills it, and lets others in', async () => {
 test('where cores are busy and others want them, a place rests as many times as long as its task was on a core', async () => {
   const lane = laneOf(1);
   [owners, waits] = [6, 1];
-  // Another one has used less, so that the owner has no burst left.
   ask(lane, 1, 'first');
   await end('first', 400);
   for (let i = 0; i < 3; i++) ask(lane, 1, `next ${i}`);
@@ -165,7 +160,7 @@ test('who wants little takes a place that rests', async () => {
   assert.deepEqual(begun, ['attacker 0', 'attacker 1', 'neighbour']);
 });
 
-test('who always waits has a place again after the longest rest, however many want little meanwhile', async () => {
+test('who takes a place that rests makes none rest, so that who always waits has it when the rest is over', async () => {
   const lane = laneOf(1);
   [owners, waits] = [20, 1];
   ask(lane, 1, 'first');
@@ -174,9 +169,31 @@ test('who always waits has a place again after the longest rest, however many wa
   for (let owner = 2; owner < 7; owner++) {
     ask(lane, owner, `light ${owner}`);
     assert.equal(begun.at(-1), `light ${owner}`);
-    await end(`light ${owner}`, 80);
+    await end(`light ${owner}`, 50);
   }
+  ask(lane, 8, 'the last light one');
+  await clock.advance(limits.laneRestMsMax);
+  assert.equal(begun.at(-1), 'the last light one', 'the rest is over while it runs');
+  await end('the last light one', 200);
 
-  await clock.advance(1);
-  assert.equal(begun.at(-1), 'next');
+  assert.equal(begun.at(-1), 'next', 'though it has used more than its burst');
+});
+
+test('an owner has one place that rests at a time, and a share pays for the rest of its place', async () => {
+  const lane = laneOf(3);
+  [owners, waits] = [20, 1];
+  for (let i = 0; i < 9; i++) ask(lane, 1, `attacker ${i}`);
+  await end('attacker 0', 400);
+  await end('attacker 1', 400);
+  await end('attacker 2', 400);
+  const before = begun.length;
+  for (let i = 0; i < 3; i++) ask(lane, 2, `neighbour ${i}`);
+  assert.deepEqual(begun.slice(before), ['neighbour 0']);
+  await end('neighbour 0', 60);
+  await end('neighbour 1', 60);
+
+  // It has used more than its burst, and the attacker's rests, which it paid for, have brought that back.
+  await clock.advance(limits.laneRestMsMax);
+  ask(lane, 3, 'another');
+  assert.ok(begun.includes('another'));
 });

@@ -3,20 +3,21 @@ import { test } from 'node:test';
 import { RecentOwners } from '../../../src/router/recent-owners.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
-test('owners count for a second or two after their request, each once, and nobody does not', () => {
+test('owners count for a second or two after their request, each once, and neither nobody nor who asks does', () => {
   const clock = new FakeClock();
   const owners = new RecentOwners(clock);
   for (const owner of [7, 8, 7, 0, -1]) owners.note(owner);
-  assert.equal(owners.count, 2);
+  assert.deepEqual([owners.othersThan(5), owners.othersThan(7), owners.othersThan(-1)], [2, 1, 2]);
 
   clock.jump(1_000);
-  assert.equal(owners.count, 2, 'those of before count on');
+  assert.equal(owners.othersThan(5), 2, 'those of before count on');
   owners.note(9);
   owners.note(7);
-  assert.equal(owners.count, 3);
+  assert.deepEqual([owners.othersThan(5), owners.othersThan(7)], [3, 2]);
 
   clock.jump(1_000);
-  assert.equal(owners.count, 2, '8 has been away');
+  assert.equal(owners.othersThan(5), 2, '8 has been away');
   clock.jump(5_000);
-  assert.equal(owners.count, 0);
+  owners.note(6);
+  assert.equal(owners.othersThan(5), 1, 'who came a moment ago counts, however long nobody looked');
 });
