@@ -5,7 +5,7 @@ export interface FairQueueOptions {
   readonly tenantMax: number;
   readonly max: number;
   /**
-   * So much, in units of cost and whatever its weight, an owner that was away may use before it stands behind those who never are; none
+   * So much, in units of cost and times its weight, an owner that was away may use before it stands behind those who never are; none
    * where it is not said. Whoever wants little and now and then has it at once; whoever wants much gains this much, once.
    */
   readonly burst?: number;
@@ -81,7 +81,7 @@ export class FairQueue<T> {
     const owner = this.#ownerOf(share);
     const tenant = this.#tenantOf(owner, share);
     if (owner.waiting === 0) {
-      owner.time = Math.max(owner.time, this.#newestTime(share));
+      owner.time = Math.max(owner.time, this.#newestTime);
       this.#waiting.set(share.owner, owner);
     }
     if (tenant.head === tenant.items.length)
@@ -114,7 +114,7 @@ export class FairQueue<T> {
   charge(share: Share, cost: number): void {
     const owner = this.#ownerOf(share);
     const tenant = this.#tenantOf(owner, share);
-    owner.time = Math.max(owner.time, this.#newestTime(share)) + cost / share.weight;
+    owner.time = Math.max(owner.time, this.#newestTime) + cost / share.weight;
     tenant.time = Math.max(tenant.time, owner.virtualTime - this.#burst) + cost;
     // Nobody else wanted what it used.
     if (this.#size === 0) this.#virtualTime = Math.max(this.#virtualTime, owner.time);
@@ -159,15 +159,15 @@ export class FairQueue<T> {
   }
 
   /** Where an owner begins that was never there. */
-  #newestTime({ weight }: Share): number {
-    return this.#virtualTime - this.#burst / weight;
+  get #newestTime(): number {
+    return this.#virtualTime - this.#burst;
   }
 
-  #ownerOf(share: Share): OwnerLine<T> {
-    const known = this.#owners.get(share.owner);
+  #ownerOf({ owner }: Share): OwnerLine<T> {
+    const known = this.#owners.get(owner);
     if (known !== undefined) return known;
-    const line = { time: this.#newestTime(share), virtualTime: 0, tenants: new Map(), waiting: 0 };
-    this.#owners.set(share.owner, line);
+    const line = { time: this.#newestTime, virtualTime: 0, tenants: new Map(), waiting: 0 };
+    this.#owners.set(owner, line);
     return line;
   }
 

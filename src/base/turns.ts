@@ -7,7 +7,7 @@ import { type Share, upkeepShare } from './share.ts';
 
 const sends: (() => void)[] = [];
 /**
- * So many milliseconds of the thread an owner may use who was away, before it waits for those who never are. It is what a person's search,
+ * So many milliseconds of the thread, times its weight, an owner may use who was away, before it waits for those who never are. It is what a person's search,
  * write and reads of one second take together. Without it whoever had used 10 ms waited until twenty busy owners had used 10 ms each.
  */
 const turnBurstMs = 25;

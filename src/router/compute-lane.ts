@@ -59,7 +59,7 @@ interface Waiting {
 
 /** The part of the average of the last tasks that is the last one's. */
 const newestPart = 1 / 8;
-/** What an owner who was away may use of a lane, in milliseconds, before it waits for those who never are. */
+/** What an owner of weight 1 who was away may use of a lane, in milliseconds, before it waits for those who never are. */
 const burstMs = 100;
 /** A shorter rest, in milliseconds, costs more than it gives. */
 const restMsMin = 1;

@@ -103,6 +103,15 @@ test('who was away has its burst before those who never are, and no more than th
   assert.ok(order.slice(6).filter((item) => item === 'light').length <= 7, order.join(' '));
 });
 
+test('a burst is as many times as much as the weight says', () => {
+  queue = new FairQueue({ tenantMax: 1_000, max: 10_000, burst: 5 });
+  for (let i = 0; i < 100; i++) for (const owner of [1, 2, 3]) queue.push(share(owner), 'busy');
+  served(60);
+  for (let i = 0; i < 40; i++) queue.push(share(9, 9, 4), 'light');
+
+  assert.deepEqual(served(20), Array(20).fill('light'));
+});
+
 test('a burst that was used comes back as the others use theirs', () => {
   queue = new FairQueue({ tenantMax: 1_000, max: 10_000, burst: 5 });
   for (let i = 0; i < 300; i++) for (const owner of [1, 2]) queue.push(share(owner), 'busy');
