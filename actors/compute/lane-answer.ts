@@ -1,4 +1,4 @@
-import { threadCpuMs, threadWaitedMs } from '../../src/base/thread-cpu.ts';
+import { type ThreadTimes, threadTimes } from '../../src/base/thread-cpu.ts';
 
 /** What a thread of a lane answers: `src/router/compute-lane.ts` charges the task's share with the time. */
 export interface LaneAnswer<T> {
@@ -9,16 +9,15 @@ export interface LaneAnswer<T> {
   readonly waitedMs: number;
 }
 
-let toldMs = 0;
-let toldWaitedMs = 0;
+let told: ThreadTimes = { cpuMs: 0, waitedMs: 0 };
 
 /** Tells with a result what the thread has used since its last one, its start and its waits among it: nothing is left out. */
 export function withCpuTime<T>(result: T): LaneAnswer<T> {
-  const nowMs = threadCpuMs();
-  const nowWaitedMs = threadWaitedMs();
-  const cpuMs = Math.max(0, nowMs - toldMs);
-  const waitedMs = Math.max(0, nowWaitedMs - toldWaitedMs);
-  toldMs = nowMs;
-  toldWaitedMs = nowWaitedMs;
-  return { result, cpuMs, waitedMs };
+  const before = told;
+  told = threadTimes();
+  return {
+    result,
+    cpuMs: Math.max(0, told.cpuMs - before.cpuMs),
+    waitedMs: Math.max(0, told.waitedMs - before.waitedMs),
+  };
 }

@@ -3,32 +3,26 @@ import { ApiError } from '../../protocol/errors.ts';
 import { ActorClosed } from '../storage/manifest-store.ts';
 
 /**
- * The name that this namespace was made under is not there: its tenant moved to another server before the name was in the log, or
- * somebody deleted the name before it was confirmed.
+ * Says whether the tenant's answer means that it does not know a new namespace's name: the tenant moved to another server before
+ * the name was in the log, or somebody deleted the name before it was confirmed.
  */
 export function isNameLost(error: unknown): boolean {
   return error instanceof ApiError && error.code === 'not_found';
 }
 
-/** Nobody will ever find what was written under an id that has no name, so it is written again, under another one. */
+/**
+ * Makes the error that has a write done again, under another id, after the namespace's name was lost: nobody will ever find what was
+ * written under an id that has no name.
+ */
 export function nameLost(cause: unknown): ActorClosed {
   return new ActorClosed('the name was lost before it was confirmed', { cause });
 }
 
-/** Why nothing of a namespace whose name was not confirmed can be acknowledged. */
+/** Answers the error of a write into a namespace whose name the tenant did not confirm; `error` is the tenant's. */
 export function notConfirmed(error: unknown): unknown {
   if (isNameLost(error)) return nameLost(error);
   if (!(error instanceof ApiError)) return error;
-  switch (error.code) {
-    case 'write_busy':
-      return error;
-    default:
-      return new ApiError(
-        'write_unknown',
-        'the namespace may or may not have been made, with this write in it',
-        {
-          retryAfter: 1,
-        },
-      );
-  }
+  if (error.code === 'write_busy') return error;
+  const sentence = 'the namespace may or may not have been made, with this write in it';
+  return new ApiError('write_unknown', sentence, { retryAfter: 1 });
 }

@@ -6,20 +6,29 @@ import { performance } from 'node:perf_hooks';
  * the time that a call of it lasts. Where neither Node nor Linux tells, the time in which it did not wait for events.
  */
 export function threadCpuMs(): number {
-  const own = process as unknown as { threadCpuUsage?: () => { user: number; system: number } };
-  if (own.threadCpuUsage !== undefined) {
-    const { user, system } = own.threadCpuUsage();
-    return (user + system) / 1_000;
-  }
-  return linuxThreadTimes()?.onCoreMs ?? performance.eventLoopUtilization().active;
+  return nodeThreadMs() ?? linuxThreadTimes()?.onCoreMs ?? performance.eventLoopUtilization().active;
 }
 
-/**
- * How long the calling thread has waited for a core so far, while it had something to do, in milliseconds; 0 where Linux does not
- * tell.
- */
-export function threadWaitedMs(): number {
-  return linuxThreadTimes()?.waitedMs ?? 0;
+export interface ThreadTimes {
+  /** As `threadCpuMs`. */
+  readonly cpuMs: number;
+  /** How long the thread has waited for a core so far, while it had something to do; 0 where Linux does not tell. */
+  readonly waitedMs: number;
+}
+
+/** Answers, in milliseconds, how long the calling thread has been on a core so far, and how long it has waited for one. */
+export function threadTimes(): ThreadTimes {
+  const told = linuxThreadTimes();
+  const cpuMs = nodeThreadMs() ?? told?.onCoreMs ?? performance.eventLoopUtilization().active;
+  return { cpuMs, waitedMs: told?.waitedMs ?? 0 };
+}
+
+/** Answers what newer Nodes tell of the calling thread's CPU time, in milliseconds; null on older ones. */
+function nodeThreadMs(): number | null {
+  const own = process as unknown as { threadCpuUsage?: () => { user: number; system: number } };
+  if (own.threadCpuUsage === undefined) return null;
+  const { user, system } = own.threadCpuUsage();
+  return (user + system) / 1_000;
 }
 
 /** The first two numbers of the kernel's file, which are nanoseconds; reading it takes some 10 µs. */

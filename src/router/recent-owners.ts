@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 
-/** Work of the last so many milliseconds counts, and up to twice as many. */
+/** Requests count for so many milliseconds at least, and for twice as many at most. */
 const recentMs = 1_000;
 /** Owners that are told apart; a server with more has many all the same. */
 const ownersMax = 1_000;
@@ -17,7 +17,7 @@ export class RecentOwners {
     this.#since = clock.monotonic();
   }
 
-  /** The owner has sent a request. What belongs to nobody does not count. On the path of every read: it looks at no clock. */
+  /** Notes that the owner has sent a request; what belongs to nobody does not count. It looks at no clock: every read comes this way. */
   note(owner: number): void {
     if (owner > 0 && this.#now.size < ownersMax) this.#now.add(owner);
   }
