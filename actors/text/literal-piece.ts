@@ -3,13 +3,8 @@
  * written. A text that has the literal, as RE2 matches it without regard to case, has those bytes; where the run is all of the literal,
  * the reverse is true as well. k and s are no such characters: RE2 takes the Kelvin sign and the long s for them, which are longer.
  */
-import { type FoldedPiece, pieceBytesMax } from '../kernels/piece-finder.ts';
+import { type FoldedText, pieceBytesMax, type WantedPiece } from '../kernels/literal-finder.ts';
 import { foldCodePoint, foldedPairs } from './fold.ts';
-
-export interface LiteralPiece extends FoldedPiece {
-  /** Whether the piece is all of the literal: what has the one has the other. */
-  readonly isWhole: boolean;
-}
 
 /** A shorter one is nearly everywhere. */
 const pieceBytesMin = 2;
@@ -24,23 +19,47 @@ const longRepresentatives: ReadonlySet<number> = new Set(
 );
 
 /** Answers null where no run has two bytes. A run is cut to 32. */
-export function pieceOf(literal: string): LiteralPiece | null {
-  const runs = runsOf(literal);
-  const longest = runs.reduce((best, run) => (run.length > best.length ? run : best), '');
-  if (longest.length < pieceBytesMin) return null;
-  const text = longest.slice(0, pieceBytesMax);
-  const folds = Uint8Array.from(text, (character) => foldCodePoint(character.charCodeAt(0)));
-  const masks = folds.map((byte) => (isLetter(byte) ? letterBit : 0));
-  return { folds, masks, anchors: rarest(folds), isWhole: text.length === literal.length };
+export function pieceOf(literal: string): WantedPiece | null {
+  const longest = runsOf(literal).reduce((best, run) => (run.text.length > best.text.length ? run : best));
+  if (longest.text.length < pieceBytesMin) return null;
+  const text = longest.text.slice(0, pieceBytesMax);
+  const piece = foldedText(text);
+  return {
+    piece: { ...piece, anchors: rarest(piece.folds) },
+    literal: literal.length <= pieceBytesMax && isAscii(literal) ? foldedText(literal) : null,
+    pieceStart: longest.start,
+    isExact: text.length === literal.length,
+  };
 }
 
-function runsOf(literal: string): readonly string[] {
-  const runs = [''];
+/** A text of ASCII as the kernel compares it. */
+function foldedText(text: string): FoldedText {
+  const folds = Uint8Array.from(text, (character) => foldCodePoint(character.charCodeAt(0)));
+  return { folds, masks: folds.map((byte) => (isLetter(byte) ? letterBit : 0)) };
+}
+
+function isAscii(text: string): boolean {
+  return Buffer.byteLength(text) === text.length;
+}
+
+interface Run {
+  text: string;
+  /** Bytes of the literal before it, where all of that is ASCII. */
+  readonly start: number;
+}
+
+function runsOf(literal: string): readonly Run[] {
+  const runs: [Run, ...Run[]] = [{ text: '', start: 0 }];
+  let last = runs[0];
+  let at = 0;
   for (const character of literal) {
+    at += character.length;
     const codePoint = character.codePointAt(0) as number;
-    const isOneByte = codePoint < asciiEnd && !longRepresentatives.has(foldCodePoint(codePoint));
-    if (isOneByte) runs[runs.length - 1] += character;
-    else runs.push('');
+    if (codePoint < asciiEnd && !longRepresentatives.has(foldCodePoint(codePoint))) last.text += character;
+    else {
+      last = { text: '', start: at };
+      runs.push(last);
+    }
   }
   return runs;
 }

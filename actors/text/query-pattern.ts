@@ -9,9 +9,10 @@
 import { ApiError } from '../../protocol/errors.ts';
 import { limits } from '../../protocol/limits.ts';
 import { LruMap } from '../../src/base/lru.ts';
+import type { WantedPiece } from '../kernels/literal-finder.ts';
 import { largestPart } from './costly-part.ts';
 import { staysWithinLine } from './line-pieces.ts';
-import { type LiteralPiece, pieceOf } from './literal-piece.ts';
+import { pieceOf } from './literal-piece.ts';
 import { literalMatchBytesMax, literalMatchLengthOf, matchBytesMax, matchLengthOf } from './match-length.ts';
 import { parseRegex } from './parse-regex.ts';
 import {
@@ -34,7 +35,7 @@ export interface QueryPattern {
   readonly groups: ReadonlySet<number>;
   readonly matcher: Matcher;
   /** What a text that matches has for certain, to be looked for in many texts at once; null of a regex, and where there is none. */
-  readonly piece: LiteralPiece | null;
+  readonly piece: WantedPiece | null;
   readonly condition: TextCondition;
   /** What a byte of any text costs at most. */
   readonly nanoseconds: number;

@@ -5,16 +5,16 @@
  * A byte is equal when `byte | mask` is the folded byte: the mask of a letter is the bit that tells lower from upper case.
  */
 
-const pieceBytesMax = 32;
+export const comparedBytes = 32;
 /** Bytes behind the text that may be read with it, of which nothing is said. */
-const slackBytes = 2 * pieceBytesMax;
+const slackBytes = 2 * comparedBytes;
 
 /** Bytes of text that the memory has room for: a block whose texts are judged together, and a word. */
 export const textBytesMax: i32 = 524_296;
 /** Address of the folded bytes of the piece, padded to 32 with 0xff. */
-export const foldsAddress: usize = memory.data(pieceBytesMax, 16);
+export const foldsAddress: usize = memory.data(comparedBytes, 16);
 /** Address of the masks of these bytes, padded to 32 with 0xff. */
-export const masksAddress: usize = memory.data(pieceBytesMax, 16);
+export const masksAddress: usize = memory.data(comparedBytes, 16);
 /** Address of the text to look through. */
 export const textAddress: usize = memory.data(textBytesMax + slackBytes, 16);
 
@@ -48,10 +48,10 @@ export function find(from: i32, stop: i32): i32 {
     let places: u32 = <u32>i8x16.bitmask(near) | ((<u32>i8x16.bitmask(far)) << 16);
     for (; places !== 0; places &= places - 1) {
       const place = at + ctz(places);
-      if (isAt(place)) return <i32>(place - textAddress);
+      if (isAt(place, foldsAddress, masksAddress)) return <i32>(place - textAddress);
     }
   }
-  for (; at < end; at++) if (isAt(at)) return <i32>(at - textAddress);
+  for (; at < end; at++) if (isAt(at, foldsAddress, masksAddress)) return <i32>(at - textAddress);
   return -1;
 }
 
@@ -63,11 +63,9 @@ function anchorsAt(at: usize): v128 {
   );
 }
 
-function isAt(at: usize): bool {
-  const head = i8x16.eq(v128.or(v128.load(at), v128.load(masksAddress)), v128.load(foldsAddress));
-  const tail = i8x16.eq(
-    v128.or(v128.load(at + 16), v128.load(masksAddress + 16)),
-    v128.load(foldsAddress + 16),
-  );
+/** Whether the bytes at an address are those at `folds`, case ignored as `masks` say; both are padded to 32 with 0xff. */
+export function isAt(at: usize, folds: usize, masks: usize): bool {
+  const head = i8x16.eq(v128.or(v128.load(at), v128.load(masks)), v128.load(folds));
+  const tail = i8x16.eq(v128.or(v128.load(at + 16), v128.load(masks + 16)), v128.load(folds + 16));
   return i8x16.all_true(v128.and(head, tail));
 }

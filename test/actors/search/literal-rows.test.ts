@@ -23,7 +23,9 @@ function blockOf(random: () => number, firstRow: number) {
   const texts: (string | null)[] = [];
   const count = 1 + Math.floor(random() * 40);
   for (let row = 0; row < count; row++) {
-    const text = random() < 0.1 ? null : randomLetters(random, 12);
+    // A long one keeps what lies on either side apart.
+    const long = random() < 0.02 ? 'x'.repeat(17 * 1024) : '';
+    const text = random() < 0.1 ? null : long + randomLetters(random, 12);
     // Bytes of a vector that are letters, too.
     const bytes = Buffer.from('aabbaAaa');
     const vector = random() < 0.4 ? Float32Array.from([bytes.readFloatLE(0), bytes.readFloatLE(4)]) : null;
@@ -58,16 +60,30 @@ test('one pass over a block finds the rows whose texts have a literal, and no ot
     assert.deepEqual(rowsWithLiteral(block, { first, end }, literal), wanted);
     foundRows += wanted.length;
 
-    const dead = wanted.filter(() => random() < 0.3).map((index) => firstRow + index);
+    // The newest first, some of them side by side, some apart.
+    const ranges: number[] = [];
+    for (let below = end; below > first; ) {
+      const rangeEnd = below - Math.floor(random() * 3);
+      const rangeFirst = Math.max(first, rangeEnd - 1 - Math.floor(random() * 6));
+      if (rangeFirst < rangeEnd) ranges.push(firstRow + rangeFirst, firstRow + rangeEnd);
+      below = rangeFirst;
+    }
+    const isAsked = (row: number) =>
+      ranges.some((from, at) => at % 2 === 0 && row >= from && row < (ranges[at + 1] as number));
+    const rows = wanted.map((index) => firstRow + index).filter(isAsked);
+    const dead = rows.filter(() => random() < 0.3);
     const read: ReadBlock = {
       block,
-      ranges: [firstRow + first, firstRow + end],
+      ranges,
       tombstones: withDeleted(noTombstones, dead),
       reader: null as unknown as SegmentReader,
       number: 0,
     };
-    const living = wanted.map((index) => firstRow + index).filter((row) => !dead.includes(row));
-    assert.deepEqual(literalRows(read, literal), living);
+    const living = rows.filter((row) => !dead.includes(row));
+    assert.deepEqual(
+      literalRows(read, literal)?.toSorted((a, b) => a - b),
+      living,
+    );
     assert.equal(literalRows({ ...read, parts: new Map() }, literal), null);
   }
   assert.ok(foundRows > 1_000, `${foundRows} rows`);

@@ -4,26 +4,39 @@ import { pieceOf } from '../../../actors/text/literal-piece.ts';
 import { compileMatcher } from '../../../actors/text/regex.ts';
 
 const textOf = (literal: string) => {
-  const piece = pieceOf(literal);
-  return piece === null ? null : Buffer.from(piece.folds).toString();
+  const wanted = pieceOf(literal);
+  return wanted === null ? null : Buffer.from(wanted.piece.folds).toString();
 };
 
 test('a piece is the longest run of characters that are one byte however they are written', () => {
   assert.equal(textOf('The Tide'), 'the tide');
-  assert.equal(pieceOf('The Tide')?.isWhole, true);
+  assert.equal(pieceOf('The Tide')?.isExact, true);
   assert.equal(textOf('disk full'), ' full');
-  assert.equal(pieceOf('disk full')?.isWhole, false);
+  assert.equal(pieceOf('disk full')?.isExact, false);
   assert.equal(textOf('größe 12'), 'e 12');
   assert.equal(textOf('naïve café tablet'), ' tablet');
   assert.equal(textOf('a'), null);
   assert.equal(textOf('ask'), null);
   assert.equal(textOf(''), null);
   assert.equal(textOf('x'.repeat(33))?.length, 32);
-  assert.equal(pieceOf('x'.repeat(33))?.isWhole, false);
+  assert.equal(pieceOf('x'.repeat(33))?.isExact, false);
+});
+
+test('a short literal of ASCII is compared as it is written, and its piece begins where it does there', () => {
+  const of = (literal: string) => {
+    const wanted = pieceOf(literal);
+    const compared = wanted?.literal ?? null;
+    return [wanted?.pieceStart, compared === null ? null : Buffer.from(compared.folds).toString()];
+  };
+  assert.deepEqual(of('Disk full'), [4, 'disk full']);
+  assert.deepEqual(of('tide'), [0, 'tide']);
+  assert.deepEqual(of(`k${'x'.repeat(31)}`), [1, `k${'x'.repeat(31)}`]);
+  assert.deepEqual(of(`k${'x'.repeat(32)}`), [1, null]);
+  assert.equal(of('größe 12')[1], null);
 });
 
 test('its anchors are its rarest bytes, and only letters have a mask', () => {
-  const piece = pieceOf('eexe_Q[');
+  const piece = pieceOf('eexe_Q[')?.piece;
   assert.deepEqual(piece?.anchors, [6, 4]);
   assert.deepEqual([...(piece?.masks ?? [])], [0x20, 0x20, 0x20, 0x20, 0, 0x20, 0]);
 });
