@@ -224,6 +224,7 @@ export interface HashThreadData {
 /**
  * Each kind of work has threads of its own: a client waits for a parse, writers wait for builds that fall behind, and
  * nobody waits for a merge or for graphs, which are the longest. A match that RE2 may take seconds for waits for such alone.
+ * A scan is shared with the actor that asks for it, which waits for none.
  * Calls of embedding providers wait for others side by side; the model that runs here takes a core.
  */
 export type ComputeLaneName =
@@ -232,6 +233,7 @@ export type ComputeLaneName =
   | 'merge'
   | 'graph'
   | 'match'
+  | 'scan'
   | 'embed'
   | 'model'
   | 'import'

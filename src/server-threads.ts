@@ -108,6 +108,7 @@ export interface Lanes {
   readonly merge: ComputeLane;
   readonly graph: ComputeLane;
   readonly match: ComputeLane;
+  readonly scan: ComputeLane;
   readonly embed: ComputeLane;
   readonly model: ComputeLane;
   readonly import: ComputeLane;
@@ -125,6 +126,7 @@ const backgroundSteps = {
   merge: 9,
   graph: 9,
   match: 9,
+  scan: 9,
   model: 6,
   import: 9,
   hash: 10,
@@ -185,6 +187,12 @@ export function computeLanes(
     match: lane(backgroundSteps.match, shared, {
       queueMax: limits.matchesWaitingMax,
       tenantQueueMax: limits.matchesWaitingOfTenantMax,
+    }),
+    // Beside its actor, a scan has the other cores. A task takes two milliseconds: the next one is at its thread already.
+    scan: lane(backgroundSteps.scan, Math.max(1, computeThreads - 1), {
+      queueMax: limits.scansWaitingMax,
+      tenantQueueMax: limits.scansWaitingOfTenantMax,
+      tasksPerThread: 4,
     }),
     embed: lane(0, 1, { ...embeddings, tasksPerThread: 2 * limits.embeddingsInFlightMax }),
     model: lane(backgroundSteps.model, 1, { ...embeddings, endsBetweenTasks: true }),

@@ -5,7 +5,14 @@ import { apiErrorToWire } from '../../protocol/messages.ts';
 import type { ComputeThreadData } from '../../protocol/worker-tasks.ts';
 import { unreachable } from '../../src/base/assert.ts';
 import { systemClock } from '../../src/base/clock.ts';
-import { boundGarbage, collectBetweenTasks, sawSharedIn, toShared } from '../../src/base/garbage.ts';
+import {
+  boundGarbage,
+  collectBetweenTasks,
+  sawShared,
+  sawSharedBriefly,
+  sawSharedIn,
+  toShared,
+} from '../../src/base/garbage.ts';
 import { systemRandom } from '../../src/base/random.ts';
 import { standStillWhenAsked } from '../../src/base/stand-still.ts';
 import { lowerThreadPriority } from '../../src/base/thread-priority.ts';
@@ -13,6 +20,7 @@ import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import { openObjectStore } from '../../src/object-store/open-object-store.ts';
 import type { Embedded } from '../embedding/embed-request.ts';
 import type { SentenceModel } from '../embedding/sentence-model.ts';
+import type { RowFinding } from '../search/find-rows-task.ts';
 import type { MatchRunner } from '../text/match-task.ts';
 import { type LaneAnswer, withCpuTime } from './lane-answer.ts';
 import type { ComputeResult, ComputeTask } from './lanes.ts';
@@ -31,6 +39,7 @@ if (backgroundSteps > 0) lowerThreadPriority(backgroundSteps);
 let opening: Promise<ObjectStore> | null = null;
 let model: Promise<SentenceModel> | null = null;
 let matches: MatchRunner | null = null;
+let finding: RowFinding | null = null;
 
 function objectStore(): Promise<ObjectStore> {
   opening ??= openObjectStore(storeSettings, systemClock, systemRandom);
@@ -38,7 +47,7 @@ function objectStore(): Promise<ObjectStore> {
 }
 
 export default async function compute(task: ComputeTask): Promise<LaneAnswer<ComputeResult<unknown>>> {
-  sawSharedIn(task);
+  sawSharedIn(task, task.task === 'find-rows' ? sawSharedBriefly : sawShared);
   const result = await resultOf(task);
   collectBetweenTasks();
   return withCpuTime(result);
@@ -106,6 +115,11 @@ async function run(task: ComputeTask): Promise<unknown> {
       const { MatchRunner } = await import('../text/match-task.ts');
       matches ??= new MatchRunner();
       return matches.run(task);
+    }
+    case 'find-rows': {
+      const { RowFinding } = await import('../search/find-rows-task.ts');
+      finding ??= new RowFinding();
+      return finding.run(task);
     }
     default:
       return unreachable(task);

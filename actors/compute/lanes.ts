@@ -10,6 +10,7 @@ import type { ObjectStore } from '../../src/object-store/object-store.ts';
 import type { EmbedByProviderTask, Embedded, EmbedHereTask } from '../embedding/embed-request.ts';
 import type { ImportedRows } from '../import/import-csv.ts';
 import type { ImportQuestion } from '../import/import-request.ts';
+import type { FindRowsElsewhere, FindRowsTask } from '../search/find-rows-task.ts';
 import type { ParsedBody, WriteKind } from '../storage/parse-write.ts';
 import type { SegmentToc } from '../storage/segment-format.ts';
 import type { SegmentGraph } from '../storage/segment-graph.ts';
@@ -131,6 +132,7 @@ export type ComputeTask =
   | MergeSegmentsTask
   | BuildGraphsTask
   | MatchTask
+  | FindRowsTask
   | EmbedByProviderTask
   | EmbedHereTask
   | ReadImportTask
@@ -162,4 +164,6 @@ export interface ComputeLanes {
   replacedRows(task: ReplacedRowsTask, claim: LaneClaim): Promise<ReplacedRows>;
   /** What RE2 says of a piece of a text. The text is moved. Rejects with ApiError 429 where too many wait. */
   match(task: MatchTask, claim: LaneClaim): ReturnType<MatchElsewhere>;
+  /** Rows of blocks that have a literal. Rejects with ApiError where too many wait. */
+  findRows(task: FindRowsTask, claim: LaneClaim): ReturnType<FindRowsElsewhere>;
 }

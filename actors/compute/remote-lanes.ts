@@ -5,6 +5,7 @@ import type { ComputeLaneName, LaneClaim, LanesControl } from '../../protocol/wo
 import { moved, wrapControl } from '../../src/base/control.ts';
 import { sawSharedIn } from '../../src/base/garbage.ts';
 import type { Embedded } from '../embedding/embed-request.ts';
+import type { RowsAnswer } from '../search/find-rows-task.ts';
 import type { ParsedBody } from '../storage/parse-write.ts';
 import type { MatchAnswer } from '../text/match-task.ts';
 import type {
@@ -61,5 +62,6 @@ export function remoteLanes(port: MessagePort): ComputeLanes {
     },
     replacedRows: (task, claim) => run<ReplacedRows>('build', task, claim),
     match: (task, claim) => run<MatchAnswer>('match', task, claim, [task.text.buffer as ArrayBuffer]),
+    findRows: (task, claim) => run<RowsAnswer>('scan', task, claim),
   };
 }

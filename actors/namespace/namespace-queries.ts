@@ -289,6 +289,7 @@ export class NamespaceQueries {
       graphs: this.#graphs,
       patterns,
       match: (task) => lanes.match(task, claim),
+      findRows: (task) => lanes.findRows(task, claim),
       room,
       sqlHolding,
       keptColumns: sql.columns,

@@ -4,8 +4,8 @@
  * 1. Without a test, the snapshot knows; documents are read for the ids that are shown, and no more.
  * 2. With a filter alone, columns count the rows of which they are sure (sure-rows.ts), and only the documents of the others are
  *    read. The ids that are shown are found as by a search.
- * 3. With a text to match, every document that may match is judged; a literal in all texts of a block at once (literal-rows.ts),
- *    once there are as many ids as are shown.
+ * 3. With a text to match, every document that may match is judged; a literal in all texts of a block at once, by all cores
+ *    that are idle (shared-scan.ts), once there are as many ids as are shown.
  */
 import { ApiError } from '../../protocol/errors.ts';
 import type { Filter } from '../../protocol/filter.ts';
@@ -14,10 +14,10 @@ import { isReadFailure } from '../storage/read-failure.ts';
 import type { Found } from '../text/judge.ts';
 import { noCondition } from '../text/trigram-query.ts';
 import { findInDocument } from './document-filter.ts';
-import { literalRows } from './literal-rows.ts';
 import { isEverything, late, type QueryContext, scan, type Test } from './query.ts';
 import type { ReadBlock } from './read-ahead.ts';
 import { isOutOfTime, type ScanEnd } from './scan.ts';
+import { SharedScan } from './shared-scan.ts';
 import { countSureRows, type SureRows } from './sure-rows.ts';
 
 export interface ExactCount {
@@ -52,11 +52,18 @@ async function walk(
   const { condition, filter } = test;
   const enough = isEverything(test) ? idsMax : undefined;
   const literal = test.judge?.literal ?? null;
+  const blocks =
+    literal === null
+      ? null
+      : new SharedScan(context, {
+          literal,
+          take(_, rows) {
+            count += rows.length;
+          },
+        });
   const takeBlock = (block: ReadBlock) => {
     const isSure = filter === null || block.passes === true;
-    const found = literal === null || !isSure || ids.length < idsMax ? null : literalRows(block, literal);
-    count += found?.length ?? 0;
-    return found !== null;
+    return isSure && ids.length >= idsMax && blocks?.add(block) === true;
   };
   const wanted = { below: Number.POSITIVE_INFINITY, enough, condition, filter, takeBlock };
   const end = await scan(context, wanted, (document) => {
@@ -70,6 +77,7 @@ async function walk(
     return found instanceof Promise ? late(context, found, take) : take(found);
   });
   throwUnlessWhole(end);
+  if ((await blocks?.finish()) === false) throw tooLate();
   return { count, ids };
 }
 

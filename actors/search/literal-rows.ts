@@ -21,16 +21,29 @@ const blockBytesMax = 512 * 1024;
 /** Bytes between two ranges up to which both are looked through at once: so many take as long as a call. */
 const gapBytesMax = 16 * 1024;
 
-/**
- * Finds the live rows of a block, by their numbers in the segment and within its ranges, whose texts have a literal. Null where the block is
- * to be judged text by text: it is large, or it has parts.
- */
-export function literalRows(read: ReadBlock, literal: WantedLiteral): readonly number[] | null {
-  const { block, ranges, parts, tombstones } = read;
-  if (block.buffer.length > blockBytesMax || (parts ?? null) !== null) return null;
+/** A block, and which of its rows to look at. */
+export type RowsOfBlock = Pick<ReadBlock, 'block' | 'ranges'>;
+
+/** Whether a block's rows can be found at once. Else it is to be judged text by text: it is large, or it has parts. */
+export function isByRows({ block, parts }: ReadBlock): boolean {
+  return block.buffer.length <= blockBytesMax && (parts ?? null) === null;
+}
+
+/** Finds the live rows of a block as `literalRows` does; null where it is to be judged text by text. */
+export function liveLiteralRows(read: ReadBlock, literal: WantedLiteral): readonly number[] | null {
+  return isByRows(read) ? liveOf(read, literalRows(read, literal)) : null;
+}
+
+/** Leaves out rows that were deleted. */
+export function liveOf({ tombstones }: ReadBlock, rows: readonly number[]): readonly number[] {
+  return tombstones.count === 0 ? rows : rows.filter((row) => !isDeleted(tombstones, row));
+}
+
+/** Finds the rows of a block, by their numbers in the segment and within its ranges, whose texts have a literal, deleted ones too. */
+export function literalRows({ block, ranges }: RowsOfBlock, literal: WantedLiteral): readonly number[] {
   const found: number[] = [];
   for (let at = 0; at < ranges.length; ) {
-    const next = endOfNear(read, at);
+    const next = endOfNear({ block, ranges }, at);
     const first = (ranges[next - 2] as number) - block.firstRow;
     const end = (ranges[at + 1] as number) - block.firstRow;
     // Rows ascend, ranges descend.
@@ -38,7 +51,7 @@ export function literalRows(read: ReadBlock, literal: WantedLiteral): readonly n
     for (const index of rowsWithLiteral(block, { first, end }, literal)) {
       const row = block.firstRow + index;
       while (row >= (ranges[range + 1] as number)) range -= 2;
-      if (row >= (ranges[range] as number) && !isDeleted(tombstones, row)) found.push(row);
+      if (row >= (ranges[range] as number)) found.push(row);
     }
     at = next;
   }
@@ -46,7 +59,7 @@ export function literalRows(read: ReadBlock, literal: WantedLiteral): readonly n
 }
 
 /** Answers where in `ranges` the first one stands that does not lie near the one before it, from the range at `at` on. */
-function endOfNear({ block, ranges }: ReadBlock, at: number): number {
+function endOfNear({ block, ranges }: RowsOfBlock, at: number): number {
   const offsetOf = (row: number) => block.entryOffset(row - block.firstRow);
   let next = at + 2;
   for (; next < ranges.length; next += 2)

@@ -17,6 +17,7 @@ import { noCondition, type TextCondition } from '../text/trigram-query.ts';
 import type { AnswerRoom } from './answer-room.ts';
 import { figuresJson, type QueryFigures, tookJson } from './answers.ts';
 import type { DocumentTest } from './document-filter.ts';
+import type { FindRowsElsewhere } from './find-rows-task.ts';
 import type { GraphSource } from './graph-source.ts';
 import { type AnswerPart, bytesOfPart, writePart } from './page.ts';
 import type { ReadBlock } from './read-ahead.ts';
@@ -40,6 +41,8 @@ export interface QueryContext {
   readonly patterns: QueryPatterns;
   /** Runs RE2 on another thread, for pieces of texts that it may be long about. */
   readonly match: MatchElsewhere;
+  /** Looks through blocks on another thread, for scans of many. */
+  readonly findRows: FindRowsElsewhere;
   /** Counts the memory that the answer takes. */
   readonly room: AnswerRoom;
   /** What an SQL query may hold; it is given back by whoever made it. */

@@ -7,7 +7,7 @@ import { type CursorScope, decodeCursor, encodeCursor, queryDigest } from './cur
 import { findInDocument } from './document-filter.ts';
 import { type Estimate, estimateCount } from './estimate-count.ts';
 import { countExactly } from './exact-count.ts';
-import { literalRows } from './literal-rows.ts';
+import { liveLiteralRows } from './literal-rows.ts';
 import { frameBytes, Page } from './page.ts';
 import {
   answer,
@@ -71,7 +71,7 @@ async function runEstimate(context: QueryContext, request: CountRequest): Promis
         const found = findInDocument(test, place, 'none');
         return found instanceof Promise ? late(context, found, isMatch) : isMatch(found);
       },
-      block: (block) => (literal === null ? null : (literalRows(block, literal)?.length ?? null)),
+      block: (block) => (literal === null ? null : (liveLiteralRows(block, literal)?.length ?? null)),
     });
     if (estimate === null) return null;
     const { count, low, high, likely, timedOut } = estimate;

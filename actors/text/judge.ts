@@ -16,7 +16,7 @@ export type Found = readonly MatchPlace[] | null;
 export type Judged = Found | Promise<Found | 'late'>;
 
 /** A literal, to be looked for in the bytes of many texts at once. */
-export type WantedLiteral = Pick<QueryPattern, 'matcher' | 'piece'>;
+export type WantedLiteral = Pick<QueryPattern, 'query' | 'matcher' | 'piece'>;
 
 const nothingWanted: Found = [];
 

@@ -14,7 +14,7 @@ import type {
 } from '../../protocol/worker-tasks.ts';
 import { systemClock } from '../base/clock.ts';
 import { exposeControl, moved, type Remote, wrapControl } from '../base/control.ts';
-import { sawSharedIn } from '../base/garbage.ts';
+import { sawShared, sawSharedBriefly, sawSharedIn } from '../base/garbage.ts';
 import { describeError, type Logger } from '../base/log.ts';
 import { type ChannelHandler, PortChannel } from '../base/port-channel.ts';
 import { settledWithin } from '../base/settled-within.ts';
@@ -165,7 +165,7 @@ export class ActorThread {
           const asked = { task: task as object, share, deadlineAt, moved };
           const result = await this.#options.lanes[lane].run(asked);
           // They only pass through this thread, which has hardly any garbage of its own.
-          sawSharedIn(task);
+          sawSharedIn(task, lane === 'scan' ? sawSharedBriefly : sawShared);
           sawSharedIn(result);
           return result;
         } catch (error) {
@@ -199,6 +199,9 @@ function laneIsFull(lane: ComputeLaneName): ApiError {
         'too many regexes that are slow to judge are running; try again',
         options,
       );
+    case 'scan':
+      // The actor hears it, and goes on alone.
+      return new ApiError('rate_limited', 'too many scans wait; try again', options);
     case 'embed':
     case 'model':
       return new ApiError('rate_limited', 'too many texts wait to be embedded; try again', options);

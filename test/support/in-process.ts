@@ -24,6 +24,7 @@ import { createLogClient } from '../../actors/log/log-client.ts';
 import { LogService } from '../../actors/log/log-service.ts';
 import { replayedFromWire } from '../../actors/log/replay.ts';
 import { keepSweeping } from '../../actors/namespace/keep-sweeping.ts';
+import { RowFinding } from '../../actors/search/find-rows-task.ts';
 import { sqlComponents } from '../../actors/search/sql/sql-components.ts';
 import { BlockCache, BlockFetcher } from '../../actors/storage/block-fetch.ts';
 import { parseWriteBody } from '../../actors/storage/parse-write.ts';
@@ -538,6 +539,7 @@ export function lanesInPlace(
   clock: Clock = impatient,
 ): ComputeLanes {
   const matches = new MatchRunner();
+  const finding = new RowFinding();
   return {
     async parse(task) {
       return parseWriteBody(task.kind, task.body);
@@ -556,6 +558,7 @@ export function lanesInPlace(
     },
     embed: (task, claim) => embedInPlace(task, claim),
     match: async (task) => matches.run(task),
+    findRows: async (task) => finding.run(task),
     async importFile({ key, firstSequence, writtenAt, ...file }) {
       await beforeBuild();
       const { port1, port2 } = new MessageChannel();

@@ -1,5 +1,6 @@
 /** Queries over a snapshot that a test made, without an actor. */
 import { unboundedRoom } from '../../actors/search/answer-room.ts';
+import { RowFinding } from '../../actors/search/find-rows-task.ts';
 import { noGraphs } from '../../actors/search/graph-source.ts';
 import type { QueryContext } from '../../actors/search/query.ts';
 import { runSearch } from '../../actors/search/run-search.ts';
@@ -63,6 +64,7 @@ const much = new KeptColumns(new MemoryBudget(256 * 1024 * 1024));
 const little = new KeptColumns(new MemoryBudget(200_000));
 const patterns = new QueryPatterns();
 const matches = new MatchRunner();
+const finding = new RowFinding();
 let contexts = 0;
 
 /** All of them have been used before, and are used again at once: what is left in them must not be seen. */
@@ -94,6 +96,7 @@ export function contextOf(snapshot: Snapshot, clock: FakeClock, deadlineMs = 1e9
     sqlHolding: holdingOf(100_000_000),
     patterns,
     match: async (task) => matches.run(task),
+    findRows: async (task) => finding.run(task),
     keptColumns: contexts++ % 3 === 2 ? little : much,
     buffers: usedBuffers,
     monotonic: () => clock.monotonic(),

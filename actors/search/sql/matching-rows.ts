@@ -1,10 +1,10 @@
 import type { TextMatch } from '../../sql/parse/syntax.ts';
 import { documentText } from '../../storage/document-batch.ts';
 import { type Found, Judge } from '../../text/judge.ts';
-import { literalRows } from '../literal-rows.ts';
 import { late, type QueryContext } from '../query.ts';
 import type { ReadBlock } from '../read-ahead.ts';
 import { scanNewestFirst } from '../scan.ts';
+import { SharedScan } from '../shared-scan.ts';
 import { blamed, rethrow } from './blamed.ts';
 import { tooLate } from './query-turns.ts';
 import type { SqlPart } from './sql-parts.ts';
@@ -19,11 +19,16 @@ export async function matchingRows(
   if (query === '') return rows.fill(1);
   const pattern = blamed(at, () => context.patterns.of(query, regex));
   const judge = new Judge(pattern, { elsewhere: context.match, turns: context.slice });
-  const takeBlock = (block: ReadBlock) => {
-    const found = judge.literal === null ? null : literalRows(block, judge.literal);
-    for (const row of found ?? []) rows[row] = 1;
-    return found !== null;
-  };
+  const blocks =
+    judge.literal === null
+      ? null
+      : new SharedScan(context, {
+          literal: judge.literal,
+          take(_, found) {
+            for (const row of found) rows[row] = 1;
+          },
+        });
+  const takeBlock = (block: ReadBlock) => blocks?.add(block) === true;
   const options = {
     below: Number.POSITIVE_INFINITY,
     condition: pattern.condition,
@@ -44,5 +49,6 @@ export async function matchingRows(
   });
   if (end.kind === 'failed') throw end.cause;
   if (end.kind === 'timed-out') throw tooLate();
+  if ((await blocks?.finish()) === false) throw tooLate();
   return rows;
 }

@@ -1,53 +1,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { literalRows, rowsWithLiteral } from '../../../actors/search/literal-rows.ts';
+import { liveLiteralRows, rowsWithLiteral } from '../../../actors/search/literal-rows.ts';
 import type { ReadBlock } from '../../../actors/search/read-ahead.ts';
-import { DocumentBlock, DocumentBlockBuilder } from '../../../actors/storage/document-block.ts';
 import type { SegmentReader } from '../../../actors/storage/segment-reader.ts';
 import { noTombstones, withDeleted } from '../../../actors/storage/tombstones.ts';
 import { QueryPatterns } from '../../../actors/text/query-pattern.ts';
-import { entryOf, seededRandom } from '../../support/segments.ts';
+import { randomBlock, randomLetters } from '../../support/literal-blocks.ts';
+import { seededRandom } from '../../support/segments.ts';
 
 const seed = Number(process.env.TIDEBASE_TEST_SEED ?? Math.floor(Math.random() * 1e9));
 const patterns = new QueryPatterns();
-/** Few, so that matches lie everywhere, and reach from an id into a text and from a text into what follows it. */
-const letters = ['a', 'A', 'b', 'k', '\u212a', 's', 'ſ', 'é'];
-
-function randomLetters(random: () => number, lengthMax: number): string {
-  const length = Math.floor(random() * (lengthMax + 1));
-  return Array.from({ length }, () => letters[Math.floor(random() ** 2 * letters.length)]).join('');
-}
-
-function blockOf(random: () => number, firstRow: number) {
-  const builder = new DocumentBlockBuilder();
-  const texts: (string | null)[] = [];
-  const count = 1 + Math.floor(random() * 40);
-  for (let row = 0; row < count; row++) {
-    // A long one keeps what lies on either side apart.
-    const long = random() < 0.02 ? 'x'.repeat(17 * 1024) : '';
-    const text = random() < 0.1 ? null : long + randomLetters(random, 12);
-    // Bytes of a vector that are letters, too.
-    const bytes = Buffer.from('aabbaAaa');
-    const vector = random() < 0.4 ? Float32Array.from([bytes.readFloatLE(0), bytes.readFloatLE(4)]) : null;
-    const meta = random() < 0.4 ? Buffer.from(randomLetters(random, 6)) : null;
-    const id = `${randomLetters(random, 3)}b`;
-    const entry = entryOf({ id, text: text === null ? null : Buffer.from(text), meta, vector });
-    builder.add(row, row, entry, 0, entry.length);
-    texts.push(text);
-  }
-  const raw = builder.build(firstRow);
-  const aligned = Buffer.from(new ArrayBuffer(raw.length));
-  raw.copy(aligned);
-  return { block: new DocumentBlock(aligned, 'x', 0), texts };
-}
-
 test('one pass over a block finds the rows whose texts have a literal, and no others', (t) => {
   t.diagnostic(`TIDEBASE_TEST_SEED=${seed}`);
   const random = seededRandom(seed);
   let foundRows = 0;
   for (let round = 0; round < 600; round++) {
     const firstRow = Math.floor(random() * 100_000);
-    const { block, texts } = blockOf(random, firstRow);
+    const { block, texts } = randomBlock(random, firstRow);
     const literal = patterns.of(`${randomLetters(random, 3)}a`, false);
     const has = (index: number) => {
       const text = texts[index] ?? null;
@@ -81,10 +50,10 @@ test('one pass over a block finds the rows whose texts have a literal, and no ot
     };
     const living = rows.filter((row) => !dead.includes(row));
     assert.deepEqual(
-      literalRows(read, literal)?.toSorted((a, b) => a - b),
+      liveLiteralRows(read, literal)?.toSorted((a, b) => a - b),
       living,
     );
-    assert.equal(literalRows({ ...read, parts: new Map() }, literal), null);
+    assert.equal(liveLiteralRows({ ...read, parts: new Map() }, literal), null);
   }
   assert.ok(foundRows > 1_000, `${foundRows} rows`);
 });
